@@ -1,0 +1,1 @@
+"""What the engine asks of whoever hosts it: files, time, waiting, turns, marks."""

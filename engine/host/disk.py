@@ -1,0 +1,112 @@
+"""The port to files: all a store may do to a disk, and what each call promises.
+
+A path is relative to the store's root, its parts joined by ``/``; ``""`` is the root
+itself. Two crashes are told apart throughout: a *process kill* keeps whatever a call
+that returned has done, a *power loss* keeps only what a sync made durable. An error
+of the disk is an ``OSError`` with its ``errno``; after one, nothing of that call's
+effect may be relied on, and a failed sync proves nothing ever after.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+PAGE_SIZE = 4096
+
+
+class File(Protocol):
+    """One open file of a fixed size."""
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file; it does not change while the file is open."""
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Bytes [offset, offset + size), all of them.
+
+        Raises:
+            ValueError: the range leaves the file.
+            OSError: the medium could not be read (EIO).
+        """
+
+    def write_at(self, offset: int, data: bytes) -> None:
+        """Replace the bytes from ``offset`` on; they survive a process kill.
+
+        Raises:
+            ValueError: the range leaves the file.
+            OSError: nothing, or any prefix of ``data``, was written.
+        """
+
+    def sync(self) -> None:
+        """Make every byte written so far, and the file's size, survive power loss.
+
+        Raises:
+            OSError: some bytes may never become durable, even if a later sync
+                succeeds; only writing them again and syncing that does.
+        """
+
+    def close(self) -> None:
+        """Let go of the file; what was not synced stays so. Idempotent."""
+
+
+class FileLock(Protocol):
+    """An exclusive lock on one path, held until released or the process ends."""
+
+    def release(self) -> None:
+        """Let another store have the path. Idempotent."""
+
+
+class Disk(Protocol):
+    """A directory tree. Entries made, renamed or removed survive a process kill."""
+
+    def open(self, path: str, size: int, *, create: bool, mapped: bool) -> File:
+        """Open a file of exactly ``size`` bytes for reading and writing.
+
+        ``create`` makes the file if it is absent, its space allocated and reading as
+        zeros; a crash inside may leave it with no bytes, an error leaves nothing.
+        ``mapped`` asks for a memory mapping: a write is then a run of stores, which
+        a kill may cut anywhere.
+
+        Raises:
+            FileNotFoundError: the file is absent and ``create`` is false, or its
+                directory is absent.
+            OSError: the size differs (EINVAL), or no space or name could be had
+                (ENOSPC, EIO).
+        """
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or directory has this path."""
+
+    def is_dir(self, path: str) -> bool:
+        """Whether a directory has this path."""
+
+    def list_dir(self, path: str) -> list[str]:
+        """Names in a directory, sorted; FileNotFoundError if there is none."""
+
+    def file_size(self, path: str) -> int:
+        """Bytes in a file; FileNotFoundError if there is none."""
+
+    def truncate(self, path: str, size: int) -> None:
+        """Set the size of a file no one holds open; new bytes read as zeros."""
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file another path; a file at ``target`` is replaced at once."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file; FileNotFoundError if there is none."""
+
+    def make_dir(self, path: str) -> None:
+        """Make one directory; FileExistsError if the path is taken."""
+
+    def remove_dir(self, path: str) -> None:
+        """Remove one empty directory."""
+
+    def sync_dir(self, path: str) -> None:
+        """Make the entries of this directory survive power loss."""
+
+    def lock(self, path: str) -> FileLock:
+        """Hold ``path`` exclusively; the file is made if absent.
+
+        Raises:
+            BlockingIOError: another store holds it.
+        """

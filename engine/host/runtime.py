@@ -1,0 +1,54 @@
+"""The port to time, waiting and mutual exclusion.
+
+The engine is blocking code: it asks for a lock, waits for an event, sleeps. Whether
+that parks a thread or hands the turn to another greenlet is its host's affair.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Protocol
+
+
+class Lock(Protocol):
+    """Mutual exclusion, not reentrant, as a context manager."""
+
+    def __enter__(self) -> object:
+        """Wait until the lock is free, and hold it."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let it go."""
+
+
+class Event(Protocol):
+    """Something that happens once, and that others wait for."""
+
+    def set(self) -> None:
+        """Let it have happened; wakes every waiter."""
+
+    def is_set(self) -> bool:
+        """Whether it has happened."""
+
+    def wait(self, timeout_ms: int) -> bool:
+        """Wait until it has happened; False if ``timeout_ms`` passed first."""
+
+
+class Runtime(Protocol):
+    """What a host gives its engine instead of ``time`` and ``threading``."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the Unix epoch; the wall clock, which may step back."""
+
+    def sleep_ms(self, ms: int) -> None:
+        """Let ``ms`` milliseconds pass."""
+
+    def lock(self) -> Lock:
+        """A new lock, free."""
+
+    def event(self) -> Event:
+        """A new event, not yet set."""

@@ -1,0 +1,1 @@
+"""The store: Java ``store/ConsumeQueue`` is ``engine/store/consume_queue.py``."""

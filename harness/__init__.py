@@ -1,0 +1,1 @@
+"""Run subjects, judge them, and hold the doors: plugin and command line."""

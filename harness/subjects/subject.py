@@ -1,0 +1,104 @@
+"""The system under test, as a port: one verb an op, and the handles to break it.
+
+A verb answers with an observation and never raises for what a store may do by its
+contract. ``StoreCrashed`` passes through it when the world ends mid-way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from models.observations import Observation, Positions
+from models.ops import Capability, Crash, Damage, DiskFault, ServiceName
+
+
+@dataclass(frozen=True, slots=True)
+class MessageToPut:
+    """A message as a producer hands it over; derived from a step, never random."""
+
+    topic: str
+    queue_id: int
+    body: bytes
+    tags: str
+    keys: str
+    unique_key: str
+    wait_store_ok: bool
+
+
+class Subject(Protocol):
+    """A store that can be driven, stopped, broken and looked into."""
+
+    name: str
+    capabilities: frozenset[Capability]
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the store is started."""
+
+    def now_ms(self) -> int:
+        """The subject's wall clock."""
+
+    def put(self, message: MessageToPut) -> Observation:
+        """Store one message: ``Put``."""
+
+    def pull(
+        self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int
+    ) -> Observation:
+        """Read one queue: ``Pulled``."""
+
+    def run_service(self, service: ServiceName, times: int) -> Observation:
+        """Turn a service: ``Ran``."""
+
+    def advance_clock(self, ms: int) -> Observation:
+        """Move the clock: ``ClockMoved``."""
+
+    def shutdown(self) -> Observation:
+        """Stop in an orderly way: ``Stopped``."""
+
+    def start(self) -> Observation:
+        """Load, recover and start: ``Started`` or ``Refused``."""
+
+    def damage(self, damage: Damage) -> Observation:
+        """Change a file while down: ``Damaged``, or ``Skipped`` if there is none."""
+
+    def run(self, body: Callable[[], Observation]) -> Observation:
+        """Run a verb, and all that was interleaved with it, to the end."""
+
+    def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
+        """Begin a second activity now; the callable waits for what it observed."""
+
+    def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
+        """Let ``event`` happen at the n-th disk action from now, once."""
+
+    def end_watch(self) -> bool:
+        """Forget the event that has not happened; whether it had happened."""
+
+    def fail(self, fault: DiskFault) -> None:
+        """Make calls to the disk fail until ``heal``."""
+
+    def heal(self) -> int:
+        """Let the disk work again; how many calls had failed."""
+
+    def crash(self, crash: Crash) -> None:
+        """End this life of the store as ``crash`` says; the store is down after.
+
+        Raises:
+            StoreCrashed: when called from within a verb, so that it unwinds.
+        """
+
+    def disk_actions(self) -> int:
+        """Disk actions since the subject was made."""
+
+    def last_action(self) -> str:
+        """The newest disk action as ``verb:path``."""
+
+    def files(self) -> Mapping[str, bytes]:
+        """The store's files as a reader sees them now, by path."""
+
+    def positions(self) -> Positions:
+        """Where the log stands; all -1 while the store is down."""
+
+    def close(self) -> None:
+        """Give everything back."""

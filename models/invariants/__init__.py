@@ -1,0 +1,1 @@
+"""The laws, by id prefix; importing this package declares them all."""

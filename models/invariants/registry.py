@@ -1,0 +1,103 @@
+"""Laws by id: a sentence, the laws of the catalogue it states, an exception class.
+
+A law is a generator of ``Violation``. It is declared by decorating it::
+
+    @invariant("CQ-3", "no unit points past the commit log's end", law="I3")
+    def no_unit_past_the_log(image: StoreImage) -> Iterator[Violation]: ...
+
+Each id has an exception class of its own, since Hypothesis tells failures apart by
+class and line: two broken laws are then reported as two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec
+
+from models.verdict import Violation
+
+P = ParamSpec("P")
+
+
+class InvariantViolated(AssertionError):
+    """A law was broken; ``id`` says which, ``violations`` where.
+
+    The classes of single laws derive from this one: ``CQ3Violated`` for ``CQ-3``.
+    """
+
+    id = ""
+
+    def __init__(self, violations: list[Violation]) -> None:
+        self.violations = violations
+        law = declared_invariants()[self.id]
+        shown = "\n".join(f"  {violation}" for violation in violations[:5])
+        more = f"\n  and {len(violations) - 5} more" if len(violations) > 5 else ""
+        super().__init__(f"{self.id} ({law.law}), {law.sentence}:\n{shown}{more}")
+
+
+class InvariantUnknown(Exception):
+    """A law itself failed, so nothing is known: never to be read as passed."""
+
+    def __init__(self, invariant_id: str, error: BaseException) -> None:
+        self.id = invariant_id
+        super().__init__(
+            f"{invariant_id} could not be judged: the law raised "
+            f"{type(error).__name__}: {error}. This is a defect of crashmq."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant(Generic[P]):
+    """One law: what it promises, and how it is judged."""
+
+    id: str
+    sentence: str
+    law: str
+    judge: Callable[P, Iterator[Violation]]
+    error: type[InvariantViolated]
+
+    def violations(self, *args: P.args, **kwargs: P.kwargs) -> list[Violation]:
+        """Every breach, empty when the law holds.
+
+        Raises:
+            InvariantUnknown: the law itself failed.
+        """
+        try:
+            return list(self.judge(*args, **kwargs))
+        except Exception as error:
+            raise InvariantUnknown(self.id, error) from error
+
+
+_declared: dict[str, Invariant[Any]] = {}
+
+
+def invariant(
+    invariant_id: str, sentence: str, *, law: str
+) -> Callable[[Callable[P, Iterator[Violation]]], Invariant[P]]:
+    """Declare a law.
+
+    Args:
+        invariant_id: prefix and number, as ``CQ-3``; never reused.
+        sentence: what holds, in one sentence.
+        law: the laws of the bug catalogue it states, as ``I3`` or ``I1 I7``.
+
+    Raises:
+        ValueError: the id is taken.
+    """
+
+    def declare(judge: Callable[P, Iterator[Violation]]) -> Invariant[P]:
+        if invariant_id in _declared:
+            raise ValueError(f"invariant {invariant_id} is declared twice.")
+        name = invariant_id.replace("-", "") + "Violated"
+        error = type(name, (InvariantViolated,), {"id": invariant_id})
+        declared = Invariant(invariant_id, sentence, law, judge, error)
+        _declared[invariant_id] = declared
+        return declared
+
+    return declare
+
+
+def declared_invariants() -> dict[str, Invariant[Any]]:
+    """Every declared law by id, sorted by id."""
+    return {name: _declared[name] for name in sorted(_declared)}

@@ -1,0 +1,196 @@
+"""What can be seen of an op from outside the store.
+
+An observation holds nothing of the engine: statuses are the field's names as text,
+messages are the bytes a reader was given. The same observations can come from the
+Python store, from a child process or from Apache RocketMQ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from models.ops import CrashKind
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Where the store says its log stands, in bytes; -1 where it has no log yet."""
+
+    min_phy_offset: int
+    max_phy_offset: int
+    flushed_where: int
+    reput_from_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The op had no meaning in this state, or the subject cannot do it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """The answer to a put.
+
+    ``phy_offset``, ``size`` and ``queue_offset`` are -1 unless the message was
+    appended; a message may be appended and still not acknowledged
+    (``FLUSH_DISK_TIMEOUT``).
+    """
+
+    status: str
+    phy_offset: int = -1
+    size: int = -1
+    queue_offset: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """The answer to a pull: each message as the record's bytes, in queue order."""
+
+    status: str
+    next_begin_offset: int
+    min_offset: int
+    max_offset: int
+    messages: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A service's rounds: the work of each, in the service's own unit."""
+
+    work: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockMoved:
+    """The wall clock after it moved, in milliseconds since the epoch."""
+
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The store was shut down; ``clean`` says that it took its abort file away."""
+
+    clean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The store is up. ``last_exit_ok`` says how it judged its previous end."""
+
+    last_exit_ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The store would not start, and said why; it is down and unchanged."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """The store is down; ``disk_actions`` were done by the op before the crash."""
+
+    kind: CrashKind
+    disk_actions: int
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """Bytes of one file changed while the store was down.
+
+    ``start`` and ``end`` bound the bytes that differ now; a file cut or removed
+    differs up to its old end. Equal when the damage changed nothing.
+    """
+
+    path: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Armed:
+    """A disk fault was set off; ``failed`` calls met it."""
+
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """What was seen of an op and of the event that happened during it."""
+
+    observation: Observation
+    event: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The op raised what its contract does not name."""
+
+    error: str
+    message: str
+
+
+Observation: TypeAlias = (
+    Skipped
+    | Put
+    | Pulled
+    | Ran
+    | ClockMoved
+    | Stopped
+    | Started
+    | Refused
+    | Crashed
+    | Damaged
+    | Armed
+    | Interrupted
+    | Failed
+)
+
+
+def status_of(observation: Observation) -> str:
+    """One word for tables: the status where there is one, else the kind."""
+    match observation:
+        case Put(status) | Pulled(status):
+            return status
+        case Interrupted(inner, event):
+            return f"{status_of(inner)}+{status_of(event)}"
+        case _:
+            return type(observation).__name__
+
+
+def describe_observation(observation: Observation) -> str:
+    """What was seen, in a few words, for a timeline."""
+    match observation:
+        case Skipped(reason):
+            return f"skipped: {reason}"
+        case Put(status, phy_offset, size, queue_offset):
+            where = f" [{queue_offset}] @{phy_offset} {size} B" if size >= 0 else ""
+            return f"{status}{where}"
+        case Pulled(status, next_begin_offset, _, _, messages):
+            return f"{status}, {len(messages)} messages, next {next_begin_offset}"
+        case Ran(work):
+            return f"work {work}"
+        case ClockMoved(now_ms):
+            return f"now {now_ms}"
+        case Stopped(clean):
+            return "stopped clean" if clean else "stopped, abort stays"
+        case Started(last_exit_ok):
+            return f"up, last exit {'ok' if last_exit_ok else 'not ok'}"
+        case Refused(reason):
+            return f"REFUSED: {reason}"
+        case Crashed(kind, disk_actions, action):
+            return f"down by {kind} at action {disk_actions} ({action})"
+        case Damaged(path, start, end):
+            return f"{path}: bytes [{start}, {end}) changed"
+        case Armed(failed):
+            return f"{failed} calls failed"
+        case Interrupted(inner, event):
+            return f"{describe_observation(inner)} | {describe_observation(event)}"
+        case Failed(error, message):
+            return f"RAISED {error}: {message}"

@@ -1,0 +1,261 @@
+"""The op algebra: one step of a program, as data.
+
+Every op is legal in every state; where it has no meaning it is observed as
+``Skipped``. So any op can be cut from a program, and shrinking needs no knowledge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, TypeAlias, assert_never
+
+ServiceName = Literal["reput", "flush_commit_log", "flush_consume_queue", "checkpoint"]
+SERVICE_NAMES: tuple[ServiceName, ...] = (
+    "reput",
+    "flush_commit_log",
+    "flush_consume_queue",
+    "checkpoint",
+)
+
+SurvivorKind = Literal["none", "all", "prefix", "hashed"]
+CrashKind = Literal["process_kill", "power_loss"]
+FaultCall = Literal["read", "write", "sync", "create"]
+FaultErrno = Literal["EIO", "ENOSPC"]
+DamageKind = Literal["truncate", "zero", "flip", "delete"]
+
+
+class Capability(Enum):
+    """What a subject must offer for an op to have a meaning on it."""
+
+    STEP_SERVICES = "services run when told, and only then"
+    AT_ACTION = "something can happen at the n-th disk action"
+    POWER_LOSS = "what was not synced can be lost"
+    DISK_FAULT = "calls to the disk can be made to fail"
+    DAMAGE = "files can be changed while the store is down"
+    CLOCK = "time moves only when told"
+
+
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """Which pending effects outlive a power loss.
+
+    ``none`` and ``all`` speak for themselves; ``prefix`` keeps the first ``number``
+    effects in the order they were made; ``hashed`` picks the version of each sector,
+    and the length of the metadata prefix, by a hash of (``number``, path, sector).
+    """
+
+    kind: SurvivorKind = "none"
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The process is killed or power is lost.
+
+    ``cut`` is how many bytes of the page in progress were done. ``survivors`` has a
+    meaning for a power loss alone: a process kill keeps what the calls had done.
+    """
+
+    kind: CrashKind
+    survivors: Survivors = Survivors()
+    cut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFault:
+    """The next ``times`` calls of one kind fail with ``errno`` while the op lasts."""
+
+    call: FaultCall
+    errno: FaultErrno
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PutMessage:
+    """Store one message whose body of ``body_size`` bytes is derived from its step.
+
+    ``keys`` adds the KEYS property. ``wait_store_ok`` false is the property WAIT of
+    RocketMQ: the put does not wait for the flush.
+    """
+
+    topic: str
+    queue_id: int
+    body_size: int
+    tags: str = ""
+    keys: str = ""
+    wait_store_ok: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PullMessage:
+    """Read up to ``max_msg_nums`` messages of one queue from ``queue_offset`` on."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    max_msg_nums: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class RunService:
+    """Turn one background service ``times`` rounds."""
+
+    service: ServiceName
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceClock:
+    """Let ``ms`` milliseconds pass; negative: the wall clock is set back."""
+
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """Stop the store in an orderly way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """Start the store; one that is up is shut down in an orderly way first."""
+
+
+@dataclass(frozen=True, slots=True)
+class During:
+    """Run ``op``; let ``event`` happen at its ``at_action``-th disk action.
+
+    If the op makes fewer disk actions, the event happens right after it. Events nest
+    two deep (``During`` in ``During``); deeper is ``Skipped``.
+    """
+
+    op: Op
+    at_action: int
+    event: Crash | DiskFault | Op
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Change one file while the store is down.
+
+    Attributes:
+        file: a selector ``commitlog[n]``, ``consumequeue[n]`` (the n-th file below
+            that directory in sorted order, modulo their number; negative from the
+            end), ``checkpoint`` or ``abort``.
+        kind: ``truncate`` cuts the file to ``at`` bytes, ``zero`` zeroes ``size``
+            bytes from ``at`` (0: to the end), ``flip`` inverts ``size`` bytes from
+            ``at``, ``delete`` removes the file. ``at`` counts modulo the file's size.
+    """
+
+    file: str
+    kind: DamageKind
+    at: int = 0
+    size: int = 0
+
+
+Op: TypeAlias = (
+    PutMessage
+    | PullMessage
+    | RunService
+    | AdvanceClock
+    | Shutdown
+    | Restart
+    | During
+    | Damage
+)
+
+OP_CLASSES: tuple[type[Op], ...] = (
+    PutMessage,
+    PullMessage,
+    RunService,
+    AdvanceClock,
+    Shutdown,
+    Restart,
+    During,
+    Damage,
+)
+Event: TypeAlias = Crash | DiskFault | Op
+EVENT_CLASSES: tuple[type[Event], ...] = (Crash, DiskFault, *OP_CLASSES)
+NESTING_MAX = 2
+
+
+def needs(op: Event) -> frozenset[Capability]:
+    """What a subject must offer for ``op`` to be more than ``Skipped``."""
+    match op:
+        case During(inner, _, event):
+            return frozenset({Capability.AT_ACTION}) | needs(inner) | needs(event)
+        case RunService():
+            return frozenset({Capability.STEP_SERVICES})
+        case AdvanceClock():
+            return frozenset({Capability.CLOCK})
+        case Damage():
+            return frozenset({Capability.DAMAGE})
+        case DiskFault():
+            return frozenset({Capability.DISK_FAULT})
+        case Crash(kind="power_loss"):
+            return frozenset({Capability.POWER_LOSS})
+        case Crash() | PutMessage() | PullMessage() | Shutdown() | Restart():
+            return frozenset()
+        case _:
+            assert_never(op)
+
+
+def nesting(op: Event) -> int:
+    """How many ``During`` stand inside each other, along the deepest way."""
+    if not isinstance(op, During):
+        return 0
+    return 1 + max(nesting(op.op), nesting(op.event))
+
+
+def describe(op: Event) -> str:
+    """One line for people."""
+    match op:
+        case PutMessage(topic, queue_id, body_size, tags):
+            tagged = f" tagged {tags}" if tags else ""
+            waits = "" if op.wait_store_ok else ", not waiting for the flush"
+            return f"put {body_size} B to {topic}/{queue_id}{tagged}{waits}"
+        case PullMessage(topic, queue_id, queue_offset, max_msg_nums):
+            return (
+                f"pull {topic}/{queue_id} from {queue_offset}, at most {max_msg_nums}"
+            )
+        case RunService(service, times):
+            return f"run {service}" + (f" x{times}" if times != 1 else "")
+        case AdvanceClock(ms):
+            return f"clock {ms:+d} ms"
+        case Shutdown():
+            return "shutdown"
+        case Restart():
+            return "restart"
+        case During(inner, at_action, event):
+            return f"{describe(inner)}; at disk action {at_action}: {describe(event)}"
+        case Damage(file, kind, at, size):
+            return _describe_damage(file, kind, at, size)
+        case Crash(kind, survivors, cut):
+            return _describe_crash(kind, survivors, cut)
+        case DiskFault(call, errno, times):
+            return f"{call} fails with {errno}" + (f" x{times}" if times != 1 else "")
+        case _:
+            assert_never(op)
+
+
+def _describe_damage(file: str, kind: DamageKind, at: int, size: int) -> str:
+    match kind:
+        case "delete":
+            return f"delete {file}"
+        case "truncate":
+            return f"cut {file} to {at} B"
+        case "zero":
+            return f"zero {size or 'all'} B of {file} from byte {at}"
+        case "flip":
+            return f"flip {size} B of {file} from byte {at}"
+        case _:
+            assert_never(kind)
+
+
+def _describe_crash(kind: CrashKind, survivors: Survivors, cut: int) -> str:
+    after = f" after {cut} B of the page" if cut else ""
+    if kind == "process_kill":
+        return f"PROCESS KILL{after}"
+    number = f"({survivors.number})" if survivors.kind in ("prefix", "hashed") else ""
+    return f"POWER LOSS{after}, survivors {survivors.kind.upper()}{number}"

@@ -1,0 +1,136 @@
+"""A program: a setup and a list of ops, frozen, with JSON both ways.
+
+The JSON of an op is its fields and its class's name under ``"op"``; reading it checks
+names, types and nesting, and runs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import msgspec
+
+from models.ops import EVENT_CLASSES, OP_CLASSES, Crash, During, Event, Op
+
+FlushMode = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
+
+_EVENTS: dict[str, type[Event]] = {cls.__name__: cls for cls in EVENT_CLASSES}
+_OPS = frozenset(cls.__name__ for cls in OP_CLASSES)
+_DEPTH_MAX = 16
+
+
+class BadProgram(ValueError):
+    """A program's JSON does not say what a program must; the message says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The store and the disk a program runs on; sizes in bytes but for units.
+
+    ``disk_profile`` names the rules of the simulated disk (``harness.disk.profiles``).
+    """
+
+    log_file_size: int = 4096
+    queue_file_units: int = 10
+    flush_mode: FlushMode = "ASYNC_FLUSH"
+    max_message_size: int = 4 * 1024 * 1024
+    disk_profile: str = "ext4_ordered"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What an episode does, whole: nothing else decides it."""
+
+    setup: Setup
+    ops: tuple[Op, ...]
+
+
+def op_to_dict(op: Event) -> dict[str, Any]:
+    """An op or event as a JSON object."""
+    out: dict[str, Any] = {"op": type(op).__name__}
+    for field in fields(op):
+        value = getattr(op, field.name)
+        if isinstance(op, During) and field.name in ("op", "event"):
+            value = op_to_dict(value)
+            out["during" if field.name == "op" else "event"] = value
+        elif isinstance(op, Crash) and field.name == "survivors":
+            out["survivors"] = {"kind": value.kind, "number": value.number}
+        else:
+            out[field.name] = value
+    return out
+
+
+def op_from_dict(value: object, where: str, *, depth: int = 0) -> Op:
+    """The op a JSON object says.
+
+    Raises:
+        BadProgram: it says none; the message names ``where`` and what is wrong.
+    """
+    event = _event_from_dict(value, where, depth)
+    if type(event).__name__ not in _OPS:
+        raise BadProgram(
+            f"{where}: {type(event).__name__} is an event, not an op; "
+            f"put it under `event` of a During."
+        )
+    return event  # type: ignore[return-value]  # the name was just looked up
+
+
+def _event_from_dict(value: object, where: str, depth: int) -> Event:
+    if not isinstance(value, dict):
+        raise BadProgram(f"{where}: expected an object, got {type(value).__name__}.")
+    if depth > _DEPTH_MAX:
+        raise BadProgram(f"{where}: nested deeper than {_DEPTH_MAX}.")
+    given = dict(value)
+    name = given.pop("op", None)
+    cls = _EVENTS.get(name) if isinstance(name, str) else None
+    if cls is None:
+        known = ", ".join(sorted(_EVENTS))
+        raise BadProgram(f"{where}: unknown op {name!r}; known are {known}.")
+    if cls is During:
+        return _during_from_dict(given, where, depth)
+    event: Event = _convert(given, cls, where)
+    return event
+
+
+def _during_from_dict(given: dict[str, Any], where: str, depth: int) -> During:
+    unknown = sorted(set(given) - {"during", "at_action", "event"})
+    if unknown:
+        raise BadProgram(f"{where}: During has no field {unknown[0]!r}.")
+    at_action = _convert(given.get("at_action"), int, f"{where}.at_action")
+    inner = op_from_dict(given.get("during"), f"{where}.during", depth=depth + 1)
+    event = _event_from_dict(given.get("event"), f"{where}.event", depth + 1)
+    return During(inner, at_action, event)
+
+
+def _convert(value: Any, cls: Any, where: str) -> Any:
+    if isinstance(value, dict):
+        unknown = sorted(set(value) - {field.name for field in fields(cls)})
+        if unknown:
+            raise BadProgram(f"{where}: {cls.__name__} has no field {unknown[0]!r}.")
+    try:
+        return msgspec.convert(value, cls)
+    except msgspec.ValidationError as error:
+        raise BadProgram(f"{where}: {error}.") from None
+
+
+def to_json(program: Program) -> dict[str, Any]:
+    """A program as a JSON object: ``setup`` and ``ops``."""
+    setup = {f.name: getattr(program.setup, f.name) for f in fields(program.setup)}
+    return {"setup": setup, "ops": [op_to_dict(op) for op in program.ops]}
+
+
+def from_json(value: object) -> Program:
+    """The program a JSON object says.
+
+    Raises:
+        BadProgram: it says none.
+    """
+    if not isinstance(value, dict):
+        raise BadProgram(f"$: expected an object, got {type(value).__name__}.")
+    ops = value.get("ops")
+    if not isinstance(ops, list):
+        raise BadProgram("$.ops: expected a list of ops.")
+    setup = _convert(value.get("setup", {}), Setup, "$.setup")
+    read = tuple(op_from_dict(op, f"$.ops[{n}]") for n, op in enumerate(ops))
+    return Program(setup, read)

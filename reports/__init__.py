@@ -1,0 +1,1 @@
+"""What was learnt: rows of episodes, their aggregation in Spark, the report."""

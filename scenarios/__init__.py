@@ -1,0 +1,1 @@
+"""What to ask: spaces, workloads, strategies, scenarios, mutants, recorded cases."""
