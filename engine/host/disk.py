@@ -29,7 +29,7 @@ class File(Protocol):
             OSError: the medium could not be read (EIO).
         """
 
-    def write_at(self, offset: int, data: bytes) -> None:
+    def write_at(self, offset: int, data: bytes | bytearray) -> None:
         """Replace the bytes from ``offset`` on; they survive a process kill.
 
         Raises:

@@ -7,24 +7,11 @@ contract. ``StoreCrashed`` passes through it when the world ends mid-way.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from models.messages import MessageToPut
 from models.observations import Observation, Positions
 from models.ops import Capability, Crash, Damage, DiskFault, ServiceName
-
-
-@dataclass(frozen=True, slots=True)
-class MessageToPut:
-    """A message as a producer hands it over; derived from a step, never random."""
-
-    topic: str
-    queue_id: int
-    body: bytes
-    tags: str
-    keys: str
-    unique_key: str
-    wait_store_ok: bool
 
 
 class Subject(Protocol):
@@ -81,11 +68,10 @@ class Subject(Protocol):
     def heal(self) -> int:
         """Let the disk work again; how many calls had failed."""
 
-    def crash(self, crash: Crash) -> None:
+    def crash(self, crash: Crash) -> BaseException:
         """End this life of the store as ``crash`` says; the store is down after.
 
-        Raises:
-            StoreCrashed: when called from within a verb, so that it unwinds.
+        Returns the ``StoreCrashed`` that a verb in progress must raise to unwind.
         """
 
     def disk_actions(self) -> int:

@@ -1,1 +1,5 @@
 """The laws, by id prefix; importing this package declares them all."""
+
+from models.invariants import checkpoint, commit_log, consume_queue, offsets
+
+__all__ = ["checkpoint", "commit_log", "consume_queue", "offsets"]

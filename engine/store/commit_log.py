@@ -1,0 +1,315 @@
+"""CommitLog: every message of every topic, one after the other.
+
+It appends, rolls from file to file, reads by offset, and at a start finds where the
+log ends. What the queues make of a record is theirs.
+
+Source: org.apache.rocketmq.store.CommitLog, RocketMQ 5.3. Differs: a start reads every
+file, refuses damage below the durable mark instead of cutting what was kept, erases
+what it cuts, and syncs what it found before it counts as flushed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.host.disk import Disk
+from engine.host.probe import probe
+from engine.host.runtime import Runtime
+from engine.store.config import StoreConfig
+from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.dispatch import DispatchRequest
+from engine.store.mapped_file import MappedFile
+from engine.store.mapped_file_queue import MappedFileQueue
+from engine.store.message import Message
+from engine.store.message_codec import (
+    BLANK_SIZE_MIN,
+    EXTRA_SIZE_MAX,
+    FIXED_SIZE,
+    EncodedMessage,
+    MessageRejected,
+    check_message,
+    encode_filler,
+    encode_message,
+)
+from engine.store.results import PutMessageResult, PutMessageStatus
+
+_SCAN_CHUNK = 4 * 1024 * 1024
+
+ROLLED = probe("commit_log.roll", "a message met the end of a file; BLANK was written")
+REJECTED = probe(
+    "commit_log.put.rejected", "a message that no record holds was refused"
+)
+NO_FILE = probe("commit_log.put.no_file", "a put found no file to append to")
+WRITE_FAILED = probe("commit_log.put.write_failed", "the disk failed an append")
+SCANNED_FILLER = probe("commit_log.recover.filler", "a scan met the filler of a file")
+SCANNED_HALF = probe(
+    "commit_log.recover.half", "a scan met a record whose length is not its parts'"
+)
+SCANNED_ZEROS = probe("commit_log.recover.zeros", "a scan met bytes never written")
+SCANNED_ILLEGAL = probe("commit_log.recover.illegal", "a scan met what is no record")
+SCANNED_GAP = probe("commit_log.recover.gap", "a scan met a missing file")
+SCANNED_ALL = probe("commit_log.recover.all_full", "a scan found every file full")
+RECOVERED_EMPTY = probe("commit_log.recover.empty", "a start found no log")
+RECOVERED_NORMALLY = probe("commit_log.recover.normal", "a start after a clean exit")
+RECOVERED_ABNORMALLY = probe("commit_log.recover.abnormal", "a start after a crash")
+
+
+@dataclass(frozen=True, slots=True)
+class LogScan:
+    """Where the log ends: everything in [start, end) is records and fillers."""
+
+    start: int
+    end: int
+    newest_timestamp: int
+    records: int
+    stopped_by: str
+
+
+class CommitLog:
+    """The log, and the one lock under which it grows."""
+
+    def __init__(
+        self,
+        config: StoreConfig,
+        disk: Disk,
+        runtime: Runtime,
+        consume_queues: ConsumeQueueStore,
+    ) -> None:
+        self._config = config
+        self._runtime = runtime
+        self._consume_queues = consume_queues
+        self._put_lock = runtime.lock()
+        self._file_size = config.mapped_file_size_commit_log
+        self._window_size = max(
+            _SCAN_CHUNK, config.max_message_size + EXTRA_SIZE_MAX + FIXED_SIZE
+        )
+        self.mapped_files = MappedFileQueue(disk, "commitlog", self._file_size)
+
+    @property
+    def min_offset(self) -> int:
+        """Where the log begins; -1 while it has no file."""
+        return self.mapped_files.min_offset
+
+    @property
+    def max_offset(self) -> int:
+        """Where the log ends."""
+        return self.mapped_files.max_offset
+
+    @property
+    def flushed_where(self) -> int:
+        """Everything before survives power loss."""
+        return self.mapped_files.flushed_where
+
+    @property
+    def flushed_timestamp(self) -> int:
+        """When the newest record below ``flushed_where`` was stored; 0 if none."""
+        return self.mapped_files.flushed_timestamp
+
+    def put_message(self, message: Message) -> PutMessageResult:
+        """Append one message; it then survives a process kill.
+
+        A status other than PUT_OK says that the log does not have it.
+
+        Raises:
+            OSError: the disk failed the append; what lies beyond the log's end is
+                unknown until a start has erased it, so nothing may be appended.
+
+        Source: CommitLog#asyncPutMessage.
+        """
+        try:
+            encoded = encode_message(message, self._config.max_message_size)
+        except MessageRejected as rejected:
+            REJECTED.hit()
+            return PutMessageResult(rejected.status)
+        if len(encoded.record) + BLANK_SIZE_MIN > self._file_size:
+            REJECTED.hit()
+            return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
+        with self._put_lock:
+            try:
+                file = self._file_with_space(len(encoded.record))
+            except OSError:
+                NO_FILE.hit()
+                return PutMessageResult(PutMessageStatus.CREATE_MAPPED_FILE_FAILED)
+            return self._append(file, message, encoded)
+
+    def _file_with_space(self, size: int) -> MappedFile:
+        file = self.mapped_files.last_mapped_file(0)
+        left = file.file_size - file.wrote
+        if size + BLANK_SIZE_MIN <= left:
+            return file
+        file.append_declared(encode_filler(left), left)
+        ROLLED.hit()
+        return self.mapped_files.last_mapped_file(0)
+
+    def _append(
+        self, file: MappedFile, message: Message, encoded: EncodedMessage
+    ) -> PutMessageResult:
+        queue = (message.topic, message.queue_id)
+        queue_offset = self._consume_queues.next_queue_offset(*queue)
+        phy_offset = file.file_from_offset + file.wrote
+        now = self._runtime.now_ms()
+        encoded.place(queue_offset, phy_offset, now)
+        try:
+            appended = file.append_message(encoded.record)
+        except OSError:
+            WRITE_FAILED.hit()
+            raise
+        assert appended, file
+        file.store_timestamp = now
+        self._consume_queues.increase_queue_offset(*queue)
+        return PutMessageResult(
+            PutMessageStatus.PUT_OK, phy_offset, len(encoded.record), queue_offset
+        )
+
+    def get_message(self, phy_offset: int, size: int) -> bytes | None:
+        """The bytes [phy_offset, phy_offset + size), if one file has them written.
+
+        Source: CommitLog#getMessage.
+        """
+        file = self.mapped_files.find_mapped_file_by_offset(phy_offset)
+        if file is None or size <= 0:
+            return None
+        position = phy_offset - file.file_from_offset
+        if position + size > file.wrote:
+            return None
+        return file.read(position, size)
+
+    def roll_next_file(self, offset: int) -> int:
+        """Where the file after the one that covers ``offset`` begins."""
+        return offset + self._file_size - offset % self._file_size
+
+    def check_message(self, phy_offset: int, data: bytes, at: int) -> DispatchRequest:
+        """What lies at ``data[at:]``; bodies are not checked.
+
+        Source: CommitLog#checkMessageAndReturnSize, as doReput calls it.
+        """
+        left = self._file_size - phy_offset % self._file_size
+        return check_message(data, at, phy_offset, left, check_crc=False)
+
+    def read_from(self, offset: int, end: int) -> bytes:
+        """What one file has written of [offset, end), in one go; b"" if nothing.
+
+        Source: CommitLog#getData.
+        """
+        file = self.mapped_files.find_mapped_file_by_offset(offset)
+        if file is None:
+            return b""
+        position = offset - file.file_from_offset
+        until = min(
+            file.wrote, end - file.file_from_offset, position + self._window_size
+        )
+        return file.read(position, until - position) if until > position else b""
+
+    def flush(self, least_pages: int) -> bool:
+        """Sync one file; whether ``flushed_where`` moved.
+
+        Raises:
+            OSError: it did not move, and no later sync may move it.
+        """
+        return self.mapped_files.flush(least_pages)
+
+    def load(self) -> None:
+        """Open the log's files; changes nothing on the disk."""
+        self.mapped_files.load()
+
+    def scan(self, visit: Callable[[DispatchRequest], None]) -> LogScan:
+        """Read the log from its start to its end, as far as it is whole.
+
+        Calls ``visit`` with each record, in order. Changes nothing on the disk.
+
+        Source: CommitLog#recoverNormally, recoverAbnormally: their common loop.
+        """
+        files = self.mapped_files.files
+        if not files:
+            RECOVERED_EMPTY.hit()
+            return LogScan(0, 0, 0, 0, "no files")
+        newest = records = 0
+
+        def count(request: DispatchRequest) -> None:
+            nonlocal newest, records
+            newest = max(newest, request.store_timestamp)
+            records += 1
+            visit(request)
+
+        start = end = files[0].file_from_offset
+        for file in files:
+            if file.file_from_offset != end:
+                SCANNED_GAP.hit()
+                return LogScan(start, end, newest, records, "a missing file")
+            position, why = self._scan_file(file, count)
+            end += position
+            if position < file.file_size:
+                return LogScan(start, end, newest, records, why)
+        SCANNED_ALL.hit()
+        return LogScan(start, end, newest, records, "the end of the last file")
+
+    def _scan_file(
+        self, file: MappedFile, visit: Callable[[DispatchRequest], None]
+    ) -> tuple[int, str]:
+        """Read one file's records; where they end, and why there."""
+        position = window_at = 0
+        window = file.read(0, min(self._window_size, file.file_size))
+        while position < file.file_size:
+            at, left = position - window_at, file.file_size - position
+            request = check_message(
+                window, at, file.file_from_offset + position, left, check_crc=True
+            )
+            if request.success and request.msg_size > 0:
+                visit(request)
+                position += request.msg_size
+            elif request.success:
+                SCANNED_FILLER.hit()
+                position = file.file_size
+            elif len(window) - at < left and (at or len(window) < left):
+                # The record may go on behind the window: look again from its start,
+                # and, if it began there already, at all that is left of the file.
+                size = self._window_size if at else left
+                window_at, window = position, file.read(position, min(size, left))
+            else:
+                return position, _why_stopped(request, window, at)
+        return position, ""
+
+    def recover_normally(self, scan: LogScan) -> None:
+        """Take over a log that was shut down in order: all of it is durable.
+
+        Source: CommitLog#recoverNormally.
+        """
+        RECOVERED_NORMALLY.hit()
+        self.mapped_files.truncate_dirty_files(scan.end)
+        self._set_recovered(scan)
+
+    def recover_abnormally(self, scan: LogScan, durable_offset: int) -> None:
+        """Take over a log after a crash: cut it at its end, and make it durable.
+
+        Bytes from ``durable_offset`` on are written again before they are synced: a
+        sync of an earlier life may have failed and left them behind as clean.
+
+        Source: CommitLog#recoverAbnormally, which takes what it reads as flushed.
+        """
+        RECOVERED_ABNORMALLY.hit()
+        self.mapped_files.truncate_dirty_files(scan.end)
+        self.mapped_files.rewrite(durable_offset)
+        self.mapped_files.sync_from(durable_offset)
+        self._set_recovered(scan)
+
+    def _set_recovered(self, scan: LogScan) -> None:
+        self.mapped_files.flushed_where = scan.end
+        self.mapped_files.flushed_timestamp = scan.newest_timestamp
+        if self.mapped_files.files:
+            self.mapped_files.files[-1].store_timestamp = scan.newest_timestamp
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.mapped_files.close()
+
+
+def _why_stopped(request: DispatchRequest, window: bytes, at: int) -> str:
+    if request.msg_size > 0:
+        SCANNED_HALF.hit()
+        return "a record whose length is not its parts'"
+    if not any(window[at : at + BLANK_SIZE_MIN]):
+        SCANNED_ZEROS.hit()
+        return "bytes never written"
+    SCANNED_ILLEGAL.hit()
+    return "bytes that are no record"

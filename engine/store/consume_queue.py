@@ -1,0 +1,290 @@
+"""ConsumeQueue: the index of one queue over the CommitLog.
+
+A queue is a run of fixed 20-byte units, so unit n lies at byte n * 20. Reput appends
+units, pulls read them, a start cuts those that do not agree with the log. This module
+knows units and files; what a message is belongs to ``message_codec``.
+
+Source: org.apache.rocketmq.store.ConsumeQueue, RocketMQ 5.3. Differs: a unit lies at
+its own queue_offset or nowhere, the order check holds for queue_offset 0 too, a
+pre-blank unit never counts as built, and recovery compares units with their records.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from engine.host.disk import Disk
+from engine.host.probe import probe
+from engine.store.dispatch import DispatchRequest
+from engine.store.mapped_file_queue import MappedFileQueue
+
+CQ_STORE_UNIT_SIZE = 20
+_UNIT = struct.Struct(">qiq")  # phy_offset, size, tags_code
+assert _UNIT.size == CQ_STORE_UNIT_SIZE
+_WINDOW_SIZE = 64 * 1024 // CQ_STORE_UNIT_SIZE * CQ_STORE_UNIT_SIZE
+_PRE_BLANK = _UNIT.pack(0, 0x7FFFFFFF, 0)
+
+APPENDED = probe("consume_queue.put.append", "a unit was appended at the queue's end")
+BUILT = probe("consume_queue.put.built", "a record that has its unit came again")
+PRE_BLANKED = probe(
+    "consume_queue.put.pre_blank", "units before a queue's first one were blanked"
+)
+BEHIND = probe("consume_queue.put.behind", "another record's unit has the place")
+NO_SPACE = probe("consume_queue.put.failed", "the disk failed the append of a unit")
+RECOVERED_EMPTY = probe("consume_queue.recover.empty", "a queue without files")
+RECOVERED_PART = probe("consume_queue.recover.part", "a queue ends inside a file")
+RECOVERED_FULL = probe("consume_queue.recover.full", "a queue ends with a full file")
+RECOVERED_GAP = probe("consume_queue.recover.gap", "a queue lacks a file in the middle")
+CUT = probe("consume_queue.truncate.cut", "units were cut from a queue's end")
+DESTROYED = probe("consume_queue.truncate.destroy", "a queue lost all its files")
+KEPT = probe("consume_queue.truncate.kept", "a queue kept all its units")
+
+
+def encode_unit(phy_offset: int, size: int, tags_code: int) -> bytes:
+    """Encode one ConsumeQueue unit.
+
+    Layout, big-endian: phy_offset i64 | size i32 | tags_code i64, 20 bytes.
+
+    Raises:
+        ValueError: phy_offset or size is out of range; such a unit would be read as
+            the queue's end.
+
+    Source: ConsumeQueue#putMessagePositionInfo.
+    """
+    if phy_offset < 0 or size <= 0:
+        raise ValueError(
+            f"cannot index a message at phy_offset {phy_offset} of {size} bytes: "
+            f"phy_offset must be >= 0 and size > 0. Pass what CommitLog.put_message "
+            f"returned."
+        )
+    return _UNIT.pack(phy_offset, size, tags_code)
+
+
+def decode_units(data: bytes) -> list[tuple[int, int, int]]:
+    """(phy_offset, size, tags_code) of each whole unit in ``data``."""
+    return list(_UNIT.iter_unpack(data[: len(data) - len(data) % CQ_STORE_UNIT_SIZE]))
+
+
+def is_pre_blank(unit: bytes) -> bool:
+    """Whether a unit only holds the place of one that was never here."""
+    return unit == _PRE_BLANK
+
+
+class ConsumeQueue:
+    """One queue of one topic.
+
+    Invariants:
+        min_offset <= max_offset, both queue offsets
+        units [min_offset, max_offset) point at this queue's records, in order
+    """
+
+    def __init__(self, disk: Disk, topic: str, queue_id: int, file_size: int) -> None:
+        assert file_size % CQ_STORE_UNIT_SIZE == 0, file_size
+        self.topic = topic
+        self.queue_id = queue_id
+        self._file_size = file_size
+        self.mapped_files = MappedFileQueue(
+            disk, f"consumequeue/{topic}/{queue_id}", file_size
+        )
+        self.min_offset = 0
+        self._recovered_end = 0
+        self._window_start = 0
+        self._window = b""
+
+    @property
+    def max_offset(self) -> int:
+        """The queue offset the next unit gets."""
+        return self.mapped_files.max_offset // CQ_STORE_UNIT_SIZE
+
+    def load(self) -> None:
+        """Open the queue's files; changes nothing on the disk."""
+        self.mapped_files.load()
+
+    def put_message_position_info(self, request: DispatchRequest) -> None:
+        """Append the unit of one record, unless the queue has it.
+
+        Raises:
+            OSError: the unit was not appended; ask again.
+
+        Source: ConsumeQueue#putMessagePositionInfo, its order-check table.
+        """
+        unit = encode_unit(
+            request.commit_log_offset, request.msg_size, request.tags_code
+        )
+        try:
+            self._put_unit(request.consume_queue_offset, unit)
+        except OSError:
+            NO_SPACE.hit()
+            raise
+
+    def _put_unit(self, queue_offset: int, unit: bytes) -> None:
+        expect = queue_offset * CQ_STORE_UNIT_SIZE
+        end = self.mapped_files.max_offset
+        if expect < end:
+            (BUILT if self.unit_at(queue_offset) == unit else BEHIND).hit()
+            return
+        if expect > end:
+            self._pre_blank(expect)
+        file = self.mapped_files.last_mapped_file(expect)
+        appended = file.append_message(unit)
+        assert appended, file
+        APPENDED.hit()
+
+    def _pre_blank(self, expect: int) -> None:
+        """Hold the places before ``expect`` that no record of this log fills.
+
+        Source: ConsumeQueue#fillPreBlank.
+        """
+        is_new = not self.mapped_files.files
+        while self.mapped_files.max_offset < expect or not self.mapped_files.files:
+            file = self.mapped_files.last_mapped_file(expect)
+            until = min(expect, file.end_offset) - file.file_from_offset
+            blanks = (until - file.wrote) // CQ_STORE_UNIT_SIZE
+            if blanks:
+                file.append_message(_PRE_BLANK * blanks)
+            if file.end_offset > expect:
+                break
+        PRE_BLANKED.hit()
+        if is_new:
+            self.min_offset = expect // CQ_STORE_UNIT_SIZE
+
+    def unit_at(self, queue_offset: int) -> bytes:
+        """The 20 bytes of one unit; b"" if the queue does not have it."""
+        return self.units_from(queue_offset, 1)
+
+    def units_from(self, queue_offset: int, count: int) -> bytes:
+        """Up to ``count`` units from ``queue_offset`` on, within one file.
+
+        Source: ConsumeQueue#getIndexBuffer.
+        """
+        offset = queue_offset * CQ_STORE_UNIT_SIZE
+        file = self.mapped_files.find_mapped_file_by_offset(offset)
+        if file is None:
+            return b""
+        position = offset - file.file_from_offset
+        size = min(file.wrote - position, count * CQ_STORE_UNIT_SIZE)
+        return file.read(position, size) if size > 0 else b""
+
+    def roll_next_file(self, queue_offset: int) -> int:
+        """The first queue offset of the file after the one of ``queue_offset``.
+
+        Source: ConsumeQueue#rollNextFile.
+        """
+        units = self._file_size // CQ_STORE_UNIT_SIZE
+        return queue_offset + units - queue_offset % units
+
+    def recover(self) -> None:
+        """Find where the units end; changes nothing on the disk.
+
+        A unit counts while phy_offset >= 0 and size > 0, as far as the files follow
+        each other. Whether it is right, the log decides: ``agrees_with``.
+
+        Source: ConsumeQueue#recover, which trusts all but the last three files.
+        """
+        files = self.mapped_files.files
+        if not files:
+            RECOVERED_EMPTY.hit()
+            return
+        end = files[0].file_from_offset
+        for file in files:
+            if file.file_from_offset != end:
+                RECOVERED_GAP.hit()
+                break
+            position = _end_of_units(file.read(0, file.file_size))
+            file.set_positions(position)
+            end += position
+            if position < file.file_size:
+                RECOVERED_PART.hit()
+                break
+        else:
+            RECOVERED_FULL.hit()
+        self._recovered_end = end
+
+    def agrees_with(self, request: DispatchRequest) -> bool:
+        """Whether a recovered queue has the record's unit, at its place and whole."""
+        offset = request.consume_queue_offset * CQ_STORE_UNIT_SIZE
+        at = offset - self._window_start
+        if not 0 <= at < len(self._window):
+            self._window_start, at = offset, 0
+            self._window = self._recovered_bytes(offset, _WINDOW_SIZE)
+        return self._window[at : at + CQ_STORE_UNIT_SIZE] == _UNIT.pack(
+            request.commit_log_offset, request.msg_size, request.tags_code
+        )
+
+    def _recovered_bytes(self, offset: int, size: int) -> bytes:
+        file = self.mapped_files.find_mapped_file_by_offset(offset)
+        if file is None:
+            return b""
+        until = min(self._recovered_end, file.end_offset, offset + size)
+        if until <= offset:
+            return b""
+        return file.read(offset - file.file_from_offset, until - offset)
+
+    def first_unit_at_or_past(self, phy_offset: int) -> int:
+        """Where the recovered units reach records that lie not before ``phy_offset``.
+
+        A queue offset; that of the units' end, if they never do.
+        """
+        for file in self.mapped_files.files:
+            size = min(file.file_size, self._recovered_end - file.file_from_offset)
+            for n, unit in enumerate(decode_units(file.read(0, max(0, size)))):
+                if unit[0] >= phy_offset and _UNIT.pack(*unit) != _PRE_BLANK:
+                    return file.file_from_offset // CQ_STORE_UNIT_SIZE + n
+        return self._recovered_end // CQ_STORE_UNIT_SIZE
+
+    def truncate_dirty_units(self, queue_offset: int) -> None:
+        """Keep the recovered units before ``queue_offset``; the rest is erased.
+
+        Source: ConsumeQueue#truncateDirtyLogicFiles, which takes a first unit of
+        zeros for an entry, and leaves the flushed mark behind the end.
+        """
+        files = self.mapped_files.files
+        offset = min(queue_offset * CQ_STORE_UNIT_SIZE, self._recovered_end)
+        self._window = b""
+        if files and offset < files[0].file_from_offset:
+            DESTROYED.hit()
+            self.mapped_files.destroy()
+            return
+        (CUT if offset < self._recovered_end else KEPT).hit()
+        self.mapped_files.truncate_dirty_files(offset)
+
+    def set_flushed(self, queue_offset: int) -> None:
+        """Let the units before ``queue_offset`` count as durable; write the rest again.
+
+        See ``MappedFile.rewrite``: a failed sync may have left them behind as clean.
+        """
+        offset = min(queue_offset * CQ_STORE_UNIT_SIZE, self.mapped_files.max_offset)
+        self.mapped_files.flushed_where = max(self.mapped_files.min_offset, offset)
+        for file in self.mapped_files.files:
+            file.flushed = min(file.wrote, max(0, offset - file.file_from_offset))
+        self.mapped_files.rewrite(offset)
+
+    def correct_min_offset(self, log_min_offset: int) -> None:
+        """Let the queue begin at its first unit whose record the log still has.
+
+        Source: ConsumeQueue#correctMinOffset.
+        """
+        first = self.mapped_files.min_offset // CQ_STORE_UNIT_SIZE
+        self.min_offset = max(0, first)
+        while self.min_offset < self.max_offset:
+            unit = self.unit_at(self.min_offset)
+            if not is_pre_blank(unit) and _UNIT.unpack(unit)[0] >= log_min_offset:
+                break
+            self.min_offset += 1
+
+    def flush(self, least_pages: int) -> bool:
+        """Sync one file of the queue; whether that moved its flushed mark.
+
+        Raises:
+            OSError: the mark has not moved, and no later sync may move it.
+        """
+        return self.mapped_files.flush(least_pages)
+
+
+def _end_of_units(data: bytes) -> int:
+    position = 0
+    for phy_offset, size, _ in _UNIT.iter_unpack(data):
+        if phy_offset < 0 or size <= 0:
+            break
+        position += CQ_STORE_UNIT_SIZE
+    return position

@@ -1,0 +1,59 @@
+"""What is known of a record in the log, and who is told of it.
+
+Source: org.apache.rocketmq.store.DispatchRequest, CommitLogDispatcher, RocketMQ 5.3.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from engine.store.message import (
+    TRANSACTION_COMMIT,
+    TRANSACTION_MASK,
+    TRANSACTION_NOT_TYPE,
+)
+
+
+class DispatchRequest(NamedTuple):
+    """One record as a scan of the log met it; (success, msg_size) drives the scan.
+
+    ============  ========  ===========================================
+    success       msg_size  meaning
+    ============  ========  ===========================================
+    True          > 0       a whole record; go on after it
+    True          0         the filler at the end of a file
+    False         > 0       its declared length disagrees with its parts
+    False         -1        no record
+    ============  ========  ===========================================
+    """
+
+    success: bool
+    msg_size: int
+    topic: str = ""
+    queue_id: int = 0
+    commit_log_offset: int = 0
+    tags_code: int = 0
+    store_timestamp: int = 0
+    consume_queue_offset: int = 0
+    sys_flag: int = 0
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether a queue lists this record: none and commit do, the rest do not."""
+        kind = self.sys_flag & TRANSACTION_MASK
+        return kind in (TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT)
+
+
+FILLER = DispatchRequest(True, 0)
+ILLEGAL = DispatchRequest(False, -1)
+
+
+class CommitLogDispatcher(Protocol):
+    """Somebody who derives data from the log, as the consume queues do."""
+
+    def dispatch(self, request: DispatchRequest) -> None:
+        """Take note of one record; doing so twice is doing so once.
+
+        Raises:
+            OSError: nothing may be taken as noted; ask again.
+        """

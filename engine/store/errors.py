@@ -1,0 +1,27 @@
+"""What can go wrong with a store, as a tree.
+
+::
+
+    StoreError
+    +-- StoreCorrupted   files say what they must not; nothing was changed
+    +-- StoreLocked      another store holds the directory
+    +-- StoreStopped     the store is not started, or no longer
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """Any refusal of the store; the message says what, where and what to do."""
+
+
+class StoreCorrupted(StoreError):
+    """Primary data is damaged; the store refuses rather than lose what it kept."""
+
+
+class StoreLocked(StoreError):
+    """The directory belongs to another running store."""
+
+
+class StoreStopped(StoreError):
+    """The store was asked for something that only a started one can do."""

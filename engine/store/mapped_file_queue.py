@@ -1,0 +1,247 @@
+"""MappedFileQueue: a run of equal files, each named by the offset it begins at.
+
+Source: org.apache.rocketmq.store.MappedFileQueue, RocketMQ 5.3. Differs: loading
+changes nothing on the disk, so that a store may still refuse; a foreign name is passed
+over; and no byte counts as flushed before the names of its files are durable.
+"""
+
+from __future__ import annotations
+
+from engine.host.disk import Disk
+from engine.host.probe import probe
+from engine.store.errors import StoreCorrupted
+from engine.store.mapped_file import MappedFile, file_name
+
+FOREIGN = probe("mapped_file_queue.load.foreign", "a name that is no offset was met")
+SHORT = probe("mapped_file_queue.load.short", "a file shorter than its size was met")
+LEFT_EMPTY = probe(
+    "mapped_file_queue.load.empty", "a file without a byte was met: its allocation lost"
+)
+GAP = probe("mapped_file_queue.load.gap", "a file is missing between two others")
+CREATED = probe("mapped_file_queue.create", "a file was created")
+REMOVED = probe(
+    "mapped_file_queue.truncate.remove", "a file beyond the end was removed"
+)
+CUT = probe("mapped_file_queue.truncate.cut", "the end was moved inside a file")
+
+
+def make_dirs(disk: Disk, path: str) -> None:
+    """Make a directory and those above it, each durable in its parent."""
+    if disk.is_dir(path):
+        return
+    parent = path.rpartition("/")[0]
+    if parent:
+        make_dirs(disk, parent)
+    disk.make_dir(path)
+    disk.sync_dir(parent)
+
+
+class MappedFileQueue:
+    """Files in order of their offsets.
+
+    Invariants:
+        each file begins where the one before it ends, but for a gap found by load
+        bytes [min_offset, flushed_where) survive power loss, and so do their names
+    """
+
+    def __init__(self, disk: Disk, path: str, file_size: int) -> None:
+        self.path = path
+        self.file_size = file_size
+        self.files: list[MappedFile] = []
+        self.flushed_where = 0
+        self.flushed_timestamp = 0
+        self._disk = disk
+        self._names_durable = False
+
+    def load(self) -> None:
+        """Open what is there, positions at 0; changes nothing on the disk.
+
+        Raises:
+            StoreCorrupted: a file is larger than the configured size, or its offset
+                is no multiple of it.
+
+        Source: MappedFileQueue#load.
+        """
+        if not self._disk.is_dir(self.path):
+            return
+        for name in self._disk.list_dir(self.path):
+            if not (name.isascii() and name.isdigit()):
+                FOREIGN.hit()
+                continue
+            self._load_file(f"{self.path}/{name}", int(name))
+        self.files.sort(key=lambda file: file.file_from_offset)
+        if self.first_gap() is not None:
+            GAP.hit()
+        self._names_durable = False
+
+    def _load_file(self, path: str, offset: int) -> None:
+        size = self._disk.file_size(path)
+        if size > self.file_size or offset % self.file_size:
+            raise StoreCorrupted(
+                f"{path}: {size} bytes at offset {offset} do not fit a store whose "
+                f"files here have {self.file_size} bytes. Start it with the sizes it "
+                f"was written with; nothing was changed."
+            )
+        if size < self.file_size:
+            (SHORT if size else LEFT_EMPTY).hit()
+        self.files.append(MappedFile(self._disk, path, self.file_size, create=False))
+
+    def first_gap(self) -> int | None:
+        """The offset at which the run of files is interrupted, if it is."""
+        for before, after in zip(self.files, self.files[1:], strict=False):
+            if after.file_from_offset != before.end_offset:
+                return before.end_offset
+        return None
+
+    @property
+    def min_offset(self) -> int:
+        """Where the first file begins; -1 without one."""
+        return self.files[0].file_from_offset if self.files else -1
+
+    @property
+    def max_offset(self) -> int:
+        """Where the data ends; 0 without a file."""
+        if not self.files:
+            return 0
+        last = self.files[-1]
+        return last.file_from_offset + last.wrote
+
+    def find_mapped_file_by_offset(self, offset: int) -> MappedFile | None:
+        """The file that covers ``offset``, if there is one.
+
+        Source: MappedFileQueue#findMappedFileByOffset, without its fallback to the
+        first file, which answers a question nobody asked.
+        """
+        if not self.files:
+            return None
+        index = (offset - self.files[0].file_from_offset) // self.file_size
+        if 0 <= index < len(self.files):
+            file = self.files[index]
+            if file.file_from_offset <= offset < file.end_offset:
+                return file
+        return next(
+            (
+                file
+                for file in self.files
+                if file.file_from_offset <= offset < file.end_offset
+            ),
+            None,
+        )
+
+    def last_mapped_file(self, start_offset: int) -> MappedFile:
+        """The file to append to; created if there is none, or the last one is full.
+
+        Args:
+            start_offset: where the first file of an empty queue must cover.
+
+        Raises:
+            OSError: no file could be created; the queue is as it was.
+
+        Source: MappedFileQueue#getLastMappedFile.
+        """
+        if self.files and not self.files[-1].is_full:
+            return self.files[-1]
+        if self.files:
+            offset = self.files[-1].end_offset
+        else:
+            offset = start_offset - start_offset % self.file_size
+        return self._create(offset)
+
+    def _create(self, offset: int) -> MappedFile:
+        make_dirs(self._disk, self.path)
+        path = f"{self.path}/{file_name(offset)}"
+        if self._disk.exists(path):
+            # What an earlier life left under this name was lost to it, and is to us.
+            self._disk.remove(path)
+        file = MappedFile(self._disk, path, self.file_size, create=True)
+        if not self.files:
+            self.flushed_where = offset
+        self.files.append(file)
+        self._names_durable = False
+        CREATED.hit()
+        return file
+
+    def flush(self, least_pages: int) -> bool:
+        """Sync the file at ``flushed_where``; whether that moved the mark.
+
+        One file a call, as RocketMQ does; call again while it returns True.
+
+        Raises:
+            OSError: the mark has not moved, and no later sync may move it.
+
+        Source: MappedFileQueue#flush.
+        """
+        file = self._file_to_flush()
+        if file is None:
+            return False
+        flushed = file.file_from_offset + file.flush(least_pages)
+        if flushed <= self.flushed_where:
+            return False
+        self.sync_names()
+        self.flushed_where = flushed
+        self.flushed_timestamp = file.flushed_timestamp or self.flushed_timestamp
+        return True
+
+    def _file_to_flush(self) -> MappedFile | None:
+        file = self.find_mapped_file_by_offset(self.flushed_where)
+        if file is not None or not self.files:
+            return file
+        first = self.files[0]
+        return first if self.flushed_where < first.file_from_offset else None
+
+    def sync_names(self) -> None:
+        """Make the directory's entries durable, unless they are."""
+        if not self._names_durable and self.files:
+            self._disk.sync_dir(self.path)
+            self._names_durable = True
+
+    def truncate_dirty_files(self, offset: int) -> None:
+        """Let the data end at ``offset``: later files go, later bytes are erased.
+
+        Source: MappedFileQueue#truncateDirtyFiles, which leaves the bytes.
+        """
+        kept: list[MappedFile] = []
+        removed = False
+        for file in self.files:
+            if file.file_from_offset > offset:
+                file.destroy()
+                removed = True
+                REMOVED.hit()
+                continue
+            kept.append(file)
+            file.extend()
+            file.set_positions(min(offset - file.file_from_offset, file.file_size))
+            if not file.is_full:
+                file.erase(file.wrote)
+                CUT.hit()
+        self.files = kept
+        self.flushed_where = min(self.flushed_where, offset)
+        if removed:
+            self._disk.sync_dir(self.path)
+
+    def rewrite(self, start: int) -> None:
+        """Write everything from ``start`` on again; see ``MappedFile.rewrite``."""
+        for file in self.files:
+            begin = max(0, start - file.file_from_offset)
+            if begin < file.wrote:
+                file.rewrite(begin, file.wrote)
+
+    def sync_from(self, start: int) -> None:
+        """Sync every file that reaches beyond ``start``, and the names."""
+        for file in self.files:
+            if file.end_offset > start:
+                file.sync()
+        self._names_durable = False
+        self.sync_names()
+
+    def close(self) -> None:
+        """Let go of every file."""
+        for file in self.files:
+            file.close()
+
+    def destroy(self) -> None:
+        """Remove every file; the directory stays."""
+        for file in self.files:
+            file.destroy()
+        self.files = []
+        self.flushed_where = 0

@@ -1,0 +1,239 @@
+"""The record of a message in the CommitLog: seventeen fields, byte for byte.
+
+Layout, big-endian: totalSize i32 | magic i32 | bodyCRC i32 | queueId i32 | flag i32 |
+queueOffset i64 | physicalOffset i64 | sysFlag i32 | bornTimestamp i64 | bornHost 8 or
+20 | storeTimestamp i64 | storeHost 8 or 20 | reconsumeTimes i32 |
+preparedTransactionOffset i64 | bodyLength i32, body | topicLength i8 (v1) or i16 (v2),
+topic | propertiesLength i16, properties. A file ends with a filler: the bytes left
+i32 | BLANK magic i32.
+
+Source: MessageExtEncoder, CommitLog#checkMessageAndReturnSize, RocketMQ 5.3. Differs:
+a record counts only at the offset it says is its own, its length is bounded before
+anything is read, a filler must reach to its file's end, and the version follows the
+topic's bytes, not its characters. No CRC covers the properties, and a lost sector
+reads as zeros: so a put refuses a NUL in them, and a check of CRCs takes one as loss.
+"""
+
+from __future__ import annotations
+
+import struct
+from zlib import crc32
+
+from engine.store.dispatch import FILLER, ILLEGAL, DispatchRequest
+from engine.store.message import (
+    BORN_HOST_V6_FLAG,
+    PROPERTY_TAGS,
+    STORE_HOST_V6_FLAG,
+    Message,
+    properties_from_text,
+    properties_to_bytes,
+    tags_code,
+)
+from engine.store.results import PutMessageStatus
+
+MESSAGE_MAGIC_CODE = -626843481  # 0xDAA320A7
+MESSAGE_MAGIC_CODE_V2 = -626843477  # 0xDAA320AB
+BLANK_MAGIC_CODE = -875286124  # 0xCBD43194
+BLANK_SIZE_MIN = 8
+PROPERTIES_SIZE_MAX = 32767
+TOPIC_SIZE_MAX_V1 = 127
+TOPIC_SIZE_MAX = 255
+EXTRA_SIZE_MAX = 65536
+FIXED_SIZE = 91  # of a v1 record with two IPv4 hosts, without body, topic, properties
+
+_LENGTH_AND_MAGIC = struct.Struct(">ii")
+_OFFSETS = struct.Struct(">qq")
+_OFFSETS_AT = 20
+_TIMESTAMP = struct.Struct(">q")
+_STORE_TIMESTAMP_AT = {4: 56, 16: 68}
+# totalSize to bodyLength, for each width of born and store address
+_HEADERS = {
+    (born, store): struct.Struct(f">iiiiiqqiq{born}siq{store}siiqi")
+    for born in (4, 16)
+    for store in (4, 16)
+}
+assert _HEADERS[4, 4].size == 88
+_SHORT = struct.Struct(">h")
+
+
+class MessageRejected(Exception):
+    """A message that no record can hold; ``status`` is the answer to its put."""
+
+    def __init__(self, status: PutMessageStatus, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class EncodedMessage:
+    """A record whole but for what only the append knows: its offsets and its time."""
+
+    __slots__ = ("_timestamp_at", "record")
+
+    def __init__(self, record: bytearray, timestamp_at: int) -> None:
+        self.record = record
+        self._timestamp_at = timestamp_at
+
+    def place(self, queue_offset: int, phy_offset: int, store_timestamp: int) -> None:
+        """Fill in where the record will lie and when it was stored."""
+        _OFFSETS.pack_into(self.record, _OFFSETS_AT, queue_offset, phy_offset)
+        _TIMESTAMP.pack_into(self.record, self._timestamp_at, store_timestamp)
+
+
+def encode_message(message: Message, max_message_size: int) -> EncodedMessage:
+    """Encode one record; ``place`` it before it is written.
+
+    Raises:
+        MessageRejected: MESSAGE_ILLEGAL or PROPERTIES_SIZE_EXCEEDED, before anything
+            is consumed.
+
+    Source: MessageExtEncoder#encode.
+    """
+    topic = message.topic.encode()
+    properties = properties_to_bytes(message.properties)
+    body = message.body
+    _check_sizes(len(topic), len(body), len(properties), max_message_size)
+    if 0 in properties:
+        raise MessageRejected(
+            PutMessageStatus.MESSAGE_ILLEGAL,
+            "a property holds a NUL, which recovery could not tell from a lost sector.",
+        )
+    born, store = message.born_host, message.store_host
+    sys_flag = message.sys_flag & ~(BORN_HOST_V6_FLAG | STORE_HOST_V6_FLAG)
+    if len(born.ip) == 16:
+        sys_flag |= BORN_HOST_V6_FLAG
+    if len(store.ip) == 16:
+        sys_flag |= STORE_HOST_V6_FLAG
+    if len(topic) > TOPIC_SIZE_MAX_V1:
+        magic, topic_size = MESSAGE_MAGIC_CODE_V2, _SHORT.pack(len(topic))
+    else:
+        magic, topic_size = MESSAGE_MAGIC_CODE, bytes((len(topic),))
+    header = _HEADERS[len(born.ip), len(store.ip)]
+    tail = b"".join((body, topic_size, topic, _SHORT.pack(len(properties)), properties))
+    size = header.size + len(tail)
+    if size > max_message_size + EXTRA_SIZE_MAX:
+        raise MessageRejected(
+            PutMessageStatus.MESSAGE_ILLEGAL,
+            f"the record would take {size} bytes, more than "
+            f"{max_message_size + EXTRA_SIZE_MAX}.",
+        )
+    record = bytearray(
+        header.pack(
+            size,
+            magic,
+            crc32(body) & 0x7FFFFFFF,
+            message.queue_id,
+            message.flag,
+            0,
+            0,
+            sys_flag,
+            message.born_timestamp,
+            born.ip,
+            born.port,
+            0,
+            store.ip,
+            store.port,
+            message.reconsume_times,
+            message.prepared_transaction_offset,
+            len(body),
+        )
+    )
+    record += tail
+    return EncodedMessage(record, _STORE_TIMESTAMP_AT[len(born.ip)])
+
+
+def _check_sizes(topic: int, body: int, properties: int, body_max: int) -> None:
+    if not 0 < topic <= TOPIC_SIZE_MAX:
+        raise MessageRejected(
+            PutMessageStatus.MESSAGE_ILLEGAL,
+            f"the topic takes {topic} bytes, allowed are 1 to {TOPIC_SIZE_MAX}.",
+        )
+    if properties > PROPERTIES_SIZE_MAX:
+        raise MessageRejected(
+            PutMessageStatus.PROPERTIES_SIZE_EXCEEDED,
+            f"the properties take {properties} bytes, at most "
+            f"{PROPERTIES_SIZE_MAX} fit their length field.",
+        )
+    if body > body_max:
+        raise MessageRejected(
+            PutMessageStatus.MESSAGE_ILLEGAL,
+            f"the body takes {body} bytes, max_message_size is {body_max}.",
+        )
+
+
+def encode_filler(size: int) -> bytes:
+    """The eight bytes that close a file with ``size`` bytes left."""
+    assert size >= BLANK_SIZE_MIN, size
+    return _LENGTH_AND_MAGIC.pack(size, BLANK_MAGIC_CODE)
+
+
+def check_message(
+    data: bytes, at: int, phy_offset: int, left_in_file: int, *, check_crc: bool
+) -> DispatchRequest:
+    """What lies at ``data[at:]``, read as a record; see ``DispatchRequest``.
+
+    Args:
+        data: bytes of one log file, at least up to the end of the record.
+        at: where in ``data`` the record begins.
+        phy_offset: where in the log that is.
+        left_in_file: bytes from there to the end of the log file.
+        check_crc: compare the body with its CRC.
+
+    Source: CommitLog#checkMessageAndReturnSize.
+    """
+    if len(data) - at < BLANK_SIZE_MIN:
+        return ILLEGAL
+    total_size, magic = _LENGTH_AND_MAGIC.unpack_from(data, at)
+    if magic == BLANK_MAGIC_CODE:
+        return FILLER if total_size == left_in_file else ILLEGAL
+    if magic not in (MESSAGE_MAGIC_CODE, MESSAGE_MAGIC_CODE_V2):
+        return ILLEGAL
+    end = at + total_size
+    if total_size < FIXED_SIZE or end > len(data) or total_size > left_in_file:
+        return ILLEGAL
+    sys_flag = int.from_bytes(data[at + 36 : at + 40], "big")
+    header = _HEADERS[
+        16 if sys_flag & BORN_HOST_V6_FLAG else 4,
+        16 if sys_flag & STORE_HOST_V6_FLAG else 4,
+    ]
+    if total_size < header.size:
+        return ILLEGAL
+    fields = header.unpack_from(data, at)
+    body_at = at + header.size
+    topic_at = body_at + fields[16]
+    if fields[6] != phy_offset or fields[16] < 0 or topic_at >= end:
+        return ILLEGAL
+    if check_crc and crc32(data[body_at:topic_at]) & 0x7FFFFFFF != fields[2]:
+        return ILLEGAL
+    if magic == MESSAGE_MAGIC_CODE:
+        topic_size = data[topic_at]
+        topic_at += 1
+    else:
+        topic_size = int.from_bytes(data[topic_at : topic_at + 2], "big")
+        topic_at += 2
+    properties_at = topic_at + topic_size + 2
+    if not topic_size or properties_at > end:
+        return DispatchRequest(False, total_size)
+    properties_size = int.from_bytes(data[properties_at - 2 : properties_at], "big")
+    if properties_at + properties_size != end:
+        return DispatchRequest(False, total_size)
+    if check_crc and 0 in data[properties_at:end]:
+        return ILLEGAL
+    topic = data[topic_at : topic_at + topic_size].decode(errors="replace")
+    return DispatchRequest(
+        True,
+        total_size,
+        topic,
+        fields[3],
+        phy_offset,
+        _tags_code_of(data[properties_at:end]) if properties_size else 0,
+        fields[11],
+        fields[5],
+        sys_flag,
+    )
+
+
+def _tags_code_of(properties: bytes) -> int:
+    if b"TAGS\x01" not in properties:
+        return 0
+    parsed = properties_from_text(properties.decode(errors="replace"))
+    return tags_code(parsed.get(PROPERTY_TAGS, ""))

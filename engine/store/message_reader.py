@@ -1,0 +1,121 @@
+"""Reading a queue: from a queue offset to records, and where the next read goes on.
+
+Source: DefaultMessageStore#getMessage, #isTheBatchFull, RocketMQ 5.3. Differs: a read
+never creates a queue, and a record that cannot be read costs only itself.
+"""
+
+from __future__ import annotations
+
+from engine.host.probe import probe
+from engine.store.commit_log import CommitLog
+from engine.store.config import StoreConfig
+from engine.store.consume_queue import CQ_STORE_UNIT_SIZE, ConsumeQueue, decode_units
+from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.results import GetMessageResult, GetMessageStatus
+
+NO_QUEUE = probe("message_reader.no_queue", "a read asked for a queue never written")
+EMPTY = probe("message_reader.empty", "a read met a queue without units")
+TOO_SMALL = probe("message_reader.too_small", "a read asked below the queue's min")
+OVERFLOW_ONE = probe("message_reader.overflow_one", "a read asked exactly for the max")
+OVERFLOW_BADLY = probe("message_reader.overflow_badly", "a read asked beyond the max")
+FOUND_NULL = probe("message_reader.found_null", "a read in range met no units")
+REMOVING = probe("message_reader.removing", "a unit's record could not be read")
+FOUND = probe("message_reader.found", "a read returned messages")
+BATCH_FULL = probe("message_reader.batch_full", "a read stopped at a transfer limit")
+
+
+class MessageReader:
+    """Reads messages by queue and queue offset; keeps nothing between reads."""
+
+    def __init__(
+        self,
+        config: StoreConfig,
+        commit_log: CommitLog,
+        consume_queues: ConsumeQueueStore,
+    ) -> None:
+        self._config = config
+        self._commit_log = commit_log
+        self._consume_queues = consume_queues
+
+    def get_message(
+        self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int
+    ) -> GetMessageResult:
+        """Up to ``max_msg_nums`` messages from ``queue_offset`` on.
+
+        Raises:
+            OSError: the medium could not be read.
+        """
+        queue = self._consume_queues.find(topic, queue_id)
+        if queue is None:
+            NO_QUEUE.hit()
+            return GetMessageResult(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
+        low, high = queue.min_offset, queue.max_offset
+        if low <= queue_offset < high:
+            return self._read_units(queue, queue_offset, max_msg_nums)
+        status, next_begin = _out_of_range(queue_offset, low, high)
+        return GetMessageResult(status, next_begin, low, high)
+
+    def _read_units(
+        self, queue: ConsumeQueue, queue_offset: int, max_msg_nums: int
+    ) -> GetMessageResult:
+        low, high = queue.min_offset, queue.max_offset
+        scan_max = max(
+            self._config.max_filter_message_size // CQ_STORE_UNIT_SIZE, max_msg_nums
+        )
+        units = decode_units(queue.units_from(queue_offset, scan_max))
+        if not units:
+            FOUND_NULL.hit()
+            next_begin = queue.roll_next_file(queue_offset)
+            status = GetMessageStatus.OFFSET_FOUND_NULL
+            return GetMessageResult(status, next_begin, low, high)
+        messages: list[bytes] = []
+        taken = 0
+        for phy_offset, size, _ in units:
+            if self._is_batch_full(messages, size, max_msg_nums):
+                BATCH_FULL.hit()
+                break
+            taken += 1
+            message = self._commit_log.get_message(phy_offset, size)
+            if message is None:
+                REMOVING.hit()
+                continue
+            messages.append(message)
+        status = GetMessageStatus.MESSAGE_WAS_REMOVING
+        if messages:
+            FOUND.hit()
+            status = GetMessageStatus.FOUND
+        elif not taken:
+            status = GetMessageStatus.NO_MATCHED_MESSAGE
+        return GetMessageResult(
+            status, queue_offset + taken, low, high, tuple(messages)
+        )
+
+    def _is_batch_full(
+        self, messages: list[bytes], size: int, max_msg_nums: int
+    ) -> bool:
+        if not messages:
+            return max_msg_nums <= 0
+        config = self._config
+        sent = sum(map(len, messages))
+        return (
+            len(messages) >= max_msg_nums
+            or len(messages) >= config.max_transfer_count_on_message_in_memory
+            or sent + size > config.max_transfer_bytes_on_message_in_memory
+        )
+
+
+def _out_of_range(
+    queue_offset: int, low: int, high: int
+) -> tuple[GetMessageStatus, int]:
+    """The status of a read outside [low, high), and where to go on."""
+    if high == 0:
+        EMPTY.hit()
+        return GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0
+    if queue_offset < low:
+        TOO_SMALL.hit()
+        return GetMessageStatus.OFFSET_TOO_SMALL, low
+    if queue_offset == high:
+        OVERFLOW_ONE.hit()
+        return GetMessageStatus.OFFSET_OVERFLOW_ONE, queue_offset
+    OVERFLOW_BADLY.hit()
+    return GetMessageStatus.OFFSET_OVERFLOW_BADLY, high

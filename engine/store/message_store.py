@@ -1,0 +1,327 @@
+"""MessageStore: a store from load to shutdown.
+
+``load`` reads everything and may refuse, having changed nothing; ``start`` makes the
+files agree with what was read and opens the store; then messages are put and got, and
+whoever hosts the store turns its ``services``; ``shutdown`` leaves it so that the next
+start has nothing to mend.
+
+Source: org.apache.rocketmq.store.DefaultMessageStore, RocketMQ 5.3. Differs: dispatch
+resumes where the queue that lacks most lacks its first unit, and the abort file is
+durable before anything is changed.
+"""
+
+from __future__ import annotations
+
+from engine.host.disk import Disk, FileLock
+from engine.host.probe import probe
+from engine.host.runtime import Runtime
+from engine.host.service import Service
+from engine.store.abort_file import AbortFile
+from engine.store.checkpoint import StoreCheckpoint
+from engine.store.commit_log import CommitLog, LogScan
+from engine.store.config import FlushDiskType, StoreConfig
+from engine.store.consume_queue_store import ConsumeQueueStore, QueueAudit
+from engine.store.errors import StoreCorrupted, StoreLocked, StoreStopped
+from engine.store.flush import (
+    CheckpointService,
+    CommitLogFlusher,
+    FlushConsumeQueueService,
+    FlushRealTimeService,
+    GroupCommitService,
+)
+from engine.store.message import Message
+from engine.store.message_reader import MessageReader
+from engine.store.reput import ReputMessageService
+from engine.store.results import (
+    GetMessageResult,
+    PutMessageResult,
+    PutMessageStatus,
+)
+from engine.store.running_flags import RunningFlags
+
+_DISPATCH_POLL_MS = 1000
+
+REFUSED = probe("message_store.load.refused", "a start refused damage below the mark")
+LACKING = probe("message_store.start.lacking", "dispatch resumes behind the log's end")
+COMPLETE = probe("message_store.start.complete", "a start found every queue complete")
+LOWERED = probe("message_store.start.lowered", "a start lowered the checkpoint's times")
+NOT_WRITEABLE = probe("message_store.put.refused", "a put met a store that takes none")
+CLEAN = probe("message_store.shutdown.clean", "a shutdown left nothing to mend")
+BEHIND = probe("message_store.shutdown.behind", "a shutdown met undispatched records")
+UNFLUSHED = probe("message_store.shutdown.unflushed", "a shutdown could not sync")
+
+
+class MessageStore:
+    """One store on one directory.
+
+    Invariants while it is started:
+        abort exists durably
+        reput_from_offset <= max_phy_offset, flushed_where <= max_phy_offset
+    """
+
+    def __init__(self, config: StoreConfig, disk: Disk, runtime: Runtime) -> None:
+        self._config = config
+        self._disk = disk
+        self._runtime = runtime
+        self._flags = RunningFlags()
+        self._abort = AbortFile(disk, config.process_id)
+        self._checkpoint = StoreCheckpoint(disk)
+        self._consume_queues = ConsumeQueueStore(config, disk)
+        self.commit_log = CommitLog(config, disk, runtime, self._consume_queues)
+        self.reput = ReputMessageService(
+            config, self.commit_log, (self._consume_queues,)
+        )
+        self._flusher = CommitLogFlusher(self.commit_log, self._checkpoint, self._flags)
+        self._group_commit = GroupCommitService(self.commit_log, self._flusher, runtime)
+        self._flush_queues = FlushConsumeQueueService(
+            config, self._consume_queues, self._checkpoint, runtime
+        )
+        self._checkpoint_service = CheckpointService(
+            config, self.commit_log, self._checkpoint
+        )
+        self._reader = MessageReader(config, self.commit_log, self._consume_queues)
+        self._flush_commit_log: Service = (
+            self._group_commit
+            if config.flush_disk_type is FlushDiskType.SYNC_FLUSH
+            else FlushRealTimeService(config, self._flusher, runtime)
+        )
+        self._lock: FileLock | None = None
+        self._loaded: tuple[LogScan, QueueAudit] | None = None
+        self.is_started = False
+        self.last_exit_ok = False
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """What a host has to turn while the store is started, in its order."""
+        return (
+            self.reput,
+            self._flush_commit_log,
+            self._flush_queues,
+            self._checkpoint_service,
+        )
+
+    @property
+    def waited_for(self) -> tuple[Service, ...]:
+        """The services that answer a caller who waits inside the store."""
+        return (self._group_commit,)
+
+    def load(self) -> None:
+        """Take the directory and read it whole; nothing on it is changed.
+
+        Raises:
+            StoreLocked: another store holds the directory.
+            StoreCorrupted: what the mark says was durable is not there any more, or
+                the files are not of the configured sizes.
+            OSError: the disk failed.
+
+        Source: DefaultMessageStore#load.
+        """
+        try:
+            self._lock = self._disk.lock("lock")
+        except BlockingIOError:
+            raise StoreLocked(
+                "the directory is held by another store: its file `lock` is locked. "
+                "Stop that store first."
+            ) from None
+        try:
+            self._read_files()
+        except StoreCorrupted:
+            REFUSED.hit()
+            self._let_go()
+            raise
+        except OSError:
+            self._let_go()
+            raise
+
+    def _read_files(self) -> None:
+        self._checkpoint.load()
+        self.commit_log.load()
+        self._consume_queues.load()
+        audit = self._consume_queues.audit(self._checkpoint.logics_msg_timestamp)
+        scan = self.commit_log.scan(audit.visit)
+        self._refuse_damage(scan)
+        mark = self._checkpoint.mark
+        is_whole = mark is None or mark.durable_offset == scan.end
+        self.last_exit_ok = is_whole and not self._abort.exists()
+        self._loaded = scan, audit
+
+    def _refuse_damage(self, scan: LogScan) -> None:
+        """What was durable once can only be damaged, not lost: do not cut it.
+
+        Raises:
+            StoreCorrupted: part of it is not there.
+        """
+        mark = self._checkpoint.mark
+        if mark is None:
+            self._refuse_short_files()
+            return
+        if scan.start > mark.log_min_offset:
+            raise StoreCorrupted(
+                f"commitlog: the log begins at {scan.start}, but began at "
+                f"{mark.log_min_offset} when it was last made durable: a file was "
+                f"removed. Put it back from a copy. Nothing was changed."
+            )
+        if scan.end < mark.durable_offset:
+            raise StoreCorrupted(
+                f"{self._where(scan.end)}: {scan.stopped_by}, but the log was durable "
+                f"up to {mark.durable_offset}. Run `crashmq fsck` on the directory, "
+                f"put the file back from a copy, or remove `checkpoint` to have the "
+                f"log cut here. Nothing was changed."
+            )
+
+    def _refuse_short_files(self) -> None:
+        for file in self.commit_log.mapped_files.files:
+            if 0 < file.on_disk_size < file.file_size:
+                raise StoreCorrupted(
+                    f"{file.path}: {file.on_disk_size} bytes, but files of this log "
+                    f"have {file.file_size}. Start it with the size it was written "
+                    f"with, or put the file back from a copy. Nothing was changed."
+                )
+
+    def _where(self, offset: int) -> str:
+        file = self.commit_log.mapped_files.find_mapped_file_by_offset(offset)
+        if file is None:
+            return f"commitlog at offset {offset}"
+        return f"{file.path} byte {offset - file.file_from_offset} (offset {offset})"
+
+    def start(self) -> None:
+        """Make the files agree with what ``load`` read, and open the store.
+
+        Raises:
+            StoreStopped: ``load`` has not succeeded.
+            OSError: the disk failed; the store is not started.
+
+        Source: DefaultMessageStore#recover, #start.
+        """
+        if self._loaded is None:
+            raise StoreStopped("load() the store before start().")
+        scan, audit = self._loaded
+        self._loaded = None
+        try:
+            self._abort.create()
+            self._recover(scan, audit)
+        except OSError:
+            self._let_go()
+            raise
+        self.is_started = True
+
+    def _recover(self, scan: LogScan, audit: QueueAudit) -> None:
+        mark = self._checkpoint.mark
+        # Only a mark proves that an orderly end made everything durable: without one
+        # the files are another program's, or an operator took the checkpoint away.
+        clean = self.last_exit_ok and mark is not None
+        if clean:
+            self._checkpoint.trust_loaded()
+            self.commit_log.recover_normally(scan)
+        else:
+            durable_offset = mark.durable_offset if mark else scan.start
+            self.commit_log.recover_abnormally(scan, durable_offset)
+        self._consume_queues.recover(audit, scan.start, clean=clean)
+        self._lower_checkpoint(scan, audit)
+        self._checkpoint.open()
+        self._checkpoint_service.run_once()
+        lacks = audit.first_wrong_phy_offset
+        (LACKING if lacks >= 0 else COMPLETE).hit()
+        self.reput.reput_from_offset = lacks if lacks >= 0 else scan.end
+
+    def _lower_checkpoint(self, scan: LogScan, audit: QueueAudit) -> None:
+        """Let the checkpoint claim no more than was found."""
+        checkpoint = self._checkpoint
+        logics = min(checkpoint.logics_msg_timestamp, scan.newest_timestamp)
+        if audit.first_wrong_timestamp >= 0:
+            logics = min(logics, audit.first_wrong_timestamp)
+        if logics < checkpoint.logics_msg_timestamp:
+            LOWERED.hit()
+        checkpoint.logics_msg_timestamp = logics
+        checkpoint.physic_msg_timestamp = min(
+            checkpoint.physic_msg_timestamp, scan.newest_timestamp
+        )
+        checkpoint.confirm_phy_offset = min(checkpoint.confirm_phy_offset, scan.end)
+        checkpoint.master_flushed_offset = min(
+            checkpoint.master_flushed_offset, scan.end
+        )
+
+    def put_message(self, message: Message) -> PutMessageResult:
+        """Store one message, and wait for its sync under SYNC_FLUSH.
+
+        Source: DefaultMessageStore#putMessage, CommitLog#handleDiskFlush.
+        """
+        if not self.is_started or not self._flags.is_writeable:
+            NOT_WRITEABLE.hit()
+            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+        try:
+            result = self.commit_log.put_message(message)
+        except OSError:
+            self._flags.stop_writing()
+            return PutMessageResult(PutMessageStatus.UNKNOWN_ERROR)
+        if (
+            result.status is not PutMessageStatus.PUT_OK
+            or self._config.flush_disk_type is FlushDiskType.ASYNC_FLUSH
+            or not message.waits_for_store
+        ):
+            return result
+        request = self._group_commit.put_request(result.end_offset)
+        status = request.wait(self._config.sync_flush_timeout)
+        return PutMessageResult(
+            status, result.phy_offset, result.size, result.queue_offset
+        )
+
+    def get_message(
+        self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int
+    ) -> GetMessageResult:
+        """Read up to ``max_msg_nums`` messages of one queue.
+
+        Raises:
+            StoreStopped: the store is not started, or must not be read.
+            OSError: the medium could not be read.
+
+        Source: DefaultMessageStore#getMessage.
+        """
+        if not self.is_started or not self._flags.is_readable:
+            raise StoreStopped("the store is not started: start() it to read.")
+        return self._reader.get_message(topic, queue_id, queue_offset, max_msg_nums)
+
+    def shutdown(self) -> bool:
+        """Stop in order; True if the next start has nothing to mend.
+
+        Waits up to ``shutdown_dispatch_timeout`` for the replay to catch up, since a
+        host that turns it still can. If records stay undispatched, or a sync fails,
+        the abort file stays, and the next start mends.
+
+        Source: DefaultMessageStore#shutdown.
+        """
+        if not self.is_started:
+            return False
+        self.is_started = False
+        try:
+            return self._make_durable()
+        except OSError:
+            UNFLUSHED.hit()
+            return False
+        finally:
+            self._let_go()
+
+    def _make_durable(self) -> bool:
+        self._flusher.flush_all()
+        self._wait_for_dispatch()
+        self._flush_queues.flush_thoroughly()
+        self._checkpoint_service.run_once()
+        clean = self._flags.is_writeable and self.reput.behind <= 0
+        (CLEAN if clean else BEHIND).hit()
+        if clean:
+            self._abort.remove()
+        return clean
+
+    def _wait_for_dispatch(self) -> None:
+        waited = 0
+        while self.reput.behind > 0 and waited < self._config.shutdown_dispatch_timeout:
+            self._runtime.sleep_ms(_DISPATCH_POLL_MS)
+            waited += _DISPATCH_POLL_MS
+
+    def _let_go(self) -> None:
+        self._checkpoint.close()
+        self._consume_queues.close()
+        self.commit_log.close()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None

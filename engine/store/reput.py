@@ -1,0 +1,133 @@
+"""ReputMessageService: replays the log into the dispatchers, record by record.
+
+Source: org.apache.rocketmq.store.DefaultMessageStore.ReputMessageService, RocketMQ
+5.3. Differs: what is no record stops the replay where it is; there, a master skips to
+the end of the file, and the messages behind are never delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.host.probe import probe
+from engine.store.commit_log import CommitLog
+from engine.store.config import FlushDiskType, StoreConfig
+from engine.store.dispatch import CommitLogDispatcher, DispatchRequest
+
+IDLE = probe("reput.idle", "a round found nothing to dispatch")
+BELOW_MIN = probe("reput.below_min", "records were deleted before they were dispatched")
+DISPATCHED = probe("reput.dispatched", "a record was handed to the dispatchers")
+FILLER = probe("reput.filler", "a filler was met; the replay goes on in the next file")
+BEYOND_END = probe("reput.beyond_end", "a record reaches past what may be dispatched")
+HALF = probe("reput.half", "a record whose length is not its parts' stops the replay")
+ILLEGAL = probe("reput.illegal", "what is no record stops the replay")
+FAILED = probe("reput.failed", "a dispatcher could not take a record")
+NO_DATA = probe("reput.no_data", "the log has no bytes where the replay stands")
+
+
+class ReputMessageService:
+    """Dispatches what the log has gained; one round brings it up to date.
+
+    Invariants:
+        log min <= reput_from_offset <= confirm_offset once a round has run
+        every record below reput_from_offset is with every dispatcher
+    """
+
+    name = "reput"
+    interval_ms = 1
+
+    def __init__(
+        self,
+        config: StoreConfig,
+        commit_log: CommitLog,
+        dispatchers: Sequence[CommitLogDispatcher],
+    ) -> None:
+        self._config = config
+        self._commit_log = commit_log
+        self._dispatchers = dispatchers
+        self.reput_from_offset = 0
+        self.stopped_at = -1
+
+    @property
+    def confirm_offset(self) -> int:
+        """How far a record may be shown to consumers.
+
+        Source: DefaultMessageStore#getConfirmOffset: under SYNC_FLUSH only what was
+        flushed, since the rest may be lost and its offsets given again.
+        """
+        if self._config.flush_disk_type is FlushDiskType.SYNC_FLUSH:
+            return self._commit_log.flushed_where
+        return self._commit_log.max_offset
+
+    @property
+    def behind(self) -> int:
+        """Bytes of the log that are still to be dispatched."""
+        return self.confirm_offset - self.reput_from_offset
+
+    def run_once(self) -> int:
+        """Dispatch all there is; returns the bytes the replay went on.
+
+        Raises:
+            OSError: a dispatcher's disk failed; the replay stays at that record.
+
+        Source: ReputMessageService#doReput.
+        """
+        start = self.reput_from_offset
+        log_min = self._commit_log.min_offset
+        if start < log_min:
+            BELOW_MIN.hit()
+            start = self.reput_from_offset = log_min
+        if self.behind <= 0:
+            IDLE.hit()
+        while self.behind > 0:
+            if not self._reput_file():
+                break
+        return self.reput_from_offset - start
+
+    def _reput_file(self) -> bool:
+        """Dispatch what one file has; whether the replay went on."""
+        start = self.reput_from_offset
+        end = self.confirm_offset
+        data = self._commit_log.read_from(start, end)
+        if not data:
+            NO_DATA.hit()
+            return False
+        at = 0
+        while at < len(data):
+            request = self._commit_log.check_message(start + at, data, at)
+            if request.success and request.msg_size > 0:
+                self._dispatch(request)
+                at += request.msg_size
+                self.reput_from_offset = start + at
+            elif request.success:
+                FILLER.hit()
+                next_file = self._commit_log.roll_next_file(start + at)
+                self.reput_from_offset = next_file
+                return True
+            else:
+                return self._stop_at(start, at, len(data), request)
+        return True
+
+    def _dispatch(self, request: DispatchRequest) -> None:
+        try:
+            for dispatcher in self._dispatchers:
+                dispatcher.dispatch(request)
+        except OSError:
+            FAILED.hit()
+            raise
+        DISPATCHED.hit()
+
+    def _stop_at(
+        self, start: int, at: int, size: int, request: DispatchRequest
+    ) -> bool:
+        if at > 0 and self._reaches_past(start + at, size - at):
+            BEYOND_END.hit()
+            return True
+        (HALF if request.msg_size > 0 else ILLEGAL).hit()
+        self.stopped_at = start + at
+        return False
+
+    def _reaches_past(self, phy_offset: int, left: int) -> bool:
+        """Whether more bytes may be read at ``phy_offset`` than were at hand."""
+        again = self._commit_log.read_from(phy_offset, self.confirm_offset)
+        return len(again) > left

@@ -1,0 +1,107 @@
+"""The command line, installed as ``crashmq``.
+
+A door: it parses, calls and prints, and nothing imports it. The commands live in
+``harness.commands`` and are imported one at a time, so that help costs no numpy, no
+Hypothesis and no Spark. Results go to standard output, progress and complaints to
+standard error. Exit codes are those of ``harness.commands.exits``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.commands import exits
+
+_COMMANDS = {
+    "check": "Run machines, cases and a small soak: the gate, without Java.",
+    "soak": "Run many seeded episodes on Spark and write a report.",
+    "report": "Render the report of a soak again.",
+    "replay": "Run a case file and tell it as a timeline.",
+    "shrink": "Find the smallest program that breaks the same law.",
+    "fsck": "Judge the files of a store directory; changes nothing.",
+    "list": "List scenarios, laws, probes, mutants, services or ops.",
+    "doctor": "Say what can run on this machine, and what is missing.",
+}
+
+
+class _Commands(click.Group):
+    """The commands by name, imported when asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's
+        """Names, in the order one learns them."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One command, its module imported now."""
+        if cmd_name not in _COMMANDS:
+            near = exits.nearest(cmd_name, _COMMANDS)
+            raise click.UsageError(f"there is no command {cmd_name!r}{near}.", ctx)
+        module = importlib.import_module(f"harness.commands.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # click's
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """The commands and a line on each, none of them imported."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; whatever happens becomes an exit code."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # a terminal without our signs
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("crashmq: interrupted.", err=True)
+            ctx.exit(exits.INTERRUPTED)
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
+        except BrokenPipeError:  # `crashmq list | head`: click knows what to do
+            raise
+        # The last one to see an error: it is ours, and is kept for us to read.
+        except Exception as error:
+            _own_defect(error)
+            ctx.exit(exits.OWN_DEFECT)
+
+
+def _own_defect(error: Exception) -> None:
+    """Keep the traceback in a file, and say that it is a defect of crashmq."""
+    text = "".join(traceback.format_exception(error))
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="crashmq-error-", suffix=".txt", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(f"crashmq {' '.join(sys.argv[1:])}\nPython {sys.version}\n\n{text}")
+    click.echo(
+        f"crashmq: {type(error).__name__}: {error}\n"
+        f"This is a defect of crashmq, not of the store; please report it with "
+        f"{Path(file.name)}.",
+        err=True,
+    )
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="crashmq", prog_name="crashmq")
+def main() -> None:
+    """Find the bugs a RocketMQ-style message store has when it crashes.
+
+    Exit codes: 0 clean, 1 findings, 2 usage or bad input, 3 a defect of crashmq,
+    4 something is missing on this machine, 5 ran too little to judge, 130
+    interrupted.
+    """
+
+
+if __name__ == "__main__":
+    main()

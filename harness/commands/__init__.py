@@ -1,0 +1,1 @@
+"""The commands of ``crashmq``, a module each, imported when asked for."""

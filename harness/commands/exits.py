@@ -1,0 +1,50 @@
+"""Exit codes, the same for every command, and the errors that lead to them.
+
+::
+
+    click.ClickException
+        BadInput             2  what was given cannot be used
+        EnvironmentLacking   4  something of this machine is missing
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+import click
+
+CLEAN = 0
+FINDINGS = 1
+BAD_INPUT = 2
+OWN_DEFECT = 3
+ENVIRONMENT = 4
+TOO_LITTLE = 5
+INTERRUPTED = 130
+
+
+class BadInput(click.ClickException):
+    """What was given cannot be used; one sentence says what, where, what to do."""
+
+    exit_code = BAD_INPUT
+
+    def show(self, file: object = None) -> None:  # noqa: ARG002  # click's signature
+        """Print the sentence."""
+        click.echo(f"crashmq: {self.message}", err=True)
+
+
+class EnvironmentLacking(BadInput):
+    """Something of this machine is missing; one sentence says how to get it."""
+
+    exit_code = ENVIRONMENT
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``; did you mean X`` if something known is spelt alike, else nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}" if close else ""
+
+
+def unknown(what: str, name: str, known: Iterable[str], hint: str) -> BadInput:
+    """The complaint about a name that is not known."""
+    return BadInput(f"there is no {what} {name!r}{nearest(name, known)}. {hint}")

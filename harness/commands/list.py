@@ -1,0 +1,55 @@
+"""``crashmq list``: what there is, by name, a sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+import harness.episode  # noqa: F401  # declares every law and probe of a run
+from engine.host.probe import declared_probes
+from models.invariants.registry import declared_invariants
+from models.ops import OP_CLASSES, SERVICE_NAMES
+from scenarios.catalogue import SCENARIOS
+from scenarios.mutants import MUTANTS
+
+_SERVICES = {
+    "reput": "hands what the log gained to the consume queues",
+    "flush_commit_log": "makes the log durable",
+    "flush_consume_queue": "makes the consume queues durable",
+    "checkpoint": "writes what recovery may rely on",
+}
+
+
+def _laws() -> dict[str, str]:
+    laws = declared_invariants()
+    return {name: f"{law.sentence} ({law.law})" for name, law in laws.items()}
+
+
+def _mutants() -> dict[str, str]:
+    return {
+        name: f"{mutant.title}, killed by {' or '.join(mutant.killed_by)}"
+        for name, mutant in MUTANTS.items()
+    }
+
+
+_KINDS: dict[str, Callable[[], dict[str, str]]] = {
+    "scenarios": lambda: {name: one.sentence for name, one in SCENARIOS.items()},
+    "laws": _laws,
+    "probes": declared_probes,
+    "mutants": _mutants,
+    "services": lambda: {name: _SERVICES[name] for name in SERVICE_NAMES},
+    "ops": lambda: {
+        cls.__name__: (cls.__doc__ or "").partition("\n")[0] for cls in OP_CLASSES
+    },
+}
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(list(_KINDS)), default="scenarios")
+def command(kind: str) -> None:
+    """List scenarios, laws, probes, mutants, services or ops."""
+    rows = _KINDS[kind]()
+    width = max(map(len, rows), default=0)
+    for name, sentence in rows.items():
+        click.echo(f"{name:<{width}}  {sentence}")

@@ -1,0 +1,116 @@
+"""Standard output and standard error: timelines in colour, progress while one waits.
+
+Colour and moving bars are for terminals, and rich is imported for them alone; NO_COLOR
+and FORCE_COLOR are honoured. Elsewhere progress is a plain line every ten seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import click
+
+from harness.timeline import BREACH_MARK, FAULT_MARK, PASSED_MARK, UNKNOWN_MARK
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+_QUIET_S = 10.0
+_STYLES = {
+    BREACH_MARK: "bold red",
+    UNKNOWN_MARK: "bold yellow",
+    PASSED_MARK: "green",
+    FAULT_MARK: "yellow",
+}
+_MARK_COLUMN = 5
+
+
+def print_timeline(text: str) -> None:
+    """Print a timeline, with its marked lines in colour on a terminal."""
+    if not (sys.stdout.isatty() or os.environ.get("FORCE_COLOR")):
+        click.echo(text)
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    for number, line in enumerate(text.splitlines()):
+        mark = line[_MARK_COLUMN : _MARK_COLUMN + 1]
+        style = "bold" if number == 0 else _STYLES.get(mark)
+        console.print(line, style=style)
+
+
+def terminal_width() -> int:
+    """Columns to write to: the terminal's, within reason; 100 elsewhere."""
+    if not sys.stdout.isatty():
+        return 100
+    columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    return min(max(columns, 60), 140) if columns else 100
+
+
+class Progress:
+    """How far something is, on standard error while it lasts."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self._bar: Bar | None = None
+        self._said_at = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Begin; a bar appears on a terminal."""
+        if sys.stderr.isatty():
+            self._bar = _bar()
+            self._bar.start()
+            self._bar.add_task(self.what, total=None, detail="")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take the bar away."""
+        if self._bar:
+            self._bar.stop()
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        """Go on to another part of the work, and say how far it is."""
+        if what != self.what:
+            self.what = what
+            if self._bar:
+                self._bar.reset(self._bar.task_ids[0], description=what, total=total)
+        self.update(done, total)
+
+    def update(self, done: int, total: int | None, detail: str = "") -> None:
+        """Say how far it is; cheap enough to be called for every episode."""
+        if self._bar:
+            task = self._bar.task_ids[0]
+            self._bar.update(task, completed=done, total=total, detail=detail)
+            return
+        now = time.monotonic()
+        if now - self._said_at >= _QUIET_S:
+            self._said_at = now
+            of = f" of {total:,}" if total else ""
+            after = f", {detail}" if detail else ""
+            click.echo(f"{self.what}: {done:,}{of}{after}", err=True)
+
+
+def _bar() -> Bar:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
+    from rich.progress import Progress as RichProgress
+
+    return RichProgress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[detail]}"),
+        console=Console(stderr=True, highlight=False),
+        transient=True,
+        refresh_per_second=4,
+    )

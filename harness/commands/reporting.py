@@ -1,0 +1,115 @@
+"""What ``soak`` and ``report`` share: case files, the report, the last words.
+
+Spark is imported inside functions: both commands complain about bad input, and about
+a machine without Spark, before they would need it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.case_file import SUFFIX, CaseFile
+from harness.commands.arguments import writing
+from harness.commands.exits import BadInput, EnvironmentLacking
+from models.program import from_json
+from reports.errors import BadRequest, EnvironmentMissing
+from reports.jvm import require_packages
+
+if TYPE_CHECKING:
+    from reports.figures import Finding
+    from reports.summary import Summary
+
+CASES_DIR = "cases"
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@contextmanager
+def no_spark_is_told() -> Iterator[None]:
+    """Run with Spark; without it, or with a wrong request, say so in one sentence."""
+    try:
+        require_packages()
+        yield
+    except EnvironmentMissing as error:
+        raise EnvironmentLacking(str(error)) from None
+    except BadRequest as error:
+        raise BadInput(str(error)) from None
+
+
+def write_report(session: Any, out: Path) -> tuple[Summary, dict[str, str]]:
+    """Write a case file a failure, then the report that names them.
+
+    Args:
+        session: of Spark, which only ``reports`` knows.
+        out: the run's directory.
+
+    Returns:
+        The summary, and the paths of the case files by signature.
+    """
+    from reports.render import render, smallest_failures
+
+    cases = {}
+    with writing():
+        for found in smallest_failures(session, out):
+            if found.program:
+                cases[found.signature] = str(_save_case(found, out / CASES_DIR))
+    return render(session, out, cases), cases
+
+
+def tell(summary: Summary, out: Path, cases: dict[str, str]) -> None:
+    """The verdict, the warnings, where things lie, and what to type next."""
+    click.echo(summary.verdict)
+    for warning in summary.warnings:
+        click.echo(f"  ! {warning}")
+    for failure in (*summary.distinct_failures, *summary.unjudged_failures):
+        law, *where = failure.message.splitlines() or ["no law had spoken"]
+        times = f"{failure.episodes:,} episode{'s' if failure.episodes > 1 else ''}"
+        click.echo(f"  {failure.signature} in {times}: {law.rstrip(':')}")
+        if where:
+            click.echo(f"    seen    {where[0].strip()}")
+        if failure.case:
+            click.echo(f"    case    {failure.case}")
+    click.echo(f"  report  {out / 'report.html'}")
+    click.echo(f"          {out / 'report.md'}, {out / 'summary.json'}")
+    click.echo(f"  digest  {summary.digest}")
+    click.echo(f"  next    {_next_command(summary, cases)}")
+
+
+def _next_command(summary: Summary, cases: dict[str, str]) -> str:
+    for failure in summary.distinct_failures:
+        if failure.signature in cases:
+            return f"crashmq shrink {shlex.quote(cases[failure.signature])}"
+    for failure in summary.unjudged_failures:
+        if failure.signature in cases:
+            return f"crashmq replay {shlex.quote(cases[failure.signature])}"
+    names = " ".join(summary.scenarios)
+    seed = summary.definition["seed"] + 1
+    return (
+        f"crashmq soak {names} --episodes {summary.episodes_planned} --seed {seed} "
+        f"--out runs/seed-{seed}"
+    )
+
+
+def _save_case(found: Finding, directory: Path) -> Path:
+    """The failure's case file; one that lies there already is kept as it is."""
+    path = directory / f"{_UNSAFE.sub('-', found.signature)}{SUFFIX}"
+    if not path.exists():
+        case = CaseFile(
+            scenario=found.scenario,
+            program=from_json(json.loads(found.program)),
+            violated=found.invariant if found.outcome == "violated" else "",
+            step=min(found.step, len(json.loads(found.program)["ops"])),
+            digest=found.digest,
+            message=found.message,
+            mutant=found.mutant,
+            subject=found.subject or "python",
+        )
+        case.save(path)
+    return path

@@ -1,0 +1,75 @@
+"""``crashmq shrink``: the smallest program that breaks the law a case file names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from harness.case_file import SUFFIX
+from harness.commands import exits
+from harness.commands.arguments import (
+    case_at,
+    check_subject,
+    mutant_named,
+    planted,
+    writing,
+)
+from harness.commands.output import Progress, print_timeline, terminal_width
+from harness.gate import case_of
+from harness.shrink import NothingToShrink, shrink
+from harness.timeline import timeline
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where the small case goes; by default beside FILE, as NAME.min.case.json.",
+)
+@click.option(
+    "--mutant",
+    metavar="ID",
+    help="Plant this bug; `none` for the clean engine. By default as recorded.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=2000,
+    show_default=True,
+    help="Programs to try at most.",
+)
+def command(file: Path, out: Path | None, mutant: str | None, runs: int) -> None:
+    """Cut and simplify the case in FILE while it breaks the same law."""
+    case = case_at(file)
+    check_subject(case, file)
+    out = out or file.with_name(file.name.removesuffix(SUFFIX) + f".min{SUFFIX}")
+    if os.path.lexists(out):
+        raise exits.BadInput(
+            f"{out} exists already and is not overwritten. Name another --out."
+        )
+    bug = mutant_named(case.mutant if mutant is None else mutant)
+    try:
+        with planted(bug), Progress("shrink") as progress:
+            shrunk = shrink(
+                case.program,
+                case.scenario,
+                case.violated,
+                budget_runs=runs,
+                progress=lambda done, ops: progress.update(done, None, f"{ops} ops"),
+            )
+    except NothingToShrink as error:
+        raise exits.BadInput(f"{file}: {error}") from None
+    shrunk.result.record.mutant = bug
+    with writing():
+        case_of(shrunk, case.scenario, bug).save(out)
+    replay = f"crashmq replay {out}"
+    print_timeline(timeline(shrunk.result, width=terminal_width(), replay=replay))
+    more = " (budget spent; shrink it again)" if shrunk.exhausted else ""
+    click.echo(
+        f"shrunk from {shrunk.ops_before} to {len(shrunk.program.ops)} ops in "
+        f"{shrunk.runs} runs{more}: {out}"
+    )

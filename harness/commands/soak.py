@@ -1,0 +1,86 @@
+"""``crashmq soak``: many seeded episodes on Spark, judged, counted and reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from harness.commands.arguments import mutant_named, scenarios_named
+from harness.commands.output import Progress
+from harness.commands.reporting import no_spark_is_told, tell, write_report
+from harness.soak import SoakTask, declared, shards_for
+
+
+@click.command()
+@click.argument("scenario", nargs=-1, required=True)
+@click.option(
+    "--episodes",
+    type=click.IntRange(min=1),
+    required=True,
+    metavar="N",
+    help="Episodes in all; episode n is scenario n modulo their number.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="A new directory for rows, report and case files.",
+)
+@click.option(
+    "--master", metavar="URL", help="Spark's master; by default this machine."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Cores of this machine to use; by default all.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="With an episode's number it decides its program.",
+)
+@click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
+def command(
+    scenario: tuple[str, ...],
+    episodes: int,
+    out: Path,
+    master: str | None,
+    workers: int | None,
+    seed: int,
+    mutant: str | None,
+) -> None:
+    """Run many episodes of SCENARIO... on Spark and write a report to DIR."""
+    if master and workers:
+        raise click.UsageError("--workers is for this machine; leave it or --master.")
+    names = scenarios_named(scenario)
+    task = SoakTask.define(names, seed, episodes, mutant_named(mutant))
+    with no_spark_is_told():
+        from reports.files import check_output
+
+        check_output(out)
+        from reports.run_store import RunProgress, write_run
+        from reports.spark import open_session
+
+        session = open_session(f"local[{workers}]" if workers else master, out)
+        try:
+            shards = shards_for(episodes, session.sparkContext.defaultParallelism)
+            with Progress("soak") as progress:
+
+                def tell_progress(run: RunProgress) -> None:
+                    rate = run.episodes_done / max(run.elapsed_s, 0.001)
+                    detail = f"{run.violations:,} violated, {rate:,.0f}/s"
+                    progress.update(run.episodes_done, run.episodes, detail)
+
+                write_run(
+                    session, task, shards, out, tell_progress, declared=declared(names)
+                )
+            summary, cases = write_report(session, out)
+        finally:
+            session.stop()
+    tell(summary, out, cases)
+    raise SystemExit(summary.exit_code)

@@ -1,0 +1,130 @@
+"""Where the world steps in: the counted disk action, and the calls made to fail.
+
+A *disk action* is one page's part of a write into the cache, one dirty page made
+durable by a sync, or one directory change. ``Controls`` counts them, lets an event
+happen in the middle of the n-th, and keeps the faults that are armed. What an action
+does belongs to its caller.
+
+Watches nest: the newest is ended first. Two that wait for the same action happen in
+the order of their cuts, then of their making.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+
+from models.ops import DiskFault, FaultCall
+
+NEVER = sys.maxsize
+_ERRNO = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC}
+
+
+class Watch:
+    """An event that waits for one action."""
+
+    __slots__ = ("action", "cut", "event", "fired")
+
+    def __init__(self, action: int, cut: int, event: Callable[[], None]) -> None:
+        self.action = action
+        self.cut = cut
+        self.event = event
+        self.fired = False
+
+
+class Controls:
+    """The count of actions, the watches and the armed faults of one disk.
+
+    Invariants:
+        no watch that has not fired waits for an action below ``actions``
+        actions reach ``stop_at`` on the slow path alone
+    """
+
+    __slots__ = ("_failed", "_faults", "_watches", "actions", "last", "stop_at")
+
+    def __init__(self, actions: int = 0, last: tuple[str, str] = ("", "")) -> None:
+        self.actions = actions
+        self.last = last
+        self.stop_at = NEVER
+        self._watches: list[Watch] = []
+        self._faults: dict[FaultCall, tuple[int, int]] = {}
+        self._failed = 0
+
+    def at_action(self, n: int, cut: int, event: Callable[[], None]) -> None:
+        """Let ``event`` happen once, in the middle of the n-th action from now.
+
+        It waits, across crashes too, until it has happened or its watch is ended.
+
+        Raises:
+            ValueError: n < 1 or cut < 0.
+        """
+        if n < 1 or cut < 0:
+            raise ValueError(
+                f"cannot watch for disk action {n} with cut {cut}: actions count "
+                f"from 1 and a cut is a number of bytes. Draw n >= 1 and cut >= 0."
+            )
+        self._watches.append(Watch(self.actions + n, cut, event))
+        self._find_stop()
+
+    def end_watch(self) -> bool:
+        """Forget the newest watch; whether it had fired. False if there is none."""
+        if not self._watches:
+            return False
+        watch = self._watches.pop()
+        self._find_stop()
+        return watch.fired
+
+    def fail(self, fault: DiskFault) -> None:
+        """Make the next ``fault.times`` calls of its kind fail."""
+        if fault.times > 0:
+            self._faults[fault.call] = (_ERRNO[fault.errno], fault.times)
+            self._find_stop()
+
+    def heal(self) -> int:
+        """Disarm every fault; how many calls failed since the last ``heal``."""
+        failed, self._failed = self._failed, 0
+        self._faults.clear()
+        self._find_stop()
+        return failed
+
+    def meet_fault(self, call: FaultCall, path: str) -> None:
+        """Count a call of this kind, and raise if it is to fail.
+
+        Raises:
+            OSError: EIO or ENOSPC, as armed.
+        """
+        if call not in self._faults:
+            return
+        number, times = self._faults.pop(call)
+        if times > 1:
+            self._faults[call] = (number, times - 1)
+        self._failed += 1
+        self._find_stop()
+        why = f"{os.strerror(number)}: this {call} was told to fail"
+        raise OSError(number, why, path)
+
+    def begin(self, action: tuple[str, str]) -> int:
+        """Count an action and let no event happen yet; its number."""
+        self.actions += 1
+        self.last = action
+        return self.actions
+
+    def next_due(self, action: int) -> Watch | None:
+        """The next watch that waits for the action just begun, if any."""
+        due = [w for w in self._watches if not w.fired and w.action == action]
+        return min(due, key=lambda watch: watch.cut, default=None)
+
+    def fire(self, watch: Watch) -> None:
+        """Let the event happen. What it raises passes through."""
+        watch.fired = True
+        self._find_stop()
+        watch.event()
+
+    def _find_stop(self) -> None:
+        if self._faults:
+            self.stop_at = 0
+            return
+        waiting = (watch.action for watch in self._watches if not watch.fired)
+        self.stop_at = min(waiting, default=NEVER)

@@ -1,0 +1,237 @@
+"""The simulated disk as one life of a store is given it: names, files, locks.
+
+A ``Mount`` ends with the life it was made for; then it, its files and its locks raise
+what ended it, for ever. Every change is counted as a disk action before it is done, so
+an event that stops it finds the disk without it. What a change does to the two images
+is left to ``Medium``.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+
+from harness.disk.controls import Controls
+from harness.disk.medium import Medium
+from harness.disk.namespace import (
+    DIRECTORY,
+    ROOT,
+    DirectoryMade,
+    Removed,
+    Renamed,
+    os_error,
+)
+from harness.disk.sim_file import Life, SimFile
+from models.ops import FaultCall
+
+
+class SimLock:
+    """An exclusive lock on one path, for as long as one life."""
+
+    __slots__ = ("_life", "_path")
+
+    def __init__(self, life: Life, path: str) -> None:
+        self._life = life
+        self._path = path
+        life.locked_paths[path] = self
+
+    def release(self) -> None:
+        """Let another store have the path. Idempotent."""
+        self._life.check()
+        if self._life.locked_paths.get(self._path) is self:
+            del self._life.locked_paths[self._path]
+
+
+class Mount:
+    """A ``Disk`` for one life of a store."""
+
+    __slots__ = ("_controls", "_life", "_medium")
+
+    def __init__(self, medium: Medium, controls: Controls, life: Life) -> None:
+        self._medium = medium
+        self._controls = controls
+        self._life = life
+
+    def open(self, path: str, size: int, *, create: bool, mapped: bool) -> SimFile:
+        """Open a file of exactly ``size`` bytes; two actions if it is made."""
+        self._life.check()
+        if size < 0:
+            raise ValueError(f"cannot open {path} of {size} bytes; give a size >= 0.")
+        if create and not self.exists(path):
+            self._create(path, size)
+        found = len(self._medium.inode(path).cache)
+        if found != size:
+            raise os_error(
+                errno.EINVAL, path, f"it has {found} bytes and {size} were asked for"
+            )
+        return SimFile(self._medium, self._controls, self._life, path, mapped=mapped)
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or directory has this path."""
+        self._life.check()
+        return self._medium.namespace.has(path)
+
+    def is_dir(self, path: str) -> bool:
+        """Whether a directory has this path."""
+        self._life.check()
+        namespace = self._medium.namespace
+        return namespace.has(path) and namespace.names[path] == DIRECTORY
+
+    def list_dir(self, path: str) -> list[str]:
+        """Names in a directory, sorted."""
+        self._life.check()
+        return self._medium.namespace.list_dir(path)
+
+    def file_size(self, path: str) -> int:
+        """Bytes in a file."""
+        self._life.check()
+        return len(self._medium.inode(path).cache)
+
+    def truncate(self, path: str, size: int) -> None:
+        """Set the size of a file no one holds open; one action if it changes."""
+        self._life.check()
+        inode = self._medium.inode(path)
+        if size < 0:
+            raise ValueError(f"cannot cut {path} to {size} bytes; give a size >= 0.")
+        if inode.open_files:
+            raise ValueError(f"cannot resize {path} while it is open; close it first.")
+        if size == len(inode.cache):
+            return
+        grows = size > len(inode.cache)
+        action = self._act(
+            "size" if grows else "truncate",
+            path,
+            lambda: self._medium.namespace.file(path),
+            call="create" if grows else None,
+        )
+        self._medium.resize(action, path, size)
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a file another path, replacing a file there; one action."""
+        self._life.check()
+        namespace = self._medium.namespace
+
+        def check() -> None:
+            namespace.file(source)
+            namespace.room_for(target)
+            if target in namespace.names:
+                namespace.file(target)
+
+        check()
+        if source == target:
+            return
+        action = self._act("rename", target, check)
+        replaces = target in namespace.names
+        self._medium.record(
+            Renamed(
+                action,
+                source,
+                target,
+                namespace.file(source),
+                carries_data=replaces and self._medium.profile.auto_da_alloc,
+            )
+        )
+
+    def remove(self, path: str) -> None:
+        """Remove a file; one action."""
+        self._life.check()
+        action = self._act("remove", path, lambda: self._medium.namespace.file(path))
+        self._medium.record(Removed(action, path))
+
+    def make_dir(self, path: str) -> None:
+        """Make one directory; one action."""
+        self._life.check()
+
+        def check() -> None:
+            if self.exists(path):
+                raise os_error(errno.EEXIST, path, "the path is taken")
+            self._medium.namespace.room_for(path)
+
+        action = self._act("make_dir", path, check, call="create")
+        self._medium.record(DirectoryMade(action, path))
+
+    def remove_dir(self, path: str) -> None:
+        """Remove one empty directory; one action."""
+        self._life.check()
+        if path == ROOT:
+            raise ValueError('the path "" is the root itself, which cannot be removed.')
+
+        def check() -> None:
+            names = self._medium.namespace.list_dir(path)
+            if names:
+                raise os_error(errno.ENOTEMPTY, path, f"{names[0]!r} is still in it")
+
+        action = self._act("remove_dir", path, check)
+        self._medium.record(Removed(action, path))
+
+    def sync_dir(self, path: str) -> None:
+        """Make directory changes certain, here and everywhere (P9); one action."""
+        self._life.check()
+        namespace = self._medium.namespace
+        self._act("sync_dir", path, lambda: namespace.directory(path), call="sync")
+        self._medium.commit()
+
+    def lock(self, path: str) -> SimLock:
+        """Hold ``path`` exclusively; one action if the file is made."""
+        self._life.check()
+        if path in self._life.locked_paths:
+            raise BlockingIOError(
+                errno.EWOULDBLOCK, "another store holds the lock; stop it first", path
+            )
+        if not self.exists(path):
+            self._create(path, 0)
+        self._medium.namespace.file(path)
+        return SimLock(self._life, path)
+
+    def _create(self, path: str, size: int) -> None:
+        namespace = self._medium.namespace
+        action = self._act(
+            "create", path, lambda: namespace.room_for(path), call="create"
+        )
+        if self.exists(path):
+            return  # the event that happened here was first
+        self._medium.create(action, path)
+        if size:
+            try:
+                action = self._act(
+                    "size", path, lambda: namespace.file(path), call="create"
+                )
+            except OSError:
+                if self.exists(path):
+                    self._medium.record(Removed(self._controls.actions, path))
+                raise
+            self._medium.resize(action, path, size)
+
+    def _act(
+        self,
+        verb: str,
+        path: str,
+        check: Callable[[], object],
+        *,
+        call: FaultCall | None = None,
+    ) -> int:
+        """Count an action, with the faults and events that belong in front of it.
+
+        Args:
+            verb: what is done, as reports name it.
+            path: to what.
+            check: raises if it cannot be done; asked again after each event, which
+                may have changed the disk.
+            call: the kind of fault that this call meets.
+
+        Returns:
+            The number of the newest action, which the change is made under.
+        """
+        check()
+        controls = self._controls
+        if call is not None:
+            controls.meet_fault(call, path)
+        action = controls.begin((verb, path))
+        if action >= controls.stop_at:
+            while (watch := controls.next_due(action)) is not None:
+                controls.fire(watch)
+                self._life.check()
+                check()
+                if call is not None:
+                    controls.meet_fault(call, path)
+        return controls.actions

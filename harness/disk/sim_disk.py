@@ -1,0 +1,163 @@
+"""SimDisk: a disk with two images, on which the world can end at any action.
+
+Readers see the *cache*; the *durable* image is what is on the medium for certain. What
+lies between is *pending*: every store into a page, every creation, size, rename and
+removal, in the order they were made. A sync of a file makes its pages durable one by
+one, then commits all directory changes made before it anywhere; a sync of a directory
+commits alone. A *disk action* is one page's part of a write, one page made durable, or
+one directory change; whatever steps in, steps in at an action.
+
+A process kill ends the life of the store and keeps the cache; what was pending stays
+so. A power loss keeps the durable image and, of the pending, what ``Survivors`` says:
+directory changes as a prefix of their order, each sector of 512 bytes at any version it
+had at a store's boundary, whatever its neighbours have. A file whose creation is lost
+is gone with its bytes; bytes within a surviving size without surviving data are zero; a
+removed file may come back. After it nothing is pending. A failed sync leaves pages
+clean: readers go on seeing bytes that no later sync makes durable, until they are
+written again.
+
+``DiskProfile`` holds what differs between file systems. The choice of survivors is made
+in ``survivors``, the images are kept by ``medium``, a store is given a ``Mount``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from harness.disk.controls import Controls
+from harness.disk.crash import ProcessKilled, StoreCrashed, crash_class
+from harness.disk.medium import Medium, MediumImage
+from harness.disk.mount import Mount
+from harness.disk.profiles import EXT4_ORDERED, DiskProfile
+from harness.disk.sim_file import Life
+from models.ops import Crash, DiskFault, describe
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSnapshot:
+    """A disk at one moment, with all that was pending; no life, watch or fault."""
+
+    profile: DiskProfile
+    medium: MediumImage
+    actions: int
+    last: tuple[str, str]
+
+
+class SimDisk:
+    """The harness's side of a simulated disk: mount it, break it, look into it."""
+
+    __slots__ = ("_controls", "_life", "_medium")
+
+    def __init__(self, profile: DiskProfile = EXT4_ORDERED) -> None:
+        self._medium = Medium(profile)
+        self._controls = Controls()
+        self._life: Life | None = None
+
+    @classmethod
+    def fork(cls, snapshot: DiskSnapshot) -> SimDisk:
+        """A disk of its own that goes on from ``snapshot``, not mounted."""
+        disk = cls.__new__(cls)
+        disk._medium = Medium.of_image(snapshot.profile, snapshot.medium)
+        disk._controls = Controls(snapshot.actions, snapshot.last)
+        disk._life = None
+        return disk
+
+    def snapshot(self) -> DiskSnapshot:
+        """The disk as it is now; buffers are shared until either side changes them."""
+        return DiskSnapshot(
+            self._medium.profile,
+            self._medium.image(),
+            self._controls.actions,
+            self._controls.last,
+        )
+
+    @property
+    def profile(self) -> DiskProfile:
+        """What this disk promises of unsynced data."""
+        return self._medium.profile
+
+    @property
+    def actions(self) -> int:
+        """Disk actions begun since the disk was made."""
+        return self._controls.actions
+
+    @property
+    def last_action(self) -> str:
+        """The newest disk action as ``verb:path``; empty before the first."""
+        verb, path = self._controls.last
+        return f"{verb}:{path}" if verb else ""
+
+    def mount(self) -> Mount:
+        """Begin a life of the store: the disk to hand to it."""
+        assert self._life is None, "the disk is mounted; crash or unmount it first"
+        self._life = Life()
+        return Mount(self._medium, self._controls, self._life)
+
+    def unmount(self) -> None:
+        """End the life of a store that has stopped. Idempotent."""
+        if self._life is not None:
+            self._life.end(
+                ProcessKilled("the store was stopped and gave its disk back")
+            )
+            self._life = None
+
+    def crash(self, crash: Crash) -> StoreCrashed:
+        """End the life as ``crash`` says, mounted or not.
+
+        Returns:
+            What every later call of that life raises, for the caller to raise too.
+        """
+        end = crash_class(crash.kind)(describe(crash))
+        if self._life is not None:
+            self._life.end(end)
+            self._life = None
+        if crash.kind == "power_loss":
+            self._medium.lose_power(crash.survivors)
+        return end
+
+    def at_action(self, n: int, cut: int, event: Callable[[], None]) -> None:
+        """Let ``event`` happen once, in the middle of the n-th action from now.
+
+        Of a store into a mapping the first ``cut`` bytes of the page's part are in the
+        cache by then; anything else has not been done. If ``event`` returns and this
+        life goes on, so does the action.
+        """
+        self._controls.at_action(n, cut, event)
+
+    def end_watch(self) -> bool:
+        """Forget the newest ``at_action``; whether it had happened."""
+        return self._controls.end_watch()
+
+    def fail(self, fault: DiskFault) -> None:
+        """Make the next ``fault.times`` calls of its kind fail, one in progress too."""
+        self._controls.fail(fault)
+
+    def heal(self) -> int:
+        """Disarm every fault; how many calls failed since the last ``heal``."""
+        return self._controls.heal()
+
+    def files(self) -> dict[str, bytes]:
+        """What readers see, sorted by path; unchanged files are the same object."""
+        return self._medium.files()
+
+    def durable_files(self) -> dict[str, bytes]:
+        """What a power loss that spares nothing pending would leave."""
+        return self._medium.durable_files()
+
+    def load(self, files: Mapping[str, bytes]) -> None:
+        """Put files on the medium for certain, with the directories they need."""
+        for path, content in files.items():
+            self.replace_file(path, content)
+
+    def replace_file(self, path: str, data: bytes | None) -> None:
+        """Change one file from outside, on both images; None takes it away.
+
+        Directory changes that were pending are committed first: whoever damages a
+        disk finds it mounted, and its journal replayed.
+        """
+        assert self._life is None, "the disk is mounted; damage it while it is down"
+        if data is None:
+            self._medium.displace(path)
+        else:
+            self._medium.place(path, data)

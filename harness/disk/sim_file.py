@@ -1,0 +1,198 @@
+"""One open file of the simulated disk, and the life it ends with.
+
+``write_at`` and ``read_at`` are the hot path of every episode: one integer comparison
+stands for all that could step in. What a store or a sync does to the bytes is left to
+``Inode``; names belong to ``mount``.
+"""
+
+from __future__ import annotations
+
+from engine.host.disk import PAGE_SIZE
+from harness.disk.controls import Controls
+from harness.disk.crash import StoreCrashed
+from harness.disk.inode import PAGE_BITS, Inode
+from harness.disk.medium import Medium
+
+_SHUT = -1  # as a limit it turns every range away, so the hot path asks no more
+_NO_PAGE = -1  # a sync that has directory changes alone to commit
+
+
+class Life:
+    """From mount to crash: what must be let go at the end, and the end itself."""
+
+    __slots__ = ("_end", "files", "locked_paths")
+
+    def __init__(self) -> None:
+        self.files: list[SimFile] = []
+        self.locked_paths: dict[str, object] = {}
+        self._end: StoreCrashed | None = None
+
+    def check(self) -> None:
+        """Raise what ended this life, if it has ended."""
+        if self._end is not None:
+            raise type(self._end)(*self._end.args)
+
+    def end(self, crash: StoreCrashed) -> None:
+        """End it: every file is shut; its locks end with it."""
+        self._end = crash
+        for file in self.files:
+            file.shut()
+        self.files.clear()
+
+
+class SimFile:
+    """One open file of the simulated disk."""
+
+    __slots__ = (
+        "_controls",
+        "_inode",
+        "_life",
+        "_limit",
+        "_mapped",
+        "_medium",
+        "_path",
+        "_wrote",
+        "size",
+    )
+
+    def __init__(
+        self,
+        medium: Medium,
+        controls: Controls,
+        life: Life,
+        path: str,
+        *,
+        mapped: bool,
+    ) -> None:
+        self._medium = medium
+        self._controls = controls
+        self._life = life
+        self._path = path
+        self._wrote = ("write", path)
+        self._inode: Inode = medium.inode(path)
+        self._mapped = mapped
+        self.size = len(self._inode.cache)
+        self._limit = self.size
+        self._inode.open_files += 1
+        life.files.append(self)
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Bytes [offset, offset + size) as the cache has them."""
+        end = offset + size
+        # Nothing but an armed fault stops before the first action.
+        if end > self._limit or offset < 0 or size < 0 or not self._controls.stop_at:
+            self._check_range(offset, size)
+            self._controls.meet_fault("read", self._path)
+        image = self._inode.image
+        if image is not None:
+            return image[offset:end]
+        return bytes(self._inode.cache[offset:end])
+
+    def write_at(self, offset: int, data: bytes | bytearray) -> None:
+        """Put bytes into the cache, a page's part at a time."""
+        if type(data) is not bytes:
+            data = bytes(data)  # it is kept, and the caller may change its own
+        end = offset + len(data)
+        controls = self._controls
+        inode = self._inode
+        action = controls.actions + 1
+        if (
+            action >= controls.stop_at
+            or end > self._limit
+            or offset < 0
+            or offset >> PAGE_BITS != (end - 1) >> PAGE_BITS
+            or offset == end
+            or inode.shared
+        ):
+            self._write_in_pieces(offset, data)
+            return
+        controls.actions = action
+        controls.last = self._wrote
+        inode.cache[offset:end] = data
+        inode.pending.append((action, offset, data))
+        inode.image = None
+
+    def sync(self) -> None:
+        """Make the file's pages durable, then every directory change on the disk."""
+        self._check_range(0, 0)
+        self._meet_sync_fault()
+        if self._inode.cuts:
+            self._medium.commit()
+        pages = self._inode.dirty_pages()
+        if not pages and not self._medium.has_effects:
+            return
+        controls = self._controls
+        steps = max(1, len(pages))  # directory changes alone are one action
+        if controls.actions + steps < controls.stop_at:
+            controls.actions += steps
+            controls.last = ("sync", self._path)
+            self._inode.write_back()
+        else:
+            self._sync_in_steps(pages)
+        self._medium.commit()
+
+    def close(self) -> None:
+        """Let go of the file; what was not synced stays so."""
+        self._life.check()
+        self.shut()
+
+    def shut(self) -> None:
+        """Close without asking whether this life goes on. Idempotent."""
+        if self._limit != _SHUT:
+            self._limit = _SHUT
+            self._inode.open_files -= 1
+
+    def _check_range(self, offset: int, size: int) -> None:
+        self._life.check()
+        if self._limit == _SHUT:
+            raise ValueError(f"file {self._path} is closed; open it again first.")
+        if offset < 0 or size < 0 or offset + size > self.size:
+            raise ValueError(
+                f"bytes [{offset}, {offset + size}) leave file {self._path} of "
+                f"{self.size} bytes. Keep the range inside the file."
+            )
+
+    def _write_in_pieces(self, offset: int, data: bytes) -> None:
+        self._check_range(offset, len(data))
+        self._controls.meet_fault("write", self._path)
+        done = 0
+        while done < len(data):
+            room = PAGE_SIZE - (offset + done) % PAGE_SIZE
+            self._write_piece(offset + done, data[done : done + room])
+            done += room
+
+    def _write_piece(self, offset: int, data: bytes) -> None:
+        controls = self._controls
+        action = controls.begin(self._wrote)
+        done = 0
+        while (watch := controls.next_due(action)) is not None:
+            prefix = data[done : max(done, watch.cut)]
+            if self._mapped:
+                # A kill ends a copy into a mapping anywhere, a write() between pages.
+                self._inode.store(controls.actions, offset + done, prefix)
+                done += len(prefix)
+            controls.fire(watch)
+            self._life.check()
+            try:
+                controls.meet_fault("write", self._path)
+            except OSError:
+                self._inode.store(controls.actions, offset, data[: watch.cut])
+                raise
+        self._inode.store(controls.actions, offset + done, data[done:])
+
+    def _sync_in_steps(self, pages: list[int]) -> None:
+        controls = self._controls
+        for page in pages or [_NO_PAGE]:
+            action = controls.begin(("sync", self._path))
+            while (watch := controls.next_due(action)) is not None:
+                controls.fire(watch)
+                self._life.check()
+                self._meet_sync_fault()
+            self._inode.write_back_page(page)
+
+    def _meet_sync_fault(self) -> None:
+        try:
+            self._controls.meet_fault("sync", self._path)
+        except OSError:
+            self._inode.forget_dirty_pages()
+            raise

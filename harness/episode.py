@@ -1,0 +1,362 @@
+"""An episode: one subject, driven step by step, judged at each, recorded.
+
+The whole run is told in ``run_program``; read it first. Hypothesis, a seed, a case
+file and a search are four ways to produce ops; here they are all the same.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from zlib import crc32
+
+import msgspec
+
+from engine.host.probe import recording
+from harness.interpreter import Interpreter, Report
+from harness.judge import Judge
+from harness.subjects.python_store import PythonStore
+from harness.subjects.subject import Subject
+from models.invariants.registry import InvariantUnknown, InvariantViolated
+from models.observations import (
+    Observation,
+    Positions,
+    Pulled,
+    Put,
+    Ran,
+    Refused,
+    Started,
+    Stopped,
+    status_of,
+)
+from models.ops import (
+    AdvanceClock,
+    Op,
+    PullMessage,
+    PutMessage,
+    Restart,
+    RunService,
+    ServiceName,
+    Shutdown,
+)
+from models.program import Program, Setup
+from models.verdict import Outcome
+from reports.records import (
+    CrashRecord,
+    EpisodeRecord,
+    OpCount,
+    ProbeHit,
+    VerdictRecord,
+)
+
+THOROUGH_MS = 61_000
+HEALING_ROUNDS_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a trace: the op, what was seen, where the log stood after it."""
+
+    number: int
+    op: Op
+    observation: Observation
+    positions: Positions
+    disk_actions: int
+    at_ms: int
+
+
+@dataclass(slots=True)
+class EpisodeResult:
+    """What came of a program.
+
+    ``step`` is the number of the op that broke the law; the number of ops if only the
+    end of the episode showed it; -1 if nothing was broken.
+    """
+
+    outcome: Outcome
+    invariant: str
+    step: int
+    message: str
+    digest: str
+    trace: list[Step]
+    record: EpisodeRecord
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What a record says of an episode in numbers."""
+
+    ops: dict[tuple[str, str], int] = field(default_factory=dict)
+    crashes: list[CrashRecord] = field(default_factory=list)
+    recoveries: int = 0
+
+
+class Episode:
+    """A store, its judge and its record, from the first start to the last stop."""
+
+    def __init__(
+        self,
+        scenario: str,
+        setup: Setup,
+        *,
+        subject: Subject | None = None,
+        keep_trace: bool = True,
+    ) -> None:
+        self.scenario = scenario
+        self.setup = setup
+        self.subject: Subject = subject or PythonStore(setup)
+        self.trace: list[Step] = []
+        self.ops: list[Op] = []
+        self._keep_trace = keep_trace
+        self._judge = Judge(setup, self.subject)
+        self._interpreter = Interpreter(self.subject)
+        self._hasher = blake2b(digest_size=16)
+        self._encoder = msgspec.json.Encoder()
+        self._counts = _Counts()
+        self._stack = ExitStack()
+        self._probes = self._stack.enter_context(recording())
+        self._begun = False
+        self.is_finishing = False
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the store is started."""
+        return self.subject.is_up
+
+    def step(self, op: Op) -> Observation:
+        """Do one op and judge it.
+
+        Raises:
+            InvariantViolated: a law was broken, as the law's own class.
+            InvariantUnknown: a law could not be judged.
+        """
+        self._begin()
+        self.ops.append(op)
+        return self._take(op, len(self.ops) - 1)
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self._take(Restart(), -1)
+
+    def _take(self, op: Op, number: int) -> Observation:
+        subject = self.subject
+        before = subject.disk_actions()
+        report = self._interpreter.run(op, number if number >= 0 else 0)
+        positions = subject.positions()
+        self._record(op, number, report, positions, subject.disk_actions() - before)
+        self._judge.judge(op, report, positions)
+        return report.observation
+
+    def _record(
+        self, op: Op, number: int, report: Report, positions: Positions, actions: int
+    ) -> None:
+        seen = report.observation
+        self._hasher.update(self._encoder.encode((seen, positions, actions)))
+        counts = self._counts
+        if not self.is_finishing and number >= 0:
+            key = (type(op).__name__, status_of(seen))
+            counts.ops[key] = counts.ops.get(key, 0) + 1
+        for start in report.starts:
+            self._record_recovery(start)
+        if report.crash is not None:
+            self._record_crash(op, number, report, actions)
+        if self._keep_trace:
+            at_ms = self.subject.now_ms()
+            self.trace.append(Step(number, op, seen, positions, actions, at_ms))
+
+    def _record_recovery(self, start: Observation) -> None:
+        self._counts.recoveries += 1
+        for crash in reversed(self._counts.crashes):
+            if crash.recovery != "none":
+                break
+            if isinstance(start, Started):
+                crash.recovery = "normal" if start.last_exit_ok else "abnormal"
+            elif isinstance(start, Refused):
+                crash.recovery = "refused"
+
+    def _record_crash(self, op: Op, number: int, report: Report, actions: int) -> None:
+        assert report.crash is not None
+        verb, _, path = self.subject.last_action().partition(":")
+        survivors = report.crash.survivors.kind
+        self._counts.crashes.append(
+            CrashRecord(
+                step=number,
+                op=_innermost(op),
+                kind=report.crash.kind,
+                survivors=survivors if report.crash.kind == "power_loss" else "",
+                disk_action=actions,
+                action=verb if actions else "none",
+                file_kind=_file_kind(path) if actions else "none",
+                recovery="none",
+            )
+        )
+
+    def finish(self) -> None:
+        """Heal, let every service catch up, read everything, stop; judge it all.
+
+        A store that refuses to start, and may, ends the episode as it is.
+
+        Raises:
+            InvariantViolated: as ``step``.
+            InvariantUnknown: as ``step``.
+        """
+        self._begin()
+        self.is_finishing = True
+        number = len(self.ops)
+        if not self.is_up:
+            self._take(Restart(), number)
+        if not self.is_up:
+            return
+        put = PutMessage("T0", 0, 16)
+        answer = self._take(put, number)
+        if isinstance(answer, Put) and answer.status == "SERVICE_NOT_AVAILABLE":
+            self._take(Restart(), number)
+            answer = self._take(put, number)
+        self._catch_up(number)
+        self._read_everything(number)
+        stopped = self._take(Shutdown(), number)
+        self._judge.judge_healed(
+            status_of(answer),
+            is_clean=isinstance(stopped, Stopped) and stopped.clean,
+        )
+
+    def _catch_up(self, number: int) -> None:
+        self._take(AdvanceClock(THOROUGH_MS), number)
+        services: tuple[ServiceName, ...] = (
+            "flush_commit_log",
+            "reput",
+            "flush_consume_queue",
+            "checkpoint",
+        )
+        for service in services:
+            for _ in range(HEALING_ROUNDS_MAX):
+                seen = self._take(RunService(service), number)
+                if not (isinstance(seen, Ran) and seen.work):
+                    break
+        self._judge.judge_caught_up(self.subject.positions())
+
+    def _read_everything(self, number: int) -> None:
+        for (topic, queue_id), messages in self._judge.model.queues.items():
+            at = 0
+            while at < len(messages):
+                seen = self._take(PullMessage(topic, queue_id, at), number)
+                if not isinstance(seen, Pulled) or seen.next_begin_offset <= at:
+                    break  # the judge has found this wrong, or raises next
+                at = seen.next_begin_offset
+
+    def checks_of(self, invariant_id: str) -> int:
+        """How often a law was judged so far."""
+        return self._judge.checks.get(invariant_id, 0)
+
+    def digest(self) -> str:
+        """Of everything seen and of the files as they are; hexadecimal."""
+        hasher = self._hasher.copy()
+        for path, data in self.subject.files().items():
+            hasher.update(f"{path} {len(data)} {crc32(data)};".encode())
+        return hasher.hexdigest()
+
+    def close(self) -> None:
+        """Give the subject back. Idempotent."""
+        self.subject.close()
+        self._stack.close()
+
+    def record(self, outcome: Outcome) -> EpisodeRecord:
+        """The episode's row; the caller knows its run, number, seed and time."""
+        counts = self._counts
+        return EpisodeRecord(
+            run_id="",
+            episode_id=0,
+            scenario=self.scenario,
+            subject=self.subject.name,
+            mutant="",
+            seed="",
+            setup=json.dumps(asdict(self.setup)),
+            outcome=outcome.value,
+            steps=len(self.ops),
+            crashes=len(counts.crashes),
+            recoveries=counts.recoveries,
+            digest=self.digest(),
+            elapsed_us=0,
+            code_version="",
+            op_counts=[
+                OpCount(op, status, times) for (op, status), times in counts.ops.items()
+            ],
+            crash_points=counts.crashes,
+            verdicts=[
+                VerdictRecord(law, checks, 0, Outcome.PASSED.value)
+                for law, checks in self._judge.checks.items()
+            ],
+            probes=[ProbeHit(probe, hits) for probe, hits in self._probes.items()],
+        )
+
+
+def _innermost(op: Op) -> str:
+    inner = getattr(op, "op", None)
+    return type(op).__name__ if inner is None else _innermost(inner)
+
+
+def _file_kind(path: str) -> str:
+    top = path.partition("/")[0]
+    known = ("commitlog", "consumequeue", "checkpoint", "abort", "lock")
+    return top if top in known else "directory" if not top else "other"
+
+
+def run_program(
+    program: Program,
+    scenario: str = "",
+    *,
+    until: int | None = None,
+    keep_trace: bool = True,
+) -> EpisodeResult:
+    """Run a program and judge it; a breach ends the run and is the result.
+
+    Args:
+        program: what to do; nothing else decides the result.
+        scenario: its name, for the record.
+        until: stop after this many ops, and do not judge the end.
+        keep_trace: keep every step for a timeline.
+    """
+    episode = Episode(scenario, program.setup, keep_trace=keep_trace)
+    breach: InvariantViolated | InvariantUnknown | None = None
+    try:
+        for op in program.ops[:until]:
+            episode.step(op)
+        if until is None:
+            episode.finish()
+    except (InvariantViolated, InvariantUnknown) as error:
+        breach = error
+    try:
+        return _result(episode, program, breach)
+    finally:
+        episode.close()
+
+
+def _result(
+    episode: Episode,
+    program: Program,
+    breach: InvariantViolated | InvariantUnknown | None,
+) -> EpisodeResult:
+    if breach is None:
+        record = episode.record(Outcome.PASSED)
+        return EpisodeResult(
+            Outcome.PASSED, "", -1, "", record.digest, episode.trace, record
+        )
+    is_violated = isinstance(breach, InvariantViolated)
+    outcome = Outcome.VIOLATED if is_violated else Outcome.UNKNOWN
+    record = episode.record(outcome)
+    step, op = len(program.ops), "end"
+    if not episode.is_finishing:
+        step = max(0, len(episode.ops) - 1)
+        op = _innermost(episode.ops[step]) if episode.ops else "Restart"
+    record.signature = f"{breach.id}-{op}"
+    record.verdicts = [v for v in record.verdicts if v.invariant != breach.id]
+    checks = episode.checks_of(breach.id)
+    record.verdicts.append(
+        VerdictRecord(breach.id, checks, 1, outcome.value, step, op, str(breach))
+    )
+    return EpisodeResult(
+        outcome, breach.id, step, str(breach), record.digest, episode.trace, record
+    )

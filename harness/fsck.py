@@ -1,0 +1,293 @@
+"""fsck: the laws of the files on any store directory, read only.
+
+A directory with an ``abort`` file was found after a crash: it must keep only what no
+crash may break, and what else a store at rest must keep is noted. One without must
+keep every law; bytes past the ends that an earlier cut may have left, as RocketMQ
+leaves them, are a note. Either way the report says what the next start would do.
+
+Nothing is created, locked or written (``harness.store_files`` reads). The laws know
+the formats, this module only modes and words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.store_files import NotAStore, read_files
+from models.invariants.commit_log import clock_steps
+from models.invariants.consume_queue import missing_units, units_past_the_end
+from models.invariants.file_laws import FILE_LAWS
+from models.invariants.judged import Judged, tail_is_excused
+from models.store_image import UNIT_SIZE, Bytes, StoreImage, read_store
+
+__all__ = ["fsck", "judged_as_found", "FsckReport", "Finding", "NotAStore"]
+
+_NOTES_A_LAW_MAX = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One breach: which law, where, what was seen and what was expected."""
+
+    invariant: str
+    law: str
+    sentence: str
+    where: str
+    seen: str
+    expected: str
+
+    def __str__(self) -> str:
+        wanted = f"; expected {self.expected}" if self.expected else ""
+        return f"{self.invariant} {self.where}: {self.seen}{wanted}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSummary:
+    """One queue: the range a reader would see, in queue_offset."""
+
+    queue: str
+    min_offset: int
+    max_offset: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What there is, in numbers; offsets and sizes in bytes."""
+
+    log_files: int
+    log_file_size: int
+    min_phy_offset: int
+    max_phy_offset: int
+    log_ends_at: str
+    records: int
+    queue_files: int
+    units: int
+    durable_offset: int | None
+    queues: tuple[QueueSummary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FsckReport:
+    """What fsck found.
+
+    Attributes:
+        root: the directory, as it was given.
+        mode: ``crashed`` if the abort file is there, else ``clean``.
+        summary: ranges and counts.
+        violations: breaches of laws, in the order of the laws.
+        notes: what is worth knowing and breaks no law.
+        next_start: what the next start would cut, drop or rebuild, a sentence each.
+    """
+
+    root: str
+    mode: str
+    summary: Summary
+    violations: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    next_start: tuple[str, ...]
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every law holds."""
+        return not self.violations
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as a JSON object; offsets are numbers."""
+        return asdict(self)
+
+
+def fsck(root: Path) -> FsckReport:
+    """Judge a store directory; changes nothing in it.
+
+    Raises:
+        NotAStore: it is absent, unreadable or no store.
+    """
+    image = read_store(read_files(root))
+    judged = judged_as_found(image)
+    return FsckReport(
+        root=str(root),
+        mode="crashed" if image.abort else "clean",
+        summary=_summary(image),
+        violations=tuple(_findings(judged)),
+        notes=tuple(_notes(judged)),
+        next_start=tuple(_next_start(image)),
+    )
+
+
+def judged_as_found(image: StoreImage) -> Judged:
+    """How to judge a directory of which nothing but its files is known."""
+    monotonic = not clock_steps(image)
+    if image.abort:
+        return Judged(image, clean=False, monotonic_clock=monotonic)
+    # A store takes its abort file away only once dispatch has reached the log's end.
+    return Judged(
+        image,
+        reput_from_offset=image.commit_log.max_phy_offset,
+        monotonic_clock=monotonic,
+        stale_allowed=True,
+    )
+
+
+def _findings(judged: Judged) -> Iterator[Finding]:
+    for law in FILE_LAWS:
+        for breach in law.violations(judged):
+            yield Finding(
+                law.id,
+                law.law,
+                law.sentence,
+                breach.where,
+                breach.seen,
+                breach.expected,
+            )
+
+
+def _summary(image: StoreImage) -> Summary:
+    log, mark = image.commit_log, image.checkpoint.mark
+    return Summary(
+        log_files=len(log.files),
+        log_file_size=log.file_size,
+        min_phy_offset=log.min_phy_offset,
+        max_phy_offset=log.max_phy_offset,
+        log_ends_at=f"{log.stop.where}: {log.stop.seen}",
+        records=len(log.records),
+        queue_files=sum(len(queue.files) for queue in image.consume_queues),
+        units=sum(len(queue.units) for queue in image.consume_queues),
+        durable_offset=None if mark is None else mark.durable_offset,
+        queues=tuple(
+            QueueSummary(
+                queue.name,
+                live[0].queue_offset if live else queue.end,
+                queue.end,
+                len(queue.files),
+            )
+            for queue, live in image.live_units
+        ),
+    )
+
+
+def _notes(judged: Judged) -> Iterator[str]:
+    image = judged.image
+    for path in image.foreign:
+        yield f"{path} is no part of a store; nothing reads it."
+    for queue in image.consume_queues:
+        if queue.topic.startswith("%LMQ%"):
+            yield f"consumequeue/{queue.name} is a light queue; no law judges it."
+    for queue, live in image.live_units:
+        expired = len(queue.units) - len(live)
+        if expired:
+            yield (
+                f"consumequeue/{queue.name}: {expired} units are pre-blank or point "
+                f"below the log's min, {image.commit_log.min_phy_offset}."
+            )
+    for record in clock_steps(image):
+        where = image.commit_log.where(record.phy_offset)
+        yield f"{where}: the clock was set back here; times are not judged."
+    for position in image.checkpoint.torn_slots:
+        yield f"checkpoint byte {position}: a torn durable mark; the other one counts."
+    if not image.has_checkpoint:
+        yield "There is no checkpoint; the next start after a crash replays all."
+    if judged.clean:
+        yield from _left_over(judged)
+    else:
+        yield from _unproven(judged)
+
+
+def _left_over(judged: Judged) -> Iterator[str]:
+    """Bytes past the ends of a store at rest that break no law."""
+    if not tail_is_excused(judged):
+        return
+    log = judged.image.commit_log
+    if log.breaks:
+        yield (
+            f"{log.stop.where}: bytes past the log's end, left over from an earlier "
+            f"cut; {len(log.records_beyond)} whole records are among them."
+        )
+    for queue, live in judged.image.suspect_queues:
+        stale = units_past_the_end(queue, live, judged.image)
+        if stale:
+            where = queue.where(stale[0].queue_offset)
+            yield (
+                f"{where}: {len(stale)} units past the log's end, left over from an "
+                f"earlier cut; or the log lost its tail."
+            )
+
+
+def _unproven(judged: Judged) -> Iterator[str]:
+    """What would be a breach at rest; after a crash it may be the crash's doing."""
+    image = judged.image
+    if image.checkpoint.mark is None:
+        yield (
+            "No durable mark says how much of the log was on the medium, so damage "
+            "cannot be told from what a crash may leave."
+        )
+    proven = {str(breach) for law in FILE_LAWS for breach in law.violations(judged)}
+    strict = Judged(image, monotonic_clock=judged.monotonic_clock)
+    for law in FILE_LAWS:
+        breaches = [b for b in law.violations(strict) if str(b) not in proven]
+        for breach in breaches[:_NOTES_A_LAW_MAX]:
+            yield f"Not {law.id}, be it by the crash or by damage: {breach}"
+        if len(breaches) > _NOTES_A_LAW_MAX:
+            yield f"Not {law.id}: {len(breaches) - _NOTES_A_LAW_MAX} places more."
+
+
+def _next_start(image: StoreImage) -> Iterator[str]:
+    """What recovery would change in these files, by its rules alone."""
+    log = image.commit_log
+    refused = [*_refusals(image)]
+    yield from refused
+    if refused:
+        return
+    if log.breaks:
+        last = max(_written_end(file.base, file.data) for file in log.files)
+        yield (
+            f"cuts the log at {log.stop.where} because of what is there "
+            f"({log.stop.seen}): {last - log.max_phy_offset} bytes and "
+            f"{len(log.records_beyond)} whole records behind it are dropped."
+        )
+    later = [file.path for file in log.files if file.base > log.max_phy_offset]
+    if later:
+        names = ", ".join(later[:3]) + (", ..." if len(later) > 3 else "")
+        yield f"removes {len(later)} log file(s) past the end: {names}."
+    end = log.max_phy_offset
+    for queue, live in image.suspect_queues:
+        past = [n for n, unit in enumerate(live) if unit.phy_offset >= end]
+        if past:
+            where = queue.where(live[past[0]].queue_offset)
+            count = len(live) - past[0]
+            yield f"cuts {count} units at {where}, which points past the log's end."
+    if image.abort:
+        for missing in missing_units(image, end):
+            yield f"dispatches to {missing.where}: {missing.expected}."
+
+
+def _refusals(image: StoreImage) -> Iterator[str]:
+    """Why the next start would refuse: files of a wrong length or name."""
+    log = image.commit_log
+    paths = [(file.path, len(file.data), log.file_size) for file in log.files]
+    last = {log.files[-1].path} if log.files else set()
+    for queue in image.consume_queues:
+        last.add(queue.files[-1].path)
+        size = image.queue_file_size
+        paths.extend((file.path, len(file.data), size) for file in queue.files)
+    for path in (*log.odd_paths, *image.odd_queue_paths):
+        yield f"refuses: {path} is not named by an offset."
+    for path, length, size in paths:
+        is_whole = length == size
+        if path.startswith("consumequeue"):
+            is_whole = is_whole and length % UNIT_SIZE == 0
+        if not is_whole and (length or path not in last):
+            yield f"refuses: {path} has {length} bytes, not {size}."
+    mark = image.checkpoint.mark
+    if mark is not None and mark.durable_offset > log.max_phy_offset:
+        yield (
+            f"refuses: the log ends at {log.stop.where}, below its durable mark "
+            f"{mark.durable_offset}."
+        )
+
+
+def _written_end(base: int, data: Bytes) -> int:
+    return base + len(bytes(data).rstrip(b"\0"))

@@ -1,0 +1,214 @@
+"""The one ``match`` from op to subject call to observation.
+
+It gives each put its message, lets the world step in at a disk action, and notes every
+put and pull with its answer, for the judge. What the engine raises is an observation;
+a crash of the store ends the op, and is one too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from harness.disk.crash import StoreCrashed
+from harness.subjects.subject import Subject
+from models.messages import MessageToPut, message_for
+from models.observations import (
+    Armed,
+    Crashed,
+    Damaged,
+    Failed,
+    Interrupted,
+    Observation,
+    Pulled,
+    Put,
+    Skipped,
+    Started,
+    Stopped,
+)
+from models.ops import (
+    NESTING_MAX,
+    AdvanceClock,
+    Crash,
+    Damage,
+    DiskFault,
+    During,
+    Event,
+    Op,
+    PullMessage,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+    needs,
+    nesting,
+)
+
+
+@dataclass(slots=True)
+class Report:
+    """What one op did to the subject, beside what was seen of it as a whole.
+
+    Attributes:
+        observation: what was seen of the op itself.
+        puts: each message with its answer; None if the store crashed first.
+        found: the files as each start found them.
+        starts: what came of each start, ``Failed`` if it did not end.
+        crash: the event that ended the store's life, if one did.
+        interrupted: whether anything else happened while the op ran.
+    """
+
+    observation: Observation
+    puts: list[tuple[MessageToPut, Put | None]] = field(default_factory=list)
+    pulls: list[tuple[PullMessage, Pulled]] = field(default_factory=list)
+    failures: list[Failed] = field(default_factory=list)
+    stops: list[Stopped] = field(default_factory=list)
+    starts: list[Observation] = field(default_factory=list)
+    found: list[Mapping[str, bytes]] = field(default_factory=list)
+    damages: list[Damaged] = field(default_factory=list)
+    crash: Crash | None = None
+    fault_armed: bool = False
+    interrupted: bool = False
+
+
+_UNENDED = Failed("start", "it did not come to an end")
+
+
+class Interpreter:
+    """Runs ops on one subject, one after the other."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._life = 0
+        self._step = 0
+        self._report = Report(Skipped("nothing was run yet"))
+
+    def run(self, op: Op, step: int) -> Report:
+        """Run one op to its end, or to the store's.
+
+        Args:
+            op: what to do.
+            step: its number, from which its messages are derived.
+        """
+        self._step = step
+        self._report = report = Report(Skipped(""))
+        subject = self._subject
+        before = subject.disk_actions()
+        try:
+            report.observation = subject.run(lambda: self._do(op))
+        except StoreCrashed:
+            subject.end_watch()
+            subject.heal()
+            assert report.crash is not None, "only an event crashes the store"
+            report.observation = Crashed(
+                report.crash.kind,
+                subject.disk_actions() - before,
+                subject.last_action(),
+            )
+        return report
+
+    def _do(self, op: Op) -> Observation:
+        if isinstance(op, During):
+            return self._during(op)
+        if not needs(op) <= self._subject.capabilities:
+            return Skipped(f"{self._subject.name} cannot do this")
+        try:
+            return self._simple(op)
+        except Exception as error:
+            # Whatever the engine raises is a finding of the run, told as such.
+            failed = Failed(type(error).__name__, str(error))
+            if isinstance(error, OSError):
+                failed = Failed("OSError", str(error))
+            self._report.failures.append(failed)
+            return failed
+
+    def _simple(self, op: Op) -> Observation:
+        subject, report = self._subject, self._report
+        match op:
+            case PutMessage():
+                return self._put(op)
+            case PullMessage(topic, queue_id, queue_offset, max_msg_nums):
+                seen = subject.pull(topic, queue_id, queue_offset, max_msg_nums)
+                if isinstance(seen, Pulled):
+                    report.pulls.append((op, seen))
+                return seen
+            case RunService(service, times):
+                return subject.run_service(service, times)
+            case AdvanceClock(ms):
+                return subject.advance_clock(ms)
+            case Shutdown():
+                return self._shutdown()
+            case Restart():
+                if subject.is_up:
+                    self._shutdown()
+                return self._start()
+            case Damage():
+                return self._damage(op)
+            case During():
+                raise AssertionError("During is not simple")
+            case _:
+                assert_never(op)
+
+    def _put(self, op: PutMessage) -> Observation:
+        if not self._subject.is_up:
+            return Skipped("the store is down")
+        puts = self._report.puts
+        message = message_for(op, self._life, self._step, len(puts))
+        place = len(puts)
+        puts.append((message, None))
+        answer = self._subject.put(message)
+        assert isinstance(answer, Put), answer
+        puts[place] = (message, answer)
+        return answer
+
+    def _shutdown(self) -> Observation:
+        seen = self._subject.shutdown()
+        if isinstance(seen, Stopped):
+            self._report.stops.append(seen)
+        return seen
+
+    def _damage(self, op: Damage) -> Observation:
+        seen = self._subject.damage(op)
+        if isinstance(seen, Damaged):
+            self._report.damages.append(seen)
+        return seen
+
+    def _start(self) -> Observation:
+        self._report.found.append(self._subject.files())
+        self._report.starts.append(_UNENDED)
+        seen = self._subject.start()
+        self._report.starts[-1] = seen
+        if isinstance(seen, Started):
+            self._life += 1
+        return seen
+
+    def _during(self, op: During) -> Observation:
+        if nesting(op) > NESTING_MAX:
+            return Skipped(f"events nest at most {NESTING_MAX} deep")
+        if not needs(op) <= self._subject.capabilities:
+            return Skipped(f"{self._subject.name} cannot do this")
+        waiting: list[Callable[[], Observation]] = []
+        cut = op.event.cut if isinstance(op.event, Crash) else 0
+        self._subject.on_action(
+            max(1, op.at_action), cut, lambda: self._happen(op.event, waiting)
+        )
+        seen = self._do(op.op)
+        if not self._subject.end_watch():
+            self._happen(op.event, waiting)
+        self._report.interrupted = True
+        if isinstance(op.event, DiskFault):
+            return Interrupted(seen, Armed(self._subject.heal()))
+        return Interrupted(seen, waiting[0]())
+
+    def _happen(self, event: Event, waiting: list[Callable[[], Observation]]) -> None:
+        """Let the world step in; an op among the events goes on in ``waiting``."""
+        match event:
+            case Crash():
+                self._report.crash = event
+                raise self._subject.crash(event)
+            case DiskFault():
+                self._report.fault_armed = True
+                self._subject.fail(event)
+            case _:
+                waiting.append(self._subject.interleave(lambda: self._do(event)))

@@ -1,0 +1,246 @@
+"""The judge: holds every step against the reference model and the laws.
+
+Laws of the trace watch each step, laws of the files each start, each stop and the
+end. The first breach is raised as its law's own exception; a law that fails itself is
+raised as unknown, never passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ParamSpec
+
+from harness.interpreter import Report
+from harness.subjects.subject import Subject
+from models.image.checkpoint import CheckpointImage
+from models.invariants import marks, putting, reading, recovery, run
+from models.invariants.checkpoint import (
+    dispatched_time_is_in_the_queues,
+    durable_mark_is_in_the_log,
+    flushed_time_is_in_the_log,
+    marks_never_move_backwards,
+)
+from models.invariants.commit_log import every_record_is_whole
+from models.invariants.file_laws import FILE_LAWS
+from models.invariants.judged import Judged
+from models.invariants.registry import Invariant
+from models.messages import MessageToPut
+from models.observations import (
+    Observation,
+    Positions,
+    Pulled,
+    Put,
+    Ran,
+    Refused,
+    Started,
+)
+from models.ops import AdvanceClock, Event, PullMessage, RunService
+from models.program import Setup
+from models.reference import ReferenceModel
+from models.store_image import StoreImage, read_store
+from models.verdict import Violation
+
+P = ParamSpec("P")
+
+# What no crash may break, even before a start has mended the files.
+CLAIMS: tuple[Invariant[[Judged]], ...] = (
+    every_record_is_whole,
+    durable_mark_is_in_the_log,
+    flushed_time_is_in_the_log,
+    dispatched_time_is_in_the_queues,
+)
+
+
+class Judge:
+    """What is known of one store's history, and the laws it is held against."""
+
+    def __init__(self, setup: Setup, subject: Subject) -> None:
+        self.model = ReferenceModel(setup.flush_mode)
+        self.checks: dict[str, int] = {}
+        self._subject = subject
+        self._log_file_size = setup.log_file_size
+        self._image: StoreImage | None = None
+        self._checkpoint: CheckpointImage | None = None
+        self._damaged: list[str] = []
+        self._faulted = False
+        self._positions: Positions | None = None
+        self._monotonic_clock = True
+
+    def image(self) -> StoreImage:
+        """The files as they are now, decoded; unchanged ones are not read again."""
+        self._image = read_store(self._subject.files(), self._image)
+        return self._image
+
+    def judge(self, op: Event, report: Report, positions: Positions) -> None:
+        """Judge one step.
+
+        Args:
+            op: what was done.
+            report: what came of it.
+            positions: what the store reports after the step.
+
+        Raises:
+            InvariantViolated: the law that was broken first, as its own class.
+            InvariantUnknown: a law failed itself.
+        """
+        if isinstance(op, AdvanceClock) and op.ms < 0:
+            self._monotonic_clock = False
+        for failed in report.failures:
+            self._hold(run.nothing_unnamed_is_raised, failed, report.fault_armed)
+        in_flight = self._judge_puts(report, positions)
+        if report.stops:
+            self._judge_stop(report)
+        self._damaged += [damage.path for damage in report.damages]
+        self._faulted = self._faulted or report.fault_armed
+        found = [self._judge_found(files, report) for files in report.found]
+        if report.crash is not None:
+            self.model.crashed(report.crash.kind, in_flight)
+            self._positions = None
+            return
+        for start, image in zip(report.starts, found, strict=True):
+            self._judge_start(start, image, positions)
+        dispatched = isinstance(op, RunService) and op.service == "reput"
+        if dispatched and isinstance(report.observation, Ran):
+            self._judge_files(positions.reput_from_offset)
+        if positions.max_phy_offset >= 0:
+            self._judge_marks(positions, is_new_life=bool(report.starts))
+        for pull, pulled in report.pulls:
+            self._judge_pull(pull, pulled, exactly=not report.interrupted)
+
+    def judge_healed(self, put_status: str, *, is_clean: bool) -> None:
+        """Judge that a healed store goes on working."""
+        self._hold(recovery.healed_store_works, put_status, is_clean)
+
+    def judge_caught_up(self, positions: Positions) -> None:
+        """Judge that dispatch has reached the log's end."""
+        end = positions.max_phy_offset
+        self._hold(recovery.dispatch_has_caught_up, self.model, end)
+
+    def _hold(self, law: Invariant[P], *args: P.args, **kwargs: P.kwargs) -> None:
+        self.checks[law.id] = self.checks.get(law.id, 0) + 1
+        violations: list[Violation] = law.violations(*args, **kwargs)
+        if violations:
+            raise law.error(violations)
+
+    def _judge_puts(self, report: Report, positions: Positions) -> list[MessageToPut]:
+        model = self.model
+        in_flight: list[MessageToPut] = []
+        answered: list[tuple[MessageToPut, Put]] = []
+        for message, answer in report.puts:
+            if answer is None or answer.status == "UNKNOWN_ERROR":
+                in_flight.append(message)
+            else:
+                answered.append((message, answer))
+        if len(answered) > 1:
+            answered.sort(key=lambda pair: pair[1].phy_offset)
+        for message, answer in answered:
+            key = (message.topic, message.queue_id)
+            next_offset = model.next_queue_offset(key)
+            self._hold(putting.put_takes_the_next_place, answer, model.end, next_offset)
+            if answer.phy_offset >= 0:
+                model.put(message, answer)
+            waited = model.flush_mode == "SYNC_FLUSH" and message.wait_store_ok
+            if waited and report.crash is None:
+                self._hold(marks.acknowledged_is_flushed, answer, positions)
+        if report.crash is None:
+            model.in_flight += in_flight
+        return in_flight
+
+    def _judge_found(self, files: Mapping[str, bytes], report: Report) -> StoreImage:
+        """Judge what a start found: what no crash may break.
+
+        Only what outside hands damaged is excused, until a start has mended it. What
+        an orderly stop of the same op left must keep every law.
+        """
+        found = self._image = read_store(files, self._image)
+        if report.stops:
+            self._judge_files(self.model.reput_from_offset)
+        if not self._damaged:
+            judged = Judged(found, None, False, self._monotonic_clock)
+            for law in CLAIMS:
+                self._hold(law, judged)
+            if self._checkpoint is not None and found.has_checkpoint:
+                self._hold(
+                    marks_never_move_backwards, self._checkpoint, found.checkpoint
+                )
+        return found
+
+    def _judge_stop(self, report: Report) -> None:
+        for stop in report.stops:
+            self.model.stopped(clean=stop.clean)
+        if not report.found and report.crash is None:
+            self._judge_files(self.model.reput_from_offset)
+        self._positions = None
+
+    def _judge_start(
+        self, start: Observation, found: StoreImage, positions: Positions
+    ) -> None:
+        if not isinstance(start, Started | Refused):
+            return
+        is_damaged = any(path.startswith("commitlog") for path in self._damaged)
+        if is_damaged:
+            self.model.log_damaged(found.commit_log.max_phy_offset)
+        self._hold(
+            recovery.refuses_only_damage,
+            found,
+            self._log_file_size,
+            start.reason if isinstance(start, Refused) else "",
+            log_is_damaged=is_damaged,
+        )
+        if isinstance(start, Started):
+            self._adopt(positions)
+
+    def _adopt(self, positions: Positions) -> None:
+        model = self.model
+        image = self.image()
+        records = image.commit_log.records
+        floor = model.floor if model.floor is not None else model.floor_kill
+        self._hold(
+            recovery.recovered_log_is_a_prefix,
+            records,
+            model.messages,
+            model.in_flight,
+        )
+        self._hold(
+            recovery.recovered_log_reaches_the_floor, records, model.messages, floor
+        )
+        built = {
+            (queue.topic, queue.queue_id): len(queue.units)
+            for queue in image.consume_queues
+        }
+        model.adopt(records, built)
+        self._damaged = []
+        self._faulted = False
+        self._judge_files(positions.reput_from_offset)
+        # A start has synced the checkpoint, so from here on it only rises.
+        self._checkpoint = image.checkpoint if image.has_checkpoint else None
+
+    def _judge_files(self, reput_from_offset: int) -> None:
+        """Judge a store at rest or running well, as far as the disk let it."""
+        image = self.image()
+        clean = not self._faulted
+        judged = Judged(image, reput_from_offset, clean, self._monotonic_clock)
+        for law in FILE_LAWS:
+            self._hold(law, judged)
+
+    def _judge_marks(self, positions: Positions, *, is_new_life: bool) -> None:
+        model = self.model
+        self._hold(marks.marks_lie_in_the_log, positions)
+        self._hold(marks.dispatched_is_flushed, model.flush_mode, positions)
+        if self._positions is not None and not is_new_life:
+            self._hold(marks.marks_only_rise, self._positions, positions)
+        model.saw_positions(positions)
+        self._positions = positions
+
+    def _judge_pull(self, pull: PullMessage, pulled: Pulled, *, exactly: bool) -> None:
+        key = (pull.topic, pull.queue_id)
+        queue = self.model.queues.get(key, [])
+        self._hold(reading.pulled_messages_are_right, pulled, pull.queue_offset, queue)
+        if exactly:
+            self._hold(
+                reading.pull_is_answered_right,
+                pulled,
+                pull.queue_offset,
+                pull.max_msg_nums,
+                len(self.model.visible(key)),
+            )

@@ -1,0 +1,234 @@
+"""State machines: Hypothesis drives a scenario, rule by rule.
+
+A rule draws ops and steps them, nothing else; what they mean and whether the store was
+right is said in ``Episode.step``. Ops that belong together are drawn together: a crash
+with the restarts that recover from it. Every op is legal in every state, so no rule
+needs a precondition, and no test case wastes its steps on a store that is down. What
+is found is cut down by ``harness.shrink``, not by Hypothesis.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from hypothesis import seed as seeded
+from hypothesis import settings
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    rule,
+    run_state_machine_as_test,
+)
+from hypothesis.strategies import SearchStrategy
+
+from harness.episode import Episode
+from harness.search_settings import search_settings
+from harness.shrink import shrink
+from models.invariants.registry import InvariantUnknown, InvariantViolated
+from models.ops import Op
+from models.program import Program, Setup
+from scenarios.catalogue import SCENARIOS, Scenario
+from scenarios.mutants import MUTANTS, applied
+from scenarios.strategies import bursts, phrases, setups
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFailure:
+    """A program that a machine found to break a law.
+
+    Attributes:
+        step: number of the op at which the law was broken; the number of ops when
+            only the end of the episode showed it.
+        mutant: id of the planted bug it was found with, "" on the clean engine.
+    """
+
+    scenario: str
+    program: Program
+    violated: str
+    message: str
+    step: int
+    mutant: str = ""
+
+
+@dataclass(slots=True)
+class Recorder:
+    """The newest failing program of each law.
+
+    Hypothesis runs what it reports once more, so after a search the newest program is
+    the one it shrank, if it was told to shrink.
+    """
+
+    mutant: str = ""
+    failures: dict[str, FoundFailure] = field(default_factory=dict)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """One episode, driven by rules; ``machine_for`` adds the rules of a scenario."""
+
+    scenario: ClassVar[Scenario]
+    recorder: ClassVar[Recorder]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.episode: Episode | None = None
+        self.setup = Setup()
+        self.taken: list[Op] = []
+        self.failed = False
+
+    def open(self, setup: Setup) -> None:
+        """Begin the episode on one store and disk."""
+        self.setup = setup
+        self.episode = Episode(self.scenario.name, setup, keep_trace=False)
+
+    def step(self, *ops: Op) -> None:
+        """Take each op and let it be judged."""
+        assert self.episode is not None, "the initialize rule runs before any other"
+        for op in ops:
+            self.taken.append(op)
+            try:
+                self.episode.step(op)
+            except (InvariantViolated, InvariantUnknown) as breach:
+                self._record(breach, len(self.taken) - 1)
+                raise
+
+    def teardown(self) -> None:
+        """Judge the end of an episode that went well so far, and give it back."""
+        if self.episode is None:
+            return
+        try:
+            if not self.failed:
+                self.episode.finish()
+        except (InvariantViolated, InvariantUnknown) as breach:
+            self._record(breach, len(self.taken))
+            raise
+        finally:
+            self.episode.close()
+
+    def _record(self, breach: InvariantViolated | InvariantUnknown, step: int) -> None:
+        self.failed = True
+        self.recorder.failures[breach.id] = FoundFailure(
+            scenario=self.scenario.name,
+            program=Program(self.setup, tuple(self.taken)),
+            violated=breach.id,
+            message=str(breach),
+            step=step,
+            mutant=self.recorder.mutant,
+        )
+
+
+def machine_for(
+    scenario_name: str, recorder: Recorder | None = None
+) -> type[StoreMachine]:
+    """The state machine of a scenario; its ``TestCase`` is for unittest and pytest.
+
+    Args:
+        scenario_name: of the catalogue.
+        recorder: where failing programs go; the class has one of its own otherwise.
+
+    Raises:
+        KeyError: there is no such scenario.
+    """
+    scenario = SCENARIOS[scenario_name]
+    words = [*scenario.name.split("_"), "machine"]
+    machine: type[StoreMachine] = type(
+        "".join(word.capitalize() for word in words),
+        (StoreMachine,),
+        {
+            "__doc__": f"A store in which {scenario.sentence}.",
+            "scenario": scenario,
+            "recorder": recorder or Recorder(),
+            "begin": _beginning(scenario),
+            **{name: _taking(name, ops) for name, ops in phrases(scenario).items()},
+        },
+    )
+    steps = scenario.machine_steps
+    machine.TestCase.settings = search_settings("dev", steps=steps, shrinks=False)
+    return machine
+
+
+def _beginning(scenario: Scenario) -> object:
+    """The rule that runs first: some store, with some messages in it."""
+
+    def begin(self: StoreMachine, setup: Setup, ops: tuple[Op, ...]) -> None:
+        self.open(setup)
+        self.step(*ops)
+
+    return initialize(setup=setups(scenario), ops=bursts(scenario))(begin)
+
+
+def _taking(name: str, phrase: SearchStrategy[tuple[Op, ...]]) -> object:
+    """A rule called ``name`` that draws a phrase and steps it."""
+
+    def take(self: StoreMachine, ops: tuple[Op, ...]) -> None:
+        self.step(*ops)
+
+    take.__name__ = take.__qualname__ = name
+    return rule(ops=phrase)(take)
+
+
+def find_failure(
+    scenario_name: str,
+    *,
+    profile: str = "ci",
+    max_examples: int | None = None,
+    seed: int | None = None,
+    mutant: str = "",
+) -> FoundFailure | None:
+    """Let Hypothesis search a scenario until a law is broken, then shrink.
+
+    Our own shrinker cuts what was found, for it knows that any op can go: it needs
+    tens of runs where Hypothesis's needs thousands, and ends with fewer ops.
+
+    Args:
+        scenario_name: of the catalogue.
+        profile: of ``harness.search_settings``; ``ci`` finds the same each time.
+        max_examples: cases to try instead of the profile's number.
+        seed: the chance to use, so that a search can be repeated; without one the
+            profile decides.
+        mutant: id of a planted bug to search with; "" for the clean engine.
+
+    Returns:
+        The shrunk program, or None if no case broke a law.
+
+    Raises:
+        InvariantUnknown: a law could not be judged, which is a defect of ours.
+    """
+    recorder = Recorder(mutant)
+    machine = machine_for(scenario_name, recorder)
+    chosen = search_settings(
+        profile,
+        max_examples=max_examples,
+        steps=machine.scenario.machine_steps,
+        shrinks=False,
+    )
+    by_seed = seed is not None
+    chosen = settings(
+        chosen, database=None, derandomize=chosen.derandomize and not by_seed
+    )
+    if seed is not None:
+        machine = seeded(seed)(machine)
+    with applied(MUTANTS[mutant]) if mutant else nullcontext():
+        try:
+            run_state_machine_as_test(machine, settings=chosen)
+        except InvariantViolated as breach:
+            return shrunk(recorder.failures[breach.id])
+    return None
+
+
+def shrunk(found: FoundFailure, *, budget_runs: int = 2000) -> FoundFailure:
+    """The same failure with the smallest program found; a mutant must be applied.
+
+    Raises:
+        NothingToShrink: run on its own, the program does not break the law.
+    """
+    smaller = shrink(
+        found.program, found.scenario, found.violated, budget_runs=budget_runs
+    )
+    return replace(
+        found,
+        program=smaller.program,
+        message=smaller.result.message,
+        step=smaller.result.step,
+    )

@@ -1,0 +1,242 @@
+"""The pytest door: search profiles, case files as tests, failures kept as files.
+
+Loaded by pytest in every project crashmq is installed in, so it imports neither the
+engine nor Hypothesis until one of them is needed. A ``*.case.json`` file is a test:
+its program is run, and passes when no law is broken. A state machine of ours that
+fails leaves the program it found as a case file, with the command that replays it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.ownership import foreign_packages, foreign_sentence
+
+if TYPE_CHECKING:
+    from _pytest._code.code import TerminalRepr, TracebackStyle
+
+    from harness.episode import EpisodeResult
+    from harness.machine import FoundFailure, Recorder
+
+CASE_SUFFIX = ".case.json"
+ARTIFACTS = ".crashmq"
+PROFILES = ("dev", "ci", "nightly")
+SHRINK_RUNS = 500
+_CASE = "crashmq_case"
+
+
+class CaseFailed(Exception):
+    """A case file's program broke a law, or one could not be judged."""
+
+    def __init__(self, result: EpisodeResult) -> None:
+        super().__init__(result.message)
+        self.result = result
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add our options, each with an ini key of the same name."""
+    group = parser.getgroup("crashmq", "crashmq: stores under faults")
+    group.addoption(
+        "--crashmq-profile",
+        choices=PROFILES,
+        help="how hard state machines search: dev, ci (the same each time), nightly",
+    )
+    group.addoption(
+        "--crashmq-artifacts",
+        metavar="DIR",
+        help=f"where failing programs are saved (default: {ARTIFACTS})",
+    )
+    parser.addini("crashmq_profile", "as --crashmq-profile", default="")
+    parser.addini("crashmq_artifacts", "as --crashmq-artifacts", default=ARTIFACTS)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load the chosen profile, before any test module reads the default settings."""
+    profile = config.getoption("crashmq_profile") or config.getini("crashmq_profile")
+    if not profile:
+        return
+    if profile not in PROFILES:
+        raise pytest.UsageError(
+            f"crashmq_profile is {profile!r}; take one of {', '.join(PROFILES)}."
+        )
+    from harness.search_settings import load_profile
+
+    load_profile(profile)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Name the profile, and any package of ours that is someone else's."""
+    profile = config.getoption("crashmq_profile") or config.getini("crashmq_profile")
+    lines = [f"crashmq: profile {profile}"] if profile else []
+    foreign = foreign_packages()
+    return [*lines, foreign_sentence(foreign)] if foreign else lines
+
+
+def pytest_collect_file(
+    file_path: Path, parent: pytest.Collector
+) -> pytest.Collector | None:
+    """Take every case file for a test."""
+    if not file_path.name.endswith(CASE_SUFFIX):
+        return None
+    collector: pytest.Collector = CaseCollector.from_parent(parent, path=file_path)
+    return collector
+
+
+class CaseCollector(pytest.File):
+    """One case file."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Its one test."""
+        yield CaseItem.from_parent(self, name="replay")
+
+
+class CaseItem(pytest.Item):
+    """Run a case's program; no law may be broken, whichever one it once was."""
+
+    def runtest(self) -> None:
+        """Replay the case on the engine as it is now.
+
+        Raises:
+            CaseFailed: a law was broken or could not be judged.
+            BadCaseFile: the file is no case.
+        """
+        foreign = foreign_packages()
+        if foreign:
+            raise pytest.UsageError(foreign_sentence(foreign))
+        from harness.case_file import CaseFile
+        from harness.episode import run_program
+        from models.verdict import Outcome
+
+        case = CaseFile.load(self.path)
+        result = run_program(case.program, case.scenario)
+        if result.outcome is not Outcome.PASSED:
+            raise CaseFailed(result)
+
+    def repr_failure(
+        self,
+        excinfo: pytest.ExceptionInfo[BaseException],
+        style: TracebackStyle | None = None,
+    ) -> str | TerminalRepr:
+        """The timeline, without a traceback of the harness."""
+        from harness.case_file import BadCaseFile
+
+        error = excinfo.value
+        if isinstance(error, CaseFailed):
+            return _timeline(error.result, self.path, self.config)
+        if isinstance(error, BadCaseFile | pytest.UsageError):
+            return str(error)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """How the test is called in reports."""
+        return self.path, None, f"replay of {self.path.name}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Save what a failing state machine of ours found, and show its timeline.
+
+    The timeline stands for the traceback, which leads through Hypothesis and the
+    harness alone; ``--tb=native`` shows both.
+    """
+    report = yield
+    recorder = getattr(_machine_of(item), "recorder", None)
+    if call.when != "call" or call.excinfo is None or recorder is None:
+        return report
+    shown = []
+    for found in map(_smaller, _reported(call.excinfo.value, recorder)):
+        path, timeline = _keep(found, item.config)
+        report.user_properties.append((_CASE, _typed(path, item.config)))
+        shown.append(timeline)
+    if item.config.getoption("tbstyle") == "native":
+        report.sections += [("crashmq", timeline) for timeline in shown]
+    elif shown:
+        report.longrepr = "\n\n".join(shown)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One replay command for each program saved, by whichever worker."""
+    cases = [
+        str(value)
+        for report in terminalreporter.stats.get("failed", [])
+        for name, value in report.user_properties
+        if name == _CASE
+    ]
+    if cases:
+        terminalreporter.section("crashmq: failing programs")
+        for case in cases:
+            terminalreporter.line(f"crashmq replay {case}")
+
+
+def _machine_of(item: pytest.Item) -> object:
+    """The state machine behind a ``TestCase`` of Hypothesis, if it is one."""
+    run = getattr(getattr(item, "cls", None), "runTest", None)
+    return getattr(run, "_hypothesis_state_machine_class", None)
+
+
+def _reported(error: BaseException, recorder: Recorder) -> Iterator[FoundFailure]:
+    """What was recorded of the laws that the test's error names."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _reported(each, recorder)
+    elif getattr(error, "id", None) in recorder.failures:
+        yield recorder.failures[error.id]  # type: ignore[attr-defined]  # just looked up
+
+
+def _smaller(found: FoundFailure) -> FoundFailure:
+    """The failure with its program shrunk, if it still fails outside the machine."""
+    from harness.machine import shrunk
+    from harness.shrink import NothingToShrink
+
+    try:
+        return shrunk(found, budget_runs=SHRINK_RUNS)
+    except NothingToShrink:
+        return found
+
+
+def _keep(found: FoundFailure, config: pytest.Config) -> tuple[Path, str]:
+    """Save the program as a case file; where it lies, and its timeline."""
+    from harness.case_file import CaseFile
+    from harness.episode import run_program
+    from models.verdict import Outcome
+
+    result = run_program(found.program, found.scenario)
+    case = CaseFile(
+        scenario=found.scenario,
+        program=found.program,
+        violated=found.violated,
+        step=found.step,
+        digest=result.digest,
+        message=found.message,
+        mutant=found.mutant,
+    )
+    named = config.getoption("crashmq_artifacts") or config.getini("crashmq_artifacts")
+    stem = f"{found.scenario}-{found.violated}"
+    path = case.save_beside(config.rootpath / named, stem)
+    shown = _timeline(result, path, config)
+    if result.outcome is Outcome.PASSED:
+        shown += (
+            f"\nIn the machine it broke a law, run on its own it passes: either a "
+            f"mutant was applied, or the machine keeps something between two cases.\n"
+            f"{found.message}"
+        )
+    return path, shown
+
+
+def _timeline(result: EpisodeResult, path: Path, config: pytest.Config) -> str:
+    from harness.timeline import timeline
+
+    return timeline(result, replay=f"crashmq replay {_typed(path, config)}")
+
+
+def _typed(path: Path, config: pytest.Config) -> str:
+    """A path as it can be typed where pytest was started."""
+    start = config.invocation_params.dir
+    return str(path.relative_to(start) if path.is_relative_to(start) else path)

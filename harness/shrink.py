@@ -1,0 +1,216 @@
+"""Shrink: the smallest program that still breaks the same law.
+
+Cuts what follows the breach, then runs of ops, then unwraps what happens during an
+op, then makes arguments simpler, round and round until nothing more goes. An op is
+legal in every state, so any may be cut; a program counts as failing only if the law
+asked for is the one that is broken, so the search never slips to another bug. What is
+simpler than what belongs to ``harness.simplify``; a planted bug is the caller's to
+apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TypeAlias
+
+from harness.episode import EpisodeResult, run_program
+from harness.simplify import (
+    is_op,
+    simpler_everywhere,
+    simpler_ops,
+    simpler_setups,
+    unwrapped,
+)
+from models.ops import During, Op
+from models.program import Program
+from models.verdict import Outcome
+
+_PAIRS_UP_TO = 16
+
+
+class NothingToShrink(ValueError):
+    """The program does not break the law it is said to break."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkResult:
+    """The smallest program found, its last run with the trace, and the price.
+
+    ``exhausted`` says that the budget ended first: it may shrink further.
+    """
+
+    program: Program
+    result: EpisodeResult
+    runs: int
+    ops_before: int
+    exhausted: bool
+
+
+Progress: TypeAlias = Callable[[int, int], None]
+Run: TypeAlias = Callable[[Program, str], EpisodeResult]
+
+
+def shrink(
+    program: Program,
+    scenario: str,
+    invariant_id: str,
+    *,
+    budget_runs: int = 2000,
+    progress: Progress | None = None,
+    run: Run = run_program,
+) -> ShrinkResult:
+    """Shrink a program that breaks ``invariant_id``.
+
+    Args:
+        program: what to shrink.
+        scenario: decides how a program is judged at its end.
+        invariant_id: the law it breaks, and the only one that counts.
+        budget_runs: programs to try at most.
+        progress: told the runs so far and the ops left, after each run.
+        run: runs and judges a program of a scenario.
+
+    Raises:
+        NothingToShrink: it does not break that law here.
+    """
+    search = _Search(
+        program, lambda tried: run(tried, scenario), invariant_id, budget_runs, progress
+    )
+    if not search.take(program):
+        raise NothingToShrink(
+            f"the program of {len(program.ops)} ops does not break {invariant_id} "
+            f"here. Replay it, with the planted bug it was found with if there was "
+            f"one, or take the version it was found with."
+        )
+    search.run()
+    assert search.result is not None
+    return ShrinkResult(
+        program=search.best,
+        result=search.result,
+        runs=search.runs,
+        ops_before=len(program.ops),
+        exhausted=search.runs >= budget_runs,
+    )
+
+
+class _Search:
+    """The best program so far and the runs it cost.
+
+    Invariants:
+        ``best`` breaks the law, and ``result`` is its run
+        nothing that was run is run again
+        runs <= budget
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        run: Callable[[Program], EpisodeResult],
+        invariant_id: str,
+        budget: int,
+        progress: Progress | None,
+    ) -> None:
+        self.best = program
+        self.result: EpisodeResult | None = None
+        self.runs = 0
+        self._run = run
+        self._invariant_id = invariant_id
+        self._budget = budget
+        self._progress = progress
+        self._tried: set[Program] = set()
+
+    def run(self) -> None:
+        """Every pass, cheapest gain first, until a round gains nothing."""
+        before = None
+        while before != self.best and self.runs < self._budget:
+            before = self.best
+            self._cut_runs()
+            self._simplify_everywhere()
+            self._simplify_each(unwrapped)
+            self._split_each()
+            self._simplify_each(simpler_ops)
+            self._simplify_setup()
+            if before == self.best:
+                self._cut_pairs()
+
+    def take(self, candidate: Program) -> bool:
+        """Whether the candidate breaks the law; it is the best then, cut behind."""
+        if candidate in self._tried or self.runs >= self._budget:
+            return False
+        self._tried.add(candidate)
+        self.runs += 1
+        result = self._run(candidate)
+        if self._progress:
+            self._progress(self.runs, len(self.best.ops))
+        if result.outcome is not Outcome.VIOLATED:
+            return False
+        if result.invariant != self._invariant_id:
+            return False
+        self.best = candidate
+        self.result = result
+        needed = candidate.ops[: result.step + 1]
+        if result.step >= 0 and len(needed) < len(candidate.ops):
+            self.take(replace(candidate, ops=needed))
+        return True
+
+    def _take_ops(self, ops: tuple[Op, ...]) -> bool:
+        return self.take(replace(self.best, ops=ops))
+
+    def _cut_runs(self) -> None:
+        """Cut runs of ops, long ones first, from the end to the front."""
+        size = max(1, len(self.best.ops) // 2)
+        while True:
+            end = len(self.best.ops)
+            while end > 0:
+                ops = self.best.ops
+                start = max(0, end - size)
+                self._take_ops(ops[:start] + ops[end:])
+                end = min(start, len(self.best.ops))
+            if size == 1:
+                return
+            size //= 2
+
+    def _cut_pairs(self) -> None:
+        """Cut any two ops at once, where one alone was needed by the other."""
+        again = len(self.best.ops) <= _PAIRS_UP_TO
+        while again:
+            ops = self.best.ops
+            again = any(
+                self._take_ops(ops[:i] + ops[i + 1 : j] + ops[j + 1 :])
+                for i, j in combinations(range(len(ops)), 2)
+            )
+
+    def _simplify_everywhere(self) -> None:
+        while any(self.take(program) for program in simpler_everywhere(self.best)):
+            pass
+
+    def _simplify_setup(self) -> None:
+        while any(
+            self.take(replace(self.best, setup=setup))
+            for setup in simpler_setups(self.best.setup)
+        ):
+            pass
+
+    def _split_each(self) -> None:
+        """Let an op that happens during another happen before or after it."""
+        for at in reversed(range(len(self.best.ops))):
+            ops = self.best.ops
+            match ops[at] if at < len(ops) else None:
+                case During(op, _, event) if is_op(event):
+                    for both in ((op, event), (event, op)):
+                        if self._take_ops((*ops[:at], *both, *ops[at + 1 :])):
+                            break
+
+    def _simplify_each(self, variants: Callable[[Op], Iterator[Op]]) -> None:
+        """Take variants of each op, the last op first, while they break the law."""
+        for at in reversed(range(len(self.best.ops))):
+            while at < len(self.best.ops) and self._simplify_one(at, variants):
+                pass
+
+    def _simplify_one(self, at: int, variants: Callable[[Op], Iterator[Op]]) -> bool:
+        ops = self.best.ops
+        return any(
+            self._take_ops((*ops[:at], simpler, *ops[at + 1 :]))
+            for simpler in variants(ops[at])
+        )

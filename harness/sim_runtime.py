@@ -1,0 +1,418 @@
+"""SimRuntime: activities that take turns on one thread, in simulated time.
+
+An *activity* is a body of blocking code in a greenlet of its own. Exactly one runs, and
+it runs until it ends or waits; who comes next is told by rules, never by chance. The
+first activity is whoever calls ``run`` and has no greenlet made for it, so a body that
+never waits costs next to nothing. While it waits, its frame turns the wheel:
+
+1. the longest runnable activity runs;
+2. with none, a wait whose time is over ends;
+3. with none, the services that answer waits are turned, in order, a round each;
+4. when a whole sweep of them did nothing, the clock jumps to the nearest time-out;
+5. with none, nobody will ever run: ``Deadlock``, naming each activity.
+
+A lock goes to whoever has waited longest, at the moment of its release. A crash of the
+store (any ``BaseException`` that is no ``Exception``) in one activity is thrown into
+all, so that each unwinds, and ``run`` raises it. Control moves at one place,
+``SimRuntime._switch_to``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from greenlet import getcurrent, greenlet
+
+from engine.host.service import Service
+
+T = TypeVar("T")
+SWEEPS_MAX = 1000
+
+
+class Deadlock(Exception):
+    """Every activity waits for another one, and no time-out will come."""
+
+
+class Activity(Generic[T]):
+    """A body of blocking code, from its start to its result."""
+
+    __slots__ = (
+        "_error",
+        "_result",
+        "_runtime",
+        "asked",
+        "crash",
+        "deadline",
+        "done",
+        "fiber",
+        "name",
+        "queue",
+        "waiters",
+        "waits_for",
+    )
+
+    def __init__(self, runtime: SimRuntime, name: str) -> None:
+        self.name = name
+        self.done = False
+        self.asked = False
+        self.crash: BaseException | None = None
+        self.fiber: greenlet | None = None
+        self.waiters: deque[Activity[Any]] = deque()
+        self.waits_for = ""
+        self.deadline: int | None = None
+        self.queue: deque[Activity[Any]] | None = None
+        self._runtime = runtime
+        self._result: list[T] = []
+        self._error: Exception | None = None
+
+    @property
+    def error(self) -> Exception | None:
+        """What the body raised, if it has."""
+        return self._error
+
+    def result(self) -> T:
+        """Wait for the body's end; its result, or what it raised."""
+        self.asked = True
+        if not self.done:
+            self._runtime.wait_in(self.waiters, f"the end of {self.name}", None)
+        if self._error is not None:
+            raise self._error
+        return self._result[0]
+
+    def run(self, body: Callable[[], T]) -> None:
+        """Run the body to its end, keeping what it returned or raised."""
+        try:
+            self._result.append(body())
+        except Exception as error:  # kept for whoever asks, and raised if nobody does
+            self._error = error
+        finally:
+            self.done = True
+        while self.waiters:
+            self._runtime.wake(self.waiters[0])
+
+
+class SimLock:
+    """Mutual exclusion among activities, first come, first served."""
+
+    __slots__ = ("_owner", "_runtime", "_waiters")
+
+    def __init__(self, runtime: SimRuntime) -> None:
+        self._runtime = runtime
+        self._owner: Activity[Any] | None = None
+        self._waiters: deque[Activity[Any]] = deque()
+
+    def __enter__(self) -> SimLock:
+        if self._owner is None:
+            self._owner = self._runtime.current
+        else:
+            self._runtime.wait_in(
+                self._waiters, f"a lock that {self._owner.name} holds", None
+            )
+            assert self._owner is self._runtime.current
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._waiters:
+            self._owner = self._runtime.wake(self._waiters[0])
+        else:
+            self._owner = None
+
+
+class SimEvent:
+    """Something that happens once, and that activities wait for."""
+
+    __slots__ = ("_is_set", "_runtime", "_waiters")
+
+    def __init__(self, runtime: SimRuntime) -> None:
+        self._runtime = runtime
+        self._is_set = False
+        self._waiters: deque[Activity[Any]] = deque()
+
+    def set(self) -> None:
+        """Let it have happened; every waiter becomes runnable."""
+        self._is_set = True
+        while self._waiters:
+            self._runtime.wake(self._waiters[0])
+
+    def is_set(self) -> bool:
+        """Whether it has happened."""
+        return self._is_set
+
+    def wait(self, timeout_ms: int) -> bool:
+        """Wait until it has happened; False if ``timeout_ms`` passed first."""
+        if not self._is_set and timeout_ms > 0:
+            self._runtime.wait_in(self._waiters, "an event", timeout_ms)
+        return self._is_set
+
+
+class SimRuntime:
+    """The host of one simulated store: its clock, its locks and its turns.
+
+    Time-outs run on a clock of their own, which only goes forward; ``now_ms`` is the
+    wall clock, which may be set back.
+    """
+
+    def __init__(self, now_ms: int) -> None:
+        self._elapsed_ms = 0
+        self._wall_at_zero_ms = now_ms
+        self._main: Activity[Any] = Activity(self, "the main activity")
+        self.current: Activity[Any] = self._main
+        self._runnable: deque[Activity[Any]] = deque()
+        self._waiting: list[Activity[Any]] = []
+        self._spawned: list[Activity[Any]] = []
+        self._services: tuple[Service, ...] = ()
+        self._rounds: dict[str, Activity[int]] = {}
+        self._crash: BaseException | None = None
+        self._idle: list[greenlet] = []
+        self._sweeps = 0
+        self._running = False
+
+    def now_ms(self) -> int:
+        """The wall clock, in milliseconds since the Unix epoch."""
+        return self._wall_at_zero_ms + self._elapsed_ms
+
+    def advance(self, ms: int) -> None:
+        """Let ``ms`` milliseconds pass; negative: set the wall clock back."""
+        if ms >= 0:
+            self._elapsed_ms += ms
+        else:
+            self._wall_at_zero_ms += ms
+
+    def sleep_ms(self, ms: int) -> None:
+        """Wait until ``ms`` milliseconds have passed; others run meanwhile."""
+        self.wait_in(deque(), f"{ms} ms to pass", max(0, ms))
+
+    def lock(self) -> SimLock:
+        """A new lock, free."""
+        return SimLock(self)
+
+    def event(self) -> SimEvent:
+        """A new event, not yet set."""
+        return SimEvent(self)
+
+    def serve(self, services: Sequence[Service]) -> None:
+        """Name the services to turn, in this order, when every activity waits."""
+        self._services = tuple(services)
+
+    def run(self, body: Callable[[], T]) -> T:
+        """Run ``body`` as the main activity, then all it left behind, to their ends.
+
+        Returns:
+            What ``body`` returned.
+
+        Raises:
+            Deadlock: every activity waits for another one.
+            Exception: what ``body`` raised, else the first error of an activity that
+                nobody asked for.
+            BaseException: what crashed the store, when every activity has unwound.
+        """
+        assert not self._running, "run() inside run(); spawn an activity instead"
+        self._running = True
+        try:
+            try:
+                result = body()
+            except Exception:
+                self._turn_until_all_ended()
+                raise
+            if self._spawned:
+                self._turn_until_all_ended()
+                self._raise_unasked()
+            return result
+        except BaseException as error:
+            # Whatever it is, no activity may stay behind with nobody to turn it.
+            self._unwind(error)
+            raise
+        finally:
+            self._forget_activities()
+
+    def spawn(self, body: Callable[[], T], name: str = "") -> Activity[T]:
+        """Start an activity; it runs now, until it ends or waits."""
+        number = len(self._spawned) + 1
+        activity: Activity[T] = Activity(self, name or f"activity {number}")
+        self._spawned.append(activity)
+        self._start(activity, body)
+        return activity
+
+    def wake(self, activity: Activity[Any]) -> Activity[Any]:
+        """Let a waiting activity be runnable; it runs when its turn comes."""
+        assert activity.queue is not None, activity.name
+        activity.queue.remove(activity)
+        activity.queue = None
+        activity.deadline = None
+        self._waiting.remove(activity)
+        self._runnable.append(activity)
+        return activity
+
+    def wait_in(
+        self, queue: deque[Activity[Any]], what: str, timeout_ms: int | None
+    ) -> None:
+        """Let the current activity wait in ``queue`` until woken or out of time."""
+        if self._crash is not None:
+            raise self._crash
+        activity = self.current
+        activity.waits_for = what
+        activity.queue = queue
+        activity.deadline = (
+            None if timeout_ms is None else self._elapsed_ms + timeout_ms
+        )
+        queue.append(activity)
+        self._waiting.append(activity)
+        try:
+            if activity is self._main:
+                while not self._turn():
+                    pass
+            else:
+                assert activity.fiber is not None
+                assert activity.fiber.parent is not None
+                activity.fiber.parent.switch()
+                if self._crash is not None:
+                    raise self._crash
+        finally:
+            self._stop_waiting(activity)
+
+    def _stop_waiting(self, activity: Activity[Any]) -> None:
+        """Take it out of its queue, where it still is if an error ended its wait."""
+        if activity.queue is not None:
+            activity.queue.remove(activity)
+            activity.queue = None
+            self._waiting.remove(activity)
+
+    def _turn_until_all_ended(self) -> None:
+        while self._runnable or self._waiting:
+            self._turn()
+
+    def _turn(self) -> bool:
+        """One turn of the wheel; whether the main activity's turn has come."""
+        if self._runnable:
+            self._sweeps = 0
+            activity = self._runnable.popleft()
+            if activity is self._main:
+                return True
+            self._switch_to(activity)
+            if self._crash is not None:
+                raise self._crash
+        elif not self._wake_first(by_ms=self._elapsed_ms):
+            if self._sweeps < SWEEPS_MAX and self._sweep():
+                self._sweeps += 1
+            else:
+                self._sweeps = 0
+                self._jump()
+        return False
+
+    def _wake_first(self, by_ms: int | None) -> bool:
+        """Wake who is first out of time, by a moment if given; whether there is one."""
+        timed = [a for a in self._waiting if a.deadline is not None]
+        first = min(timed, key=lambda a: a.deadline or 0, default=None)
+        if first is None or first.deadline is None:
+            return False
+        if by_ms is not None and first.deadline > by_ms:
+            return False
+        self._elapsed_ms = max(self._elapsed_ms, first.deadline)
+        self.wake(first)
+        return True
+
+    def _jump(self) -> None:
+        if self._wake_first(by_ms=None):
+            return
+        waits = "; ".join(f"{a.name} waits for {a.waits_for}" for a in self._waiting)
+        raise Deadlock(
+            f"nobody can run any more and no time-out will come: {waits}. Let one of "
+            f"them release what it holds before it waits."
+        )
+
+    def _sweep(self) -> bool:
+        """A round of each service; whether one did work or made someone runnable."""
+        worked = False
+        for service in self._services:
+            before = self._rounds.get(service.name)
+            if before is not None and not before.done:
+                continue
+            turn: Activity[int] = Activity(self, f"a round of {service.name}")
+            self._start(turn, service.run_once)
+            self._rounds[service.name] = turn
+            if not turn.done or turn.error is not None:
+                self._spawned.append(turn)
+            elif turn.result() > 0:
+                worked = True
+            if self._runnable:
+                return True
+        return worked
+
+    def _start(self, activity: Activity[T], body: Callable[[], T]) -> None:
+        activity.fiber = self._idle.pop() if self._idle else _new_fiber()
+        self._switch_to(activity, activity, body)
+        if self._crash is not None:
+            raise self._crash
+
+    def _switch_to(self, activity: Activity[Any], *start: object) -> None:
+        """Let an activity run, from its start or from where it waits, until it waits.
+
+        The one place where control moves. An activity that is met by a crash on its
+        return raises it from its wait.
+        """
+        fiber = activity.fiber
+        assert fiber is not None
+        fiber.parent = getcurrent()
+        before = self.current
+        self.current = activity
+        fiber.switch(*start)
+        self.current = before
+        if activity.done:
+            activity.fiber = None
+            self._idle.append(fiber)
+        if activity.crash is not None and self._crash is None:
+            self._crash = activity.crash
+
+    def _raise_unasked(self) -> None:
+        for activity in self._spawned:
+            if activity.error is not None and not activity.asked:
+                raise activity.error
+
+    def _unwind(self, error: BaseException) -> None:
+        """Let every activity that is left end by ``error``."""
+        self._crash = error
+        for activity in self._spawned:
+            if not activity.done:
+                self._switch_to(activity)
+        assert all(activity.done for activity in self._spawned)
+
+    def _forget_activities(self) -> None:
+        self._runnable.clear()
+        self._waiting.clear()
+        self._spawned.clear()
+        self._rounds.clear()
+        self._crash = None
+        self._sweeps = 0
+        self._running = False
+
+
+def _new_fiber() -> greenlet:
+    fiber = greenlet(_live)
+    fiber.switch()
+    return fiber
+
+
+def _live() -> None:
+    """What a fiber does: one body after another, since a new fiber costs much more.
+
+    Between two it holds on to nothing, so that fibers end with their runtime. What a
+    fiber is started with it would hold for ever; so it is started with nothing.
+    """
+    while True:
+        caller = getcurrent().parent
+        assert caller is not None
+        activity, body = caller.switch()
+        try:
+            activity.run(body)
+        except BaseException as error:
+            # It has to reach every activity, not only whoever switched here.
+            activity.crash = error
+        del activity, body, caller

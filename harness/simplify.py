@@ -1,0 +1,230 @@
+"""Simpler variants of ops and setups: what ``shrink`` tries, simplest first.
+
+Every variant is simpler than what it came from by one order (fewer parts, smaller
+numbers, first names), so taking variants one after the other comes to an end. No
+variant is ever run here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import TypeGuard, TypeVar
+
+from models.ops import (
+    OP_CLASSES,
+    AdvanceClock,
+    Crash,
+    Damage,
+    DiskFault,
+    During,
+    Event,
+    Op,
+    PullMessage,
+    PutMessage,
+    RunService,
+    Survivors,
+)
+from models.program import Program, Setup
+
+FIRST_TOPIC = "T0"
+
+OnQueue = TypeVar("OnQueue", PutMessage, PullMessage)
+
+
+def unwrapped(op: Op) -> Iterator[Op]:
+    """For a ``During``: its op alone, its event alone, then those of its parts."""
+    if not isinstance(op, During):
+        return
+    yield op.op
+    if is_op(op.event):
+        yield op.event
+    for inner in unwrapped(op.op):
+        yield replace(op, op=inner)
+    if is_op(op.event):
+        for event in unwrapped(op.event):
+            yield replace(op, event=event)
+
+
+def is_op(event: Event) -> TypeGuard[Op]:
+    """Whether an event is an op of its own, so that it can stand alone."""
+    return isinstance(event, OP_CLASSES)
+
+
+def simpler_ops(op: Op) -> Iterator[Op]:
+    """The same op with one argument simpler."""
+    for event in _simpler(op):
+        assert is_op(event), event
+        yield event
+
+
+def simpler_setups(setup: Setup) -> Iterator[Setup]:
+    """Setups with more of the defaults: all at once, then one field at a time."""
+    default = Setup()
+    if setup != default:
+        yield default
+    for field in fields(Setup):
+        value = getattr(default, field.name)
+        if getattr(setup, field.name) != value:
+            yield replace(setup, **{field.name: value})
+
+
+def simpler_everywhere(program: Program) -> Iterator[Program]:
+    """Programs in which one kind of argument is simplest in every op at once."""
+    for change in (_first_topic, _first_queue, _plain, _smallest_body, _once):
+        ops = tuple(_in_every_part(op, change) for op in program.ops)
+        if ops != program.ops:
+            yield replace(program, ops=ops)
+
+
+def smaller_numbers(value: int, least: int) -> Iterator[int]:
+    """``least``, then numbers ever closer to ``value``, which halve the distance."""
+    step = value - least
+    sign = 1 if step > 0 else -1
+    step = abs(step)
+    while step > 0:
+        yield value - sign * step
+        step //= 2
+
+
+def _simpler(event: Event) -> Iterator[Event]:
+    match event:
+        case PutMessage():
+            yield from _simpler_put(event)
+        case PullMessage(_, _, queue_offset, max_msg_nums):
+            yield from _simpler_queue(event)
+            for offset in smaller_numbers(queue_offset, 0):
+                yield replace(event, queue_offset=offset)
+            for count in smaller_numbers(max_msg_nums, 1):
+                yield replace(event, max_msg_nums=count)
+        case RunService(_, times):
+            for fewer in smaller_numbers(times, 1):
+                yield replace(event, times=fewer)
+        case AdvanceClock(ms):
+            for less in smaller_numbers(ms, 1 if ms >= 0 else -1):
+                yield replace(event, ms=less)
+        case During():
+            yield from _simpler_during(event)
+        case Crash():
+            yield from _simpler_crash(event)
+        case DiskFault(_, _, times):
+            for fewer in smaller_numbers(times, 1):
+                yield replace(event, times=fewer)
+        case Damage():
+            yield from _simpler_damage(event)
+
+
+def _simpler_put(op: PutMessage) -> Iterator[PutMessage]:
+    yield from _simpler_queue(op)
+    if op.tags:
+        yield replace(op, tags="")
+    if op.keys:
+        yield replace(op, keys="")
+    if not op.wait_store_ok:
+        yield replace(op, wait_store_ok=True)
+    for size in smaller_numbers(op.body_size, 1 if op.body_size else 0):
+        yield replace(op, body_size=size)
+
+
+def _simpler_queue(op: OnQueue) -> Iterator[OnQueue]:
+    if op.topic != FIRST_TOPIC:
+        yield replace(op, topic=FIRST_TOPIC)
+    for smaller in smaller_numbers(op.queue_id, 0):
+        yield replace(op, queue_id=smaller)
+
+
+def _simpler_during(op: During) -> Iterator[During]:
+    for inner in _simpler(op.op):
+        assert is_op(inner), inner
+        yield replace(op, op=inner)
+    for event in _simpler(op.event):
+        yield replace(op, event=event)
+    for at_action in smaller_numbers(op.at_action, 1):
+        yield replace(op, at_action=at_action)
+
+
+def _simpler_crash(event: Crash) -> Iterator[Crash]:
+    """A kill is simpler than a power loss, and none or all than a choice."""
+    if event.kind == "power_loss":
+        yield Crash("process_kill", cut=event.cut)
+        for survivors in _simpler_survivors(event.survivors):
+            yield replace(event, survivors=survivors)
+    elif event.survivors != Survivors():
+        yield replace(event, survivors=Survivors())
+    for cut in smaller_numbers(event.cut, 0):
+        yield replace(event, cut=cut)
+
+
+def _simpler_survivors(survivors: Survivors) -> Iterator[Survivors]:
+    ranks = ("none", "all", "prefix", "hashed")
+    rank = ranks.index(survivors.kind)
+    if rank > 0 or survivors.number:
+        yield Survivors("none")
+    if rank > 1 or (rank == 1 and survivors.number):
+        yield Survivors("all")
+    if rank > 2:
+        yield from (Survivors("prefix", number) for number in (1, 2, 3, 4, 6, 8, 12))
+    if rank >= 2:
+        for number in smaller_numbers(survivors.number, 0):
+            yield replace(survivors, number=number)
+
+
+def _simpler_damage(op: Damage) -> Iterator[Damage]:
+    if op.kind == "delete" and (op.at or op.size):
+        yield replace(op, at=0, size=0)
+    name, _, index = op.file.partition("[")
+    if index and index not in ("0]", "-1]"):
+        yield replace(op, file=f"{name}[0]")
+        yield replace(op, file=f"{name}[-1]")
+    for at in smaller_numbers(op.at, 0):
+        yield replace(op, at=at)
+    for size in smaller_numbers(op.size, 1 if op.size else 0):
+        yield replace(op, size=size)
+
+
+def _in_every_part(op: Op, change: Callable[[Event], Event]) -> Op:
+    """The op with ``change``, which keeps an event's class, made in each part."""
+    changed = _changed(op, change)
+    assert is_op(changed), changed
+    return changed
+
+
+def _changed(event: Event, change: Callable[[Event], Event]) -> Event:
+    if isinstance(event, During):
+        inner = _in_every_part(event.op, change)
+        return During(inner, event.at_action, _changed(event.event, change))
+    return change(event)
+
+
+def _first_topic(event: Event) -> Event:
+    if isinstance(event, PutMessage | PullMessage):
+        return replace(event, topic=FIRST_TOPIC)
+    return event
+
+
+def _first_queue(event: Event) -> Event:
+    if isinstance(event, PutMessage | PullMessage):
+        return replace(event, queue_id=0)
+    return event
+
+
+def _plain(event: Event) -> Event:
+    if isinstance(event, PutMessage):
+        return replace(event, tags="", keys="", wait_store_ok=True)
+    return event
+
+
+def _smallest_body(event: Event) -> Event:
+    if isinstance(event, PutMessage):
+        return replace(event, body_size=min(event.body_size, 1))
+    return event
+
+
+def _once(event: Event) -> Event:
+    match event:
+        case RunService() | DiskFault():
+            return replace(event, times=1)
+        case AdvanceClock(ms):
+            return AdvanceClock(1 if ms >= 0 else -1)
+        case _:
+            return event

@@ -1,0 +1,286 @@
+"""Soak: numbered episodes to records, in volume, whatever an episode does.
+
+``SoakTask`` is the whole definition of a run, frozen and picklable: a number and it
+decide a record, but for its timing. A shard runs in supervised children, so that an
+episode that hangs or takes its process with it is a row as well. Every hundredth
+episode of a scenario is run twice and must give the same digest (DET-1). Spreading
+shards over executors, and what is made of the records, belong to ``reports``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from engine.host.probe import declared_probes
+from harness.episode import EpisodeResult, Step, run_program
+from harness.supervised import Lost, supervised
+from models.invariants.registry import declared_invariants
+from models.observations import describe_observation, status_of
+from models.ops import OP_CLASSES, describe
+from models.program import Program, to_json
+from models.verdict import Outcome
+from reports.records import (
+    Declared,
+    EpisodeRecord,
+    EventRecord,
+    Shard,
+    VerdictRecord,
+)
+from scenarios.catalogue import SCENARIOS
+from scenarios.mutants import MUTANTS, applied
+from scenarios.workload import program_for
+
+RECHECKED_EVERY = 100
+EPISODE_TIMEOUT_S = 60.0
+EPISODES_PER_SHARD_MAX = 500  # seconds of work: progress counts whole shards
+SHARDS_PER_WORKER = 4
+DETERMINISM = "DET-1"
+OWN_DEFECT = "crashmq"  # stands where a law's id would: the harness itself failed
+
+_PACKAGES = ("engine", "models", "scenarios", "harness")
+
+
+@dataclass(frozen=True, slots=True)
+class SoakTask:
+    """One run: episode n is scenario n modulo their number, from seed and n.
+
+    Attributes:
+        run_id: a hash of all the rest; make a task with ``define``.
+        mutant: id of the bug planted while episodes run; "" for the clean engine.
+        code_version: a hash of the source text, since another engine digests
+            otherwise.
+        episode_timeout_s: after which an episode is killed and its outcome timeout.
+    """
+
+    run_id: str
+    scenarios: tuple[str, ...]
+    seed: int
+    episodes: int
+    mutant: str
+    code_version: str
+    episode_timeout_s: float = EPISODE_TIMEOUT_S
+
+    @classmethod
+    def define(
+        cls, scenarios: tuple[str, ...], seed: int, episodes: int, mutant: str = ""
+    ) -> Self:
+        """The task of these scenarios, named by what decides it."""
+        task = cls("", scenarios, seed, episodes, mutant, code_version())
+        text = json.dumps(task.definition, sort_keys=True)
+        run_id = hashlib.sha256(text.encode()).hexdigest()[:12]
+        return cls(run_id, scenarios, seed, episodes, mutant, task.code_version)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """All that decides the records, JSON-able."""
+        return {
+            "scenarios": list(self.scenarios),
+            "seed": self.seed,
+            "episodes": self.episodes,
+            "mutant": self.mutant,
+            "code_version": self.code_version,
+            "episode_timeout_s": self.episode_timeout_s,
+        }
+
+    def scenario_of(self, number: int) -> str:
+        """The scenario of an episode."""
+        return self.scenarios[number % len(self.scenarios)]
+
+    def program_of(self, number: int) -> Program:
+        """The program of an episode."""
+        return program_for(SCENARIOS[self.scenario_of(number)], self.seed, number)
+
+    def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
+        """One record an episode, in order; no episode raises out of here."""
+        numbers = range(shard.first_episode, shard.first_episode + shard.episodes)
+        timeout_s = self.episode_timeout_s
+        for row in supervised(self.run_episode, numbers, timeout_s, self._planted):
+            yield self._lost(row) if isinstance(row, Lost) else row
+
+    def run_episode(self, number: int) -> EpisodeRecord:
+        """Run and judge one episode here; the planted bug is the caller's to apply."""
+        scenario, program = self.scenario_of(number), self.program_of(number)
+        started = time.perf_counter_ns()
+        result = run_program(program, scenario, keep_trace=False)
+        elapsed_ns = time.perf_counter_ns() - started
+        record = result.record
+        round_number = number // len(self.scenarios)
+        if result.outcome is not Outcome.PASSED or round_number % RECHECKED_EVERY == 0:
+            again = run_program(program, scenario, keep_trace=True)
+            record.events = [event_of(step) for step in again.trace]
+            _judge_determinism(record, result, again, program)
+        if record.outcome != Outcome.PASSED.value:
+            record.program = json.dumps(to_json(program))
+        record.elapsed_us = elapsed_ns // 1000
+        return self._signed(record, number)
+
+    def _planted(self) -> AbstractContextManager[object]:
+        return applied(MUTANTS[self.mutant]) if self.mutant else nullcontext()
+
+    def _signed(self, record: EpisodeRecord, number: int) -> EpisodeRecord:
+        record.run_id = self.run_id
+        record.episode_id = number
+        record.seed = str(self.seed)
+        record.mutant = self.mutant
+        record.code_version = self.code_version
+        return record
+
+    def _lost(self, lost: Lost) -> EpisodeRecord:
+        """The record of an episode whose process ended, hung, or raised."""
+        program = to_json(self.program_of(lost.number))
+        raised = lost.how == "raised"
+        record = EpisodeRecord(
+            run_id="",
+            episode_id=lost.number,
+            scenario=self.scenario_of(lost.number),
+            subject="",
+            mutant="",
+            seed="",
+            setup=json.dumps(program["setup"]),
+            outcome=Outcome.UNKNOWN.value if raised else lost.how,
+            steps=len(program["ops"]),
+            crashes=0,
+            recoveries=0,
+            digest="",
+            elapsed_us=0,
+            code_version="",
+            program=json.dumps(program),
+        )
+        if raised:
+            said = lost.detail.strip().splitlines()[-1]
+            record.signature = f"{OWN_DEFECT}-{said.partition(':')[0]}"
+            record.verdicts = [_unknown(OWN_DEFECT, lost.detail)]
+        return self._signed(record, lost.number)
+
+
+def event_of(step: Step) -> EventRecord:
+    """One step of a trace as a row."""
+    return EventRecord(
+        step=step.number,
+        op=describe(step.op),
+        observation=describe_observation(step.observation),
+        status=status_of(step.observation),
+        at_ms=step.at_ms,
+        disk_actions=step.disk_actions,
+        max_phy_offset=step.positions.max_phy_offset,
+        flushed_where=step.positions.flushed_where,
+        reput_from_offset=step.positions.reput_from_offset,
+    )
+
+
+def shards_for(episodes: int, workers: int) -> list[Shard]:
+    """Runs of episodes, even in size: four a worker or more, none above 500."""
+    assert episodes >= 0, episodes
+    assert workers >= 1, workers
+    fewest = -(-episodes // EPISODES_PER_SHARD_MAX)
+    count = min(episodes, max(fewest, workers * SHARDS_PER_WORKER))
+    bounds = [episodes * n // count for n in range(count + 1)] if count else []
+    return [
+        Shard(number, first, bounds[number + 1] - first)
+        for number, first in enumerate(bounds[:-1])
+    ]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts over records, and the first record of each distinct failure."""
+
+    episodes: int = 0
+    steps: int = 0
+    crashes: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    checks: dict[str, int] = field(default_factory=dict)  # by law
+    probes: dict[str, int] = field(default_factory=dict)  # hits by name
+    failures: dict[str, EpisodeRecord] = field(default_factory=dict)  # by signature
+
+    def add(self, record: EpisodeRecord) -> None:
+        """Count one record."""
+        self.episodes += 1
+        self.steps += record.steps
+        self.crashes += record.crashes
+        self.outcomes[record.outcome] = self.outcomes.get(record.outcome, 0) + 1
+        for verdict in record.verdicts:
+            law = verdict.invariant
+            self.checks[law] = self.checks.get(law, 0) + verdict.checks
+        for hit in record.probes:
+            self.probes[hit.probe] = self.probes.get(hit.probe, 0) + hit.hits
+        if record.outcome != Outcome.PASSED.value:
+            signature = record.signature or f"{record.outcome}-{record.scenario}"
+            self.failures.setdefault(signature, record)
+
+    @property
+    def violated(self) -> int:
+        """Episodes in which a law was broken."""
+        return self.outcomes.get(Outcome.VIOLATED.value, 0)
+
+    @property
+    def unjudged(self) -> int:
+        """Episodes that neither passed nor broke a law."""
+        return self.episodes - self.violated - self.outcomes.get("passed", 0)
+
+
+def run_local(task: SoakTask) -> Iterator[Tally]:
+    """The task in this process's children, without Spark; the tally so far, grown."""
+    tally = Tally()
+    for record in task.run_shard(Shard(0, 0, task.episodes)):
+        tally.add(record)
+        yield tally
+
+
+def declared(scenarios: tuple[str, ...]) -> Declared:
+    """What could have happened in a run of these scenarios, by name."""
+    chosen = [SCENARIOS[name] for name in scenarios]
+    laws = declared_invariants()
+    return Declared(
+        ops=[cls.__name__ for cls in OP_CLASSES],
+        probes=declared_probes(),
+        invariants={name: law.sentence for name, law in laws.items()},
+        laws={name: law.law for name, law in laws.items()},
+        scenarios={one.name: one.sentence for one in chosen},
+        required_probes={one.name: list(one.required_probes) for one in chosen},
+        required_invariants={one.name: list(one.required_invariants) for one in chosen},
+        mutants={name: mutant.title for name, mutant in MUTANTS.items()},
+    )
+
+
+@cache
+def code_version() -> str:
+    """A hash of the source text of all that decides an episode."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for package in _PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _judge_determinism(
+    record: EpisodeRecord, first: EpisodeResult, again: EpisodeResult, program: Program
+) -> None:
+    """The same program must give the same digest, else nothing here is known."""
+    same = first.digest == again.digest
+    verdict = VerdictRecord(DETERMINISM, 1, int(not same), "passed")
+    if not same:
+        verdict.outcome = Outcome.VIOLATED.value
+        verdict.step = len(program.ops)
+        verdict.message = (
+            f"{DETERMINISM}: run twice, the program gave digests {first.digest} and "
+            f"{again.digest}"
+        )
+        record.outcome = Outcome.UNKNOWN.value
+        record.signature = f"{DETERMINISM}-{record.scenario}"
+    record.verdicts = [v for v in record.verdicts if v.invariant != DETERMINISM]
+    record.verdicts.append(verdict)
+
+
+def _unknown(invariant_id: str, message: str) -> VerdictRecord:
+    return VerdictRecord(invariant_id, 0, 0, Outcome.UNKNOWN.value, message=message)

@@ -1,0 +1,83 @@
+"""The files of a store directory, opened and mapped for reading alone.
+
+Nothing is created, locked or written: a directory that someone else owns, or that is
+the only copy of what broke, can be looked at. A file that shrinks while it is mapped
+ends the process; a store that runs is to be copied first.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+from models.store_image import Bytes
+
+# Mapping costs more than reading below this, and a process has 65,530 mappings.
+_MAPPED_SIZE_MIN = 1 << 18
+_JUDGED_DIRS = ("commitlog/", "consumequeue/")
+
+
+class NotAStore(ValueError):
+    """The path is no store directory that can be read; the message says why."""
+
+
+def read_files(root: Path) -> dict[str, Bytes]:
+    """Every file below ``root`` by its path; those no law reads are given empty.
+
+    Raises:
+        NotAStore: ``root`` is no directory, holds no log, or cannot be read.
+    """
+    try:
+        if not root.is_dir():
+            problem = "is no directory" if root.exists() else "does not exist"
+            raise NotAStore(f"{root} {problem}. Give the root directory of a store.")
+        if not (root / "commitlog").is_dir():
+            raise NotAStore(
+                f"{root} has no directory `commitlog`, so it is no store. Give the "
+                f"directory that `commitlog` and `consumequeue` lie in."
+            )
+        return {
+            path: _contents(root / path, path) for path in sorted(_paths_below(root))
+        }
+    except OSError as error:
+        raise NotAStore(
+            f"{error.filename or root} cannot be read: {error.strerror}. Make the "
+            f"whole store readable for this user, or judge a copy of it."
+        ) from error
+
+
+def _paths_below(root: Path) -> Iterator[str]:
+    """Paths of the regular files; directories may be links, a loop is entered once."""
+    entered: set[tuple[int, int]] = set()
+    for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
+        status = Path(folder).stat()
+        if (status.st_dev, status.st_ino) in entered:
+            folders.clear()
+            continue
+        entered.add((status.st_dev, status.st_ino))
+        for name in names:
+            path = Path(folder) / name
+            # A link to nothing is no file; a pipe would never end.
+            if path.is_file():
+                yield path.relative_to(root).as_posix()
+
+
+def _raise(error: OSError) -> NoReturn:
+    raise error
+
+
+def _contents(file: Path, path: str) -> Bytes:
+    if path != "checkpoint" and not path.startswith(_JUDGED_DIRS):
+        return b""
+    handle = os.open(file, os.O_RDONLY)
+    try:
+        size = os.fstat(handle).st_size
+        if size >= _MAPPED_SIZE_MIN:
+            return memoryview(mmap.mmap(handle, size, access=mmap.ACCESS_READ))
+        with os.fdopen(handle, "rb", closefd=False) as opened:
+            return opened.read()
+    finally:
+        os.close(handle)

@@ -1,0 +1,243 @@
+"""PythonStore: our engine, in this process, on a simulated disk, turned by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from engine.host.service import Service
+from engine.store.config import FlushDiskType, StoreConfig
+from engine.store.errors import StoreError, StoreStopped
+from engine.store.message import (
+    PROPERTY_KEYS,
+    PROPERTY_TAGS,
+    PROPERTY_UNIQUE_KEY,
+    PROPERTY_WAIT_STORE_OK,
+    Message,
+)
+from engine.store.message_store import MessageStore
+from harness.disk.crash import StoreCrashed
+from harness.disk.profiles import PROFILES
+from harness.disk.sim_disk import SimDisk
+from harness.sim_runtime import Deadlock, SimRuntime
+from harness.subjects.damage import damaged
+from models.messages import MessageToPut
+from models.observations import (
+    ClockMoved,
+    Damaged,
+    Failed,
+    Observation,
+    Positions,
+    Pulled,
+    Put,
+    Ran,
+    Refused,
+    Skipped,
+    Started,
+    Stopped,
+)
+from models.ops import Capability, Crash, Damage, DiskFault, ServiceName
+from models.program import Setup
+
+EPOCH_MS = 1_700_000_000_000
+_DOWN = Positions(-1, -1, -1, -1)
+
+
+class PythonStore:
+    """The engine as a subject; a new ``MessageStore`` for each of its lives."""
+
+    name = "python"
+    capabilities = frozenset(Capability)
+
+    def __init__(self, setup: Setup) -> None:
+        self._config = StoreConfig(
+            mapped_file_size_commit_log=setup.log_file_size,
+            mapped_file_size_consume_queue=setup.queue_file_units * 20,
+            flush_disk_type=FlushDiskType[setup.flush_mode],
+            max_message_size=setup.max_message_size,
+        )
+        self.disk = SimDisk(PROFILES[setup.disk_profile])
+        self._runtime = SimRuntime(EPOCH_MS)
+        self._store: MessageStore | None = None
+        self._services: dict[str, Service] = {}
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the store is started."""
+        return self._store is not None
+
+    def now_ms(self) -> int:
+        """The simulated wall clock."""
+        return self._runtime.now_ms()
+
+    def put(self, message: MessageToPut) -> Observation:
+        """Store one message."""
+        store = self._store
+        if store is None:
+            return _SKIPPED_DOWN
+        properties = {PROPERTY_UNIQUE_KEY: message.unique_key}
+        if message.tags:
+            properties[PROPERTY_TAGS] = message.tags
+        if message.keys:
+            properties[PROPERTY_KEYS] = message.keys
+        if not message.wait_store_ok:
+            properties[PROPERTY_WAIT_STORE_OK] = "false"
+        result = store.put_message(
+            Message(
+                message.topic,
+                message.queue_id,
+                message.body,
+                properties,
+                self._runtime.now_ms(),
+            )
+        )
+        return Put(
+            result.status.value, result.phy_offset, result.size, result.queue_offset
+        )
+
+    def pull(
+        self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int
+    ) -> Observation:
+        """Read one queue."""
+        store = self._store
+        if store is None:
+            return _SKIPPED_DOWN
+        result = store.get_message(topic, queue_id, queue_offset, max_msg_nums)
+        return Pulled(
+            result.status.value,
+            result.next_begin_offset,
+            result.min_offset,
+            result.max_offset,
+            result.messages,
+        )
+
+    def run_service(self, service: ServiceName, times: int) -> Observation:
+        """Turn a service; it stops early once it is idle."""
+        if self._store is None:
+            return _SKIPPED_DOWN
+        work = 0
+        for _ in range(times):
+            done = self._services[service].run_once()
+            work += done
+            if not done:
+                break
+        return Ran(work)
+
+    def advance_clock(self, ms: int) -> Observation:
+        """Move the clock."""
+        self._runtime.advance(ms)
+        return ClockMoved(self._runtime.now_ms())
+
+    def shutdown(self) -> Observation:
+        """Stop in an orderly way."""
+        store = self._store
+        if store is None:
+            return _SKIPPED_DOWN
+        try:
+            return Stopped(store.shutdown())
+        finally:
+            self._end_life()
+
+    def start(self) -> Observation:
+        """Load, recover and start."""
+        if self._store is not None:
+            return Skipped("the store is up")
+        store = MessageStore(self._config, self.disk.mount(), self._runtime)
+        try:
+            store.load()
+            store.start()
+        except StoreError as refusal:
+            return Refused(str(refusal))
+        else:
+            self._store = store
+        finally:
+            if self._store is None:
+                self.disk.unmount()
+        self._services = {service.name: service for service in store.services}
+        self._runtime.serve(store.waited_for)
+        return Started(store.last_exit_ok)
+
+    def _end_life(self) -> None:
+        self._store = None
+        self._services = {}
+        self._runtime.serve(())
+        self.disk.unmount()
+
+    def damage(self, damage: Damage) -> Observation:
+        """Change a file while the store is down."""
+        if self._store is not None:
+            return Skipped("the store is up")
+        files = self.disk.files()
+        change = damaged(files, damage)
+        if change is None:
+            return Skipped(f"no file {damage.file} to {damage.kind}")
+        path, data, start, end = change
+        if start < end or damage.kind == "delete":
+            self.disk.replace_file(path, data)
+        return Damaged(path, start, end)
+
+    def run(self, body: Callable[[], Observation]) -> Observation:
+        """Run a verb to its end; what it must not raise is observed as ``Failed``."""
+        try:
+            return self._runtime.run(body)
+        except (OSError, StoreStopped, Deadlock) as error:
+            return Failed(type(error).__name__, str(error))
+
+    def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
+        """Begin a second activity now."""
+        return self._runtime.spawn(body).result
+
+    def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
+        """Let ``event`` happen at the n-th disk action from now."""
+        self.disk.at_action(at_action, cut, event)
+
+    def end_watch(self) -> bool:
+        """Forget the event; whether it had happened."""
+        return self.disk.end_watch()
+
+    def fail(self, fault: DiskFault) -> None:
+        """Make calls to the disk fail."""
+        self.disk.fail(fault)
+
+    def heal(self) -> int:
+        """Let the disk work again."""
+        return self.disk.heal()
+
+    def crash(self, crash: Crash) -> StoreCrashed:
+        """End this life; returns what a verb in progress must raise to unwind."""
+        end = self.disk.crash(crash)
+        self._store = None
+        self._services = {}
+        self._runtime.serve(())
+        return end
+
+    def disk_actions(self) -> int:
+        """Disk actions since the subject was made."""
+        return self.disk.actions
+
+    def last_action(self) -> str:
+        """The newest disk action as ``verb:path``."""
+        return self.disk.last_action
+
+    def files(self) -> Mapping[str, bytes]:
+        """The files as a reader sees them now."""
+        return self.disk.files()
+
+    def positions(self) -> Positions:
+        """Where the log stands."""
+        store = self._store
+        if store is None:
+            return _DOWN
+        log = store.commit_log
+        return Positions(
+            log.min_offset,
+            log.max_offset,
+            log.flushed_where,
+            store.reput.reput_from_offset,
+        )
+
+    def close(self) -> None:
+        """End the life there may be."""
+        self._end_life()
+
+
+_SKIPPED_DOWN = Skipped("the store is down")

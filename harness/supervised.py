@@ -1,0 +1,218 @@
+"""Supervised: run numbered work in a child process that may die of it.
+
+An episode can crash the interpreter, hang or leave it, and must cost its own row and
+nothing else. One forked child does the numbers in order and writes each row to a
+pipe; rows come in order, so the parent always knows which number is in flight. When
+the child ends early or takes too long, that number is ``Lost`` and another child goes
+on behind it. A fork costs milliseconds once, a row microseconds. What a row is, and
+what to make of a lost one, is the caller's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import select
+import signal
+import struct
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+_LENGTH = struct.Struct("<I")
+_PR_SET_PDEATHSIG = 1
+_FAILED = 97
+_ORPHANED = 98
+_CHUNK = 1 << 16
+_DESCRIPTORS_MAX = 65_536
+_DETAIL_MAX = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A number whose work gave no row.
+
+    ``how`` is ``raised``, ``timeout``, ``signal:N`` or ``exit:N``; ``detail`` is the
+    traceback of what was raised, empty otherwise.
+    """
+
+    number: int
+    how: str
+    detail: str = ""
+
+
+Around: TypeAlias = Callable[[], AbstractContextManager[object]]
+
+
+def supervised(
+    work: Callable[[int], T],
+    numbers: Sequence[int],
+    timeout_s: float,
+    around: Around = nullcontext,
+) -> Iterator[T | Lost]:
+    """One row a number, in order, whatever the work does to its process.
+
+    Args:
+        work: done in the child; its result must be picklable.
+        numbers: what to do, in this order.
+        timeout_s: how long one number may take before its child is killed.
+        around: a context that the child is in while it works.
+    """
+    done = 0
+    while done < len(numbers):
+        child = _Child(work, numbers[done:], around)
+        try:
+            for row in child.rows(timeout_s):
+                done += 1
+                yield row
+            how = child.end()
+        finally:
+            child.close()
+        if done < len(numbers):
+            yield Lost(numbers[done], how)
+            done += 1
+
+
+class _Child:
+    """One forked process and the reading end of its pipe."""
+
+    def __init__(
+        self, work: Callable[[int], T], numbers: Sequence[int], around: Around
+    ) -> None:
+        self.wanted = len(numbers)
+        self.timed_out = False
+        self.status: int | None = None
+        self.reader, writer = os.pipe()
+        parent = os.getpid()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = _fork()
+        if self.pid == 0:
+            _be_the_child(work, numbers, around, writer, parent)
+        os.close(writer)
+
+    def rows(self, timeout_s: float) -> Iterator[T | Lost]:
+        """What the child wrote, until it has done all, ends or takes too long."""
+        poll = select.poll()
+        poll.register(self.reader, select.POLLIN)
+        buffer = bytearray()
+        missing = self.wanted
+        deadline = time.monotonic() + timeout_s
+        while missing:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                self.timed_out = True
+                return
+            if not poll.poll(left * 1000):
+                continue
+            data = os.read(self.reader, _CHUNK)
+            if not data:
+                return
+            buffer += data
+            for row in _taken_from(buffer):
+                missing -= 1
+                yield row
+                deadline = time.monotonic() + timeout_s
+
+    def end(self) -> str:
+        """Wait for the child, killing it if its time is over; how it ended."""
+        if self.timed_out:
+            os.kill(self.pid, signal.SIGKILL)
+        self.status = os.waitpid(self.pid, 0)[1]
+        if self.timed_out:
+            return "timeout"
+        code = os.waitstatus_to_exitcode(self.status)
+        return f"signal:{-code}" if code < 0 else f"exit:{code}"
+
+    def close(self) -> None:
+        """Leave neither process nor descriptor behind, even if rows are unread."""
+        os.close(self.reader)
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.status = os.waitpid(self.pid, 0)[1]
+
+
+def _taken_from(buffer: bytearray) -> list[T | Lost]:
+    """The whole rows at the front of the buffer, which keeps the rest."""
+    rows = []
+    at = 0
+    while len(buffer) - at >= _LENGTH.size:
+        (size,) = _LENGTH.unpack_from(buffer, at)
+        start = at + _LENGTH.size
+        if len(buffer) - start < size:
+            break
+        rows.append(pickle.loads(bytes(buffer[start : start + size])))
+        at = start + size
+    del buffer[:at]
+    return rows
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python 3.12 warns of forking beside threads. The child takes no lock of
+        # theirs: it runs pure Python on data of its own and leaves by os._exit.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _be_the_child(
+    work: Callable[[int], T],
+    numbers: Sequence[int],
+    around: Around,
+    writer: int,
+    parent: int,
+) -> NoReturn:
+    code = _FAILED
+    is_inside = False
+    try:
+        _die_with(parent)
+        # Above all Spark's socket: held open here, it would outlive its worker.
+        os.closerange(3, writer)
+        os.closerange(writer + 1, _DESCRIPTORS_MAX)
+        with around():
+            is_inside = True
+            for number in numbers:
+                _write(writer, _row_of(work, number))
+        code = 0
+    # Whatever kept the context from being entered keeps every number from being done.
+    except BaseException:
+        for number in () if is_inside else numbers:
+            _write(writer, _lost_row(number))
+    finally:
+        os._exit(code)
+
+
+def _die_with(parent: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before the call
+        os._exit(_ORPHANED)
+
+
+def _row_of(work: Callable[[int], T], number: int) -> bytes:
+    try:
+        return pickle.dumps(work(number), pickle.HIGHEST_PROTOCOL)
+    # Whatever the work raises, sys.exit included, is a finding about this number and
+    # must not end the numbers behind it.
+    except BaseException:
+        return _lost_row(number)
+
+
+def _lost_row(number: int) -> bytes:
+    """The row for what is being raised just now."""
+    detail = traceback.format_exc()[-_DETAIL_MAX:]
+    return pickle.dumps(Lost(number, "raised", detail), pickle.HIGHEST_PROTOCOL)
+
+
+def _write(writer: int, data: bytes) -> None:
+    view = memoryview(_LENGTH.pack(len(data)) + data)
+    while view:
+        view = view[os.write(writer, view) :]

@@ -1,0 +1,201 @@
+"""Timeline: an episode as people read it, one line a step, the breach marked.
+
+Reads a result and renders text of a given width, without colour; what a step or an
+observation is called belongs to ``models``, colour to the command line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from harness.episode import EpisodeResult, Step
+from models.observations import Observation, Positions, describe_observation
+from models.ops import Crash, Damage, DiskFault, During, Event, describe
+from models.program import Setup
+from models.verdict import Outcome
+
+BREACH_MARK = "✗"
+UNKNOWN_MARK = "?"
+PASSED_MARK = "✓"
+FAULT_MARK = "!"
+
+_INDENT = 7  # number, mark and the spaces around them
+_OP_WIDTH_MAX = 46
+_LINES_OF_ONE_OBSERVATION = 3
+_LINES_OF_A_MESSAGE = 10
+_STEPS_OF_THE_END = 3
+_NO_NUMBER = "-"
+_LEADING_ZEROS = re.compile(r"\b0{6,}(?=[0-9])")
+_DOWN = Positions(-1, -1, -1, -1)
+_EMPTY = Positions(0, 0, 0, 0)
+_SHORT_NAMES = {
+    "min_phy_offset": "min",
+    "max_phy_offset": "max",
+    "flushed_where": "flushed",
+    "reput_from_offset": "reput",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One step, cut into the columns of the table."""
+
+    number: str
+    mark: str
+    op: str
+    event: str
+    observation: str
+    positions: str
+
+
+def timeline(result: EpisodeResult, *, width: int = 100, replay: str = "") -> str:
+    """The episode as text: a head, a line a step, the breach, what to type next.
+
+    Args:
+        result: of ``run_program``, with its trace kept.
+        width: columns to keep to; names of files may still be longer.
+        replay: the command that replays it, for the last line; none if empty.
+    """
+    assert width >= 40, width
+    lines = list(_head(result, width))
+    steps = result.record.steps
+    rows = list(_rows(_worth_telling(result.trace, steps), steps))
+    op_width = max((len(row.op) for row in rows if not row.event), default=0)
+    op_width = min(op_width, _OP_WIDTH_MAX, width // 2)
+    for row in rows:
+        lines += _render(row, op_width, width)
+    lines += _verdict(result, width)
+    if replay:
+        lines.append(f"  replay  {replay}")
+    return "\n".join(lines)
+
+
+def _head(result: EpisodeResult, width: int) -> Iterator[str]:
+    record = result.record
+    scenario = record.scenario or "a program of no scenario"
+    mutant = f", planted bug {record.mutant}" if record.mutant else ""
+    steps = "1 step" if record.steps == 1 else f"{record.steps} steps"
+    yield f"{result.outcome.name} {scenario}{mutant}, {steps}"
+    setup = Setup(**json.loads(record.setup))
+    told = (
+        f"log files {setup.log_file_size} B, queue files {setup.queue_file_units} "
+        f"units, {setup.flush_mode}, {setup.disk_profile}, digest {result.digest[:16]}"
+    )
+    yield from _wrapped(told, width, 2)
+
+
+def _worth_telling(trace: list[Step], steps: int) -> list[Step]:
+    """The steps of the program, and the last ones of what came before or after it.
+
+    A first start (number -1) and what heals and reads back at the end (numbers from
+    ``steps`` on) are told only where they lead up to a breach.
+    """
+    asked = [step for step in trace if 0 <= step.number < steps]
+    first_start = trace[:1] if len(trace) == 1 else []
+    ending = [step for step in trace if step.number >= steps]
+    return (asked or first_start) + ending[-_STEPS_OF_THE_END:]
+
+
+def _rows(trace: list[Step], steps: int) -> Iterator[_Row]:
+    before = _EMPTY
+    for step in trace:
+        op, event = _op_and_event(step.op)
+        yield _Row(
+            number=str(step.number) if 0 <= step.number < steps else _NO_NUMBER,
+            mark=FAULT_MARK if _has_fault(step.op) else " ",
+            op=op,
+            event=event,
+            observation=_seen(step.observation),
+            positions=_moved(before, step.positions),
+        )
+        if step.positions != _DOWN:
+            before = step.positions
+
+
+def _op_and_event(op: Event) -> tuple[str, str]:
+    if not isinstance(op, During):
+        return describe(op), ""
+    return describe(op.op), f"at disk action {op.at_action}: {describe(op.event)}"
+
+
+def _has_fault(op: Event) -> bool:
+    match op:
+        case Crash() | DiskFault() | Damage():
+            return True
+        case During(inner, _, event):
+            return _has_fault(inner) or _has_fault(event)
+        case _:
+            return False
+
+
+def _seen(observation: Observation) -> str:
+    return _LEADING_ZEROS.sub("…", describe_observation(observation))
+
+
+def _moved(before: Positions, after: Positions) -> str:
+    """Those positions that are not what they last were while the store was up."""
+    if after == _DOWN:
+        return ""
+    named = [(f.name, getattr(after, f.name)) for f in fields(Positions)]
+    return " ".join(
+        f"{_SHORT_NAMES[name]} {value}"
+        for name, value in named
+        if value != getattr(before, name)
+    )
+
+
+def _render(row: _Row, op_width: int, width: int) -> Iterator[str]:
+    asked = _wrapped(row.op, width, _INDENT)
+    if row.event:
+        asked += _wrapped(row.event, width, _INDENT)
+    asked[0] = f"{row.number:>4} {row.mark} {asked[0][_INDENT:]}"
+    *before, last = asked
+    yield from before
+    op = last.ljust(_INDENT + op_width)
+    moved = f"  ({row.positions})" if row.positions else ""
+    seen = f"-> {row.observation}{moved}"
+    if len(op) + 2 + len(seen) <= width:
+        yield f"{op}  {seen}"
+        return
+    yield last
+    yield from _wrapped(seen, width, _INDENT + 2, _LINES_OF_ONE_OBSERVATION)
+
+
+def _verdict(result: EpisodeResult, width: int) -> Iterator[str]:
+    if result.outcome is Outcome.PASSED:
+        yield f"     {PASSED_MARK} no law was broken"
+        return
+    at_end = result.step >= result.record.steps
+    mark = BREACH_MARK if result.outcome is Outcome.VIOLATED else UNKNOWN_MARK
+    first, *more = result.message.splitlines() or ["no message"]
+    when = "at the end, healed and idle: " if at_end else ""
+    yield from _marked(f"{when}{first}", mark, width)
+    for line in more[:_LINES_OF_A_MESSAGE]:
+        yield from _wrapped(line.strip(), width, _INDENT + 2)
+    if len(more) > _LINES_OF_A_MESSAGE:
+        left = len(more) - _LINES_OF_A_MESSAGE
+        yield " " * (_INDENT + 2) + f"and {left} more lines"
+
+
+def _marked(text: str, mark: str, width: int) -> list[str]:
+    lines = _wrapped(text, width, _INDENT)
+    return [f"     {mark} {lines[0][_INDENT:]}", *lines[1:]]
+
+
+def _wrapped(text: str, width: int, indent: int, lines_max: int = 100) -> list[str]:
+    space = " " * indent
+    lines = textwrap.wrap(
+        text,
+        width,
+        initial_indent=space,
+        subsequent_indent=space,
+        break_on_hyphens=False,
+        break_long_words=False,
+        max_lines=lines_max,
+        placeholder=" …",
+    )
+    return lines or [space]

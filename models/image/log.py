@@ -1,0 +1,322 @@
+"""The log's files, and the chain of records through them as recovery would follow it.
+
+Each file is read on its own, from its first byte: record after record up to a filler
+that reaches to its end, or up to whatever stops it. The chain then runs through the
+files in order as long as each is closed by its filler and the next one is there.
+
+Past a stop nothing is trusted, but much may still be told: a record found there by its
+magic counts if it carries the very offset it lies at and proves itself whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+from models.image.oddity import is_odd
+from models.image.record import (
+    MAGIC_BLANK,
+    BadRecord,
+    Bytes,
+    FlawKind,
+    Record,
+    parse_record,
+)
+
+_CHUNK = 1 << 20
+_ZEROS = bytes(_CHUNK)
+_MAGICS = (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab")
+
+
+class LogStop(NamedTuple):
+    """Where the chain ends, and why.
+
+    ``kind`` is ``end`` (the last file's end), ``zeros`` (the next header was never
+    written, or zeroed), ``missing_file`` (later files exist, the next one does not),
+    or what is wrong with the bytes there: ``magic``, ``size``, ``lengths``, ``crc``,
+    ``phy_offset``, ``filler``.
+    """
+
+    kind: FlawKind
+    path: str
+    position: int
+    phy_offset: int
+    seen: str
+
+    @property
+    def where(self) -> str:
+        """The place, so that a person finds it."""
+        return f"{self.path} byte {self.position} (phy_offset {self.phy_offset})"
+
+
+class LogFile(NamedTuple):
+    """One file of the log, read from its first byte up to what stopped the reading.
+
+    ``limit`` is the first byte that is not read: the file's length, or the common size
+    of the files where this one is longer. ``end`` is where reading stopped; ``flaw``
+    says why, and is None if a filler closes the file. ``odd_records`` are those of
+    ``records`` that hold what no store writes.
+    """
+
+    path: str
+    base: int
+    data: Bytes
+    limit: int
+    records: tuple[Record, ...]
+    end: int
+    flaw: FlawKind | None
+    seen: str
+    odd_records: tuple[Record, ...]
+
+
+@dataclass(frozen=True)
+class LogImage:
+    """The log as its files tell it.
+
+    Not slotted, since what is seldom asked for is decoded when it is asked for.
+
+    Attributes:
+        files: in order of their bases.
+        file_size: what the files' lengths and names agree on most; 0 without files.
+        records: the chain, from the log's minimum on.
+        stop: where and why the chain ends.
+        odd_paths: what lies in the log's directory and is no file of the log.
+    """
+
+    files: tuple[LogFile, ...]
+    file_size: int
+    records: tuple[Record, ...]
+    stop: LogStop
+    odd_paths: tuple[str, ...]
+
+    @property
+    def min_phy_offset(self) -> int:
+        """The base of the first file; 0 without files."""
+        return self.files[0].base if self.files else 0
+
+    @property
+    def max_phy_offset(self) -> int:
+        """Where the chain ends; past the last filler if that closes the last file."""
+        return self.stop.phy_offset
+
+    def where(self, phy_offset: int) -> str:
+        """The place of a byte of the log, so that a person finds it."""
+        for file in reversed(self.files):
+            if file.base <= phy_offset:
+                at = phy_offset - file.base
+                return f"{file.path} byte {at} (phy_offset {phy_offset})"
+        return f"commitlog phy_offset {phy_offset}"
+
+    @cached_property
+    def first_written_past_stop(self) -> tuple[str, int] | None:
+        """(path, byte) of the first byte past the stop that is not zero."""
+        return next(self._written_past_stop(), None)
+
+    @cached_property
+    def later_file_written(self) -> str | None:
+        """The first file after the stop's own that holds anything but zeros."""
+        paths = (path for path, _ in self._written_past_stop())
+        return next((path for path in paths if path != self.stop.path), None)
+
+    @cached_property
+    def records_beyond(self) -> tuple[Record, ...]:
+        """Whole records past the stop, each at the offset it carries."""
+        return tuple(part for part in self._beyond if isinstance(part, Record))
+
+    @cached_property
+    def breaks(self) -> tuple[LogStop, ...]:
+        """Every place from the stop on where reading breaks off amid written bytes.
+
+        Empty when the chain ends at space that was never written.
+        """
+        if self.first_written_past_stop is None:
+            return ()
+        later = [part for part in self._beyond if isinstance(part, LogStop)]
+        return (self.stop, *later)
+
+    @cached_property
+    def _beyond(self) -> tuple[Record | LogStop, ...]:
+        """What is past the stop, in order: whole records, and where they break off."""
+        found: list[Record | LogStop] = []
+        for file in self.files:
+            if file.path == self.stop.path and file.flaw is not None:
+                found.extend(read_on(file))
+            elif file.base >= self.stop.phy_offset:
+                found.extend(file.records)
+                if file.flaw is not None and first_nonzero(file.data, file.end) < len(
+                    file.data
+                ):
+                    found.append(_stop_of(file, file.end, file.flaw, file.seen))
+                    found.extend(read_on(file))
+        return tuple(found)
+
+    def _written_past_stop(self) -> Iterator[tuple[str, int]]:
+        """The first byte that is not zero, of each file from the stop on."""
+        for file in self.files:
+            position = max(0, self.stop.phy_offset - file.base)
+            if position < len(file.data):
+                written = first_nonzero(file.data, position)
+                if written < len(file.data):
+                    yield file.path, written
+
+
+def read_log(
+    files: dict[int, tuple[str, Bytes]],
+    odd_paths: tuple[str, ...],
+    previous: LogImage | None,
+) -> LogImage:
+    """The log in ``files``, by base; what ``previous`` knows is not read again."""
+    if not files:
+        stop = LogStop("end", "commitlog", 0, 0, "there is no log file")
+        return LogImage((), 0, (), stop, odd_paths)
+    bases = sorted(files)
+    size = common_size(bases, [len(files[base][1]) for base in bases])
+    known = {file.path: file for file in previous.files} if previous else {}
+    read = tuple(
+        _read_file(*files[base], base, size, known.get(files[base][0]))
+        for base in bases
+    )
+    last, stop = _chain_end(read, size)
+    records = tuple(chain.from_iterable([f.records for f in read[: last + 1]]))
+    return LogImage(read, size, records, stop, odd_paths)
+
+
+def common_size(bases: list[int], lengths: list[int]) -> int:
+    """What names and lengths say that a file's size is; names count if a length agrees.
+
+    The smallest distance of two names is the size unless files are missing, and
+    lengths are the size unless files were cut.
+    """
+    if not lengths:
+        return 0
+    first = lengths[0]
+    if len(bases) > 1:
+        distance = min(after - base for base, after in pairwise(bases))
+        if distance in lengths:
+            return distance
+    if lengths.count(first) == len(lengths):
+        return first
+    return max(Counter(lengths).items(), key=lambda item: (item[1], item[0]))[0]
+
+
+def first_nonzero(data: Bytes, start: int) -> int:
+    """The first byte from ``start`` on that is not zero, or the length."""
+    for position in range(start, len(data), _CHUNK):
+        part = bytes(data[position : position + _CHUNK])
+        if part != _ZEROS[: len(part)]:
+            return position + len(part) - len(part.lstrip(b"\0"))
+    return len(data)
+
+
+def _read_file(
+    path: str, data: Bytes, base: int, size: int, known: LogFile | None
+) -> LogFile:
+    limit = min(len(data), size)
+    records: list[Record] = []
+    position = 0
+    # Only bytes are trusted to be what they were: a view may have changed below us.
+    if known is not None and known.limit == limit and type(data) is bytes:
+        if data is known.data or data == known.data:
+            return known
+        if data[: known.end] == known.data[: known.end]:
+            records.extend(known.records)
+            position = known.end
+    flaw: FlawKind | None
+    odd = [] if not records or known is None else [*known.odd_records]
+    try:
+        while True:
+            record = parse_record(data, position, limit, base + position)
+            records.append(record)
+            position += record.size
+            if is_odd(record):
+                odd.append(record)
+    except BadRecord as bad:
+        flaw, seen = bad.kind, bad.seen
+    if flaw == "filler":
+        flaw, seen = _judge_filler(data, position, limit, seen)
+    return LogFile(
+        path, base, data, limit, tuple(records), position, flaw, seen, tuple(odd)
+    )
+
+
+def _judge_filler(
+    data: Bytes, position: int, limit: int, seen: str
+) -> tuple[FlawKind | None, str]:
+    assert int.from_bytes(data[position + 4 : position + 8], "big") == MAGIC_BLANK
+    left = limit - position
+    if int.from_bytes(data[position : position + 4], "big", signed=True) == left:
+        return None, seen
+    return "filler", f"{seen}, but {left} bytes are left in the file"
+
+
+def _chain_end(files: tuple[LogFile, ...], size: int) -> tuple[int, LogStop]:
+    """The file in which the chain ends, by number, and the stop."""
+    for number, file in enumerate(files):
+        end_phy = file.base + file.limit
+        is_last = number + 1 == len(files)
+        if file.flaw is not None:
+            return number, _stop_of(file, file.end, file.flaw, file.seen)
+        if is_last:
+            return number, _stop_of(file, file.limit, "end", "the last file ends")
+        if files[number + 1].base != end_phy:
+            path = f"commitlog/{end_phy:020d}"
+            seen = f"no such file, but {files[number + 1].path} exists"
+            return number, LogStop("missing_file", path, 0, end_phy, seen)
+    raise AssertionError(f"{len(files)} files of {size} bytes have no end")
+
+
+def read_on(file: LogFile) -> Iterator[Record | LogStop]:
+    """What follows the end of what was read of one file, found by resynchronising.
+
+    Whole records in order, and each place where they break off with more to follow.
+    """
+    position = _next_record(file, file.end + 1)
+    while position >= 0:
+        try:
+            record = parse_record(file.data, position, file.limit, file.base + position)
+            yield record
+            position += record.size
+        except BadRecord as bad:
+            kind, seen = bad.kind, bad.seen
+            if kind == "filler":
+                closed, seen = _judge_filler(file.data, position, file.limit, seen)
+                if closed is None:
+                    return
+            if first_nonzero(file.data, position) == len(file.data):
+                return
+            yield _stop_of(file, position, kind, seen)
+            position = _next_record(file, position + 1)
+
+
+def _stop_of(file: LogFile, position: int, kind: FlawKind, seen: str) -> LogStop:
+    return LogStop(kind, file.path, position, file.base + position, seen)
+
+
+def _next_record(file: LogFile, start: int) -> int:
+    """Where the next whole record begins, from ``start`` on; -1 if none does."""
+    position = start
+    while True:
+        found = _next_magic(file.data, position + 4, file.limit)
+        if found < 0:
+            return -1
+        position = found - 4
+        try:
+            parse_record(file.data, position, file.limit, file.base + position)
+            return position
+        except BadRecord:
+            position += 1
+
+
+def _next_magic(data: Bytes, start: int, limit: int) -> int:
+    """Where the next record's magic stands from ``start`` on; -1 if none does."""
+    for position in range(start, limit, _CHUNK):
+        part = bytes(data[position : min(position + _CHUNK + 3, limit)])
+        hits = [part.find(magic) for magic in _MAGICS]
+        hits = [hit for hit in hits if hit >= 0]
+        if hits:
+            return position + min(hits)
+    return -1

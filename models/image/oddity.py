@@ -1,0 +1,76 @@
+"""What a whole record says that no store writes: fields out of their ranges.
+
+Neither the body's CRC nor the inner lengths prove these fields, and recovery accepts
+a record whatever they hold. Each record is looked at once, when its file is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from zlib import crc32
+
+from models.image.record import Bytes, Record
+
+_PROPERTIES = re.compile(rb"(?:[^\x00-\x02]+\x01[^\x02]*(?:\x02|\Z))*")
+_SYS_FLAG_UNKNOWN = ~0x7FF
+_CRC_PROPERTY = b"__CRC32#\x01"
+_CRC_PROPERTY_SIZE = len(_CRC_PROPERTY) + 11
+assert _CRC_PROPERTY_SIZE == 20
+
+
+def is_odd(record: Record) -> bool:
+    """Whether ``oddities`` has anything to look at; false for nearly every record."""
+    if (
+        record.sys_flag & _SYS_FLAG_UNKNOWN
+        or record.prepared_transaction_offset
+        or not record.topic
+        or not record.body
+        or record.queue_offset < 0
+        or record.queue_id < 0
+        or record.reconsume_times < 0
+        or record.store_timestamp <= 0
+    ):
+        return True
+    raw = record.properties_raw
+    return not _parses(raw) or raw[-_CRC_PROPERTY_SIZE:-11] == _CRC_PROPERTY
+
+
+def oddities(record: Record, raw: Bytes) -> Iterator[tuple[str, str]]:
+    """What is out of range, as (seen, expected); ``raw`` is the whole record."""
+    for name in ("queue_offset", "queue_id", "reconsume_times"):
+        if getattr(record, name) < 0:
+            yield f"{name} {getattr(record, name)}", "0 or more"
+    if record.store_timestamp <= 0:
+        yield f"store_timestamp {record.store_timestamp}", "more than 0"
+    if not record.topic:
+        yield "no topic", "a topic"
+    if not record.body and record.body_crc:
+        yield f"body_crc {record.body_crc} of an empty body", "0"
+    if record.sys_flag & _SYS_FLAG_UNKNOWN:
+        yield f"sys_flag 0x{record.sys_flag & 0xFFFFFFFF:08X}", "bits 0 to 10 alone"
+    half = record.prepared_transaction_offset
+    if half and record.transaction_type in ("none", "prepared"):
+        yield f"prepared_transaction_offset {half}", "0, as no transaction ends here"
+    elif not 0 <= half <= record.phy_offset:
+        yield f"prepared_transaction_offset {half}", "an earlier record's"
+    yield from _odd_properties(record, raw)
+
+
+def _odd_properties(record: Record, raw: Bytes) -> Iterator[tuple[str, str]]:
+    properties = record.properties_raw
+    if not _parses(properties):
+        yield f"properties {properties[:60]!r}", "name 0x01 value 0x02 each"
+    elif properties[-_CRC_PROPERTY_SIZE:].startswith(_CRC_PROPERTY):
+        # An option of the broker: ten digits, the lowest first, over all before them.
+        crc = crc32(raw[:-_CRC_PROPERTY_SIZE]) & 0x7FFFFFFF
+        expected = str(crc)[::-1].ljust(10, "0").encode()
+        if properties[-11:-1] != expected:
+            yield f"property CRC {properties[-11:-1]!r}", repr(expected)
+
+
+def _parses(raw: bytes) -> bool:
+    """Whether properties are what an encoder writes; a torn page leaves zeros."""
+    if not _PROPERTIES.fullmatch(raw) or raw[-1:] == b"\0":
+        return False
+    return raw.isascii() or raw.decode("utf-8", "ignore").encode() == raw

@@ -1,0 +1,152 @@
+"""The files of one ConsumeQueue: units of 20 bytes, entry n at byte n * 20.
+
+Layout of a unit, big-endian: phy_offset i64 | size i32 | tags_code i64. A unit of
+zeros was never written. A queue whose first entries live elsewhere begins with
+pre-blank units: phy_offset 0, size 0x7FFFFFFF, tags_code 0.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from models.image.record import Bytes
+
+UNIT_SIZE = 20
+PRE_BLANK_SIZE = 0x7FFFFFFF
+
+_UNIT = struct.Struct(">qiq")
+_CHUNK_UNITS = 1024
+assert _UNIT.size == UNIT_SIZE
+
+
+class Unit(NamedTuple):
+    """One entry of a queue, as its bytes say it."""
+
+    queue_offset: int
+    phy_offset: int
+    size: int
+    tags_code: int
+
+    @property
+    def is_pre_blank(self) -> bool:
+        """Whether it only keeps the place of an entry that lives elsewhere."""
+        return self[1:] == (0, PRE_BLANK_SIZE, 0)
+
+
+class QueueFile(NamedTuple):
+    """One file of a queue: its units up to the first that was never written."""
+
+    path: str
+    base: int
+    data: Bytes
+    units: tuple[Unit, ...]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every unit of the file is written."""
+        return len(self.units) * UNIT_SIZE > len(self.data) - UNIT_SIZE
+
+
+class QueueImage(NamedTuple):
+    """One queue as its files tell it.
+
+    ``units`` run from the first file's base up to the first unit that was never
+    written, that lacks its file, or that a short file cut: what a reader would see.
+    """
+
+    topic: str
+    queue_id: int
+    files: tuple[QueueFile, ...]
+    units: tuple[Unit, ...]
+
+    @property
+    def name(self) -> str:
+        """``topic/queue_id``."""
+        return f"{self.topic}/{self.queue_id}"
+
+    @property
+    def end(self) -> int:
+        """The queue_offset after the last unit."""
+        if self.units:
+            return self.units[-1].queue_offset + 1
+        return self.files[0].base // UNIT_SIZE if self.files else 0
+
+    def where(self, queue_offset: int) -> str:
+        """The place of a unit, so that a person finds it."""
+        at = queue_offset * UNIT_SIZE
+        for file in self.files:
+            if file.base <= at < file.base + len(file.data):
+                at -= file.base
+                return f"{file.path} byte {at} (queue_offset {queue_offset})"
+        size = max((len(file.data) for file in self.files), default=UNIT_SIZE)
+        base = at - at % (size or UNIT_SIZE)
+        path = f"consumequeue/{self.name}/{base:020d}"
+        return f"{path} byte {at - base} (queue_offset {queue_offset})"
+
+    def strays(self) -> Iterator[Unit]:
+        """Units that are not all zero, past the end of what a reader would see."""
+        end = self.end
+        for file in self.files:
+            first = file.base // UNIT_SIZE
+            if first + len(file.data) // UNIT_SIZE > end:
+                yield from _written_units(file, max(0, end - first))
+
+
+def read_queue(
+    topic: str,
+    queue_id: int,
+    files: dict[int, tuple[str, Bytes]],
+    previous: QueueImage | None,
+) -> QueueImage:
+    """One queue, its files by base; what ``previous`` knows is not read again."""
+    known = {file.path: file for file in previous.files} if previous else {}
+    read = tuple(
+        _read_file(*files[base], base, known.get(files[base][0]))
+        for base in sorted(files)
+    )
+    if previous is not None and read == previous.files:
+        return previous
+    if len(read) == 1:
+        return QueueImage(topic, queue_id, read, read[0].units)
+    units: list[Unit] = []
+    expected = read[0].base
+    for file in read:
+        if file.base != expected:
+            break
+        units.extend(file.units)
+        if not file.is_full or len(file.data) % UNIT_SIZE:
+            break
+        expected = file.base + len(file.data)
+    return QueueImage(topic, queue_id, read, tuple(units))
+
+
+def _read_file(path: str, data: Bytes, base: int, known: QueueFile | None) -> QueueFile:
+    # Only bytes are trusted to be what they were: a view may have changed below us.
+    if known is not None and type(data) is bytes and data == known.data:
+        return known
+    units: list[Unit] = []
+    number = base // UNIT_SIZE
+    whole = len(data) - len(data) % UNIT_SIZE
+    for start in range(0, whole, _CHUNK_UNITS * UNIT_SIZE):
+        part = data[start : min(start + _CHUNK_UNITS * UNIT_SIZE, whole)]
+        for phy_offset, size, code in _UNIT.iter_unpack(part):
+            if size <= 0:
+                return QueueFile(path, base, data, tuple(units))
+            units.append(Unit(number, phy_offset, size, code))
+            number += 1
+    return QueueFile(path, base, data, tuple(units))
+
+
+def _written_units(file: QueueFile, start: int) -> Iterator[Unit]:
+    """Units that are not all zero, from the ``start``-th of the file on."""
+    whole = len(file.data) - len(file.data) % UNIT_SIZE
+    rest = bytes(file.data[start * UNIT_SIZE : whole])
+    if rest == bytes(len(rest)):
+        return
+    number = file.base // UNIT_SIZE + start
+    for phy_offset, size, code in _UNIT.iter_unpack(rest):
+        if phy_offset or size or code:
+            yield Unit(number, phy_offset, size, code)
+        number += 1

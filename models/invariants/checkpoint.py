@@ -1,0 +1,122 @@
+"""Laws of the checkpoint: no mark promises more than the files hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from models.image.checkpoint import CHECKPOINT_SIZE, CheckpointImage
+from models.invariants.consume_queue import missing_units
+from models.invariants.judged import Judged
+from models.invariants.registry import invariant
+from models.verdict import Violation
+
+_PATH = "checkpoint"
+_RISING = ("physic_msg_timestamp", "logics_msg_timestamp", "index_msg_timestamp")
+_BYTE_OF = {
+    "physic_msg_timestamp": 0,
+    "logics_msg_timestamp": 8,
+    "index_msg_timestamp": 16,
+    "master_flushed_offset": 24,
+    "confirm_phy_offset": 32,
+}
+# RocketMQ says "none yet" by 0 and, where a replica is asked, by -1.
+_NONE_YET = -1
+
+
+@invariant("CP-1", "what the durable mark covers is in the log", law="I7 I8")
+def durable_mark_is_in_the_log(judged: Judged) -> Iterator[Violation]:
+    """It holds after a crash too: the mark is set once the bytes are durable."""
+    mark = judged.image.checkpoint.mark
+    if mark is None:
+        return
+    log, stop = judged.image.commit_log, judged.image.commit_log.stop
+    first = log.min_phy_offset
+    if mark.log_min_offset < first and mark.log_min_offset < mark.durable_offset:
+        expected = f"at least {first}, where the first log file begins"
+        seen = f"log_min_offset {mark.log_min_offset}"
+        yield Violation(f"{_PATH} byte {mark.position}", seen, expected)
+    if mark.durable_offset > stop.phy_offset:
+        seen = f"durable_offset {mark.durable_offset}"
+        expected = f"at most {stop.phy_offset}: {stop.seen} at {stop.where}"
+        yield Violation(f"{_PATH} byte {mark.position}", seen, expected)
+
+
+@invariant(
+    "CP-2",
+    "physic_msg_timestamp is at most the store time of the newest record",
+    law="I8",
+)
+def flushed_time_is_in_the_log(judged: Judged) -> Iterator[Violation]:
+    """It holds after a crash too: the time is set once its record is flushed."""
+    seen = judged.image.checkpoint.physic_msg_timestamp
+    newest = judged.image.newest_store_timestamp
+    if seen > newest:
+        text = f"physic_msg_timestamp {seen}"
+        expected = (
+            f"at most {newest}, stored last" if newest else "0: no record is left"
+        )
+        yield Violation(f"{_PATH} byte 0", text, expected)
+
+
+@invariant(
+    "CP-3",
+    "every record stored before logics_msg_timestamp has its unit",
+    law="I8",
+)
+def dispatched_time_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
+    """It holds after a crash too; a clock that was set back makes it unjudgeable."""
+    if judged.monotonic_clock:
+        image = judged.image
+        end = image.commit_log.max_phy_offset
+        before_ms = image.checkpoint.logics_msg_timestamp
+        for missing in missing_units(image, end, before_ms, exact=not judged.clean):
+            expected = f"{missing.expected}, as logics_msg_timestamp {before_ms} says"
+            yield Violation(missing.where, missing.seen, expected)
+
+
+@invariant("CP-4", "no mark of the checkpoint moves backwards", law="I8")
+def marks_never_move_backwards(
+    before: CheckpointImage, after: CheckpointImage
+) -> Iterator[Violation]:
+    """Over two checkpoints of one store, the older first."""
+    for name in _RISING:
+        old, new = getattr(before, name), getattr(after, name)
+        if new < old:
+            where = f"{_PATH} byte {_BYTE_OF[name]}"
+            yield Violation(where, f"{name} {new}", f"at least {old}")
+    if before.mark is None:
+        return
+    if after.mark is None:
+        yield Violation(_PATH, "no durable mark", f"{before.mark.durable_offset}")
+        return
+    for name in ("sequence", "durable_offset"):
+        old, new = getattr(before.mark, name), getattr(after.mark, name)
+        if new < old:
+            where = f"{_PATH} byte {after.mark.position}"
+            yield Violation(where, f"{name} {new}", f"at least {old}")
+
+
+@invariant("CP-5", "every field of the checkpoint is in its range", law="I7 I8")
+def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
+    """Times are not negative, offsets lie in the log, one slot of two is whole."""
+    checkpoint = judged.image.checkpoint
+    if not (judged.clean and judged.image.has_checkpoint):
+        return
+    if checkpoint.size != CHECKPOINT_SIZE:
+        where = f"{_PATH} byte {min(checkpoint.size, CHECKPOINT_SIZE)}"
+        yield Violation(where, f"{checkpoint.size} bytes", f"{CHECKPOINT_SIZE} bytes")
+    for name in _RISING:
+        if getattr(checkpoint, name) < 0:
+            where = f"{_PATH} byte {_BYTE_OF[name]}"
+            yield Violation(where, f"{name} {getattr(checkpoint, name)}", "0 or more")
+    end = judged.image.commit_log.max_phy_offset
+    for name in ("master_flushed_offset", "confirm_phy_offset"):
+        if not _NONE_YET <= getattr(checkpoint, name) <= end:
+            where = f"{_PATH} byte {_BYTE_OF[name]}"
+            seen = f"{name} {getattr(checkpoint, name)}"
+            yield Violation(where, seen, f"at most {end}, the log's end")
+    if len(checkpoint.torn_slots) == 2:
+        where = f"{_PATH} byte {checkpoint.torn_slots[0]}"
+        yield Violation(
+            where, "neither slot is whole", "one: a write tears one at most"
+        )

@@ -1,0 +1,168 @@
+"""Laws of the log's files: whole records, end to end, in files that fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from models.image.log import LogFile, LogImage, LogStop, read_on
+from models.image.oddity import oddities
+from models.invariants.judged import Judged, trace_of_lost_tail
+from models.invariants.registry import invariant
+from models.store_image import Record, StoreImage
+from models.verdict import Violation
+
+# At the other flaws there is a record, if a damaged one.
+_FILLER_FLAWS = ("end", "zeros", "magic", "size", "filler")
+
+
+@invariant(
+    "CL-1",
+    "every record between the log's min and max is whole, at its own phy_offset",
+    law="I2 I15",
+)
+def every_record_is_whole(judged: Judged) -> Iterator[Violation]:
+    """The chain of records ends only where nothing was ever written."""
+    log = judged.image.commit_log
+    if not judged.clean:
+        yield from _lost_in_a_crash(judged)
+    elif not judged.stale_allowed:
+        yield from _breaks(log)
+    elif trace := trace_of_lost_tail(judged.image):
+        yield from _breaks(log)
+        if not log.breaks:
+            yield Violation(log.stop.where, log.stop.seen, f"more of the log: {trace}")
+
+
+@invariant(
+    "CL-2",
+    "log files are named by their base, contiguous, and all of one size",
+    law="I18",
+)
+def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
+    """Names and lengths say which bytes a file holds; no two may disagree."""
+    log = judged.image.commit_log
+    size = log.file_size
+    for path in log.odd_paths:
+        yield Violation(path, "a name that is no offset", "20 digits, the file's base")
+    for file in log.files:
+        length = len(file.data)
+        if length != size and (judged.clean or length):
+            where = f"{file.path} byte {min(length, size)} (length {length})"
+            yield Violation(where, f"{length} bytes", f"{size} bytes, as other files")
+        if file.base % size if size else file.base:
+            yield Violation(file.path, "a base amid a file", f"a multiple of {size}")
+    for before, after in pairwise(log.files):
+        if judged.clean and after.base != before.base + size:
+            missing = before.base + size
+            where = f"commitlog/{missing:020d} byte 0 (phy_offset {missing})"
+            yield Violation(where, f"{after.path} follows {before.path}", "this file")
+
+
+@invariant(
+    "CL-3", "every closed log file ends with a filler that reaches its end", law="I2"
+)
+def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:
+    """A file is closed once a later one holds a record."""
+    if not judged.clean:
+        return
+    files = judged.image.commit_log.files
+    closed = max((n for n, file in enumerate(files) if file.records), default=0)
+    for file in files[:closed]:
+        is_whole = len(file.data) == judged.image.commit_log.file_size
+        if file.flaw in _FILLER_FLAWS and is_whole and _lacks_filler(file):
+            where = f"{file.path} byte {file.end} (phy_offset {file.base + file.end})"
+            left = file.limit - file.end
+            yield Violation(where, file.seen, f"a filler of {left} bytes")
+
+
+@invariant("CL-4", "store_timestamp never decreases along the log", law="I17")
+def store_timestamps_never_decrease(judged: Judged) -> Iterator[Violation]:
+    """Judged only where the store's clock was never set back."""
+    if not (judged.monotonic_clock and judged.clean):
+        return
+    log = judged.image.commit_log
+    stamps = [record.store_timestamp for record in log.records]
+    if stamps == sorted(stamps):
+        return
+    for before, after in pairwise(log.records):
+        if after.store_timestamp < before.store_timestamp:
+            yield Violation(
+                log.where(after.phy_offset),
+                f"store_timestamp {after.store_timestamp}",
+                f"at least {before.store_timestamp}, as at {before.phy_offset}",
+            )
+
+
+@invariant("CL-5", "every field of a record is in its range", law="I15")
+def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
+    """What neither the body's CRC nor the inner lengths prove."""
+    if not judged.clean:
+        return
+    log = judged.image.commit_log
+    for file in log.files:
+        for record in file.odd_records:
+            start = record.phy_offset - file.base
+            raw = file.data[start : start + record.size]
+            for seen, expected in oddities(record, raw):
+                yield Violation(log.where(record.phy_offset), seen, expected)
+
+
+def clock_steps(image: StoreImage) -> tuple[Record, ...]:
+    """Records from which on the store's clock ran behind.
+
+    One record out of line with its neighbours is damage and no step: without it, or
+    without the one before it, the times rise again.
+    """
+    records = image.commit_log.records
+    stamps = [record.store_timestamp for record in records]
+    steps: list[Record] = []
+    for number, (before, after) in enumerate(pairwise(stamps), start=1):
+        if after < before:
+            earlier, later = stamps[:number][-2:-1], stamps[number + 1 : number + 2]
+            without_one = ([*earlier, before, *later], [*earlier, after, *later])
+            if all(around != sorted(around) for around in without_one):
+                steps.append(records[number])
+    return tuple(steps)
+
+
+def _breaks(log: LogImage) -> Iterator[Violation]:
+    for stop in log.breaks:
+        yield Violation(stop.where, _seen_at(stop, log), "a whole record")
+
+
+def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
+    """What a crash may not take: bytes below a mark that was itself kept."""
+    log, checkpoint = judged.image.commit_log, judged.image.checkpoint
+    mark = checkpoint.mark
+    if mark is not None and mark.durable_offset > log.stop.phy_offset:
+        expected = f"whole records up to the durable mark {mark.durable_offset}"
+        yield Violation(log.stop.where, _seen_at(log.stop, log), expected)
+    elif log.breaks and judged.monotonic_clock:
+        newest, flushed = judged.image.newest_store_timestamp, checkpoint
+        beyond = [
+            record
+            for record in log.records_beyond
+            if newest <= record.store_timestamp < flushed.physic_msg_timestamp
+        ]
+        if beyond:
+            expected = (
+                f"a whole record: the one at phy_offset {beyond[0].phy_offset} was "
+                f"stored before physic_msg_timestamp {flushed.physic_msg_timestamp}"
+            )
+            yield Violation(log.stop.where, _seen_at(log.stop, log), expected)
+
+
+def _seen_at(stop: LogStop, log: LogImage) -> str:
+    if stop != log.stop or stop.kind not in ("zeros", "end"):
+        return stop.seen
+    written = log.first_written_past_stop
+    if written is None:
+        return stop.seen
+    path, position = written
+    return f"{stop.seen}, yet {path} is written at byte {position}"
+
+
+def _lacks_filler(file: LogFile) -> bool:
+    """Whether it is the filler that is missing: no record follows in the file."""
+    return next(read_on(file), None) is None

@@ -1,0 +1,259 @@
+"""Laws of the queues' files: a queue is exactly the log, seen by topic and queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from models.image.queue import QueueImage, Unit
+from models.image.record import Record
+from models.invariants.judged import Judged, tail_is_excused
+from models.invariants.registry import invariant
+from models.store_image import UNIT_SIZE, StoreImage
+from models.verdict import Violation
+
+# Of these topics the tags_code of a unit is the time of delivery.
+_SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+# At or below this a tags_code is an address in consumequeue_ext.
+_EXT_ADDRESS_MAX = -(1 << 31) - 1
+
+
+@invariant(
+    "CQ-1",
+    "a unit of [min, max) points at a whole record of its own topic, queue, "
+    "queue_offset, size and tags_code",
+    law="I3",
+)
+def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
+    """Units past the log's end are CQ-3's; expired and pre-blank ones nobody's."""
+    if not judged.clean:
+        return
+    image = judged.image
+    end = image.commit_log.max_phy_offset
+    for queue, live in image.suspect_queues:
+        for unit in live:
+            if unit.phy_offset < end:
+                record = image.record_at.get(unit.phy_offset)
+                seen = _disagreement(queue, unit, record)
+                if seen:
+                    where = queue.where(unit.queue_offset)
+                    yield Violation(where, seen, _expected(unit, queue, image))
+
+
+@invariant(
+    "CQ-2", "the units of [min, max) are contiguous and in the log's order", law="I3"
+)
+def units_are_contiguous(judged: Judged) -> Iterator[Violation]:
+    """No hole before a written unit; phy_offset rises strictly."""
+    if not judged.clean:
+        return
+    for queue, live in judged.image.suspect_queues:
+        for before, after in pairwise(live):
+            if after.phy_offset <= before.phy_offset:
+                yield Violation(
+                    queue.where(after.queue_offset),
+                    f"phy_offset {after.phy_offset}",
+                    f"more than {before.phy_offset}, that of the unit before",
+                )
+    for queue in judged.image.consume_queues:
+        yield from _hole(queue, judged)
+
+
+@invariant("CQ-3", "no unit points past the commit log's end", law="I3")
+def no_unit_past_the_log(judged: Judged) -> Iterator[Violation]:
+    """Left-over units at a queue's end are excused where ``stale_allowed`` says so."""
+    if not judged.clean:
+        return
+    image = judged.image
+    end = image.commit_log.max_phy_offset
+    for queue, live in image.suspect_queues:
+        ending = units_past_the_end(queue, live, image)
+        for unit in live[: len(live) - len(ending)]:
+            if unit.phy_offset + unit.size > end:
+                where = queue.where(unit.queue_offset)
+                yield Violation(where, _seen(unit), f"the log ends at {end}")
+        if ending and not tail_is_excused(judged):
+            yield from _ends_past_the_log(queue, ending, image)
+
+
+@invariant(
+    "CQ-4",
+    "every record of type none or commit below reput_from_offset has its unit",
+    law="I4",
+)
+def every_record_has_its_unit(judged: Judged) -> Iterator[Violation]:
+    """Judged only where it is known how far dispatch has come."""
+    if judged.clean and judged.reput_from_offset is not None:
+        yield from missing_units(judged.image, judged.reput_from_offset)
+
+
+@invariant(
+    "CQ-5",
+    "queue files are named by their base, contiguous, and all of one size",
+    law="I18",
+)
+def queue_files_fit_together(judged: Judged) -> Iterator[Violation]:
+    """Names and lengths say which units a file holds; no two may disagree."""
+    image = judged.image
+    size = image.queue_file_size
+    for path in image.odd_queue_paths:
+        yield Violation(path, "a name that is no offset", "20 digits, the file's base")
+    for queue in image.consume_queues:
+        for file in queue.files:
+            length = len(file.data)
+            if (length != size or length % UNIT_SIZE) and (judged.clean or length):
+                where = f"{file.path} byte {min(length, size)} (length {length})"
+                expected = f"{size} bytes, as other files, and whole units"
+                yield Violation(where, f"{length} bytes", expected)
+            if file.base % (size or UNIT_SIZE):
+                yield Violation(file.path, "a base amid a file", f"n * {size} bytes")
+        for before, after in pairwise(queue.files):
+            if judged.clean and after.base != before.base + size:
+                path = f"consumequeue/{queue.name}/{before.base + size:020d}"
+                seen = f"{after.path} follows {before.path}"
+                yield Violation(f"{path} byte 0", seen, "this file")
+
+
+def missing_units(
+    image: StoreImage,
+    reput_from_offset: int,
+    before_ms: int | None = None,
+    *,
+    exact: bool = False,
+) -> Iterator[Violation]:
+    """Records below ``reput_from_offset`` without a unit, a violation a run of them.
+
+    With ``before_ms``, only records stored before that time are asked for. A unit of
+    the right number will do, unless ``exact`` asks that it point at the record.
+    """
+    live = {(queue.topic, queue.queue_id): units for queue, units in image.live_units}
+    suspects = {(queue.topic, queue.queue_id) for queue, _ in image.suspect_queues}
+    for key, records in image.indexed_records.items():
+        units = live.get(key, ())
+        held: range | set[int] = range(0)
+        if units:
+            held = range(units[0].queue_offset, units[-1].queue_offset + 1)
+        if exact and key in suspects:
+            held = _exact_units(units, image)
+        missing = [
+            record
+            for record in records
+            if record.queue_offset not in held
+            and record.phy_offset < reput_from_offset
+            and (before_ms is None or record.store_timestamp < before_ms)
+        ]
+        if missing and not key[0].startswith("%LMQ%"):
+            yield from _missing_runs(image, key, missing)
+
+
+def _exact_units(units: tuple[Unit, ...], image: StoreImage) -> set[int]:
+    found = [(unit, image.record_at.get(unit.phy_offset)) for unit in units]
+    return {
+        unit.queue_offset
+        for unit, record in found
+        if record is not None
+        and (record.queue_offset, record.size) == (unit.queue_offset, unit.size)
+    }
+
+
+def units_past_the_end(
+    queue: QueueImage, live: tuple[Unit, ...], image: StoreImage
+) -> tuple[Unit, ...]:
+    """The last units of a queue, all past the log's end and past all it accounts for.
+
+    Only such can be left over from a cut; any other unit past the end is damaged.
+    """
+    end = image.commit_log.max_phy_offset
+    records = image.indexed_records.get((queue.topic, queue.queue_id))
+    accounted = records[-1].queue_offset + 1 if records else 0
+    count = 0
+    for unit in reversed(live):
+        if unit.phy_offset < end or unit.queue_offset < accounted:
+            break
+        count += 1
+    return live[len(live) - count :]
+
+
+def _missing_runs(
+    image: StoreImage, key: tuple[str, int], missing: list[Record]
+) -> Iterator[Violation]:
+    queue = image.queue_at.get(key) or QueueImage(*key, (), ())
+    start = 0
+    for number, record in enumerate(missing):
+        is_last = number + 1 == len(missing)
+        if is_last or missing[number + 1].queue_offset != record.queue_offset + 1:
+            first = missing[start]
+            where = (
+                f"consumequeue/{queue.name} queue_offset {first.queue_offset}"
+                if not queue.files
+                else queue.where(first.queue_offset)
+            )
+            count = number + 1 - start
+            units = "unit" if count == 1 else f"{count} units"
+            expected = f"{units} from the record at phy_offset {first.phy_offset} on"
+            yield Violation(where, "no unit", expected)
+            start = number + 1
+
+
+def _ends_past_the_log(
+    queue: QueueImage, ending: tuple[Unit, ...], image: StoreImage
+) -> Iterator[Violation]:
+    """One violation for all of a queue's last units that have lost their records.
+
+    Where the chain breaks off amid the log, whole records behind the break are still
+    there; their units are right and nothing is said of them.
+    """
+    beyond = {record.phy_offset: record for record in image.commit_log.records_beyond}
+    lost = [
+        unit
+        for unit in ending
+        if _disagreement(queue, unit, beyond.get(unit.phy_offset))
+    ]
+    if lost:
+        more = f", and {len(lost) - 1} units more" if len(lost) > 1 else ""
+        where = queue.where(lost[0].queue_offset)
+        end = image.commit_log.max_phy_offset
+        yield Violation(where, f"{_seen(lost[0])}{more}", f"the log ends at {end}")
+
+
+def _hole(queue: QueueImage, judged: Judged) -> Iterator[Violation]:
+    strays = list(queue.strays())
+    if not strays:
+        return
+    end = judged.image.commit_log.max_phy_offset
+    if all(unit.phy_offset >= end for unit in strays) and tail_is_excused(judged):
+        return
+    first = strays[0]
+    where = queue.where(queue.end)
+    if first.queue_offset == queue.end:
+        yield Violation(where, _seen(first), "a size above 0, or a unit of zeros")
+    else:
+        seen = f"no unit, yet {len(strays)} follow from queue_offset"
+        yield Violation(where, f"{seen} {first.queue_offset}", "a unit")
+
+
+def _disagreement(queue: QueueImage, unit: Unit, record: Record | None) -> str:
+    if record is None:
+        return f"{_seen(unit)}, where no record begins"
+    if record.topic != queue.topic or record.queue_id != queue.queue_id:
+        return f"{_seen(unit)}, a record of {record.topic}/{record.queue_id}"
+    if record.queue_offset != unit.queue_offset:
+        return f"{_seen(unit)}, the record of queue_offset {record.queue_offset}"
+    if record.size != unit.size:
+        return f"size {unit.size}; the record has {record.size} bytes"
+    if record.tags_code == unit.tags_code or record.topic == _SCHEDULE_TOPIC:
+        return ""
+    if unit.tags_code <= _EXT_ADDRESS_MAX:
+        return ""
+    return f"tags_code {unit.tags_code}; the record's is {record.tags_code}"
+
+
+def _expected(unit: Unit, queue: QueueImage, image: StoreImage) -> str:
+    for record in image.indexed_records.get((queue.topic, queue.queue_id), ()):
+        if record.queue_offset == unit.queue_offset:
+            return f"the record at phy_offset {record.phy_offset}, {record.size} bytes"
+    return "no unit: the log has no record for it"
+
+
+def _seen(unit: Unit) -> str:
+    return f"phy_offset {unit.phy_offset}, size {unit.size}"

@@ -1,0 +1,25 @@
+"""The laws that need nothing but one image of the files, in the order of their ids."""
+
+from __future__ import annotations
+
+from models.invariants import checkpoint, commit_log, consume_queue, offsets
+from models.invariants.judged import Judged
+from models.invariants.registry import Invariant
+
+FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
+    commit_log.every_record_is_whole,
+    commit_log.log_files_fit_together,
+    commit_log.closed_files_end_with_a_filler,
+    commit_log.store_timestamps_never_decrease,
+    commit_log.fields_are_in_range,
+    consume_queue.units_point_at_their_records,
+    consume_queue.units_are_contiguous,
+    consume_queue.no_unit_past_the_log,
+    consume_queue.every_record_has_its_unit,
+    consume_queue.queue_files_fit_together,
+    offsets.queue_offsets_rise_by_one,
+    checkpoint.durable_mark_is_in_the_log,
+    checkpoint.flushed_time_is_in_the_log,
+    checkpoint.dispatched_time_is_in_the_queues,
+    checkpoint.checkpoint_is_in_range,
+)

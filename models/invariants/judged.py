@@ -1,0 +1,65 @@
+"""What a law of the files is asked about: an image, and what is known of its making.
+
+A store at rest or running well must keep every law. One found after a crash, before
+recovery, must only keep what no crash may break: above the durable mark its log may
+end in torn bytes, its queues may lack units or hold some too many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from models.store_image import StoreImage
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An image under judgement.
+
+    Attributes:
+        image: the store's files.
+        reput_from_offset: where dispatch stands; None if nobody knows.
+        clean: the store is at rest or runs well; false: found after a crash.
+        monotonic_clock: the store's clock was never set back.
+        stale_allowed: bytes past the log's and the queues' ends may be left over from
+            an earlier cut, as RocketMQ leaves them. Then they are a breach only if
+            something else says that the log went on.
+    """
+
+    image: StoreImage
+    reput_from_offset: int | None = None
+    clean: bool = True
+    monotonic_clock: bool = True
+    stale_allowed: bool = False
+
+
+def tail_is_excused(judged: Judged) -> bool:
+    """Whether what lies past the ends may be left over from an earlier cut."""
+    return judged.stale_allowed and not trace_of_lost_tail(judged.image)
+
+
+def trace_of_lost_tail(image: StoreImage) -> str:
+    """What says that the log once went on past its end; empty if nothing does."""
+    log, checkpoint, end = image.commit_log, image.checkpoint, image.commit_log.stop
+    if log.later_file_written:
+        return f"{log.later_file_written} is written"
+    mark = checkpoint.mark
+    if mark is not None and mark.durable_offset >= end.phy_offset:
+        beyond = mark.durable_offset > end.phy_offset
+        return f"the durable mark is {mark.durable_offset}" if beyond else ""
+    confirmed = checkpoint.confirm_phy_offset
+    if log.records and 0 < confirmed == log.records[-1].phy_offset:
+        # RocketMQ's recovery stores the start of the last record it kept.
+        return ""
+    if confirmed and confirmed >= end.phy_offset:
+        return f"the checkpoint's confirm_phy_offset is {confirmed}"
+    newest = image.newest_store_timestamp
+    for name in ("physic_msg_timestamp", "logics_msg_timestamp"):
+        if getattr(checkpoint, name) > newest:
+            return f"the checkpoint's {name} is {getattr(checkpoint, name)}"
+    if log.breaks:
+        for queue, live in image.suspect_queues:
+            for unit in live:
+                if unit.phy_offset == end.phy_offset:
+                    return f"{queue.where(unit.queue_offset)} points there"
+    return ""

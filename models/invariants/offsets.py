@@ -1,0 +1,36 @@
+"""Laws of queue offsets: each is given once, and the next is one higher."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from models.invariants.judged import Judged
+from models.invariants.registry import invariant
+from models.verdict import Violation
+
+
+@invariant(
+    "OFF-1",
+    "queue_offset rises by one over the records of a queue, and is never given twice",
+    law="I5",
+)
+def queue_offsets_rise_by_one(judged: Judged) -> Iterator[Violation]:
+    """Over records of type none or commit, from the oldest one left on.
+
+    It holds after a crash too: the chain is what was appended, cut at a record.
+    """
+    image = judged.image
+    for (topic, queue_id), records in image.indexed_records.items():
+        first = records[0].queue_offset
+        given = [record.queue_offset for record in records]
+        if given == [*range(first, first + len(records))]:
+            continue
+        for before, after in pairwise(records):
+            if after.queue_offset != before.queue_offset + 1:
+                yield Violation(
+                    image.commit_log.where(after.phy_offset),
+                    f"queue_offset {after.queue_offset} of {topic}/{queue_id}",
+                    f"{before.queue_offset + 1}, one more than at phy_offset "
+                    f"{before.phy_offset}",
+                )

@@ -1,0 +1,68 @@
+"""Laws of reading: a pull returns the queue's messages, and says where to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from models.invariants.registry import invariant
+from models.observations import Pulled
+from models.reference import Appended, differs
+from models.store_image import BadRecord, decode_record
+from models.verdict import Violation
+
+
+@invariant(
+    "RD-1", "a pull returns the queue's messages in order, byte for byte", law="I3 I15"
+)
+def pulled_messages_are_right(
+    pulled: Pulled, queue_offset: int, queue: Sequence[Appended]
+) -> Iterator[Violation]:
+    """``queue`` is every message appended to the queue, its first at offset 0."""
+    for number, data in enumerate(pulled.messages, queue_offset):
+        where = f"message {number} of the queue"
+        if number >= len(queue):
+            yield Violation(where, f"{len(data)} bytes", "none: nobody appended it")
+            return
+        try:
+            record = decode_record(data)
+        except BadRecord as flaw:
+            yield Violation(where, str(flaw), "a whole record")
+            continue
+        if difference := differs(record, queue[number]):
+            yield Violation(where, difference, "what was appended")
+
+
+@invariant(
+    "RD-2", "a pull's status and next_begin_offset follow from the queue", law="I6 I16"
+)
+def pull_is_answered_right(
+    pulled: Pulled, queue_offset: int, max_msg_nums: int, count: int
+) -> Iterator[Violation]:
+    """``count`` messages of the queue are dispatched, their first at offset 0."""
+    statuses, next_begin = _expected(pulled, queue_offset, max_msg_nums, count)
+    if pulled.status not in statuses:
+        yield Violation(
+            f"pull from {queue_offset}", pulled.status, " or ".join(statuses)
+        )
+    if pulled.next_begin_offset != next_begin:
+        yield Violation(
+            f"pull from {queue_offset}, {pulled.status}",
+            f"next_begin_offset {pulled.next_begin_offset}",
+            f"{next_begin}",
+        )
+
+
+def _expected(
+    pulled: Pulled, queue_offset: int, max_msg_nums: int, count: int
+) -> tuple[tuple[str, ...], int]:
+    if count == 0:
+        return ("NO_MATCHED_LOGIC_QUEUE", "NO_MESSAGE_IN_QUEUE"), 0
+    if queue_offset < 0:
+        return ("OFFSET_TOO_SMALL",), 0
+    if queue_offset == count:
+        return ("OFFSET_OVERFLOW_ONE",), queue_offset
+    if queue_offset > count:
+        return ("OFFSET_OVERFLOW_BADLY",), count
+    if max_msg_nums <= 0:
+        return ("NO_MATCHED_MESSAGE",), queue_offset
+    return ("FOUND",), queue_offset + len(pulled.messages)

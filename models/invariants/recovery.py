@@ -1,0 +1,115 @@
+"""Laws of a start: what it must find, what it may leave, when it may refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from models.invariants.registry import invariant
+from models.messages import MessageToPut
+from models.reference import Appended, ReferenceModel, differs, differs_from_message
+from models.store_image import Record, StoreImage
+from models.verdict import Violation
+
+
+@invariant("REC-1", "the recovered log is a prefix of what was appended", law="I2")
+def recovered_log_is_a_prefix(
+    records: Sequence[Record],
+    messages: Sequence[Appended],
+    in_flight: Sequence[MessageToPut],
+) -> Iterator[Violation]:
+    """What follows the answered puts can only be puts that got no answer, in order."""
+    for record, appended in zip(records, messages, strict=False):
+        if difference := differs(record, appended):
+            yield _wrong(record, difference)
+            return
+    unanswered = list(in_flight)
+    for record in records[len(messages) :]:
+        same = [
+            n
+            for n, message in enumerate(unanswered)
+            if not differs_from_message(record, message)
+        ]
+        if not same:
+            yield _wrong(record, "nobody appended it in this history")
+            return
+        del unanswered[: same[0] + 1]
+
+
+def _wrong(record: Record, difference: str) -> Violation:
+    return Violation(
+        f"commitlog phy_offset {record.phy_offset}",
+        f"a record of {record.topic}/{record.queue_id}: {difference}",
+        "the message that was appended there, or none",
+    )
+
+
+@invariant("REC-2", "what a crash must spare is in the recovered log", law="I1")
+def recovered_log_reaches_the_floor(
+    records: Sequence[Record], messages: Sequence[Appended], floor: int
+) -> Iterator[Violation]:
+    """``floor`` is where the promise ends: acknowledged, or reported as flushed."""
+    for appended in messages[len(records) :]:
+        if appended.end <= floor:
+            message = appended.message
+            yield Violation(
+                f"commitlog phy_offset {appended.phy_offset}",
+                f"the message of {message.topic}/{message.queue_id} with queue_offset "
+                f"{appended.queue_offset} is gone",
+                f"every byte below {floor} survives this crash",
+            )
+
+
+@invariant(
+    "REC-3",
+    "healed and idle, dispatch has caught up and every message is read",
+    law="I4 I19",
+)
+def dispatch_has_caught_up(model: ReferenceModel, end: int) -> Iterator[Violation]:
+    """After enough turns of every service; ``end`` is where the log ends."""
+    if model.reput_from_offset < end:
+        yield Violation(
+            f"reput_from_offset {model.reput_from_offset}",
+            "dispatch stands still",
+            f"{end}, the log's end",
+        )
+
+
+@invariant(
+    "REC-4",
+    "a start refuses if and only if what was durable once is damaged",
+    law="I9 I15",
+)
+def refuses_only_damage(
+    found: StoreImage, log_file_size: int, refusal: str, *, log_is_damaged: bool
+) -> Iterator[Violation]:
+    """Judged on the files as the start found them; ``refusal`` is "" if it started."""
+    reason = _reason_to_refuse(found, log_file_size) if log_is_damaged else ""
+    if refusal and not reason:
+        yield Violation("start", f"refused: {refusal}", "a start, for nothing is lost")
+    if reason and not refusal:
+        yield Violation("start", f"started, although {reason}", "a refusal")
+
+
+def _reason_to_refuse(found: StoreImage, log_file_size: int) -> str:
+    log, mark = found.commit_log, found.checkpoint.mark
+    if mark is None:
+        short = [f.path for f in log.files if 0 < len(f.data) < log_file_size]
+        return (
+            f"{short[0]} is short, and no mark tells whether it matters"
+            if (short)
+            else ""
+        )
+    if log.files and log.min_phy_offset > mark.log_min_offset:
+        return f"the log begins at {log.min_phy_offset}, not {mark.log_min_offset}"
+    if log.max_phy_offset < mark.durable_offset:
+        return f"the log ends at {log.max_phy_offset}, below {mark.durable_offset}"
+    return ""
+
+
+@invariant("REC-5", "healed, the store takes a put and stops in order", law="I9 I19")
+def healed_store_works(put_status: str, is_clean: bool) -> Iterator[Violation]:
+    """At the end of an episode, with the disk well and every service turned."""
+    if put_status != "PUT_OK":
+        yield Violation("put", put_status, "PUT_OK on a healed store")
+    if not is_clean:
+        yield Violation("shutdown", "the abort file stays", "an orderly end")

@@ -1,0 +1,25 @@
+"""Laws of the run itself: nothing is raised that must not be, nothing is chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from models.invariants.registry import invariant
+from models.observations import Failed
+from models.verdict import Violation
+
+
+@invariant("RUN-1", "no op raises what its contract does not name", law="I9 I19")
+def nothing_unnamed_is_raised(
+    failed: Failed, disk_fault_armed: bool
+) -> Iterator[Violation]:
+    """An ``OSError`` is in the contract while the disk is made to fail."""
+    if not (failed.error == "OSError" and disk_fault_armed):
+        yield Violation("op", f"{failed.error}: {failed.message}", "an answer")
+
+
+@invariant("DET-1", "the same program gives the same digest", law="I10")
+def same_digest(first: str, second: str) -> Iterator[Violation]:
+    """Of two runs of one program by one version of the code."""
+    if first != second:
+        yield Violation("digest", second, first)

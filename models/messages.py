@@ -1,0 +1,46 @@
+"""The message a put stands for: derived from where it stands, never random.
+
+A body repeats the life, the step and the place in the step, so that no record ever
+equals a ghost of an earlier one, a torn body shows, and a hex dump can be read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from models.ops import PutMessage
+
+
+@dataclass(frozen=True, slots=True)
+class MessageToPut:
+    """A message as a producer hands it over."""
+
+    topic: str
+    queue_id: int
+    body: bytes
+    tags: str
+    keys: str
+    unique_key: str
+    wait_store_ok: bool
+
+
+def message_for(op: PutMessage, life: int, step: int, place: int) -> MessageToPut:
+    """The message of one put.
+
+    Args:
+        op: what the program says of it.
+        life: how often the store was started before.
+        step: number of the op in its program.
+        place: how many puts of this step came before.
+    """
+    word = f"{life}.{step}.{place};".encode()
+    body = (word * (op.body_size // len(word) + 1))[: op.body_size]
+    return MessageToPut(
+        op.topic,
+        op.queue_id,
+        body,
+        op.tags,
+        op.keys,
+        f"{life:04X}{step:06X}{place:02X}",
+        op.wait_store_ok,
+    )

@@ -1,0 +1,172 @@
+"""The reference model: what was appended, what must survive, what a reader may see.
+
+A log with one writer loses only its tail. So the model keeps the messages in the log's
+order and two floors, in bytes: what must survive a process kill, and what must survive
+power loss. After a crash any prefix between the floor and everything appended is
+right, and the model adopts the one it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from models.messages import MessageToPut
+from models.observations import Positions, Put
+from models.ops import CrashKind
+from models.program import FlushMode
+from models.store_image import Record
+
+QueueKey = tuple[str, int]
+
+
+@dataclass(slots=True)
+class Appended:
+    """A message that lies in the log, or did."""
+
+    message: MessageToPut
+    phy_offset: int
+    size: int
+    queue_offset: int
+
+    @property
+    def end(self) -> int:
+        """First byte after its record."""
+        return self.phy_offset + self.size
+
+
+@dataclass(slots=True)
+class ReferenceModel:
+    """What one store must hold.
+
+    Invariants:
+        messages lie in the log's order, none overlaps the next
+        floor_power <= end, floor_kill <= end
+
+    Attributes:
+        in_flight: puts that got no answer; each may be in the log or not.
+        floor: what the next start must recover; None while the store runs.
+    """
+
+    flush_mode: FlushMode
+    messages: list[Appended] = field(default_factory=list)
+    queues: dict[QueueKey, list[Appended]] = field(default_factory=dict)
+    in_flight: list[MessageToPut] = field(default_factory=list)
+    floor_kill: int = 0
+    floor_power: int = 0
+    floor: int | None = None
+    reput_from_offset: int = 0
+    built: dict[QueueKey, int] = field(default_factory=dict)
+
+    @property
+    def end(self) -> int:
+        """First byte after the newest message."""
+        return self.messages[-1].end if self.messages else 0
+
+    def next_queue_offset(self, key: QueueKey) -> int:
+        """The queue offset the next message of a queue must get."""
+        queue = self.queues.get(key)
+        return queue[-1].queue_offset + 1 if queue else 0
+
+    def put(self, message: MessageToPut, answer: Put) -> None:
+        """Take note of an answered put that was appended."""
+        appended = Appended(
+            message, answer.phy_offset, answer.size, answer.queue_offset
+        )
+        self.messages.append(appended)
+        key = (message.topic, message.queue_id)
+        self.queues.setdefault(key, []).append(appended)
+        if answer.status != "PUT_OK":
+            return
+        self.floor_kill = appended.end
+        if self.flush_mode == "SYNC_FLUSH" and message.wait_store_ok:
+            self.floor_power = max(self.floor_power, appended.end)
+
+    def saw_positions(self, positions: Positions) -> None:
+        """Take note of what a running store reports: a flushed mark is a promise."""
+        self.floor_power = max(self.floor_power, positions.flushed_where)
+        self.reput_from_offset = positions.reput_from_offset
+
+    def stopped(self, *, clean: bool) -> None:
+        """Take note of an orderly end: what lies in the files stays, until a crash."""
+        if clean:
+            self.floor_power = self.end
+        self._lower_floor(self.floor_kill)
+
+    def crashed(self, kind: CrashKind, in_flight: list[MessageToPut]) -> None:
+        """Take note of a crash, and of the puts that got no answer."""
+        self.in_flight += in_flight
+        self._lower_floor(
+            self.floor_kill if kind == "process_kill" else self.floor_power
+        )
+
+    def log_damaged(self, found_end: int) -> None:
+        """Take note that the log's files were damaged; they are whole up to there."""
+        self._lower_floor(found_end)
+
+    def _lower_floor(self, survives: int) -> None:
+        self.floor = survives if self.floor is None else min(self.floor, survives)
+
+    def adopt(self, records: Sequence[Record], built: dict[QueueKey, int]) -> None:
+        """Take what a start recovered, once it was found right, for the truth.
+
+        Args:
+            records: the recovered log.
+            built: how many units each queue kept; they may be read before dispatch,
+                which begins where the queue that lacks most lacks its first, is there.
+        """
+        kept = self.messages[: len(records)]
+        unanswered = {message.unique_key: message for message in self.in_flight}
+        for record in records[len(kept) :]:
+            message = unanswered[record.properties["UNIQ_KEY"]]
+            kept.append(
+                Appended(message, record.phy_offset, record.size, record.queue_offset)
+            )
+        self.messages = kept
+        self.queues = {}
+        for appended in kept:
+            key = (appended.message.topic, appended.message.queue_id)
+            self.queues.setdefault(key, []).append(appended)
+        self.floor_kill = self.end
+        self.floor_power = min(self.floor_power, self.end)
+        self.floor = None
+        self.in_flight = []
+        self.built = built
+
+    def visible(self, key: QueueKey) -> list[Appended]:
+        """The messages of a queue that are dispatched, hence may be read."""
+        queue = self.queues.get(key, [])
+        count = len(queue)
+        built = self.built.get(key, 0)
+        while count > built and queue[count - 1].end > self.reput_from_offset:
+            count -= 1
+        return queue[:count]
+
+
+def differs(record: Record, appended: Appended) -> str:
+    """How a record is not the message that was appended; "" if it is."""
+    message = appended.message
+    if record.body != message.body:
+        return f"its body is not that of {message.unique_key}"
+    if (record.phy_offset, record.size) != (appended.phy_offset, appended.size):
+        return f"it says it lies at {record.phy_offset} with {record.size} bytes"
+    if record.queue_offset != appended.queue_offset:
+        return f"its queue_offset is {record.queue_offset}"
+    return differs_from_message(record, message)
+
+
+def differs_from_message(record: Record, message: MessageToPut) -> str:
+    """How a record is not what the producer handed over; "" if it is."""
+    if (record.topic, record.queue_id) != (message.topic, message.queue_id):
+        return f"it is of {record.topic}/{record.queue_id}"
+    if record.body != message.body:
+        return f"its body is not that of {message.unique_key}"
+    properties = record.properties
+    expected = {"UNIQ_KEY": message.unique_key}
+    if message.tags:
+        expected["TAGS"] = message.tags
+    if message.keys:
+        expected["KEYS"] = message.keys
+    if not message.wait_store_ok:
+        expected["WAIT"] = "false"
+    return "" if properties == expected else f"its properties are {properties}"

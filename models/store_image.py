@@ -1,0 +1,259 @@
+"""StoreImage: a whole store directory, decoded by a reader of its own.
+
+Invariants judge this, never an engine object: the same laws hold for the Python
+engine, for Apache RocketMQ and for a directory copied from a broken broker. Damaged
+input is data: ``read_store`` returns an image of any bytes and raises for none.
+
+The parts live in ``models.image``: a record, the log's chain, a queue, the
+checkpoint. Plain ``struct`` reads them: the harness judges stores of a few kilobytes
+thousands of times a second, where one numpy call costs as much as five records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from models.image.checkpoint import CheckpointImage, Mark, read_checkpoint
+from models.image.log import LogFile, LogImage, LogStop, common_size, read_log
+from models.image.queue import UNIT_SIZE, QueueFile, QueueImage, Unit, read_queue
+from models.image.record import BadRecord, Bytes, Record, decode_record, tags_code
+
+__all__ = [
+    "StoreImage",
+    "read_store",
+    "decode_record",
+    "tags_code",
+    "BadRecord",
+    "Bytes",
+    "CheckpointImage",
+    "LogFile",
+    "LogImage",
+    "LogStop",
+    "Mark",
+    "QueueFile",
+    "QueueImage",
+    "Record",
+    "Unit",
+    "UNIT_SIZE",
+]
+
+QueueKey = tuple[str, int]
+
+_NO_CHECKPOINT = read_checkpoint(b"")
+_KNOWN_FILES = frozenset({"abort.bak", "lock", "timerwheel", "timercheck"})
+_KNOWN_DIRS = frozenset(
+    {"index", "config", "consumequeue_ext", "batchconsumequeue", "compaction"}
+    | {"timerlog"}
+)
+
+
+@dataclass(frozen=True)
+class StoreImage:
+    """What the files of a store say.
+
+    Not slotted, since what is seldom asked for is worked out when it is asked for.
+
+    Attributes:
+        files: the bytes by path, as they were given.
+        commit_log: the log and its chain of records.
+        consume_queues: every queue that has a file, sorted by topic and queue_id.
+        checkpoint: all zero and of size 0 if there is none.
+        has_checkpoint: whether there is one.
+        abort: whether the abort file is there: the store was not shut down in order.
+        odd_queue_paths: what lies in a queue's directory and is no file of a queue.
+        foreign: paths that are no part of a store.
+    """
+
+    files: Mapping[str, Bytes]
+    commit_log: LogImage
+    consume_queues: tuple[QueueImage, ...]
+    checkpoint: CheckpointImage
+    has_checkpoint: bool
+    abort: bool
+    odd_queue_paths: tuple[str, ...]
+    foreign: tuple[str, ...]
+
+    @cached_property
+    def record_at(self) -> dict[int, Record]:
+        """The records of the chain by phy_offset."""
+        return {record.phy_offset: record for record in self.commit_log.records}
+
+    @cached_property
+    def indexed_records(self) -> dict[QueueKey, list[Record]]:
+        """Records of the chain that have a unit, in log order, by (topic, queue_id)."""
+        by_queue: dict[QueueKey, list[Record]] = {}
+        for record in self.commit_log.records:
+            if record.is_indexed:
+                key = (record.topic, record.queue_id)
+                if key in by_queue:
+                    by_queue[key].append(record)
+                else:
+                    by_queue[key] = [record]
+        return by_queue
+
+    @cached_property
+    def queue_at(self) -> dict[QueueKey, QueueImage]:
+        """Queues by (topic, queue_id)."""
+        return {(queue.topic, queue.queue_id): queue for queue in self.consume_queues}
+
+    @cached_property
+    def live_units(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
+        """Each queue with its units from its minimum on, the only ones ever read.
+
+        Below the minimum lie pre-blank units and those whose record has expired.
+        Queues of light topics (``%LMQ%``) are left out: their units stand for records
+        of other topics.
+        """
+        minimum = self.commit_log.min_phy_offset
+        return tuple(
+            [
+                (queue, _live(queue.units, minimum))
+                for queue in self.consume_queues
+                if not queue.topic.startswith("%LMQ%")
+            ]
+        )
+
+    @cached_property
+    def suspect_queues(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
+        """The queues whose live units are not simply those of the log's records.
+
+        For all others it is settled that each unit points at its own record, that
+        they follow each other, and that none points past the log.
+        """
+        return tuple(
+            [
+                (queue, live)
+                for queue, live in self.live_units
+                if live
+                and self.unit_tuples.get((queue.topic, queue.queue_id), [])[: len(live)]
+                != [*live]
+            ]
+        )
+
+    @cached_property
+    def unit_tuples(self) -> dict[QueueKey, list[tuple[int, int, int, int]]]:
+        """The units that the log's records ask for, by (topic, queue_id)."""
+        return {
+            key: [(r.queue_offset, r.phy_offset, r.size, r.tags_code) for r in records]
+            for key, records in self.indexed_records.items()
+        }
+
+    @cached_property
+    def queue_file_size(self) -> int:
+        """What the lengths of the queues' files agree on most; 0 without files."""
+        lengths = [len(f.data) for queue in self.consume_queues for f in queue.files]
+        return common_size([], lengths)
+
+    @cached_property
+    def newest_store_timestamp(self) -> int:
+        """The highest store timestamp of the chain; 0 without records."""
+        records = self.commit_log.records
+        return max([record.store_timestamp for record in records], default=0)
+
+
+def _live(units: tuple[Unit, ...], minimum: int) -> tuple[Unit, ...]:
+    for number, unit in enumerate(units):
+        expired = 0 <= unit.phy_offset < minimum
+        if not expired and (unit.phy_offset or not unit.is_pre_blank):
+            return units[number:] if number else units
+    return ()
+
+
+class _Place(NamedTuple):
+    """What a path is: ``kind``, and where a file of the log or a queue begins."""
+
+    kind: str
+    base: int = 0
+    topic: str = ""
+    queue_id: int = 0
+
+
+def read_store(
+    files: Mapping[str, Bytes], previous: StoreImage | None = None
+) -> StoreImage:
+    """Decode a store.
+
+    Args:
+        files: contents by path relative to the store's root, parts joined by ``/``;
+            bytes, or views of mapped files.
+        previous: an older image of the same store. Files whose bytes are the same are
+            not decoded again; if all are, ``previous`` itself is returned.
+    """
+    files = MappingProxyType(dict(files))
+    if previous is not None and _unchanged(files, previous.files):
+        return previous
+    log_files: dict[int, tuple[str, Bytes]] = {}
+    queue_files: dict[QueueKey, dict[int, tuple[str, Bytes]]] = {}
+    others: dict[str, list[str]] = {"odd_log": [], "odd_queue": [], "foreign": []}
+    for path, data in files.items():
+        place = _place(path)
+        if place.kind == "log":
+            log_files[place.base] = (path, data)
+        elif place.kind == "queue":
+            queue = queue_files.setdefault((place.topic, place.queue_id), {})
+            queue[place.base] = (path, data)
+        elif place.kind in others:
+            others[place.kind].append(path)
+    known = previous.queue_at if previous else {}
+    old_log = previous.commit_log if previous else None
+    raw_checkpoint = files.get("checkpoint")
+    return StoreImage(
+        files=files,
+        commit_log=read_log(log_files, tuple(sorted(others["odd_log"])), old_log),
+        consume_queues=tuple(
+            read_queue(*key, queue_files[key], known.get(key))
+            for key in sorted(queue_files)
+        ),
+        checkpoint=_NO_CHECKPOINT
+        if raw_checkpoint is None
+        else read_checkpoint(raw_checkpoint),
+        has_checkpoint=raw_checkpoint is not None,
+        abort="abort" in files,
+        odd_queue_paths=tuple(sorted(others["odd_queue"])),
+        foreign=tuple(sorted(others["foreign"])),
+    )
+
+
+def _unchanged(now: Mapping[str, Bytes], before: Mapping[str, Bytes]) -> bool:
+    # A view may have changed below us, so only bytes can be known to be the same.
+    return all(type(data) is bytes for data in now.values()) and now == before
+
+
+@lru_cache(maxsize=65536)
+def _place(path: str) -> _Place:
+    parts = path.split("/")
+    top = parts[0]
+    if len(parts) == 1:
+        known = path in _KNOWN_FILES or path in ("checkpoint", "abort")
+        known = known or path.endswith(".bak")
+        return _Place("known" if known else "foreign")
+    if top == "commitlog":
+        base = _base_of(parts[1]) if len(parts) == 2 else None
+        return _Place("odd_log") if base is None else _Place("log", base)
+    if top == "consumequeue":
+        return _queue_place(parts)
+    return _Place("known" if top in _KNOWN_DIRS else "foreign")
+
+
+def _queue_place(parts: list[str]) -> _Place:
+    """A queue's files lie three deep; RocketMQ passes over what lies elsewhere."""
+    if len(parts) != 4 or not (parts[2].isascii() and parts[2].isdecimal()):
+        return _Place("foreign")
+    if len(parts[2]) > 10 or str(int(parts[2])) != parts[2]:
+        return _Place("foreign")
+    base = _base_of(parts[3])
+    if base is None:
+        return _Place("odd_queue")
+    return _Place("queue", base, parts[1], int(parts[2]))
+
+
+def _base_of(name: str) -> int | None:
+    """The offset that a file's name is; None if the name is no offset."""
+    if len(name) != 20 or not (name.isascii() and name.isdecimal()):
+        return None
+    base = int(name)
+    return base if base < 1 << 63 else None

@@ -1,0 +1,144 @@
+"""Files that are either whole or absent, and the layout of a run's directory.
+
+::
+
+    run.json                          what was asked for; written first
+    declared.json                     what could have happened
+    episodes/shard-000123.parquet     one row an episode, a file a task
+    finished.json                     how long it took; written last
+    report.html, report.md, summary.json, cases/
+    spark/                            log and scratch space of Spark
+
+A file is written under a name that readers pass over, synced, and renamed: a kill or a
+power loss leaves the old file, the new one, or none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from reports.errors import NotARun, OutputExists
+from reports.records import Declared, Shard
+
+RUN_FILE = "run.json"
+DECLARED_FILE = "declared.json"
+FINISHED_FILE = "finished.json"
+EPISODES_DIR = "episodes"
+SPARK_DIR = "spark"
+RUN_FORMAT = 1
+
+
+def shard_name(shard: Shard) -> str:
+    """The file of one shard; its number decides it, so a repeated task replaces it."""
+    return f"shard-{shard.number:06d}.parquet"
+
+
+def temporary_beside(path: Path) -> Path:
+    """A new name in the same directory that no reader of Parquet looks at."""
+    return path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+
+
+def move_into_place(temporary: Path, path: Path) -> None:
+    """Sync ``temporary`` and give it its name; durable when this returns."""
+    _sync(temporary)
+    temporary.replace(path)
+    _sync(path.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace ``path`` by ``text``, all of it or nothing."""
+    temporary = temporary_beside(path)
+    temporary.write_text(text, encoding="utf-8")
+    move_into_place(temporary, path)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Replace ``path`` by ``value`` as indented JSON, keys in the order given."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def check_output(out: Path) -> None:
+    """See that a run may be written to ``out``; touches nothing.
+
+    Spark's own directory may be there: its log outlives a start that failed.
+
+    Raises:
+        OutputExists: ``out`` is a file, or a directory with anything else in it.
+    """
+    if out.exists() and not out.is_dir():
+        raise OutputExists(f"{out} is a file; give --out a new directory.")
+    taken = sorted(path.name for path in out.iterdir()) if out.exists() else []
+    taken = [name for name in taken if name != SPARK_DIR]
+    if taken:
+        more = f" and {len(taken) - 1} more" if len(taken) > 1 else ""
+        raise OutputExists(
+            f"{out} already holds {taken[0]}{more}; nothing was written: give --out "
+            f"a new directory, or remove this one yourself."
+        )
+
+
+def read_json(out: Path, name: str) -> dict[str, Any]:
+    """One of a run's JSON files.
+
+    Raises:
+        NotARun: it is absent, unreadable or of another format.
+    """
+    try:
+        value = json.loads((out / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise NotARun(
+            f"{out} holds no run of crashmq: {name} cannot be read "
+            f"({type(error).__name__}); give the directory of a soak's --out."
+        ) from None
+    if not isinstance(value, dict):
+        raise NotARun(f"{out} holds no run of crashmq: {name} is not a JSON object.")
+    return value
+
+
+def read_run_file(out: Path) -> dict[str, Any]:
+    """``run.json``: format, run_id, definition, shards, episodes.
+
+    Raises:
+        NotARun: there is none, or of a format this version does not know.
+    """
+    run = read_json(out, RUN_FILE)
+    if run.get("format") != RUN_FORMAT:
+        raise NotARun(
+            f"{out / RUN_FILE} is of format {run.get('format')!r}, this version reads "
+            f"format {RUN_FORMAT}; report it with the version that wrote it."
+        )
+    return run
+
+
+def write_declared(out: Path, declared: Declared) -> None:
+    """``declared.json``: what could have happened in this run."""
+    write_json(out / DECLARED_FILE, asdict(declared))
+
+
+def read_declared(out: Path) -> Declared:
+    """What could have happened in the run of ``out``.
+
+    Raises:
+        NotARun: ``declared.json`` is absent or says something else.
+    """
+    value = read_json(out, DECLARED_FILE)
+    try:
+        return Declared(**value)
+    except TypeError:
+        raise NotARun(
+            f"{out / DECLARED_FILE} does not say what this version needs; report it "
+            f"with the version that wrote it."
+        ) from None
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

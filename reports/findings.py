@@ -1,0 +1,106 @@
+"""What a run found: laws checked, broken or never asked, and each distinct failure.
+
+``episodes`` has the columns of ``EpisodeRecord``. A failure is known by its signature;
+an episode without one that did not pass (its process died, or took too long) gets its
+outcome and scenario for a signature.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812  # the field's name for it
+
+
+def law_checks(episodes: DataFrame, declared: DataFrame) -> DataFrame:
+    """How often each law was asked, by scenario.
+
+    (invariant, sentence, law, scenario, checks, violations, unknown); violations and
+    unknown count episodes; a law of ``declared`` (invariant, sentence, law) that was
+    never checked: scenario "", zeros.
+    """
+    outcome = F.col("verdict.outcome")
+    return (
+        episodes.select("scenario", F.explode("verdicts").alias("verdict"))
+        .groupBy(F.col("verdict.invariant").alias("invariant"), "scenario")
+        .agg(
+            F.sum("verdict.checks").alias("checks"),
+            F.count_if(F.col("verdict.violations") > 0).alias("violations"),
+            F.count_if(outcome == "unknown").alias("unknown"),
+        )
+        .join(declared.select("invariant", "sentence", "law"), "invariant", how="full")
+        .na.fill({"sentence": "", "law": "", "scenario": ""})
+        .na.fill({"checks": 0, "violations": 0, "unknown": 0})
+        .select(
+            *("invariant", "sentence", "law", "scenario"),
+            *("checks", "violations", "unknown"),
+        )
+    )
+
+
+def findings(episodes: DataFrame) -> DataFrame:
+    """One row a distinct failure: its smallest episode, and how many there were.
+
+    (signature, outcome, invariant, scenario, subject, mutant, seed, setup, program,
+    digest, episode_id, steps, step, op, message, events, episodes); step, op and
+    message are of the first breach, -1 and "" where no law had spoken.
+    """
+    return (
+        episodes.transform(only_not_passed)
+        .transform(with_signature)
+        .transform(with_breach)
+        .transform(smallest_per_signature)
+        .select(
+            *("signature", "outcome", "invariant", "scenario", "subject", "mutant"),
+            *("seed", "setup", "program", "digest", "episode_id", "steps", "step"),
+            *("op", "message", "events", "episodes"),
+        )
+    )
+
+
+def only_not_passed(episodes: DataFrame) -> DataFrame:
+    """Episodes in which a law was broken, unknown, or never heard."""
+    return episodes.where(F.col("outcome") != "passed")
+
+
+def with_signature(failures: DataFrame) -> DataFrame:
+    """Fill an empty ``signature`` from outcome and scenario."""
+    named = F.concat_ws("-", F.translate("outcome", ":", "-"), "scenario")
+    signature = F.when(F.col("signature") == "", named).otherwise(F.col("signature"))
+    return failures.withColumn("signature", signature)
+
+
+def with_breach(failures: DataFrame) -> DataFrame:
+    """Add ``invariant``, ``step``, ``op``, ``message`` of the first law not kept."""
+    breach = F.array_min(F.transform(_not_kept(), _by_step))
+    return (
+        failures.withColumn("breach", breach)
+        .withColumn("invariant", F.coalesce("breach.invariant", F.lit("")))
+        .withColumn("step", F.coalesce("breach.step", F.lit(-1)))
+        .withColumn("op", F.coalesce("breach.op", F.lit("")))
+        .withColumn("message", F.coalesce("breach.message", F.lit("")))
+        .drop("breach")
+    )
+
+
+def smallest_per_signature(failures: DataFrame) -> DataFrame:
+    """Of each signature the failure with the fewest steps; ties to the lower id.
+
+    Adds ``episodes``, the number that share the signature.
+    """
+    alike = Window.partitionBy("signature")
+    smallest_first = alike.orderBy("steps", "episode_id")
+    return (
+        failures.withColumn("episodes", F.count("*").over(alike))
+        .withColumn("rank", F.row_number().over(smallest_first))
+        .where(F.col("rank") == 1)
+        .drop("rank")
+    )
+
+
+def _not_kept() -> Column:
+    return F.filter("verdicts", lambda verdict: verdict["outcome"] != "passed")
+
+
+def _by_step(verdict: Column) -> Column:
+    names = ("step", "invariant", "op", "message")
+    return F.struct(*(verdict[name].alias(name) for name in names))

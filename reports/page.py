@@ -1,0 +1,255 @@
+"""Figures arranged as a page: which table, which chart, in which order of rows.
+
+Pure functions from ``Figures`` to what the templates print. Axes are the names known
+beforehand and whatever else was seen, so that a place never reached is still a row.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reports.charts import Bars, Count, HeatMap, heat_map, stacked_bars
+from reports.figures import CrashPoint, Figures, Finding
+from reports.summary import Summary
+
+_ACTIONS = ("write", "sync", "create", "size", "make_dir", "sync_dir", "remove")
+_FILE_KINDS = ("commitlog", "consumequeue", "checkpoint", "abort", "directory", "other")
+# Of a crash in an op that had done no disk action yet, so that it has no place.
+_NO_ACTION = "none"
+_RECOVERIES = ("normal", "abnormal", "refused", "none")
+# The op that brings a crash about; the crash itself is counted in the op inside.
+_CARRIER = "During"
+_TRACE_BEFORE = 40
+_TRACE_AFTER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LawCell:
+    """One law in one scenario; ``state`` is violated, unknown, checked or vacuous."""
+
+    checks: int
+    violations: int
+    unknown: int
+    required: bool
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class LawRow:
+    """One law over all scenarios, cells in the order of the scenarios."""
+
+    invariant: str
+    sentence: str
+    law: str
+    state: str
+    cells: tuple[LawCell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRow:
+    """One probe over all scenarios."""
+
+    probe: str
+    sentence: str
+    hits: int
+    episodes: int
+    required_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FindingCard:
+    """One distinct failure as it is shown: with its law, its trace, its command."""
+
+    found: Finding
+    sentence: str
+    detail: str
+    setup: str
+    case: str
+    events: list[dict[str, Any]]
+    events_before: int
+    events_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """All that a template prints."""
+
+    summary: Summary
+    figures: Figures
+    violated: list[FindingCard]
+    unjudged: list[FindingCard]
+    crashes_by_file: HeatMap
+    crashes_elsewhere: Count
+    crashes_by_op: HeatMap
+    ops_never_crashed: list[str]
+    recoveries: HeatMap
+    laws: list[LawRow]
+    ops: Bars
+    probes_hit: list[ProbeRow]
+    probes_never_hit: list[ProbeRow]
+
+
+def page_of(figures: Figures, summary: Summary) -> Page:
+    """Arrange a run for a reader."""
+    cases = {
+        failure.signature: failure.case
+        for failure in (*summary.distinct_failures, *summary.unjudged_failures)
+    }
+    points = figures.crash_points
+    placed = [point for point in points if point.action != _NO_ACTION]
+    elsewhere = [point for point in points if point.action == _NO_ACTION]
+    crashed_in = {point.op for point in points}
+    ops = [op for op in figures.declared.ops if op in crashed_in]
+    probes = probe_rows(figures)
+    return Page(
+        summary=summary,
+        figures=figures,
+        violated=[_card(figures, found, cases) for found in figures.violated],
+        unjudged=[_card(figures, found, cases) for found in figures.unjudged],
+        crashes_by_file=crash_map(
+            placed, lambda p: (p.action, p.file_kind), _ACTIONS, _FILE_KINDS
+        ),
+        crashes_elsewhere=Count(
+            sum(point.crashes for point in elsewhere),
+            sum(point.violated for point in elsewhere),
+        ),
+        ops_never_crashed=[
+            op for op in figures.declared.ops if op not in crashed_in and op != _CARRIER
+        ],
+        crashes_by_op=crash_map(points, lambda p: (p.op, p.action), ops, _ACTIONS),
+        recoveries=crash_map(
+            points, lambda p: (crash_name(p), p.recovery), (), _RECOVERIES
+        ),
+        laws=law_rows(figures),
+        ops=op_bars(figures),
+        probes_hit=[row for row in probes if row.hits],
+        probes_never_hit=[row for row in probes if not row.hits],
+    )
+
+
+def crash_map(
+    points: Iterable[CrashPoint],
+    place: Callable[[CrashPoint], tuple[str, str]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+) -> HeatMap:
+    """Crashes counted by ``place`` (row, column); known names first, then the rest."""
+    counts: dict[tuple[str, str], Count] = {}
+    for point in points:
+        cell, before = place(point), counts.get(place(point), Count())
+        counts[cell] = Count(
+            before.tried + point.crashes, before.violated + point.violated
+        )
+    seen = sorted(counts)
+    all_rows = dict.fromkeys([*rows, *(row for row, _ in seen)])
+    all_columns = dict.fromkeys([*columns, *sorted(column for _, column in seen)])
+    return heat_map(list(all_rows), list(all_columns), counts)
+
+
+def crash_name(point: CrashPoint) -> str:
+    """A crash with its survivors, which only a power loss has a choice of."""
+    if point.kind == "process_kill" or not point.survivors:
+        return point.kind
+    return f"{point.kind}, {point.survivors}"
+
+
+def law_rows(figures: Figures) -> list[LawRow]:
+    """Every declared or seen law by id, one cell a scenario."""
+    seen = {(row.invariant, row.scenario): row for row in figures.laws}
+    first = {row.invariant: row for row in figures.laws}
+    required = figures.declared.required_invariants
+    rows = []
+    for law in sorted(first):
+        cells = []
+        for scenario in figures.scenario_names:
+            row = seen.get((law, scenario))
+            numbers = (row.checks, row.violations, row.unknown) if row else (0, 0, 0)
+            is_required = law in required.get(scenario, [])
+            cells.append(LawCell(*numbers, is_required, _state(*numbers)))
+        sums = [
+            sum(n)
+            for n in zip(
+                *((c.checks, c.violations, c.unknown) for c in cells), strict=True
+            )
+        ]
+        sentence, catalogue = first[law].sentence, first[law].law
+        state = _state(*sums) if sums else "vacuous"
+        rows.append(LawRow(law, sentence, catalogue, state, tuple(cells)))
+    return rows
+
+
+def probe_rows(figures: Figures) -> list[ProbeRow]:
+    """Every declared or seen probe by name, its hits over all scenarios."""
+    required = figures.declared.required_probes
+    rows: dict[str, ProbeRow] = {}
+    for row in figures.probes:
+        before = rows.get(row.probe)
+        needed = tuple(
+            name
+            for name in figures.scenario_names
+            if row.probe in required.get(name, [])
+        )
+        hits = row.hits + (before.hits if before else 0)
+        episodes = row.episodes + (before.episodes if before else 0)
+        rows[row.probe] = ProbeRow(row.probe, row.sentence, hits, episodes, needed)
+    return [rows[name] for name in sorted(rows)]
+
+
+def op_bars(figures: Figures) -> Bars:
+    """One bar an op, in declared order, its statuses by frequency."""
+    counts: dict[str, dict[str, int]] = {op: {} for op in figures.declared.ops}
+    for row in sorted(figures.ops, key=lambda row: (-row.times, row.status)):
+        parts = counts.setdefault(row.op, {})
+        if row.times:
+            parts[row.status] = row.times
+    statuses = {status for parts in counts.values() for status in parts}
+    return stacked_bars(counts, {status: tone(status) for status in sorted(statuses)})
+
+
+def tone(status: str) -> str:
+    """Whether a status is the ordinary, an end by crash, no meaning, or a defect."""
+    if "Failed" in status:
+        return "bad"
+    if "Crashed" in status:
+        return "crash"
+    if "Skipped" in status:
+        return "idle"
+    if "Refused" in status or "Armed" in status:
+        return "odd"
+    return "good"
+
+
+def detail_of(found: Finding) -> str:
+    """The message without a first line that only says the law again."""
+    head, _, rest = found.message.partition("\n")
+    says_the_law = found.invariant and head.startswith(f"{found.invariant} (")
+    return textwrap.dedent(rest) if rest and says_the_law else found.message
+
+
+def _state(checks: int, violations: int, unknown: int) -> str:
+    if violations:
+        return "violated"
+    if unknown:
+        return "unknown"
+    return "checked" if checks else "vacuous"
+
+
+def _card(figures: Figures, found: Finding, cases: dict[str, str]) -> FindingCard:
+    breach = found.step if found.step >= 0 else len(found.events)
+    first, end = breach - _TRACE_BEFORE, breach + 1 + _TRACE_AFTER
+    shown = [event for event in found.events if first <= event["step"] < end]
+    before = sum(event["step"] < first for event in found.events)
+    return FindingCard(
+        found=found,
+        sentence=figures.declared.invariants.get(found.invariant, ""),
+        detail=detail_of(found),
+        setup=", ".join(f"{k} {v}" for k, v in json.loads(found.setup).items()),
+        case=cases[found.signature],
+        events=shown,
+        events_before=before,
+        events_after=len(found.events) - before - len(shown),
+    )

@@ -1,0 +1,244 @@
+"""What a run comes to: one sentence, the warnings, the numbers, the exit code.
+
+Exit codes: 1 if any law was broken; else 5 if the run says too little to be called
+clean (a verdict unknown, an episode that died, a required law or probe not reached, a
+run cut short); else 0. A warning is what would make a green verdict mean less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+from reports.figures import Figures, Finding
+
+CLEAN, VIOLATED, TOO_LITTLE = 0, 1, 5
+
+_FEW_EPISODES = 100
+_SKIPPED_SHARE = 0.9
+_NAMED_MAX = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A probe or law that a scenario declares required and did not reach."""
+
+    scenario: str
+    kind: str  # probe, invariant
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A distinct failure as the summary names it; ``case`` is "" if none was saved."""
+
+    signature: str
+    outcome: str
+    invariant: str
+    scenario: str
+    episodes: int
+    episode_id: int
+    steps: int
+    step: int
+    message: str
+    case: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """``summary.json``, field by field; violations and unknown count episodes."""
+
+    run_id: str
+    exit_code: int
+    verdict: str
+    warnings: list[str]
+    scenarios: list[str]
+    episodes: int
+    episodes_planned: int
+    steps: int
+    crashes: int
+    recoveries: int
+    violations: int
+    unknown: int
+    distinct_failures: list[Failure]
+    unjudged_failures: list[Failure]
+    vacuous_invariants: list[str]
+    probes_never_hit: list[str]
+    missing_required: list[Missing]
+    digest: str
+    elapsed_s: float | None
+    episodes_per_second: float | None
+    ops_per_second: float | None
+    definition: dict[str, Any]
+
+
+def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
+    """What the run comes to; ``cases`` are paths of case files by signature."""
+    episodes = sum(totals.episodes for totals in figures.scenarios)
+    steps = sum(totals.steps for totals in figures.scenarios)
+    missing = missing_required(figures)
+    return Summary(
+        run_id=figures.run["run_id"],
+        exit_code=exit_code(figures, missing),
+        verdict=verdict(figures, missing),
+        warnings=warnings(figures, missing),
+        scenarios=figures.scenario_names,
+        episodes=episodes,
+        episodes_planned=figures.run["episodes"],
+        steps=steps,
+        crashes=sum(totals.crashes for totals in figures.scenarios),
+        recoveries=sum(totals.recoveries for totals in figures.scenarios),
+        violations=sum(totals.violated for totals in figures.scenarios),
+        unknown=sum(totals.unjudged for totals in figures.scenarios),
+        distinct_failures=[_failure(found, cases) for found in figures.violated],
+        unjudged_failures=[_failure(found, cases) for found in figures.unjudged],
+        vacuous_invariants=vacuous_laws(figures),
+        probes_never_hit=probes_never_hit(figures),
+        missing_required=missing,
+        digest=figures.digest,
+        elapsed_s=figures.elapsed_s,
+        episodes_per_second=_rate(episodes, figures.elapsed_s),
+        ops_per_second=_rate(steps, figures.elapsed_s),
+        definition=figures.definition,
+    )
+
+
+def exit_code(figures: Figures, missing: list[Missing]) -> int:
+    """1 if a law was broken, 5 if too little was judged, else 0."""
+    if figures.violated:
+        return VIOLATED
+    if figures.unjudged or missing or _is_cut_short(figures):
+        return TOO_LITTLE
+    return CLEAN
+
+
+def verdict(figures: Figures, missing: list[Missing]) -> str:
+    """The run in one sentence."""
+    episodes = sum(totals.episodes for totals in figures.scenarios)
+    steps = sum(totals.steps for totals in figures.scenarios)
+    crashes = sum(totals.crashes for totals in figures.scenarios)
+    if figures.violated:
+        broken = sum(found.episodes for found in figures.violated)
+        laws = _named(sorted({found.invariant for found in figures.violated}))
+        number = len(figures.violated)
+        return (
+            f"Violated: {number} distinct failure{'s' if number > 1 else ''} of {laws} "
+            f"in {broken:,} of {episodes:,} episodes."
+        )
+    done = f"{episodes:,} episodes, {steps:,} ops and {crashes:,} crashes"
+    if figures.unjudged:
+        lost = sum(found.episodes for found in figures.unjudged)
+        return f"Not judged: {lost:,} of {episodes:,} episodes ended without a verdict."
+    if _is_cut_short(figures):
+        return f"Not judged: the run was cut short after {done}; no law was broken."
+    if missing:
+        names = _named([f"{gap.name} in {gap.scenario}" for gap in missing])
+        return f"Not judged: {done} broke no law, but never reached {names}."
+    return f"Clean: {done}; no law was broken."
+
+
+def warnings(figures: Figures, missing: list[Missing]) -> list[str]:
+    """What a reader must know before taking green for good, worst first."""
+    found = [
+        f"{gap.scenario} requires {gap.kind} {gap.name}, which was not reached."
+        for gap in missing
+    ]
+    if _is_cut_short(figures):
+        done = sum(totals.episodes for totals in figures.scenarios)
+        found.append(f"Cut short: {done:,} of {figures.run['episodes']:,} episodes.")
+    if vacuous := vacuous_laws(figures):
+        found.append(f"Declared, but never checked: {_named(vacuous)}.")
+    if unhit := probes_never_hit(figures):
+        found.append(f"Branches never reached (probes): {_named(unhit)}.")
+    found += _thin_scenarios(figures) + _idle_ops(figures)
+    if mutant := figures.definition.get("mutant"):
+        found.append(f"The planted bug {mutant} was in place: not the shipped engine.")
+    return found
+
+
+def missing_required(figures: Figures) -> list[Missing]:
+    """What the scenarios of this run declare required and did not reach."""
+    hit = {(row.scenario, row.probe) for row in figures.probes if row.hits}
+    checked = {(row.scenario, row.invariant) for row in figures.laws if row.checks}
+    declared = figures.declared
+    probes = _unreached(figures, "probe", declared.required_probes, hit)
+    laws = _unreached(figures, "invariant", declared.required_invariants, checked)
+    return probes + laws
+
+
+def vacuous_laws(figures: Figures) -> list[str]:
+    """Declared laws that no scenario checked even once."""
+    checked = {row.invariant for row in figures.laws if row.checks}
+    return [law for law in sorted(figures.declared.invariants) if law not in checked]
+
+
+def probes_never_hit(figures: Figures) -> list[str]:
+    """Declared probes that no scenario hit."""
+    hit = {row.probe for row in figures.probes if row.hits}
+    return [name for name in sorted(figures.declared.probes) if name not in hit]
+
+
+def _unreached(
+    figures: Figures,
+    kind: str,
+    required: Mapping[str, list[str]],
+    reached: Set[tuple[str, str]],
+) -> list[Missing]:
+    return [
+        Missing(scenario, kind, name)
+        for scenario in figures.scenario_names
+        for name in required.get(scenario, [])
+        if (scenario, name) not in reached
+    ]
+
+
+def _is_cut_short(figures: Figures) -> bool:
+    done = sum(totals.episodes for totals in figures.scenarios)
+    return figures.elapsed_s is None or done == 0 or done < figures.run["episodes"]
+
+
+def _thin_scenarios(figures: Figures) -> list[str]:
+    episodes = {totals.scenario: totals.episodes for totals in figures.scenarios}
+    return [
+        f"{name} ran only {episodes.get(name, 0)} episodes."
+        for name in figures.scenario_names
+        if episodes.get(name, 0) < _FEW_EPISODES
+    ]
+
+
+def _idle_ops(figures: Figures) -> list[str]:
+    total: dict[str, int] = {}
+    skipped: dict[str, int] = {}
+    for row in figures.ops:
+        total[row.op] = total.get(row.op, 0) + row.times
+        if row.status == "Skipped":
+            skipped[row.op] = row.times
+    never = [op for op in sorted(total) if total[op] == 0]
+    idle = [op for op in sorted(skipped) if skipped[op] > _SKIPPED_SHARE * total[op]]
+    said = {"Ops that never ran": never, "Ops that were nearly always skipped": idle}
+    return [f"{what}: {_named(ops)}." for what, ops in said.items() if ops]
+
+
+def _failure(found: Finding, cases: Mapping[str, str]) -> Failure:
+    return Failure(
+        signature=found.signature,
+        outcome=found.outcome,
+        invariant=found.invariant,
+        scenario=found.scenario,
+        episodes=found.episodes,
+        episode_id=found.episode_id,
+        steps=found.steps,
+        step=found.step,
+        message=found.message,
+        case=cases.get(found.signature, ""),
+    )
+
+
+def _rate(count: int, elapsed_s: float | None) -> float | None:
+    return round(count / elapsed_s, 1) if elapsed_s else None
+
+
+def _named(names: list[str]) -> str:
+    more = len(names) - _NAMED_MAX
+    return ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,236 @@
+"""The named scenarios: what each asks, on which stores and disks, how long.
+
+A scenario is data: Hypothesis machines, seeded soaks and the report read the same
+entry. Small log files (4 KiB hold some twenty small messages) and queue files of ten
+units make files roll within one episode, so recovery meets more than one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from models.ops import DiskFault
+from models.program import Setup
+from scenarios.space import Address, Label, Numbers, Size, Space, often
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One named question to the store.
+
+    Attributes:
+        name: as typed on a command line.
+        sentence: what happens in it, for people.
+        space: the ranges its ops are drawn from.
+        setups: the stores and disks; one as likely as it is often listed.
+        length: fewest and most ops of a seeded program.
+        machine_steps: rules a Hypothesis machine takes in one test case.
+        required_probes: branches a soak of a thousand episodes must have reached.
+        required_invariants: laws such a soak must have judged.
+    """
+
+    name: str
+    sentence: str
+    space: Space
+    setups: tuple[Setup, ...]
+    length: tuple[int, int] = (20, 60)
+    machine_steps: int = 25
+    required_probes: tuple[str, ...] = ()
+    required_invariants: tuple[str, ...] = ()
+
+
+CALM = Space(
+    kinds=often(
+        ("put", 6),
+        ("burst", 4),
+        ("service", 7),
+        ("pull", 3),
+        ("restart", 2),
+        ("clock", 1),
+        ("interleave", 1),
+    ),
+    kept=("burst", "restart"),
+    addresses=often(
+        (Address("T0", 0), 10),
+        (Address("T0", 1), 3),
+        (Address("T1", 0), 2),
+        (Address("topic-of-a-longer-name", 3), 1),
+    ),
+    labels=often(
+        (Label(), 6),
+        (Label(tags="TagA"), 3),
+        (Label(tags="TagB", keys="key-1"), 1),
+        (Label(wait_store_ok=False), 2),
+    ),
+    sizes=often(
+        (Size(extra=16), 8),
+        (Size(extra=0), 1),
+        (Size(extra=1), 1),
+        (Size(extra=60), 6),
+        (Size(extra=333), 3),
+        (Size(extra=1000), 2),
+        (Size(parts=8), 2),
+        (Size(parts=4), 2),
+        (Size(parts=4, extra=1), 1),
+        (Size(parts=2), 1),
+        (Size(parts=2, extra=1), 1),
+        (Size(parts=1), 1),
+        (Size(parts=1, extra=1), 1),
+    ),
+    burst_sizes=often((2, 2), (3, 3), (5, 3), (8, 2), (11, 2), (21, 1)),
+    pull_offsets=Numbers((0, 0, 0, 1, 2, 3, 5, 9, 10, 11, -1, 1000), 24),
+    pull_counts=often((32, 4), (1, 2), (3, 1)),
+    served_first=(False, True),
+    services=often(
+        ("reput", 5),
+        ("flush_commit_log", 3),
+        ("flush_consume_queue", 2),
+        ("checkpoint", 2),
+    ),
+    service_times=often((1, 6), (2, 2), (5, 2), (20, 1)),
+    clock_steps_ms=Numbers((1, 0, 10, 500, 1000, 3000, 10_000, 60_000), 5000),
+    orderly_stops=(False, True),
+    interrupted=often(("put", 3), ("service", 5), ("shutdown", 2), ("restart", 3)),
+    at_actions=Numbers((*range(1, 13), 1, 2, 3, 4, 5, 6, 16, 20, 30), 60, 1),
+    crash_kinds=(),
+    survivor_kinds=(),
+    survivor_numbers=Numbers((0, 1, 2, 3, 5, 8, 13, 21), 1 << 16),
+    cuts=Numbers((0, 0, 0, 1, 8, 20, 511, 512), 4096),
+    recovery_crashes=often((0, 6), (1, 3), (2, 1)),
+    faults=(),
+    damage_targets=(),
+    damage_offsets=Numbers((0, 1, 7, 20, 21, 180, 199, 512, 4000, 4088), 1 << 14),
+    damage_sizes=often((0, 4), (1, 1), (20, 1), (512, 1)),
+    damages_a_stop=often((1, 5), (2, 2), (3, 1)),
+)
+"""Puts, pulls, services and orderly restarts; the other spaces say what they add."""
+
+BREAKING = replace(
+    CALM,
+    kinds=often(
+        ("put", 6),
+        ("burst", 5),
+        ("service", 8),
+        ("pull", 2),
+        ("crash", 4),
+        ("restart", 1),
+        ("clock", 1),
+        ("interleave", 1),
+        ("fault", 1),
+    ),
+    kept=("burst", "crash"),
+    crash_kinds=("process_kill",),
+    faults=(
+        DiskFault("sync", "EIO"),
+        DiskFault("create", "ENOSPC"),
+        DiskFault("sync", "EIO", 3),
+    ),
+)
+
+
+def setups_on(disk_profile: str) -> tuple[Setup, ...]:
+    """Stores of several sizes and both flush modes on one kind of disk."""
+    small = Setup(disk_profile=disk_profile)
+    return often(
+        (small, 4),
+        (replace(small, flush_mode="SYNC_FLUSH"), 3),
+        (replace(small, queue_file_units=7), 1),
+        (replace(small, queue_file_units=40, flush_mode="SYNC_FLUSH"), 1),
+        (replace(small, log_file_size=8192), 1),
+        (replace(small, log_file_size=16384, queue_file_units=7), 1),
+        (replace(small, max_message_size=1024), 1),
+    )
+
+
+_SCENARIOS = (
+    Scenario(
+        name="clean_restart",
+        sentence="the store is stopped in an orderly way and started again",
+        space=CALM,
+        setups=setups_on("ext4_ordered"),
+    ),
+    Scenario(
+        name="process_kill",
+        sentence="the process is killed at any disk action, in recovery too",
+        space=BREAKING,
+        setups=setups_on("kill9"),
+    ),
+    Scenario(
+        name="power_loss",
+        sentence="power is lost at any disk action, in recovery too, and what was "
+        "not synced survives in part",
+        space=replace(
+            BREAKING,
+            crash_kinds=often(("power_loss", 8), ("process_kill", 1)),
+            survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
+        ),
+        setups=setups_on("ext4_ordered"),
+    ),
+    Scenario(
+        name="truncated_files",
+        sentence="while the store is down, files lose or zero their tail, or a queue "
+        "file is deleted",
+        space=replace(
+            CALM,
+            kinds=often(
+                ("put", 5),
+                ("burst", 5),
+                ("service", 8),
+                ("pull", 2),
+                ("damage", 3),
+                ("restart", 1),
+                ("clock", 1),
+            ),
+            kept=("burst", "service", "damage"),
+            crash_kinds=often(("process_kill", 2), ("power_loss", 1)),
+            survivor_kinds=often(("none", 1), ("prefix", 2), ("hashed", 1)),
+            damage_targets=often(
+                (("commitlog[-1]", "truncate"), 2),
+                (("commitlog[-1]", "zero"), 2),
+                (("commitlog[-2]", "truncate"), 1),
+                (("commitlog[0]", "zero"), 1),
+                (("consumequeue[-1]", "truncate"), 2),
+                (("consumequeue[0]", "truncate"), 2),
+                (("consumequeue[-1]", "zero"), 2),
+                (("consumequeue[1]", "zero"), 2),
+                (("consumequeue[-1]", "delete"), 2),
+                (("consumequeue[0]", "delete"), 1),
+                (("consumequeue[1]", "delete"), 1),
+                (("checkpoint", "truncate"), 1),
+                (("checkpoint", "zero"), 1),
+                (("abort", "truncate"), 1),
+            ),
+        ),
+        setups=setups_on("ext4_ordered"),
+    ),
+    Scenario(
+        name="reput_behind",
+        sentence="the store is stopped, or its process killed, with dispatch behind "
+        "the log by any lag",
+        space=replace(
+            CALM,
+            kinds=often(
+                ("put", 6),
+                ("burst", 5),
+                ("service", 4),
+                ("pull", 3),
+                ("restart", 3),
+                ("crash", 2),
+                ("interleave", 2),
+            ),
+            kept=("burst", "restart"),
+            served_first=(False,),
+            services=often(
+                ("reput", 4),
+                ("flush_commit_log", 2),
+                ("flush_consume_queue", 2),
+                ("checkpoint", 1),
+            ),
+            service_times=often((1, 6), (2, 2), (3, 1)),
+            crash_kinds=("process_kill",),
+        ),
+        setups=setups_on("kill9"),
+    ),
+)
+
+SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in _SCENARIOS}

@@ -1,0 +1,173 @@
+"""Space: what may be asked of a store, and how often; the ranges, said once.
+
+Hypothesis strategies and seeded workloads both read a ``Space``, so they search the
+same world. A choice is as likely as it is often listed; the first listed is the
+simplest, towards which Hypothesis shrinks. Every choice is made by one drawn integer.
+How ops follow each other belongs to ``workload`` and to the machines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, NamedTuple, TypeVar
+
+from models.ops import (
+    CrashKind,
+    DamageKind,
+    DiskFault,
+    PutMessage,
+    ServiceName,
+    SurvivorKind,
+)
+
+T = TypeVar("T")
+
+Kind = Literal[
+    "put",
+    "burst",
+    "pull",
+    "service",
+    "clock",
+    "restart",
+    "crash",
+    "fault",
+    "interleave",
+    "damage",
+]
+InterruptedKind = Literal["put", "service", "shutdown", "restart"]
+
+RECORD_OVERHEAD = 91  # the record's fixed fields, both hosts IPv4, a short topic
+UNIQUE_KEY_SIZE = 12  # harness.interpreter gives every message such a UNIQ_KEY
+BLANK_SIZE_MIN = 8  # a record never touches the last bytes of its log file
+
+
+class Address(NamedTuple):
+    """One queue of one topic."""
+
+    topic: str
+    queue_id: int
+
+
+class Label(NamedTuple):
+    """What a message carries besides its body."""
+
+    tags: str = ""
+    keys: str = ""
+    wait_store_ok: bool = True
+
+
+class Size(NamedTuple):
+    """How large a message is: by its body, or by its share of a log file.
+
+    With ``parts`` 0 the body has ``extra`` bytes. Else the whole record has one
+    ``parts``-th of the bytes records may take of a log file, and ``extra`` more: so
+    ``parts`` of them fill a file to its last byte, and one byte more makes it roll.
+    """
+
+    parts: int = 0
+    extra: int = 0
+
+
+class Numbers(NamedTuple):
+    """Integers, half of the time one of ``special``, else any of [least, below)."""
+
+    special: tuple[int, ...]
+    below: int
+    least: int = 0
+
+    def choose(self, draw: int) -> int:
+        """The number a drawn integer >= 0 stands for; 0 stands for the first."""
+        half = draw >> 1
+        if draw & 1:
+            return self.least + half % (self.below - self.least)
+        return self.special[half % len(self.special)]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The ranges of one scenario; sizes in bytes, times in milliseconds.
+
+    Attributes:
+        kinds: what is done next.
+        kept: kinds that no episode does without; swarm weights may drop the others.
+        addresses: topic and queue of puts and pulls.
+        burst_sizes: puts of one burst, all alike or each drawn anew.
+        pull_offsets: ``queue_offset`` of a pull, from before the first to beyond all.
+        served_first: whether reput takes a turn right before a pull, and before a
+            stop that damage follows.
+        services: which service runs, and ``service_times`` how many rounds.
+        orderly_stops: whether a restart says ``Shutdown`` first or just ``Restart``.
+        interrupted: what is under way when power is lost, a disk fails, a turn is
+            taken by another.
+        at_actions: at which disk action of it.
+        recovery_crashes: how often the restart after a crash crashes too.
+        damages_a_stop: how many files are damaged while the store is down.
+    """
+
+    kinds: tuple[Kind, ...]
+    kept: tuple[Kind, ...]
+    addresses: tuple[Address, ...]
+    labels: tuple[Label, ...]
+    sizes: tuple[Size, ...]
+    burst_sizes: tuple[int, ...]
+    pull_offsets: Numbers
+    pull_counts: tuple[int, ...]
+    served_first: tuple[bool, ...]
+    services: tuple[ServiceName, ...]
+    service_times: tuple[int, ...]
+    clock_steps_ms: Numbers
+    orderly_stops: tuple[bool, ...]
+    interrupted: tuple[InterruptedKind, ...]
+    at_actions: Numbers
+    crash_kinds: tuple[CrashKind, ...]
+    survivor_kinds: tuple[SurvivorKind, ...]
+    survivor_numbers: Numbers
+    cuts: Numbers
+    recovery_crashes: tuple[int, ...]
+    faults: tuple[DiskFault, ...]
+    damage_targets: tuple[tuple[str, DamageKind], ...]
+    damage_offsets: Numbers
+    damage_sizes: tuple[int, ...]
+    damages_a_stop: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a space in which a listed kind could not be drawn."""
+        assert self.kinds, "a space without a kind of op asks nothing"
+        assert set(self.kept) <= set(self.kinds), (self.kept, self.kinds)
+        assert self.crash_kinds or "crash" not in self.kinds
+        assert self.faults or "fault" not in self.kinds
+        assert self.damage_targets or "damage" not in self.kinds
+
+
+def often(*weighted: tuple[T, int]) -> tuple[T, ...]:
+    """Each choice as often as its weight says, in the given order."""
+    return tuple(choice for choice, weight in weighted for _ in range(weight))
+
+
+@cache
+def put_message(
+    log_file_size: int, address: Address, size: Size, label: Label
+) -> PutMessage:
+    """The put these choices stand for in a store with log files of this size."""
+    body_size = size.extra
+    if size.parts:
+        record_size = (log_file_size - BLANK_SIZE_MIN) // size.parts + size.extra
+        body_size = max(0, record_size - record_overhead(address.topic, label))
+    return PutMessage(address.topic, address.queue_id, body_size, *label)
+
+
+def record_overhead(topic: str, label: Label) -> int:
+    """Bytes of a stored record besides its body.
+
+    Each property is name, 0x01, value, 0x02.
+    """
+    properties = [("UNIQ_KEY", UNIQUE_KEY_SIZE)]
+    if label.tags:
+        properties.append(("TAGS", len(label.tags)))
+    if label.keys:
+        properties.append(("KEYS", len(label.keys)))
+    if not label.wait_store_ok:
+        properties.append(("WAIT", len("false")))
+    properties_size = sum(len(name) + 1 + value + 1 for name, value in properties)
+    return RECORD_OVERHEAD + len(topic) + properties_size

@@ -1,0 +1,254 @@
+"""A space as Hypothesis strategies for whole ops.
+
+Draws are few, since each costs more than the step it decides: choices are drawn by
+one integer, messages by size and never by content. Within one test case all
+strategies agree on one setup (``setups``), so a put can be sized to its log file.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from models.ops import (
+    AdvanceClock,
+    Crash,
+    CrashKind,
+    Damage,
+    DamageKind,
+    DiskFault,
+    During,
+    Op,
+    PullMessage,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+    SurvivorKind,
+    Survivors,
+)
+from models.program import Setup
+from scenarios.catalogue import Scenario
+from scenarios.space import Address, Label, Numbers, Size, Space, put_message
+
+T = TypeVar("T")
+
+
+def choices(table: tuple[T, ...]) -> SearchStrategy[T]:
+    """One of a space's table, as likely as it is often listed."""
+    return st.sampled_from(table)
+
+
+def numbers(of: Numbers) -> SearchStrategy[int]:
+    """Numbers of a space, by one draw; they shrink to the first special one."""
+    return st.integers(0, 2 * (of.below - of.least) - 1).map(of.choose)
+
+
+def setups(scenario: Scenario) -> SearchStrategy[Setup]:
+    """The store and disk of this test case, the same wherever it is drawn."""
+    return st.shared(st.sampled_from(scenario.setups), key=f"setup {scenario.name}")
+
+
+def put_messages(scenario: Scenario) -> SearchStrategy[PutMessage]:
+    """Puts, sized to the log files of the test case's setup."""
+
+    def put(setup: Setup, address: Address, size: Size, label: Label) -> PutMessage:
+        return put_message(setup.log_file_size, address, size, label)
+
+    space = scenario.space
+    return st.builds(
+        put,
+        setups(scenario),
+        choices(space.addresses),
+        choices(space.sizes),
+        choices(space.labels),
+    )
+
+
+def pull_phrases(space: Space) -> SearchStrategy[tuple[Op, ...]]:
+    """Pulls from before the first entry to beyond the last, reput right before some."""
+
+    def pull_from(
+        served: bool, address: Address, queue_offset: int, count: int
+    ) -> tuple[Op, ...]:
+        pull = PullMessage(*address, queue_offset, count)
+        return (RunService("reput"), pull) if served else (pull,)
+
+    return st.builds(
+        pull_from,
+        choices(space.served_first),
+        choices(space.addresses),
+        numbers(space.pull_offsets),
+        choices(space.pull_counts),
+    )
+
+
+def service_runs(space: Space) -> SearchStrategy[RunService]:
+    """One service, a few rounds."""
+    return st.builds(RunService, choices(space.services), choices(space.service_times))
+
+
+def clock_moves(space: Space) -> SearchStrategy[AdvanceClock]:
+    """Some time passes."""
+    return numbers(space.clock_steps_ms).map(AdvanceClock)
+
+
+def crashes(space: Space) -> SearchStrategy[Crash]:
+    """Process kills and power losses with what survives of the unsynced."""
+
+    def crash(
+        kind: CrashKind, survivor_kind: SurvivorKind, number: int, cut: int
+    ) -> Crash:
+        if kind == "process_kill":
+            return Crash(kind, cut=cut)
+        if survivor_kind in ("none", "all"):
+            return Crash(kind, Survivors(survivor_kind), cut)
+        return Crash(kind, Survivors(survivor_kind, number), cut)
+
+    return st.builds(
+        crash,
+        choices(space.crash_kinds),
+        choices(space.survivor_kinds or ("none",)),
+        numbers(space.survivor_numbers) if space.survivor_kinds else st.just(0),
+        numbers(space.cuts),
+    )
+
+
+def interrupted_ops(scenario: Scenario) -> SearchStrategy[Op]:
+    """What may be under way when something steps in."""
+    space = scenario.space
+    of_kind: dict[str, SearchStrategy[Op]] = {
+        "put": put_messages(scenario),
+        "service": service_runs(space),
+        "shutdown": st.just(Shutdown()),
+        "restart": st.just(Restart()),
+    }
+    return st.sampled_from(space.interrupted).flatmap(of_kind.__getitem__)
+
+
+def crashed_ops(scenario: Scenario) -> SearchStrategy[During]:
+    """An op cut short by a crash at one of its disk actions."""
+    space = scenario.space
+    return st.builds(
+        During, interrupted_ops(scenario), numbers(space.at_actions), crashes(space)
+    )
+
+
+def crashed_restarts(space: Space) -> SearchStrategy[During]:
+    """A restart cut short by a crash: recovery has to be recovered from."""
+    return st.builds(
+        During, st.just(Restart()), numbers(space.at_actions), crashes(space)
+    )
+
+
+def interleaved_puts(scenario: Scenario) -> SearchStrategy[During]:
+    """A put during which a service takes a turn."""
+    space = scenario.space
+    return st.builds(
+        During,
+        put_messages(scenario),
+        numbers(space.at_actions),
+        service_runs(space),
+    )
+
+
+def faulted_ops(scenario: Scenario) -> SearchStrategy[During]:
+    """An op that meets a failing disk."""
+    space = scenario.space
+    faults: SearchStrategy[DiskFault] = choices(space.faults)
+    return st.builds(
+        During, interrupted_ops(scenario), numbers(space.at_actions), faults
+    )
+
+
+def damages(space: Space) -> SearchStrategy[Damage]:
+    """A file loses or zeroes bytes, or is gone."""
+
+    def damage(target: tuple[str, DamageKind], at: int, size: int) -> Damage:
+        file, kind = target
+        if kind == "delete":
+            return Damage(file, kind)
+        return Damage(file, kind, at, 0 if kind == "truncate" else size)
+
+    return st.builds(
+        damage,
+        choices(space.damage_targets),
+        numbers(space.damage_offsets),
+        choices(space.damage_sizes),
+    )
+
+
+def bursts(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
+    """One put, or several alike: they shrink to one, and cost one draw more."""
+
+    def burst(op: PutMessage, times: int) -> tuple[Op, ...]:
+        return (op,) * times
+
+    burst_sizes = (1, *scenario.space.burst_sizes)
+    return st.builds(burst, put_messages(scenario), choices(burst_sizes))
+
+
+def crash_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
+    """A crash, perhaps crashes of its recovery, and a restart that is let be."""
+
+    def crash_and_restart(op: During, restarts: tuple[During, ...]) -> tuple[Op, ...]:
+        return (op, *restarts, Restart())
+
+    space = scenario.space
+    restarts = several(crashed_restarts(space), space.recovery_crashes)
+    return st.builds(crash_and_restart, crashed_ops(scenario), restarts)
+
+
+def damage_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
+    """A stop or a crash, files damaged while the store is down, and a restart."""
+
+    def damage_and_restart(
+        served: bool, stop: Op, files: tuple[Damage, ...]
+    ) -> tuple[Op, ...]:
+        first = (RunService("reput"),) if served else ()
+        return (*first, stop, *files, Restart())
+
+    space = scenario.space
+    stops: SearchStrategy[Op] = st.just(Shutdown())
+    if space.crash_kinds:
+        stops = stops | crashed_ops(scenario)
+    files = several(damages(space), space.damages_a_stop)
+    return st.builds(damage_and_restart, choices(space.served_first), stops, files)
+
+
+def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
+    """Ops that belong together, by what a machine calls taking them.
+
+    Only what the scenario's space lists is here. No phrase leaves the store down.
+    """
+    space = scenario.space
+    kinds = space.kinds
+    restarts: tuple[tuple[Op, ...], ...] = ((Restart(),), (Shutdown(), Restart()))
+    found: dict[str, SearchStrategy[tuple[Op, ...]]] = {
+        "put": bursts(scenario),
+        "serve": st.tuples(service_runs(space)),
+        "restart": choices(restarts),
+    }
+    if "pull" in kinds:
+        found["pull"] = pull_phrases(space)
+    if "clock" in kinds:
+        found["wait"] = st.tuples(clock_moves(space))
+    if "crash" in kinds:
+        found["crash"] = crash_phrases(scenario)
+    if "interleave" in kinds:
+        found["interleave"] = st.tuples(interleaved_puts(scenario))
+    if "fault" in kinds:
+        found["fail_disk"] = st.tuples(faulted_ops(scenario))
+    if "damage" in kinds:
+        found["damage"] = damage_phrases(scenario)
+    return found
+
+
+def several(
+    strategy: SearchStrategy[T], counts: tuple[int, ...]
+) -> SearchStrategy[tuple[T, ...]]:
+    """As many of a strategy's values as one of ``counts`` says."""
+    of_size = {count: st.tuples(*[strategy] * count) for count in sorted(set(counts))}
+    return st.sampled_from(counts).flatmap(of_size.__getitem__)

@@ -1,0 +1,217 @@
+"""Workload: a scenario and two integers as a program, a few microseconds an op.
+
+Every episode weighs the kinds of op anew (swarm testing), so that some never pull,
+some hardly run a service, some do little else than crash. Ops that belong together
+come as a phrase: a crash is followed by the restart that recovers from it, damage
+lies between a stop and a start.
+
+The chance is the raw stream of PCG64, which numpy keeps the same over its versions;
+the methods of ``Generator`` are not kept so. One block is drawn at a time, since a
+single draw by numpy costs more than the whole op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from numpy.random import PCG64, SeedSequence
+
+from models.ops import (
+    AdvanceClock,
+    Crash,
+    Damage,
+    During,
+    Op,
+    PullMessage,
+    Restart,
+    RunService,
+    Shutdown,
+    Survivors,
+)
+from models.program import Program
+from scenarios.catalogue import Scenario
+from scenarios.space import Kind, Space, put_message
+
+BLOCK_SIZE = 256
+SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one episode; 0 drops it
+
+
+def program_for(scenario: Scenario, run: int, episode: int) -> Program:
+    """The program of one episode of a run.
+
+    Args:
+        scenario: what is asked.
+        run: the run's seed, >= 0.
+        episode: the number of the episode in its run, >= 0.
+
+    Returns:
+        A program that is a function of the three arguments alone.
+    """
+    draw = _draws(run, episode).__next__
+    setup = scenario.setups[draw() % len(scenario.setups)]
+    shortest, longest = scenario.length
+    length = shortest + draw() % (longest - shortest + 1)
+    writer = _Writer(scenario.space, setup.log_file_size, draw)
+    return Program(setup, writer.write(length))
+
+
+def swarm_kinds(space: Space, draw: Callable[[], int]) -> tuple[Kind, ...]:
+    """The kinds of one episode, each as often as its weight and the swarm's say."""
+    weights: dict[Kind, int] = {}
+    for kind in dict.fromkeys(space.kinds):
+        weight = SWARM_WEIGHTS[draw() % len(SWARM_WEIGHTS)]
+        weights[kind] = max(1, weight) if kind in space.kept else weight
+    return tuple(kind for kind in space.kinds for _ in range(weights[kind]))
+
+
+def _draws(run: int, episode: int) -> Iterator[int]:
+    """Integers of 32 bits without end; the high halves are PCG64's better ones."""
+    bits = PCG64(SeedSequence([run, episode]))
+    while True:
+        yield from (bits.random_raw(BLOCK_SIZE) >> 32).tolist()
+
+
+class _Writer:
+    """Writes one program, phrase by phrase."""
+
+    def __init__(
+        self, space: Space, log_file_size: int, draw: Callable[[], int]
+    ) -> None:
+        self.space = space
+        self.log_file_size = log_file_size
+        self.draw = draw
+        self.ops: list[Op] = []
+
+    def write(self, length: int) -> tuple[Op, ...]:
+        """A program of ``length`` ops, cut where a phrase leaves it."""
+        kinds = swarm_kinds(self.space, self.draw)
+        phrases: dict[Kind, Callable[[], None]] = {
+            "put": lambda: self.ops.append(self._put()),
+            "burst": self._burst,
+            "pull": self._pull,
+            "service": lambda: self.ops.append(self._service()),
+            "clock": self._clock,
+            "restart": self._restart,
+            "crash": self._crash,
+            "fault": self._fault,
+            "interleave": self._interleave,
+            "damage": self._damage,
+        }
+        steps = [phrases[kind] for kind in kinds]
+        while len(self.ops) < length:
+            steps[self.draw() % len(steps)]()
+        return tuple(self.ops[:length])
+
+    def _put(self) -> Op:
+        space, draw = self.space, self.draw
+        return put_message(
+            self.log_file_size,
+            space.addresses[draw() % len(space.addresses)],
+            space.sizes[draw() % len(space.sizes)],
+            space.labels[draw() % len(space.labels)],
+        )
+
+    def _burst(self) -> None:
+        sizes = self.space.burst_sizes
+        size = sizes[self.draw() % len(sizes)]
+        if self.draw() & 1:
+            self.ops.extend([self._put() for _ in range(size)])
+        else:
+            self.ops.extend([self._put()] * size)
+
+    def _pull(self) -> None:
+        space, draw = self.space, self.draw
+        self._perhaps_serve()
+        address = space.addresses[draw() % len(space.addresses)]
+        offset = space.pull_offsets.choose(draw())
+        count = space.pull_counts[draw() % len(space.pull_counts)]
+        self.ops.append(PullMessage(*address, offset, count))
+
+    def _perhaps_serve(self) -> None:
+        served = self.space.served_first
+        if served[self.draw() % len(served)]:
+            self.ops.append(RunService("reput"))
+
+    def _service(self) -> Op:
+        space, draw = self.space, self.draw
+        service = space.services[draw() % len(space.services)]
+        return RunService(
+            service, space.service_times[draw() % len(space.service_times)]
+        )
+
+    def _clock(self) -> None:
+        self.ops.append(AdvanceClock(self.space.clock_steps_ms.choose(self.draw())))
+
+    def _restart(self) -> None:
+        stops = self.space.orderly_stops
+        if stops[self.draw() % len(stops)]:
+            self.ops.append(Shutdown())
+        self.ops.append(Restart())
+
+    def _crash(self) -> None:
+        self._crash_during(self._interrupted())
+        crashes = self.space.recovery_crashes
+        for _ in range(crashes[self.draw() % len(crashes)]):
+            self._crash_during(Restart())
+        self.ops.append(Restart())
+
+    def _crash_during(self, op: Op) -> None:
+        at_action = self.space.at_actions.choose(self.draw())
+        self.ops.append(During(op, at_action, self._crash_event()))
+
+    def _crash_event(self) -> Crash:
+        space, draw = self.space, self.draw
+        kind = space.crash_kinds[draw() % len(space.crash_kinds)]
+        cut = space.cuts.choose(draw())
+        if kind == "process_kill":
+            return Crash(kind, cut=cut)
+        survivor_kind = space.survivor_kinds[draw() % len(space.survivor_kinds)]
+        if survivor_kind in ("none", "all"):
+            return Crash(kind, Survivors(survivor_kind), cut)
+        number = space.survivor_numbers.choose(draw())
+        return Crash(kind, Survivors(survivor_kind, number), cut)
+
+    def _interrupted(self) -> Op:
+        kinds = self.space.interrupted
+        match kinds[self.draw() % len(kinds)]:
+            case "put":
+                return self._put()
+            case "service":
+                return self._service()
+            case "shutdown":
+                return Shutdown()
+            case "restart":
+                return Restart()
+
+    def _fault(self) -> None:
+        op = self._interrupted()
+        faults = self.space.faults
+        fault = faults[self.draw() % len(faults)]
+        self.ops.append(During(op, self.space.at_actions.choose(self.draw()), fault))
+
+    def _interleave(self) -> None:
+        at_action = self.space.at_actions.choose(self.draw())
+        self.ops.append(During(self._put(), at_action, self._service()))
+
+    def _damage(self) -> None:
+        self._perhaps_serve()
+        if self.draw() & 1 and self.space.crash_kinds:
+            self._crash_during(self._interrupted())
+        else:
+            self.ops.append(Shutdown())
+        counts = self.space.damages_a_stop
+        for _ in range(counts[self.draw() % len(counts)]):
+            self.ops.append(self._damaged_file())
+        self.ops.append(Restart())
+
+    def _damaged_file(self) -> Damage:
+        space, draw = self.space, self.draw
+        file, kind = space.damage_targets[draw() % len(space.damage_targets)]
+        if kind == "delete":
+            return Damage(file, kind)
+        at = space.damage_offsets.choose(draw())
+        if kind == "truncate":
+            return Damage(file, kind, at)
+        return Damage(
+            file, kind, at, space.damage_sizes[draw() % len(space.damage_sizes)]
+        )

@@ -1,0 +1,258 @@
+"""Make the golden fixtures: store directories written by the real RocketMQ 5.3.0.
+
+Builds ``writer/`` with Maven outside the source tree, lets it write one store a
+fixture, checks each store against its manifest, has RocketMQ read a copy back, and
+packs what passed as ``<name>.tar.xz``. The standard library, a JDK and Maven suffice.
+
+Exit codes: 0 made; 1 a store and its manifest disagree, or a program did not end in
+time; 2 usage; 4 Java, Maven or the released jars are missing.
+"""
+
+import argparse
+import hashlib
+import json
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+WRITER = Path(__file__).resolve().parent / "writer"
+LOG_FILE_SIZE = 65_536
+LOG_FILES_MIN = 3
+RUN_SECONDS_MAX = 600
+MAGIC_V1 = 0xDAA320A7
+
+# total_size, magic, body_crc, queue_id, flag, queue_offset, phy_offset
+_HEAD = struct.Struct(">iIIiiqq")
+_BODY_SIZE_AT = 84  # with IPv4 hosts
+_UNIT = struct.Struct(">qiq")  # phy_offset, size, tags_code
+_SERVED = ("topic", "queue_id", "queue_offset", "phy_offset", "size", "body_sha1")
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """One archive to make: how its store flushed, and how its process ended."""
+
+    name: str
+    end: str
+    flush: str
+
+
+FIXTURES = (
+    Fixture("rocketmq-5.3.0-clean", end="clean", flush="async"),
+    Fixture("rocketmq-5.3.0-killed", end="halt", flush="async"),
+    Fixture("rocketmq-5.3.0-killed-sync", end="halt", flush="sync"),
+)
+
+
+class MissingTool(Exception):
+    """Java, Maven or the released jars cannot be had here."""
+
+
+class FixtureError(Exception):
+    """A store could not be written, or it and its manifest disagree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The built Java program, and the directory it may call home."""
+
+    jar: Path
+    home: Path
+
+    def run(self, *arguments: str | Path) -> str:
+        """Run one verb; return what it printed."""
+        done = run(
+            require("java"),
+            "-Duser.timezone=UTC",
+            f"-Duser.home={self.home}",
+            "-jar",
+            self.jar,
+            *arguments,
+        )
+        if done.returncode != 0:
+            raise FixtureError(
+                f"the writer ended with {done.returncode} on `{arguments[0]}`: "
+                f"{done.stderr.strip()}"
+            )
+        return done.stdout
+
+
+def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; its exit code is the caller's to judge."""
+    try:
+        return subprocess.run(
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=RUN_SECONDS_MAX,
+        )
+    except subprocess.TimeoutExpired as slow:
+        raise FixtureError(
+            f"`{Path(command[0]).name}` did not end within {RUN_SECONDS_MAX} s; on a "
+            f"first run Maven may still be fetching jars, so try once more."
+        ) from slow
+
+
+def require(tool: str) -> str:
+    """Return the path of a program, or say that it is missing."""
+    path = shutil.which(tool)
+    if path is None:
+        raise MissingTool(
+            f"`{tool}` is not on the PATH; the golden fixtures need JDK 17 or newer "
+            f"and Maven 3."
+        )
+    return path
+
+
+def build_writer(build: Path) -> Writer:
+    """Compile the Java program into ``build``, with the released jars beside it."""
+    require("java")
+    settings = ("-q", "-B", "-Dstyle.color=never", f"-Dgolden.build={build}")
+    done = run(require("mvn"), *settings, "-f", WRITER / "pom.xml", "package")
+    if done.returncode != 0:
+        errors = [line for line in done.stdout.splitlines() if "[ERROR]" in line]
+        raise MissingTool(
+            "Maven could not build the golden writer; it needs JDK 17 or newer, and "
+            "Maven Central or a filled local repository: "
+            + " ".join(errors[:1] or ["it printed no error."])
+        )
+    return Writer(build / "golden-writer.jar", build)
+
+
+def make_fixture(fixture: Fixture, writer: Writer, out: Path, scratch: Path) -> Path:
+    """Write, check, read back and pack one fixture; return the archive."""
+    store, manifest = scratch / "store", scratch / "manifest.jsonl"
+    ending = ("--end", fixture.end, "--flush", fixture.flush)
+    writer.run("write", store, "--manifest", manifest, *ending)
+    rows = parse_lines(manifest.read_text("utf-8"))
+    check_store(fixture, store, rows)
+    check_served(writer, shutil.copytree(store, scratch / "copy"), rows)
+    archive = out / f"{fixture.name}.tar.xz"
+    pack(archive, [store, manifest], mtime=rows[-1]["store_timestamp"] // 1000)
+    return archive
+
+
+def parse_lines(text: str) -> list[Row]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def check_store(fixture: Fixture, store: Path, rows: Sequence[Row]) -> None:
+    """Hold the bytes of a store against its manifest."""
+    expect((store / "abort").exists() == (fixture.end == "halt"), "abort is wrong")
+    files = sorted((store / "commitlog").iterdir())
+    expect(len(files) >= LOG_FILES_MIN, f"{len(files)} log files are too few")
+    log = b"".join(path.read_bytes() for path in files)
+    expect(len(log) == len(files) * LOG_FILE_SIZE, "a log file has another size")
+    for i, row in enumerate(rows):
+        check_record(log, i, row)
+    if fixture.end == "clean":
+        check_units(store, rows)
+
+
+def check_record(log: bytes, i: int, row: Row) -> None:
+    """Hold one record, and the body formula, against one manifest row."""
+    at = row["phy_offset"]
+    size, magic, crc, queue_id, _, queue_offset, phy_offset = _HEAD.unpack_from(log, at)
+    named = (size, queue_id, queue_offset, phy_offset)
+    wanted = (row["size"], row["queue_id"], row["queue_offset"], at)
+    expect(magic == MAGIC_V1 and named == wanted, f"message {i} is not at {at}")
+    (body_size,) = struct.unpack_from(">i", log, at + _BODY_SIZE_AT)
+    body_at = at + _BODY_SIZE_AT + 4
+    body = log[body_at : body_at + body_size]
+    expect(body == body_of(i), f"message {i} has another body than the formula's")
+    expect(crc == zlib.crc32(body) & 0x7FFFFFFF, f"message {i} has a wrong CRC")
+    sha1 = hashlib.sha1(body, usedforsecurity=False).hexdigest()
+    expect((body_size, sha1) == (row["body_size"], row["body_sha1"]), f"row {i} lies")
+
+
+def body_of(i: int) -> bytes:
+    """The body of message i, as README.md defines it."""
+    size = 4096 + i if i % 101 == 100 else i * 97 % 401
+    return bytes((i + 7 * j) % 251 for j in range(size))
+
+
+def check_units(store: Path, rows: Sequence[Row]) -> None:
+    """Hold every ConsumeQueue unit of a drained store against the manifest."""
+    queues = {(row["topic"], row["queue_id"]) for row in rows}
+    units = {queue: read_units(store, *queue) for queue in queues}
+    wanted: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for row in rows:
+        queue = (row["topic"], row["queue_id"])
+        wanted.setdefault(queue, []).append((row["phy_offset"], row["size"]))
+    expect(units == wanted, "the consume queues are not those of the manifest")
+
+
+def read_units(store: Path, topic: str, queue_id: int) -> list[tuple[int, int]]:
+    """(phy_offset, size) of every unit up to the zeros that end the queue."""
+    files = sorted((store / "consumequeue" / topic / str(queue_id)).iterdir())
+    units = _UNIT.iter_unpack(b"".join(path.read_bytes() for path in files))
+    return [(phy_offset, size) for phy_offset, size, _ in units if size > 0]
+
+
+def check_served(writer: Writer, copy: Path, rows: Sequence[Row]) -> None:
+    """Let RocketMQ open a copy: it serves the manifest, whole and nothing else."""
+    served = parse_lines(writer.run("read", copy))
+    wanted = [{name: row[name] for name in _SERVED} for row in rows]
+    by_place = sorted(wanted, key=lambda row: tuple(row.values()))
+    expect(served == by_place, "RocketMQ serves other messages than it acknowledged")
+
+
+def expect(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise FixtureError(otherwise)
+
+
+def pack(archive: Path, sources: Sequence[Path], mtime: int) -> None:
+    """Pack trees with sorted names and no trace of who packed them, or when."""
+    with tarfile.open(archive, "w:xz", format=tarfile.USTAR_FORMAT, preset=9) as tar:
+        for source in sources:
+            for path in sorted([source, *source.rglob("*")]):
+                add(tar, path, path.relative_to(source.parent), mtime)
+
+
+def add(tar: tarfile.TarFile, path: Path, name: Path, mtime: int) -> None:
+    entry = tarfile.TarInfo(name.as_posix())
+    entry.mtime = mtime
+    if path.is_dir():
+        entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(entry)
+    else:
+        entry.size, entry.mode = path.stat().st_size, 0o644
+        with path.open("rb") as content:
+            tar.addfile(entry, content)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Make the golden fixtures.")
+    parser.add_argument("--out", type=Path, required=True, help="where archives go")
+    out: Path = parser.parse_args(arguments).out
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="golden-") as scratch:
+        writer = build_writer(Path(scratch) / "build")
+        for fixture in FIXTURES:
+            room = Path(scratch) / fixture.name
+            room.mkdir()
+            archive = make_fixture(fixture, writer, out, room)
+            print(f"{archive}: {archive.stat().st_size:,} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except FixtureError as error:
+        sys.exit(f"make.py: {error}")
+    except MissingTool as error:
+        print(f"make.py: {error}", file=sys.stderr)
+        sys.exit(4)

@@ -1,0 +1,350 @@
+"""The command line: exit codes, one sentence a complaint, nothing overwritten."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from click.testing import CliRunner, Result
+from toy_episode import PLANTED
+
+from harness import gate
+from harness.case_file import CaseFile
+from harness.cli import main
+from harness.commands import list as list_command
+from harness.episode import run_program
+from harness.gate import GateProfile
+from models.ops import PutMessage, Restart, RunService, Shutdown
+from models.program import Program, Setup
+from scenarios.mutants import MUTANTS, applied
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GOLDEN = ROOT / "tests" / "golden" / "rocketmq-5.3.0-clean.tar.xz"
+HEAVY = ("hypothesis", "msgspec", "numpy", "pyspark", "pytest", "rich", "models")
+OPS = (PutMessage("T0", 0, 96), RunService("reput"), Shutdown(), Restart())
+CASE = CaseFile("clean_restart", Program(Setup(), OPS), "CQ-3", 3, "d1e5", "was so")
+
+
+def crashmq(*args: object) -> Result:
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+def complaint(result: Result, code: int = 2) -> str:
+    """The one line on standard error of a command that ended so."""
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Path:
+    path = tmp_path / "a.case.json"
+    CASE.save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("golden")
+    with tarfile.open(GOLDEN) as archive:
+        archive.extractall(directory, filter="data")
+    return directory / "store"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    asked = (
+        "import sys\n"
+        "from harness.cli import main\n"
+        "main(['--help'], standalone_mode=False)\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", asked],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert told.stdout.splitlines()[-1] == "[]"
+
+
+def test_every_command_of_the_help_explains_itself() -> None:
+    lines = crashmq("--help").stdout.partition("Commands:")[2].splitlines()
+    names = [line.split()[0] for line in lines if line.strip()]
+
+    assert len(names) == 8
+    assert all(crashmq(name, "--help").exit_code == 0 for name in names)
+
+
+def test_an_unknown_command_is_met_with_the_nearest() -> None:
+    result = crashmq("relpay")
+
+    assert result.exit_code == 2
+    assert "did you mean 'replay'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("check", "power_los"), "no scenario 'power_los'; did you mean 'power_loss'"),
+        (("check", "--mutant", "R999", "power_loss"), "there is no mutant 'R999'"),
+        (("replay", "none.case.json"), "none.case.json: cannot be read: No such file"),
+        (("shrink", "none.case.json"), "none.case.json: cannot be read: No such file"),
+        (("fsck", "no/such/store"), "no/such/store does not exist"),
+        (("soak", "powerloss", "--episodes", 9, "--out", "x"), "mean 'power_loss'"),
+    ],
+)
+def test_a_wrong_name_is_one_sentence(args: tuple[object, ...], sentence: str) -> None:
+    assert sentence in complaint(crashmq(*args))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("soak",),
+        ("soak", "power_loss", "--out", "x"),
+        ("soak", "power_loss", "--out", "x", "--episodes", "0"),
+        ("soak", "power_loss", "--out", "x", "--episodes", "many"),
+        ("list", "colours"),
+        ("check", "--profile", "quick"),
+        ("replay",),
+    ],
+)
+def test_wrong_usage_is_refused(args: tuple[str, ...]) -> None:
+    result = crashmq(*args)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Usage: " in result.stderr
+
+
+def test_a_truncated_case_file_is_refused(case: Path) -> None:
+    case.write_text(case.read_text()[:-20])
+
+    assert "is not JSON" in complaint(crashmq("replay", case))
+
+
+def test_a_case_of_another_store_is_refused(case: Path) -> None:
+    case.write_text(case.read_text().replace('"python"', '"rocketmq"'))
+
+    assert "$.subject is 'rocketmq'" in complaint(crashmq("replay", case))
+
+
+def test_a_mended_case_is_told_as_such(case: Path) -> None:
+    result = crashmq("replay", case)
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("PASSED clean_restart, 4 steps")
+    assert "FIXED: CQ-3 is not violated." in result.stdout
+
+
+def test_the_disk_of_a_moment_is_written(case: Path, tmp_path: Path) -> None:
+    dump = tmp_path / "dump"
+
+    result = crashmq("replay", case, "--until", 1, "--dump", dump)
+
+    assert result.exit_code == 0, result.output
+    assert "crashmq fsck" in result.stdout
+    assert (dump / "commitlog" / ("0" * 20)).stat().st_size == 4096
+    assert (dump / "abort").exists()
+
+
+def test_a_dump_never_overwrites(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+
+    args = ("replay", case, "--until", 1, "--dump", tmp_path)
+
+    assert "exists already and is not overwritten" in complaint(crashmq(*args))
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize("step", [-1, 4, 99])
+def test_a_step_that_is_not_there_is_refused(case: Path, step: int) -> None:
+    assert "has steps 0 to 3" in complaint(crashmq("replay", case, "--until", step))
+
+
+def test_a_case_that_does_not_fail_cannot_be_shrunk(case: Path) -> None:
+    said = complaint(crashmq("shrink", case))
+
+    assert "does not break CQ-3 here" in said
+    assert list(case.parent.iterdir()) == [case]
+
+
+def test_shrink_never_overwrites(case: Path) -> None:
+    said = complaint(crashmq("shrink", case, "--out", case))
+
+    assert "exists already" in said
+    assert CaseFile.load(case) == CASE
+
+
+def test_a_clean_store_is_clean(golden: Path) -> None:
+    result = crashmq("fsck", golden)
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1] == "CLEAN: no law is violated"
+
+
+def test_a_damaged_store_is_named(golden: Path, tmp_path: Path) -> None:
+    for path in golden.rglob("*"):
+        target = tmp_path / path.relative_to(golden)
+        if path.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    log = tmp_path / "commitlog" / ("0" * 20)
+    data = bytearray(log.read_bytes())
+    data[4] ^= 0xFF
+    log.write_bytes(data)
+
+    text, machine = crashmq("fsck", tmp_path), crashmq("fsck", tmp_path, "--json")
+
+    assert (text.exit_code, machine.exit_code) == (1, 1)
+    assert "✗ CL-1 commitlog/00000000000000000000 byte" in text.stdout
+    assert json.loads(machine.stdout)["violations"][0]["invariant"] == "CL-1"
+
+
+def test_a_directory_of_something_else_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+
+    assert str(tmp_path) in complaint(crashmq("fsck", tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["scenarios", "laws", "probes", "services", "ops"])
+def test_what_there_is_can_be_listed(kind: str) -> None:
+    result = crashmq("list", kind)
+
+    assert result.exit_code == 0
+    assert all("  " in line for line in result.stdout.splitlines())
+    assert len(result.stdout.splitlines()) >= 4
+
+
+def test_the_doctor_looks_at_everything() -> None:
+    result = crashmq("doctor")
+
+    assert result.exit_code in (0, 4)
+    assert [line[:6] for line in result.stdout.splitlines()] == [
+        *("python", "core p", "our pa", "Spark ", "Java  "),
+    ]
+
+
+@pytest.fixture
+def red_case(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A case that fails with the planted bug it names."""
+    monkeypatch.setitem(MUTANTS, PLANTED.id, PLANTED)
+    program = Program(Setup(), (*OPS, *PLANTED.trigger.ops, *OPS))
+    with applied(PLANTED):
+        result = run_program(program, "clean_restart")
+    case = CaseFile(
+        scenario="clean_restart",
+        program=program,
+        violated=result.invariant,
+        step=result.step,
+        digest=result.digest,
+        message=result.message,
+        mutant=PLANTED.id,
+    )
+    case.save(tmp_path / "red.case.json")
+    return tmp_path / "red.case.json"
+
+
+def test_a_failure_is_replayed_with_its_planted_bug(red_case: Path) -> None:
+    result = crashmq("replay", red_case)
+
+    assert result.exit_code == 1, result.output
+    assert result.stdout.startswith("VIOLATED clean_restart, planted bug T01")
+    assert "SAME: " in result.stdout
+    assert "the digest is the recorded one" in result.stdout
+
+
+def test_the_shipped_engine_has_not_the_planted_bug(red_case: Path) -> None:
+    result = crashmq("replay", red_case, "--mutant", "none")
+
+    assert result.exit_code == 0, result.output
+    assert "it was found with --mutant T01" in result.stdout
+
+
+def test_another_law_than_recorded_is_told(red_case: Path) -> None:
+    case = CaseFile.load(red_case)
+    red_case.write_text(replace(case, violated="CL-2").to_text())
+
+    result = crashmq("replay", red_case)
+
+    assert result.exit_code == 1
+    assert f"CHANGED: {case.violated} at step" in result.stdout
+
+
+def test_a_failure_is_shrunk_into_a_file_beside_it(red_case: Path) -> None:
+    result = crashmq("shrink", red_case)
+
+    small = CaseFile.load(red_case.with_name("red.min.case.json"))
+    assert result.exit_code == 0, result.output
+    assert small.program == PLANTED.trigger
+    assert (small.violated, small.mutant) == (CaseFile.load(red_case).violated, "T01")
+    assert "shrunk from 9 to 1 ops" in result.stdout
+
+
+def test_a_red_gate_tells_and_keeps_the_failure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(MUTANTS, PLANTED.id, PLANTED)
+    monkeypatch.setitem(gate.PROFILES, "dev", GateProfile(3, 3, 300))
+
+    result = crashmq("check", "clean_restart", "--mutant", "T01")
+
+    assert result.exit_code == 1, result.output
+    assert "RED: " in result.stdout
+    assert "VIOLATED clean_restart, planted bug T01, 1 step" in result.stdout
+    (kept,) = (tmp_path / ".crashmq").glob("clean_restart-*.case.json")
+    assert f"crashmq replay {kept.relative_to(tmp_path)}" in result.stdout
+
+
+def test_a_green_gate_says_what_to_do_next(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(gate.PROFILES, "dev", GateProfile(3, 3, 300))
+
+    result = crashmq("check", "clean_restart", "reput_behind")
+
+    assert result.exit_code == 0, result.output
+    assert "GREEN: " in result.stdout
+    assert "crashmq soak clean_restart reput_behind" in result.stdout
+
+
+def raising(error: BaseException) -> Callable[[], NoReturn]:
+    def rows() -> NoReturn:
+        raise error
+
+    return rows
+
+
+def test_a_defect_of_ours_leaves_a_file_to_send(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    broken = raising(ZeroDivisionError("oh"))
+    monkeypatch.setitem(list_command._KINDS, "ops", broken)
+
+    result = crashmq("list", "ops")
+
+    (kept,) = tmp_path.iterdir()
+    assert result.exit_code == 3
+    assert "a defect of crashmq" in result.stderr
+    assert str(kept) in result.stderr
+    assert "ZeroDivisionError: oh" in kept.read_text()
+
+
+def test_an_interrupt_is_no_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(list_command._KINDS, "ops", raising(KeyboardInterrupt()))
+
+    assert crashmq("list", "ops").exit_code == 130

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from harness.case_file import CaseFile
+from models.ops import PutMessage
+from models.program import Program, Setup
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parents[2]
+INSTALLED = entry_points(group="pytest11", name="crashmq")
+NAME = "crashmq" if INSTALLED else "harness.pytest_plugin"
+PLUGIN = ("-p", NAME, "-p", "no:cacheprovider")
+PLANT_A_BUG = """
+    import pytest
+    from models.program import Program, Setup
+    from scenarios.mutants import Edit, Mutant, applied
+
+    EDIT = Edit(
+        module="harness.subjects.python_store",
+        function="PythonStore.put",
+        before="result.queue_offset",
+        after="result.queue_offset + 1",
+    )
+    BUG = Mutant("T01", "toy", (), (EDIT,), "a test", Program(Setup(), ()))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol():
+        with applied(BUG):
+            return (yield)
+"""
+BROKEN_LAW = "PUT-1"
+A_MACHINE = """
+    from harness.machine import machine_for
+    from harness.search_settings import search_settings
+
+    TestStore = machine_for("reput_behind").TestCase
+    TestStore.settings = search_settings("ci", max_examples=5, shrinks=False)
+"""
+
+
+def case_in(directory: Path) -> None:
+    program = Program(Setup(), (PutMessage("T0", 0, 16),))
+    case = CaseFile("clean_restart", program, BROKEN_LAW, 0, "", "")
+    case.save(directory / "lost.case.json")
+
+
+def run(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
+    return pytester.runpytest_inprocess(*PLUGIN, *args)
+
+
+def test_the_plugin_imports_neither_engine_nor_hypothesis_when_loaded() -> None:
+    loaded = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, json, harness.pytest_plugin;"
+            "print(json.dumps([name.split('.')[0] for name in sys.modules]))",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    names = set(json.loads(loaded.stdout))
+    assert "pytest" in names
+    assert names.isdisjoint(
+        {"engine", "models", "scenarios", "hypothesis", "numpy", "msgspec"}
+    )
+
+
+def test_a_case_file_is_a_test_that_passes_when_no_law_is_broken(
+    pytester: pytest.Pytester,
+) -> None:
+    case_in(pytester.path)
+
+    run(pytester, "lost.case.json").assert_outcomes(passed=1)
+
+
+def test_a_case_that_fails_again_shows_its_timeline_and_no_traceback(
+    pytester: pytest.Pytester,
+) -> None:
+    case_in(pytester.path)
+    pytester.makeconftest(PLANT_A_BUG)
+
+    result = run(pytester, "lost.case.json")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"*{BROKEN_LAW}*", "*crashmq replay lost.c*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
+
+
+@pytest.mark.parametrize("text", ["{", '{"format": 99}', "[]"])
+def test_a_file_that_is_no_case_fails_with_one_sentence(
+    pytester: pytest.Pytester, text: str
+) -> None:
+    (pytester.path / "bad.case.json").write_text(text)
+
+    result = run(pytester, "bad.case.json")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*bad.case.json: *"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*def *")
+
+
+def test_a_failing_machine_leaves_a_case_file_and_the_command_to_replay_it(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeconftest(PLANT_A_BUG)
+    pytester.makepyfile(A_MACHINE)
+
+    result = run(pytester, "--crashmq-artifacts", "kept")
+
+    result.assert_outcomes(failed=1)
+    (saved,) = (pytester.path / "kept").glob("*.case.json")
+    case = CaseFile.load(saved)
+    assert case.violated == BROKEN_LAW
+    assert len(case.program.ops) <= 1
+    result.stdout.fnmatch_lines(["VIOLATED reput_behind*", f"*{BROKEN_LAW}*"])
+    result.stdout.fnmatch_lines([f"crashmq replay kept/{saved.name}"])
+    result.stdout.no_fnmatch_line("*stateful.py*")
+
+
+def test_a_profile_is_loaded_and_named_in_the_header(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makepyfile("""
+        from hypothesis import settings
+
+        def test_profile():
+            assert settings().max_examples == 200
+            assert settings().derandomize
+    """)
+
+    result = pytester.runpytest_subprocess(*PLUGIN, "--crashmq-profile", "ci")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["crashmq: profile ci"])
+
+
+def test_an_unknown_profile_in_the_ini_file_is_a_usage_error(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeini("[pytest]\ncrashmq_profile = hard\n")
+
+    result = run(pytester)
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*crashmq_profile is 'hard'; take one of dev, ci, *"])
+
+
+def test_a_foreign_package_of_our_name_is_told_in_the_header(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.mkpydir("models")
+    monkeypatch.setenv("PYTHONPATH", f"{pytester.path}{os.pathsep}{ROOT}")
+
+    result = pytester.runpytest_subprocess(*PLUGIN, "--co")
+
+    result.stdout.fnmatch_lines(
+        [f"crashmq: models (in {pytester.path}) is not crashmq's *; rename yours, *"]
+    )

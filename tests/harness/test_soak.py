@@ -1,0 +1,190 @@
+"""Shards, records and counts of a soak, without Spark."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import signal
+from dataclasses import replace
+from typing import NoReturn
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toy_episode import result_of, toy_trace, violated_at
+
+from harness import soak
+from harness.episode import EpisodeResult
+from harness.soak import (
+    DETERMINISM,
+    OWN_DEFECT,
+    SoakTask,
+    Tally,
+    declared,
+    run_local,
+    shards_for,
+)
+from models.ops import PutMessage, Restart
+from models.program import Program, Setup, from_json
+from reports.records import EpisodeRecord, Shard, VerdictRecord
+from scenarios.catalogue import SCENARIOS
+
+TASK = SoakTask.define(("clean_restart", "power_loss"), seed=7, episodes=20)
+PROGRAM = Program(Setup(), (PutMessage("T0", 0, 1), Restart()))
+
+
+def untimed(record: EpisodeRecord) -> EpisodeRecord:
+    return replace(record, elapsed_us=0)
+
+
+@given(episodes=st.integers(0, 100_000), workers=st.integers(1, 200))
+def test_shards_cover_each_episode_once(episodes: int, workers: int) -> None:
+    shards = shards_for(episodes, workers)
+
+    firsts = [shard.first_episode for shard in shards]
+    ends = [shard.first_episode + shard.episodes for shard in shards]
+    assert [0, *ends] == [*firsts, episodes]
+    assert all(1 <= shard.episodes <= 500 for shard in shards)
+    assert len(shards) >= min(episodes, 4 * workers)
+
+
+def test_an_episode_is_decided_by_the_task_and_its_number() -> None:
+    first, again = TASK.run_episode(3), TASK.run_episode(3)
+
+    assert untimed(first) == untimed(again)
+    assert (first.run_id, first.episode_id, first.seed) == (TASK.run_id, 3, "7")
+    assert first.scenario == "power_loss"
+    assert first.outcome == "passed"
+
+
+def test_a_shard_gives_what_its_episodes_give() -> None:
+    rows = list(TASK.run_shard(Shard(0, 5, 4)))
+
+    assert [row.episode_id for row in rows] == [5, 6, 7, 8]
+    assert untimed(rows[2]) == untimed(TASK.run_episode(7))
+
+
+def test_one_episode_in_a_hundred_of_each_scenario_is_run_twice() -> None:
+    rechecked = [
+        number
+        for number in (0, 1, 2, 3, 199, 200, 201, 202)
+        if any(v.invariant == DETERMINISM for v in TASK.run_episode(number).verdicts)
+    ]
+
+    assert rechecked == [0, 1, 200, 201]
+
+
+def test_an_episode_that_was_run_twice_keeps_its_trace() -> None:
+    rechecked = TASK.run_episode(0)
+
+    steps = [event.step for event in rechecked.events]
+    assert set(range(rechecked.steps)) <= set(steps)
+    assert steps == sorted(steps)
+    assert TASK.run_episode(2).events == []
+
+
+def test_a_task_travels_and_is_named_by_what_decides_it() -> None:
+    assert pickle.loads(pickle.dumps(TASK)) == TASK
+    assert SoakTask.define(TASK.scenarios, 7, 20) == TASK
+    assert SoakTask.define(TASK.scenarios, 8, 20).run_id != TASK.run_id
+    assert TASK.definition["code_version"] == TASK.code_version
+
+
+class Hanging(SoakTask):
+    def run_episode(self, number: int) -> EpisodeRecord:
+        if number == 1:
+            signal.pause()
+        return super().run_episode(number)
+
+
+class Failing(SoakTask):
+    def run_episode(self, number: int) -> NoReturn:
+        raise RuntimeError(f"no episode {number}")
+
+
+def test_an_episode_that_hangs_is_a_row_with_its_program() -> None:
+    task = Hanging("run", ("clean_restart",), 7, 3, "", "code", 0.5)
+
+    rows = list(task.run_shard(Shard(0, 0, 3)))
+
+    assert [row.outcome for row in rows] == ["passed", "timeout", "passed"]
+    assert from_json(_json(rows[1])) == task.program_of(1)
+    assert (rows[1].run_id, rows[1].episode_id) == ("run", 1)
+
+
+def test_a_defect_of_ours_is_unknown_never_passed() -> None:
+    task = Failing("run", ("clean_restart",), 7, 2, "", "code", 60.0)
+
+    (row, _) = task.run_shard(Shard(0, 0, 2))
+
+    assert (row.outcome, row.signature) == ("unknown", "crashmq-RuntimeError")
+    (verdict,) = row.verdicts
+    assert (verdict.invariant, verdict.outcome) == (OWN_DEFECT, "unknown")
+    assert "no episode 0" in verdict.message
+
+
+def test_another_digest_the_second_time_is_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    digests = iter(["one", "two"])
+
+    def run(program: Program, scenario: str, **_: object) -> EpisodeResult:
+        result = result_of(program, toy_trace(program.ops), scenario=scenario)
+        result.digest = next(digests)
+        return result
+
+    monkeypatch.setattr(soak, "run_program", run)
+    record = TASK.run_episode(0)
+
+    assert (record.outcome, record.signature) == ("unknown", "DET-1-clean_restart")
+    assert record.verdicts[-1].violations == 1
+    assert from_json(_json(record)) == TASK.program_of(0)
+
+
+def test_a_failure_is_kept_with_trace_and_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(soak, "run_program", lambda p, s, **_: violated_at(p, 2))
+
+    record = TASK.run_episode(5)
+
+    assert record.outcome == "violated"
+    assert [event.step for event in record.events] == [0, 1, 2]
+    assert from_json(_json(record)) == TASK.program_of(5)
+
+
+def test_a_tally_counts_and_keeps_the_first_of_each_failure() -> None:
+    tally = Tally()
+    for number, outcome in enumerate(["passed", "violated", "violated", "timeout"]):
+        record = violated_at(PROGRAM, 1).record
+        record.episode_id, record.outcome = number, outcome
+        record.signature = "CQ-3-Restart" if outcome == "violated" else ""
+        record.verdicts = [VerdictRecord("CQ-3", 4, 0, "passed")]
+        tally.add(record)
+
+    assert (tally.episodes, tally.violated, tally.unjudged) == (4, 2, 1)
+    assert tally.checks == {"CQ-3": 16}
+    assert {name: one.episode_id for name, one in tally.failures.items()} == {
+        "CQ-3-Restart": 1,
+        "timeout-power_loss": 3,
+    }
+
+
+def test_a_small_soak_runs_here() -> None:
+    *_, tally = run_local(SoakTask.define(("reput_behind",), 1, 10))
+
+    assert (tally.episodes, tally.outcomes) == (10, {"passed": 10})
+    assert tally.steps > 100
+
+
+def test_everything_that_could_happen_is_declared() -> None:
+    found = declared(("power_loss",))
+
+    assert found.scenarios == {"power_loss": SCENARIOS["power_loss"].sentence}
+    assert {"CL-1", "CQ-3", "REC-1", "DET-1"} <= set(found.invariants)
+    assert "PutMessage" in found.ops
+    assert found.laws.keys() == found.invariants.keys()
+
+
+def _json(record: EpisodeRecord) -> object:
+    return json.loads(record.program)

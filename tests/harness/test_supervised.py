@@ -1,0 +1,162 @@
+"""One row a number, whatever the work does to its process."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.supervised import Lost, supervised
+
+PATIENT_S = 60.0
+
+
+def kill_itself() -> int:
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return 0
+
+
+def hang() -> int:
+    while True:
+        signal.pause()
+
+
+def leave() -> int:
+    os._exit(3)
+
+
+FATES: dict[str, Callable[[], int]] = {
+    "signal:11": kill_itself,
+    "exit:3": leave,
+    "raised": lambda: sys.exit(5),
+}
+
+
+@pytest.mark.parametrize("how", FATES)
+@pytest.mark.parametrize("victim", [0, 2, 4])
+def test_a_death_costs_its_own_number_alone(how: str, victim: int) -> None:
+    rows = list(
+        supervised(
+            lambda n: FATES[how]() if n == victim else n * n, range(5), PATIENT_S
+        )
+    )
+
+    assert [row for row in rows if not isinstance(row, Lost)] == [
+        n * n for n in range(5) if n != victim
+    ]
+    lost = rows[victim]
+    assert isinstance(lost, Lost)
+    assert (lost.number, lost.how) == (victim, how)
+
+
+def test_work_that_hangs_is_killed_and_named() -> None:
+    rows = list(supervised(lambda n: hang() if n == 1 else n, range(3), 0.3))
+
+    assert rows == [0, Lost(1, "timeout"), 2]
+
+
+def test_what_was_raised_is_told() -> None:
+    (lost,) = supervised(lambda n: 1 // n, [0], PATIENT_S)
+
+    assert isinstance(lost, Lost)
+    assert lost.how == "raised"
+    assert "ZeroDivisionError" in lost.detail
+
+
+def test_a_row_that_cannot_be_pickled_is_lost_alone() -> None:
+    rows = list(supervised(lambda n: (lambda: n) if n == 0 else n, [0, 1], PATIENT_S))
+
+    assert isinstance(rows[0], Lost)
+    assert rows[1] == 1
+
+
+def test_every_number_may_die() -> None:
+    rows = list(supervised(lambda _: leave(), range(4), PATIENT_S))
+
+    assert rows == [Lost(n, "exit:3") for n in range(4)]
+
+
+def test_big_rows_arrive_whole() -> None:
+    rows = list(supervised(lambda n: bytes([n]) * 3_000_000, range(3), PATIENT_S))
+
+    assert rows == [bytes([n]) * 3_000_000 for n in range(3)]
+
+
+def test_the_context_holds_in_the_child_alone() -> None:
+    places: list[str] = []
+
+    @contextmanager
+    def marked() -> Iterator[None]:
+        places.append("inside")
+        yield
+
+    rows = list(supervised(lambda _: list(places), range(2), PATIENT_S, marked))
+
+    assert rows == [["inside"], ["inside"]]
+    assert places == []
+
+
+def test_a_context_that_cannot_be_entered_is_told_for_each_number() -> None:
+    def missing() -> AbstractContextManager[object]:
+        raise LookupError("no such bug")
+
+    rows = list(supervised(lambda n: n, [4, 5], PATIENT_S, missing))
+
+    assert all(isinstance(row, Lost) and row.how == "raised" for row in rows)
+    assert [row.number for row in rows if isinstance(row, Lost)] == [4, 5]
+    assert all("no such bug" in row.detail for row in rows if isinstance(row, Lost))
+
+
+def test_nobody_is_left_when_the_reader_stops_early() -> None:
+    rows = supervised(lambda n: n, range(1_000_000), PATIENT_S)
+    assert next(rows) == 0
+
+    rows.close()  # type: ignore[attr-defined]  # it is a generator
+
+    assert psutil.Process().children() == []
+
+
+def test_the_child_holds_no_other_descriptor(tmp_path: Path) -> None:
+    with (tmp_path / "open").open("w"):
+        (held,) = supervised(
+            lambda _: len(list(Path("/proc/self/fd").iterdir())), [0], PATIENT_S
+        )
+
+    assert isinstance(held, int)
+    assert held <= 5  # three standard ones, the pipe, the listing itself
+
+
+def test_an_orphan_dies_with_its_parent(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+
+    def start_one_and_die(_: int) -> None:
+        orphans = supervised(
+            lambda n: hang() if n == 1 else os.getpid(), [0, 1], PATIENT_S
+        )
+        note.write_text(str(next(orphans)))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    (lost,) = supervised(start_one_and_die, [0], PATIENT_S)
+
+    assert lost == Lost(0, "signal:9")
+    assert ends_soon(int(note.read_text()))
+
+
+def ends_soon(pid: int) -> bool:
+    """Whether the process ends within ten seconds."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    poll = select.poll()
+    poll.register(watched, select.POLLIN)
+    ended = bool(poll.poll(10_000))
+    os.close(watched)
+    return ended

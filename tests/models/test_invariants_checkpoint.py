@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+from damaged_store import END, FILES, broken, first, i64, in_unit
+from written_store import FIRST_MS, log_path, patched, queue_path, slot_bytes, without
+
+from models.invariants import checkpoint
+from models.store_image import read_store
+
+
+def test_cp_1_names_a_mark_past_the_log_and_one_before_it() -> None:
+    ahead = patched(FILES, "checkpoint", 1024, slot_bytes(8, 0, END + 1))
+    headless = without(FILES, log_path(0))
+
+    assert first("CP-1", ahead, clean=False).where == "checkpoint byte 1024"
+    assert first("CP-1", headless).seen == "log_min_offset 0"
+
+
+def test_cp_2_names_a_flushed_time_past_the_newest_record() -> None:
+    ahead = patched(FILES, "checkpoint", 0, i64(FIRST_MS + 60))
+
+    assert first("CP-2", ahead, clean=False).where == "checkpoint byte 0"
+
+
+def test_cp_3_asks_for_the_units_of_all_that_was_stored_before() -> None:
+    files = without(FILES, queue_path(base=400))
+    early = patched(files, "checkpoint", 8, i64(FIRST_MS + 40))
+    late = patched(files, "checkpoint", 8, i64(FIRST_MS + 41))
+
+    assert "CP-3" not in broken(early, clean=False)
+    assert "CP-3" in broken(late, clean=False)
+    assert "CP-3" not in broken(late, clean=False, monotonic_clock=False)
+
+
+def test_cp_3_takes_no_torn_unit_for_a_unit_after_a_crash() -> None:
+    files = in_unit(14, i64(5))
+
+    assert broken(files, clean=False) == {"CP-3"}
+
+
+def test_cp_4_names_each_mark_that_fell() -> None:
+    before = read_store(FILES).checkpoint
+    older = patched(FILES, "checkpoint", 0, i64(5, 5))
+    older = patched(older, "checkpoint", 512, slot_bytes(6, 0, END - 1))
+    after = read_store(older).checkpoint
+    gone = read_store(patched(FILES, "checkpoint", 512, bytes(36))).checkpoint
+
+    law = checkpoint.marks_never_move_backwards
+
+    assert law.violations(before, before) == []
+    assert [v.where for v in law.violations(before, after)] == [
+        "checkpoint byte 0",
+        "checkpoint byte 8",
+        "checkpoint byte 512",
+        "checkpoint byte 512",
+    ]
+    assert [v.seen for v in law.violations(before, gone)] == ["no durable mark"]
+
+
+@pytest.mark.parametrize(
+    ("at", "data", "where"),
+    [
+        (0, i64(-1), "checkpoint byte 0"),
+        (16, i64(-7), "checkpoint byte 16"),
+        (24, i64(1 << 40), "checkpoint byte 24"),
+        (32, i64(-2), "checkpoint byte 32"),
+    ],
+)
+def test_cp_5_names_a_field_out_of_range(at: int, data: bytes, where: str) -> None:
+    assert first("CP-5", patched(FILES, "checkpoint", at, data)).where == where
+
+
+def test_cp_5_names_a_length_that_is_no_checkpoints_and_two_torn_slots() -> None:
+    short = {**FILES, "checkpoint": FILES["checkpoint"][:3000]}
+    torn = patched(FILES, "checkpoint", 512, b"\1")
+    torn = patched(torn, "checkpoint", 1024, b"\1")
+
+    assert first("CP-5", short).seen == "3000 bytes"
+    assert first("CP-5", torn).where == "checkpoint byte 512"

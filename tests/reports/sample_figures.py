@@ -1,0 +1,83 @@
+"""Figures of a small clean run, for tests that bend one of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from reports.figures import (
+    CrashPoint,
+    Figures,
+    Finding,
+    LawChecks,
+    OpStatus,
+    ProbeHits,
+    ScenarioTotals,
+)
+from reports.records import Declared
+
+DECLARED = Declared(
+    ops=["PutMessage", "During"],
+    probes={"log.roll": "a file was full"},
+    invariants={"CL-1": "every record decodes"},
+    laws={"CL-1": "I1"},
+    scenarios={"power_loss": "what survives"},
+    required_probes={"power_loss": ["log.roll"], "other": ["never.asked"]},
+    required_invariants={"power_loss": ["CL-1"]},
+)
+
+
+def clean(**changes: Any) -> Figures:
+    """A clean run of 200 episodes, but for ``changes``."""
+    definition = {"scenarios": ["power_loss"], "seed": 7, "mutant": ""}
+    figures = Figures(
+        run={"run_id": "sample", "episodes": 200, "definition": definition},
+        declared=DECLARED,
+        elapsed_s=2.0,
+        digest="abc",
+        scenarios=[totals()],
+        ops=[OpStatus("During", "Crashed", 9), OpStatus("PutMessage", "PUT_OK", 90)],
+        crash_points=[point()],
+        probes=[ProbeHits("log.roll", "a file was full", "power_loss", 5, 4)],
+        laws=[LawChecks("CL-1", "every record decodes", "I1", "power_loss", 70, 0, 0)],
+        findings=[],
+    )
+    return replace(figures, **changes)
+
+
+def totals(**changes: Any) -> ScenarioTotals:
+    """200 passed episodes of power_loss, but for ``changes``."""
+    row = ScenarioTotals("power_loss", 200, 200, 0, 0, 4000, 300, 350, 10_000)
+    return replace(row, **changes)
+
+
+def point(**changes: Any) -> CrashPoint:
+    """Ten crashes in a put's write to the log, but for ``changes``."""
+    row = CrashPoint(
+        "write", "commitlog", "PutMessage", "power_loss", "hashed", "abnormal", 10, 0
+    )
+    return replace(row, **changes)
+
+
+def finding(**changes: Any) -> Finding:
+    """CL-1 broken at step 2 of 4, but for ``changes``."""
+    row = Finding(
+        signature="CL-1-Restart",
+        outcome="violated",
+        invariant="CL-1",
+        scenario="power_loss",
+        subject="python_store",
+        mutant="",
+        seed="7/3",
+        setup="{}",
+        program='{"setup": {}, "ops": []}',
+        digest="d",
+        episode_id=3,
+        steps=4,
+        step=2,
+        op="Restart",
+        message="CL-1 is broken",
+        events=[],
+        episodes=6,
+    )
+    return replace(row, **changes)

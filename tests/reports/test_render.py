@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sample_run import DECLARED, PROBES, SampleTask
+
+from reports.errors import NotARun
+from reports.files import write_declared, write_json
+from reports.records import Shard
+
+render = pytest.importorskip("reports.render", reason="pyspark is not installed")
+shards = pytest.importorskip("reports.shards", reason="pyarrow is not installed")
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+def write_run(out: Path, task: SampleTask) -> Path:
+    """A finished run of 200 episodes, written without Spark."""
+    (out / "episodes").mkdir(parents=True)
+    run = {"format": 1, "run_id": task.run_id, "shards": 1, "episodes": 200}
+    write_json(out / "run.json", run | {"definition": task.definition})
+    write_declared(out, DECLARED)
+    shards.write_shard(task, Shard(0, 0, 200), out / "episodes")
+    write_json(out / "finished.json", {"elapsed_s": 4.0})
+    return out
+
+
+@pytest.fixture(scope="module")
+def red(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with four violated episodes, and its report."""
+    out = write_run(tmp_path_factory.mktemp("red") / "out", SampleTask(break_every=50))
+    (out / "cases").mkdir()
+    (out / "cases" / "CQ-3@Restart.case.json").write_text("{}")
+    render.render(session, out)
+    return out
+
+
+def test_a_red_run_tells_its_failure_and_all_else_on_one_page(red: Path) -> None:
+    page = (red / "report.html").read_text()
+
+    assert "Violated: 1 distinct failure of CQ-3 in 4 of 200 episodes." in page
+    assert "IX-1" in page
+    assert "queue.never" in page
+    assert page.count("<svg") >= 4
+    assert len(page) < 200_000
+
+
+def test_nothing_a_store_says_becomes_markup(red: Path) -> None:
+    page = (red / "report.html").read_text()
+
+    assert "put 120 B to T&lt;0&gt;/1" in page
+    assert "T<0>" not in page
+    assert "<taken>" not in page + (red / "report.md").read_text()
+
+
+def test_the_page_refers_to_nothing_outside_itself(red: Path) -> None:
+    page = (red / "report.html").read_text()
+
+    assert re.search(r"https?:|//cdn|<script|<link|@import|src=", page) is None
+    assert re.findall(r"url\(([^)]*)\)", page) == ["#hatch"]
+
+
+def test_a_saved_case_is_found_by_its_signature_and_can_be_replayed(red: Path) -> None:
+    summary = json.loads((red / "summary.json").read_text())
+
+    (failure,) = summary["distinct_failures"]
+    assert failure["case"].endswith("cases/CQ-3@Restart.case.json")
+    assert f"crashmq replay {failure['case']}" in (red / "report.html").read_text()
+    assert summary["exit_code"] == 1
+
+
+def test_a_report_made_again_is_the_same_report(session: Any, red: Path) -> None:
+    names = ("report.html", "report.md", "summary.json")
+    before = [(red / name).read_bytes() for name in names]
+
+    render.render(session, red)
+
+    assert [(red / name).read_bytes() for name in names] == before
+
+
+def test_the_smallest_failure_brings_what_a_case_file_needs(
+    session: Any, red: Path
+) -> None:
+    (found,) = render.smallest_failures(session, red)
+
+    episodes = [SampleTask(break_every=50).episode(n) for n in (0, 50, 100, 150)]
+    smallest = min(episodes, key=lambda episode: episode.steps)
+    assert (found.episode_id, found.program) == (smallest.episode_id, smallest.program)
+    assert (found.scenario, found.setup) == (smallest.scenario, smallest.setup)
+
+
+def test_the_summary_says_the_same_to_programs(session: Any, tmp_path: Path) -> None:
+    out = write_run(tmp_path / "out", SampleTask())
+
+    summary = render.render(session, out)
+
+    assert json.loads((out / "summary.json").read_text()) == asdict(summary)
+    assert (summary.exit_code, summary.violations, summary.episodes) == (0, 0, 200)
+    assert summary.vacuous_invariants == ["IX-1"]
+    assert summary.probes_never_hit == ["queue.never"]
+    assert summary.episodes_per_second == 50.0
+
+
+def test_a_required_probe_that_was_not_hit_is_not_green(
+    session: Any, tmp_path: Path
+) -> None:
+    out = write_run(tmp_path / "out", SampleTask(probes=PROBES[:1]))
+
+    summary = render.render(session, out)
+
+    assert summary.exit_code == 5
+    assert summary.missing_required[0].name == "recovery.abnormal"
+    assert "required by power_loss" in (out / "report.html").read_text()
+
+
+def test_a_directory_without_a_run_has_no_report(session: Any, tmp_path: Path) -> None:
+    with pytest.raises(NotARun):
+        render.render(session, tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (987, "987"), (1234, "1.2k"), (45_000, "45k"), (3_400_000, "3.4M")],
+)
+def test_a_count_is_shortened_to_fit_a_box(number: int, text: str) -> None:
+    assert render.short(number) == text

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+from sample_figures import DECLARED, clean, finding, totals
+
+from reports.figures import Figures, OpStatus
+from reports.summary import Missing, summarise
+
+CUT_SHORT = clean(elapsed_s=None)
+NO_PROBE = clean(probes=[])
+NO_LAW = clean(laws=[])
+DIED = clean(findings=[finding(outcome="timeout", invariant="")])
+UNKNOWN = clean(findings=[finding(outcome="unknown")])
+BROKEN = clean(findings=[finding(), finding(signature="b", outcome="timeout")])
+NOTHING_RAN = clean(scenarios=[])
+
+
+def test_a_clean_run_says_so_with_its_size_and_no_warning() -> None:
+    summary = summarise(clean(), {})
+
+    assert summary.exit_code == 0
+    assert summary.verdict == (
+        "Clean: 200 episodes, 4,000 ops and 300 crashes; no law was broken."
+    )
+    assert summary.warnings == []
+    assert (summary.episodes_per_second, summary.ops_per_second) == (100.0, 2000.0)
+
+
+@pytest.mark.parametrize(
+    ("figures", "code", "word"),
+    [
+        (BROKEN, 1, "Violated: 1 distinct failure of CL-1 in 6 of 200"),
+        (UNKNOWN, 5, "Not judged: 6 of 200 episodes ended without"),
+        (DIED, 5, "Not judged: 6 of 200"),
+        (CUT_SHORT, 5, "Not judged: the run was cut short"),
+        (NO_PROBE, 5, "never reached log.roll in power_loss"),
+        (NO_LAW, 5, "never reached CL-1 in power_loss"),
+        (NOTHING_RAN, 5, "Not judged"),
+    ],
+)
+def test_a_run_that_is_not_clean_exits_as_the_table_of_codes_says(
+    figures: Figures, code: int, word: str
+) -> None:
+    summary = summarise(figures, {})
+
+    assert summary.exit_code == code
+    assert word in summary.verdict
+
+
+def test_a_run_with_fewer_episodes_than_planned_was_cut_short() -> None:
+    summary = summarise(clean(scenarios=[totals(episodes=150, passed=150)]), {})
+
+    assert summary.exit_code == 5
+    assert "Cut short: 150 of 200 episodes." in summary.warnings
+
+
+def test_only_scenarios_that_were_asked_for_can_miss_what_they_require() -> None:
+    summary = summarise(NO_PROBE, {})
+
+    assert summary.missing_required == [Missing("power_loss", "probe", "log.roll")]
+    assert summary.probes_never_hit == ["log.roll"]
+
+
+def test_a_declared_law_without_a_check_is_vacuous() -> None:
+    summary = summarise(NO_LAW, {})
+
+    assert summary.vacuous_invariants == ["CL-1"]
+    assert "Declared, but never checked: CL-1." in summary.warnings
+
+
+def test_what_makes_green_mean_less_is_warned_of() -> None:
+    ops = [OpStatus("During", "", 0), OpStatus("PutMessage", "Skipped", 5)]
+    run = clean().run | {"definition": {"scenarios": ["power_loss"], "mutant": "R21"}}
+    few = [totals(episodes=50)]
+
+    found = summarise(clean(ops=ops, run=run | {"episodes": 50}, scenarios=few), {})
+
+    assert found.warnings == [
+        "power_loss ran only 50 episodes.",
+        "Ops that never ran: During.",
+        "Ops that were nearly always skipped: PutMessage.",
+        "The planted bug R21 was in place: not the shipped engine.",
+    ]
+
+
+def test_a_failure_names_the_case_file_that_was_saved_for_it() -> None:
+    summary = summarise(BROKEN, {"CL-1-Restart": "out/cases/a.case.json"})
+
+    assert summary.distinct_failures[0].case == "out/cases/a.case.json"
+    assert summary.unjudged_failures[0].case == ""
+
+
+def test_many_names_are_cut_short() -> None:
+    probes = {f"p{n:02}": "" for n in range(20)}
+    declared = type(DECLARED)(probes=probes)
+
+    summary = summarise(clean(declared=declared, probes=[]), {})
+
+    assert summary.warnings[0].endswith("p06, p07 and 12 more.")

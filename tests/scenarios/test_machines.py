@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import unittest
+
+import pytest
+
+from harness.machine import machine_for
+from harness.search_settings import search_settings
+from scenarios.catalogue import SCENARIOS
+
+CASES = 40
+
+
+def machine_test(scenario_name: str) -> type[unittest.TestCase]:
+    """The scenario's machine as a test of a size for every commit."""
+    machine = machine_for(scenario_name)
+    test_case = machine.TestCase
+    test_case.settings = search_settings(
+        "ci",
+        max_examples=CASES,
+        steps=machine.scenario.machine_steps,
+        shrinks=False,
+    )
+    marked: type[unittest.TestCase] = pytest.mark.slow(test_case)
+    return marked
+
+
+TestCleanRestart = machine_test("clean_restart")
+TestProcessKill = machine_test("process_kill")
+TestPowerLoss = machine_test("power_loss")
+TestTruncatedFiles = machine_test("truncated_files")
+TestReputBehind = machine_test("reput_behind")
+
+
+def test_every_scenario_has_its_machine_here() -> None:
+    here = [
+        name for name in globals() if name.startswith("Test") and name != "TestCase"
+    ]
+
+    assert len(here) == len(SCENARIOS)

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from models.ops import (
+    OP_CLASSES,
+    Crash,
+    Damage,
+    DiskFault,
+    During,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+    nesting,
+)
+from models.program import from_json, to_json
+from scenarios.catalogue import SCENARIOS, Scenario
+from scenarios.workload import program_for
+
+EVERY_SCENARIO = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+
+
+def crashes(scenario: Scenario, episodes: int) -> list[Crash]:
+    return [
+        op.event
+        for episode in range(episodes)
+        for op in program_for(scenario, 1, episode).ops
+        if isinstance(op, During) and isinstance(op.event, Crash)
+    ]
+
+
+def test_a_program_is_a_function_of_scenario_run_and_episode() -> None:
+    scenario = SCENARIOS["power_loss"]
+
+    assert program_for(scenario, 3, 7) == program_for(scenario, 3, 7)
+    assert program_for(scenario, 3, 7) != program_for(scenario, 3, 8)
+    assert program_for(scenario, 3, 7) != program_for(scenario, 4, 7)
+
+
+def test_the_stream_of_chance_is_the_same_on_every_machine_and_version() -> None:
+    space = replace(SCENARIOS["clean_restart"].space, kinds=("clock",), kept=("clock",))
+    scenario = replace(SCENARIOS["clean_restart"], space=space, length=(4, 4))
+
+    steps = [op.ms for op in program_for(scenario, 1, 2).ops]  # type: ignore[union-attr]
+
+    assert steps == [10000, 10, 1000, 275]
+
+
+@EVERY_SCENARIO
+def test_every_program_can_be_written_to_a_case_file_and_read_back(
+    scenario: Scenario,
+) -> None:
+    for episode in range(50):
+        program = program_for(scenario, 1, episode)
+        assert from_json(to_json(program)) == program
+
+
+@EVERY_SCENARIO
+def test_programs_keep_to_the_scenarios_length_setups_and_nesting(
+    scenario: Scenario,
+) -> None:
+    shortest, longest = scenario.length
+
+    for episode in range(100):
+        program = program_for(scenario, 1, episode)
+        assert shortest <= len(program.ops) <= longest
+        assert program.setup in scenario.setups
+        assert all(type(op) in OP_CLASSES and nesting(op) <= 1 for op in program.ops)
+
+
+@EVERY_SCENARIO
+def test_a_hundred_programs_take_every_setup_and_draw_every_kind(
+    scenario: Scenario,
+) -> None:
+    programs = [program_for(scenario, 1, episode) for episode in range(100)]
+
+    assert {program.setup for program in programs} == set(scenario.setups)
+    ops = Counter(type(op) for program in programs for op in program.ops)
+    assert ops[PutMessage] > 1000
+    assert ops[RunService] > 100
+    assert ops[Restart] > 100
+    assert (ops[Damage] > 0) == ("damage" in scenario.space.kinds)
+    assert (ops[During] > 0) == (
+        not {"crash", "interleave"}.isdisjoint(scenario.space.kinds)
+        or "damage" in scenario.space.kinds
+    )
+
+
+def test_a_store_that_went_down_is_started_by_the_same_phrase() -> None:
+    for episode in range(200):
+        down = False
+        for op in program_for(SCENARIOS["power_loss"], 1, episode).ops:
+            crashed = isinstance(op, During) and isinstance(op.event, Crash)
+            assert not down or crashed or isinstance(op, Restart)
+            down = crashed or isinstance(op, Shutdown)
+
+
+def test_only_a_power_loss_has_survivors_to_choose() -> None:
+    kinds = Counter(
+        (crash.kind, crash.survivors.kind)
+        for crash in crashes(SCENARIOS["power_loss"], 100)
+    )
+
+    assert {survivors for kind, survivors in kinds if kind == "process_kill"} == {
+        "none"
+    }
+    assert {survivors for kind, survivors in kinds if kind == "power_loss"} == {
+        "none",
+        "all",
+        "prefix",
+        "hashed",
+    }
+
+
+def test_a_process_kill_scenario_never_loses_power() -> None:
+    assert {crash.kind for crash in crashes(SCENARIOS["process_kill"], 50)} == {
+        "process_kill"
+    }
+
+
+def test_disks_fail_only_where_power_is_lost_or_a_process_killed() -> None:
+    failing = {
+        name
+        for name, scenario in SCENARIOS.items()
+        for episode in range(100)
+        for op in program_for(scenario, 1, episode).ops
+        if isinstance(op, During) and isinstance(op.event, DiskFault)
+    }
+
+    assert failing == {"process_kill", "power_loss"}
