@@ -22,7 +22,8 @@ from models.invariants.registry import InvariantUnknown
 from models.program import Program, from_json
 from models.verdict import Outcome
 from scenarios.catalogue import SCENARIOS, Scenario
-from scenarios.mutants import MUTANTS, applied
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import applied
 
 ARTEFACTS = Path(".crashmq")
 CASES = Path(__file__).resolve().parent.parent / "scenarios" / "cases"

@@ -85,8 +85,7 @@ class Judge:
         """
         if isinstance(op, AdvanceClock) and op.ms < 0:
             self._monotonic_clock = False
-        for failed in report.failures:
-            self._hold(run.nothing_unnamed_is_raised, failed, report.fault_armed)
+        self._hold(run.nothing_unnamed_is_raised, report.failures, report.fault_armed)
         in_flight = self._judge_puts(report, positions)
         if report.stops:
             self._judge_stop(report)
@@ -178,12 +177,14 @@ class Judge:
         if not isinstance(start, Started | Refused):
             return
         is_damaged = any(path.startswith("commitlog") for path in self._damaged)
+        extended = found
         if is_damaged:
-            self.model.log_damaged(found.commit_log.max_phy_offset)
+            extended = _extended(found, self._log_file_size)
+            self.model.log_damaged(extended.commit_log.max_phy_offset)
         self._hold(
             recovery.refuses_only_damage,
             found,
-            self._log_file_size,
+            extended,
             start.reason if isinstance(start, Refused) else "",
             log_is_damaged=is_damaged,
         )
@@ -244,3 +245,12 @@ class Judge:
                 pull.max_msg_nums,
                 len(self.model.visible(key)),
             )
+
+
+def _extended(found: StoreImage, log_file_size: int) -> StoreImage:
+    """The image with what short log files lack as zeros, as a start may read them."""
+    files = dict(found.files)
+    for file in found.commit_log.files:
+        if len(file.data) < log_file_size:
+            files[file.path] = bytes(file.data).ljust(log_file_size, b"\0")
+    return read_store(files)

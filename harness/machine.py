@@ -30,7 +30,8 @@ from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.ops import Op
 from models.program import Program, Setup
 from scenarios.catalogue import SCENARIOS, Scenario
-from scenarios.mutants import MUTANTS, applied
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import applied
 from scenarios.strategies import bursts, phrases, setups
 
 

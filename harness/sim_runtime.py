@@ -105,13 +105,20 @@ class SimLock:
         self._waiters: deque[Activity[Any]] = deque()
 
     def __enter__(self) -> SimLock:
+        asker = self._runtime.current
         if self._owner is None:
-            self._owner = self._runtime.current
-        else:
-            self._runtime.wait_in(
-                self._waiters, f"a lock that {self._owner.name} holds", None
-            )
-            assert self._owner is self._runtime.current
+            self._owner = asker
+            return self
+        is_mine = False
+        try:
+            what = f"a lock that {self._owner.name} holds"
+            self._runtime.wait_in(self._waiters, what, None)
+            is_mine = self._owner is asker
+            assert is_mine
+        finally:
+            # It may have been given to an activity whose wait ends by an error.
+            if not is_mine and self._owner is asker:
+                self._release()
         return self
 
     def __exit__(
@@ -120,6 +127,9 @@ class SimLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._release()
+
+    def _release(self) -> None:
         if self._waiters:
             self._owner = self._runtime.wake(self._waiters[0])
         else:

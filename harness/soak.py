@@ -35,12 +35,13 @@ from reports.records import (
     VerdictRecord,
 )
 from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import MUTANTS, applied
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import applied
 from scenarios.workload import program_for
 
 RECHECKED_EVERY = 100
 EPISODE_TIMEOUT_S = 60.0
-EPISODES_PER_SHARD_MAX = 500  # seconds of work: progress counts whole shards
+EPISODES_PER_SHARD_MAX = 250  # seconds of work: progress counts whole shards
 SHARDS_PER_WORKER = 4
 DETERMINISM = "DET-1"
 OWN_DEFECT = "crashmq"  # stands where a law's id would: the harness itself failed
@@ -177,7 +178,7 @@ def event_of(step: Step) -> EventRecord:
 
 
 def shards_for(episodes: int, workers: int) -> list[Shard]:
-    """Runs of episodes, even in size: four a worker or more, none above 500."""
+    """Runs of episodes, even in size: four a worker or more, none above 250."""
     assert episodes >= 0, episodes
     assert workers >= 1, workers
     fewest = -(-episodes // EPISODES_PER_SHARD_MAX)

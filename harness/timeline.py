@@ -63,7 +63,7 @@ def timeline(result: EpisodeResult, *, width: int = 100, replay: str = "") -> st
     assert width >= 40, width
     lines = list(_head(result, width))
     steps = result.record.steps
-    rows = list(_rows(_worth_telling(result.trace, steps), steps))
+    rows = list(_rows(_worth_telling(result, steps), steps))
     op_width = max((len(row.op) for row in rows if not row.event), default=0)
     op_width = min(op_width, _OP_WIDTH_MAX, width // 2)
     for row in rows:
@@ -88,16 +88,19 @@ def _head(result: EpisodeResult, width: int) -> Iterator[str]:
     yield from _wrapped(told, width, 2)
 
 
-def _worth_telling(trace: list[Step], steps: int) -> list[Step]:
-    """The steps of the program, and the last ones of what came before or after it.
+def _worth_telling(result: EpisodeResult, steps: int) -> list[Step]:
+    """The steps of the program, and what led up to a breach before or after it.
 
-    A first start (number -1) and what heals and reads back at the end (numbers from
-    ``steps`` on) are told only where they lead up to a breach.
+    Before it is a first start (number -1); after it the store is healed and read back
+    (numbers from ``steps`` on), of which the last few steps are told.
     """
-    asked = [step for step in trace if 0 <= step.number < steps]
-    first_start = trace[:1] if len(trace) == 1 else []
-    ending = [step for step in trace if step.number >= steps]
-    return (asked or first_start) + ending[-_STEPS_OF_THE_END:]
+    if result.step == -1 and result.outcome is not Outcome.PASSED:
+        return result.trace
+    told = [step for step in result.trace if 0 <= step.number < steps]
+    if result.step >= steps:
+        ending = [step for step in result.trace if step.number >= steps]
+        told += ending[-_STEPS_OF_THE_END:]
+    return told
 
 
 def _rows(trace: list[Step], steps: int) -> Iterator[_Row]:

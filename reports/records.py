@@ -29,8 +29,8 @@ class CrashRecord:
     kind: str
     survivors: str
     disk_action: int
-    action: str  # write, sync, create, size, remove, ...; "after" when past the op
-    file_kind: str  # commitlog, consumequeue, checkpoint, abort, other
+    action: str  # write, sync, create, size, remove, ...; "none" if the op did none
+    file_kind: str  # commitlog, consumequeue, checkpoint, abort, ..., "none"
     recovery: str  # how the next start judged it: normal, abnormal, refused, none
 
 

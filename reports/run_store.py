@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark import Accumulator, SparkContext
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from reports.errors import EnvironmentMissing
@@ -175,7 +176,21 @@ def _fan_out(
     rows = session.range(0, len(wanted), 1, len(wanted))
     schema = ", ".join(_ddl(member, " ") for member in arrow_schema(_Result))
     done = rows.mapInArrow(run, schema)
-    done.write.format("noop").mode("overwrite").save()
+    try:
+        done.write.format("noop").mode("overwrite").save()
+    except PythonException as error:
+        raise _told(error) from None
+
+
+def _told(error: PythonException) -> Exception:
+    """``error`` itself, unless it says that executors lack what this process has."""
+    missing = re.search(r"ModuleNotFoundError: No module named '([^']+)'", str(error))
+    if missing is None:
+        return error
+    return EnvironmentMissing(
+        f"the Python of Spark's executors has no module {missing[1]}: install crashmq "
+        f"there as it is here, or leave --master out to run on this machine."
+    )
 
 
 def _run_file(task: Task, shards: Sequence[Shard]) -> dict[str, object]:

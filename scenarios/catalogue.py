@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from models.ops import DiskFault
 from models.program import Setup
-from scenarios.space import Address, Label, Numbers, Size, Space, often
+from scenarios.space import Address, AtActions, Label, Numbers, Size, Space, often
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,11 @@ class Scenario:
     required_invariants: tuple[str, ...] = ()
 
 
+LONG_TOPIC = "a-topic-whose-name-is-as-long-as-some-retry-topics-are"
+TORN_TOPICS = (88 + 16 + 1, 88 + 16 + 40, 88 + 60 + 2)
+"""Bytes of a record up to amid its topic, for the commonest bodies: header, body and
+CRC are whole there, and only the lengths show that the record is not."""
+
 CALM = Space(
     kinds=often(
         ("put", 6),
@@ -54,7 +59,7 @@ CALM = Space(
         (Address("T0", 0), 10),
         (Address("T0", 1), 3),
         (Address("T1", 0), 2),
-        (Address("topic-of-a-longer-name", 3), 1),
+        (Address(LONG_TOPIC, 3), 2),
     ),
     labels=often(
         (Label(), 6),
@@ -90,17 +95,22 @@ CALM = Space(
     service_times=often((1, 6), (2, 2), (5, 2), (20, 1)),
     clock_steps_ms=Numbers((1, 0, 10, 500, 1000, 3000, 10_000, 60_000), 5000),
     orderly_stops=(False, True),
-    interrupted=often(("put", 3), ("service", 5), ("shutdown", 2), ("restart", 3)),
-    at_actions=Numbers((*range(1, 13), 1, 2, 3, 4, 5, 6, 16, 20, 30), 60, 1),
+    interrupted=often(("put", 4), ("service", 5), ("shutdown", 2), ("restart", 2)),
+    at_actions=AtActions(
+        put=Numbers((1, 1, 1, 2, 3, 4), 8, 1),
+        service=Numbers((1, 1, 2, 3, 4, 5, 6, 8, 10), 40, 1),
+        shutdown=Numbers((1, 2, 3, 4, 5, 6, 8, 10), 24, 1),
+        restart=Numbers(tuple(range(1, 13)), 33, 1),
+    ),
     crash_kinds=(),
     survivor_kinds=(),
     survivor_numbers=Numbers((0, 1, 2, 3, 5, 8, 13, 21), 1 << 16),
-    cuts=Numbers((0, 0, 0, 1, 8, 20, 511, 512), 4096),
+    cuts=Numbers((0, 0, 1, 20, *TORN_TOPICS, *TORN_TOPICS, 511, 512, 2000), 256),
     recovery_crashes=often((0, 6), (1, 3), (2, 1)),
     faults=(),
     damage_targets=(),
     damage_offsets=Numbers((0, 1, 7, 20, 21, 180, 199, 512, 4000, 4088), 1 << 14),
-    damage_sizes=often((0, 4), (1, 1), (20, 1), (512, 1)),
+    damage_sizes=(0,),
     damages_a_stop=often((1, 5), (2, 2), (3, 1)),
 )
 """Puts, pulls, services and orderly restarts; the other spaces say what they add."""

@@ -84,6 +84,23 @@ class Numbers(NamedTuple):
         return self.special[half % len(self.special)]
 
 
+class AtActions(NamedTuple):
+    """At which disk action of each kind of op something steps in.
+
+    Beyond the op's own actions it steps in right after the op, so the ranges follow
+    how many actions each kind makes: a put few, a restart dozens.
+    """
+
+    put: Numbers
+    service: Numbers
+    shutdown: Numbers
+    restart: Numbers
+
+    def of(self, kind: InterruptedKind) -> Numbers:
+        """The range of one kind."""
+        return self[self._fields.index(kind)]
+
+
 @dataclass(frozen=True, slots=True)
 class Space:
     """The ranges of one scenario; sizes in bytes, times in milliseconds.
@@ -119,7 +136,7 @@ class Space:
     clock_steps_ms: Numbers
     orderly_stops: tuple[bool, ...]
     interrupted: tuple[InterruptedKind, ...]
-    at_actions: Numbers
+    at_actions: AtActions
     crash_kinds: tuple[CrashKind, ...]
     survivor_kinds: tuple[SurvivorKind, ...]
     survivor_numbers: Numbers

@@ -31,7 +31,15 @@ from models.ops import (
 )
 from models.program import Setup
 from scenarios.catalogue import Scenario
-from scenarios.space import Address, Label, Numbers, Size, Space, put_message
+from scenarios.space import (
+    Address,
+    InterruptedKind,
+    Label,
+    Numbers,
+    Size,
+    Space,
+    put_message,
+)
 
 T = TypeVar("T")
 
@@ -116,30 +124,31 @@ def crashes(space: Space) -> SearchStrategy[Crash]:
     )
 
 
-def interrupted_ops(scenario: Scenario) -> SearchStrategy[Op]:
-    """What may be under way when something steps in."""
+def interrupted_ops(scenario: Scenario) -> SearchStrategy[tuple[Op, int]]:
+    """What may be under way, and at which of its disk actions something steps in."""
     space = scenario.space
-    of_kind: dict[str, SearchStrategy[Op]] = {
+    ops: dict[InterruptedKind, SearchStrategy[Op]] = {
         "put": put_messages(scenario),
         "service": service_runs(space),
         "shutdown": st.just(Shutdown()),
         "restart": st.just(Restart()),
+    }
+    of_kind = {
+        kind: st.tuples(op, numbers(space.at_actions.of(kind)))
+        for kind, op in ops.items()
     }
     return st.sampled_from(space.interrupted).flatmap(of_kind.__getitem__)
 
 
 def crashed_ops(scenario: Scenario) -> SearchStrategy[During]:
     """An op cut short by a crash at one of its disk actions."""
-    space = scenario.space
-    return st.builds(
-        During, interrupted_ops(scenario), numbers(space.at_actions), crashes(space)
-    )
+    return st.builds(_during, interrupted_ops(scenario), crashes(scenario.space))
 
 
 def crashed_restarts(space: Space) -> SearchStrategy[During]:
     """A restart cut short by a crash: recovery has to be recovered from."""
     return st.builds(
-        During, st.just(Restart()), numbers(space.at_actions), crashes(space)
+        During, st.just(Restart()), numbers(space.at_actions.restart), crashes(space)
     )
 
 
@@ -149,18 +158,15 @@ def interleaved_puts(scenario: Scenario) -> SearchStrategy[During]:
     return st.builds(
         During,
         put_messages(scenario),
-        numbers(space.at_actions),
+        numbers(space.at_actions.put),
         service_runs(space),
     )
 
 
 def faulted_ops(scenario: Scenario) -> SearchStrategy[During]:
     """An op that meets a failing disk."""
-    space = scenario.space
-    faults: SearchStrategy[DiskFault] = choices(space.faults)
-    return st.builds(
-        During, interrupted_ops(scenario), numbers(space.at_actions), faults
-    )
+    faults: SearchStrategy[DiskFault] = choices(scenario.space.faults)
+    return st.builds(_during, interrupted_ops(scenario), faults)
 
 
 def damages(space: Space) -> SearchStrategy[Damage]:
@@ -252,3 +258,7 @@ def several(
     """As many of a strategy's values as one of ``counts`` says."""
     of_size = {count: st.tuples(*[strategy] * count) for count in sorted(set(counts))}
     return st.sampled_from(counts).flatmap(of_size.__getitem__)
+
+
+def _during(interrupted: tuple[Op, int], event: Crash | DiskFault) -> During:
+    return During(*interrupted, event)

@@ -30,7 +30,7 @@ from models.ops import (
 )
 from models.program import Program
 from scenarios.catalogue import Scenario
-from scenarios.space import Kind, Space, put_message
+from scenarios.space import InterruptedKind, Kind, Space, put_message
 
 BLOCK_SIZE = 256
 SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one episode; 0 drops it
@@ -149,14 +149,14 @@ class _Writer:
         self.ops.append(Restart())
 
     def _crash(self) -> None:
-        self._crash_during(self._interrupted())
+        self._crash_during(*self._interrupted())
         crashes = self.space.recovery_crashes
         for _ in range(crashes[self.draw() % len(crashes)]):
-            self._crash_during(Restart())
+            at_action = self.space.at_actions.restart.choose(self.draw())
+            self._crash_during(Restart(), at_action)
         self.ops.append(Restart())
 
-    def _crash_during(self, op: Op) -> None:
-        at_action = self.space.at_actions.choose(self.draw())
+    def _crash_during(self, op: Op, at_action: int) -> None:
         self.ops.append(During(op, at_action, self._crash_event()))
 
     def _crash_event(self) -> Crash:
@@ -171,9 +171,14 @@ class _Writer:
         number = space.survivor_numbers.choose(draw())
         return Crash(kind, Survivors(survivor_kind, number), cut)
 
-    def _interrupted(self) -> Op:
-        kinds = self.space.interrupted
-        match kinds[self.draw() % len(kinds)]:
+    def _interrupted(self) -> tuple[Op, int]:
+        """An op, and the disk action of it at which something is to step in."""
+        space = self.space
+        kind = space.interrupted[self.draw() % len(space.interrupted)]
+        return self._op_of(kind), space.at_actions.of(kind).choose(self.draw())
+
+    def _op_of(self, kind: InterruptedKind) -> Op:
+        match kind:
             case "put":
                 return self._put()
             case "service":
@@ -184,19 +189,18 @@ class _Writer:
                 return Restart()
 
     def _fault(self) -> None:
-        op = self._interrupted()
         faults = self.space.faults
         fault = faults[self.draw() % len(faults)]
-        self.ops.append(During(op, self.space.at_actions.choose(self.draw()), fault))
+        self.ops.append(During(*self._interrupted(), fault))
 
     def _interleave(self) -> None:
-        at_action = self.space.at_actions.choose(self.draw())
+        at_action = self.space.at_actions.put.choose(self.draw())
         self.ops.append(During(self._put(), at_action, self._service()))
 
     def _damage(self) -> None:
         self._perhaps_serve()
         if self.draw() & 1 and self.space.crash_kinds:
-            self._crash_during(self._interrupted())
+            self._crash_during(*self._interrupted())
         else:
             self.ops.append(Shutdown())
         counts = self.space.damages_a_stop

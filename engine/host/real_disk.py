@@ -99,7 +99,11 @@ class RealFile:
 
 
 class RealLock:
-    """An exclusive lock on one file, by flock: it also holds within one process."""
+    """An exclusive lock on one file, of both kinds that there are.
+
+    flock holds within one process too; the record lock on the first byte is the one
+    that Java's ``FileChannel.lock`` takes, so a running broker is met as well.
+    """
 
     __slots__ = ("_fd",)
 
@@ -107,10 +111,13 @@ class RealLock:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+        except OSError as error:
             self.release()
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
             held = "another store holds the lock; stop it first"
-            raise BlockingIOError(error.errno, held, str(path)) from None
+            raise BlockingIOError(errno.EAGAIN, held, str(path)) from None
 
     def release(self) -> None:
         """Let another store have the path. Idempotent."""

@@ -96,6 +96,11 @@ class ConsumeQueue:
         """The queue offset the next unit gets."""
         return self.mapped_files.max_offset // CQ_STORE_UNIT_SIZE
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the queue has no unit."""
+        return self.mapped_files.max_offset <= max(0, self.mapped_files.min_offset)
+
     def load(self) -> None:
         """Open the queue's files; changes nothing on the disk."""
         self.mapped_files.load()
@@ -242,11 +247,16 @@ class ConsumeQueue:
         offset = min(queue_offset * CQ_STORE_UNIT_SIZE, self._recovered_end)
         self._window = b""
         if files and offset < files[0].file_from_offset:
-            DESTROYED.hit()
-            self.mapped_files.destroy()
+            self.destroy()
             return
         (CUT if offset < self._recovered_end else KEPT).hit()
         self.mapped_files.truncate_dirty_files(offset)
+
+    def destroy(self) -> None:
+        """Remove every file; the queue begins anew."""
+        DESTROYED.hit()
+        self.mapped_files.destroy()
+        self.min_offset = 0
 
     def set_flushed(self, queue_offset: int) -> None:
         """Let the units before ``queue_offset`` count as durable; write the rest again.

@@ -113,11 +113,7 @@ class ConsumeQueueStore:
         if not audit.first_wrong:
             AGREED.hit()
         for key, queue in self._queues.items():
-            end = audit.first_wrong.get(key, audit.next_offsets.get(key))
-            if end is None:
-                UNLOGGED.hit()
-                end = queue.first_unit_at_or_past(log_min_offset)
-            queue.truncate_dirty_units(end)
+            self._cut(key, queue, audit, log_min_offset)
             durable = queue.max_offset
             if not clean:
                 durable = min(durable, audit.first_unflushed.get(key, durable))
@@ -127,6 +123,19 @@ class ConsumeQueueStore:
         for key, next_offset in audit.next_offsets.items():
             known = self._next_offsets.get(key, 0)
             self._next_offsets[key] = max(known, next_offset)
+
+    @staticmethod
+    def _cut(
+        key: QueueKey, queue: ConsumeQueue, audit: QueueAudit, log_min_offset: int
+    ) -> None:
+        end = audit.first_wrong.get(key, audit.next_offsets.get(key))
+        if end is not None:
+            queue.truncate_dirty_units(end)
+            return
+        UNLOGGED.hit()
+        queue.truncate_dirty_units(queue.first_unit_at_or_past(log_min_offset))
+        if queue.is_empty:
+            queue.destroy()
 
     def next_queue_offset(self, topic: str, queue_id: int) -> int:
         """The queue offset the next message of a queue gets, dispatched or not."""

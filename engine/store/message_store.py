@@ -208,8 +208,9 @@ class MessageStore:
     def _recover(self, scan: LogScan, audit: QueueAudit) -> None:
         mark = self._checkpoint.mark
         # Only a mark proves that an orderly end made everything durable: without one
-        # the files are another program's, or an operator took the checkpoint away.
-        clean = self.last_exit_ok and mark is not None
+        # the store is new, or the files are another program's, or an operator took the
+        # checkpoint away.
+        clean = self.last_exit_ok and (mark is not None or scan.end == 0)
         if clean:
             self._checkpoint.trust_loaded()
             self.commit_log.recover_normally(scan)

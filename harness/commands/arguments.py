@@ -9,7 +9,8 @@ from pathlib import Path
 from harness.case_file import BadCaseFile, CaseFile
 from harness.commands.exits import BadInput, unknown
 from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import MUTANTS, applied
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import applied
 
 NO_MUTANT = "none"
 SUBJECTS = ("python",)

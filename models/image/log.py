@@ -38,7 +38,7 @@ class LogStop(NamedTuple):
     ``kind`` is ``end`` (the last file's end), ``zeros`` (the next header was never
     written, or zeroed), ``missing_file`` (later files exist, the next one does not),
     or what is wrong with the bytes there: ``magic``, ``size``, ``lengths``, ``crc``,
-    ``phy_offset``, ``filler``.
+    ``phy_offset``, ``properties``, ``filler``.
     """
 
     kind: FlawKind

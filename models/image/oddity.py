@@ -12,7 +12,7 @@ from zlib import crc32
 
 from models.image.record import Bytes, Record
 
-_PROPERTIES = re.compile(rb"(?:[^\x00-\x02]+\x01[^\x02]*(?:\x02|\Z))*")
+_PROPERTIES = re.compile(rb"(?:[^\x01\x02]+\x01[^\x02]*(?:\x02|\Z))*")
 _SYS_FLAG_UNKNOWN = ~0x7FF
 _CRC_PROPERTY = b"__CRC32#\x01"
 _CRC_PROPERTY_SIZE = len(_CRC_PROPERTY) + 11
@@ -70,7 +70,7 @@ def _odd_properties(record: Record, raw: Bytes) -> Iterator[tuple[str, str]]:
 
 
 def _parses(raw: bytes) -> bool:
-    """Whether properties are what an encoder writes; a torn page leaves zeros."""
-    if not _PROPERTIES.fullmatch(raw) or raw[-1:] == b"\0":
+    """Whether properties are what an encoder writes: named pieces of UTF-8."""
+    if not _PROPERTIES.fullmatch(raw):
         return False
     return raw.isascii() or raw.decode("utf-8", "ignore").encode() == raw

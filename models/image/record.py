@@ -37,6 +37,7 @@ FlawKind = Literal[
     "lengths",
     "crc",
     "phy_offset",
+    "properties",
     "filler",
     "missing_file",
 ]
@@ -143,7 +144,7 @@ def parse_record(
 
     Raises:
         BadRecord: there is no whole record; checked in the order magic, size, inner
-            lengths, body CRC, own phy_offset.
+            lengths, body CRC, own phy_offset, properties.
     """
     if limit - position < RECORD_SIZE_MIN:
         raise _too_short(data, position, limit)
@@ -183,26 +184,14 @@ def parse_record(
     if head[6] != phy_offset and phy_offset is not None:
         raise BadRecord("phy_offset", f"the record carries phy_offset {head[6]}")
     raw = bytes(data[properties_at + 2 : end])
-    return Record(
-        head[6],
-        size,
-        _text(bytes(data[name_at:properties_at])),
-        head[3],
-        head[5],
-        _tags_code_of(raw) if b"TAGS\x01" in raw else 0,
-        head[10],
-        sys_flag,
-        body,
-        raw,
-        magic,
-        head[2],
-        head[4],
-        head[8],
-        head[9],
-        head[11],
-        head[12],
-        head[13],
-    )
+    if 0 in raw:
+        # No CRC covers the properties, and a lost sector reads as zeros.
+        raise BadRecord("properties", "the properties hold a NUL: bytes were lost")
+    topic = _text(bytes(data[name_at:properties_at]))
+    code = _tags_code_of(raw) if b"TAGS\x01" in raw else 0
+    place = (head[6], size, topic, head[3], head[5], code, head[10], sys_flag)
+    rest = (magic, head[2], head[4], *head[8:10], *head[11:14])
+    return Record._make((*place, body, raw, *rest))
 
 
 @lru_cache(maxsize=4096)

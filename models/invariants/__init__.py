@@ -1,5 +1,25 @@
 """The laws, by id prefix; importing this package declares them all."""
 
-from models.invariants import checkpoint, commit_log, consume_queue, offsets
+from models.invariants import (
+    checkpoint,
+    commit_log,
+    consume_queue,
+    marks,
+    offsets,
+    putting,
+    reading,
+    recovery,
+    run,
+)
 
-__all__ = ["checkpoint", "commit_log", "consume_queue", "offsets"]
+__all__ = [
+    "checkpoint",
+    "commit_log",
+    "consume_queue",
+    "marks",
+    "offsets",
+    "putting",
+    "reading",
+    "recovery",
+    "run",
+]

@@ -80,25 +80,30 @@ def dispatch_has_caught_up(model: ReferenceModel, end: int) -> Iterator[Violatio
     law="I9 I15",
 )
 def refuses_only_damage(
-    found: StoreImage, log_file_size: int, refusal: str, *, log_is_damaged: bool
+    found: StoreImage, extended: StoreImage, refusal: str, *, log_is_damaged: bool
 ) -> Iterator[Violation]:
-    """Judged on the files as the start found them; ``refusal`` is "" if it started."""
-    reason = _reason_to_refuse(found, log_file_size) if log_is_damaged else ""
+    """Judged on the files as the start found them; ``refusal`` is "" if it started.
+
+    Args:
+        found: those files.
+        extended: the same, short log files made up to their size with zeros.
+        refusal: why the store did not start; "" if it did.
+        log_is_damaged: whether anything outside the store changed its log.
+    """
+    reason = _reason_to_refuse(found, extended) if log_is_damaged else ""
     if refusal and not reason:
         yield Violation("start", f"refused: {refusal}", "a start, for nothing is lost")
     if reason and not refusal:
         yield Violation("start", f"started, although {reason}", "a refusal")
 
 
-def _reason_to_refuse(found: StoreImage, log_file_size: int) -> str:
-    log, mark = found.commit_log, found.checkpoint.mark
+def _reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
+    log, mark = extended.commit_log, found.checkpoint.mark
     if mark is None:
-        short = [f.path for f in log.files if 0 < len(f.data) < log_file_size]
-        return (
-            f"{short[0]} is short, and no mark tells whether it matters"
-            if (short)
-            else ""
-        )
+        for short in found.commit_log.files:
+            if short.data and len(short.data) < len(extended.files[short.path]):
+                return f"{short.path} is short, and no mark tells if it matters"
+        return ""
     if log.files and log.min_phy_offset > mark.log_min_offset:
         return f"the log begins at {log.min_phy_offset}, not {mark.log_min_offset}"
     if log.max_phy_offset < mark.durable_offset:

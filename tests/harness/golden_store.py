@@ -82,6 +82,9 @@ class Damaged:
         self.write(path, at, data[other : other + size])
         self.write(path, other, data[at : at + size])
 
+    def write_new(self, path: str) -> None:
+        (self.root / path).write_bytes(b"x")
+
     def remove(self, path: str) -> None:
         (self.root / path).unlink()
 

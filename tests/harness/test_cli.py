@@ -23,7 +23,8 @@ from harness.episode import run_program
 from harness.gate import GateProfile
 from models.ops import PutMessage, Restart, RunService, Shutdown
 from models.program import Program, Setup
-from scenarios.mutants import MUTANTS, applied
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import applied
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden" / "rocketmq-5.3.0-clean.tar.xz"

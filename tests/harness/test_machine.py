@@ -11,7 +11,8 @@ from models.ops import PutMessage
 from models.program import Program, Setup
 from models.verdict import Outcome
 from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import MUTANTS, Edit, Mutant, applied
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import Edit, Mutant, applied
 from scenarios.space import Address, Label, Size, put_message, record_overhead
 
 WRONG_OFFSET = Mutant(

@@ -22,7 +22,7 @@ PLUGIN = ("-p", NAME, "-p", "no:cacheprovider")
 PLANT_A_BUG = """
     import pytest
     from models.program import Program, Setup
-    from scenarios.mutants import Edit, Mutant, applied
+    from scenarios.mutation import Edit, Mutant, applied
 
     EDIT = Edit(
         module="harness.subjects.python_store",

@@ -44,7 +44,7 @@ def test_shards_cover_each_episode_once(episodes: int, workers: int) -> None:
     firsts = [shard.first_episode for shard in shards]
     ends = [shard.first_episode + shard.episodes for shard in shards]
     assert [0, *ends] == [*firsts, episodes]
-    assert all(1 <= shard.episodes <= 500 for shard in shards)
+    assert all(1 <= shard.episodes <= 250 for shard in shards)
     assert len(shards) >= min(episodes, 4 * workers)
 
 

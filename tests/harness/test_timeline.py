@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from toy_episode import MESSAGE, result_of, toy_trace, violated_at
 
 from harness.timeline import timeline
@@ -78,6 +80,24 @@ def test_a_breach_at_the_end_comes_after_all_steps() -> None:
     assert timeline(result).splitlines()[-1] == (
         "     ✗ at the end, healed and idle: REC-3 (I9), reput has caught up"
     )
+
+
+def test_healing_and_reading_back_are_told_where_they_led_to_a_breach() -> None:
+    program = Program(Setup(), OPS)
+    restarts = (Restart(),) * 9
+    first, *others = toy_trace((Restart(), *OPS, *restarts))
+    trace = [replace(step, number=step.number - 1) for step in (first, *others)]
+    trace[-9:] = [replace(step, number=len(OPS)) for step in trace[-9:]]
+
+    passed = result_of(program, trace)
+    passed.record.steps = len(OPS)
+    broken = result_of(
+        program, trace, outcome=Outcome.VIOLATED, step=len(OPS), message="REC-3"
+    )
+    broken.record.steps = len(OPS)
+
+    assert timeline(passed).count("restart") == 1
+    assert timeline(broken).count("\n   -   restart") == 3
 
 
 def test_an_unknown_verdict_is_marked_as_such() -> None:

@@ -20,7 +20,7 @@ from models.ops import Crash, During, Op, PutMessage, Restart, RunService
 from models.program import Program, Setup
 from models.verdict import Outcome
 from reports.records import EpisodeRecord
-from scenarios.mutants import Edit, Mutant
+from scenarios.mutation import Edit, Mutant
 
 DOWN = Positions(-1, -1, -1, -1)
 RECORD_SIZE = 100

@@ -149,8 +149,8 @@ def test_a_step_of_the_clock_is_told_from_one_damaged_time() -> None:
         (56, bytes(8), "store_timestamp"),
         (72, b"\xff", "reconsume_times"),
         (76, b"\x01", "prepared_transaction_offset"),
-        (88 + 120 + 3 + 2, b"\0", "properties"),
-        (88 + 120 + 3 + 2 + 9, b"\0", "properties"),
+        (88 + 120 + 3 + 2, b"\1", "properties"),
+        (88 + 120 + 3 + 2 + 4, b"\2", "properties"),
         (88 + 120 + 3 + 2 + 6, b"\xff", "properties"),
     ],
 )

@@ -14,10 +14,11 @@ from reports.errors import BadMaster, EnvironmentMissing
 from reports.jvm import java_home
 from reports.masters import check_master, greeting, is_local, is_refusal
 
+MASTER_CLASS = "org.apache.spark.deploy.master.Master"
 # What a master of Spark 4.3 said to the greeting; the slow test below asks a real one.
 REFUSAL = (
-    b"\x00\x00\x00\x00\x00\x00\x00\x61\x08\x00\x00\x00\x17/files/crashmq-greeting"
-    b"\x00\x00\x00\x39Stream '/files/crashmq-greeting' was not found."
+    b"\x00\x00\x00\x00\x00\x00\x00\x57\x08\x00\x00\x00\x17/files/crashmq-greeting"
+    b"\x00\x00\x00\x2fStream '/files/crashmq-greeting' was not found."
 )
 
 
@@ -85,7 +86,7 @@ def test_a_closed_port_is_told_in_one_sentence() -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [b"", b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", REFUSAL[:20]],
+    [b"", b"HTTP/1.1 400 Bad Request" + b" " * 40, REFUSAL[:20]],
 )
 def test_a_port_that_speaks_anything_else_is_no_master(answer: bytes) -> None:
     with (
@@ -111,31 +112,42 @@ def test_a_port_that_does_not_exist_is_told_like_a_closed_one() -> None:
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-def test_a_real_master_refuses_the_greeting_as_the_fake_one_does(
-    tmp_path: Path,
-) -> None:
+def test_a_real_master_answers_as_the_fake_one_does(tmp_path: Path) -> None:
+    host, port = a_closed_port().split(":")
+
+    with a_real_master(host, port, tmp_path):
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.sendall(greeting())
+            answer = connection.recv(4096)
+        check_master(f"spark://{host}:{port}")
+
+    assert is_refusal(answer)
+    assert answer == REFUSAL
+
+
+@contextmanager
+def a_real_master(host: str, port: str, cache: Path) -> Iterator[None]:
+    """A standalone master of Spark, once it says that it leads."""
     pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
     try:
-        java = java_home(tmp_path)
+        java = java_home(cache)
     except EnvironmentMissing as error:
         pytest.skip(str(error))
     home = Path(pyspark.__file__).parent
-    host, port = a_closed_port().split(":")
-    command = [home / "bin" / "spark-class", "org.apache.spark.deploy.master.Master"]
+    command = [str(home / "bin" / "spark-class"), MASTER_CLASS, "--host", host]
     master = subprocess.Popen(
-        [*command, "--host", host, "--port", port, "--webui-port", "0"],
+        [*command, "--port", port, "--webui-port", "0"],
         env=dict(os.environ, JAVA_HOME=str(java), SPARK_HOME=str(home)),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
+    bound = threading.Timer(60, master.kill)
+    bound.start()
     try:
         assert master.stdout is not None
         assert any(b"I have been elected leader" in line for line in master.stdout)
-        with socket.create_connection((host, int(port)), timeout=10) as connection:
-            connection.sendall(greeting())
-            answer = connection.recv(4096)
-        assert is_refusal(answer), answer
-        assert answer == REFUSAL
+        yield
     finally:
+        bound.cancel()
         master.kill()
         master.communicate()

@@ -10,7 +10,7 @@ import pytest
 import sample_run
 from sample_run import DECLARED, SampleTask
 
-from reports.errors import NotARun, OutputExists
+from reports.errors import EnvironmentMissing, NotARun, OutputExists
 from reports.records import EpisodeRecord, Shard
 
 run_store = pytest.importorskip("reports.run_store", reason="pyspark is not installed")
@@ -116,6 +116,26 @@ def test_a_task_that_fails_leaves_a_run_without_an_end(
 
     assert not (tmp_path / "out" / "finished.json").exists()
     assert run_store.read_run(session, tmp_path / "out").count() == 0
+
+
+def test_executors_without_our_code_are_told_what_they_lack(
+    session: Any, tmp_path: Path
+) -> None:
+    class Foreign(SampleTask):
+        def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
+            import no_such_module  # type: ignore[import-not-found]
+
+            yield no_such_module.row
+
+    with pytest.raises(EnvironmentMissing, match="has no module no_such_module: "):
+        run_store.write_run(
+            session,
+            Foreign(),
+            SHARDS[:1],
+            tmp_path / "out",
+            lambda _: None,
+            declared=DECLARED,
+        )
 
 
 def test_an_interrupt_cancels_the_job_and_is_raised(

@@ -8,7 +8,7 @@ import pytest
 from mutant_targets import Counter, doubled
 
 from models.program import Program, Setup
-from scenarios.mutants import (
+from scenarios.mutation import (
     Edit,
     Mutant,
     MutantApplied,

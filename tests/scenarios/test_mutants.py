@@ -7,7 +7,8 @@ from harness.machine import find_failure
 from models.invariants.registry import declared_invariants
 from models.verdict import Outcome
 from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import MUTANTS, Mutant, applied
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import Mutant, applied
 from scenarios.workload import program_for
 
 EVERY_MUTANT = pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
