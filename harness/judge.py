@@ -58,11 +58,12 @@ class Judge:
         self.model = ReferenceModel(setup.flush_mode)
         self.checks: dict[str, int] = {}
         self._subject = subject
-        self._log_file_size = setup.log_file_size
+        self._setup = setup
         self._image: StoreImage | None = None
         self._checkpoint: CheckpointImage | None = None
         self._damaged: list[str] = []
         self._faulted = False
+        self._ended_clean = False
         self._positions: Positions | None = None
         self._monotonic_clock = True
 
@@ -93,6 +94,7 @@ class Judge:
         self._faulted = self._faulted or report.fault_armed
         found = [self._judge_found(files, report) for files in report.found]
         if report.crash is not None:
+            self._ended_clean = self._ended_clean and not report.found
             self.model.crashed(report.crash.kind, in_flight)
             self._positions = None
             return
@@ -100,7 +102,7 @@ class Judge:
             self._judge_start(start, image, positions)
         dispatched = isinstance(op, RunService) and op.service == "reput"
         if dispatched and isinstance(report.observation, Ran):
-            self._judge_files(positions.reput_from_offset)
+            self._judge_files(self.image(), positions.reput_from_offset)
         if positions.max_phy_offset >= 0:
             self._judge_marks(positions, is_new_life=bool(report.starts))
         for pull, pulled in report.pulls:
@@ -136,6 +138,13 @@ class Judge:
             key = (message.topic, message.queue_id)
             next_offset = model.next_queue_offset(key)
             self._hold(putting.put_takes_the_next_place, answer, model.end, next_offset)
+            self._hold(
+                putting.put_is_refused_for_a_reason,
+                message,
+                answer,
+                self._setup,
+                disk_failed=self._faulted or report.fault_armed,
+            )
             if answer.phy_offset >= 0:
                 model.put(message, answer)
             waited = model.flush_mode == "SYNC_FLUSH" and message.wait_store_ok
@@ -149,11 +158,11 @@ class Judge:
         """Judge what a start found: what no crash may break.
 
         Only what outside hands damaged is excused, until a start has mended it. What
-        an orderly stop of the same op left must keep every law.
+        an orderly stop left keeps every law, even if power is lost afterwards.
         """
         found = self._image = read_store(files, self._image)
-        if report.stops:
-            self._judge_files(self.model.reput_from_offset)
+        if self._ended_clean and not self._damaged:
+            self._judge_files(found, self.model.reput_from_offset)
         if not self._damaged:
             judged = Judged(found, None, False, self._monotonic_clock)
             for law in CLAIMS:
@@ -167,8 +176,9 @@ class Judge:
     def _judge_stop(self, report: Report) -> None:
         for stop in report.stops:
             self.model.stopped(clean=stop.clean)
+            self._ended_clean = stop.clean
         if not report.found and report.crash is None:
-            self._judge_files(self.model.reput_from_offset)
+            self._judge_files(self.image(), self.model.reput_from_offset)
         self._positions = None
 
     def _judge_start(
@@ -179,7 +189,7 @@ class Judge:
         is_damaged = any(path.startswith("commitlog") for path in self._damaged)
         extended = found
         if is_damaged:
-            extended = _extended(found, self._log_file_size)
+            extended = _extended(found, self._setup.log_file_size)
             self.model.log_damaged(extended.commit_log.max_phy_offset)
         self._hold(
             recovery.refuses_only_damage,
@@ -211,14 +221,13 @@ class Judge:
         }
         model.adopt(records, built)
         self._damaged = []
-        self._faulted = False
-        self._judge_files(positions.reput_from_offset)
+        self._faulted = self._ended_clean = False
+        self._judge_files(image, positions.reput_from_offset)
         # A start has synced the checkpoint, so from here on it only rises.
         self._checkpoint = image.checkpoint if image.has_checkpoint else None
 
-    def _judge_files(self, reput_from_offset: int) -> None:
+    def _judge_files(self, image: StoreImage, reput_from_offset: int) -> None:
         """Judge a store at rest or running well, as far as the disk let it."""
-        image = self.image()
         clean = not self._faulted
         judged = Judged(image, reput_from_offset, clean, self._monotonic_clock)
         for law in FILE_LAWS:

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from models.ops import PutMessage
 
+RECORD_OVERHEAD = 91
+FILLER_SIZE_MIN = 8
+
 
 @dataclass(frozen=True, slots=True)
 class MessageToPut:
@@ -22,6 +25,25 @@ class MessageToPut:
     keys: str
     unique_key: str
     wait_store_ok: bool
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What the store is given beside the body, under RocketMQ's names."""
+        properties = {"UNIQ_KEY": self.unique_key}
+        if self.tags:
+            properties["TAGS"] = self.tags
+        if self.keys:
+            properties["KEYS"] = self.keys
+        if not self.wait_store_ok:
+            properties["WAIT"] = "false"
+        return properties
+
+    @property
+    def record_size(self) -> int:
+        """Bytes of its record in the log, both hosts IPv4, a topic of <= 127 bytes."""
+        pairs = self.properties.items()
+        properties = sum(len(f"{name}{value}".encode()) + 2 for name, value in pairs)
+        return RECORD_OVERHEAD + len(self.topic.encode()) + len(self.body) + properties
 
 
 def message_for(op: PutMessage, life: int, step: int, place: int) -> MessageToPut:

@@ -134,6 +134,8 @@ BREAKING = replace(
         DiskFault("sync", "EIO"),
         DiskFault("create", "ENOSPC"),
         DiskFault("sync", "EIO", 3),
+        DiskFault("write", "EIO"),
+        DiskFault("create", "EIO"),
     ),
 )
 
@@ -152,18 +154,35 @@ def setups_on(disk_profile: str) -> tuple[Setup, ...]:
     )
 
 
+CORE_LAWS = ("CL-1", "CQ-1", "CQ-4", "FL-1", "PUT-1", "RD-1", "REC-1", "REC-2", "REC-4")
+"""What no scenario can do without having judged."""
+
 _SCENARIOS = (
     Scenario(
         name="clean_restart",
         sentence="the store is stopped in an orderly way and started again",
         space=CALM,
         setups=setups_on("ext4_ordered"),
+        required_probes=(
+            "commit_log.recover.normal",
+            "commit_log.roll",
+            "message_store.shutdown.clean",
+            "reput.filler",
+        ),
+        required_invariants=CORE_LAWS,
     ),
     Scenario(
         name="process_kill",
         sentence="the process is killed at any disk action, in recovery too",
         space=BREAKING,
         setups=setups_on("kill9"),
+        required_probes=(
+            "commit_log.recover.abnormal",
+            "commit_log.recover.zeros",
+            "message_store.start.lacking",
+            "mapped_file.erase",
+        ),
+        required_invariants=CORE_LAWS,
     ),
     Scenario(
         name="power_loss",
@@ -175,6 +194,13 @@ _SCENARIOS = (
             survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
         ),
         setups=setups_on("ext4_ordered"),
+        required_probes=(
+            "commit_log.recover.abnormal",
+            "checkpoint.load.mark",
+            "message_store.start.lacking",
+            "mapped_file.erase",
+        ),
+        required_invariants=CORE_LAWS,
     ),
     Scenario(
         name="truncated_files",
@@ -212,6 +238,13 @@ _SCENARIOS = (
             ),
         ),
         setups=setups_on("ext4_ordered"),
+        required_probes=(
+            "message_store.load.refused",
+            "mapped_file.extend",
+            "consume_queue.put.built",
+            "message_store.start.lacking",
+        ),
+        required_invariants=CORE_LAWS,
     ),
     Scenario(
         name="reput_behind",
@@ -240,6 +273,12 @@ _SCENARIOS = (
             crash_kinds=("process_kill",),
         ),
         setups=setups_on("kill9"),
+        required_probes=(
+            "message_store.shutdown.behind",
+            "message_store.start.lacking",
+            "commit_log.recover.abnormal",
+        ),
+        required_invariants=CORE_LAWS,
     ),
 )
 

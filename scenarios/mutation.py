@@ -128,6 +128,11 @@ def _mutated(mutant_id: str, edits: list[Edit]) -> tuple[FunctionType, CodeType]
             f"before entering the second."
         )
     shipped = textwrap.dedent(inspect.getsource(function))
+    if _tree(shipped, where).name != function.__name__:
+        raise MutantStale(
+            f"{where}: its file was changed after it was imported, and the text read "
+            f"is another function's. Start anew."
+        )
     text = shipped
     for edit in edits:
         text = _replaced(text, edit, where)

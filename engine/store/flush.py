@@ -175,7 +175,10 @@ class GroupCommitService:
         if self._commit_log.flushed_where >= request.next_offset:
             GROUP_BEFORE.hit()
         while self._commit_log.flushed_where < request.next_offset:
-            if not self._flusher.flush(0):
+            before = self._commit_log.flushed_where
+            self._flusher.flush(0)
+            # Another flush may have moved the mark meanwhile, so look at the mark.
+            if self._commit_log.flushed_where == before:
                 GROUP_FAILED.hit()
                 request.complete(PutMessageStatus.FLUSH_DISK_TIMEOUT)
                 return

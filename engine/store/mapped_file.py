@@ -147,7 +147,8 @@ class MappedFile:
         if self.is_able_to_flush(least_pages):
             wrote, timestamp = self.wrote, self.store_timestamp
             self._open_file.sync()
-            self.flushed, self.flushed_timestamp = wrote, timestamp
+            if wrote > self.flushed:  # else another flush was first
+                self.flushed, self.flushed_timestamp = wrote, timestamp
             self._check()
         return self.flushed
 
@@ -165,13 +166,20 @@ class MappedFile:
             self._open_file.write_at(at, self.read(at, min(_CHUNK, end - at)))
 
     def erase(self, start: int) -> None:
-        """Zero what is not zero from ``start`` on."""
+        """Zero what is not zero from ``start`` on, durably.
+
+        Else the power could bring it back, behind data of a later life.
+        """
+        erased = False
         for at in range(start - start % PAGE_SIZE, self.file_size, _CHUNK):
             chunk = self.read(at, min(_CHUNK, self.file_size - at))
             skip = max(0, start - at)
             if chunk[skip:] != bytes(len(chunk) - skip):
                 self._erase_pages(chunk, at, skip)
-                ERASED.hit()
+                erased = True
+        if erased:
+            self._open_file.sync()
+            ERASED.hit()
 
     def _erase_pages(self, chunk: bytes, at: int, skip: int) -> None:
         for page in range(0, len(chunk), PAGE_SIZE):

@@ -7,13 +7,7 @@ from collections.abc import Callable, Mapping
 from engine.host.service import Service
 from engine.store.config import FlushDiskType, StoreConfig
 from engine.store.errors import StoreError, StoreStopped
-from engine.store.message import (
-    PROPERTY_KEYS,
-    PROPERTY_TAGS,
-    PROPERTY_UNIQUE_KEY,
-    PROPERTY_WAIT_STORE_OK,
-    Message,
-)
+from engine.store.message import Message
 from engine.store.message_store import MessageStore
 from harness.disk.crash import StoreCrashed
 from harness.disk.profiles import PROFILES
@@ -74,19 +68,12 @@ class PythonStore:
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
-        properties = {PROPERTY_UNIQUE_KEY: message.unique_key}
-        if message.tags:
-            properties[PROPERTY_TAGS] = message.tags
-        if message.keys:
-            properties[PROPERTY_KEYS] = message.keys
-        if not message.wait_store_ok:
-            properties[PROPERTY_WAIT_STORE_OK] = "false"
         result = store.put_message(
             Message(
                 message.topic,
                 message.queue_id,
                 message.body,
-                properties,
+                message.properties,
                 self._runtime.now_ms(),
             )
         )

@@ -1,11 +1,13 @@
-"""The law of putting: an answer says where the message is, or that it is nowhere."""
+"""Laws of putting: an answer says where the message is, and why it was not taken."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from models.invariants.registry import invariant
+from models.messages import FILLER_SIZE_MIN, MessageToPut
 from models.observations import Put
+from models.program import Setup
 from models.verdict import Violation
 
 _APPENDED = frozenset({"PUT_OK", "FLUSH_DISK_TIMEOUT"})
@@ -31,3 +33,20 @@ def put_takes_the_next_place(
     if answer.queue_offset != next_queue_offset:
         seen = f"queue_offset {answer.queue_offset}"
         yield Violation(where, seen, f"queue_offset {next_queue_offset}")
+
+
+@invariant(
+    "PUT-2", "a put is refused only for its size, or after the disk failed", law="I19"
+)
+def put_is_refused_for_a_reason(
+    message: MessageToPut, answer: Put, setup: Setup, *, disk_failed: bool
+) -> Iterator[Violation]:
+    """``disk_failed``: a fault was set off in this life of the store."""
+    size = message.record_size
+    fits = (
+        len(message.body) <= setup.max_message_size
+        and size + FILLER_SIZE_MIN <= setup.log_file_size
+    )
+    expected = "PUT_OK" if fits else "MESSAGE_ILLEGAL"
+    if answer.status != expected and not disk_failed:
+        yield Violation(f"put of a record of {size} bytes", answer.status, expected)

@@ -169,6 +169,16 @@ class StoreBuilder:
         self.disk.fail(DiskFault(call, errno, times))
         return self
 
+    def fail_at(self, at_action: int, *calls: FaultCall) -> StoreBuilder:
+        """Let the next calls of these kinds fail, from a disk action on."""
+
+        def arm() -> None:
+            for call in calls:
+                self.fail(call)
+
+        self.disk.at_action(at_action, 0, arm)
+        return self
+
     def traced(self, body: Callable[[], object]) -> list[str]:
         """What ``body`` did to the disk: each action as ``verb:path``."""
         trace: list[str] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from engine.host.probe import recording
 from engine.store.checkpoint import CHECKPOINT_SIZE, DurableMark, StoreCheckpoint
 from harness.disk.mount import Mount
 from harness.disk.sim_disk import SimDisk
@@ -107,10 +108,13 @@ def test_the_sequence_goes_on_in_the_next_life(disk: SimDisk) -> None:
 
 @pytest.mark.parametrize("byte", range(36))
 def test_a_slot_torn_at_any_byte_leaves_the_other(disk: SimDisk, byte: int) -> None:
-    marked(opened(disk.mount()), 100, 200)
-    damage(disk, 512 + byte)
+    marked(opened(disk.mount()), 100, 200, 300)
+    damage(disk, 1024 + byte)
 
-    assert reloaded(disk).mark == DurableMark(0, 100)
+    with recording() as hits:
+        assert reloaded(disk).mark == DurableMark(0, 200)
+
+    assert hits["checkpoint.load.one_slot"] == 1
 
 
 def test_two_torn_slots_are_no_mark(disk: SimDisk) -> None:

@@ -23,7 +23,9 @@ def statuses(store: StoreBuilder) -> list[PutMessageStatus]:
 
 def log_of(store: StoreBuilder) -> bytes:
     files = store.disk.files()
-    return b"".join(data for path, data in files.items() if path.startswith("commitlog"))
+    return b"".join(
+        data for path, data in files.items() if path.startswith("commitlog")
+    )
 
 
 def scan(store: StoreBuilder) -> LogScan:
@@ -39,7 +41,9 @@ def test_a_record_lies_at_its_own_phy_offset(store: StoreBuilder) -> None:
     records = store.image().commit_log.records
     assert [record.phy_offset for record in records] == [0, 100, 200]
     assert [record.queue_offset for record in records] == [0, 1, 2]
-    assert [bytes(record.body) for record in records] == [b"000000%d" % n for n in range(3)]
+    assert [bytes(record.body) for record in records] == [
+        b"000000%d" % n for n in range(3)
+    ]
 
 
 def test_the_result_says_where_the_record_lies(store: StoreBuilder) -> None:
@@ -59,7 +63,9 @@ def test_a_record_is_stamped_with_the_stores_clock(store: StoreBuilder) -> None:
     assert store.image().commit_log.records[0].store_timestamp == now
 
 
-def test_a_full_file_ends_with_a_filler_and_the_log_goes_on(store: StoreBuilder) -> None:
+def test_a_full_file_ends_with_a_filler_and_the_log_goes_on(
+    store: StoreBuilder,
+) -> None:
     store.put(PER_FILE + 1)
 
     filler = bytes.fromhex("00000018cbd43194") + bytes(16)
@@ -78,6 +84,18 @@ def test_a_record_leaves_room_for_a_filler_of_eight_bytes(store: StoreBuilder) -
     assert store.results[1].phy_offset == LOG_FILE_SIZE
 
 
+@pytest.mark.parametrize(("size", "fits"), [(116, True), (117, False), (124, False)])
+def test_a_record_goes_where_it_and_a_filler_fit(
+    store: StoreBuilder, size: int, fits: bool
+) -> None:
+    store.put(9)  # which leaves 124 bytes
+
+    store.put(body_size=size - OVERHEAD).put()
+
+    assert store.results[9].phy_offset == (900 if fits else LOG_FILE_SIZE)
+    assert len(store.image().commit_log.records) == 11
+
+
 def test_a_record_that_no_file_holds_is_illegal(store: StoreBuilder) -> None:
     store.put(body_size=LOG_FILE_SIZE - 7 - OVERHEAD)
 
@@ -91,7 +109,10 @@ def test_a_record_that_no_file_holds_is_illegal(store: StoreBuilder) -> None:
     [
         (Message("", 0, b"x"), PutMessageStatus.MESSAGE_ILLEGAL),
         (Message("T0", 0, b"x" * 501), PutMessageStatus.MESSAGE_ILLEGAL),
-        (Message("T0", 0, b"x" * 500, {"a": "y" * 500}), PutMessageStatus.MESSAGE_ILLEGAL),
+        (
+            Message("T0", 0, b"x" * 500, {"a": "y" * 500}),
+            PutMessageStatus.MESSAGE_ILLEGAL,
+        ),
         (
             Message("T0", 0, b"x", {"a": "y" * 40_000}),
             PutMessageStatus.PROPERTIES_SIZE_EXCEEDED,
@@ -203,7 +224,11 @@ def test_a_log_without_files_begins_nowhere(store: StoreBuilder) -> None:
 def test_the_next_file_begins_at_the_next_multiple(store: StoreBuilder) -> None:
     log = store.live.commit_log
 
-    assert [log.roll_next_file(offset) for offset in (0, 1023, 1024)] == [1024, 1024, 2048]
+    assert [log.roll_next_file(offset) for offset in (0, 1023, 1024)] == [
+        1024,
+        1024,
+        2048,
+    ]
 
 
 def test_a_scan_of_no_files_ends_at_zero(store: StoreBuilder) -> None:
@@ -230,7 +255,10 @@ def test_a_scan_ends_at_half_a_message(store: StoreBuilder) -> None:
 
     found = scan(store)
 
-    assert (found.end, found.stopped_by) == (100, "a record whose length is not its parts'")
+    assert (found.end, found.stopped_by) == (
+        100,
+        "a record whose length is not its parts'",
+    )
 
 
 @pytest.mark.parametrize("at", [3, 4, 30, 90], ids=["size", "magic", "offset", "body"])

@@ -289,6 +289,26 @@ def test_a_unit_agrees_with_its_record_in_all_three_fields(
     assert queue.agrees_with(asked) is agrees
 
 
+def test_a_unit_behind_zeros_agrees_with_no_record(disk: SimDisk) -> None:
+    queue = recovered(disk, {0: unit(0) + bytes(20) + unit(2)})
+
+    assert queue.agrees_with(request(0))
+    assert not queue.agrees_with(request(2))
+
+
+def test_units_not_known_durable_are_written_again_and_flushed(disk: SimDisk) -> None:
+    queue = recovered(disk, {0: b"".join(map(unit, range(5))), 100: unit(5)})
+    queue.truncate_dirty_units(6)
+    before = disk.actions
+
+    queue.set_flushed(5)
+
+    assert disk.actions == before + 1
+    assert queue.mapped_files.flushed_where == 5 * UNIT
+    assert queue.flush(0)
+    assert not queue.flush(0)
+
+
 def test_units_behind_the_cut_are_erased(disk: SimDisk) -> None:
     queue = recovered(disk, {0: b"".join(map(unit, range(5))), 100: unit(5)})
 

@@ -42,12 +42,16 @@ def durable_log(store: StoreBuilder) -> bytes:
     return store.disk.durable_files()[log_file()]
 
 
-def put_at_once(store: StoreBuilder, count: int, round_between: bool) -> list[PutMessageResult]:
+def put_at_once(
+    store: StoreBuilder, count: int, round_between: bool
+) -> list[PutMessageResult]:
     """Several puts that wait together, with a round of the group commit or none."""
 
     def body() -> list[PutMessageResult]:
         live = store.live
-        puts = [store.runtime.spawn(lambda: live.put_message(MESSAGE)) for _ in range(count)]
+        puts = [
+            store.runtime.spawn(lambda: live.put_message(MESSAGE)) for _ in range(count)
+        ]
         if round_between:
             assert live.waited_for[0].run_once() == count
         return [put.result() for put in puts]
@@ -66,7 +70,9 @@ def fail_a_sync(store: StoreBuilder, message: Message = MESSAGE) -> PutMessageRe
     return answers[0]
 
 
-def test_a_sync_put_is_durable_when_it_is_acknowledged(sync_store: StoreBuilder) -> None:
+def test_a_sync_put_is_durable_when_it_is_acknowledged(
+    sync_store: StoreBuilder,
+) -> None:
     sync_store.put()
 
     assert sync_store.results[-1].status is PUT_OK
@@ -134,9 +140,7 @@ def test_a_put_that_timed_out_is_flushed_and_served_later(
 
 
 @pytest.mark.parametrize("first", [PUT_OK, TIMEOUT])
-def test_the_first_answer_stands(
-    store: StoreBuilder, first: PutMessageStatus
-) -> None:
+def test_the_first_answer_stands(store: StoreBuilder, first: PutMessageStatus) -> None:
     request = GroupCommitRequest(100, store.runtime)
 
     request.complete(first)
@@ -167,10 +171,14 @@ def test_a_failed_sync_is_not_acknowledged(sync_store: StoreBuilder) -> None:
 
 def test_a_failed_sync_answers_every_waiting_put(sync_store: StoreBuilder) -> None:
     answers: list[PutMessageResult] = []
+    before = sync_store.runtime.now_ms()
 
     def body() -> None:
         live = sync_store.live
-        puts = [sync_store.runtime.spawn(lambda: live.put_message(MESSAGE)) for _ in range(3)]
+        puts = [
+            sync_store.runtime.spawn(lambda: live.put_message(MESSAGE))
+            for _ in range(3)
+        ]
         sync_store.fail("sync")
         with pytest.raises(OSError, match="sync"):
             live.waited_for[0].run_once()
@@ -178,6 +186,26 @@ def test_a_failed_sync_answers_every_waiting_put(sync_store: StoreBuilder) -> No
 
     sync_store.runtime.run(body)
     assert [answer.status for answer in answers] == [TIMEOUT] * 3
+    assert sync_store.runtime.now_ms() == before
+
+
+def test_a_put_overtaken_by_a_failed_sync_is_not_acknowledged(
+    sync_store: StoreBuilder,
+) -> None:
+    sync_store.put(properties={"WAIT": "false"})
+    (group_commit,) = sync_store.live.waited_for
+
+    def fail_meanwhile() -> None:
+        sync_store.fail("sync")
+        with pytest.raises(OSError, match="sync"):
+            group_commit.run_once()
+
+    sync_store.disk.at_action(1, 0, fail_meanwhile)
+    with recording() as hits:
+        sync_store.put()
+
+    assert sync_store.results[-1].status is TIMEOUT
+    assert hits["flush.group.failed"] == 1
 
 
 def test_after_a_failed_sync_puts_are_refused_until_a_restart(
@@ -252,7 +280,9 @@ def test_the_first_flush_takes_every_byte(store: StoreBuilder) -> None:
 def test_a_flush_waits_for_whole_pages_until_the_thorough_interval(
     store: StoreBuilder,
 ) -> None:
-    store.configured(mapped_file_size_commit_log=1 << 20, flush_commit_log_least_pages=1)
+    store.configured(
+        mapped_file_size_commit_log=1 << 20, flush_commit_log_least_pages=1
+    )
     store.put().turn("flush_commit_log")
     assert store.put().turn("flush_commit_log") == 0
 

@@ -10,7 +10,7 @@ from engine.host.disk import PAGE_SIZE, Disk
 from engine.host.real_disk import RealDisk
 from engine.store.mapped_file import MappedFile, file_name
 from harness.disk.sim_disk import SimDisk
-from models.ops import Crash, DiskFault
+from models.ops import Crash, DiskFault, Survivors
 
 SIZE = 4 * PAGE_SIZE
 PATH = f"f/{file_name(SIZE)}"
@@ -176,12 +176,24 @@ def test_erasing_writes_only_pages_that_are_not_zero(disk: SimDisk) -> None:
     file.append_message(b"x")
     file.set_positions(3 * PAGE_SIZE)
     file.append_message(b"x")
+    file.sync()
     before = disk.actions
 
     file.erase(1)
 
-    assert disk.actions == before + 1
+    assert disk.actions == before + 2  # one page written, one page synced
     assert file.read(0, SIZE) == b"x".ljust(SIZE, b"\0")
+
+
+def test_what_was_erased_does_not_come_back_after_power_loss(disk: SimDisk) -> None:
+    file = created(disk.mount())
+    file.append_message(b"x" * SIZE)
+    file.sync()
+
+    file.erase(10)
+    disk.crash(Crash("power_loss", Survivors("none")))
+
+    assert disk.files()[PATH] == (b"x" * 10).ljust(SIZE, b"\0")
 
 
 def test_bytes_written_again_are_made_durable_by_the_next_sync(disk: SimDisk) -> None:

@@ -296,7 +296,9 @@ def test_a_file_of_another_geometry_is_refused(
     assert disk.files() == files
 
 
-@pytest.mark.parametrize("foreign", ["log/.swp", "log/core", "log/0000.bak", "log/１"])
+@pytest.mark.parametrize(
+    "foreign", ["log/.swp", "log/core", "log/0000.bak", "log/\uff11"]
+)
 def test_a_foreign_name_is_passed_over(disk: SimDisk, foreign: str) -> None:
     queue = loaded(disk, {name(0): bytes(SIZE), foreign: b"not ours"})
 

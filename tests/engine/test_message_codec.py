@@ -238,6 +238,15 @@ def test_lengths_that_do_not_add_up_are_half_a_message(at: int, data: bytes) -> 
     assert (request.success, request.msg_size) == (False, 100)
 
 
+@pytest.mark.parametrize("body_size", [b"\xff\xff\xff\xff", b"\0\0\0\x0c"])
+def test_a_body_beyond_its_record_is_illegal_without_the_crc_too(
+    body_size: bytes,
+) -> None:
+    record = with_bytes(SMALL, 84, body_size)
+
+    assert check_message(record, 0, PHY_OFFSET, FOREVER, check_crc=False) is ILLEGAL
+
+
 def test_without_the_crc_a_changed_body_passes() -> None:
     record = with_bytes(SMALL, 90, b"x")
 

@@ -160,7 +160,7 @@ def test_a_dispatcher_that_fails_is_asked_again_for_the_same_record(
 def test_a_failure_in_the_middle_keeps_what_was_dispatched(store: StoreBuilder) -> None:
     store.put(PER_FILE + 1)
     # Three directories, a file and ten units go before the queue's second file.
-    store.disk.at_action(3 * 2 + 2 + PER_FILE, 0, lambda: store.fail("create"))
+    store.fail_at(3 * 2 + 2 + PER_FILE, "create")
 
     with pytest.raises(OSError, match="create"):
         store.reput()

@@ -18,7 +18,7 @@ from scenarios.mutants import MUTANTS
 pytest.importorskip("pyspark", reason="pip install 'crashmq[spark]' brings it")
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-MUTANT = "R01"
+MUTANT = "R22"
 Soaked: TypeAlias = tuple[Path, subprocess.CompletedProcess[str]]
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

@@ -156,6 +156,20 @@ def test_an_edit_that_cannot_be_made_says_which_and_why(
     assert f"mutant T01, mutant_targets.{function}" in str(caught.value)
 
 
+def test_a_file_changed_after_it_was_imported_is_told_as_such(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = "def tripled(number):\n    return number * 2\n"
+    monkeypatch.setattr("inspect.getsource", lambda _: other)
+    late = mutant(edit("doubled", "number * 2", "0"))
+
+    with (
+        pytest.raises(MutantStale, match="changed after it was imported"),
+        applied(late),
+    ):
+        pass
+
+
 def test_an_outer_variable_still_used_keeps_its_value() -> None:
     with applied(mutant(edit("tripled", "number * factor", "factor - number"))):
         assert targets.tripled(1) == 2

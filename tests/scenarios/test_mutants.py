@@ -12,19 +12,19 @@ from scenarios.mutation import Mutant, applied
 from scenarios.workload import program_for
 
 EVERY_MUTANT = pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
-SEARCHED_EPISODES = 2000
+SEARCHED_EPISODES = 500
+MOST_DAMAGING_FIRST = sorted(SCENARIOS, reverse=True)
 
 
-def killers(mutant: Mutant, scenario_name: str, episodes: int) -> set[str]:
-    """Laws that flag the mutant, up to the first of those it names."""
-    scenario = SCENARIOS[scenario_name]
+def killers(mutant: Mutant) -> set[str]:
+    """Laws that flag the mutant in a seeded search, up to the first it names."""
     found: set[str] = set()
     with applied(mutant):
-        for episode in range(episodes):
-            program = program_for(scenario, 1, episode)
-            result = run_program(program, scenario_name, keep_trace=False)
-            found.add(result.invariant)
-            if result.invariant in mutant.killed_by:
+        for episode in range(SEARCHED_EPISODES):
+            for name, scenario in SCENARIOS.items():
+                program = program_for(scenario, 1, episode)
+                found.add(run_program(program, name, keep_trace=False).invariant)
+            if not found.isdisjoint(mutant.killed_by):
                 break
     return found
 
@@ -58,20 +58,20 @@ def test_a_mutants_trigger_passes_on_the_shipped_engine(mutant: Mutant) -> None:
 
 @pytest.mark.slow
 @EVERY_MUTANT
-def test_a_seeded_search_of_some_scenario_kills_the_mutant(mutant: Mutant) -> None:
-    found = [killers(mutant, name, SEARCHED_EPISODES) for name in SCENARIOS]
+def test_a_seeded_search_kills_the_mutant(mutant: Mutant) -> None:
+    found = killers(mutant)
 
-    assert any(not laws.isdisjoint(mutant.killed_by) for laws in found), found
+    assert not found.isdisjoint(mutant.killed_by), found
 
 
 @pytest.mark.slow
 @EVERY_MUTANT
 def test_hypothesis_kills_the_mutant_with_a_short_program(mutant: Mutant) -> None:
-    for name in SCENARIOS:
+    for name in MOST_DAMAGING_FIRST:
         found = find_failure(name, max_examples=300, mutant=mutant.id)
         if found is not None and found.violated in mutant.killed_by:
             break
 
     assert found is not None, mutant.title
     assert found.violated in mutant.killed_by, found.message
-    assert len(found.program.ops) <= 20, found.program.ops
+    assert len(found.program.ops) <= 12, found.program.ops

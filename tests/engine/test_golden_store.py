@@ -1,0 +1,219 @@
+"""Our store on directories that Apache RocketMQ wrote, and RocketMQ on ours."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.host.real_disk import RealDisk
+from engine.store.config import StoreConfig
+from engine.store.message import Host, Message
+from engine.store.message_store import MessageStore
+from harness.sim_runtime import SimRuntime
+from models.store_image import decode_record
+
+GoldenStore = Callable[[str], tuple[Path, list[dict[str, Any]]]]
+Row = dict[str, Any]
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+NAMES = ["clean", "killed", "killed-sync"]
+CONFIG = StoreConfig(
+    mapped_file_size_commit_log=65_536, mapped_file_size_consume_queue=6_000
+)
+NOW_MS = 1_800_000_000_000
+DERIVED = ("commitlog/", "consumequeue/")
+OURS = {"abort", "checkpoint", "lock"}
+JVM_SECONDS_MAX = 300
+
+
+def started(root: Path) -> MessageStore:
+    runtime = SimRuntime(NOW_MS)
+    store = MessageStore(CONFIG, RealDisk(root), runtime)
+    store.load()
+    store.start()
+    runtime.serve(store.services)
+    store.reput.run_once()
+    return store
+
+
+def served(store: MessageStore, topic: str, queue_id: int) -> Iterator[Row]:
+    """Every message of one queue, decoded by a reader that is not the store's."""
+    at, end = 0, 1
+    while at < end:
+        result = store.get_message(topic, queue_id, at, 32)
+        for message in result.messages:
+            record = decode_record(message)
+            yield {
+                "topic": record.topic,
+                "queue_id": record.queue_id,
+                "queue_offset": record.queue_offset,
+                "phy_offset": record.phy_offset,
+                "size": record.size,
+                "body_sha1": hashlib.sha1(
+                    record.body, usedforsecurity=False
+                ).hexdigest(),
+            }
+        at, end = result.next_begin_offset, result.max_offset
+
+
+def by_place(rows: list[Row]) -> list[Row]:
+    """The rows as ``served`` tells them, ordered by topic, queue and offset."""
+    names = ("topic", "queue_id", "queue_offset", "phy_offset", "size", "body_sha1")
+    told = [{name: row[name] for name in names} for row in rows]
+    return sorted(told, key=lambda row: tuple(row.values()))
+
+
+def all_served(store: MessageStore, rows: list[Row]) -> list[Row]:
+    queues = sorted({(row["topic"], row["queue_id"]) for row in rows})
+    return [row for queue in queues for row in served(store, *queue)]
+
+
+def put_more(store: MessageStore, count: int) -> list[Row]:
+    """Append messages of many shapes; their rows."""
+    rows = []
+    for number in range(count):
+        body = b"%07d" % number * (number % 40)
+        message = Message(
+            topic=("orders", "payments", "audit-log")[number % 3],
+            queue_id=number % 2,
+            body=body,
+            properties={"TAGS": "已付款💰", "KEYS": f"K{number}"} if number % 5 else {},
+            born_timestamp=NOW_MS,
+            born_host=Host(bytes(15) + b"\x01", 10911) if number % 7 == 0 else LOCAL,
+        )
+        result = store.put_message(message)
+        assert result.is_appended
+        rows.append(
+            {
+                "topic": message.topic,
+                "queue_id": message.queue_id,
+                "queue_offset": result.queue_offset,
+                "phy_offset": result.phy_offset,
+                "size": result.size,
+                "body_sha1": hashlib.sha1(body, usedforsecurity=False).hexdigest(),
+            }
+        )
+    store.reput.run_once()
+    return rows
+
+
+LOCAL = Host(b"\x7f\x00\x00\x01", 10911)
+
+
+def other_files(root: Path) -> dict[str, bytes]:
+    """What in a directory is neither a log, nor a queue, nor ours to write."""
+    paths = sorted(path for path in root.rglob("*") if path.is_file())
+    named = {path.relative_to(root).as_posix(): path for path in paths}
+    return {
+        name: path.read_bytes()
+        for name, path in named.items()
+        if not name.startswith(DERIVED) and name not in OURS
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_message_of_rocketmq_is_served(
+    golden_store: GoldenStore, name: str
+) -> None:
+    root, rows = golden_store(name)
+
+    store = started(root)
+
+    assert store.last_exit_ok is (name == "clean")
+    assert all_served(store, rows) == by_place(rows)
+    assert store.shutdown()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_store_of_rocketmq_goes_on_as_ours(
+    golden_store: GoldenStore, name: str
+) -> None:
+    root, rows = golden_store(name)
+    others = other_files(root)
+    store = started(root)
+
+    rows += put_more(store, 50)
+    assert store.shutdown()
+
+    again = started(root)
+    assert again.last_exit_ok
+    assert all_served(again, rows) == by_place(rows)
+    assert again.shutdown()
+    assert other_files(root) == others
+
+
+def test_a_clean_store_of_rocketmq_keeps_every_record_and_unit(
+    golden_store: GoldenStore,
+) -> None:
+    root, _ = golden_store("clean")
+    before = {path: path.read_bytes() for path in root.rglob("0*") if path.is_file()}
+
+    assert started(root).shutdown()
+
+    assert len(before) > 10
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.fixture(scope="module")
+def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], list[Row]]:
+    """Lets the real store open a copy of a directory, and tells what it serves."""
+    java, maven = shutil.which("java"), shutil.which("mvn")
+    if java is None or maven is None:
+        pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
+    build = tmp_path_factory.mktemp("golden-writer")
+    home = tmp_path_factory.mktemp("home")
+    settings = ("-q", "-B", f"-Dgolden.build={build}")
+    ran(maven, *settings, "-f", GOLDEN / "writer" / "pom.xml", "package")
+
+    def read(root: Path) -> list[Row]:
+        copy = Path(shutil.copytree(root, tmp_path_factory.mktemp("copy") / "store"))
+        jar = build / "golden-writer.jar"
+        lines = ran(java, f"-Duser.home={home}", "-jar", jar, "read", copy)
+        return [json.loads(line) for line in lines.splitlines()]
+
+    return read
+
+
+def ran(*command: str | Path) -> str:
+    done = subprocess.run(
+        command, capture_output=True, encoding="utf-8", timeout=JVM_SECONDS_MAX
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.rocketmq
+@pytest.mark.parametrize("ends", ["shut down", "copied while it runs"])
+def test_rocketmq_serves_every_message_of_our_store(
+    rocketmq: Callable[[Path], list[Row]], tmp_path: Path, ends: str
+) -> None:
+    store = started(tmp_path)
+    rows = put_more(store, 1200)
+    if ends == "shut down":
+        assert store.shutdown()
+
+    told = rocketmq(tmp_path)
+
+    store.shutdown()
+    assert told == by_place(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.rocketmq
+def test_rocketmq_serves_its_own_store_after_ours_went_on_with_it(
+    rocketmq: Callable[[Path], list[Row]], golden_store: GoldenStore
+) -> None:
+    root, rows = golden_store("killed")
+    store = started(root)
+    rows += put_more(store, 50)
+    assert store.shutdown()
+
+    assert rocketmq(root) == by_place(rows)
