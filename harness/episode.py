@@ -24,7 +24,6 @@ from models.observations import (
     Observation,
     Positions,
     Pulled,
-    Put,
     Ran,
     Refused,
     Started,
@@ -210,11 +209,9 @@ class Episode:
             self._take(Restart(), number)
         if not self.is_up:
             return
-        put = PutMessage("T0", 0, 16)
-        answer = self._take(put, number)
-        if isinstance(answer, Put) and answer.status == "SERVICE_NOT_AVAILABLE":
+        if self._judge.disk_failed:
             self._take(Restart(), number)
-            answer = self._take(put, number)
+        answer = self._take(PutMessage("T0", 0, 16), number)
         self._catch_up(number)
         self._read_everything(number)
         stopped = self._take(Shutdown(), number)

@@ -52,7 +52,13 @@ CLAIMS: tuple[Invariant[[Judged]], ...] = (
 
 
 class Judge:
-    """What is known of one store's history, and the laws it is held against."""
+    """What is known of one store's history, and the laws it is held against.
+
+    Attributes:
+        model: what was appended and must survive.
+        checks: how often each law was judged.
+        disk_failed: a fault was set off in this life of the store.
+    """
 
     def __init__(self, setup: Setup, subject: Subject) -> None:
         self.model = ReferenceModel(setup.flush_mode)
@@ -62,7 +68,7 @@ class Judge:
         self._image: StoreImage | None = None
         self._checkpoint: CheckpointImage | None = None
         self._damaged: list[str] = []
-        self._faulted = False
+        self.disk_failed = False
         self._ended_clean = False
         self._positions: Positions | None = None
         self._monotonic_clock = True
@@ -91,8 +97,8 @@ class Judge:
         if report.stops:
             self._judge_stop(report)
         self._damaged += [damage.path for damage in report.damages]
-        self._faulted = self._faulted or report.fault_armed
-        found = [self._judge_found(files, report) for files in report.found]
+        self.disk_failed = self.disk_failed or report.fault_armed
+        found = [self._judge_found(files) for files in report.found]
         if report.crash is not None:
             self._ended_clean = self._ended_clean and not report.found
             self.model.crashed(report.crash.kind, in_flight)
@@ -143,7 +149,7 @@ class Judge:
                 message,
                 answer,
                 self._setup,
-                disk_failed=self._faulted or report.fault_armed,
+                disk_failed=self.disk_failed or report.fault_armed,
             )
             if answer.phy_offset >= 0:
                 model.put(message, answer)
@@ -154,7 +160,7 @@ class Judge:
             model.in_flight += in_flight
         return in_flight
 
-    def _judge_found(self, files: Mapping[str, bytes], report: Report) -> StoreImage:
+    def _judge_found(self, files: Mapping[str, bytes]) -> StoreImage:
         """Judge what a start found: what no crash may break.
 
         Only what outside hands damaged is excused, until a start has mended it. What
@@ -221,14 +227,14 @@ class Judge:
         }
         model.adopt(records, built)
         self._damaged = []
-        self._faulted = self._ended_clean = False
+        self.disk_failed = self._ended_clean = False
         self._judge_files(image, positions.reput_from_offset)
         # A start has synced the checkpoint, so from here on it only rises.
         self._checkpoint = image.checkpoint if image.has_checkpoint else None
 
     def _judge_files(self, image: StoreImage, reput_from_offset: int) -> None:
         """Judge a store at rest or running well, as far as the disk let it."""
-        clean = not self._faulted
+        clean = not self.disk_failed
         judged = Judged(image, reput_from_offset, clean, self._monotonic_clock)
         for law in FILE_LAWS:
             self._hold(law, judged)

@@ -42,7 +42,7 @@ from scenarios.workload import program_for
 RECHECKED_EVERY = 100
 EPISODE_TIMEOUT_S = 60.0
 EPISODES_PER_SHARD_MAX = 250  # seconds of work: progress counts whole shards
-SHARDS_PER_WORKER = 4
+SHARDS_PER_WORKER = 16
 DETERMINISM = "DET-1"
 OWN_DEFECT = "crashmq"  # stands where a law's id would: the harness itself failed
 

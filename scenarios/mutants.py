@@ -58,8 +58,8 @@ CLEAN_EXIT_WITH_DISPATCH_BEHIND = Mutant(
         Edit(
             module="engine.store.message_store",
             function="MessageStore._make_durable",
-            before="clean = self._flags.is_writeable and self.reput.behind <= 0",
-            after="clean = self._flags.is_writeable",
+            before="self._flags.is_writeable and self.reput.behind <= 0",
+            after="self._flags.is_writeable",
         ),
         Edit(
             module="engine.store.message_store",

@@ -10,7 +10,10 @@ from typing import Protocol
 
 
 class Service(Protocol):
-    """One kind of background work of a running store."""
+    """One kind of background work of a running store.
+
+    Its rounds never overlap: a host ends one before it begins the next.
+    """
 
     name: str
     interval_ms: int

@@ -4,9 +4,10 @@ The first 40 bytes of the 4096 are RocketMQ's five fields, i64 big-endian:
 physicMsgTimestamp | logicsMsgTimestamp | indexMsgTimestamp | masterFlushedOffset |
 confirmPhyOffset. At bytes 512 and 1024, in sectors of their own, lie two slots of the
 durable mark, written in turn: magic u32 | version u32 | sequence i64 | log_min_offset
-i64 | durable_offset i64 | CRC-32 u32 of the 32 bytes before. The whole slot with the
-higher sequence counts. Below ``durable_offset`` everything was synced before the mark
-was written, so what is damaged there was damaged, not lost with the power.
+i64 | durable_offset i64 | log_file_size i32 | queue_file_size i32 | CRC-32 u32 of the
+40 bytes before. The whole slot with the higher sequence counts. Below
+``durable_offset`` everything was synced before the mark was written, so what is not
+whole there was damaged, not lost with the power.
 
 Source: org.apache.rocketmq.store.StoreCheckpoint, RocketMQ 5.3. Differs: a timestamp
 moves only after the sync it stands for; RocketMQ never reads beyond byte 40.
@@ -23,7 +24,7 @@ from engine.host.probe import probe
 
 CHECKPOINT_SIZE = 4096
 _FIELDS = struct.Struct(">qqqqq")
-_SLOT = struct.Struct(">IIqqq")
+_SLOT = struct.Struct(">IIqqqii")
 _CRC = struct.Struct(">I")
 _SLOT_SIZE = _SLOT.size + _CRC.size
 _SLOTS_AT = (512, 1024)
@@ -38,10 +39,21 @@ UNCHANGED = probe("checkpoint.flush.unchanged", "the checkpoint had nothing to s
 
 @dataclass(frozen=True, slots=True)
 class DurableMark:
-    """What the log had durable once: [log_min_offset, durable_offset)."""
+    """What the log had durable once: [log_min_offset, durable_offset).
+
+    The sizes of the store's files stand beside it, since a file that is too short is
+    damage or another configuration, and only they can tell.
+    """
 
     log_min_offset: int
     durable_offset: int
+    log_file_size: int
+    queue_file_size: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was durable yet."""
+        return self.durable_offset <= self.log_min_offset
 
 
 class StoreCheckpoint:
@@ -161,7 +173,13 @@ class StoreCheckpoint:
 
 def _encode_slot(sequence: int, mark: DurableMark) -> bytes:
     body = _SLOT.pack(
-        _MAGIC, _VERSION, sequence, mark.log_min_offset, mark.durable_offset
+        _MAGIC,
+        _VERSION,
+        sequence,
+        mark.log_min_offset,
+        mark.durable_offset,
+        mark.log_file_size,
+        mark.queue_file_size,
     )
     return body + _CRC.pack(crc32(body))
 
@@ -170,9 +188,9 @@ def _decode_slot(data: bytes, at: int) -> tuple[int, DurableMark] | None:
     slot = data[at : at + _SLOT_SIZE]
     if len(slot) < _SLOT_SIZE:
         return None
-    magic, version, sequence, log_min_offset, durable_offset = _SLOT.unpack_from(slot)
+    magic, version, sequence, *mark = _SLOT.unpack_from(slot)
     if magic != _MAGIC or version != _VERSION:
         return None
     if _CRC.unpack_from(slot, _SLOT.size)[0] != crc32(slot[: _SLOT.size]):
         return None
-    return sequence, DurableMark(log_min_offset, durable_offset)
+    return sequence, DurableMark(*mark)

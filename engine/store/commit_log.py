@@ -18,23 +18,22 @@ from engine.host.probe import probe
 from engine.host.runtime import Runtime
 from engine.store.config import StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
-from engine.store.dispatch import DispatchRequest
+from engine.store.dispatch import DispatchRequest, has_unit
 from engine.store.mapped_file import MappedFile
 from engine.store.mapped_file_queue import MappedFileQueue
 from engine.store.message import Message
 from engine.store.message_codec import (
     BLANK_SIZE_MIN,
-    EXTRA_SIZE_MAX,
-    FIXED_SIZE,
     EncodedMessage,
     MessageRejected,
     check_message,
     encode_filler,
     encode_message,
+    size_beyond,
 )
 from engine.store.results import PutMessageResult, PutMessageStatus
 
-_SCAN_CHUNK = 4 * 1024 * 1024
+WINDOW_SIZE = 4 * 1024 * 1024
 
 ROLLED = probe("commit_log.roll", "a message met the end of a file; BLANK was written")
 REJECTED = probe(
@@ -81,9 +80,6 @@ class CommitLog:
         self._consume_queues = consume_queues
         self._put_lock = runtime.lock()
         self._file_size = config.mapped_file_size_commit_log
-        self._window_size = max(
-            _SCAN_CHUNK, config.max_message_size + EXTRA_SIZE_MAX + FIXED_SIZE
-        )
         self.mapped_files = MappedFileQueue(disk, "commitlog", self._file_size)
 
     @property
@@ -146,7 +142,8 @@ class CommitLog:
         self, file: MappedFile, message: Message, encoded: EncodedMessage
     ) -> PutMessageResult:
         queue = (message.topic, message.queue_id)
-        queue_offset = self._consume_queues.next_queue_offset(*queue)
+        listed = has_unit(message.sys_flag)
+        queue_offset = self._consume_queues.next_queue_offset(*queue) if listed else 0
         phy_offset = file.file_from_offset + file.wrote
         now = self._runtime.now_ms()
         encoded.place(queue_offset, phy_offset, now)
@@ -157,7 +154,8 @@ class CommitLog:
             raise
         assert appended, file
         file.store_timestamp = now
-        self._consume_queues.increase_queue_offset(*queue)
+        if listed:
+            self._consume_queues.increase_queue_offset(*queue)
         return PutMessageResult(
             PutMessageStatus.PUT_OK, phy_offset, len(encoded.record), queue_offset
         )
@@ -187,8 +185,12 @@ class CommitLog:
         left = self._file_size - phy_offset % self._file_size
         return check_message(data, at, phy_offset, left, check_crc=False)
 
-    def read_from(self, offset: int, end: int) -> bytes:
-        """What one file has written of [offset, end), in one go; b"" if nothing.
+    def size_beyond(self, phy_offset: int, data: bytes, at: int) -> int:
+        """Bytes that the record at ``data[at:]`` needs, if they are not all there."""
+        return size_beyond(data, at, self._file_size - phy_offset % self._file_size)
+
+    def read_from(self, offset: int, end: int, size: int = WINDOW_SIZE) -> bytes:
+        """What one file has written of [offset, end), at most ``size`` bytes of it.
 
         Source: CommitLog#getData.
         """
@@ -196,9 +198,7 @@ class CommitLog:
         if file is None:
             return b""
         position = offset - file.file_from_offset
-        until = min(
-            file.wrote, end - file.file_from_offset, position + self._window_size
-        )
+        until = min(file.wrote, end - file.file_from_offset, position + size)
         return file.read(position, until - position) if until > position else b""
 
     def flush(self, least_pages: int) -> bool:
@@ -249,7 +249,7 @@ class CommitLog:
     ) -> tuple[int, str]:
         """Read one file's records; where they end, and why there."""
         position = window_at = 0
-        window = file.read(0, min(self._window_size, file.file_size))
+        window = file.read(0, min(WINDOW_SIZE, file.file_size))
         while position < file.file_size:
             at, left = position - window_at, file.file_size - position
             request = check_message(
@@ -261,11 +261,10 @@ class CommitLog:
             elif request.success:
                 SCANNED_FILLER.hit()
                 position = file.file_size
-            elif len(window) - at < left and (at or len(window) < left):
-                # The record may go on behind the window: look again from its start,
-                # and, if it began there already, at all that is left of the file.
-                size = self._window_size if at else left
-                window_at, window = position, file.read(position, min(size, left))
+            elif wanted := size_beyond(window, at, left):
+                # The record goes on behind the window: look again, from its start.
+                size = max(wanted, min(WINDOW_SIZE, left))
+                window_at, window = position, file.read(position, size)
             else:
                 return position, _why_stopped(request, window, at)
         return position, ""

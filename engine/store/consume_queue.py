@@ -87,6 +87,7 @@ class ConsumeQueue:
             disk, f"consumequeue/{topic}/{queue_id}", file_size
         )
         self.min_offset = 0
+        self._has_unit = False
         self._recovered_end = 0
         self._window_start = 0
         self._window = b""
@@ -133,6 +134,7 @@ class ConsumeQueue:
         file = self.mapped_files.last_mapped_file(expect)
         appended = file.append_message(unit)
         assert appended, file
+        self._has_unit = True
         APPENDED.hit()
 
     def _pre_blank(self, expect: int) -> None:
@@ -140,7 +142,6 @@ class ConsumeQueue:
 
         Source: ConsumeQueue#fillPreBlank.
         """
-        is_new = not self.mapped_files.files
         while self.mapped_files.max_offset < expect or not self.mapped_files.files:
             file = self.mapped_files.last_mapped_file(expect)
             until = min(expect, file.end_offset) - file.file_from_offset
@@ -150,7 +151,7 @@ class ConsumeQueue:
             if file.end_offset > expect:
                 break
         PRE_BLANKED.hit()
-        if is_new:
+        if not self._has_unit:
             self.min_offset = expect // CQ_STORE_UNIT_SIZE
 
     def unit_at(self, queue_offset: int) -> bytes:
@@ -257,6 +258,7 @@ class ConsumeQueue:
         DESTROYED.hit()
         self.mapped_files.destroy()
         self.min_offset = 0
+        self._has_unit = False
 
     def set_flushed(self, queue_offset: int) -> None:
         """Let the units before ``queue_offset`` count as durable; write the rest again.
@@ -279,6 +281,7 @@ class ConsumeQueue:
         while self.min_offset < self.max_offset:
             unit = self.unit_at(self.min_offset)
             if not is_pre_blank(unit) and _UNIT.unpack(unit)[0] >= log_min_offset:
+                self._has_unit = True
                 break
             self.min_offset += 1
 

@@ -79,7 +79,7 @@ class ConsumeQueueStore:
             if not self._disk.is_dir(topic_dir):
                 continue
             for name in self._disk.list_dir(topic_dir):
-                if name.isascii() and name.isdigit():
+                if name.isascii() and name.isdigit() and str(int(name)) == name:
                     self._queue(topic, int(name)).load()
         for queue in self._queues.values():
             queue.recover()
@@ -171,7 +171,8 @@ class ConsumeQueueStore:
         """
         synced = 0
         try:
-            for queue in self._queues.values():
+            # A list: dispatch may add a queue while another is being synced.
+            for queue in list(self._queues.values()):
                 while queue.flush(least_pages):
                     synced += 1
         except OSError:

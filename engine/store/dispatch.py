@@ -11,6 +11,7 @@ from engine.store.message import (
     TRANSACTION_COMMIT,
     TRANSACTION_MASK,
     TRANSACTION_NOT_TYPE,
+    is_topic,
 )
 
 
@@ -39,9 +40,17 @@ class DispatchRequest(NamedTuple):
 
     @property
     def has_unit(self) -> bool:
-        """Whether a queue lists this record: none and commit do, the rest do not."""
-        kind = self.sys_flag & TRANSACTION_MASK
-        return kind in (TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT)
+        """Whether a queue lists this record.
+
+        A topic that cannot be a directory's name has no queue: a broker lets none in.
+        """
+        return has_unit(self.sys_flag) and is_topic(self.topic)
+
+
+def has_unit(sys_flag: int) -> bool:
+    """Whether queues list such records: none and commit do, the rest do not."""
+    kind = sys_flag & TRANSACTION_MASK
+    return kind in (TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT)
 
 
 FILLER = DispatchRequest(True, 0)

@@ -243,6 +243,7 @@ class CheckpointService:
         self, config: StoreConfig, commit_log: CommitLog, checkpoint: StoreCheckpoint
     ) -> None:
         self.interval_ms = config.flush_interval_checkpoint
+        self._config = config
         self._commit_log = commit_log
         self._checkpoint = checkpoint
 
@@ -254,8 +255,10 @@ class CheckpointService:
 
         Source: DefaultMessageStore#addScheduleTask, its checkpoint flush.
         """
-        if self._commit_log.min_offset >= 0:
-            self._checkpoint.mark = DurableMark(
-                self._commit_log.min_offset, self._commit_log.flushed_where
-            )
+        self._checkpoint.mark = DurableMark(
+            max(0, self._commit_log.min_offset),
+            self._commit_log.flushed_where,
+            self._config.mapped_file_size_commit_log,
+            self._config.queue_file_size,
+        )
         return int(self._checkpoint.flush())

@@ -14,7 +14,7 @@ from engine.host.probe import probe
 
 _CHUNK = 1024 * 1024
 
-ERASED = probe("mapped_file.erase", "bytes beyond the end of the data were zeroed")
+ERASED = probe("mapped_file.erase", "bytes beyond the end of the data were erased")
 EXTENDED = probe("mapped_file.extend", "a file shorter than its size was extended")
 
 
@@ -24,6 +24,11 @@ def file_name(offset: int) -> str:
     Source: UtilAll#offset2FileName.
     """
     return f"{offset:020d}"
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a file of a queue can have this name."""
+    return name.isascii() and name.isdigit() and file_name(int(name)) == name
 
 
 class MappedFile:
@@ -166,27 +171,22 @@ class MappedFile:
             self._open_file.write_at(at, self.read(at, min(_CHUNK, end - at)))
 
     def erase(self, start: int) -> None:
-        """Zero what is not zero from ``start`` on, durably.
+        """Let bytes from ``start`` on be zeros, durably, if they are not.
 
-        Else the power could bring it back, behind data of a later life.
+        The file gives them back and gets new ones: zeros stored over them could be
+        lost with the power, or left behind by a sync that failed, and what they hid
+        would stand behind the data of a later life.
         """
-        erased = False
-        for at in range(start - start % PAGE_SIZE, self.file_size, _CHUNK):
+        for at in range(start, self.file_size, _CHUNK):
             chunk = self.read(at, min(_CHUNK, self.file_size - at))
-            skip = max(0, start - at)
-            if chunk[skip:] != bytes(len(chunk) - skip):
-                self._erase_pages(chunk, at, skip)
-                erased = True
-        if erased:
-            self._open_file.sync()
-            ERASED.hit()
-
-    def _erase_pages(self, chunk: bytes, at: int, skip: int) -> None:
-        for page in range(0, len(chunk), PAGE_SIZE):
-            begin = max(page, skip)
-            blank = bytes(page + PAGE_SIZE - begin)[: len(chunk) - begin]
-            if chunk[begin : page + PAGE_SIZE] != blank:
-                self._open_file.write_at(at + begin, blank)
+            if chunk != bytes(len(chunk)):
+                ERASED.hit()
+                self.close()
+                self._disk.truncate(self.path, start)
+                self._on_disk_size = start
+                self.extend()
+                self.sync()
+                return
 
     def extend(self) -> None:
         """Give a file that is shorter than its size the bytes it lacks, as zeros."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from engine.host.disk import Disk
 from engine.host.probe import probe
 from engine.store.errors import StoreCorrupted
-from engine.store.mapped_file import MappedFile, file_name
+from engine.store.mapped_file import MappedFile, file_name, is_file_name
 
 FOREIGN = probe("mapped_file_queue.load.foreign", "a name that is no offset was met")
 SHORT = probe("mapped_file_queue.load.short", "a file shorter than its size was met")
@@ -65,7 +65,7 @@ class MappedFileQueue:
         if not self._disk.is_dir(self.path):
             return
         for name in self._disk.list_dir(self.path):
-            if not (name.isascii() and name.isdigit()):
+            if not is_file_name(name):
                 FOREIGN.hit()
                 continue
             self._load_file(f"{self.path}/{name}", int(name))
@@ -200,21 +200,17 @@ class MappedFileQueue:
 
         Source: MappedFileQueue#truncateDirtyFiles, which leaves the bytes.
         """
-        kept: list[MappedFile] = []
         removed = False
+        while self.files and self.files[-1].file_from_offset > offset:
+            self.files.pop().destroy()
+            removed = True
+            REMOVED.hit()
         for file in self.files:
-            if file.file_from_offset > offset:
-                file.destroy()
-                removed = True
-                REMOVED.hit()
-                continue
-            kept.append(file)
             file.extend()
             file.set_positions(min(offset - file.file_from_offset, file.file_size))
             if not file.is_full:
                 file.erase(file.wrote)
                 CUT.hit()
-        self.files = kept
         self.flushed_where = min(self.flushed_where, offset)
         if removed:
             self._disk.sync_dir(self.path)

@@ -6,6 +6,7 @@ MessageDecoder, RocketMQ 5.3.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -64,6 +65,18 @@ class Message:
     def waits_for_store(self) -> bool:
         """Whether the producer waits for the flush under SYNC_FLUSH."""
         return self.properties.get(PROPERTY_WAIT_STORE_OK, "true") != "false"
+
+
+_TOPIC = re.compile(r"[%|a-zA-Z0-9_-]+")
+
+
+@lru_cache(maxsize=4096)
+def is_topic(text: str) -> bool:
+    """Whether RocketMQ lets a topic have this name; it is a directory's name too.
+
+    Source: org.apache.rocketmq.common.topic.TopicValidator.
+    """
+    return _TOPIC.fullmatch(text) is not None
 
 
 def java_string_hash(text: str) -> int:

@@ -10,8 +10,8 @@ i32 | BLANK magic i32.
 Source: MessageExtEncoder, CommitLog#checkMessageAndReturnSize, RocketMQ 5.3. Differs:
 a record counts only at the offset it says is its own, its length is bounded before
 anything is read, a filler must reach to its file's end, and the version follows the
-topic's bytes, not its characters. No CRC covers the properties, and a lost sector
-reads as zeros: so a put refuses a NUL in them, and a check of CRCs takes one as loss.
+topic's bytes, not its characters. No CRC covers topic and properties, and a lost
+sector reads as zeros: so a put refuses a NUL, and a check of CRCs takes one as loss.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from engine.store.message import (
     PROPERTY_TAGS,
     STORE_HOST_V6_FLAG,
     Message,
+    is_topic,
     properties_from_text,
     properties_to_bytes,
     tags_code,
@@ -38,6 +39,7 @@ BLANK_SIZE_MIN = 8
 PROPERTIES_SIZE_MAX = 32767
 TOPIC_SIZE_MAX_V1 = 127
 TOPIC_SIZE_MAX = 255
+QUEUE_ID_MAX = 0x7FFFFFFF
 EXTRA_SIZE_MAX = 65536
 FIXED_SIZE = 91  # of a v1 record with two IPv4 hosts, without body, topic, properties
 
@@ -88,15 +90,11 @@ def encode_message(message: Message, max_message_size: int) -> EncodedMessage:
 
     Source: MessageExtEncoder#encode.
     """
+    _check_address(message)
     topic = message.topic.encode()
-    properties = properties_to_bytes(message.properties)
+    properties = _encode_properties(message.properties)
     body = message.body
     _check_sizes(len(topic), len(body), len(properties), max_message_size)
-    if 0 in properties:
-        raise MessageRejected(
-            PutMessageStatus.MESSAGE_ILLEGAL,
-            "a property holds a NUL, which recovery could not tell from a lost sector.",
-        )
     born, store = message.born_host, message.store_host
     sys_flag = message.sys_flag & ~(BORN_HOST_V6_FLAG | STORE_HOST_V6_FLAG)
     if len(born.ip) == 16:
@@ -141,11 +139,38 @@ def encode_message(message: Message, max_message_size: int) -> EncodedMessage:
     return EncodedMessage(record, _STORE_TIMESTAMP_AT[len(born.ip)])
 
 
-def _check_sizes(topic: int, body: int, properties: int, body_max: int) -> None:
-    if not 0 < topic <= TOPIC_SIZE_MAX:
+def _check_address(message: Message) -> None:
+    if not is_topic(message.topic):
         raise MessageRejected(
             PutMessageStatus.MESSAGE_ILLEGAL,
-            f"the topic takes {topic} bytes, allowed are 1 to {TOPIC_SIZE_MAX}.",
+            f"{message.topic!r} is no topic: use letters, digits, and % | _ -.",
+        )
+    if not 0 <= message.queue_id <= QUEUE_ID_MAX:
+        raise MessageRejected(
+            PutMessageStatus.MESSAGE_ILLEGAL,
+            f"queue_id {message.queue_id} is not in [0, {QUEUE_ID_MAX}].",
+        )
+
+
+def _encode_properties(properties: dict[str, str]) -> bytes:
+    try:
+        data = properties_to_bytes(properties)
+    except UnicodeEncodeError as error:
+        why = f"a property is no Unicode text: {error}."
+        raise MessageRejected(PutMessageStatus.MESSAGE_ILLEGAL, why) from None
+    if 0 in data:
+        raise MessageRejected(
+            PutMessageStatus.MESSAGE_ILLEGAL,
+            "a property holds a NUL, which recovery could not tell from a lost sector.",
+        )
+    return data
+
+
+def _check_sizes(topic: int, body: int, properties: int, body_max: int) -> None:
+    if topic > TOPIC_SIZE_MAX:
+        raise MessageRejected(
+            PutMessageStatus.MESSAGE_ILLEGAL,
+            f"the topic takes {topic} bytes, at most {TOPIC_SIZE_MAX} are allowed.",
         )
     if properties > PROPERTIES_SIZE_MAX:
         raise MessageRejected(
@@ -202,11 +227,14 @@ def check_message(
     topic_at = body_at + fields[16]
     if fields[6] != phy_offset or fields[16] < 0 or topic_at >= end:
         return ILLEGAL
-    if check_crc and crc32(data[body_at:topic_at]) & 0x7FFFFFFF != fields[2]:
+    body = data[body_at:topic_at]
+    if check_crc and body and crc32(body) & 0x7FFFFFFF != fields[2]:
         return ILLEGAL
     if magic == MESSAGE_MAGIC_CODE:
         topic_size = data[topic_at]
         topic_at += 1
+        if topic_size > TOPIC_SIZE_MAX_V1:
+            return ILLEGAL
     else:
         topic_size = int.from_bytes(data[topic_at : topic_at + 2], "big")
         topic_at += 2
@@ -216,6 +244,10 @@ def check_message(
     properties_size = int.from_bytes(data[properties_at - 2 : properties_at], "big")
     if properties_at + properties_size != end:
         return DispatchRequest(False, total_size)
+    if properties_size > PROPERTIES_SIZE_MAX:
+        return ILLEGAL
+    if check_crc and 0 in data[topic_at : properties_at - 2]:
+        return ILLEGAL
     if check_crc and 0 in data[properties_at:end]:
         return ILLEGAL
     topic = data[topic_at : topic_at + topic_size].decode(errors="replace")
@@ -230,6 +262,20 @@ def check_message(
         fields[5],
         sys_flag,
     )
+
+
+def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
+    """How many bytes to read from ``at`` to have the whole record, if more are needed.
+
+    0 if what is there will do: the record is whole, or it is none.
+    """
+    there = len(data) - at
+    if there < BLANK_SIZE_MIN:
+        return min(left_in_file, BLANK_SIZE_MIN) if there < left_in_file else 0
+    total_size, magic = _LENGTH_AND_MAGIC.unpack_from(data, at)
+    if magic not in (MESSAGE_MAGIC_CODE, MESSAGE_MAGIC_CODE_V2):
+        return 0
+    return total_size if there < total_size <= left_in_file else 0
 
 
 def _tags_code_of(properties: bytes) -> int:

@@ -103,7 +103,7 @@ class MessageStore:
     @property
     def waited_for(self) -> tuple[Service, ...]:
         """The services that answer a caller who waits inside the store."""
-        return (self._group_commit,)
+        return (self._flush_commit_log,)
 
     def load(self) -> None:
         """Take the directory and read it whole; nothing on it is changed.
@@ -135,6 +135,7 @@ class MessageStore:
 
     def _read_files(self) -> None:
         self._checkpoint.load()
+        self._refuse_other_sizes()
         self.commit_log.load()
         self._consume_queues.load()
         audit = self._consume_queues.audit(self._checkpoint.logics_msg_timestamp)
@@ -145,6 +146,17 @@ class MessageStore:
         self.last_exit_ok = is_whole and not self._abort.exists()
         self._loaded = scan, audit
 
+    def _refuse_other_sizes(self) -> None:
+        mark, config = self._checkpoint.mark, self._config
+        sizes = (config.mapped_file_size_commit_log, config.queue_file_size)
+        if mark is not None and sizes != (mark.log_file_size, mark.queue_file_size):
+            raise StoreCorrupted(
+                f"the store was written with log files of {mark.log_file_size} bytes "
+                f"and queue files of {mark.queue_file_size}, and is to be opened with "
+                f"{sizes[0]} and {sizes[1]}. Open it with its own sizes. Nothing was "
+                f"changed."
+            )
+
     def _refuse_damage(self, scan: LogScan) -> None:
         """What was durable once can only be damaged, not lost: do not cut it.
 
@@ -153,9 +165,9 @@ class MessageStore:
         """
         mark = self._checkpoint.mark
         if mark is None:
-            self._refuse_short_files()
+            self._refuse_short_files(scan)
             return
-        if scan.start > mark.log_min_offset:
+        if scan.start > mark.log_min_offset and not mark.is_empty:
             raise StoreCorrupted(
                 f"commitlog: the log begins at {scan.start}, but began at "
                 f"{mark.log_min_offset} when it was last made durable: a file was "
@@ -169,9 +181,12 @@ class MessageStore:
                 f"log cut here. Nothing was changed."
             )
 
-    def _refuse_short_files(self) -> None:
+    def _refuse_short_files(self, scan: LogScan) -> None:
         for file in self.commit_log.mapped_files.files:
-            if 0 < file.on_disk_size < file.file_size:
+            is_short = 0 < file.on_disk_size < file.file_size
+            # A start that was cutting the log's end may have been ended by a crash.
+            was_cut = file.file_from_offset + file.on_disk_size == scan.end
+            if is_short and not (was_cut and self._abort.exists()):
                 raise StoreCorrupted(
                     f"{file.path}: {file.on_disk_size} bytes, but files of this log "
                     f"have {file.file_size}. Start it with the size it was written "
@@ -308,6 +323,7 @@ class MessageStore:
         self._flush_queues.flush_thoroughly()
         self._checkpoint_service.run_once()
         clean = self._flags.is_writeable and self.reput.behind <= 0
+        clean = clean and not self._consume_queues.flush_failed
         (CLEAN if clean else BEHIND).hit()
         if clean:
             self._abort.remove()

@@ -18,7 +18,7 @@ IDLE = probe("reput.idle", "a round found nothing to dispatch")
 BELOW_MIN = probe("reput.below_min", "records were deleted before they were dispatched")
 DISPATCHED = probe("reput.dispatched", "a record was handed to the dispatchers")
 FILLER = probe("reput.filler", "a filler was met; the replay goes on in the next file")
-BEYOND_END = probe("reput.beyond_end", "a record reaches past what may be dispatched")
+BEYOND_WINDOW = probe("reput.beyond_window", "a record goes on behind what was read")
 HALF = probe("reput.half", "a record whose length is not its parts' stops the replay")
 ILLEGAL = probe("reput.illegal", "what is no record stops the replay")
 FAILED = probe("reput.failed", "a dispatcher could not take a record")
@@ -86,8 +86,7 @@ class ReputMessageService:
 
     def _reput_file(self) -> bool:
         """Dispatch what one file has; whether the replay went on."""
-        start = self.reput_from_offset
-        end = self.confirm_offset
+        start, end = self.reput_from_offset, self.confirm_offset
         data = self._commit_log.read_from(start, end)
         if not data:
             NO_DATA.hit()
@@ -101,11 +100,16 @@ class ReputMessageService:
                 self.reput_from_offset = start + at
             elif request.success:
                 FILLER.hit()
-                next_file = self._commit_log.roll_next_file(start + at)
-                self.reput_from_offset = next_file
+                self.reput_from_offset = self._commit_log.roll_next_file(start + at)
                 return True
+            elif size := self._commit_log.size_beyond(start + at, data, at):
+                BEYOND_WINDOW.hit()
+                start, at = start + at, 0
+                data = self._commit_log.read_from(start, end, size)
+                if len(data) < size:
+                    return self._stop_at(start, request)
             else:
-                return self._stop_at(start, at, len(data), request)
+                return self._stop_at(start + at, request)
         return True
 
     def _dispatch(self, request: DispatchRequest) -> None:
@@ -117,17 +121,7 @@ class ReputMessageService:
             raise
         DISPATCHED.hit()
 
-    def _stop_at(
-        self, start: int, at: int, size: int, request: DispatchRequest
-    ) -> bool:
-        if at > 0 and self._reaches_past(start + at, size - at):
-            BEYOND_END.hit()
-            return True
+    def _stop_at(self, phy_offset: int, request: DispatchRequest) -> bool:
         (HALF if request.msg_size > 0 else ILLEGAL).hit()
-        self.stopped_at = start + at
+        self.stopped_at = phy_offset
         return False
-
-    def _reaches_past(self, phy_offset: int, left: int) -> bool:
-        """Whether more bytes may be read at ``phy_offset`` than were at hand."""
-        again = self._commit_log.read_from(phy_offset, self.confirm_offset)
-        return len(again) > left

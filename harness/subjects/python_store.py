@@ -36,6 +36,21 @@ EPOCH_MS = 1_700_000_000_000
 _DOWN = Positions(-1, -1, -1, -1)
 
 
+class OneAtATime:
+    """A service whose rounds never overlap, as a thread of its own would see to."""
+
+    def __init__(self, service: Service, runtime: SimRuntime) -> None:
+        self.name = service.name
+        self.interval_ms = service.interval_ms
+        self._service = service
+        self._turn = runtime.lock()
+
+    def run_once(self) -> int:
+        """Do one round, once the one in progress has ended."""
+        with self._turn:
+            return self._service.run_once()
+
+
 class PythonStore:
     """The engine as a subject; a new ``MessageStore`` for each of its lives."""
 
@@ -139,8 +154,14 @@ class PythonStore:
         finally:
             if self._store is None:
                 self.disk.unmount()
-        self._services = {service.name: service for service in store.services}
-        self._runtime.serve(store.waited_for)
+        self._services = {
+            service.name: OneAtATime(service, self._runtime)
+            for service in store.services
+        }
+        answering = {service.name for service in store.waited_for}
+        self._runtime.serve(
+            [service for name, service in self._services.items() if name in answering]
+        )
         return Started(store.last_exit_ok)
 
     def _end_life(self) -> None:

@@ -4,8 +4,9 @@ Bytes 0..39, big-endian i64: physic_msg_timestamp | logics_msg_timestamp |
 index_msg_timestamp | master_flushed_offset | confirm_phy_offset.
 
 Bytes 512 and 1024, a slot each: magic u32 "CRMQ" | version u32 = 1 | sequence i64 |
-log_min_offset i64 | durable_offset i64 | CRC-32 u32 of the 32 bytes before. The two
-are written in turn, so a torn write leaves the older one; RocketMQ ignores both.
+log_min_offset i64 | durable_offset i64 | log_file_size i32 | queue_file_size i32 |
+CRC-32 u32 of the 40 bytes before. The two are written in turn, so a torn write leaves
+the older one; RocketMQ ignores both.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ CHECKPOINT_SIZE = 4096
 SLOT_POSITIONS = (512, 1024)
 
 _FIELDS = struct.Struct(">5q")
-_SLOT = struct.Struct(">IIqqqI")
+_SLOT = struct.Struct(">IIqqqiiI")
 _SLOT_MAGIC = 0x43524D51
 _SLOT_VERSION = 1
-assert _SLOT.size == 36
+assert _SLOT.size == 44
 
 
 class Mark(NamedTuple):
@@ -32,7 +33,14 @@ class Mark(NamedTuple):
     sequence: int
     log_min_offset: int
     durable_offset: int
+    log_file_size: int
+    queue_file_size: int
     position: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it promises nothing yet."""
+        return self.durable_offset <= self.log_min_offset
 
 
 class CheckpointImage(NamedTuple):
@@ -73,9 +81,9 @@ def read_checkpoint(data: Bytes) -> CheckpointImage:
 def _read_slot(raw: bytes, position: int) -> Mark | None:
     if len(raw) < _SLOT.size:
         return None
-    magic, version, sequence, minimum, durable, crc = _SLOT.unpack(raw)
+    magic, version, sequence, *offsets_and_sizes, crc = _SLOT.unpack(raw)
     if magic != _SLOT_MAGIC or version != _SLOT_VERSION:
         return None
     if crc != crc32(raw[: _SLOT.size - 4]):
         return None
-    return Mark(sequence, minimum, durable, position)
+    return Mark._make((sequence, *offsets_and_sizes, position))

@@ -184,10 +184,12 @@ def parse_record(
     if head[6] != phy_offset and phy_offset is not None:
         raise BadRecord("phy_offset", f"the record carries phy_offset {head[6]}")
     raw = bytes(data[properties_at + 2 : end])
-    if 0 in raw:
-        # No CRC covers the properties, and a lost sector reads as zeros.
-        raise BadRecord("properties", "the properties hold a NUL: bytes were lost")
-    topic = _text(bytes(data[name_at:properties_at]))
+    name = bytes(data[name_at:properties_at])
+    if 0 in raw or 0 in name:
+        # No CRC covers topic and properties, and a lost sector reads as zeros.
+        where = "properties" if 0 in raw else "topic"
+        raise BadRecord("properties", f"the {where} hold a NUL: bytes were lost")
+    topic = _text(name)
     code = _tags_code_of(raw) if b"TAGS\x01" in raw else 0
     place = (head[6], size, topic, head[3], head[5], code, head[10], sys_flag)
     rest = (magic, head[2], head[4], *head[8:10], *head[11:14])

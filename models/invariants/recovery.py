@@ -101,10 +101,12 @@ def _reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
     log, mark = extended.commit_log, found.checkpoint.mark
     if mark is None:
         for short in found.commit_log.files:
-            if short.data and len(short.data) < len(extended.files[short.path]):
+            is_short = 0 < len(short.data) < len(extended.files[short.path])
+            was_cut = short.base + len(short.data) == log.max_phy_offset
+            if is_short and not (was_cut and found.abort):
                 return f"{short.path} is short, and no mark tells if it matters"
         return ""
-    if log.files and log.min_phy_offset > mark.log_min_offset:
+    if log.files and log.min_phy_offset > mark.log_min_offset and not mark.is_empty:
         return f"the log begins at {log.min_phy_offset}, not {mark.log_min_offset}"
     if log.max_phy_offset < mark.durable_offset:
         return f"the log ends at {log.max_phy_offset}, below {mark.durable_offset}"

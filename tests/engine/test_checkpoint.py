@@ -28,7 +28,7 @@ def opened(mount: Mount) -> StoreCheckpoint:
 
 def marked(checkpoint: StoreCheckpoint, *offsets: int) -> StoreCheckpoint:
     for offset in offsets:
-        checkpoint.mark = DurableMark(0, offset)
+        checkpoint.mark = DurableMark(0, offset, 4096, 200)
         checkpoint.flush()
     return checkpoint
 
@@ -92,7 +92,7 @@ def test_marks_are_written_into_the_two_slots_in_turn(disk: SimDisk) -> None:
 def test_the_newest_mark_is_loaded(disk: SimDisk) -> None:
     marked(opened(disk.mount()), 100, 200, 300)
 
-    assert reloaded(disk).mark == DurableMark(0, 300)
+    assert reloaded(disk).mark == DurableMark(0, 300, 4096, 200)
 
 
 def test_the_sequence_goes_on_in_the_next_life(disk: SimDisk) -> None:
@@ -112,7 +112,7 @@ def test_a_slot_torn_at_any_byte_leaves_the_other(disk: SimDisk, byte: int) -> N
     damage(disk, 1024 + byte)
 
     with recording() as hits:
-        assert reloaded(disk).mark == DurableMark(0, 200)
+        assert reloaded(disk).mark == DurableMark(0, 200, 4096, 200)
 
     assert hits["checkpoint.load.one_slot"] == 1
 
@@ -148,7 +148,7 @@ def test_what_is_loaded_is_written_again_since_its_sync_may_have_failed(
     disk: SimDisk,
 ) -> None:
     checkpoint = opened(disk.mount())
-    checkpoint.mark = DurableMark(0, 100)
+    checkpoint.mark = DurableMark(0, 100, 4096, 200)
     disk.fail(DiskFault("sync", "EIO"))
     with pytest.raises(OSError, match="sync"):
         checkpoint.flush()
@@ -173,7 +173,7 @@ def test_what_is_loaded_after_a_clean_exit_is_not_written_again(disk: SimDisk) -
 
 def test_values_whose_sync_failed_are_written_again(disk: SimDisk) -> None:
     checkpoint = marked(opened(disk.mount()), 100)
-    checkpoint.mark = DurableMark(0, 200)
+    checkpoint.mark = DurableMark(0, 200, 4096, 200)
     disk.fail(DiskFault("sync", "EIO"))
     with pytest.raises(OSError, match="sync"):
         checkpoint.flush()

@@ -88,6 +88,9 @@ def test_files_of_another_size_are_refused(store: StoreBuilder) -> None:
     store.put(3).reput().kill()
 
     store.configured(mapped_file_size_commit_log=2 * LOG_FILE_SIZE)
+    assert "log files of 1024 bytes" in refusal(store)
+
+    store.kill().remove("checkpoint")
     assert f"{log_file()}: 1024 bytes, but files of this log have 2048" in refusal(
         store
     )

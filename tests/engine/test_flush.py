@@ -6,6 +6,7 @@ import pytest
 from store_builder import (
     EPOCH_MS,
     LOG_FILE_SIZE,
+    QUEUE_FILE_SIZE,
     RECORD_SIZE,
     SYNC,
     StoreBuilder,
@@ -400,10 +401,15 @@ def test_the_mark_is_where_the_log_was_flushed_to(store: StoreBuilder) -> None:
     assert (mark.log_min_offset, mark.durable_offset) == (0, 2 * RECORD_SIZE)
 
 
-def test_a_checkpoint_of_an_empty_store_has_no_mark(store: StoreBuilder) -> None:
+def test_the_mark_of_an_empty_store_holds_its_sizes_and_promises_nothing(
+    store: StoreBuilder,
+) -> None:
     store.write_checkpoint()
 
-    assert checkpoint(store).mark is None
+    mark = checkpoint(store).mark
+    assert mark is not None
+    assert mark[1:5] == (0, 0, LOG_FILE_SIZE, QUEUE_FILE_SIZE)
+    assert mark.is_empty
 
 
 def test_a_checkpoint_without_news_is_no_work(store: StoreBuilder) -> None:

@@ -107,7 +107,7 @@ def test_records_that_cross_what_is_read_at_once_are_dispatched(
     with recording() as hits:
         store.reput()
 
-    assert hits["reput.beyond_end"] > 0
+    assert hits["reput.beyond_window"] > 0
     assert [unit.queue_offset for unit in store.queue()] == list(range(9))
 
 

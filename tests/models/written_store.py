@@ -44,7 +44,7 @@ def unit_bytes(phy_offset: int, size: int, tags_code: int = 0) -> bytes:
 
 
 def slot_bytes(sequence: int, minimum: int, durable: int) -> bytes:
-    raw = struct.pack(">IIqqq", 0x43524D51, 1, sequence, minimum, durable)
+    raw = struct.pack(">IIqqqii", 0x43524D51, 1, sequence, minimum, durable, 4096, 200)
     return raw + struct.pack(">I", zlib.crc32(raw))
 
 
