@@ -135,6 +135,15 @@ class StoreCheckpoint:
         )
         if not exists:
             self._disk.sync_dir("")
+        if self.mark is not None and self._mark_written is None:
+            # The newest slot may only lie in the page cache. Make it durable before
+            # the other one, which may be the last that is, is written over.
+            self._write_slot(self._sequence, self.mark)
+            self._file.sync()
+
+    def _write_slot(self, sequence: int, mark: DurableMark) -> None:
+        assert self._file is not None, "open() the checkpoint before writing to it"
+        self._file.write_at(_SLOTS_AT[sequence % 2], _encode_slot(sequence, mark))
 
     def flush(self) -> bool:
         """Write what changed and sync it; whether there was anything.
@@ -156,11 +165,13 @@ class StoreCheckpoint:
             UNCHANGED.hit()
             return False
         self._file.write_at(0, fields)
+        sequence = self._sequence
         if self.mark is not None and self.mark != self._mark_written:
-            self._sequence += 1
-            slot = _encode_slot(self._sequence, self.mark)
-            self._file.write_at(_SLOTS_AT[self._sequence % 2], slot)
+            sequence += 1
+            self._write_slot(sequence, self.mark)
         self._file.sync()
+        # Only now: until a slot is durable, the next attempt must not take the other.
+        self._sequence = sequence
         self._written, self._mark_written = fields, self.mark
         WRITTEN.hit()
         return True

@@ -55,8 +55,11 @@ def test_a_lost_sector_of_the_topic_is_no_whole_record(store: StoreBuilder) -> N
 
 def test_a_queue_may_appear_while_the_queues_are_flushed(store: StoreBuilder) -> None:
     store.put().reput().put(topic="T1")
-    replay = store.live.reput.run_once
-    store.disk.at_action(1, 0, lambda: store.runtime.spawn(replay))
+
+    def replay() -> None:
+        store.runtime.spawn(store.live.reput.run_once)
+
+    store.disk.at_action(1, 0, replay)
 
     store.flush_queues()
 
