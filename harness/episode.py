@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from zlib import crc32
 
@@ -142,17 +143,16 @@ class Episode:
 
     def _take(self, op: Op, number: int) -> Observation:
         subject = self.subject
-        before = subject.disk_actions()
         report = self._interpreter.run(op, number if number >= 0 else 0)
         positions = subject.positions()
-        self._record(op, number, report, positions, subject.disk_actions() - before)
+        self._record(op, number, report, positions)
         self._judge.judge(op, report, positions)
         return report.observation
 
     def _record(
-        self, op: Op, number: int, report: Report, positions: Positions, actions: int
+        self, op: Op, number: int, report: Report, positions: Positions
     ) -> None:
-        seen = report.observation
+        seen, actions = report.observation, report.disk_actions
         self._hasher.update(self._encoder.encode((seen, positions, actions)))
         counts = self._counts
         if not self.is_finishing and number >= 0:
@@ -161,7 +161,7 @@ class Episode:
         for start in report.starts:
             self._record_recovery(start)
         if report.crash is not None:
-            self._record_crash(op, number, report, actions)
+            self._record_crash(op, number, report)
         if self._keep_trace:
             at_ms = self.subject.now_ms()
             self.trace.append(Step(number, op, seen, positions, actions, at_ms))
@@ -176,8 +176,9 @@ class Episode:
             elif isinstance(start, Refused):
                 crash.recovery = "refused"
 
-    def _record_crash(self, op: Op, number: int, report: Report, actions: int) -> None:
+    def _record_crash(self, op: Op, number: int, report: Report) -> None:
         assert report.crash is not None
+        actions = report.disk_actions
         verb, _, path = self.subject.last_action().partition(":")
         survivors = report.crash.survivors.kind
         self._counts.crashes.append(
@@ -270,7 +271,7 @@ class Episode:
             subject=self.subject.name,
             mutant="",
             seed="",
-            setup=json.dumps(asdict(self.setup)),
+            setup=_setup_text(self.setup),
             outcome=outcome.value,
             steps=len(self.ops),
             crashes=len(counts.crashes),
@@ -288,6 +289,11 @@ class Episode:
             ],
             probes=[ProbeHit(probe, hits) for probe, hits in self._probes.items()],
         )
+
+
+@lru_cache(maxsize=256)
+def _setup_text(setup: Setup) -> str:
+    return json.dumps(asdict(setup))
 
 
 def _innermost(op: Op) -> str:

@@ -30,6 +30,7 @@ from models.observations import (
 from models.ops import (
     NESTING_MAX,
     AdvanceClock,
+    Capability,
     Crash,
     Damage,
     DiskFault,
@@ -56,6 +57,7 @@ class Report:
         found: the files as each start found them.
         starts: what came of each start, ``Failed`` if it did not end.
         crash: the event that ended the store's life, if one did.
+        disk_actions: how many the op did, and what happened during it.
         interrupted: whether anything else happened while the op ran.
     """
 
@@ -68,10 +70,12 @@ class Report:
     found: list[Mapping[str, bytes]] = field(default_factory=list)
     damages: list[Damaged] = field(default_factory=list)
     crash: Crash | None = None
+    disk_actions: int = 0
     fault_armed: bool = False
     interrupted: bool = False
 
 
+_NOTHING_YET = Skipped("nothing was run yet")
 _UNENDED = Failed("start", "it did not come to an end")
 
 
@@ -80,9 +84,10 @@ class Interpreter:
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
+        self._lacks = frozenset(Capability) - subject.capabilities
         self._life = 0
         self._step = 0
-        self._report = Report(Skipped("nothing was run yet"))
+        self._report = Report(_NOTHING_YET)
 
     def run(self, op: Op, step: int) -> Report:
         """Run one op to its end, or to the store's.
@@ -92,7 +97,7 @@ class Interpreter:
             step: its number, from which its messages are derived.
         """
         self._step = step
-        self._report = report = Report(Skipped(""))
+        self._report = report = Report(_NOTHING_YET)
         subject = self._subject
         before = subject.disk_actions()
         try:
@@ -106,12 +111,13 @@ class Interpreter:
                 subject.disk_actions() - before,
                 subject.last_action(),
             )
+        report.disk_actions = subject.disk_actions() - before
         return report
 
     def _do(self, op: Op) -> Observation:
         if isinstance(op, During):
             return self._during(op)
-        if not needs(op) <= self._subject.capabilities:
+        if self._lacks and needs(op) & self._lacks:
             return Skipped(f"{self._subject.name} cannot do this")
         try:
             return self._simple(op)
@@ -186,7 +192,7 @@ class Interpreter:
     def _during(self, op: During) -> Observation:
         if nesting(op) > NESTING_MAX:
             return Skipped(f"events nest at most {NESTING_MAX} deep")
-        if not needs(op) <= self._subject.capabilities:
+        if self._lacks and needs(op) & self._lacks:
             return Skipped(f"{self._subject.name} cannot do this")
         waiting: list[Callable[[], Observation]] = []
         cut = op.event.cut if isinstance(op.event, Crash) else 0

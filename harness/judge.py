@@ -8,7 +8,6 @@ raised as unknown, never passed over.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ParamSpec
 
 from harness.interpreter import Report
 from harness.subjects.subject import Subject
@@ -38,9 +37,6 @@ from models.ops import AdvanceClock, Event, PullMessage, RunService
 from models.program import Setup
 from models.reference import ReferenceModel
 from models.store_image import StoreImage, read_store
-from models.verdict import Violation
-
-P = ParamSpec("P")
 
 # What no crash may break, even before a start has mended the files.
 CLAIMS: tuple[Invariant[[Judged]], ...] = (
@@ -92,11 +88,14 @@ class Judge:
         """
         if isinstance(op, AdvanceClock) and op.ms < 0:
             self._monotonic_clock = False
-        self._hold(run.nothing_unnamed_is_raised, report.failures, report.fault_armed)
-        in_flight = self._judge_puts(report, positions)
+        run.nothing_unnamed_is_raised.hold(
+            self.checks, report.failures, report.fault_armed
+        )
+        in_flight = self._judge_puts(report, positions) if report.puts else []
         if report.stops:
             self._judge_stop(report)
-        self._damaged += [damage.path for damage in report.damages]
+        if report.damages:
+            self._damaged += [damage.path for damage in report.damages]
         self.disk_failed = self.disk_failed or report.fault_armed
         found = [self._judge_found(files) for files in report.found]
         if report.crash is not None:
@@ -116,18 +115,12 @@ class Judge:
 
     def judge_healed(self, put_status: str, *, is_clean: bool) -> None:
         """Judge that a healed store goes on working."""
-        self._hold(recovery.healed_store_works, put_status, is_clean)
+        recovery.healed_store_works.hold(self.checks, put_status, is_clean)
 
     def judge_caught_up(self, positions: Positions) -> None:
         """Judge that dispatch has reached the log's end."""
         end = positions.max_phy_offset
-        self._hold(recovery.dispatch_has_caught_up, self.model, end)
-
-    def _hold(self, law: Invariant[P], *args: P.args, **kwargs: P.kwargs) -> None:
-        self.checks[law.id] = self.checks.get(law.id, 0) + 1
-        violations: list[Violation] = law.violations(*args, **kwargs)
-        if violations:
-            raise law.error(violations)
+        recovery.dispatch_has_caught_up.hold(self.checks, self.model, end)
 
     def _judge_puts(self, report: Report, positions: Positions) -> list[MessageToPut]:
         model = self.model
@@ -143,9 +136,11 @@ class Judge:
         for message, answer in answered:
             key = (message.topic, message.queue_id)
             next_offset = model.next_queue_offset(key)
-            self._hold(putting.put_takes_the_next_place, answer, model.end, next_offset)
-            self._hold(
-                putting.put_is_refused_for_a_reason,
+            putting.put_takes_the_next_place.hold(
+                self.checks, answer, model.end, next_offset
+            )
+            putting.put_is_refused_for_a_reason.hold(
+                self.checks,
                 message,
                 answer,
                 self._setup,
@@ -155,7 +150,7 @@ class Judge:
                 model.put(message, answer)
             waited = model.flush_mode == "SYNC_FLUSH" and message.wait_store_ok
             if waited and report.crash is None:
-                self._hold(marks.acknowledged_is_flushed, answer, positions)
+                marks.acknowledged_is_flushed.hold(self.checks, answer, positions)
         if report.crash is None:
             model.in_flight += in_flight
         return in_flight
@@ -172,10 +167,10 @@ class Judge:
         if not self._damaged:
             judged = Judged(found, None, False, self._monotonic_clock)
             for law in CLAIMS:
-                self._hold(law, judged)
+                law.hold(self.checks, judged)
             if self._checkpoint is not None and found.has_checkpoint:
-                self._hold(
-                    marks_never_move_backwards, self._checkpoint, found.checkpoint
+                marks_never_move_backwards.hold(
+                    self.checks, self._checkpoint, found.checkpoint
                 )
         return found
 
@@ -197,8 +192,8 @@ class Judge:
         if is_damaged:
             extended = _extended(found, self._setup.log_file_size)
             self.model.log_damaged(extended.commit_log.max_phy_offset)
-        self._hold(
-            recovery.refuses_only_damage,
+        recovery.refuses_only_damage.hold(
+            self.checks,
             found,
             extended,
             start.reason if isinstance(start, Refused) else "",
@@ -212,14 +207,14 @@ class Judge:
         image = self.image()
         records = image.commit_log.records
         floor = model.floor if model.floor is not None else model.floor_kill
-        self._hold(
-            recovery.recovered_log_is_a_prefix,
+        recovery.recovered_log_is_a_prefix.hold(
+            self.checks,
             records,
             model.messages,
             model.in_flight,
         )
-        self._hold(
-            recovery.recovered_log_reaches_the_floor, records, model.messages, floor
+        recovery.recovered_log_reaches_the_floor.hold(
+            self.checks, records, model.messages, floor
         )
         built = {
             (queue.topic, queue.queue_id): len(queue.units)
@@ -237,24 +232,26 @@ class Judge:
         clean = not self.disk_failed
         judged = Judged(image, reput_from_offset, clean, self._monotonic_clock)
         for law in FILE_LAWS:
-            self._hold(law, judged)
+            law.hold(self.checks, judged)
 
     def _judge_marks(self, positions: Positions, *, is_new_life: bool) -> None:
         model = self.model
-        self._hold(marks.marks_lie_in_the_log, positions)
-        self._hold(marks.dispatched_is_flushed, model.flush_mode, positions)
+        marks.marks_lie_in_the_log.hold(self.checks, positions)
+        marks.dispatched_is_flushed.hold(self.checks, model.flush_mode, positions)
         if self._positions is not None and not is_new_life:
-            self._hold(marks.marks_only_rise, self._positions, positions)
+            marks.marks_only_rise.hold(self.checks, self._positions, positions)
         model.saw_positions(positions)
         self._positions = positions
 
     def _judge_pull(self, pull: PullMessage, pulled: Pulled, *, exactly: bool) -> None:
         key = (pull.topic, pull.queue_id)
         queue = self.model.queues.get(key, [])
-        self._hold(reading.pulled_messages_are_right, pulled, pull.queue_offset, queue)
+        reading.pulled_messages_are_right.hold(
+            self.checks, pulled, pull.queue_offset, queue
+        )
         if exactly:
-            self._hold(
-                reading.pull_is_answered_right,
+            reading.pull_is_answered_right.hold(
+                self.checks,
                 pulled,
                 pull.queue_offset,
                 pull.max_msg_nums,

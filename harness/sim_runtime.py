@@ -184,6 +184,7 @@ class SimRuntime:
         self._idle: list[greenlet] = []
         self._sweeps = 0
         self._running = False
+        self._turned = False
 
     def now_ms(self) -> int:
         """The wall clock, in milliseconds since the Unix epoch."""
@@ -241,10 +242,13 @@ class SimRuntime:
             self._unwind(error)
             raise
         finally:
-            self._forget_activities()
+            self._running = False
+            if self._turned:
+                self._forget_activities()
 
     def spawn(self, body: Callable[[], T], name: str = "") -> Activity[T]:
         """Start an activity; it runs now, until it ends or waits."""
+        self._turned = True
         number = len(self._spawned) + 1
         activity: Activity[T] = Activity(self, name or f"activity {number}")
         self._spawned.append(activity)
@@ -267,6 +271,7 @@ class SimRuntime:
         """Let the current activity wait in ``queue`` until woken or out of time."""
         if self._crash is not None:
             raise self._crash
+        self._turned = True
         activity = self.current
         activity.waits_for = what
         activity.queue = queue
@@ -388,6 +393,7 @@ class SimRuntime:
 
     def _unwind(self, error: BaseException) -> None:
         """Let every activity that is left end by ``error``."""
+        self._turned = True
         self._crash = error
         for activity in self._spawned:
             if not activity.done:
@@ -401,7 +407,7 @@ class SimRuntime:
         self._rounds.clear()
         self._crash = None
         self._sweeps = 0
-        self._running = False
+        self._turned = False
 
 
 def _new_fiber() -> greenlet:

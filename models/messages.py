@@ -41,9 +41,10 @@ class MessageToPut:
     @property
     def record_size(self) -> int:
         """Bytes of its record in the log, both hosts IPv4, a topic of <= 127 bytes."""
-        pairs = self.properties.items()
-        properties = sum(len(f"{name}{value}".encode()) + 2 for name, value in pairs)
-        return RECORD_OVERHEAD + len(self.topic.encode()) + len(self.body) + properties
+        properties = self.properties
+        text = "".join([self.topic, *properties, *properties.values()])
+        separators = 2 * len(properties)
+        return RECORD_OVERHEAD + len(text.encode()) + separators + len(self.body)
 
 
 def message_for(op: PutMessage, life: int, step: int, place: int) -> MessageToPut:

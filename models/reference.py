@@ -22,12 +22,16 @@ QueueKey = tuple[str, int]
 
 @dataclass(slots=True)
 class Appended:
-    """A message that lies in the log, or did."""
+    """A message that lies in the log, or did.
+
+    ``found`` is the record that a start has found and that was judged to be it.
+    """
 
     message: MessageToPut
     phy_offset: int
     size: int
     queue_offset: int
+    found: Record | None = None
 
     @property
     def end(self) -> int:
@@ -122,6 +126,8 @@ class ReferenceModel:
             kept.append(
                 Appended(message, record.phy_offset, record.size, record.queue_offset)
             )
+        for appended, record in zip(kept, records, strict=True):
+            appended.found = record
         self.messages = kept
         self.queues = {}
         for appended in kept:
@@ -145,6 +151,8 @@ class ReferenceModel:
 
 def differs(record: Record, appended: Appended) -> str:
     """How a record is not the message that was appended; "" if it is."""
+    if record is appended.found:
+        return ""
     message = appended.message
     if record.body != message.body:
         return f"its body is not that of {message.unique_key}"

@@ -13,12 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
 from models.image.checkpoint import CheckpointImage, Mark, read_checkpoint
-from models.image.log import LogFile, LogImage, LogStop, common_size, read_log
+from models.image.lazy import lazy
+from models.image.log import (
+    LogFile,
+    LogImage,
+    LogStop,
+    QueueKey,
+    common_size,
+    read_log,
+)
 from models.image.queue import UNIT_SIZE, QueueFile, QueueImage, Unit, read_queue
 from models.image.record import BadRecord, Bytes, Record, decode_record, tags_code
 
@@ -40,8 +48,6 @@ __all__ = [
     "Unit",
     "UNIT_SIZE",
 ]
-
-QueueKey = tuple[str, int]
 
 _NO_CHECKPOINT = read_checkpoint(b"")
 _KNOWN_FILES = frozenset({"abort.bak", "lock", "timerwheel", "timercheck"})
@@ -77,30 +83,12 @@ class StoreImage:
     odd_queue_paths: tuple[str, ...]
     foreign: tuple[str, ...]
 
-    @cached_property
-    def record_at(self) -> dict[int, Record]:
-        """The records of the chain by phy_offset."""
-        return {record.phy_offset: record for record in self.commit_log.records}
-
-    @cached_property
-    def indexed_records(self) -> dict[QueueKey, list[Record]]:
-        """Records of the chain that have a unit, in log order, by (topic, queue_id)."""
-        by_queue: dict[QueueKey, list[Record]] = {}
-        for record in self.commit_log.records:
-            if record.is_indexed:
-                key = (record.topic, record.queue_id)
-                if key in by_queue:
-                    by_queue[key].append(record)
-                else:
-                    by_queue[key] = [record]
-        return by_queue
-
-    @cached_property
+    @lazy
     def queue_at(self) -> dict[QueueKey, QueueImage]:
         """Queues by (topic, queue_id)."""
         return {(queue.topic, queue.queue_id): queue for queue in self.consume_queues}
 
-    @cached_property
+    @lazy
     def live_units(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
         """Each queue with its units from its minimum on, the only ones ever read.
 
@@ -117,42 +105,51 @@ class StoreImage:
             ]
         )
 
-    @cached_property
+    @lazy
     def suspect_queues(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
         """The queues whose live units are not simply those of the log's records.
 
         For all others it is settled that each unit points at its own record, that
         they follow each other, and that none points past the log.
         """
+        asked = self.commit_log.unit_tuples
         return tuple(
             [
                 (queue, live)
                 for queue, live in self.live_units
                 if live
-                and self.unit_tuples.get((queue.topic, queue.queue_id), [])[: len(live)]
-                != [*live]
+                and asked.get((queue.topic, queue.queue_id), ())[: len(live)] != live
             ]
         )
 
-    @cached_property
-    def unit_tuples(self) -> dict[QueueKey, list[tuple[int, int, int, int]]]:
-        """The units that the log's records ask for, by (topic, queue_id)."""
-        return {
-            key: [(r.queue_offset, r.phy_offset, r.size, r.tags_code) for r in records]
-            for key, records in self.indexed_records.items()
+    @lazy
+    def unlisted_records(self) -> dict[QueueKey, list[Record]]:
+        """Records for which their queue has no unit of the right number, by queue."""
+        held = {
+            (queue.topic, queue.queue_id): range(
+                units[0].queue_offset, units[-1].queue_offset + 1
+            )
+            for queue, units in self.live_units
+            if units
         }
+        unlisted: dict[QueueKey, list[Record]] = {}
+        for key, records in self.commit_log.indexed_records.items():
+            numbers = held.get(key, ())
+            missing = [r for r in records if r.queue_offset not in numbers]
+            if missing:
+                unlisted[key] = missing
+        return unlisted
 
-    @cached_property
+    @lazy
     def queue_file_size(self) -> int:
         """What the lengths of the queues' files agree on most; 0 without files."""
         lengths = [len(f.data) for queue in self.consume_queues for f in queue.files]
         return common_size([], lengths)
 
-    @cached_property
+    @property
     def newest_store_timestamp(self) -> int:
-        """The highest store timestamp of the chain; 0 without records."""
-        records = self.commit_log.records
-        return max([record.store_timestamp for record in records], default=0)
+        """The highest store timestamp of the log's chain; 0 without records."""
+        return self.commit_log.newest_store_timestamp
 
 
 def _live(units: tuple[Unit, ...], minimum: int) -> tuple[Unit, ...]:
@@ -186,41 +183,82 @@ def read_store(
     files = MappingProxyType(dict(files))
     if previous is not None and _unchanged(files, previous.files):
         return previous
-    log_files: dict[int, tuple[str, Bytes]] = {}
-    queue_files: dict[QueueKey, dict[int, tuple[str, Bytes]]] = {}
-    others: dict[str, list[str]] = {"odd_log": [], "odd_queue": [], "foreign": []}
-    for path, data in files.items():
-        place = _place(path)
-        if place.kind == "log":
-            log_files[place.base] = (path, data)
-        elif place.kind == "queue":
-            queue = queue_files.setdefault((place.topic, place.queue_id), {})
-            queue[place.base] = (path, data)
-        elif place.kind in others:
-            others[place.kind].append(path)
+    layout = _layout(tuple(files))
     known = previous.queue_at if previous else {}
     old_log = previous.commit_log if previous else None
-    raw_checkpoint = files.get("checkpoint")
     return StoreImage(
         files=files,
-        commit_log=read_log(log_files, tuple(sorted(others["odd_log"])), old_log),
-        consume_queues=tuple(
-            read_queue(*key, queue_files[key], known.get(key))
-            for key in sorted(queue_files)
+        commit_log=read_log(
+            {base: (path, files[path]) for base, path in layout.log},
+            layout.odd_log,
+            old_log,
         ),
-        checkpoint=_NO_CHECKPOINT
-        if raw_checkpoint is None
-        else read_checkpoint(raw_checkpoint),
-        has_checkpoint=raw_checkpoint is not None,
+        consume_queues=tuple(
+            [
+                read_queue(
+                    *key,
+                    {base: (path, files[path]) for base, path in paths},
+                    known.get(key),
+                )
+                for key, paths in layout.queues
+            ]
+        ),
+        checkpoint=_checkpoint(files, previous),
+        has_checkpoint="checkpoint" in files,
         abort="abort" in files,
-        odd_queue_paths=tuple(sorted(others["odd_queue"])),
-        foreign=tuple(sorted(others["foreign"])),
+        odd_queue_paths=layout.odd_queue,
+        foreign=layout.foreign,
     )
 
 
 def _unchanged(now: Mapping[str, Bytes], before: Mapping[str, Bytes]) -> bool:
     # A view may have changed below us, so only bytes can be known to be the same.
-    return all(type(data) is bytes for data in now.values()) and now == before
+    return {*map(type, now.values())} <= {bytes} and now == before
+
+
+def _checkpoint(
+    files: Mapping[str, Bytes], previous: StoreImage | None
+) -> CheckpointImage:
+    raw = files.get("checkpoint")
+    if raw is None:
+        return _NO_CHECKPOINT
+    known = previous.files.get("checkpoint") if previous else None
+    if previous is not None and type(raw) is bytes and raw == known:
+        return previous.checkpoint
+    return read_checkpoint(raw)
+
+
+class _Layout(NamedTuple):
+    """What the paths of a store say: which file is what, as (base, path)."""
+
+    log: tuple[tuple[int, str], ...]
+    queues: tuple[tuple[QueueKey, tuple[tuple[int, str], ...]], ...]
+    odd_log: tuple[str, ...]
+    odd_queue: tuple[str, ...]
+    foreign: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def _layout(paths: tuple[str, ...]) -> _Layout:
+    log: list[tuple[int, str]] = []
+    queues: dict[QueueKey, list[tuple[int, str]]] = {}
+    others: dict[str, list[str]] = {"odd_log": [], "odd_queue": [], "foreign": []}
+    for path in paths:
+        place = _place(path)
+        if place.kind == "log":
+            log.append((place.base, path))
+        elif place.kind == "queue":
+            key = (place.topic, place.queue_id)
+            queues.setdefault(key, []).append((place.base, path))
+        elif place.kind in others:
+            others[place.kind].append(path)
+    return _Layout(
+        tuple(log),
+        tuple((key, tuple(queues[key])) for key in sorted(queues)),
+        tuple(sorted(others["odd_log"])),
+        tuple(sorted(others["odd_queue"])),
+        tuple(sorted(others["foreign"])),
+    )
 
 
 @lru_cache(maxsize=65536)

@@ -228,7 +228,8 @@ class CommitLog:
 
         def count(request: DispatchRequest) -> None:
             nonlocal newest, records
-            newest = max(newest, request.store_timestamp)
+            if request.store_timestamp > newest:
+                newest = request.store_timestamp
             records += 1
             visit(request)
 

@@ -120,7 +120,9 @@ class MappedFile:
         Raises:
             OSError: the medium could not be read.
         """
-        there = min(size, self._on_disk_size - position)
+        there = self._on_disk_size - position
+        if there >= size and self._file is not None:
+            return self._file.read_at(position, size)
         if there <= 0:
             return bytes(size)
         return self._open_file.read_at(position, there) + bytes(size - there)

@@ -69,9 +69,10 @@ class MappedFileQueue:
                 FOREIGN.hit()
                 continue
             self._load_file(f"{self.path}/{name}", int(name))
-        self.files.sort(key=lambda file: file.file_from_offset)
-        if self.first_gap() is not None:
-            GAP.hit()
+        if len(self.files) > 1:
+            self.files.sort(key=lambda file: file.file_from_offset)
+            if self.first_gap() is not None:
+                GAP.hit()
         self._names_durable = False
 
     def _load_file(self, path: str, offset: int) -> None:

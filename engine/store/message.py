@@ -103,8 +103,10 @@ def properties_to_bytes(properties: dict[str, str]) -> bytes:
     Source: MessageDecoder#messageProperties2String.
     """
     return "".join(
-        f"{name}{NAME_VALUE_SEPARATOR}{value}{PROPERTY_SEPARATOR}"
-        for name, value in properties.items()
+        [
+            f"{name}{NAME_VALUE_SEPARATOR}{value}{PROPERTY_SEPARATOR}"
+            for name, value in properties.items()
+        ]
     ).encode()
 
 

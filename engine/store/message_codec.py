@@ -251,17 +251,10 @@ def check_message(
     if check_crc and 0 in data[properties_at:end]:
         return ILLEGAL
     topic = data[topic_at : topic_at + topic_size].decode(errors="replace")
-    return DispatchRequest(
-        True,
-        total_size,
-        topic,
-        fields[3],
-        phy_offset,
-        _tags_code_of(data[properties_at:end]) if properties_size else 0,
-        fields[11],
-        fields[5],
-        sys_flag,
-    )
+    code = _tags_code_of(data[properties_at:end]) if properties_size else 0
+    rest = (topic, fields[3], phy_offset, code, fields[11], fields[5], sys_flag)
+    # Past its generated constructor: a start makes one for every record of the log.
+    return tuple.__new__(DispatchRequest, (True, total_size, *rest))
 
 
 def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
@@ -279,7 +272,13 @@ def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
 
 
 def _tags_code_of(properties: bytes) -> int:
-    if b"TAGS\x01" not in properties:
+    at = properties.find(b"TAGS\x01")
+    if at < 0:
         return 0
+    is_plain = at == 0 or properties[at - 1] == 2
+    if is_plain and properties.find(b"TAGS\x01", at + 5) < 0:
+        # Nearly always: TAGS stands there once, as a name of its own.
+        value = properties[at + 5 :].partition(b"\x02")[0]
+        return tags_code(value.decode(errors="replace"))
     parsed = properties_from_text(properties.decode(errors="replace"))
     return tags_code(parsed.get(PROPERTY_TAGS, ""))

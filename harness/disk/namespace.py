@@ -11,6 +11,7 @@ import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias, assert_never
 
 DIRECTORY = 0  # stands for an inode number; files are numbered from 1
@@ -173,6 +174,7 @@ def _listings(names: Mapping[str, int]) -> dict[str, list[str]]:
     return listings
 
 
+@lru_cache(maxsize=4096)
 def check_path(path: str) -> None:
     """Insist that a path is one: names joined by single slashes.
 

@@ -49,14 +49,11 @@ def damaged(
             end = min(len(data), at + max(1, damage.size))
             inverted = bytes(byte ^ 0xFF for byte in data[at:end])
             changed = data[:at] + inverted + data[end:]
-    start, end = _difference(data, changed)
+    start, end = _difference(data, changed, at, end)
     return path, changed, start, end
 
 
-def _difference(before: bytes, after: bytes) -> tuple[int, int]:
-    differs = [
-        n
-        for n, pair in enumerate(zip(before, after, strict=True))
-        if pair[0] != pair[1]
-    ]
+def _difference(before: bytes, after: bytes, at: int, end: int) -> tuple[int, int]:
+    """The bounds of what differs in [at, end); (0, 0) if nothing does."""
+    differs = [n for n in range(at, end) if before[n] != after[n]]
     return (differs[0], differs[-1] + 1) if differs else (0, 0)

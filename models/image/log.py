@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from models.image.lazy import lazy
 from models.image.oddity import is_odd
 from models.image.record import (
     MAGIC_BLANK,
@@ -29,7 +29,11 @@ from models.image.record import (
 
 _CHUNK = 1 << 20
 _ZEROS = bytes(_CHUNK)
+_NEVER_WRITTEN = bytes(8)
 _MAGICS = (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab")
+
+
+QueueKey: TypeAlias = tuple[str, int]
 
 
 class LogStop(NamedTuple):
@@ -103,6 +107,57 @@ class LogImage:
         """Where the chain ends; past the last filler if that closes the last file."""
         return self.stop.phy_offset
 
+    @lazy
+    def record_at(self) -> dict[int, Record]:
+        """The records of the chain by phy_offset."""
+        return {record.phy_offset: record for record in self.records}
+
+    @lazy
+    def indexed_records(self) -> dict[QueueKey, list[Record]]:
+        """Records of the chain that have a unit, in log order, by (topic, queue_id)."""
+        by_queue: dict[QueueKey, list[Record]] = {}
+        for record in self.records:
+            if record.is_indexed:
+                key = (record.topic, record.queue_id)
+                if key in by_queue:
+                    by_queue[key].append(record)
+                else:
+                    by_queue[key] = [record]
+        return by_queue
+
+    @lazy
+    def unit_tuples(self) -> dict[QueueKey, tuple[tuple[int, int, int, int], ...]]:
+        """The units that the log's records ask for, by (topic, queue_id)."""
+        return {
+            key: tuple(
+                [(r.queue_offset, r.phy_offset, r.size, r.tags_code) for r in records]
+            )
+            for key, records in self.indexed_records.items()
+        }
+
+    @lazy
+    def misnumbered_queues(self) -> tuple[QueueKey, ...]:
+        """Queues whose records' queue_offsets do not simply rise by one."""
+        return tuple(
+            [
+                key
+                for key, units in self.unit_tuples.items()
+                if [unit[0] for unit in units]
+                != [*range(units[0][0], units[0][0] + len(units))]
+            ]
+        )
+
+    @lazy
+    def newest_store_timestamp(self) -> int:
+        """The highest store timestamp of the chain; 0 without records."""
+        return max([record.store_timestamp for record in self.records], default=0)
+
+    @lazy
+    def store_timestamps_rise(self) -> bool:
+        """Whether no record of the chain was stored before the one in front of it."""
+        stamps = [record.store_timestamp for record in self.records]
+        return stamps == sorted(stamps)
+
     def where(self, phy_offset: int) -> str:
         """The place of a byte of the log, so that a person finds it."""
         for file in reversed(self.files):
@@ -111,23 +166,23 @@ class LogImage:
                 return f"{file.path} byte {at} (phy_offset {phy_offset})"
         return f"commitlog phy_offset {phy_offset}"
 
-    @cached_property
+    @lazy
     def first_written_past_stop(self) -> tuple[str, int] | None:
         """(path, byte) of the first byte past the stop that is not zero."""
         return next(self._written_past_stop(), None)
 
-    @cached_property
+    @lazy
     def later_file_written(self) -> str | None:
         """The first file after the stop's own that holds anything but zeros."""
         paths = (path for path, _ in self._written_past_stop())
         return next((path for path in paths if path != self.stop.path), None)
 
-    @cached_property
+    @lazy
     def records_beyond(self) -> tuple[Record, ...]:
         """Whole records past the stop, each at the offset it carries."""
         return tuple(part for part in self._beyond if isinstance(part, Record))
 
-    @cached_property
+    @lazy
     def breaks(self) -> tuple[LogStop, ...]:
         """Every place from the stop on where reading breaks off amid written bytes.
 
@@ -138,7 +193,7 @@ class LogImage:
         later = [part for part in self._beyond if isinstance(part, LogStop)]
         return (self.stop, *later)
 
-    @cached_property
+    @lazy
     def _beyond(self) -> tuple[Record | LogStop, ...]:
         """What is past the stop, in order: whole records, and where they break off."""
         found: list[Record | LogStop] = []
@@ -180,6 +235,10 @@ def read_log(
         _read_file(*files[base], base, size, known.get(files[base][0]))
         for base in bases
     )
+    if previous is not None and odd_paths == previous.odd_paths:
+        kept = zip(read, previous.files, strict=False)
+        if len(read) == len(previous.files) and all(now is old for now, old in kept):
+            return previous
     last, stop = _chain_end(read, size)
     records = tuple(chain.from_iterable([f.records for f in read[: last + 1]]))
     return LogImage(read, size, records, stop, odd_paths)
@@ -229,6 +288,10 @@ def _read_file(
     odd = [] if not records or known is None else [*known.odd_records]
     try:
         while True:
+            if data[position : position + 8] == _NEVER_WRITTEN:
+                # What nearly every file ends with; nothing need be raised for it.
+                flaw, seen = "zeros", "never written"
+                break
             record = parse_record(data, position, limit, base + position)
             records.append(record)
             position += record.size

@@ -54,12 +54,14 @@ class QueueImage(NamedTuple):
 
     ``units`` run from the first file's base up to the first unit that was never
     written, that lacks its file, or that a short file cut: what a reader would see.
+    ``strays`` are the units past that end that are not all zero.
     """
 
     topic: str
     queue_id: int
     files: tuple[QueueFile, ...]
     units: tuple[Unit, ...]
+    stray_units: tuple[Unit, ...] = ()
 
     @property
     def name(self) -> str:
@@ -108,18 +110,24 @@ def read_queue(
     )
     if previous is not None and read == previous.files:
         return previous
-    if len(read) == 1:
-        return QueueImage(topic, queue_id, read, read[0].units)
+    image = QueueImage(topic, queue_id, read, _chain(read))
+    return image._replace(stray_units=tuple(image.strays()))
+
+
+def _chain(files: tuple[QueueFile, ...]) -> tuple[Unit, ...]:
+    """The units of the files, as long as each is full and the next one follows."""
+    if len(files) == 1:
+        return files[0].units
     units: list[Unit] = []
-    expected = read[0].base
-    for file in read:
+    expected = files[0].base
+    for file in files:
         if file.base != expected:
             break
         units.extend(file.units)
         if not file.is_full or len(file.data) % UNIT_SIZE:
             break
         expected = file.base + len(file.data)
-    return QueueImage(topic, queue_id, read, tuple(units))
+    return tuple(units)
 
 
 def _read_file(path: str, data: Bytes, base: int, known: QueueFile | None) -> QueueFile:
@@ -134,7 +142,8 @@ def _read_file(path: str, data: Bytes, base: int, known: QueueFile | None) -> Qu
         for phy_offset, size, code in _UNIT.iter_unpack(part):
             if size <= 0:
                 return QueueFile(path, base, data, tuple(units))
-            units.append(Unit(number, phy_offset, size, code))
+            unit = (number, phy_offset, size, code)
+            units.append(tuple.__new__(Unit, unit))
             number += 1
     return QueueFile(path, base, data, tuple(units))
 

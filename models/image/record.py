@@ -193,7 +193,7 @@ def parse_record(
     code = _tags_code_of(raw) if b"TAGS\x01" in raw else 0
     place = (head[6], size, topic, head[3], head[5], code, head[10], sys_flag)
     rest = (magic, head[2], head[4], *head[8:10], *head[11:14])
-    return Record._make((*place, body, raw, *rest))
+    return tuple.__new__(Record, (*place, body, raw, *rest))
 
 
 @lru_cache(maxsize=4096)
@@ -216,7 +216,13 @@ def parse_properties(raw: bytes) -> dict[str, str]:
 
 
 def _tags_code_of(raw: bytes) -> int:
-    tags = parse_properties(raw).get("TAGS", "")
+    at = raw.find(b"TAGS\x01")
+    is_plain = at == 0 or raw[at - 1] == 2
+    if is_plain and raw.find(b"TAGS\x01", at + 5) < 0:
+        # Nearly always: TAGS stands there once, as a name of its own.
+        tags = _text(raw[at + 5 :].partition(b"\x02")[0])
+    else:
+        tags = parse_properties(raw).get("TAGS", "")
     return tags_code(tags) if tags else 0
 
 

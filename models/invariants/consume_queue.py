@@ -33,7 +33,7 @@ def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
     for queue, live in image.suspect_queues:
         for unit in live:
             if unit.phy_offset < end:
-                record = image.record_at.get(unit.phy_offset)
+                record = image.commit_log.record_at.get(unit.phy_offset)
                 seen = _disagreement(queue, unit, record)
                 if seen:
                     where = queue.where(unit.queue_offset)
@@ -56,7 +56,8 @@ def units_are_contiguous(judged: Judged) -> Iterator[Violation]:
                     f"more than {before.phy_offset}, that of the unit before",
                 )
     for queue in judged.image.consume_queues:
-        yield from _hole(queue, judged)
+        if queue.stray_units:
+            yield from _hole(queue, judged)
 
 
 @invariant("CQ-3", "no unit points past the commit log's end", law="I3")
@@ -126,28 +127,35 @@ def missing_units(
     With ``before_ms``, only records stored before that time are asked for. A unit of
     the right number will do, unless ``exact`` asks that it point at the record.
     """
-    live = {(queue.topic, queue.queue_id): units for queue, units in image.live_units}
-    suspects = {(queue.topic, queue.queue_id) for queue, _ in image.suspect_queues}
-    for key, records in image.indexed_records.items():
-        units = live.get(key, ())
-        held: range | set[int] = range(0)
-        if units:
-            held = range(units[0].queue_offset, units[-1].queue_offset + 1)
-        if exact and key in suspects:
-            held = _exact_units(units, image)
+    unlisted = image.unlisted_records
+    if exact and image.suspect_queues:
+        unlisted = _without_exact_unit(image)
+    for key, records in unlisted.items():
         missing = [
             record
             for record in records
-            if record.queue_offset not in held
-            and record.phy_offset < reput_from_offset
+            if record.phy_offset < reput_from_offset
             and (before_ms is None or record.store_timestamp < before_ms)
         ]
         if missing and not key[0].startswith("%LMQ%"):
             yield from _missing_runs(image, key, missing)
 
 
+def _without_exact_unit(image: StoreImage) -> dict[tuple[str, int], list[Record]]:
+    """As ``unlisted_records``, but a unit must be right in whole to count."""
+    suspects = {(q.topic, q.queue_id): units for q, units in image.suspect_queues}
+    unlisted: dict[tuple[str, int], list[Record]] = {}
+    for key, records in image.commit_log.indexed_records.items():
+        if key in suspects:
+            held = _exact_units(suspects[key], image)
+            unlisted[key] = [r for r in records if r.queue_offset not in held]
+        elif key in image.unlisted_records:
+            unlisted[key] = image.unlisted_records[key]
+    return unlisted
+
+
 def _exact_units(units: tuple[Unit, ...], image: StoreImage) -> set[int]:
-    found = [(unit, image.record_at.get(unit.phy_offset)) for unit in units]
+    found = [(unit, image.commit_log.record_at.get(unit.phy_offset)) for unit in units]
     return {
         unit.queue_offset
         for unit, record in found
@@ -164,7 +172,7 @@ def units_past_the_end(
     Only such can be left over from a cut; any other unit past the end is damaged.
     """
     end = image.commit_log.max_phy_offset
-    records = image.indexed_records.get((queue.topic, queue.queue_id))
+    records = image.commit_log.indexed_records.get((queue.topic, queue.queue_id))
     accounted = records[-1].queue_offset + 1 if records else 0
     count = 0
     for unit in reversed(live):
@@ -217,9 +225,7 @@ def _ends_past_the_log(
 
 
 def _hole(queue: QueueImage, judged: Judged) -> Iterator[Violation]:
-    strays = list(queue.strays())
-    if not strays:
-        return
+    strays = queue.stray_units
     end = judged.image.commit_log.max_phy_offset
     if all(unit.phy_offset >= end for unit in strays) and tail_is_excused(judged):
         return
@@ -249,7 +255,9 @@ def _disagreement(queue: QueueImage, unit: Unit, record: Record | None) -> str:
 
 
 def _expected(unit: Unit, queue: QueueImage, image: StoreImage) -> str:
-    for record in image.indexed_records.get((queue.topic, queue.queue_id), ()):
+    for record in image.commit_log.indexed_records.get(
+        (queue.topic, queue.queue_id), ()
+    ):
         if record.queue_offset == unit.queue_offset:
             return f"the record at phy_offset {record.phy_offset}, {record.size} bytes"
     return "no unit: the log has no record for it"

@@ -21,11 +21,8 @@ def queue_offsets_rise_by_one(judged: Judged) -> Iterator[Violation]:
     It holds after a crash too: the chain is what was appended, cut at a record.
     """
     image = judged.image
-    for (topic, queue_id), records in image.indexed_records.items():
-        first = records[0].queue_offset
-        given = [record.queue_offset for record in records]
-        if given == [*range(first, first + len(records))]:
-            continue
+    for topic, queue_id in image.commit_log.misnumbered_queues:
+        records = image.commit_log.indexed_records[topic, queue_id]
         for before, after in pairwise(records):
             if after.queue_offset != before.queue_offset + 1:
                 yield Violation(

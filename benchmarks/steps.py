@@ -1,0 +1,248 @@
+"""What a judged step costs, and where the time goes.
+
+Run ``python benchmarks/steps.py`` from the checkout; it takes about 40 seconds. Time is
+the CPU's, of this one process, and each figure is the median of three repeats that are
+interleaved with those it is compared with. Compare ratios; the figures themselves also
+tell how busy the machine was. An op is one of the program's or one of the healing at an
+episode's end; ``RunService`` is one op, whatever its rounds.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from statistics import median
+from types import FrameType
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from hypothesis import seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from harness.episode import Episode, run_program
+from harness.judge import Judge
+from harness.machine import StoreMachine, machine_for
+from harness.search_settings import search_settings
+from models.invariants.registry import Invariant
+from models.ops import Op
+from models.program import Program, Setup
+from scenarios.catalogue import SCENARIOS
+from scenarios.workload import program_for
+
+ROOT = f"{Path(__file__).resolve().parents[1]}/"
+REPEATS = 3
+EPISODES = 100  # of each scenario
+EXAMPLES = 100
+SAMPLE_S = 0.001
+
+# Where a frame's file belongs; the first that fits counts.
+ROOMS = (
+    ("engine", "engine/"),
+    ("disk", "harness/disk/"),
+    ("image", "models/image/"),
+    ("image", "models/store_image.py"),
+    ("laws", "models/invariants/"),
+    ("rest", ""),
+)
+
+
+@contextmanager
+def replaced(owner: type, name: str, value: object) -> Iterator[None]:
+    """Put another function in a method's place, to see what the method costs."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def nothing(*args: object, **kwargs: object) -> None:
+    del args, kwargs
+
+
+@contextmanager
+def without_judge() -> Iterator[None]:
+    """Neither laws nor model nor images: ops are run and recorded, that is all."""
+    with ExitStack() as stack:
+        for name in ("judge", "judge_healed", "judge_caught_up"):
+            stack.enter_context(replaced(Judge, name, nothing))
+        yield
+
+
+def without_laws() -> AbstractContextManager[None]:
+    """Images are read and the model is kept, but no law is asked."""
+    return replaced(Invariant, "hold", nothing)
+
+
+VARIANTS: dict[str, Callable[[], AbstractContextManager[None]]] = {
+    "model and laws on": nullcontext,
+    "laws off": without_laws,
+    "laws, model and images off": without_judge,
+}
+
+
+def programs() -> list[tuple[str, Program]]:
+    return [
+        (name, program_for(scenario, 0, number))
+        for number in range(EPISODES)
+        for name, scenario in SCENARIOS.items()
+    ]
+
+
+def run_all(given: list[tuple[str, Program]]) -> None:
+    for name, program in given:
+        run_program(program, name, keep_trace=False)
+
+
+def count_ops(given: list[tuple[str, Program]]) -> int:
+    """Steps of all episodes; the start they begin with is none of the program's."""
+    taken = 0
+    take = Episode._take
+
+    def counted(self: Episode, op: Op, number: int) -> object:
+        nonlocal taken
+        taken += number >= 0
+        return take(self, op, number)
+
+    with replaced(Episode, "_take", counted):
+        run_all(given)
+    return taken
+
+
+def seeded_rates() -> dict[str, float]:
+    """Ops a second of seeded episodes, by what of the judging is left.
+
+    The model alone cannot be taken away: laws ask it and it adopts images. Without a
+    judge nothing is known to be read back at the end, so such episodes have fewer ops.
+    """
+    given = programs()
+    ops: dict[str, int] = {}
+    for name, variant in VARIANTS.items():
+        with variant():
+            ops[name] = count_ops(given)
+    rates: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    for _ in range(REPEATS):
+        for name, variant in VARIANTS.items():
+            with variant():
+                start = time.process_time()
+                run_all(given)
+                rates[name].append(ops[name] / (time.process_time() - start))
+    return {name: median(values) for name, values in rates.items()}
+
+
+class CountingMachine(StoreMachine):
+    """Counts the rules that Hypothesis takes; each says ``step`` once."""
+
+    rules_taken = 0
+
+    def step(self, *ops: Op) -> None:
+        CountingMachine.rules_taken += 1
+        super().step(*ops)
+
+
+class EmptyMachine(StoreMachine):
+    """Draws what the real machine draws, and does nothing with it."""
+
+    def open(self, setup: Setup) -> None:
+        del setup
+
+    def step(self, *ops: Op) -> None:
+        del ops
+        CountingMachine.rules_taken += 1
+
+
+def search(machine: type[StoreMachine]) -> int:
+    """One search of a fixed size from a fixed seed; the rules it took."""
+    steps = machine.scenario.machine_steps
+    chosen = search_settings("dev", max_examples=EXAMPLES, steps=steps, shrinks=False)
+    CountingMachine.rules_taken = 0
+    seeded = seed(0)(machine)
+    run_state_machine_as_test(seeded, settings=settings(chosen, database=None))
+    return CountingMachine.rules_taken
+
+
+def machine_rates() -> dict[str, float]:
+    """Rules a second of the power_loss machine, and of one whose step is empty."""
+    rules = machine_for("power_loss")
+    machines: dict[str, type[StoreMachine]] = {
+        "the machine": type("RealMachine", (CountingMachine, rules), {}),
+        "empty steps": type("NoMachine", (EmptyMachine, rules), {}),
+    }
+    rates: dict[str, list[float]] = {name: [] for name in machines}
+    for _ in range(REPEATS):
+        for name, machine in machines.items():
+            start = time.process_time()
+            taken = search(machine)
+            rates[name].append(taken / (time.process_time() - start))
+    return {name: median(values) for name, values in rates.items()}
+
+
+def room_of(frame: FrameType | None) -> str:
+    """The room of the innermost frame that is ours: who calls a library pays for it."""
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if path.startswith(ROOT):
+            inner = path.removeprefix(ROOT)
+            return next(room for room, at in ROOMS if inner.startswith(at))
+        frame = frame.f_back
+    return "rest"
+
+
+@contextmanager
+def sampling() -> Iterator[Counter[str]]:
+    """Count, at each tick of the CPU's time, the room in which the process is."""
+    samples: Counter[str] = Counter()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        del number
+        samples[room_of(frame)] += 1
+
+    before = signal.signal(signal.SIGPROF, note)
+    signal.setitimer(signal.ITIMER_PROF, SAMPLE_S, SAMPLE_S)
+    try:
+        yield samples
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def shares() -> dict[str, float]:
+    """The part of the time that each room takes of judged seeded episodes.
+
+    What a law has worked out of an image for the first time counts for the image.
+    """
+    given = programs()
+    rooms = list(dict.fromkeys(room for room, _ in ROOMS))
+    found: dict[str, list[float]] = {room: [] for room in rooms}
+    for _ in range(REPEATS):
+        with sampling() as samples:
+            run_all(given)
+        for room in rooms:
+            found[room].append(samples[room] / samples.total())
+    return {room: median(values) for room, values in found.items()}
+
+
+def show_rates(title: str, rates: dict[str, float], unit: str) -> None:
+    print(title)
+    first = next(iter(rates.values()))
+    for name, rate in rates.items():
+        print(f"  {name:28} {rate:8,.0f} {unit}   first is {first / rate:.2f} of it")
+
+
+def main() -> None:
+    run_all(programs()[:50])
+    show_rates("seeded episodes, all scenarios", seeded_rates(), "ops/s/core")
+    show_rates("Hypothesis, power_loss", machine_rates(), "rules/s")
+    print("share of the time of judged seeded episodes")
+    for room, share in shares().items():
+        print(f"  {room:28} {share:8.1%}")
+
+
+if __name__ == "__main__":
+    main()
