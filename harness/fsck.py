@@ -17,11 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.store_files import NotAStore, read_files
+from models.invariants.checkpoint import checkpoint_is_up_to_date
 from models.invariants.commit_log import clock_steps
 from models.invariants.consume_queue import missing_units, units_past_the_end
 from models.invariants.file_laws import FILE_LAWS
 from models.invariants.judged import Judged, tail_is_excused
+from models.invariants.registry import Invariant
 from models.store_image import UNIT_SIZE, Bytes, StoreImage, read_store
+from models.verdict import Violation
 
 __all__ = ["fsck", "judged_as_found", "FsckReport", "Finding", "NotAStore"]
 
@@ -128,21 +131,25 @@ def judged_as_found(image: StoreImage) -> Judged:
         image,
         reput_from_offset=image.commit_log.max_phy_offset,
         monotonic_clock=monotonic,
-        stale_allowed=True,
+        # RocketMQ leaves what it cuts, this store erases it: a mark tells them apart.
+        stale_allowed=image.checkpoint.mark is None,
     )
 
 
 def _findings(judged: Judged) -> Iterator[Finding]:
     for law in FILE_LAWS:
-        for breach in law.violations(judged):
-            yield Finding(
-                law.id,
-                law.law,
-                law.sentence,
-                breach.where,
-                breach.seen,
-                breach.expected,
-            )
+        yield from _told(law, law.violations(judged))
+    is_ours_at_rest = judged.clean and judged.image.checkpoint.mark is not None
+    if is_ours_at_rest and judged.monotonic_clock:
+        law_at_rest = checkpoint_is_up_to_date
+        yield from _told(law_at_rest, law_at_rest.violations(judged.image))
+
+
+def _told(law: Invariant[Any], breaches: list[Violation]) -> Iterator[Finding]:
+    for breach in breaches:
+        yield Finding(
+            law.id, law.law, law.sentence, breach.where, breach.seen, breach.expected
+        )
 
 
 def _summary(image: StoreImage) -> Summary:

@@ -59,6 +59,7 @@ class Report:
         crash: the event that ended the store's life, if one did.
         disk_actions: how many the op did, and what happened during it.
         interrupted: whether anything else happened while the op ran.
+        is_stopping: whether the store began to stop, come to an end or not.
     """
 
     observation: Observation
@@ -73,6 +74,7 @@ class Report:
     disk_actions: int = 0
     fault_armed: bool = False
     interrupted: bool = False
+    is_stopping: bool = False
 
 
 _NOTHING_YET = Skipped("nothing was run yet")
@@ -169,6 +171,7 @@ class Interpreter:
         return answer
 
     def _shutdown(self) -> Observation:
+        self._report.is_stopping = True
         seen = self._subject.shutdown()
         if isinstance(seen, Stopped):
             self._report.stops.append(seen)
@@ -194,6 +197,7 @@ class Interpreter:
             return Skipped(f"events nest at most {NESTING_MAX} deep")
         if self._lacks and needs(op) & self._lacks:
             return Skipped(f"{self._subject.name} cannot do this")
+        self._report.interrupted = True
         waiting: list[Callable[[], Observation]] = []
         cut = op.event.cut if isinstance(op.event, Crash) else 0
         self._subject.on_action(
@@ -202,7 +206,6 @@ class Interpreter:
         seen = self._do(op.op)
         if not self._subject.end_watch():
             self._happen(op.event, waiting)
-        self._report.interrupted = True
         if isinstance(op.event, DiskFault):
             return Interrupted(seen, Armed(self._subject.heal()))
         return Interrupted(seen, waiting[0]())

@@ -14,6 +14,7 @@ from harness.subjects.subject import Subject
 from models.image.checkpoint import CheckpointImage
 from models.invariants import marks, putting, reading, recovery, run
 from models.invariants.checkpoint import (
+    checkpoint_is_up_to_date,
     dispatched_time_is_in_the_queues,
     durable_mark_is_in_the_log,
     flushed_time_is_in_the_log,
@@ -23,7 +24,7 @@ from models.invariants.commit_log import every_record_is_whole
 from models.invariants.file_laws import FILE_LAWS
 from models.invariants.judged import Judged
 from models.invariants.registry import Invariant
-from models.messages import MessageToPut
+from models.messages import FILLER_SIZE_MIN, MessageToPut
 from models.observations import (
     Observation,
     Positions,
@@ -66,6 +67,7 @@ class Judge:
         self._damaged: list[str] = []
         self.disk_failed = False
         self._ended_clean = False
+        self._has_ended: bool | None = None
         self._positions: Positions | None = None
         self._monotonic_clock = True
 
@@ -91,15 +93,18 @@ class Judge:
         run.nothing_unnamed_is_raised.hold(
             self.checks, report.failures, report.fault_armed
         )
+        end = self.model.end
         in_flight = self._judge_puts(report, positions) if report.puts else []
         if report.stops:
-            self._judge_stop(report)
+            self._judge_stop(report, end)
         if report.damages:
             self._damaged += [damage.path for damage in report.damages]
         self.disk_failed = self.disk_failed or report.fault_armed
         found = [self._judge_found(files) for files in report.found]
         if report.crash is not None:
             self._ended_clean = self._ended_clean and not report.found
+            if report.found or report.is_stopping:
+                self._has_ended = None
             self.model.crashed(report.crash.kind, in_flight)
             self._positions = None
             return
@@ -117,10 +122,14 @@ class Judge:
         """Judge that a healed store goes on working."""
         recovery.healed_store_works.hold(self.checks, put_status, is_clean)
 
-    def judge_caught_up(self, positions: Positions) -> None:
-        """Judge that dispatch has reached the log's end."""
-        end = positions.max_phy_offset
-        recovery.dispatch_has_caught_up.hold(self.checks, self.model, end)
+    def judge_caught_up(self, positions: Positions, busy: list[str]) -> None:
+        """Judge that every service has done what there was to do, and rests."""
+        recovery.services_have_caught_up.hold(self.checks, positions, busy)
+        self._judge_rest(self.image())
+
+    def _judge_rest(self, image: StoreImage) -> None:
+        if self._monotonic_clock and not self.disk_failed:
+            checkpoint_is_up_to_date.hold(self.checks, image)
 
     def _judge_puts(self, report: Report, positions: Positions) -> list[MessageToPut]:
         model = self.model
@@ -136,24 +145,33 @@ class Judge:
         for message, answer in answered:
             key = (message.topic, message.queue_id)
             next_offset = model.next_queue_offset(key)
+            place = -1 if report.interrupted else self._place_of(message.record_size)
             putting.put_takes_the_next_place.hold(
-                self.checks, answer, model.end, next_offset
+                self.checks, answer, model.end, place, next_offset
             )
             putting.put_is_refused_for_a_reason.hold(
                 self.checks,
                 message,
                 answer,
                 self._setup,
-                disk_failed=self.disk_failed or report.fault_armed,
+                may_refuse=self.disk_failed or report.fault_armed or report.is_stopping,
             )
             if answer.phy_offset >= 0:
                 model.put(message, answer)
             waited = model.flush_mode == "SYNC_FLUSH" and message.wait_store_ok
-            if waited and report.crash is None:
+            if waited and report.crash is None and not report.is_stopping:
                 marks.acknowledged_is_flushed.hold(self.checks, answer, positions)
         if report.crash is None:
             model.in_flight += in_flight
         return in_flight
+
+    def _place_of(self, record_size: int) -> int:
+        """Where the next record of this size must lie; -1 if nobody can say."""
+        if self._positions is None:
+            return -1
+        end = self._positions.max_phy_offset
+        left = self._setup.log_file_size - end % self._setup.log_file_size
+        return end if record_size + FILLER_SIZE_MIN <= left else end + left
 
     def _judge_found(self, files: Mapping[str, bytes]) -> StoreImage:
         """Judge what a start found: what no crash may break.
@@ -163,7 +181,13 @@ class Judge:
         """
         found = self._image = read_store(files, self._image)
         if self._ended_clean and not self._damaged:
-            self._judge_files(found, self.model.reput_from_offset)
+            # An orderly end says that everything was dispatched.
+            self._judge_files(found, found.commit_log.max_phy_offset)
+            self._judge_rest(found)
+        if not self._damaged and self._has_ended is not None:
+            recovery.abort_tells_how_it_ended.hold(
+                self.checks, found, ended=self._has_ended
+            )
         if not self._damaged:
             judged = Judged(found, None, False, self._monotonic_clock)
             for law in CLAIMS:
@@ -174,10 +198,12 @@ class Judge:
                 )
         return found
 
-    def _judge_stop(self, report: Report) -> None:
+    def _judge_stop(self, report: Report, end: int) -> None:
         for stop in report.stops:
-            self.model.stopped(clean=stop.clean)
+            self.model.stopped(end, clean=stop.clean)
             self._ended_clean = stop.clean
+            failed = self.disk_failed or report.fault_armed
+            self._has_ended = None if failed else stop.clean
         if not report.found and report.crash is None:
             self._judge_files(self.image(), self.model.reput_from_offset)
         self._positions = None
@@ -186,6 +212,7 @@ class Judge:
         self, start: Observation, found: StoreImage, positions: Positions
     ) -> None:
         if not isinstance(start, Started | Refused):
+            self._has_ended = None  # it failed somewhere on its way
             return
         is_damaged = any(path.startswith("commitlog") for path in self._damaged)
         extended = found
@@ -222,7 +249,7 @@ class Judge:
         }
         model.adopt(records, built)
         self._damaged = []
-        self.disk_failed = self._ended_clean = False
+        self.disk_failed = self._ended_clean = self._has_ended = False
         self._judge_files(image, positions.reput_from_offset)
         # A start has synced the checkpoint, so from here on it only rises.
         self._checkpoint = image.checkpoint if image.has_checkpoint else None
@@ -255,7 +282,8 @@ class Judge:
                 pulled,
                 pull.queue_offset,
                 pull.max_msg_nums,
-                len(self.model.visible(key)),
+                self.model.visible(key),
+                self._setup.queue_file_units,
             )
 
 

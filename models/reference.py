@@ -91,10 +91,13 @@ class ReferenceModel:
         self.floor_power = max(self.floor_power, positions.flushed_where)
         self.reput_from_offset = positions.reput_from_offset
 
-    def stopped(self, *, clean: bool) -> None:
-        """Take note of an orderly end: what lies in the files stays, until a crash."""
+    def stopped(self, end: int, *, clean: bool) -> None:
+        """Take note of an orderly end: what lies in the files stays, until a crash.
+
+        ``end`` is where the log ended before; if the end was clean, all was synced.
+        """
         if clean:
-            self.floor_power = self.end
+            self.floor_power = max(self.floor_power, end)
         self._lower_floor(self.floor_kill)
 
     def crashed(self, kind: CrashKind, in_flight: list[MessageToPut]) -> None:

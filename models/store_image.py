@@ -141,6 +141,11 @@ class StoreImage:
         return unlisted
 
     @lazy
+    def has_queue_extension(self) -> bool:
+        """Whether queues may keep filter data beside them, and addresses for tags."""
+        return any(path.startswith("consumequeue_ext/") for path in self.files)
+
+    @lazy
     def queue_file_size(self) -> int:
         """What the lengths of the queues' files agree on most; 0 without files."""
         lengths = [len(f.data) for queue in self.consume_queues for f in queue.files]

@@ -44,6 +44,9 @@ TORN_TOPICS = (88 + 16 + 1, 88 + 16 + 40, 88 + 60 + 2)
 """Bytes of a record up to amid its topic, for the commonest bodies: header, body and
 CRC are whole there, and only the lengths show that the record is not."""
 
+AFTER = 1000
+"""A disk action no op comes to, so that what is to happen happens right after it."""
+
 CALM = Space(
     kinds=often(
         ("put", 6),
@@ -99,13 +102,13 @@ CALM = Space(
     at_actions=AtActions(
         put=Numbers((1, 1, 1, 2, 3, 4), 8, 1),
         service=Numbers((1, 1, 2, 3, 4, 5, 6, 8, 10), 40, 1),
-        shutdown=Numbers((1, 2, 3, 4, 5, 6, 8, 10), 24, 1),
+        shutdown=Numbers((1, 2, 3, 4, 5, 6, 8, 10, AFTER, AFTER), 24, 1),
         restart=Numbers(tuple(range(1, 13)), 33, 1),
     ),
     crash_kinds=(),
     survivor_kinds=(),
     survivor_numbers=Numbers((0, 1, 2, 3, 5, 8, 13, 21), 1 << 16),
-    cuts=Numbers((0, 0, 1, 20, *TORN_TOPICS, *TORN_TOPICS, 511, 512, 2000), 256),
+    cuts=Numbers((0, 0, 1, 20, 31, *TORN_TOPICS, *TORN_TOPICS, 511, 512, 2000), 256),
     recovery_crashes=often((0, 6), (1, 3), (2, 1)),
     faults=(),
     damage_targets=(),
@@ -147,6 +150,7 @@ def setups_on(disk_profile: str) -> tuple[Setup, ...]:
         (small, 4),
         (replace(small, flush_mode="SYNC_FLUSH"), 3),
         (replace(small, queue_file_units=7), 1),
+        (replace(small, queue_file_units=2), 1),
         (replace(small, queue_file_units=40, flush_mode="SYNC_FLUSH"), 1),
         (replace(small, log_file_size=8192), 1),
         (replace(small, log_file_size=16384, queue_file_units=7), 1),
@@ -234,7 +238,9 @@ _SCENARIOS = (
                 (("consumequeue[1]", "delete"), 1),
                 (("checkpoint", "truncate"), 1),
                 (("checkpoint", "zero"), 1),
-                (("abort", "truncate"), 1),
+                (("abort", "delete"), 2),
+                (("commitlog[1]", "delete"), 1),
+                (("commitlog[-1]", "delete"), 1),
             ),
         ),
         setups=setups_on("ext4_ordered"),

@@ -20,6 +20,7 @@ import __future__ as future
 import ast
 import importlib
 import inspect
+import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -110,11 +111,23 @@ def applied(mutant: Mutant) -> Iterator[None]:
     originals = [function.__code__ for function, _ in swaps]
     for function, code in swaps:
         function.__code__ = code
+    _forget_results()
     try:
         yield
     finally:
+        _forget_results()
         for (function, _), original in zip(swaps, originals, strict=True):
             function.__code__ = original
+
+
+def _forget_results() -> None:
+    """Empty the engine's caches: they may hold what other code has worked out."""
+    for name in sorted(sys.modules):
+        if name == "engine" or name.startswith("engine."):
+            for member in vars(sys.modules[name]).values():
+                forget = getattr(member, "cache_clear", None)
+                if forget is not None:
+                    forget()
 
 
 def _mutated(mutant_id: str, edits: list[Edit]) -> tuple[FunctionType, CodeType]:

@@ -7,6 +7,7 @@ strategies agree on one setup (``setups``), so a put can be sized to its log fil
 
 from __future__ import annotations
 
+import operator
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from models.ops import (
     DamageKind,
     DiskFault,
     During,
+    Event,
     Op,
     PullMessage,
     PutMessage,
@@ -152,15 +154,10 @@ def crashed_restarts(space: Space) -> SearchStrategy[During]:
     )
 
 
-def interleaved_puts(scenario: Scenario) -> SearchStrategy[During]:
-    """A put during which a service takes a turn."""
-    space = scenario.space
-    return st.builds(
-        During,
-        put_messages(scenario),
-        numbers(space.at_actions.put),
-        service_runs(space),
-    )
+def interleaved_ops(scenario: Scenario) -> SearchStrategy[During]:
+    """An op during which a service takes a turn, or another put comes."""
+    events: SearchStrategy[Op] = put_messages(scenario) | service_runs(scenario.space)
+    return st.builds(_during, interrupted_ops(scenario), events)
 
 
 def faulted_ops(scenario: Scenario) -> SearchStrategy[During]:
@@ -207,6 +204,15 @@ def crash_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
     return st.builds(crash_and_restart, crashed_ops(scenario), restarts)
 
 
+def fault_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
+    """An op that meets a failing disk, and perhaps a crash that shows what it left."""
+    faulted = st.tuples(faulted_ops(scenario))
+    if not scenario.space.crash_kinds:
+        return faulted
+    with_crash = st.builds(operator.add, faulted, crash_phrases(scenario))
+    return faulted | with_crash
+
+
 def damage_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
     """A stop or a crash, files damaged while the store is down, and a restart."""
 
@@ -244,9 +250,9 @@ def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
     if "crash" in kinds:
         found["crash"] = crash_phrases(scenario)
     if "interleave" in kinds:
-        found["interleave"] = st.tuples(interleaved_puts(scenario))
+        found["interleave"] = st.tuples(interleaved_ops(scenario))
     if "fault" in kinds:
-        found["fail_disk"] = st.tuples(faulted_ops(scenario))
+        found["fail_disk"] = fault_phrases(scenario)
     if "damage" in kinds:
         found["damage"] = damage_phrases(scenario)
     return found
@@ -260,5 +266,5 @@ def several(
     return st.sampled_from(counts).flatmap(of_size.__getitem__)
 
 
-def _during(interrupted: tuple[Op, int], event: Crash | DiskFault) -> During:
+def _during(interrupted: tuple[Op, int], event: Event) -> During:
     return During(*interrupted, event)

@@ -192,10 +192,12 @@ class _Writer:
         faults = self.space.faults
         fault = faults[self.draw() % len(faults)]
         self.ops.append(During(*self._interrupted(), fault))
+        if self.draw() & 1 and self.space.crash_kinds:
+            self._crash()  # what a failed sync left behind shows after a crash
 
     def _interleave(self) -> None:
-        at_action = self.space.at_actions.put.choose(self.draw())
-        self.ops.append(During(self._put(), at_action, self._service()))
+        event = self._put() if self.draw() & 1 else self._service()
+        self.ops.append(During(*self._interrupted(), event))
 
     def _damage(self) -> None:
         self._perhaps_serve()

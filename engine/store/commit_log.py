@@ -40,6 +40,9 @@ REJECTED = probe(
     "commit_log.put.rejected", "a message that no record holds was refused"
 )
 NO_FILE = probe("commit_log.put.no_file", "a put found no file to append to")
+REFUSED = probe(
+    "commit_log.put.refused", "a put had to wait, and found a log that takes none"
+)
 WRITE_FAILED = probe("commit_log.put.write_failed", "the disk failed an append")
 SCANNED_FILLER = probe("commit_log.recover.filler", "a scan met the filler of a file")
 SCANNED_HALF = probe(
@@ -79,6 +82,7 @@ class CommitLog:
         self._runtime = runtime
         self._consume_queues = consume_queues
         self._put_lock = runtime.lock()
+        self._takes_puts = True
         self._file_size = config.mapped_file_size_commit_log
         self.mapped_files = MappedFileQueue(disk, "commitlog", self._file_size)
 
@@ -122,6 +126,9 @@ class CommitLog:
             REJECTED.hit()
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
         with self._put_lock:
+            if not self._takes_puts:
+                REFUSED.hit()
+                return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
             try:
                 file = self._file_with_space(len(encoded.record))
             except OSError:
@@ -151,6 +158,7 @@ class CommitLog:
             appended = file.append_message(encoded.record)
         except OSError:
             WRITE_FAILED.hit()
+            self._takes_puts = False
             raise
         assert appended, file
         file.store_timestamp = now
@@ -159,6 +167,11 @@ class CommitLog:
         return PutMessageResult(
             PutMessageStatus.PUT_OK, phy_offset, len(encoded.record), queue_offset
         )
+
+    def refuse_puts(self) -> None:
+        """Take no put any more; the one in progress ends first."""
+        with self._put_lock:
+            self._takes_puts = False
 
     def get_message(self, phy_offset: int, size: int) -> bytes | None:
         """The bytes [phy_offset, phy_offset + size), if one file has them written.

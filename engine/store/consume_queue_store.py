@@ -35,6 +35,7 @@ class QueueAudit:
         self.first_unflushed: dict[QueueKey, int] = {}
         self.first_wrong_phy_offset = -1
         self.first_wrong_timestamp = -1
+        self.dispatched_timestamp = 0
 
     def visit(self, request: DispatchRequest) -> None:
         """Hold one record against its queue; records come in the log's order."""
@@ -48,6 +49,8 @@ class QueueAudit:
             return
         queue = self._queues.get(key)
         if queue is not None and queue.agrees_with(request):
+            if not self.first_wrong:
+                self.dispatched_timestamp = request.store_timestamp
             return
         (LACKED if queue is None else DISAGREED).hit()
         self.first_wrong[key] = request.consume_queue_offset
@@ -110,6 +113,7 @@ class ConsumeQueueStore:
 
         Source: ConsumeQueueStore#truncateDirty, #recoverOffsetTable.
         """
+        self.dispatched_timestamp = audit.dispatched_timestamp
         if not audit.first_wrong:
             AGREED.hit()
         for key, queue in self._queues.items():
@@ -173,7 +177,10 @@ class ConsumeQueueStore:
         try:
             # A list: dispatch may add a queue while another is being synced.
             for queue in list(self._queues.values()):
-                while queue.flush(least_pages):
+                # To its present end: dispatch may append faster than a disk syncs.
+                files = queue.mapped_files
+                end = files.max_offset
+                while files.flushed_where < end and queue.flush(least_pages):
                     synced += 1
         except OSError:
             self.flush_failed = True

@@ -32,16 +32,23 @@ QUEUES_THOROUGH = probe("flush.queues.thorough", "queues were flushed to the las
 class CommitLogFlusher:
     """Syncs the log, and answers for a sync that failed.
 
+    One flush at a time: a shutdown flushes too, while a host may still turn services.
+
     Invariants:
         physic_msg_timestamp is that of a record below flushed_where
     """
 
     def __init__(
-        self, commit_log: CommitLog, checkpoint: StoreCheckpoint, flags: RunningFlags
+        self,
+        commit_log: CommitLog,
+        checkpoint: StoreCheckpoint,
+        flags: RunningFlags,
+        runtime: Runtime,
     ) -> None:
         self._commit_log = commit_log
         self._checkpoint = checkpoint
         self._flags = flags
+        self._lock = runtime.lock()
 
     def flush(self, least_pages: int) -> bool:
         """Sync one file; whether the log's flushed mark moved.
@@ -49,6 +56,10 @@ class CommitLogFlusher:
         Raises:
             OSError: it did not, and no put is taken until the next start.
         """
+        with self._lock:
+            return self._flush(least_pages)
+
+    def _flush(self, least_pages: int) -> bool:
         if not self._flags.is_flushable:
             return False
         try:
@@ -174,8 +185,7 @@ class GroupCommitService:
     def _commit(self, request: GroupCommitRequest) -> None:
         if self._commit_log.flushed_where >= request.next_offset:
             GROUP_BEFORE.hit()
-        while self._commit_log.flushed_where < request.next_offset:
-            before = self._commit_log.flushed_where
+        while (before := self._commit_log.flushed_where) < request.next_offset:
             self._flusher.flush(0)
             # Another flush may have moved the mark meanwhile, so look at the mark.
             if self._commit_log.flushed_where == before:

@@ -152,10 +152,13 @@ class MappedFile:
         Source: DefaultMappedFile#flush.
         """
         if self.is_able_to_flush(least_pages):
-            wrote, timestamp = self.wrote, self.store_timestamp
+            # An append moves wrote, committed, store_timestamp, in this order; so read
+            # against it, neither mark gets ahead of what the sync below covers.
+            timestamp = self.store_timestamp
+            committed = self.committed
             self._open_file.sync()
-            if wrote > self.flushed:  # else another flush was first
-                self.flushed, self.flushed_timestamp = wrote, timestamp
+            if committed > self.flushed:  # else another flush was first
+                self.flushed, self.flushed_timestamp = committed, timestamp
             self._check()
         return self.flushed
 

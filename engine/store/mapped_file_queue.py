@@ -51,7 +51,8 @@ class MappedFileQueue:
         self.flushed_where = 0
         self.flushed_timestamp = 0
         self._disk = disk
-        self._names_durable = False
+        self._names_made = 0
+        self._names_durable = -1  # how many of those a sync has covered
 
     def load(self) -> None:
         """Open what is there, positions at 0; changes nothing on the disk.
@@ -73,7 +74,7 @@ class MappedFileQueue:
             self.files.sort(key=lambda file: file.file_from_offset)
             if self.first_gap() is not None:
                 GAP.hit()
-        self._names_durable = False
+        self._names_durable = -1
 
     def _load_file(self, path: str, offset: int) -> None:
         size = self._disk.file_size(path)
@@ -157,8 +158,9 @@ class MappedFileQueue:
         file = MappedFile(self._disk, path, self.file_size, create=True)
         if not self.files:
             self.flushed_where = offset
+        # Before a flush can see the file, it must know of a name to be synced.
+        self._names_made += 1
         self.files.append(file)
-        self._names_durable = False
         CREATED.hit()
         return file
 
@@ -192,9 +194,10 @@ class MappedFileQueue:
 
     def sync_names(self) -> None:
         """Make the directory's entries durable, unless they are."""
-        if not self._names_durable and self.files:
+        made = self._names_made  # a name made during the sync needs another one
+        if self._names_durable < made and self.files:
             self._disk.sync_dir(self.path)
-            self._names_durable = True
+            self._names_durable = made
 
     def truncate_dirty_files(self, offset: int) -> None:
         """Let the data end at ``offset``: later files go, later bytes are erased.
@@ -228,7 +231,7 @@ class MappedFileQueue:
         for file in self.files:
             if file.end_offset > start:
                 file.sync()
-        self._names_durable = False
+        self._names_durable = -1
         self.sync_names()
 
     def close(self) -> None:

@@ -71,7 +71,9 @@ class MessageStore:
         self.reput = ReputMessageService(
             config, self.commit_log, (self._consume_queues,)
         )
-        self._flusher = CommitLogFlusher(self.commit_log, self._checkpoint, self._flags)
+        self._flusher = CommitLogFlusher(
+            self.commit_log, self._checkpoint, self._flags, runtime
+        )
         self._group_commit = GroupCommitService(self.commit_log, self._flusher, runtime)
         self._flush_queues = FlushConsumeQueueService(
             config, self._consume_queues, self._checkpoint, runtime
@@ -241,7 +243,7 @@ class MessageStore:
         self.reput.reput_from_offset = lacks if lacks >= 0 else scan.end
 
     def _lower_checkpoint(self, scan: LogScan, audit: QueueAudit) -> None:
-        """Let the checkpoint claim no more than was found."""
+        """Let the checkpoint claim what was found, and no more."""
         checkpoint = self._checkpoint
         logics = min(checkpoint.logics_msg_timestamp, scan.newest_timestamp)
         if audit.first_wrong_timestamp >= 0:
@@ -249,9 +251,8 @@ class MessageStore:
         if logics < checkpoint.logics_msg_timestamp:
             LOWERED.hit()
         checkpoint.logics_msg_timestamp = logics
-        checkpoint.physic_msg_timestamp = min(
-            checkpoint.physic_msg_timestamp, scan.newest_timestamp
-        )
+        # The log is durable to its end by now, or the start has failed.
+        checkpoint.physic_msg_timestamp = scan.newest_timestamp
         checkpoint.confirm_phy_offset = min(checkpoint.confirm_phy_offset, scan.end)
         checkpoint.master_flushed_offset = min(
             checkpoint.master_flushed_offset, scan.end
@@ -309,6 +310,7 @@ class MessageStore:
         if not self.is_started:
             return False
         self.is_started = False
+        self.commit_log.refuse_puts()
         try:
             return self._make_durable()
         except OSError:
@@ -320,6 +322,7 @@ class MessageStore:
     def _make_durable(self) -> bool:
         self._flusher.flush_all()
         self._wait_for_dispatch()
+        self.reput.stop()
         self._flush_queues.flush_thoroughly()
         self._checkpoint_service.run_once()
         clean = self._flags.is_writeable and self.reput.behind <= 0

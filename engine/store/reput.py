@@ -47,6 +47,7 @@ class ReputMessageService:
         self._dispatchers = dispatchers
         self.reput_from_offset = 0
         self.stopped_at = -1
+        self.is_stopped = False
 
     @property
     def confirm_offset(self) -> int:
@@ -72,6 +73,8 @@ class ReputMessageService:
 
         Source: ReputMessageService#doReput.
         """
+        if self.is_stopped:
+            return 0
         start = self.reput_from_offset
         log_min = self._commit_log.min_offset
         if start < log_min:
@@ -83,6 +86,13 @@ class ReputMessageService:
             if not self._reput_file():
                 break
         return self.reput_from_offset - start
+
+    def stop(self) -> None:
+        """Dispatch nothing any more, so that what was dispatched can be made durable.
+
+        Source: ReputMessageService#shutdown.
+        """
+        self.is_stopped = True
 
     def _reput_file(self) -> bool:
         """Dispatch what one file has; whether the replay went on."""

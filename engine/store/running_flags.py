@@ -11,30 +11,34 @@ FLUSH_FAILED_BIT = 1 << 8  # ours, beyond RocketMQ's seven
 
 
 class RunningFlags:
-    """Bits in memory only: a start begins with none."""
+    """Bits in memory only: a start begins with none.
+
+    A set rather than a number, since two threads that set a bit each by ``|=`` may
+    leave only one; and a failed flush must not be forgotten.
+    """
 
     def __init__(self) -> None:
-        self.bits = 0
+        self._bits: set[int] = set()
 
     @property
     def is_writeable(self) -> bool:
         """Whether a put may be taken."""
-        return not self.bits & (NOT_WRITEABLE_BIT | FLUSH_FAILED_BIT)
+        return self._bits.isdisjoint((NOT_WRITEABLE_BIT, FLUSH_FAILED_BIT))
 
     @property
     def is_flushable(self) -> bool:
         """Whether a sync can still prove anything in this life of the store."""
-        return not self.bits & FLUSH_FAILED_BIT
+        return FLUSH_FAILED_BIT not in self._bits
 
     @property
     def is_readable(self) -> bool:
         """Whether messages may be read."""
-        return not self.bits & NOT_READABLE_BIT
+        return NOT_READABLE_BIT not in self._bits
 
     def stop_writing(self) -> None:
         """Take no put any more: the log's end is unknown."""
-        self.bits |= NOT_WRITEABLE_BIT
+        self._bits.add(NOT_WRITEABLE_BIT)
 
     def stop_flushing(self) -> None:
         """Believe no sync any more: one has failed."""
-        self.bits |= FLUSH_FAILED_BIT
+        self._bits.add(FLUSH_FAILED_BIT)

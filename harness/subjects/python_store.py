@@ -33,6 +33,7 @@ from models.ops import Capability, Crash, Damage, DiskFault, ServiceName
 from models.program import Setup
 
 EPOCH_MS = 1_700_000_000_000
+THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them
 _DOWN = Positions(-1, -1, -1, -1)
 
 
@@ -63,6 +64,8 @@ class PythonStore:
             mapped_file_size_consume_queue=setup.queue_file_units * 20,
             flush_disk_type=FlushDiskType[setup.flush_mode],
             max_message_size=setup.max_message_size,
+            flush_commit_log_thorough_interval=THOROUGH_MS,
+            flush_consume_queue_thorough_interval=THOROUGH_MS,
         )
         self.disk = SimDisk(PROFILES[setup.disk_profile])
         self._runtime = SimRuntime(EPOCH_MS)

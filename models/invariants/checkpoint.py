@@ -8,6 +8,7 @@ from models.image.checkpoint import CHECKPOINT_SIZE, CheckpointImage
 from models.invariants.consume_queue import missing_units
 from models.invariants.judged import Judged
 from models.invariants.registry import invariant
+from models.store_image import StoreImage
 from models.verdict import Violation
 
 _PATH = "checkpoint"
@@ -115,8 +116,45 @@ def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
             where = f"{_PATH} byte {_BYTE_OF[name]}"
             seen = f"{name} {getattr(checkpoint, name)}"
             yield Violation(where, seen, f"at most {end}, the log's end")
+    yield from _other_sizes(judged)
     if len(checkpoint.torn_slots) == 2:
         where = f"{_PATH} byte {checkpoint.torn_slots[0]}"
         yield Violation(
             where, "neither slot is whole", "one: a write tears one at most"
         )
+
+
+def _other_sizes(judged: Judged) -> Iterator[Violation]:
+    """The mark says the sizes of the store's files: it may be another store's."""
+    image, mark = judged.image, judged.image.checkpoint.mark
+    if mark is None:
+        return
+    pairs = (
+        ("log_file_size", mark.log_file_size, image.commit_log.file_size),
+        ("queue_file_size", mark.queue_file_size, image.queue_file_size),
+    )
+    for name, said, found in pairs:
+        if found and said != found:
+            where = f"{_PATH} byte {mark.position}"
+            yield Violation(where, f"{name} {said}", f"{found}, as the files have")
+
+
+@invariant(
+    "CP-6",
+    "at rest the checkpoint names the newest record and the log's end",
+    law="I8",
+)
+def checkpoint_is_up_to_date(image: StoreImage) -> Iterator[Violation]:
+    """After an orderly end, or once every service is idle; else a start does too much.
+
+    Of a store whose clock was never set back, so that the last record is the newest.
+    """
+    checkpoint, newest = image.checkpoint, image.newest_store_timestamp
+    for name in ("physic_msg_timestamp", "logics_msg_timestamp"):
+        if getattr(checkpoint, name) != newest:
+            where = f"{_PATH} byte {_BYTE_OF[name]}"
+            yield Violation(where, f"{name} {getattr(checkpoint, name)}", f"{newest}")
+    end = image.commit_log.max_phy_offset
+    durable = checkpoint.mark.durable_offset if checkpoint.mark else -1
+    if durable != end:
+        yield Violation(_PATH, f"durable_offset {durable}", f"{end}, the log's end")

@@ -34,7 +34,7 @@ def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
         for unit in live:
             if unit.phy_offset < end:
                 record = image.commit_log.record_at.get(unit.phy_offset)
-                seen = _disagreement(queue, unit, record)
+                seen = _disagreement(queue, unit, record, image)
                 if seen:
                     where = queue.where(unit.queue_offset)
                     yield Violation(where, seen, _expected(unit, queue, image))
@@ -215,7 +215,7 @@ def _ends_past_the_log(
     lost = [
         unit
         for unit in ending
-        if _disagreement(queue, unit, beyond.get(unit.phy_offset))
+        if _disagreement(queue, unit, beyond.get(unit.phy_offset), image)
     ]
     if lost:
         more = f", and {len(lost) - 1} units more" if len(lost) > 1 else ""
@@ -238,7 +238,9 @@ def _hole(queue: QueueImage, judged: Judged) -> Iterator[Violation]:
         yield Violation(where, f"{seen} {first.queue_offset}", "a unit")
 
 
-def _disagreement(queue: QueueImage, unit: Unit, record: Record | None) -> str:
+def _disagreement(
+    queue: QueueImage, unit: Unit, record: Record | None, image: StoreImage
+) -> str:
     if record is None:
         return f"{_seen(unit)}, where no record begins"
     if record.topic != queue.topic or record.queue_id != queue.queue_id:
@@ -249,7 +251,7 @@ def _disagreement(queue: QueueImage, unit: Unit, record: Record | None) -> str:
         return f"size {unit.size}; the record has {record.size} bytes"
     if record.tags_code == unit.tags_code or record.topic == _SCHEDULE_TOPIC:
         return ""
-    if unit.tags_code <= _EXT_ADDRESS_MAX:
+    if unit.tags_code <= _EXT_ADDRESS_MAX and image.has_queue_extension:
         return ""
     return f"tags_code {unit.tags_code}; the record's is {record.tags_code}"
 

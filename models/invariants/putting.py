@@ -19,9 +19,12 @@ _APPENDED = frozenset({"PUT_OK", "FLUSH_DISK_TIMEOUT"})
     law="I3 I5",
 )
 def put_takes_the_next_place(
-    answer: Put, log_end: int, next_queue_offset: int
+    answer: Put, log_end: int, place: int, next_queue_offset: int
 ) -> Iterator[Violation]:
-    """``log_end`` is where the newest message ends; a filler may follow it."""
+    """``log_end`` is where the newest message ends; a filler may follow it.
+
+    ``place`` is where the record must lie; -1 where others acted at the same time.
+    """
     where = f"put answered {answer.status}"
     if answer.status not in _APPENDED:
         if answer.phy_offset >= 0:
@@ -30,6 +33,8 @@ def put_takes_the_next_place(
     if answer.phy_offset < log_end or answer.size <= 0:
         seen = f"phy_offset {answer.phy_offset}, {answer.size} bytes"
         yield Violation(where, seen, f"a place from {log_end} on")
+    elif place not in (-1, answer.phy_offset):
+        yield Violation(where, f"phy_offset {answer.phy_offset}", f"{place}")
     if answer.queue_offset != next_queue_offset:
         seen = f"queue_offset {answer.queue_offset}"
         yield Violation(where, seen, f"queue_offset {next_queue_offset}")
@@ -39,14 +44,14 @@ def put_takes_the_next_place(
     "PUT-2", "a put is refused only for its size, or after the disk failed", law="I19"
 )
 def put_is_refused_for_a_reason(
-    message: MessageToPut, answer: Put, setup: Setup, *, disk_failed: bool
+    message: MessageToPut, answer: Put, setup: Setup, *, may_refuse: bool
 ) -> Iterator[Violation]:
-    """``disk_failed``: a fault was set off in this life of the store."""
+    """``may_refuse``: the disk failed in this life of the store, or it is stopping."""
     size = message.record_size
     fits = (
         len(message.body) <= setup.max_message_size
         and size + FILLER_SIZE_MIN <= setup.log_file_size
     )
     expected = "PUT_OK" if fits else "MESSAGE_ILLEGAL"
-    if answer.status != expected and not disk_failed:
+    if answer.status != expected and not may_refuse:
         yield Violation(f"put of a record of {size} bytes", answer.status, expected)

@@ -10,6 +10,9 @@ from models.reference import Appended, differs
 from models.store_image import BadRecord, decode_record
 from models.verdict import Violation
 
+TRANSFER_COUNT_MAX = 32
+TRANSFER_BYTES_MAX = 262_144
+
 
 @invariant(
     "RD-1", "a pull returns the queue's messages in order, byte for byte", law="I3 I15"
@@ -36,24 +39,34 @@ def pulled_messages_are_right(
     "RD-2", "a pull's status and next_begin_offset follow from the queue", law="I6 I16"
 )
 def pull_is_answered_right(
-    pulled: Pulled, queue_offset: int, max_msg_nums: int, count: int
+    pulled: Pulled,
+    queue_offset: int,
+    max_msg_nums: int,
+    queue: Sequence[Appended],
+    queue_file_units: int,
 ) -> Iterator[Violation]:
-    """``count`` messages of the queue are dispatched, their first at offset 0."""
-    statuses, next_begin = _expected(pulled, queue_offset, max_msg_nums, count)
+    """``queue`` is what is dispatched, its first message at queue_offset 0."""
+    where = f"pull from {queue_offset}, {pulled.status}"
+    count = len(queue)
+    statuses, next_begin = _expected(queue_offset, max_msg_nums, count)
     if pulled.status not in statuses:
-        yield Violation(
-            f"pull from {queue_offset}", pulled.status, " or ".join(statuses)
-        )
+        yield Violation(where, pulled.status, " or ".join(statuses))
+        return
+    if pulled.status == "FOUND":
+        fitting = _fitting(queue, queue_offset, max_msg_nums, queue_file_units)
+        next_begin = queue_offset + fitting
+        if len(pulled.messages) != fitting:
+            yield Violation(where, f"{len(pulled.messages)} messages", f"{fitting}")
     if pulled.next_begin_offset != next_begin:
-        yield Violation(
-            f"pull from {queue_offset}, {pulled.status}",
-            f"next_begin_offset {pulled.next_begin_offset}",
-            f"{next_begin}",
-        )
+        seen = f"next_begin_offset {pulled.next_begin_offset}"
+        yield Violation(where, seen, f"{next_begin}")
+    if (pulled.min_offset, pulled.max_offset) != (0, count):
+        seen = f"bounds {pulled.min_offset} and {pulled.max_offset}"
+        yield Violation(where, seen, f"0 and {count}")
 
 
 def _expected(
-    pulled: Pulled, queue_offset: int, max_msg_nums: int, count: int
+    queue_offset: int, max_msg_nums: int, count: int
 ) -> tuple[tuple[str, ...], int]:
     if count == 0:
         return ("NO_MATCHED_LOGIC_QUEUE", "NO_MESSAGE_IN_QUEUE"), 0
@@ -65,4 +78,22 @@ def _expected(
         return ("OFFSET_OVERFLOW_BADLY",), count
     if max_msg_nums <= 0:
         return ("NO_MATCHED_MESSAGE",), queue_offset
-    return ("FOUND",), queue_offset + len(pulled.messages)
+    return ("FOUND",), queue_offset
+
+
+def _fitting(
+    queue: Sequence[Appended], start: int, max_msg_nums: int, file_units: int
+) -> int:
+    """How many messages one pull returns: all that its limits let through.
+
+    A pull stays within one queue file, returns the first message whatever its size,
+    and stops at 32 messages or before 256 KiB are exceeded.
+    """
+    most = min(max_msg_nums, TRANSFER_COUNT_MAX, file_units - start % file_units)
+    taken = sent = 0
+    for appended in queue[start : start + most]:
+        sent += appended.size
+        if taken and sent > TRANSFER_BYTES_MAX:
+            break
+        taken += 1
+    return taken

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from models.invariants.registry import invariant
 from models.messages import MessageToPut
-from models.reference import Appended, ReferenceModel, differs, differs_from_message
+from models.observations import Positions
+from models.reference import Appended, differs, differs_from_message
 from models.store_image import Record, StoreImage
 from models.verdict import Violation
 
@@ -61,17 +62,21 @@ def recovered_log_reaches_the_floor(
 
 @invariant(
     "REC-3",
-    "healed and idle, dispatch has caught up and every message is read",
+    "healed and idle, everything is flushed and dispatched, and all is read",
     law="I4 I19",
 )
-def dispatch_has_caught_up(model: ReferenceModel, end: int) -> Iterator[Violation]:
-    """After enough turns of every service; ``end`` is where the log ends."""
-    if model.reput_from_offset < end:
-        yield Violation(
-            f"reput_from_offset {model.reput_from_offset}",
-            "dispatch stands still",
-            f"{end}, the log's end",
-        )
+def services_have_caught_up(now: Positions, busy: Sequence[str]) -> Iterator[Violation]:
+    """After enough turns of every service, and time for those that wait for it.
+
+    ``busy`` are the services that still say they have work.
+    """
+    for service in busy:
+        yield Violation(service, "never without work", "a round that finds none")
+    for name in ("flushed_where", "reput_from_offset"):
+        mark = getattr(now, name)
+        if mark < now.max_phy_offset:
+            expected = f"{now.max_phy_offset}, the log's end"
+            yield Violation(name, f"stands still at {mark}", expected)
 
 
 @invariant(
@@ -120,3 +125,15 @@ def healed_store_works(put_status: str, is_clean: bool) -> Iterator[Violation]:
         yield Violation("put", put_status, "PUT_OK on a healed store")
     if not is_clean:
         yield Violation("shutdown", "the abort file stays", "an orderly end")
+
+
+@invariant(
+    "REC-6",
+    "the abort file is there from a start until an orderly end, and then is not",
+    law="I4 I9",
+)
+def abort_tells_how_it_ended(found: StoreImage, *, ended: bool) -> Iterator[Violation]:
+    """``ended``: the life before came to an orderly end. RocketMQ trusts the file."""
+    if found.abort == ended:
+        seen = "the file is there" if found.abort else "there is none"
+        yield Violation("abort", seen, "none" if ended else "a file: nobody ended it")

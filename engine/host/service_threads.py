@@ -1,0 +1,167 @@
+"""ServiceThreads: turns a started store's services, each in a thread of its own.
+
+A thread waits ``interval_ms``, does a round, and so on, so the rounds of one service
+never overlap; a caller who waits for an answer of theirs waits and turns nothing.
+What a round does, and what an error of it means, is the service's affair.
+
+Source: org.apache.rocketmq.common.ServiceThread, RocketMQ 5.3. Differs: waiting for a
+thread's end has a bound, and going beyond it is an error.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Protocol
+
+from engine.host.service import Service
+
+STOP_TIMEOUT_MS = 10_000
+
+
+class HostedStore(Protocol):
+    """What a host has to know of a store in order to turn its services."""
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the services may be turned."""
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """What has to be turned, in the store's order."""
+
+    @property
+    def waited_for(self) -> tuple[Service, ...]:
+        """Those of them that answer a caller who waits inside the store."""
+
+
+class _ServiceThread:
+    """One service and its thread, from its first round to its last."""
+
+    def __init__(self, service: Service, errors: dict[str, OSError]) -> None:
+        self.name = service.name
+        self.ended_in_order = False
+        self._service = service
+        self._errors = errors
+        self._told_to_stop = threading.Event()
+        # A daemon: a process whose host was not stopped must still be able to end.
+        self._thread = threading.Thread(
+            target=self._turn, name=f"service-{service.name}", daemon=True
+        )
+        self._thread.start()
+
+    def _turn(self) -> None:
+        while not self._told_to_stop.wait(self._service.interval_ms / 1000):
+            self._do_round()
+        self._do_round()
+        self.ended_in_order = True
+
+    def _do_round(self) -> None:
+        try:
+            self._service.run_once()
+        except OSError as error:
+            self._errors.setdefault(self.name, error)
+
+    def tell_to_stop(self) -> None:
+        """Let the round in progress end and do one more, the last."""
+        self._told_to_stop.set()
+
+    def has_ended(self, timeout_s: float) -> bool:
+        """Wait for the thread's end, ``timeout_s`` at most; whether it came."""
+        self._thread.join(max(0.0, timeout_s))
+        return not self._thread.is_alive()
+
+
+class ServiceThreads:
+    """The threads of one started store; as a context manager, started and stopped.
+
+    End the putters, ``stop()`` the threads, then shut the store down: a shutdown
+    closes the files that a round works on.
+
+    Attributes:
+        errors: by service name, the first ``OSError`` that a round raised. The
+            service is turned all the same; whether that helps, the store decides.
+    """
+
+    def __init__(self, store: HostedStore) -> None:
+        self.errors: dict[str, OSError] = {}
+        self._store = store
+        self._threads: list[_ServiceThread] = []
+
+    def start(self) -> None:
+        """Begin to turn every service.
+
+        Raises:
+            RuntimeError: the store is not started, or its services are turned already.
+        """
+        if self._threads:
+            names = ", ".join(thread.name for thread in self._threads)
+            raise RuntimeError(
+                f"{names}: turned already; stop() them before start() is called again."
+            )
+        if not self._store.is_started:
+            raise RuntimeError(
+                "the store is not started: load() and start() it before its services "
+                "are turned."
+            )
+        self._threads = [
+            _ServiceThread(service, self.errors) for service in self._in_order_of_end()
+        ]
+
+    def _in_order_of_end(self) -> list[Service]:
+        """The services that callers wait for, then the others in the store's order.
+
+        Under SYNC_FLUSH only what is flushed is dispatched, so the last round of reput
+        has to come after the last flush.
+        """
+        first = {service.name for service in self._store.waited_for}
+        return sorted(
+            self._store.services, key=lambda service: service.name not in first
+        )
+
+    def stop(self, timeout_ms: int) -> None:
+        """Let each service end its round and do a last one, and wait for the threads.
+
+        They end one after the other, so the last round of reput dispatches whatever
+        was put before the call and may be dispatched. Idempotent.
+
+        Args:
+            timeout_ms: how long all of them together may take.
+
+        Raises:
+            TimeoutError: a round did not end in time. Every thread is told to stop;
+                call again to go on waiting.
+            RuntimeError: a thread had ended by an error that is no ``OSError``.
+        """
+        deadline = time.monotonic() + timeout_ms / 1000
+        for thread in self._threads:
+            thread.tell_to_stop()
+            # After the deadline the rest is only told, and looked at.
+            thread.has_ended(deadline - time.monotonic())
+        running = [t.name for t in self._threads if not t.has_ended(0)]
+        if running:
+            raise TimeoutError(
+                f"waited {timeout_ms} ms for the last round of {', '.join(running)} "
+                f"to end. Wait longer, and look for what holds it: a disk that does "
+                f"not answer, or putters that still run."
+            )
+        broken = [t.name for t in self._threads if not t.ended_in_order]
+        self._threads = []
+        if broken:
+            raise RuntimeError(
+                f"{', '.join(broken)}: the thread was ended by an error of its round, "
+                f"told on stderr; the store was not turned since. Restart the store."
+            )
+
+    def __enter__(self) -> ServiceThreads:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop(STOP_TIMEOUT_MS)
