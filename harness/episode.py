@@ -213,7 +213,7 @@ class Episode:
         if self._judge.disk_failed:
             self._take(Restart(), number)
         answer = self._take(PutMessage("T0", 0, 16), number)
-        self._take(PutMessage("T0", 0, 16, wait_store_ok=False), number)
+        self._take(PutMessage("T0", 1, 16, wait_store_ok=False), number)
         self._catch_up(number)
         self._read_everything(number)
         stopped = self._take(Shutdown(), number)

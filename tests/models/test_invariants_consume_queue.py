@@ -74,8 +74,11 @@ def test_cq_1_leaves_delivery_times_and_ext_addresses_alone() -> None:
     timed = unit_bytes(0, size, FIRST_MS + 1000)
     ext = unit_bytes(*store.records[1], -(2**63) + 24)
     files = patched(store.files(), queue_path("SCHEDULE_TOPIC_XXXX", 3), 0, timed)
+    files = patched(files, Q0, 0, ext)
+    extension = {"consumequeue_ext/T0/0/00000000000000000000": bytes(64)}
 
-    assert broken(patched(files, Q0, 0, ext)) == set()
+    assert broken({**files, **extension}) == set()
+    assert broken(files) == {"CQ-1"}  # nothing that an address could lead to
 
 
 def test_cq_2_names_a_hole_before_written_units() -> None:
