@@ -12,6 +12,7 @@ from models.ops import PutMessage
 
 RECORD_OVERHEAD = 91
 FILLER_SIZE_MIN = 8
+PROPERTIES_SIZE_MAX = 32767
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from models.invariants.registry import invariant
-from models.messages import FILLER_SIZE_MIN, MessageToPut
+from models.messages import (
+    FILLER_SIZE_MIN,
+    PROPERTIES_SIZE_MAX,
+    RECORD_OVERHEAD,
+    MessageToPut,
+)
 from models.observations import Put
 from models.program import Setup
 from models.verdict import Violation
@@ -48,10 +53,18 @@ def put_is_refused_for_a_reason(
 ) -> Iterator[Violation]:
     """``may_refuse``: the disk failed in this life of the store, or it is stopping."""
     size = message.record_size
-    fits = (
-        len(message.body) <= setup.max_message_size
-        and size + FILLER_SIZE_MIN <= setup.log_file_size
-    )
-    expected = "PUT_OK" if fits else "MESSAGE_ILLEGAL"
+    expected = "PUT_OK"
+    if size - len(message.body) > PROPERTIES_SIZE_MAX and _properties_exceed(message):
+        expected = "PROPERTIES_SIZE_EXCEEDED"
+    elif (
+        len(message.body) > setup.max_message_size
+        or size + FILLER_SIZE_MIN > setup.log_file_size
+    ):
+        expected = "MESSAGE_ILLEGAL"
     if answer.status != expected and not may_refuse:
         yield Violation(f"put of a record of {size} bytes", answer.status, expected)
+
+
+def _properties_exceed(message: MessageToPut) -> bool:
+    rest = RECORD_OVERHEAD + len(message.topic.encode()) + len(message.body)
+    return message.record_size - rest > PROPERTIES_SIZE_MAX
