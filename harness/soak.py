@@ -23,6 +23,7 @@ from engine.host.probe import declared_probes
 from harness.episode import EpisodeResult, Step, run_program
 from harness.supervised import Lost, supervised
 from models.invariants.registry import declared_invariants
+from models.invariants.run import same_digest
 from models.observations import describe_observation, status_of
 from models.ops import OP_CLASSES, describe
 from models.program import Program, to_json
@@ -43,7 +44,7 @@ RECHECKED_EVERY = 100
 EPISODE_TIMEOUT_S = 60.0
 EPISODES_PER_SHARD_MAX = 250  # seconds of work: progress counts whole shards
 SHARDS_PER_WORKER = 16
-DETERMINISM = "DET-1"
+DETERMINISM = same_digest.id
 OWN_DEFECT = "crashmq"  # stands where a law's id would: the harness itself failed
 
 _PACKAGES = ("engine", "models", "scenarios", "harness")
@@ -268,9 +269,9 @@ def _judge_determinism(
     record: EpisodeRecord, first: EpisodeResult, again: EpisodeResult, program: Program
 ) -> None:
     """The same program must give the same digest, else nothing here is known."""
-    same = first.digest == again.digest
-    verdict = VerdictRecord(DETERMINISM, 1, int(not same), "passed")
-    if not same:
+    breaches = same_digest.violations(first.digest, again.digest)
+    verdict = VerdictRecord(DETERMINISM, 1, len(breaches), "passed")
+    if breaches:
         verdict.outcome = Outcome.VIOLATED.value
         verdict.step = len(program.ops)
         verdict.message = (

@@ -52,19 +52,14 @@ def put_is_refused_for_a_reason(
     message: MessageToPut, answer: Put, setup: Setup, *, may_refuse: bool
 ) -> Iterator[Violation]:
     """``may_refuse``: the disk failed in this life of the store, or it is stopping."""
-    size = message.record_size
+    size, body, topic = message.record_size, message.body, message.topic
     expected = "PUT_OK"
-    if size - len(message.body) > PROPERTIES_SIZE_MAX and _properties_exceed(message):
+    if size - len(body) - len(topic.encode()) > RECORD_OVERHEAD + PROPERTIES_SIZE_MAX:
         expected = "PROPERTIES_SIZE_EXCEEDED"
     elif (
-        len(message.body) > setup.max_message_size
+        len(body) > setup.max_message_size
         or size + FILLER_SIZE_MIN > setup.log_file_size
     ):
         expected = "MESSAGE_ILLEGAL"
     if answer.status != expected and not may_refuse:
         yield Violation(f"put of a record of {size} bytes", answer.status, expected)
-
-
-def _properties_exceed(message: MessageToPut) -> bool:
-    rest = RECORD_OVERHEAD + len(message.topic.encode()) + len(message.body)
-    return message.record_size - rest > PROPERTIES_SIZE_MAX
