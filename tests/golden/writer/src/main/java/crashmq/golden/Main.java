@@ -7,7 +7,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * The door: {@code write ROOT ...} makes a store, {@code read ROOT ...} prints what one serves.
+ * The door: {@code write ROOT ...} makes a store, {@code read ROOT ...} prints what one serves;
+ * {@code bench} and {@code load} time what they do.
  *
  * <p>Exit codes: 0 done, 1 the store refused or served something wrong, 2 usage.
  */
@@ -16,8 +17,11 @@ public final class Main {
     private static final String USAGE = """
         usage: write ROOT --manifest FILE [--messages N] [--end clean|halt] [sizes]
                read ROOT [sizes]
+               bench ROOT --messages N --body-size N [--end clean|halt] [sizes]
+               load ROOT [sizes]
         sizes: --log-file-size N --queue-file-size N --index-slots N --index-entries N
-               --flush async|sync""";
+               --flush async|sync
+                       --index on|off""";
 
     private Main() {
     }
@@ -57,6 +61,8 @@ public final class Main {
         switch (args[0]) {
             case "write" -> StoreWriter.write(options);
             case "read" -> StoreReader.read(options, lines);
+            case "bench" -> StoreBench.bench(options, lines);
+            case "load" -> StoreBench.load(options, lines);
             default -> throw new IllegalArgumentException("no verb named " + args[0]);
         }
     }

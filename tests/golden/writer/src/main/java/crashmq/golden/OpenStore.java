@@ -41,7 +41,8 @@ final class OpenStore {
         }
     }
 
-    private static DefaultMessageStore create(Options options) throws IOException {
+    /** A store that has neither been loaded nor started. */
+    static DefaultMessageStore create(Options options) throws IOException {
         var broker = new BrokerConfig();
         broker.setBrokerName("golden");
         return new DefaultMessageStore(
@@ -58,6 +59,7 @@ final class OpenStore {
         config.setMappedFileSizeConsumeQueue(options.positive("queue-file-size", 6_000));
         config.setMaxHashSlotNum(options.positive("index-slots", 256));
         config.setMaxIndexNum(options.positive("index-entries", 1_024));
+        config.setMessageIndexEnable(options.choice("index", "on", "off").equals("on"));
         config.setFlushDiskType(flushDiskType(options));
         config.setHaListenPort(0);
         // An unpacked fixture is old by its file times; nothing in it may expire.

@@ -1,0 +1,1 @@
+"""What the parts cost, each measured by a program of its own."""
