@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from harness.interpreter import Report
 from harness.subjects.subject import Subject
 from models.image.checkpoint import CheckpointImage
-from models.invariants import marks, putting, reading, recovery, run
+from models.invariants import deletion, marks, putting, reading, recovery, run
 from models.invariants.checkpoint import (
     checkpoint_is_up_to_date,
     dispatched_time_is_in_the_queues,
@@ -232,22 +232,31 @@ class Judge:
     def _adopt(self, positions: Positions) -> None:
         model = self.model
         image = self.image()
-        records = image.commit_log.records
+        records, log_min = image.commit_log.records, image.commit_log.min_phy_offset
+        expected = model.live_messages(log_min)
         floor = model.floor if model.floor is not None else model.floor_kill
         recovery.recovered_log_is_a_prefix.hold(
             self.checks,
             records,
-            model.messages,
+            expected,
             model.in_flight,
         )
         recovery.recovered_log_reaches_the_floor.hold(
-            self.checks, records, model.messages, floor
+            self.checks, records, expected, floor
         )
         built = {
-            (queue.topic, queue.queue_id): len(queue.units)
-            for queue in image.consume_queues
+            (queue.topic, queue.queue_id): queue.end for queue in image.consume_queues
         }
-        model.adopt(records, built)
+        if not self._damaged:
+            deletion.log_begins_where_it_was_left.hold(
+                self.checks, log_min, model.log_min, model.may_expire
+            )
+        model.adopt(records, built, log_min)
+        if not self._damaged:
+            deletion.empty_queues_keep_their_end.hold(
+                self.checks, built, model.ends_of_empty_queues()
+            )
+        model.forget_lost_numbers()
         self._damaged = []
         self.disk_failed = self._ended_clean = self._has_ended = False
         self._judge_files(image, positions.reput_from_offset)

@@ -4,10 +4,15 @@ A log with one writer loses only its tail. So the model keeps the messages in th
 order and two floors, in bytes: what must survive a process kill, and what must survive
 power loss. After a crash any prefix between the floor and everything appended is
 right, and the model adopts the one it finds.
+
+A log also ages: its first files are deleted, and what lay there is *expired*. The model
+keeps expired messages, since a queue goes on counting where they ended, and since a
+power loss may bring a file back.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -46,8 +51,14 @@ class ReferenceModel:
     Invariants:
         messages lie in the log's order, none overlaps the next
         floor_power <= end, floor_kill <= end
+        a queue's messages follow each other in queue_offset
 
     Attributes:
+        queues: every message of each queue, the expired ones too.
+        log_min: where the log begins; the messages before have expired.
+        may_expire: how far a deletion that was cut short may have come.
+        built: where each queue's units ended at the last start, or at least must end
+            since a message before that has expired; a queue_offset.
         in_flight: puts that got no answer; each may be in the log or not.
         floor: what the next start must recover; None while the store runs.
     """
@@ -60,6 +71,8 @@ class ReferenceModel:
     floor_power: int = 0
     floor: int | None = None
     reput_from_offset: int = 0
+    log_min: int = 0
+    may_expire: int = 0
     built: dict[QueueKey, int] = field(default_factory=dict)
 
     @property
@@ -90,6 +103,19 @@ class ReferenceModel:
         """Take note of what a running store reports: a flushed mark is a promise."""
         self.floor_power = max(self.floor_power, positions.flushed_where)
         self.reput_from_offset = positions.reput_from_offset
+        if positions.min_phy_offset > self.log_min:
+            self._expire(positions.min_phy_offset)
+
+    def _expire(self, log_min: int) -> None:
+        """Take note that a cleaner took the log's first files away."""
+        self.log_min = log_min
+        self.may_expire = max(self.may_expire, log_min)
+        for key, queue in self.queues.items():
+            expired = bisect_left(queue, log_min, key=_phy_offset)
+            if expired:
+                # Nothing expires undispatched, so the queue reaches at least so far.
+                end = queue[expired - 1].queue_offset + 1
+                self.built[key] = max(self.built.get(key, 0), end)
 
     def stopped(self, end: int, *, clean: bool) -> None:
         """Take note of an orderly end: what lies in the files stays, until a crash.
@@ -114,15 +140,44 @@ class ReferenceModel:
     def _lower_floor(self, survives: int) -> None:
         self.floor = survives if self.floor is None else min(self.floor, survives)
 
-    def adopt(self, records: Sequence[Record], built: dict[QueueKey, int]) -> None:
+    def ends_of_empty_queues(self) -> dict[QueueKey, int]:
+        """Where the queues end whose messages have all expired."""
+        log_min = self.log_min
+        if not log_min:
+            return {}
+        return {
+            key: queue[-1].queue_offset + 1
+            for key, queue in self.queues.items()
+            if queue and queue[-1].phy_offset < log_min
+        }
+
+    def forget_lost_numbers(self) -> None:
+        """Let empty queues go on from where their files end, if some were taken."""
+        for key, end in self.ends_of_empty_queues().items():
+            lost = end - self.built.get(key, 0)
+            if lost > 0:
+                del self.queues[key][-lost:]
+
+    def live_messages(self, log_min: int) -> list[Appended]:
+        """The messages from ``log_min`` on."""
+        return self.messages[self._expired_count(log_min) :]
+
+    def _expired_count(self, log_min: int) -> int:
+        return bisect_left(self.messages, log_min, key=_phy_offset)
+
+    def adopt(
+        self, records: Sequence[Record], built: dict[QueueKey, int], log_min: int
+    ) -> None:
         """Take what a start recovered, once it was found right, for the truth.
 
         Args:
             records: the recovered log.
-            built: how many units each queue kept; they may be read before dispatch,
+            built: where each queue's units end; they may be read before dispatch,
                 which begins where the queue that lacks most lacks its first, is there.
+            log_min: where the recovered log begins.
         """
-        kept = self.messages[: len(records)]
+        expired = self._expired_count(log_min)
+        kept = self.messages[expired : expired + len(records)]
         unanswered = {message.unique_key: message for message in self.in_flight}
         for record in records[len(kept) :]:
             message = unanswered[record.properties["UNIQ_KEY"]]
@@ -131,9 +186,10 @@ class ReferenceModel:
             )
         for appended, record in zip(kept, records, strict=True):
             appended.found = record
-        self.messages = kept
+        self.messages = self.messages[:expired] + kept
+        self.log_min = self.may_expire = log_min
         self.queues = {}
-        for appended in kept:
+        for appended in self.messages:
             key = (appended.message.topic, appended.message.queue_id)
             self.queues.setdefault(key, []).append(appended)
         self.floor_kill = self.end
@@ -142,14 +198,37 @@ class ReferenceModel:
         self.in_flight = []
         self.built = built
 
-    def visible(self, key: QueueKey) -> list[Appended]:
-        """The messages of a queue that are dispatched, hence may be read."""
+    def visible(self, key: QueueKey) -> VisibleQueue:
+        """What may be read of a queue: dispatched, and not expired."""
         queue = self.queues.get(key, [])
-        count = len(queue)
+        end = len(queue)
         built = self.built.get(key, 0)
-        while count > built and queue[count - 1].end > self.reput_from_offset:
-            count -= 1
-        return queue[:count]
+        while end and queue[end - 1].queue_offset >= built:
+            if queue[end - 1].end <= self.reput_from_offset:
+                break
+            end -= 1
+        begin = bisect_left(queue, self.log_min, hi=end, key=_phy_offset)
+        messages = queue[begin:end] if begin else queue[:end]
+        max_offset = messages[-1].queue_offset + 1 if messages else built
+        min_offset = messages[0].queue_offset if messages else built
+        return VisibleQueue(messages, min_offset, max_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleQueue:
+    """A queue as a reader must find it.
+
+    ``min_offset`` is the first queue_offset whose message is there; ``max_offset``
+    when none is.
+    """
+
+    messages: list[Appended]
+    min_offset: int
+    max_offset: int
+
+
+def _phy_offset(appended: Appended) -> int:
+    return appended.phy_offset
 
 
 def differs(record: Record, appended: Appended) -> str:

@@ -16,9 +16,9 @@ def marks_lie_in_the_log(now: Positions) -> Iterator[Violation]:
     low, high = max(0, now.min_phy_offset), now.max_phy_offset
     if not low <= now.flushed_where <= high:
         yield Violation("flushed_where", f"{now.flushed_where}", f"in [{low}, {high}]")
-    if not 0 <= now.reput_from_offset <= high:
+    if not low <= now.reput_from_offset <= high:
         seen = f"{now.reput_from_offset}"
-        yield Violation("reput_from_offset", seen, f"in [0, {high}]")
+        yield Violation("reput_from_offset", seen, f"in [{low}, {high}]")
 
 
 @invariant("FL-2", "a put acknowledged under SYNC_FLUSH is flushed", law="I1 I7")

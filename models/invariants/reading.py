@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from models.invariants.registry import invariant
 from models.observations import Pulled
-from models.reference import Appended, differs
+from models.reference import Appended, VisibleQueue, differs
 from models.store_image import BadRecord, decode_record
 from models.verdict import Violation
 
@@ -20,10 +20,11 @@ TRANSFER_BYTES_MAX = 262_144
 def pulled_messages_are_right(
     pulled: Pulled, queue_offset: int, queue: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """``queue`` is every message appended to the queue, its first at offset 0."""
+    """``queue`` is every message appended to the queue, the expired ones too."""
+    first = queue[0].queue_offset if queue else 0
     for number, data in enumerate(pulled.messages, queue_offset):
         where = f"message {number} of the queue"
-        if number >= len(queue):
+        if not 0 <= number - first < len(queue):
             yield Violation(where, f"{len(data)} bytes", "none: nobody appended it")
             return
         try:
@@ -31,7 +32,7 @@ def pulled_messages_are_right(
         except BadRecord as flaw:
             yield Violation(where, str(flaw), "a whole record")
             continue
-        if difference := differs(record, queue[number]):
+        if difference := differs(record, queue[number - first]):
             yield Violation(where, difference, "what was appended")
 
 
@@ -42,56 +43,61 @@ def pull_is_answered_right(
     pulled: Pulled,
     queue_offset: int,
     max_msg_nums: int,
-    queue: Sequence[Appended],
+    queue: VisibleQueue,
     queue_file_units: int,
 ) -> Iterator[Violation]:
-    """``queue`` is what is dispatched, its first message at queue_offset 0."""
+    """``queue`` is what a reader must find: dispatched, and not expired."""
     where = f"pull from {queue_offset}, {pulled.status}"
-    count = len(queue)
-    statuses, next_begin = _expected(queue_offset, max_msg_nums, count)
+    low, high = queue.min_offset, queue.max_offset
+    statuses, next_begin = _expected(queue_offset, max_msg_nums, low, high)
     if pulled.status not in statuses:
         yield Violation(where, pulled.status, " or ".join(statuses))
         return
     if pulled.status == "FOUND":
-        fitting = _fitting(queue, queue_offset, max_msg_nums, queue_file_units)
+        fitting = _fitting(
+            queue.messages[queue_offset - low :],
+            queue_offset,
+            max_msg_nums,
+            queue_file_units,
+        )
         next_begin = queue_offset + fitting
         if len(pulled.messages) != fitting:
             yield Violation(where, f"{len(pulled.messages)} messages", f"{fitting}")
     if pulled.next_begin_offset != next_begin:
         seen = f"next_begin_offset {pulled.next_begin_offset}"
         yield Violation(where, seen, f"{next_begin}")
-    if (pulled.min_offset, pulled.max_offset) != (0, count):
+    if (pulled.min_offset, pulled.max_offset) != (low, high):
         seen = f"bounds {pulled.min_offset} and {pulled.max_offset}"
-        yield Violation(where, seen, f"0 and {count}")
+        yield Violation(where, seen, f"{low} and {high}")
 
 
 def _expected(
-    queue_offset: int, max_msg_nums: int, count: int
+    queue_offset: int, max_msg_nums: int, low: int, high: int
 ) -> tuple[tuple[str, ...], int]:
-    if count == 0:
+    if high == 0:
         return ("NO_MATCHED_LOGIC_QUEUE", "NO_MESSAGE_IN_QUEUE"), 0
-    if queue_offset < 0:
-        return ("OFFSET_TOO_SMALL",), 0
-    if queue_offset == count:
+    if queue_offset < low:
+        return ("OFFSET_TOO_SMALL",), low
+    if queue_offset == high:
         return ("OFFSET_OVERFLOW_ONE",), queue_offset
-    if queue_offset > count:
-        return ("OFFSET_OVERFLOW_BADLY",), count
+    if queue_offset > high:
+        return ("OFFSET_OVERFLOW_BADLY",), high
     if max_msg_nums <= 0:
         return ("NO_MATCHED_MESSAGE",), queue_offset
     return ("FOUND",), queue_offset
 
 
 def _fitting(
-    queue: Sequence[Appended], start: int, max_msg_nums: int, file_units: int
+    messages: Sequence[Appended], start: int, max_msg_nums: int, file_units: int
 ) -> int:
-    """How many messages one pull returns: all that its limits let through.
+    """How many of ``messages`` one pull returns: all that its limits let through.
 
     A pull stays within one queue file, returns the first message whatever its size,
     and stops at 32 messages or before 256 KiB are exceeded.
     """
     most = min(max_msg_nums, TRANSFER_COUNT_MAX, file_units - start % file_units)
     taken = sent = 0
-    for appended in queue[start : start + most]:
+    for appended in messages[:most]:
         sent += appended.size
         if taken and sent > TRANSFER_BYTES_MAX:
             break

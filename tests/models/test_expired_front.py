@@ -1,0 +1,132 @@
+"""A log whose first files were deleted, and queues whose first units point there."""
+
+from __future__ import annotations
+
+import pytest
+from written_store import LOG_FILE_SIZE, WrittenStore, log_path, slot_bytes, without
+
+from models.invariants.deletion import (
+    empty_queues_keep_their_end,
+    log_begins_where_it_was_left,
+)
+from models.invariants.file_laws import FILE_LAWS
+from models.invariants.judged import Judged
+from models.invariants.reading import pull_is_answered_right
+from models.invariants.registry import InvariantViolated
+from models.messages import MessageToPut
+from models.observations import Positions, Pulled, Put
+from models.reference import ReferenceModel
+from models.store_image import StoreImage, read_store
+
+KEY = ("T0", 0)
+
+
+def expired_store() -> StoreImage:
+    """Three log files of which the first is gone; the queues are whole."""
+    files = without(WrittenStore().fill(50).files(), log_path(0))
+    checkpoint = bytearray(files["checkpoint"])
+    end = read_store(files).commit_log.max_phy_offset
+    slot = slot_bytes(8, LOG_FILE_SIZE, end)
+    checkpoint[1024 : 1024 + len(slot)] = slot
+    return read_store({**files, "checkpoint": bytes(checkpoint)})
+
+
+def model_of(count: int, size: int = 100) -> ReferenceModel:
+    """A model of ``count`` messages of one queue, all dispatched."""
+    model = ReferenceModel("ASYNC_FLUSH")
+    for number in range(count):
+        message = MessageToPut(*KEY, b"body", "", "", f"{number:012X}", True)
+        model.put(message, Put("PUT_OK", number * size, size, number))
+    model.saw_positions(Positions(0, count * size, 0, count * size))
+    return model
+
+
+def pulled(low: int, high: int, status: str, next_begin: int) -> Pulled:
+    return Pulled(status, next_begin, low, high)
+
+
+def test_a_store_without_its_first_file_keeps_every_law_of_the_files() -> None:
+    image = expired_store()
+    judged = Judged(image, image.commit_log.max_phy_offset)
+
+    breaches = [str(breach) for law in FILE_LAWS for breach in law.violations(judged)]
+
+    assert image.commit_log.min_phy_offset == LOG_FILE_SIZE
+    assert breaches == []
+
+
+def test_a_queue_begins_at_its_first_message_that_has_not_expired() -> None:
+    model = model_of(10)
+
+    model.saw_positions(Positions(400, 1000, 0, 1000))
+
+    queue = model.visible(KEY)
+    assert (queue.min_offset, queue.max_offset) == (4, 10)
+    assert [m.queue_offset for m in queue.messages] == [4, 5, 6, 7, 8, 9]
+
+
+def test_a_queue_of_which_all_has_expired_is_empty_at_its_end() -> None:
+    model = model_of(10)
+
+    model.saw_positions(Positions(1200, 1200, 0, 1200))
+
+    queue = model.visible(KEY)
+    assert (queue.min_offset, queue.max_offset, queue.messages) == (10, 10, [])
+    assert model.next_queue_offset(KEY) == 10
+    assert model.ends_of_empty_queues() == {KEY: 10}
+
+
+def test_messages_of_a_file_that_came_back_are_there_again() -> None:
+    model = model_of(10)
+    model.saw_positions(Positions(400, 1000, 0, 1000))
+
+    model.adopt((), {KEY: 2}, log_min=200)
+
+    assert [m.queue_offset for m in model.queues[KEY]] == [0, 1]
+    assert model.log_min == 200
+
+
+def test_a_queue_whose_files_were_taken_begins_anew() -> None:
+    model = model_of(10)
+
+    model.adopt((), {KEY: 3}, log_min=1000)
+    model.forget_lost_numbers()
+
+    assert model.next_queue_offset(KEY) == 3
+
+
+@pytest.mark.parametrize(
+    ("queue_offset", "answer"),
+    [
+        (3, pulled(4, 10, "OFFSET_TOO_SMALL", 4)),
+        (10, pulled(4, 10, "OFFSET_OVERFLOW_ONE", 10)),
+        (11, pulled(4, 10, "OFFSET_OVERFLOW_BADLY", 10)),
+    ],
+)
+def test_a_pull_outside_of_what_is_left_is_told_the_bounds(
+    queue_offset: int, answer: Pulled
+) -> None:
+    model = model_of(10)
+    model.saw_positions(Positions(400, 1000, 0, 1000))
+
+    pull_is_answered_right.hold({}, answer, queue_offset, 32, model.visible(KEY), 10)
+
+
+def test_a_minimum_that_was_not_moved_is_a_breach() -> None:
+    model = model_of(10)
+    model.saw_positions(Positions(400, 1000, 0, 1000))
+    answer = pulled(0, 10, "OFFSET_OVERFLOW_ONE", 10)
+
+    with pytest.raises(InvariantViolated, match="bounds 0 and 10"):
+        pull_is_answered_right.hold({}, answer, 10, 32, model.visible(KEY), 10)
+
+
+@pytest.mark.parametrize("found", [0, 300])
+def test_a_log_that_begins_elsewhere_is_a_breach(found: int) -> None:
+    with pytest.raises(InvariantViolated, match="DEL-1"):
+        log_begins_where_it_was_left.hold({}, found, 100, 200)
+
+
+def test_a_queue_that_counts_anew_is_a_breach() -> None:
+    with pytest.raises(InvariantViolated, match="it ends at queue_offset 0"):
+        empty_queues_keep_their_end.hold({}, {}, {KEY: 10})
