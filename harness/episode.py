@@ -7,6 +7,7 @@ file and a search are four ways to produce ops; here they are all the same.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -120,6 +121,43 @@ class Episode:
         self._begun = False
         self.is_finishing = False
 
+    @classmethod
+    def after_crash(
+        cls,
+        scenario: str,
+        setup: Setup,
+        subject: Subject,
+        judge: Judge,
+        life: int,
+        ops: Sequence[Op],
+    ) -> Episode:
+        """An episode that goes on where another one has crashed.
+
+        Args:
+            scenario: its name, for the record.
+            setup: the other's.
+            subject: the store, down, on what the crash left of its disk.
+            judge: of that subject, having judged the crash.
+            life: how often the store was started before.
+            ops: what was done until then; the last one is the crash.
+        """
+        episode = cls(scenario, setup, subject=subject, keep_trace=False)
+        episode.ops = list(ops)
+        episode._begun = True
+        episode._judge = judge
+        episode._interpreter = Interpreter(subject, life)
+        return episode
+
+    @property
+    def judge(self) -> Judge:
+        """Who judges every step."""
+        return self._judge
+
+    @property
+    def interpreter(self) -> Interpreter:
+        """Who does every step."""
+        return self._interpreter
+
     @property
     def is_up(self) -> bool:
         """Whether the store is started."""
@@ -204,14 +242,22 @@ class Episode:
             InvariantUnknown: as ``step``.
         """
         self._begin()
+        if self.heal():
+            self.go_on()
+
+    def heal(self) -> bool:
+        """Let the store be up with its disk well; whether it is."""
         self.is_finishing = True
         number = len(self.ops)
         if not self.is_up:
             self._take(Restart(), number)
-        if not self.is_up:
-            return
-        if self._judge.disk_failed:
+        if self.is_up and self._judge.disk_failed:
             self._take(Restart(), number)
+        return self.is_up
+
+    def go_on(self) -> None:
+        """Let a healed store take a put, catch up, be read whole and stop."""
+        number = len(self.ops)
         answer = self._take(PutMessage("T0", 0, 16), number)
         self._take(PutMessage("T0", 1, 16, wait_store_ok=False), number)
         self._catch_up(number)

@@ -45,6 +45,7 @@ from models.ops import (
     needs,
     nesting,
 )
+from models.plain_state import fork_of_fields
 
 
 @dataclass(slots=True)
@@ -60,6 +61,7 @@ class Report:
         disk_actions: how many the op did, and what happened during it.
         interrupted: whether anything else happened while the op ran.
         is_stopping: whether the store began to stop, come to an end or not.
+        clock_set_back: whether the wall clock was.
     """
 
     observation: Observation
@@ -75,6 +77,11 @@ class Report:
     fault_armed: bool = False
     interrupted: bool = False
     is_stopping: bool = False
+    clock_set_back: bool = False
+
+    def fork(self) -> Report:
+        """What was done so far, while the op goes on."""
+        return fork_of_fields(self)
 
 
 _NOTHING_YET = Skipped("nothing was run yet")
@@ -84,12 +91,22 @@ _UNENDED = Failed("start", "it did not come to an end")
 class Interpreter:
     """Runs ops on one subject, one after the other."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, life: int = 0) -> None:
         self._subject = subject
         self._lacks = frozenset(Capability) - subject.capabilities
-        self._life = 0
+        self._life = life
         self._step = 0
         self._report = Report(_NOTHING_YET)
+
+    @property
+    def life(self) -> int:
+        """How often the store was started."""
+        return self._life
+
+    @property
+    def report(self) -> Report:
+        """Of the op in progress, what it did so far; of the newest one, all."""
+        return self._report
 
     def run(self, op: Op, step: int) -> Report:
         """Run one op to its end, or to the store's.
@@ -144,6 +161,7 @@ class Interpreter:
             case RunService(service, times):
                 return subject.run_service(service, times)
             case AdvanceClock(ms):
+                report.clock_set_back = report.clock_set_back or ms < 0
                 return subject.advance_clock(ms)
             case Shutdown():
                 return self._shutdown()

@@ -7,7 +7,7 @@ raised as unknown, never passed over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from harness.interpreter import Report
 from harness.subjects.subject import Subject
@@ -34,7 +34,8 @@ from models.observations import (
     Refused,
     Started,
 )
-from models.ops import AdvanceClock, Event, PullMessage, RunService
+from models.ops import Event, PullMessage, RunService
+from models.plain_state import forked, token
 from models.program import Setup
 from models.reference import ReferenceModel
 from models.store_image import StoreImage, read_store
@@ -47,9 +48,15 @@ CLAIMS: tuple[Invariant[[Judged]], ...] = (
     dispatched_time_is_in_the_queues,
 )
 
+# Of a judge's state, what forks share and what decides nothing; an image is a cache.
+_SHARED = frozenset({"checks", "_image", "_setup", "_subject"})
+
 
 class Judge:
     """What is known of one store's history, and the laws it is held against.
+
+    It can be forked at any step, so what it keeps is plain state: containers of values
+    that nobody changes, or objects with a ``fork`` of their own.
 
     Attributes:
         model: what was appended and must survive.
@@ -71,6 +78,19 @@ class Judge:
         self._positions: Positions | None = None
         self._monotonic_clock = True
 
+    def fork(self, subject: Subject) -> Judge:
+        """A judge of another subject with this one's history, counting with it."""
+        other = Judge.__new__(Judge)
+        for name, value in vars(self).items():
+            setattr(other, name, value if name in _SHARED else forked(value))
+        other._subject = subject
+        return other
+
+    def token(self) -> Hashable:
+        """Equal for judges that will say the same of the same files from here on."""
+        state = [(name, of) for name, of in vars(self).items() if name not in _SHARED]
+        return token(state)
+
     def image(self) -> StoreImage:
         """The files as they are now, decoded; unchanged ones are not read again."""
         self._image = read_store(self._subject.files(), self._image)
@@ -88,7 +108,7 @@ class Judge:
             InvariantViolated: the law that was broken first, as its own class.
             InvariantUnknown: a law failed itself.
         """
-        if isinstance(op, AdvanceClock) and op.ms < 0:
+        if report.clock_set_back:
             self._monotonic_clock = False
         run.nothing_unnamed_is_raised.hold(
             self.checks, report.failures, report.fault_armed

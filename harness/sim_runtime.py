@@ -170,9 +170,9 @@ class SimRuntime:
     wall clock, which may be set back.
     """
 
-    def __init__(self, now_ms: int) -> None:
-        self._elapsed_ms = 0
-        self._wall_at_zero_ms = now_ms
+    def __init__(self, now_ms: int, elapsed_ms: int = 0) -> None:
+        self._elapsed_ms = elapsed_ms
+        self._wall_at_zero_ms = now_ms - elapsed_ms
         self._main: Activity[Any] = Activity(self, "the main activity")
         self.current: Activity[Any] = self._main
         self._runnable: deque[Activity[Any]] = deque()
@@ -189,6 +189,11 @@ class SimRuntime:
     def now_ms(self) -> int:
         """The wall clock, in milliseconds since the Unix epoch."""
         return self._wall_at_zero_ms + self._elapsed_ms
+
+    @property
+    def elapsed_ms(self) -> int:
+        """The clock of the time-outs."""
+        return self._elapsed_ms
 
     def advance(self, ms: int) -> None:
         """Let ``ms`` milliseconds pass; negative: set the wall clock back."""

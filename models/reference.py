@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from models.messages import MessageToPut
 from models.observations import Positions, Put
 from models.ops import CrashKind
+from models.plain_state import fork_of_fields
 from models.program import FlushMode
 from models.store_image import Record
 
@@ -29,14 +30,16 @@ QueueKey = tuple[str, int]
 class Appended:
     """A message that lies in the log, or did.
 
-    ``found`` is the record that a start has found and that was judged to be it.
+    ``found`` is the record that a start has found and that was judged to be it; it
+    spares judging that record again, and says nothing new. Nothing else ever changes:
+    copies of a model share it.
     """
 
     message: MessageToPut
     phy_offset: int
     size: int
     queue_offset: int
-    found: Record | None = None
+    found: Record | None = field(default=None, compare=False)
 
     @property
     def end(self) -> int:
@@ -74,6 +77,10 @@ class ReferenceModel:
     log_min: int = 0
     may_expire: int = 0
     built: dict[QueueKey, int] = field(default_factory=dict)
+
+    def fork(self) -> ReferenceModel:
+        """A model that goes on by itself from what this one knows."""
+        return fork_of_fields(self)
 
     @property
     def end(self) -> int:

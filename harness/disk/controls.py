@@ -42,7 +42,16 @@ class Controls:
         actions reach ``stop_at`` on the slow path alone
     """
 
-    __slots__ = ("_failed", "_faults", "_watches", "actions", "last", "stop_at")
+    __slots__ = (
+        "_failed",
+        "_faults",
+        "_listener",
+        "_watches",
+        "actions",
+        "last",
+        "stop_at",
+        "storing",
+    )
 
     def __init__(self, actions: int = 0, last: tuple[str, str] = ("", "")) -> None:
         self.actions = actions
@@ -51,6 +60,16 @@ class Controls:
         self._watches: list[Watch] = []
         self._faults: dict[FaultCall, tuple[int, int]] = {}
         self._failed = 0
+        self._listener: Callable[[], None] | None = None
+        self.storing: tuple[int, bytes] | None = None
+
+    def on_every_action(self, listener: Callable[[], None] | None) -> None:
+        """Let ``listener`` look at the disk at each action, before any of it is done.
+
+        It changes nothing; None: nobody looks any more.
+        """
+        self._listener = listener
+        self._find_stop()
 
     def at_action(self, n: int, cut: int, event: Callable[[], None]) -> None:
         """Let ``event`` happen once, in the middle of the n-th action from now.
@@ -105,10 +124,18 @@ class Controls:
         why = f"{os.strerror(number)}: this {call} was told to fail"
         raise OSError(number, why, path)
 
-    def begin(self, action: tuple[str, str]) -> int:
-        """Count an action and let no event happen yet; its number."""
+    def begin(
+        self, action: tuple[str, str], storing: tuple[int, bytes] | None = None
+    ) -> int:
+        """Count an action and let no event happen yet; its number.
+
+        ``storing`` is what it puts where into a mapping, of which a part may be done.
+        """
         self.actions += 1
         self.last = action
+        self.storing = storing
+        if self._listener is not None:
+            self._listener()
         return self.actions
 
     def next_due(self, action: int) -> Watch | None:
@@ -123,7 +150,7 @@ class Controls:
         watch.event()
 
     def _find_stop(self) -> None:
-        if self._faults:
+        if self._faults or self._listener is not None:
             self.stop_at = 0
             return
         waiting = (watch.action for watch in self._watches if not watch.fired)

@@ -36,12 +36,17 @@ from models.ops import Crash, DiskFault, describe
 
 @dataclass(frozen=True, slots=True)
 class DiskSnapshot:
-    """A disk at one moment, with all that was pending; no life, watch or fault."""
+    """A disk at one moment, with all that was pending; no life, watch or fault.
+
+    ``storing`` is what the action in progress is about to put into a mapping, and at
+    which byte of the file.
+    """
 
     profile: DiskProfile
     medium: MediumImage
     actions: int
     last: tuple[str, str]
+    storing: tuple[int, bytes] | None = None
 
 
 class SimDisk:
@@ -55,12 +60,19 @@ class SimDisk:
         self._life: Life | None = None
 
     @classmethod
-    def fork(cls, snapshot: DiskSnapshot) -> SimDisk:
-        """A disk of its own that goes on from ``snapshot``, not mounted."""
+    def fork(cls, snapshot: DiskSnapshot, cut: int = 0) -> SimDisk:
+        """A disk of its own that goes on from ``snapshot``, not mounted.
+
+        Of a store into a mapping in progress, the first ``cut`` bytes are done.
+        """
         disk = cls.__new__(cls)
         disk._medium = Medium.of_image(snapshot.profile, snapshot.medium)
         disk._controls = Controls(snapshot.actions, snapshot.last)
         disk._life = None
+        if cut and snapshot.storing is not None:
+            offset, data = snapshot.storing
+            inode = disk._medium.inode(snapshot.last[1])
+            inode.store(snapshot.actions, offset, data[:cut])
         return disk
 
     def snapshot(self) -> DiskSnapshot:
@@ -70,6 +82,7 @@ class SimDisk:
             self._medium.image(),
             self._controls.actions,
             self._controls.last,
+            self._controls.storing,
         )
 
     @property
@@ -124,6 +137,13 @@ class SimDisk:
         life goes on, so does the action.
         """
         self._controls.at_action(n, cut, event)
+
+    def on_every_action(self, listener: Callable[[], None] | None) -> None:
+        """Let ``listener`` look at the disk at each action, before any of it is done.
+
+        It may take a snapshot and changes nothing; None: nobody looks any more.
+        """
+        self._controls.on_every_action(listener)
 
     def end_watch(self) -> bool:
         """Forget the newest ``at_action``; whether it had happened."""

@@ -163,7 +163,7 @@ class SimFile:
 
     def _write_piece(self, offset: int, data: bytes) -> None:
         controls = self._controls
-        action = controls.begin(self._wrote)
+        action = controls.begin(self._wrote, (offset, data) if self._mapped else None)
         done = 0
         while (watch := controls.next_due(action)) is not None:
             prefix = data[done : max(done, watch.cut)]

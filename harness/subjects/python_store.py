@@ -59,6 +59,7 @@ class PythonStore:
     capabilities = frozenset(Capability)
 
     def __init__(self, setup: Setup) -> None:
+        self._setup = setup
         self._config = StoreConfig(
             mapped_file_size_commit_log=setup.log_file_size,
             mapped_file_size_consume_queue=setup.queue_file_units * 20,
@@ -71,6 +72,18 @@ class PythonStore:
         self._runtime = SimRuntime(EPOCH_MS)
         self._store: MessageStore | None = None
         self._services: dict[str, Service] = {}
+
+    @property
+    def clock(self) -> tuple[int, int]:
+        """The wall clock and that of the time-outs, both in milliseconds."""
+        return self._runtime.now_ms(), self._runtime.elapsed_ms
+
+    def down_on(self, disk: SimDisk, clock: tuple[int, int]) -> PythonStore:
+        """Another store of this setup, down, on ``disk`` at ``clock``."""
+        other = PythonStore(self._setup)
+        other.disk = disk
+        other._runtime = SimRuntime(*clock)
+        return other
 
     @property
     def is_up(self) -> bool:

@@ -1,0 +1,95 @@
+"""Plain state: copies of it that live on their own, and tokens to tell it apart.
+
+A judge's state is lists, dicts and sets of values that nobody changes. The explorer
+copies it for each crash it tries, and decides crashes whose tokens are equal once.
+What is no container and has no ``fork`` of its own is shared by all copies, so it must
+not change. What a token cannot look into is equal to itself alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+
+class _Itself:
+    """Equal to nothing else; it keeps its object alive, so that no id is reused."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value: Final = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and other.value is self.value
+
+
+def forked(value: T) -> T:
+    """A copy of ``value``: its containers, and what forks itself, to the bottom."""
+    kind: Any = type(value)
+    how = _how_to_fork(kind)
+    copy: T = value if how is None else how(value)
+    return copy
+
+
+def fork_of_fields(value: T) -> T:
+    """A copy of a dataclass, each field of which is forked."""
+    kind: Any = type(value)
+    copy: T = object.__new__(kind)
+    for name, _ in _fields(kind):
+        setattr(copy, name, forked(getattr(value, name)))
+    return copy
+
+
+def token(value: object) -> Hashable:
+    """Equal for values that are equal to whoever reads them; hashable.
+
+    A field of a dataclass that takes no part in comparing takes none here.
+    """
+    kind: Any = type(value)
+    return _how_to_tell(kind)(value)
+
+
+@cache
+def _how_to_fork(kind: Any) -> Callable[[Any], Any] | None:
+    if kind is list:
+        return lambda value: [forked(part) for part in value]
+    if kind is dict:
+        return lambda value: {key: forked(part) for key, part in value.items()}
+    if kind is set:
+        return set
+    fork = getattr(kind, "fork", None)
+    return fork if callable(fork) else None
+
+
+@cache
+def _how_to_tell(kind: Any) -> Callable[[Any], Hashable]:
+    if issubclass(kind, list | tuple):
+        return lambda value: tuple([token(part) for part in value])
+    if issubclass(kind, dict):
+        return lambda value: tuple([(key, token(part)) for key, part in value.items()])
+    if issubclass(kind, set | frozenset):
+        return lambda value: frozenset([token(part) for part in value])
+    if is_dataclass(kind):
+        return _token_of_fields
+    if not issubclass(kind, Hashable) or kind.__eq__ is object.__eq__:
+        return _Itself
+    return lambda value: (kind, value)
+
+
+def _token_of_fields(value: object) -> Hashable:
+    kind: Any = type(value)
+    compared = [name for name, is_compared in _fields(kind) if is_compared]
+    return (kind, *[token(getattr(value, name)) for name in compared])
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, bool], ...]:
+    return tuple((field.name, field.compare) for field in fields(kind))

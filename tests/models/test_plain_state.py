@@ -1,0 +1,69 @@
+"""Copies of plain state live on their own; tokens are equal for equal state alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from models.plain_state import fork_of_fields, forked, token
+
+
+@dataclass
+class Kept:
+    """State of the kind that a judge keeps."""
+
+    numbers: list[int]
+    by_name: dict[str, list[int]]
+    seen: set[str]
+    cached: str = field(default="", compare=False)
+
+    def fork(self) -> Kept:
+        return fork_of_fields(self)
+
+
+class Opaque:
+    """Nothing that a token can look into."""
+
+
+def test_a_change_of_a_copy_is_none_of_the_original() -> None:
+    kept = Kept([1], {"a": [1]}, {"x"})
+
+    copy = forked(kept)
+    copy.numbers.append(2)
+    copy.by_name["a"].append(2)
+    copy.by_name["b"] = []
+    copy.seen.add("y")
+
+    assert kept == Kept([1], {"a": [1]}, {"x"})
+
+
+def test_a_copy_reaches_what_forks_itself_inside_containers() -> None:
+    kept = {"one": [Kept([1], {}, set())]}
+
+    forked(kept)["one"][0].numbers.append(2)
+
+    assert kept["one"][0].numbers == [1]
+
+
+def test_equal_state_has_equal_tokens_and_other_state_another() -> None:
+    one = Kept([1], {"a": [1]}, {"x", "y"})
+    same = Kept([1], {"a": [1]}, {"y", "x"})
+
+    assert token(one) == token(same)
+    assert hash(token(one)) == hash(token(same))
+    assert token(one) != token(Kept([1], {"a": [2]}, {"x", "y"}))
+
+
+def test_a_field_that_takes_no_part_in_comparing_takes_none_in_a_token() -> None:
+    assert token(Kept([], {}, set(), "a")) == token(Kept([], {}, set(), "b"))
+
+
+def test_what_a_token_cannot_look_into_is_equal_to_itself_alone() -> None:
+    opaque = Opaque()
+
+    assert token([opaque]) == token([opaque])
+    assert token([opaque]) != token([Opaque()])
+
+
+def test_values_of_two_kinds_are_never_taken_for_each_other() -> None:
+    assert token(1) != token(True)
+    assert token(1) != token(1.0)
