@@ -19,18 +19,18 @@ import tarfile
 import tempfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 WRITER = Path(__file__).resolve().parent / "writer"
-LOG_FILE_SIZE = 65_536
 LOG_FILES_MIN = 3
 RUN_SECONDS_MAX = 600
 MAGIC_V1 = 0xDAA320A7
 
 # total_size, magic, body_crc, queue_id, flag, queue_offset, phy_offset
 _HEAD = struct.Struct(">iIIiiqq")
+_SYS_FLAG_AT = 36
 _BODY_SIZE_AT = 84  # with IPv4 hosts
 _UNIT = struct.Struct(">qiq")  # phy_offset, size, tags_code
 _SERVED = ("topic", "queue_id", "queue_offset", "phy_offset", "size", "body_sha1")
@@ -40,17 +40,58 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """One archive to make: how its store flushed, and how its process ended."""
+    """One archive to make: how its store was set up and filled, and how it ended.
+
+    Attributes:
+        kind: what its records are, as the writer's ``--kind`` knows it.
+        expired_files: how many of the oldest log files were deleted at the end.
+        blanked: the queues were lost after that, and a start of RocketMQ has built them
+            anew: each begins with pre-blank units.
+    """
 
     name: str
     end: str
-    flush: str
+    flush: str = "async"
+    kind: str = "plain"
+    messages: int = 240
+    log_file_size: int = 16_384
+    queue_file_size: int = 400
+    expired_files: int = 0
+    blanked: bool = False
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The options without which RocketMQ does not open the store."""
+        return (
+            *("--flush", self.flush, "--kind", self.kind),
+            *("--log-file-size", str(self.log_file_size)),
+            *("--queue-file-size", str(self.queue_file_size)),
+        )
 
 
+def both_ends(base: Fixture) -> tuple[Fixture, Fixture]:
+    """The fixture shut down in order, and with its process halted."""
+    return (
+        replace(base, name=f"{base.name}-clean"),
+        replace(base, name=f"{base.name}-killed", end="halt"),
+    )
+
+
+LARGE = Fixture("rocketmq-5.3.0-clean", "clean", "async", "plain", 1_200, 65_536, 6_000)
+EXPIRED = Fixture(
+    "rocketmq-5.3.0-expired", "clean", queue_file_size=2_000, expired_files=3
+)
 FIXTURES = (
-    Fixture("rocketmq-5.3.0-clean", end="clean", flush="async"),
-    Fixture("rocketmq-5.3.0-killed", end="halt", flush="async"),
-    Fixture("rocketmq-5.3.0-killed-sync", end="halt", flush="sync"),
+    LARGE,
+    replace(LARGE, name="rocketmq-5.3.0-killed", end="halt"),
+    replace(LARGE, name="rocketmq-5.3.0-killed-sync", end="halt", flush="sync"),
+    *both_ends(Fixture("rocketmq-5.3.0-rolled", "clean")),
+    *both_ends(Fixture("rocketmq-5.3.0-batch", "clean", kind="batch")),
+    *both_ends(Fixture("rocketmq-5.3.0-lmq", "clean", kind="lmq")),
+    *both_ends(Fixture("rocketmq-5.3.0-ipv6", "clean", kind="ipv6")),
+    *both_ends(Fixture("rocketmq-5.3.0-crc", "clean", kind="crc")),
+    *both_ends(EXPIRED),
+    *both_ends(replace(EXPIRED, name="rocketmq-5.3.0-blanked", blanked=True)),
 )
 
 
@@ -133,14 +174,37 @@ def build_writer(build: Path) -> Writer:
 def make_fixture(fixture: Fixture, writer: Writer, out: Path, scratch: Path) -> Path:
     """Write, check, read back and pack one fixture; return the archive."""
     store, manifest = scratch / "store", scratch / "manifest.jsonl"
-    ending = ("--end", fixture.end, "--flush", fixture.flush)
-    writer.run("write", store, "--manifest", manifest, *ending)
-    rows = parse_lines(manifest.read_text("utf-8"))
+    rows = write_store(fixture, writer, store, manifest)
     check_store(fixture, store, rows)
-    check_served(writer, shutil.copytree(store, scratch / "copy"), rows)
+    copy = shutil.copytree(store, scratch / "copy")
+    check_served(fixture, writer, copy, rows)
+    settings = scratch / "settings.json"
+    settings.write_text(json.dumps(asdict(fixture)) + "\n", "utf-8")
     archive = out / f"{fixture.name}.tar.xz"
-    pack(archive, [store, manifest], mtime=rows[-1]["store_timestamp"] // 1000)
+    sources = [store, manifest, settings]
+    pack(archive, sources, mtime=rows[-1]["store_timestamp"] // 1000)
     return archive
+
+
+def write_store(
+    fixture: Fixture, writer: Writer, store: Path, manifest: Path
+) -> list[Row]:
+    """Let RocketMQ write the store; the manifest's rows of what is still in it."""
+    end = "halt" if fixture.blanked else fixture.end
+    how = ["--manifest", manifest, "--messages", str(fixture.messages), "--end", end]
+    if fixture.expired_files:
+        how += ["--expire", str(fixture.expired_files)]
+    writer.run("write", store, *how, *fixture.sizes)
+    if fixture.blanked:
+        shutil.rmtree(store / "consumequeue")
+        writer.run("read", store, "--end", fixture.end, *fixture.sizes)
+    begin = min(int(path.name) for path in (store / "commitlog").iterdir())
+    rows = parse_lines(manifest.read_text("utf-8"))
+    left = [row for row in rows if row["phy_offset"] >= begin]
+    expect(len(left) < len(rows) or not fixture.expired_files, "nothing expired")
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in left)
+    manifest.write_text(text, "utf-8")
+    return left
 
 
 def parse_lines(text: str) -> list[Row]:
@@ -153,23 +217,26 @@ def check_store(fixture: Fixture, store: Path, rows: Sequence[Row]) -> None:
     files = sorted((store / "commitlog").iterdir())
     expect(len(files) >= LOG_FILES_MIN, f"{len(files)} log files are too few")
     log = b"".join(path.read_bytes() for path in files)
-    expect(len(log) == len(files) * LOG_FILE_SIZE, "a log file has another size")
-    for i, row in enumerate(rows):
-        check_record(log, i, row)
-    if fixture.end == "clean":
+    expect(len(log) == len(files) * fixture.log_file_size, "a log file's size is wrong")
+    gone = fixture.messages - len(rows)
+    for i, row in enumerate(rows, gone):
+        check_record(log, int(files[0].name), i, row)
+    if fixture.end == "clean" and not fixture.expired_files:
         check_units(store, rows)
 
 
-def check_record(log: bytes, i: int, row: Row) -> None:
+def check_record(log: bytes, begin: int, i: int, row: Row) -> None:
     """Hold one record, and the body formula, against one manifest row."""
-    at = row["phy_offset"]
+    at = row["phy_offset"] - begin
     size, magic, crc, queue_id, _, queue_offset, phy_offset = _HEAD.unpack_from(log, at)
     named = (size, queue_id, queue_offset, phy_offset)
-    wanted = (row["size"], row["queue_id"], row["queue_offset"], at)
+    wanted = (row["size"], row["queue_id"], row["queue_offset"], row["phy_offset"])
     expect(magic == MAGIC_V1 and named == wanted, f"message {i} is not at {at}")
-    (body_size,) = struct.unpack_from(">i", log, at + _BODY_SIZE_AT)
-    body_at = at + _BODY_SIZE_AT + 4
-    body = log[body_at : body_at + body_size]
+    (sys_flag,) = struct.unpack_from(">i", log, at + _SYS_FLAG_AT)
+    wide_hosts = (sys_flag >> 4 & 1) + (sys_flag >> 5 & 1)
+    body_size_at = at + _BODY_SIZE_AT + 12 * wide_hosts
+    (body_size,) = struct.unpack_from(">i", log, body_size_at)
+    body = log[body_size_at + 4 : body_size_at + 4 + body_size]
     expect(body == body_of(i), f"message {i} has another body than the formula's")
     expect(crc == zlib.crc32(body) & 0x7FFFFFFF, f"message {i} has a wrong CRC")
     sha1 = hashlib.sha1(body, usedforsecurity=False).hexdigest()
@@ -182,14 +249,27 @@ def body_of(i: int) -> bytes:
     return bytes((i + 7 * j) % 251 for j in range(size))
 
 
+def places(rows: Sequence[Row]) -> list[tuple[str, int, int, Row]]:
+    """(topic, queue id, queue offset, row) wherever a message is served, in order.
+
+    A queue that a message names for itself counts its offsets on its own.
+    """
+    served = [(row["topic"], row["queue_id"], row["queue_offset"], row) for row in rows]
+    counts: dict[str, int] = {}
+    for row in rows:
+        for name in (row["lmq"] or "").split(",") if row["lmq"] else ():
+            served.append((name, 0, counts.get(name, 0), row))
+            counts[name] = counts.get(name, 0) + 1
+    return sorted(served, key=lambda place: place[:3])
+
+
 def check_units(store: Path, rows: Sequence[Row]) -> None:
     """Hold every ConsumeQueue unit of a drained store against the manifest."""
-    queues = {(row["topic"], row["queue_id"]) for row in rows}
-    units = {queue: read_units(store, *queue) for queue in queues}
     wanted: dict[tuple[str, int], list[tuple[int, int]]] = {}
-    for row in rows:
-        queue = (row["topic"], row["queue_id"])
-        wanted.setdefault(queue, []).append((row["phy_offset"], row["size"]))
+    for topic, queue_id, _, row in places(rows):
+        unit = row["phy_offset"], row["size"]
+        wanted.setdefault((topic, queue_id), []).append(unit)
+    units = {queue: read_units(store, *queue) for queue in wanted}
     expect(units == wanted, "the consume queues are not those of the manifest")
 
 
@@ -200,12 +280,17 @@ def read_units(store: Path, topic: str, queue_id: int) -> list[tuple[int, int]]:
     return [(phy_offset, size) for phy_offset, size, _ in units if size > 0]
 
 
-def check_served(writer: Writer, copy: Path, rows: Sequence[Row]) -> None:
+def check_served(
+    fixture: Fixture, writer: Writer, copy: Path, rows: Sequence[Row]
+) -> None:
     """Let RocketMQ open a copy: it serves the manifest, whole and nothing else."""
-    served = parse_lines(writer.run("read", copy))
-    wanted = [{name: row[name] for name in _SERVED} for row in rows]
-    by_place = sorted(wanted, key=lambda row: tuple(row.values()))
-    expect(served == by_place, "RocketMQ serves other messages than it acknowledged")
+    served = parse_lines(writer.run("read", copy, *fixture.sizes))
+    wanted = [
+        {name: row[name] for name in _SERVED}
+        | {"topic": topic, "queue_id": queue_id, "queue_offset": queue_offset}
+        for topic, queue_id, queue_offset, row in places(rows)
+    ]
+    expect(served == wanted, "RocketMQ serves other messages than it acknowledged")
 
 
 def expect(holds: bool, otherwise: str) -> None:
@@ -236,11 +321,19 @@ def add(tar: tarfile.TarFile, path: Path, name: Path, mtime: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Make the golden fixtures.")
     parser.add_argument("--out", type=Path, required=True, help="where archives go")
-    out: Path = parser.parse_args(arguments).out
+    parser.add_argument("--only", nargs="*", help="names of archives; default all")
+    said = parser.parse_args(arguments)
+    out: Path = said.out
     out.mkdir(parents=True, exist_ok=True)
+    known = [fixture.name for fixture in FIXTURES]
+    for name in said.only or ():
+        if name not in known:
+            parser.error(f"no fixture named {name}; there are {', '.join(known)}")
     with tempfile.TemporaryDirectory(prefix="golden-") as scratch:
         writer = build_writer(Path(scratch) / "build")
         for fixture in FIXTURES:
+            if said.only and fixture.name not in said.only:
+                continue
             room = Path(scratch) / fixture.name
             room.mkdir()
             archive = make_fixture(fixture, writer, out, room)

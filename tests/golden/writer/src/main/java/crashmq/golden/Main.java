@@ -15,13 +15,14 @@ import java.util.Arrays;
 public final class Main {
 
     private static final String USAGE = """
-        usage: write ROOT --manifest FILE [--messages N] [--end clean|halt] [sizes]
-               read ROOT [sizes]
+        usage: write ROOT --manifest FILE [--messages N] [--expire FILES] [--end clean|halt]
+                     [sizes]
+               read ROOT [--end clean|halt] [sizes]
                bench ROOT --messages N --body-size N [--end clean|halt] [sizes]
                load ROOT [sizes]
         sizes: --log-file-size N --queue-file-size N --index-slots N --index-entries N
                --flush async|sync
-                       --index on|off""";
+                       --index on|off --kind plain|batch|lmq|ipv6|crc""";
 
     private Main() {
     }

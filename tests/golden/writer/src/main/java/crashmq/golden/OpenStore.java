@@ -59,8 +59,9 @@ final class OpenStore {
         config.setMappedFileSizeConsumeQueue(options.positive("queue-file-size", 6_000));
         config.setMaxHashSlotNum(options.positive("index-slots", 256));
         config.setMaxIndexNum(options.positive("index-entries", 1_024));
-        config.setMessageIndexEnable(options.choice("index", "on", "off").equals("on"));
+        config.setMessageIndexEnable(options.oneOf("index", "on", "off").equals("on"));
         config.setFlushDiskType(flushDiskType(options));
+        setKind(config, kind(options));
         config.setHaListenPort(0);
         // An unpacked fixture is old by its file times; nothing in it may expire.
         config.setFileReservedTime(NEVER_EXPIRE_HOURS);
@@ -68,8 +69,19 @@ final class OpenStore {
         return config;
     }
 
+    /** What the records of a store are, beside plain. */
+    static String kind(Options options) {
+        return options.oneOf("kind", "plain", "batch", "lmq", "ipv6", "crc");
+    }
+
+    private static void setKind(MessageStoreConfig config, String kind) {
+        config.setEnableLmq(kind.equals("lmq"));
+        config.setEnableMultiDispatch(kind.equals("lmq"));
+        config.setEnabledAppendPropCRC(kind.equals("crc"));
+    }
+
     private static FlushDiskType flushDiskType(Options options) {
-        boolean isSync = options.choice("flush", "async", "sync").equals("sync");
+        boolean isSync = options.oneOf("flush", "async", "sync").equals("sync");
         return isSync ? FlushDiskType.SYNC_FLUSH : FlushDiskType.ASYNC_FLUSH;
     }
 }

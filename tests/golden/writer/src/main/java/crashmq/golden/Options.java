@@ -2,6 +2,7 @@ package crashmq.golden;
 
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
@@ -10,7 +11,8 @@ record Options(Path root, Map<String, String> values) {
 
     private static final Set<String> NAMES = Set.of(
         "manifest", "messages", "end", "log-file-size", "queue-file-size",
-        "index-slots", "index-entries", "flush", "index", "body-size");
+        "index-slots", "index-entries", "flush", "index", "body-size", "kind",
+        "expire");
 
     static Options parse(String[] args) {
         var values = new HashMap<String, String>();
@@ -20,11 +22,11 @@ record Options(Path root, Map<String, String> values) {
         return new Options(Path.of(args[0]).toAbsolutePath(), Map.copyOf(values));
     }
 
-    String choice(String name, String first, String second) {
-        String value = values.getOrDefault(name, first);
-        if (!value.equals(first) && !value.equals(second)) {
+    String oneOf(String name, String... choices) {
+        String value = values.getOrDefault(name, choices[0]);
+        if (!List.of(choices).contains(value)) {
             throw new IllegalArgumentException(
-                "--" + name + " is " + first + " or " + second + ", not " + value);
+                "--" + name + " is one of " + String.join(", ", choices) + ", not " + value);
         }
         return value;
     }

@@ -32,7 +32,7 @@ final class StoreBench {
         }
         int messages = options.positive("messages", 100_000);
         byte[] body = new byte[options.positive("body-size", 100)];
-        boolean isHalted = options.choice("end", "clean", "halt").equals("halt");
+        boolean isHalted = options.oneOf("end", "clean", "halt").equals("halt");
         DefaultMessageStore store = OpenStore.open(options);
         put(store, 0, messages / 4, body);
         OpenStore.awaitDispatch(store);

@@ -4,9 +4,13 @@ import com.alibaba.fastjson2.JSONObject;
 import com.alibaba.fastjson2.JSONWriter;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.apache.rocketmq.common.message.MessageConst;
+import org.apache.rocketmq.common.message.MessageDecoder;
+import org.apache.rocketmq.common.message.MessageExtBatch;
 import org.apache.rocketmq.common.message.MessageExtBrokerInner;
 import org.apache.rocketmq.store.AppendMessageResult;
 import org.apache.rocketmq.store.DefaultMessageStore;
@@ -19,6 +23,7 @@ final class StoreWriter {
     // Bursts share store times; the gaps spread a run over several checkpoint flushes.
     private static final int BURST = 8;
     private static final long GAP_MS = 32;
+    private static final int BATCH_MAX = 7;
 
     private StoreWriter() {
     }
@@ -26,11 +31,18 @@ final class StoreWriter {
     static void write(Options options) throws Exception {
         refuseUsedRoot(options.root());
         int messages = options.positive("messages", 1_200);
-        boolean isHalted = options.choice("end", "clean", "halt").equals("halt");
+        boolean isHalted = options.oneOf("end", "clean", "halt").equals("halt");
         try (PrintStream manifest = open(options.file("manifest"))) {
             DefaultMessageStore store = OpenStore.open(options);
-            for (int i = 0; i < messages; i++) {
-                put(store, i, manifest);
+            String kind = OpenStore.kind(options);
+            for (int i = 0; i < messages; ) {
+                pause(i);
+                i += kind.equals("batch")
+                    ? putBatch(store, i, Math.min(1 + i % BATCH_MAX, messages - i), manifest)
+                    : put(store, i, kind, manifest);
+            }
+            if (options.values().containsKey("expire")) {
+                expire(store, options.positive("expire", 1));
             }
             if (isHalted) {
                 Runtime.getRuntime().halt(0);
@@ -40,30 +52,72 @@ final class StoreWriter {
         }
     }
 
-    private static void put(DefaultMessageStore store, int i, PrintStream manifest)
-        throws InterruptedException {
+    private static void pause(int i) throws InterruptedException {
         if (i > 0 && i % BURST == 0) {
             Thread.sleep(GAP_MS);
         }
-        MessageExtBrokerInner message = SampleMessages.message(i);
-        PutMessageResult result = store.putMessage(message);
+    }
+
+    private static int put(
+        DefaultMessageStore store, int i, String kind, PrintStream manifest) {
+        MessageExtBrokerInner message = SampleMessages.message(i, kind);
+        AppendMessageResult stored = acknowledged(i, store.putMessage(message));
+        long offset = stored.getLogicsOffset();
+        manifest.println(line(
+            message, message, offset, stored.getWroteOffset(), stored.getWroteBytes(), stored));
+        return 1;
+    }
+
+    /** Put messages [first, first + count) as one batch; the ids tell where each lies. */
+    private static int putBatch(
+        DefaultMessageStore store, int first, int count, PrintStream manifest)
+        throws UnknownHostException {
+        MessageExtBatch batch = SampleMessages.batch(first, count);
+        AppendMessageResult stored = acknowledged(first, store.putMessages(batch));
+        String[] ids = stored.getMsgId().split(",");
+        long end = stored.getWroteOffset() + stored.getWroteBytes();
+        for (int n = 0; n < count; n++) {
+            long at = MessageDecoder.decodeMessageId(ids[n]).getOffset();
+            long next = n + 1 < count ? MessageDecoder.decodeMessageId(ids[n + 1]).getOffset() : end;
+            MessageExtBrokerInner inner = SampleMessages.message(first + n, "batch");
+            manifest.println(line(
+                batch, inner, stored.getLogicsOffset() + n, at, (int) (next - at), stored));
+        }
+        return count;
+    }
+
+    private static AppendMessageResult acknowledged(int i, PutMessageResult result) {
         if (result.getPutMessageStatus() != PutMessageStatus.PUT_OK || !result.isOk()) {
             throw new IllegalStateException("message " + i + " was not acknowledged: " + result);
         }
-        manifest.println(line(message, result.getAppendMessageResult()));
+        return result.getAppendMessageResult();
     }
 
-    private static String line(MessageExtBrokerInner message, AppendMessageResult stored) {
+    /** Let the oldest log files go, and what leads to them. */
+    private static void expire(DefaultMessageStore store, int files) throws InterruptedException {
+        OpenStore.awaitDispatch(store);
+        int deleted = store.getCommitLog().deleteExpiredFile(0, 0, 1_000, true, files);
+        if (deleted != files) {
+            throw new IllegalStateException(
+                deleted + " log files were deleted, not " + files + "; write more messages");
+        }
+        store.getQueueStore().cleanExpired(store.getMinPhyOffset());
+    }
+
+    private static String line(
+        MessageExtBrokerInner place, MessageExtBrokerInner message, long queueOffset,
+        long phyOffset, int size, AppendMessageResult stored) {
         var line = new JSONObject();
-        line.put("topic", message.getTopic());
-        line.put("queue_id", message.getQueueId());
-        line.put("queue_offset", stored.getLogicsOffset());
-        line.put("phy_offset", stored.getWroteOffset());
-        line.put("size", stored.getWroteBytes());
+        line.put("topic", place.getTopic());
+        line.put("queue_id", place.getQueueId());
+        line.put("queue_offset", queueOffset);
+        line.put("phy_offset", phyOffset);
+        line.put("size", size);
         line.put("tags", message.getTags());
         line.put("keys", message.getKeys());
         line.put("body_size", message.getBody().length);
         line.put("body_sha1", Sha1.hex(message.getBody()));
+        line.put("lmq", message.getProperty(MessageConst.PROPERTY_INNER_MULTI_DISPATCH));
         line.put("store_timestamp", stored.getStoreTimestamp());
         return line.toString(JSONWriter.Feature.WriteNulls);
     }
