@@ -1,21 +1,30 @@
 """MappedFile: one fixed-size file of a queue, appended to from the front.
 
-It knows bytes and positions; what a record or a unit is belongs to its users.
+It knows bytes and positions; what a record or a unit is belongs to its users. With a
+write buffer, appends go there, and a commit takes them to the file.
 
 Source: org.apache.rocketmq.store.logfile.DefaultMappedFile, RocketMQ 5.3. Differs: a
-failed write or sync moves no position (there a failed force counts as flushed), and
-bytes cut from the end are erased, so that nothing discarded can be read again.
+failed write or sync moves no position (there a failed force counts as flushed), nor
+does a sync of a file that is being destroyed; what is read ends at the committed
+position only where there is a buffer; and bytes cut from the end are erased, so that
+nothing discarded can be read again.
 """
 
 from __future__ import annotations
 
 from engine.host.disk import PAGE_SIZE, Disk, File
 from engine.host.probe import probe
+from engine.store.reference_resource import ReferenceResource
+from engine.store.transient_store_pool import TransientStorePool
 
 _CHUNK = 1024 * 1024
 
 ERASED = probe("mapped_file.erase", "bytes beyond the end of the data were erased")
 EXTENDED = probe("mapped_file.extend", "a file shorter than its size was extended")
+COMMITTED = probe("mapped_file.commit", "bytes went from a write buffer to the file")
+COMMIT_FAILED = probe("mapped_file.commit.failed", "a write of a buffer failed; again")
+FLUSHED_GONE = probe("mapped_file.flush.gone", "a flush met a file that was let go")
+READ_GONE = probe("mapped_file.read.gone", "a read met a file that was let go")
 
 
 def file_name(offset: int) -> str:
@@ -31,20 +40,24 @@ def is_file_name(name: str) -> bool:
     return name.isascii() and name.isdigit() and file_name(int(name)) == name
 
 
-class MappedFile:
+class MappedFile(ReferenceResource):
     """One file, three positions.
 
     Invariants:
         0 <= flushed <= committed <= wrote <= file_size
         bytes [0, flushed) survive power loss
-        bytes [flushed, wrote) survive a process kill, not power loss
-        committed equals wrote: there is no buffer before the file
+        bytes [flushed, committed) survive a process kill, not power loss
+        bytes [committed, wrote) survive neither; without a buffer there are none
     """
 
     __slots__ = (
+        "_buffer",
+        "_buffered",
+        "_committed_timestamp",
         "_disk",
         "_file",
         "_on_disk_size",
+        "_pool",
         "committed",
         "file_from_offset",
         "file_size",
@@ -55,7 +68,16 @@ class MappedFile:
         "wrote",
     )
 
-    def __init__(self, disk: Disk, path: str, file_size: int, *, create: bool) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        file_size: int,
+        *,
+        create: bool,
+        pool: TransientStorePool | None = None,
+    ) -> None:
+        super().__init__()
         self._disk = disk
         self.path = path
         self.file_size = file_size
@@ -63,10 +85,24 @@ class MappedFile:
         self._on_disk_size = file_size if create else disk.file_size(path)
         assert self._on_disk_size <= file_size, self
         self._file: File | None = None
-        if self._on_disk_size:
-            self._file = disk.open(path, self._on_disk_size, create=create, mapped=True)
+        self._pool = pool
+        self._buffer = pool.borrow_buffer() if pool is not None else None
+        self._buffered = 0  # bytes of the buffer that were appended, fillers' rest not
         self.wrote = self.committed = self.flushed = 0
-        self.store_timestamp = self.flushed_timestamp = 0
+        self.store_timestamp = self.flushed_timestamp = self._committed_timestamp = 0
+        if self._on_disk_size:
+            self._open(create=create)
+
+    def _open(self, *, create: bool) -> None:
+        """A buffer is committed by a write, which a kill ends between two pages."""
+        mapped = self._buffer is None
+        try:
+            self._file = self._disk.open(
+                self.path, self._on_disk_size, create=create, mapped=mapped
+            )
+        except OSError:
+            self._return_buffer()
+            raise
 
     def __repr__(self) -> str:
         return (
@@ -107,19 +143,82 @@ class MappedFile:
 
     def append_declared(self, data: bytes | bytearray, declared: int) -> bool:
         """Append bytes but count ``declared``, as the filler of a log file does."""
-        if self.wrote + declared > self.file_size:
+        start = self.wrote
+        if start + declared > self.file_size:
             return False
-        self._open_file.write_at(self.wrote, data)
-        self.wrote = self.committed = self.wrote + declared
+        if self._buffer is None:
+            self._open_file.write_at(start, data)
+            self.wrote = self.committed = start + declared
+        else:
+            self._buffer[start : start + len(data)] = data
+            self._buffered = start + len(data)
+            self.wrote = start + declared
         self._check()
         return True
+
+    @property
+    def has_buffer(self) -> bool:
+        """Whether appends go to a buffer, and are read once they are committed."""
+        return self._buffer is not None
+
+    def is_able_to_commit(self, least_pages: int) -> bool:
+        """Whether a commit of at least so many pages has work; 0: of any byte.
+
+        Source: DefaultMappedFile#isAbleToCommit.
+        """
+        return self._is_enough(self.committed, self.wrote, least_pages)
+
+    def commit(self, least_pages: int) -> int:
+        """Write what the buffer has, if there is enough; the committed position then.
+
+        One commit at a time; its caller sees to that.
+
+        Raises:
+            OSError: the position has not moved; the next commit writes it all again.
+
+        Source: DefaultMappedFile#commit, which counts a short write as a whole one.
+        """
+        buffer = self._buffer
+        if buffer is None or not self.is_able_to_commit(least_pages):
+            return self.committed
+        # An append moves _buffered, wrote, store_timestamp, in this order.
+        timestamp, wrote = self.store_timestamp, self.wrote
+        end = min(wrote, self._buffered)
+        try:
+            if end > self.committed:
+                self._open_file.write_at(self.committed, buffer[self.committed : end])
+        except OSError:
+            COMMIT_FAILED.hit()
+            raise
+        COMMITTED.hit()
+        self._committed_timestamp, self.committed = timestamp, wrote
+        self._check()
+        if self.committed == self.file_size:
+            self._return_buffer()
+        return self.committed
+
+    def _return_buffer(self) -> None:
+        buffer, self._buffer = self._buffer, None
+        if buffer is not None and self._pool is not None:
+            self._pool.return_buffer(buffer)
 
     def read(self, position: int, size: int) -> bytes:
         """Bytes of the file; what a short file lacks reads as zeros.
 
+        b"" once the file was let go: it was deleted, or the store has stopped.
+
         Raises:
             OSError: the medium could not be read.
         """
+        if not self.hold():
+            READ_GONE.hit()
+            return b""
+        try:
+            return self._read(position, size)
+        finally:
+            self.release()
+
+    def _read(self, position: int, size: int) -> bytes:
         there = self._on_disk_size - position
         if there >= size and self._file is not None:
             return self._file.read_at(position, size)
@@ -137,11 +236,12 @@ class MappedFile:
 
         Source: DefaultMappedFile#isAbleToFlush.
         """
-        if self.is_full:
-            return self.flushed < self.wrote
-        if least_pages > 0:
-            return self.wrote // PAGE_SIZE - self.flushed // PAGE_SIZE >= least_pages
-        return self.wrote > self.flushed
+        return self._is_enough(self.flushed, self.committed, least_pages)
+
+    def _is_enough(self, start: int, end: int, least_pages: int) -> bool:
+        if least_pages > 0 and not self.is_full:
+            return end // PAGE_SIZE - start // PAGE_SIZE >= least_pages
+        return end > start
 
     def flush(self, least_pages: int) -> int:
         """Sync what was written, if there is enough; the flushed position then.
@@ -151,15 +251,24 @@ class MappedFile:
 
         Source: DefaultMappedFile#flush.
         """
-        if self.is_able_to_flush(least_pages):
+        if not self.is_able_to_flush(least_pages):
+            return self.flushed
+        if not self.hold():
+            FLUSHED_GONE.hit()
+            return self.flushed
+        try:
             # An append moves wrote, committed, store_timestamp, in this order; so read
             # against it, neither mark gets ahead of what the sync below covers.
             timestamp = self.store_timestamp
+            if self._buffer is not None:
+                timestamp = self._committed_timestamp
             committed = self.committed
             self._open_file.sync()
-            if committed > self.flushed:  # else another flush was first
-                self.flushed, self.flushed_timestamp = committed, timestamp
-            self._check()
+        finally:
+            self.release()
+        if committed > self.flushed:  # else another flush was first
+            self.flushed, self.flushed_timestamp = committed, timestamp
+        self._check()
         return self.flushed
 
     def sync(self) -> None:
@@ -186,7 +295,7 @@ class MappedFile:
             chunk = self.read(at, min(_CHUNK, self.file_size - at))
             if chunk != bytes(len(chunk)):
                 ERASED.hit()
-                self.close()
+                self._close_file()
                 self._disk.truncate(self.path, start)
                 self._on_disk_size = start
                 self.extend()
@@ -197,12 +306,10 @@ class MappedFile:
         """Give a file that is shorter than its size the bytes it lacks, as zeros."""
         if self._on_disk_size == self.file_size:
             return
-        self.close()
+        self._close_file()
         self._disk.truncate(self.path, self.file_size)
-        self._file = self._disk.open(
-            self.path, self.file_size, create=False, mapped=True
-        )
         self._on_disk_size = self.file_size
+        self._open(create=False)
         EXTENDED.hit()
 
     @property
@@ -211,11 +318,26 @@ class MappedFile:
         return self._on_disk_size
 
     def close(self) -> None:
-        """Let go of the file."""
-        if self._file is not None:
-            self._file.close()
+        """Let go of the file; it closes when its last reader lets go. Idempotent."""
+        self.shutdown()
 
     def destroy(self) -> None:
-        """Close the file and remove it."""
-        self.close()
+        """Remove the file, and let go of it; who holds it can read on.
+
+        Raises:
+            OSError: it was not removed, and goes on as before.
+
+        Source: DefaultMappedFile#destroy, which removes it once nobody holds it, and
+        after an interval below its readers.
+        """
         self._disk.remove(self.path)
+        self.shutdown()
+
+    def clean_up(self) -> None:
+        """Close the file and give the buffer back."""
+        self._return_buffer()
+        self._close_file()
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            self._file.close()

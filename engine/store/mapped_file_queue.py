@@ -7,10 +7,13 @@ over; and no byte counts as flushed before the names of its files are durable.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from engine.host.disk import Disk
 from engine.host.probe import probe
 from engine.store.errors import StoreCorrupted
 from engine.store.mapped_file import MappedFile, file_name, is_file_name
+from engine.store.transient_store_pool import TransientStorePool
 
 FOREIGN = probe("mapped_file_queue.load.foreign", "a name that is no offset was met")
 SHORT = probe("mapped_file_queue.load.short", "a file shorter than its size was met")
@@ -23,6 +26,12 @@ REMOVED = probe(
     "mapped_file_queue.truncate.remove", "a file beyond the end was removed"
 )
 CUT = probe("mapped_file_queue.truncate.cut", "the end was moved inside a file")
+RESET = probe("mapped_file_queue.reset", "the end was moved back on request")
+TOO_FAR = probe(
+    "mapped_file_queue.reset.too_far", "the end was not moved that far back"
+)
+DELETED = probe("mapped_file_queue.delete", "the first file was deleted")
+NOT_DELETED = probe("mapped_file_queue.delete.failed", "the first file would not go")
 
 
 def make_dirs(disk: Disk, path: str) -> None:
@@ -36,18 +45,48 @@ def make_dirs(disk: Disk, path: str) -> None:
     disk.sync_dir(parent)
 
 
+def new_file(
+    disk: Disk, path: str, file_size: int, pool: TransientStorePool | None = None
+) -> MappedFile:
+    """Make one file, and its directory if need be.
+
+    Raises:
+        OSError: it could not be made, and is not there.
+    """
+    make_dirs(disk, path.rpartition("/")[0])
+    if disk.exists(path):
+        # What an earlier life left under this name was lost to it, and is to us.
+        disk.remove(path)
+    return MappedFile(disk, path, file_size, create=True, pool=pool)
+
+
 class MappedFileQueue:
     """Files in order of their offsets.
+
+    Files are added at the end by one thread and taken from the front by another, each
+    by one step of the list; who looks one up by its place looks again if it moved.
+
+    Args:
+        make: makes the file that begins at an offset; by default one without a buffer.
 
     Invariants:
         each file begins where the one before it ends, but for a gap found by load
         bytes [min_offset, flushed_where) survive power loss, and so do their names
+        bytes [flushed_where, committed_where) survive a process kill
     """
 
-    def __init__(self, disk: Disk, path: str, file_size: int) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        file_size: int,
+        make: Callable[[int], MappedFile] | None = None,
+    ) -> None:
         self.path = path
         self.file_size = file_size
         self.files: list[MappedFile] = []
+        self._make = make or self._make_plain
+        self._buffered: list[MappedFile] = []
         self.flushed_where = 0
         self.flushed_timestamp = 0
         self._disk = disk
@@ -102,11 +141,26 @@ class MappedFileQueue:
 
     @property
     def max_offset(self) -> int:
-        """Where the data ends; 0 without a file."""
+        """Where the data ends, committed or not; 0 without a file.
+
+        Source: MappedFileQueue#getMaxWrotePosition.
+        """
         if not self.files:
             return 0
         last = self.files[-1]
         return last.file_from_offset + last.wrote
+
+    @property
+    def committed_where(self) -> int:
+        """Where the data ends that lies in files: what can be read.
+
+        Source: MappedFileQueue#getMaxOffset, which takes the last file's word for it.
+        """
+        end = self.max_offset  # first, so that what is appended meanwhile is not in it
+        for file in list(self._buffered):
+            if file.committed < file.wrote:
+                return min(end, file.file_from_offset + file.committed)
+        return end
 
     def find_mapped_file_by_offset(self, offset: int) -> MappedFile | None:
         """The file that covers ``offset``, if there is one.
@@ -114,21 +168,19 @@ class MappedFileQueue:
         Source: MappedFileQueue#findMappedFileByOffset, without its fallback to the
         first file, which answers a question nobody asked.
         """
-        if not self.files:
-            return None
-        index = (offset - self.files[0].file_from_offset) // self.file_size
-        if 0 <= index < len(self.files):
-            file = self.files[index]
+        files = self.files
+        try:
+            index = (offset - files[0].file_from_offset) // self.file_size
+            if index >= 0:
+                file = files[index]
+                if file.file_from_offset <= offset < file.end_offset:
+                    return file
+        except IndexError:
+            pass  # there is none, or the first ones have just been deleted
+        for file in list(files):
             if file.file_from_offset <= offset < file.end_offset:
                 return file
-        return next(
-            (
-                file
-                for file in self.files
-                if file.file_from_offset <= offset < file.end_offset
-            ),
-            None,
-        )
+        return None
 
     def last_mapped_file(self, start_offset: int) -> MappedFile:
         """The file to append to; created if there is none, or the last one is full.
@@ -150,19 +202,39 @@ class MappedFileQueue:
         return self._create(offset)
 
     def _create(self, offset: int) -> MappedFile:
-        make_dirs(self._disk, self.path)
-        path = f"{self.path}/{file_name(offset)}"
-        if self._disk.exists(path):
-            # What an earlier life left under this name was lost to it, and is to us.
-            self._disk.remove(path)
-        file = MappedFile(self._disk, path, self.file_size, create=True)
+        file = self._make(offset)
         if not self.files:
             self.flushed_where = offset
         # Before a flush can see the file, it must know of a name to be synced.
         self._names_made += 1
+        if file.has_buffer:
+            self._buffered.append(file)
         self.files.append(file)
         CREATED.hit()
         return file
+
+    def _make_plain(self, offset: int) -> MappedFile:
+        path = f"{self.path}/{file_name(offset)}"
+        return new_file(self._disk, path, self.file_size)
+
+    def commit(self, least_pages: int) -> bool:
+        """Commit the first file that has bytes in its buffer; whether it had enough.
+
+        One file a call, and one call at a time.
+
+        Raises:
+            OSError: the disk failed the write; ask again.
+
+        Source: MappedFileQueue#commit.
+        """
+        for file in list(self._buffered):
+            before = file.committed
+            if before < file.wrote:
+                moved = file.commit(least_pages) > before
+                if not file.has_buffer:
+                    self._buffered.remove(file)
+                return moved
+        return False
 
     def flush(self, least_pages: int) -> bool:
         """Sync the file at ``flushed_where``; whether that moved the mark.
@@ -194,10 +266,13 @@ class MappedFileQueue:
 
     def sync_names(self) -> None:
         """Make the directory's entries durable, unless they are."""
+        if self._names_durable < self._names_made and self.files:
+            self._sync_names_now()
+
+    def _sync_names_now(self) -> None:
         made = self._names_made  # a name made during the sync needs another one
-        if self._names_durable < made and self.files:
-            self._disk.sync_dir(self.path)
-            self._names_durable = made
+        self._disk.sync_dir(self.path)
+        self._names_durable = made
 
     def truncate_dirty_files(self, offset: int) -> None:
         """Let the data end at ``offset``: later files go, later bytes are erased.
@@ -206,7 +281,8 @@ class MappedFileQueue:
         """
         removed = False
         while self.files and self.files[-1].file_from_offset > offset:
-            self.files.pop().destroy()
+            self.files[-1].destroy()
+            self.files.pop()
             removed = True
             REMOVED.hit()
         for file in self.files:
@@ -218,6 +294,63 @@ class MappedFileQueue:
         self.flushed_where = min(self.flushed_where, offset)
         if removed:
             self._disk.sync_dir(self.path)
+
+    def reset_offset(self, offset: int) -> bool:
+        """Move the end back to ``offset``; False if that is over two files back.
+
+        Source: MappedFileQueue#resetOffset, which leaves the files on the disk.
+        """
+        if self.max_offset - offset > 2 * self.file_size:
+            TOO_FAR.hit()
+            return False
+        RESET.hit()
+        self.truncate_dirty_files(offset)
+        return True
+
+    def delete_first_files(
+        self,
+        may_go: Callable[[MappedFile], bool],
+        *,
+        at_most: int,
+        pause: Callable[[], None] | None = None,
+    ) -> int:
+        """Delete files from the front while they may go; how many went.
+
+        Never the last one. Each is gone for good before the next one goes, so that a
+        crash leaves no hole. Who reads one meanwhile reads on.
+
+        Args:
+            may_go: whether a file is not needed any more.
+            at_most: how many files go in one call, > 0.
+            pause: called between two files.
+
+        Raises:
+            OSError: the disk failed; the file stays, or its name may come back after
+                a power loss. Ask again.
+
+        Source: MappedFileQueue#deleteExpiredFileByTime, #deleteExpiredFileByOffset.
+        """
+        deleted = 0
+        while deleted < at_most and len(self.files) > 1 and may_go(self.files[0]):
+            if deleted and pause is not None:
+                pause()
+            self._delete_first()
+            deleted += 1
+        return deleted
+
+    def _delete_first(self) -> None:
+        first = self.files[0]
+        try:
+            if self._names_durable < 0:
+                self._sync_names_now()  # of a deletion that may come back
+            first.destroy()
+            del self.files[0]
+            DELETED.hit()
+            self._names_durable = -1
+            self._sync_names_now()
+        except OSError:
+            NOT_DELETED.hit()
+            raise
 
     def rewrite(self, start: int) -> None:
         """Write everything from ``start`` on again; see ``MappedFile.rewrite``."""

@@ -1,0 +1,110 @@
+"""AllocateMappedFileService: the log's next file is made before a put needs it.
+
+Whoever rolls the log takes the file that is ready, or makes it; the file after that is
+then wanted, and the service makes it. So there is at most one file beyond the last,
+all zeros; an orderly end removes it, a start after a crash removes or takes it.
+
+Source: org.apache.rocketmq.store.AllocateMappedFileService, RocketMQ 5.3. Differs: a
+put never waits for the service longer than for its own disk: what is not ready it makes
+itself, under the lock that keeps a file from being made twice.
+"""
+
+from __future__ import annotations
+
+from engine.host.disk import Disk
+from engine.host.probe import probe
+from engine.host.runtime import Runtime
+from engine.store.mapped_file import MappedFile, file_name
+from engine.store.mapped_file_queue import new_file
+from engine.store.transient_store_pool import TransientStorePool
+
+READY = probe("allocate.ready", "a roll took the file that was made for it")
+NOT_READY = probe("allocate.not_ready", "a roll had to make its file itself")
+MADE = probe("allocate.made", "a file was made before it was needed")
+FAILED = probe("allocate.failed", "the disk could not make a file ahead; again later")
+DISCARDED = probe("allocate.discarded", "a file made ahead was removed at the end")
+
+
+class AllocateMappedFileService:
+    """Makes the files of one queue, the next one ahead if it is turned."""
+
+    name = "allocate"
+    interval_ms = 10
+
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        file_size: int,
+        runtime: Runtime,
+        pool: TransientStorePool | None = None,
+    ) -> None:
+        self._disk = disk
+        self._path = path
+        self._file_size = file_size
+        self._pool = pool
+        self._lock = runtime.lock()
+        self._ready: MappedFile | None = None
+        self._wanted = -1
+
+    def take(self, offset: int) -> MappedFile:
+        """The file that begins at ``offset``, ready or made now.
+
+        Raises:
+            OSError: it could not be made.
+
+        Source: AllocateMappedFileService#putRequestAndReturnMappedFile.
+        """
+        with self._lock:
+            file, self._ready = self._ready, None
+            if file is None:
+                NOT_READY.hit()
+                file = self._make(offset)
+            else:
+                READY.hit()
+            assert file.file_from_offset == offset, (file, offset)
+            self._wanted = offset + self._file_size
+            return file
+
+    def run_once(self) -> int:
+        """Make the wanted file; returns the files made.
+
+        Raises:
+            OSError: the disk could not; the file stays wanted.
+
+        Source: AllocateMappedFileService#mmapOperation.
+        """
+        with self._lock:
+            if self._wanted < 0 or self._ready is not None:
+                return 0
+            try:
+                self._ready = self._make(self._wanted)
+            except OSError:
+                FAILED.hit()
+                raise
+            MADE.hit()
+            return 1
+
+    def _make(self, offset: int) -> MappedFile:
+        path = f"{self._path}/{file_name(offset)}"
+        return new_file(self._disk, path, self._file_size, self._pool)
+
+    def discard(self) -> None:
+        """Remove the file that nobody took; none is made any more.
+
+        Raises:
+            OSError: it could not be removed; a start will.
+
+        Source: AllocateMappedFileService#shutdown.
+        """
+        with self._lock:
+            self._wanted = -1
+            file, self._ready = self._ready, None
+            if file is not None:
+                DISCARDED.hit()
+                file.destroy()
+
+    def close(self) -> None:
+        """Let go of the file that nobody took, wherever it is left."""
+        if self._ready is not None:
+            self._ready.close()
