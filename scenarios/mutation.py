@@ -1,72 +1,47 @@
-"""How a bug is planted: small edits of an engine function's text, in memory.
+"""How a bug is planted: small edits of the engine's text, made in memory.
 
-The tested code is the shipped code: an edit is applied in memory, to the code object
-of the one function it names, so that every importer of the function runs the mutant
-and no file changes. A mutant reads as a diff and refuses to apply once its line is
-gone. Functions, methods, static and class methods and property getters can be edited;
-statements at module or class level cannot, since they have already run.
-
-The errors::
-
-    MutantError
-        MutantStale        the text to replace is not there exactly once
-        MutantUnsupported  the place cannot be edited by swapping code
-        MutantApplied      the function is a mutant already
+The tested code is the shipped code: an edit is made in memory, in what was already
+imported, so that every importer runs the mutant and no file changes. A mutant reads as
+a diff and refuses to apply once its text is gone. How text is found is told in
+``scenarios.edits``, what the new text does to a running program in
+``scenarios.swaps``; this module says what a mutant is and when it is in place.
 """
 
 from __future__ import annotations
-import __future__ as future
 
 import ast
 import importlib
 import inspect
 import sys
-import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import ModuleType
 
-from models.program import Program
-
-_FUTURE_FLAGS = sum(
-    getattr(future, name).compiler_flag for name in future.all_feature_names
+from models.program import Program, Setup
+from scenarios.codes import plan_codes
+from scenarios.dependents import plan_dependents
+from scenarios.edits import (
+    Edit,
+    MutantApplied,
+    MutantError,
+    MutantStale,
+    MutantUnsupported,
+    edited,
 )
-_MARK = "<mutant "
+from scenarios.swaps import Planner, Swaps
 
+__all__ = [
+    "Edit",
+    "Mutant",
+    "MutantApplied",
+    "MutantError",
+    "MutantStale",
+    "MutantUnsupported",
+    "applied",
+]
 
-class MutantError(Exception):
-    """A mutant cannot be applied; the message names the mutant, the place, the cure."""
-
-
-class MutantStale(MutantError):
-    """The text to replace is not in the function exactly once."""
-
-
-class MutantUnsupported(MutantError):
-    """The place named by an edit cannot be edited by swapping code."""
-
-
-class MutantApplied(MutantError):
-    """The function is already a mutant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Replace one piece of one function's text.
-
-    Attributes:
-        module: as imported, ``engine.store.message_store``.
-        function: ``name`` or ``Class.name`` in it.
-        before: text found exactly once in the function, read with its ``def`` moved
-            to column 0.
-        after: the text in its place.
-    """
-
-    module: str
-    function: str
-    before: str
-    after: str
+NO_TRIGGER = Program(Setup(), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,178 +54,112 @@ class Mutant:
         killed_by: ids of the laws of which one must flag it.
         edits: what differs from the shipped engine.
         source: where the real bug was reported.
-        trigger: a program that is red with the mutant and green without.
+        trigger: a program that is red with the mutant and green without; no ops if
+            none is known.
         as_shipped: whether RocketMQ behaves so to this day.
+        component: the part of the store it is in, as the catalogue names it.
+        difficulty: 1 (any restart shows it) to 5 (several rare things together); 0
+            if nobody has judged it.
     """
 
     id: str
     title: str
     killed_by: tuple[str, ...]
     edits: tuple[Edit, ...]
-    source: str
-    trigger: Program
+    source: str = ""
+    trigger: Program = NO_TRIGGER
     as_shipped: bool = False
+    component: str = ""
+    difficulty: int = 0
 
 
 @contextmanager
 def applied(mutant: Mutant) -> Iterator[None]:
     """Run the engine with a mutant while the context lasts.
 
-    Either every edit is applied or none is; on exit each function has its own code
-    object back. Mutants of different functions nest.
+    Either every edit is made or none is; on exit each function has its own code object
+    back, and each constant its value. Mutants of different functions nest.
 
     Raises:
         MutantStale: an edit's text is gone, or is there more than once.
-        MutantUnsupported: an edit names what cannot be edited.
+        MutantUnsupported: an edit changes what cannot be changed in memory.
         MutantApplied: a function is a mutant already.
     """
-    texts: dict[tuple[str, str], list[Edit]] = {}
-    for edit in mutant.edits:
-        texts.setdefault((edit.module, edit.function), []).append(edit)
-    swaps = [_mutated(mutant.id, edits) for edits in texts.values()]
-    originals = [function.__code__ for function, _ in swaps]
-    for function, code in swaps:
-        function.__code__ = code
-    _forget_results()
+    swaps = _planned(mutant)
+    swaps.do()
+    packages = _packages(mutant)
+    _forget_results(packages)
     try:
         yield
     finally:
-        _forget_results()
-        for (function, _), original in zip(swaps, originals, strict=True):
-            function.__code__ = original
+        _forget_results(packages)
+        swaps.undo()
 
 
-def _forget_results() -> None:
-    """Empty the engine's caches: they may hold what other code has worked out."""
-    for name in sorted(sys.modules):
-        if name == "engine" or name.startswith("engine."):
-            for member in vars(sys.modules[name]).values():
-                forget = getattr(member, "cache_clear", None)
-                if forget is not None:
-                    forget()
+def _planned(mutant: Mutant) -> Swaps:
+    """What putting the mutant in place comes to; nothing is changed yet."""
+    if not mutant.edits:
+        raise MutantUnsupported(f"mutant {mutant.id} has no edits; give it one.")
+    swaps = Swaps(mutant.id)
+    for name in dict.fromkeys(edit.module for edit in mutant.edits):
+        edits = [edit for edit in mutant.edits if edit.module == name]
+        _plan_module(swaps, mutant.id, edits)
+    plan_dependents(swaps, _packages(mutant), f"mutant {mutant.id}")
+    return swaps
 
 
-def _mutated(mutant_id: str, edits: list[Edit]) -> tuple[FunctionType, CodeType]:
-    """The function that all ``edits`` name, and the code it shall run."""
-    module, path = edits[0].module, edits[0].function
-    where = f"mutant {mutant_id}, {module}.{path}"
-    function = _function(module, path, where)
-    if function.__code__.co_filename.startswith(_MARK):
-        raise MutantApplied(
-            f"{where}: the function is a mutant already; leave the first `applied` "
-            f"before entering the second."
-        )
-    shipped = textwrap.dedent(inspect.getsource(function))
-    if _tree(shipped, where).name != function.__name__:
-        raise MutantStale(
-            f"{where}: its file was changed after it was imported, and the text read "
-            f"is another function's. Start anew."
-        )
+def _plan_module(swaps: Swaps, mutant_id: str, edits: list[Edit]) -> None:
+    """Plan all edits of one module."""
+    wheres = [
+        f"mutant {mutant_id}, {edit.module}"
+        + (f".{edit.function}" if edit.function else "")
+        for edit in edits
+    ]
+    module = _imported(edits[0].module, wheres[0])
+    shipped = _text_of(module, wheres[0])
     text = shipped
-    for edit in edits:
-        text = _replaced(text, edit, where)
-    tree = _tree(text, where)
-    if ast.dump(tree.args) != ast.dump(_tree(shipped, where).args):
-        raise MutantUnsupported(
-            f"{where}: the edit changes the signature, which lives outside the code; "
-            f"edit the body instead."
-        )
-    code = _compiled(tree, function, path, f"{_MARK}{mutant_id} of {module}>")
-    if code.co_freevars != function.__code__.co_freevars:
-        raise MutantUnsupported(
-            f"{where}: the edit changes which outer variables the function uses, "
-            f"from {function.__code__.co_freevars} to {code.co_freevars}; keep them."
-        )
-    return function, code
-
-
-def _function(module: str, path: str, where: str) -> FunctionType:
-    """The plain function behind a module's function, method or property."""
+    for edit, where in zip(edits, wheres, strict=True):
+        text = edited(text, edit, where)
     try:
-        holder: object = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise MutantStale(f"{where}: {error}; the module was renamed.") from None
-    found: object = holder
-    for name in path.split("."):
-        members = vars(found)
-        if name not in members:
-            raise MutantStale(f"{where}: {name!r} is gone; it was renamed or moved.")
-        found = members[name]
-    if isinstance(found, staticmethod | classmethod):
-        found = found.__func__
-    elif isinstance(found, property) and found.fset is None and found.fdel is None:
-        found = found.fget
-    if not isinstance(found, FunctionType) or hasattr(found, "__wrapped__"):
-        raise MutantUnsupported(
-            f"{where} is a {type(found).__name__}, decorated or no function at all. "
-            f"Only functions, methods and read-only properties can be edited, not "
-            f"statements of a module or class: name the function that uses it."
-        )
-    return found
-
-
-def _replaced(text: str, edit: Edit, where: str) -> str:
-    times = text.count(edit.before)
-    if times != 1:
-        raise MutantStale(
-            f"{where}: the text {edit.before!r} is there {times} times, not once. "
-            f"The function changed: write the edit anew."
-        )
-    return text.replace(edit.before, edit.after)
-
-
-def _tree(text: str, where: str) -> ast.FunctionDef:
-    try:
-        body = ast.parse(text).body
+        tree = ast.parse(text)
     except SyntaxError as error:
         raise MutantUnsupported(
-            f"{where}: the edited text is not Python: {error}."
+            f"{wheres[-1]}: the edited text is not Python: {error}."
         ) from None
-    if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
+    planner = Planner(swaps, module, wheres[0])
+    planner.read(ast.parse(shipped), tree)
+    plan_codes(planner, shipped, tree)
+
+
+def _imported(name: str, where: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise MutantStale(
+            f"{where}: {error}; the module was renamed, or the name is misspelt."
+        ) from None
+
+
+def _text_of(module: ModuleType, where: str) -> str:
+    try:
+        return inspect.getsource(module)
+    except (OSError, TypeError):
         raise MutantUnsupported(
-            f"{where}: the edited text is not one function; edit inside its body."
-        )
-    return body[0]
+            f"{where}: the module has no text here; edit a module written in Python."
+        ) from None
 
 
-def _compiled(
-    tree: ast.FunctionDef,
-    function: FunctionType,
-    path: str,
-    filename: str,
-) -> CodeType:
-    """Compile ``tree`` as if it stood where ``function`` was defined.
-
-    The classes around it are compiled too, for private names and ``super()``; so is
-    a function around those that owns the outer variables. None of them is run.
-    """
-    shipped = function.__code__
-    tree.decorator_list = []
-    ast.increment_lineno(tree, shipped.co_firstlineno - 1)
-    classes = path.split(".")[:-1]
-    outer = [name for name in shipped.co_freevars if name != "__class__"]
-    lines = ["def enclosing():"]
-    lines += [f"    {name} = None" for name in outer]
-    lines += [f"{'    ' * n}class {name}:" for n, name in enumerate(classes, start=1)]
-    lines.append("    " * (len(classes) + 1) + "pass")
-    module = ast.parse("\n".join(lines))
-    innermost: ast.stmt = module.body[0]
-    for _ in classes:
-        assert isinstance(innermost, ast.FunctionDef | ast.ClassDef)
-        innermost = innermost.body[-1]
-    assert isinstance(innermost, ast.FunctionDef | ast.ClassDef)
-    innermost.body[-1] = tree
-    flags = shipped.co_flags & _FUTURE_FLAGS
-    code: CodeType = compile(module, filename, "exec", flags=flags, dont_inherit=True)
-    for name in ["enclosing", *classes, tree.name]:
-        code = _inner(code, name)
-    return code.replace(co_qualname=shipped.co_qualname)
+def _packages(mutant: Mutant) -> set[str]:
+    return {"engine", *(edit.module.partition(".")[0] for edit in mutant.edits)}
 
 
-def _inner(code: CodeType, name: str) -> CodeType:
-    (found,) = [
-        const
-        for const in code.co_consts
-        if isinstance(const, CodeType) and const.co_name == name
-    ]
-    return found
+def _forget_results(packages: set[str]) -> None:
+    """Empty the engine's caches: they may hold what other code has worked out."""
+    for name in sorted(sys.modules):
+        if name.partition(".")[0] in packages:
+            for member in list(vars(sys.modules[name]).values()):
+                inner = list(vars(member).values()) if isinstance(member, type) else []
+                for each in (member, *inner):
+                    forget = getattr(each, "cache_clear", None)
+                    if callable(forget):
+                        forget()

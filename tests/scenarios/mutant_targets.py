@@ -4,8 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
 
 LIMIT = 10
+TWICE = LIMIT * 2
+
+
+def limited(number: int, most: int = LIMIT) -> int:
+    return min(number, most)
+
+
+@lru_cache
+def remembered(number: int) -> int:
+    return number + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    most: int = TWICE
+    name: str = "shipped"
+
+
+class Color(Enum):
+    RED = 1
+
+
+class Outer:
+    size = 3
+    double = LIMIT + 1
+
+    class Inner:
+        def deep(self) -> int:
+            if Outer.size:
+                first = 1
+                second = 2
+                return first + second
+            return 0
 
 
 def doubled(number: int) -> int:
