@@ -9,7 +9,7 @@ effect may be relied on, and a failed sync proves nothing ever after.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 PAGE_SIZE = 4096
 
@@ -49,6 +49,21 @@ class File(Protocol):
         """Let go of the file; what was not synced stays so. Idempotent."""
 
 
+class Usage(NamedTuple):
+    """How full the disk is, by everybody's files; ``total`` 0 has no end."""
+
+    used: int
+    total: int
+
+    @property
+    def percent(self) -> int:
+        """The share in use, rounded up to a whole percent.
+
+        Source: UtilAll#getDiskPartitionSpaceUsedPercent.
+        """
+        return -(-self.used * 100 // self.total) if self.total else 0
+
+
 class FileLock(Protocol):
     """An exclusive lock on one path, held until released or the process ends."""
 
@@ -85,6 +100,15 @@ class Disk(Protocol):
 
     def file_size(self, path: str) -> int:
         """Bytes in a file; FileNotFoundError if there is none."""
+
+    def mtime_ms(self, path: str) -> int:
+        """When the bytes of a file last changed, by the wall clock.
+
+        As far as the file system knows: copies look young, and a user may set it.
+        """
+
+    def usage(self) -> Usage:
+        """How full the file system is that the root lies on."""
 
     def truncate(self, path: str, size: int) -> None:
         """Set the size of a file no one holds open; new bytes read as zeros."""

@@ -18,6 +18,8 @@ import stat
 from pathlib import Path
 from typing import TypeAlias
 
+from engine.host.disk import Usage
+
 _Inode: TypeAlias = tuple[int, int]  # device, number
 _SHUT = -1  # as a limit it turns every range away
 
@@ -170,6 +172,17 @@ class RealDisk:
     def file_size(self, path: str) -> int:
         """Bytes in a file."""
         return self._file_stat(path).st_size
+
+    def mtime_ms(self, path: str) -> int:
+        """When the bytes of a file last changed, by the wall clock."""
+        return self._file_stat(path).st_mtime_ns // 1_000_000
+
+    def usage(self) -> Usage:
+        """How full the file system is, as ``df`` tells it."""
+        found = os.statvfs(self.root)
+        used = (found.f_blocks - found.f_bfree) * found.f_frsize
+        # What only root may still fill counts neither as used nor as free.
+        return Usage(used, used + found.f_bavail * found.f_frsize)
 
     def truncate(self, path: str, size: int) -> None:
         """Set the size of a file no one holds open; new space is allocated."""

@@ -33,6 +33,7 @@ class InodeImage(NamedTuple):
     durable_size: int
     pending: list[Store]
     cuts: list[Cut]
+    mtime_ms: int = 0
 
 
 class Inode:
@@ -53,13 +54,17 @@ class Inode:
         "durable",
         "durable_size",
         "image",
+        "mtime_ms",
         "open_files",
         "pending",
         "shared",
     )
 
-    def __init__(self, birth_path: str, content: bytes = b"") -> None:
+    def __init__(
+        self, birth_path: str, content: bytes = b"", mtime_ms: int = 0
+    ) -> None:
         self.birth_path = birth_path
+        self.mtime_ms = mtime_ms
         self.cache = bytearray(content)
         self.image: bytes | None = content
         self.durable = self.cache  # one buffer for both until the first change
@@ -80,6 +85,7 @@ class Inode:
         inode.durable_size = image.durable_size
         inode.pending = image.pending
         inode.cuts = image.cuts
+        inode.mtime_ms = image.mtime_ms
         inode.shared = True
         inode.open_files = 0
         return inode
@@ -95,6 +101,7 @@ class Inode:
             self.durable_size,
             self.pending,
             self.cuts,
+            self.mtime_ms,
         )
 
     def own(self) -> None:

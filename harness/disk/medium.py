@@ -7,8 +7,12 @@ loss do to them. Who may call, what is counted and what fails belongs to its cal
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from engine.host.disk import Usage
 from harness.disk.inode import Inode, InodeImage
 from harness.disk.namespace import (
     DIRECTORY,
@@ -19,11 +23,19 @@ from harness.disk.namespace import (
     Removed,
     Renamed,
     Sized,
+    os_error,
     parent_of,
 )
 from harness.disk.profiles import DiskProfile
 from harness.disk.survivors import Remains, UpTo, choice_of, remains
 from models.ops import Survivors
+
+Clock: TypeAlias = Callable[[], int]
+
+
+def stopped_clock() -> int:
+    """The clock of a disk that nobody asks for times."""
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,8 @@ class MediumImage:
     effects: tuple[Effect, ...]
     inodes: dict[int, InodeImage]
     next_number: int
+    capacity: int = 0
+    foreign_size: int = 0
 
 
 class Medium:
@@ -49,13 +63,21 @@ class Medium:
         "_committed",
         "_effects",
         "_next_number",
+        "capacity",
+        "foreign_size",
         "inodes",
         "namespace",
+        "now_ms",
         "profile",
     )
 
-    def __init__(self, profile: DiskProfile) -> None:
+    def __init__(
+        self, profile: DiskProfile, now_ms: Clock = stopped_clock, capacity: int = 0
+    ) -> None:
         self.profile = profile
+        self.now_ms = now_ms
+        self.capacity = capacity
+        self.foreign_size = 0
         self.namespace = Namespace({ROOT: DIRECTORY})
         self.inodes: dict[int, Inode] = {}
         self._committed = {ROOT: DIRECTORY}
@@ -63,9 +85,12 @@ class Medium:
         self._next_number = DIRECTORY + 1
 
     @classmethod
-    def of_image(cls, profile: DiskProfile, image: MediumImage) -> Medium:
+    def of_image(
+        cls, profile: DiskProfile, image: MediumImage, now_ms: Clock = stopped_clock
+    ) -> Medium:
         """A medium that starts from ``image``, sharing its buffers."""
-        medium = cls(profile)
+        medium = cls(profile, now_ms, image.capacity)
+        medium.foreign_size = image.foreign_size
         medium.namespace = Namespace(image.names)
         medium.inodes = {n: Inode.of_image(i) for n, i in image.inodes.items()}
         medium._committed = image.committed
@@ -81,7 +106,27 @@ class Medium:
             effects=tuple(self._effects),
             inodes={number: inode.share() for number, inode in self.inodes.items()},
             next_number=self._next_number,
+            capacity=self.capacity,
+            foreign_size=self.foreign_size,
         )
+
+    def usage(self) -> Usage:
+        """Bytes of all files, the foreign one too, of the disk's capacity."""
+        sizes = [len(self.inodes[n].cache) for _, n in self.namespace.files()]
+        return Usage(sum(sizes) + self.foreign_size, self.capacity)
+
+    def room_for(self, path: str, size: int) -> None:
+        """Insist that the disk has so many bytes more.
+
+        Raises:
+            OSError: ENOSPC.
+        """
+        if not self.capacity:
+            return
+        used, total = self.usage()
+        if used + size > total:
+            why = f"{size} bytes are needed, {max(0, total - used)} are free"
+            raise os_error(errno.ENOSPC, path, why)
 
     @property
     def has_effects(self) -> bool:
@@ -99,7 +144,7 @@ class Medium:
 
     def create(self, action: int, path: str) -> int:
         """Make an empty file, for readers only; its inode number."""
-        number = self._add(Inode(path))
+        number = self._add(Inode(path, b"", self.now_ms()))
         self.record(Created(action, path, number))
         return number
 
@@ -107,6 +152,7 @@ class Medium:
         """Set a file's size, for readers only."""
         number = self.namespace.file(path)
         self.inodes[number].resize(action, size)
+        self.inodes[number].mtime_ms = self.now_ms()
         self._effects.append(Sized(action, number, size))
 
     def commit(self) -> None:
@@ -139,7 +185,8 @@ class Medium:
             above = parent_of(above)
         if path in names:
             del self.inodes[self.namespace.file(path)]
-        self._settle(names | {path: self._add(Inode(path, content))})
+        inode = Inode(path, content, self.now_ms())
+        self._settle(names | {path: self._add(inode)})
 
     def displace(self, path: str) -> None:
         """Take a file off the medium for certain."""
@@ -197,7 +244,9 @@ class Medium:
             else:
                 # The identical object tells a reader that nothing has changed.
                 seen = inode.image
-                inodes[number] = Inode(path, seen if seen == content else content)
+                inodes[number] = Inode(
+                    path, seen if seen == content else content, inode.mtime_ms
+                )
         return inodes
 
     def _settle(self, names: dict[str, int]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 
+from engine.host.disk import Usage
 from harness.disk.controls import Controls
 from harness.disk.medium import Medium
 from harness.disk.namespace import (
@@ -87,6 +88,16 @@ class Mount:
         self._life.check()
         return len(self._medium.inode(path).cache)
 
+    def mtime_ms(self, path: str) -> int:
+        """When the bytes of a file last changed."""
+        self._life.check()
+        return self._medium.inode(path).mtime_ms
+
+    def usage(self) -> Usage:
+        """How full the disk is."""
+        self._life.check()
+        return self._medium.usage()
+
     def truncate(self, path: str, size: int) -> None:
         """Set the size of a file no one holds open; one action if it changes."""
         self._life.check()
@@ -98,10 +109,15 @@ class Mount:
         if size == len(inode.cache):
             return
         grows = size > len(inode.cache)
+
+        def check() -> None:
+            self._medium.namespace.file(path)
+            self._medium.room_for(path, size - len(inode.cache))
+
         action = self._act(
             "size" if grows else "truncate",
             path,
-            lambda: self._medium.namespace.file(path),
+            check,
             call="create" if grows else None,
         )
         self._medium.resize(action, path, size)
@@ -192,10 +208,13 @@ class Mount:
             return  # the event that happened here was first
         self._medium.create(action, path)
         if size:
+
+            def check() -> None:
+                namespace.file(path)
+                self._medium.room_for(path, size)
+
             try:
-                action = self._act(
-                    "size", path, lambda: namespace.file(path), call="create"
-                )
+                action = self._act("size", path, check, call="create")
             except OSError:
                 if self.exists(path):
                     self._medium.record(Removed(self._controls.actions, path))

@@ -25,9 +25,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from engine.host.disk import Usage
 from harness.disk.controls import Controls
 from harness.disk.crash import ProcessKilled, StoreCrashed, crash_class
-from harness.disk.medium import Medium, MediumImage
+from harness.disk.medium import Clock, Medium, MediumImage, stopped_clock
 from harness.disk.mount import Mount
 from harness.disk.profiles import EXT4_ORDERED, DiskProfile
 from harness.disk.sim_file import Life
@@ -54,19 +55,34 @@ class SimDisk:
 
     __slots__ = ("_controls", "_life", "_medium")
 
-    def __init__(self, profile: DiskProfile = EXT4_ORDERED) -> None:
-        self._medium = Medium(profile)
+    def __init__(
+        self,
+        profile: DiskProfile = EXT4_ORDERED,
+        *,
+        now_ms: Clock = stopped_clock,
+        capacity: int = 0,
+    ) -> None:
+        """A disk without a file.
+
+        Args:
+            profile: what it promises of unsynced data.
+            now_ms: the wall clock by which files have their times.
+            capacity: bytes that all files together may have; 0: without an end.
+        """
+        self._medium = Medium(profile, now_ms, capacity)
         self._controls = Controls()
         self._life: Life | None = None
 
     @classmethod
-    def fork(cls, snapshot: DiskSnapshot, cut: int = 0) -> SimDisk:
+    def fork(
+        cls, snapshot: DiskSnapshot, cut: int = 0, *, now_ms: Clock = stopped_clock
+    ) -> SimDisk:
         """A disk of its own that goes on from ``snapshot``, not mounted.
 
         Of a store into a mapping in progress, the first ``cut`` bytes are done.
         """
         disk = cls.__new__(cls)
-        disk._medium = Medium.of_image(snapshot.profile, snapshot.medium)
+        disk._medium = Medium.of_image(snapshot.profile, snapshot.medium, now_ms)
         disk._controls = Controls(snapshot.actions, snapshot.last)
         disk._life = None
         if cut and snapshot.storing is not None:
@@ -164,6 +180,33 @@ class SimDisk:
     def durable_files(self) -> dict[str, bytes]:
         """What a power loss that spares nothing pending would leave."""
         return self._medium.durable_files()
+
+    def usage(self) -> Usage:
+        """How full the disk is."""
+        return self._medium.usage()
+
+    def fill(self, percent: int) -> None:
+        """Let a foreign file take what is missing until the disk is so full.
+
+        It takes nothing if the disk is fuller without it; 0 takes it away. A disk
+        without an end cannot be filled.
+        """
+        medium = self._medium
+        medium.foreign_size = 0
+        used, total = medium.usage()
+        medium.foreign_size = max(0, total * min(percent, 100) // 100 - used)
+
+    def mtimes(self) -> dict[str, int]:
+        """When each file last changed, sorted by path."""
+        medium = self._medium
+        return {
+            path: medium.inodes[number].mtime_ms
+            for path, number in medium.namespace.files()
+        }
+
+    def set_mtime(self, path: str, mtime_ms: int) -> None:
+        """Let a file say that it last changed then."""
+        self._medium.inode(path).mtime_ms = mtime_ms
 
     def load(self, files: Mapping[str, bytes]) -> None:
         """Put files on the medium for certain, with the directories they need."""

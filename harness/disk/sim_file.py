@@ -111,6 +111,7 @@ class SimFile:
         inode.cache[offset:end] = data
         inode.pending.append((action, offset, data))
         inode.image = None
+        inode.mtime_ms = self._medium.now_ms()
 
     def sync(self) -> None:
         """Make the file's pages durable, then every directory change on the disk."""
@@ -155,6 +156,7 @@ class SimFile:
     def _write_in_pieces(self, offset: int, data: bytes) -> None:
         self._check_range(offset, len(data))
         self._controls.meet_fault("write", self._path)
+        self._inode.mtime_ms = self._medium.now_ms()
         done = 0
         while done < len(data):
             room = PAGE_SIZE - (offset + done) % PAGE_SIZE
