@@ -28,7 +28,8 @@ class BadProgram(ValueError):
 class Setup:
     """The store and the disk a program runs on; sizes in bytes but for units.
 
-    ``disk_profile`` names the rules of the simulated disk (``harness.disk.profiles``).
+    ``disk_profile`` names the rules of the simulated disk (``harness.disk.profiles``),
+    which holds ``disk_capacity`` bytes; 0: without an end.
     """
 
     log_file_size: int = 4096
@@ -36,6 +37,7 @@ class Setup:
     flush_mode: FlushMode = "ASYNC_FLUSH"
     max_message_size: int = 4 * 1024 * 1024
     disk_profile: str = "ext4_ordered"
+    disk_capacity: int = 0
 
 
 @dataclass(frozen=True, slots=True)

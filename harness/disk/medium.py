@@ -85,11 +85,9 @@ class Medium:
         self._next_number = DIRECTORY + 1
 
     @classmethod
-    def of_image(
-        cls, profile: DiskProfile, image: MediumImage, now_ms: Clock = stopped_clock
-    ) -> Medium:
+    def of_image(cls, profile: DiskProfile, image: MediumImage) -> Medium:
         """A medium that starts from ``image``, sharing its buffers."""
-        medium = cls(profile, now_ms, image.capacity)
+        medium = cls(profile, capacity=image.capacity)
         medium.foreign_size = image.foreign_size
         medium.namespace = Namespace(image.names)
         medium.inodes = {n: Inode.of_image(i) for n, i in image.inodes.items()}

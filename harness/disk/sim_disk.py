@@ -74,15 +74,13 @@ class SimDisk:
         self._life: Life | None = None
 
     @classmethod
-    def fork(
-        cls, snapshot: DiskSnapshot, cut: int = 0, *, now_ms: Clock = stopped_clock
-    ) -> SimDisk:
+    def fork(cls, snapshot: DiskSnapshot, cut: int = 0) -> SimDisk:
         """A disk of its own that goes on from ``snapshot``, not mounted.
 
         Of a store into a mapping in progress, the first ``cut`` bytes are done.
         """
         disk = cls.__new__(cls)
-        disk._medium = Medium.of_image(snapshot.profile, snapshot.medium, now_ms)
+        disk._medium = Medium.of_image(snapshot.profile, snapshot.medium)
         disk._controls = Controls(snapshot.actions, snapshot.last)
         disk._life = None
         if cut and snapshot.storing is not None:
@@ -180,6 +178,10 @@ class SimDisk:
     def durable_files(self) -> dict[str, bytes]:
         """What a power loss that spares nothing pending would leave."""
         return self._medium.durable_files()
+
+    def keep_time_by(self, now_ms: Clock) -> None:
+        """Let files have their times by this clock from now on; a fork has none."""
+        self._medium.now_ms = now_ms
 
     def usage(self) -> Usage:
         """How full the disk is."""

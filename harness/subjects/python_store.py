@@ -68,8 +68,12 @@ class PythonStore:
             flush_commit_log_thorough_interval=THOROUGH_MS,
             flush_consume_queue_thorough_interval=THOROUGH_MS,
         )
-        self.disk = SimDisk(PROFILES[setup.disk_profile])
         self._runtime = SimRuntime(EPOCH_MS)
+        self.disk = SimDisk(
+            PROFILES[setup.disk_profile],
+            now_ms=self._runtime.now_ms,
+            capacity=setup.disk_capacity,
+        )
         self._store: MessageStore | None = None
         self._services: dict[str, Service] = {}
 
@@ -83,6 +87,7 @@ class PythonStore:
         other = PythonStore(self._setup)
         other.disk = disk
         other._runtime = SimRuntime(*clock)
+        disk.keep_time_by(other._runtime.now_ms)
         return other
 
     @property
