@@ -26,9 +26,11 @@ from models.ops import (
     DiskFault,
     During,
     Event,
+    LookMessage,
     PullMessage,
     PutMessage,
     RunService,
+    SearchOffset,
 )
 from models.program import BadProgram, Program, Setup, from_json, op_to_dict
 
@@ -54,6 +56,8 @@ _OP_BOUNDS: dict[type[Event], dict[str, tuple[int, int]]] = {
         "queue_offset": (-_INT64, _INT64),
         "max_msg_nums": (-(2**31), 2**31 - 1),
     },
+    LookMessage: {"phy_offset": (-_INT64, _INT64)},
+    SearchOffset: {"queue_id": (-(2**31), 2**31 - 1), "at_ms": (-(10**12), 10**12)},
     RunService: {"times": (0, 1_000_000)},
     AdvanceClock: {"ms": (-(10**12), 10**12)},
     During: {"at_action": (-_INT64, _INT64)},
@@ -248,7 +252,7 @@ def _program(given: dict[str, Any], path: Path) -> Program:
 def _check_op(op: Event, path: Path, where: str) -> None:
     _check_bounds(op, _OP_BOUNDS.get(type(op), {}), path, where)
     match op:
-        case PutMessage(topic) | PullMessage(topic):
+        case PutMessage(topic) | PullMessage(topic) | SearchOffset(topic):
             if not _TOPIC.fullmatch(topic):  # it names a directory
                 raise _bad(path, f"{where}.topic", f"{topic[:40]!r} is no topic")
         case During(inner, _, event):

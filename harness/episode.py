@@ -34,11 +34,13 @@ from models.observations import (
 )
 from models.ops import (
     AdvanceClock,
+    LookMessage,
     Op,
     PullMessage,
     PutMessage,
     Restart,
     RunService,
+    SearchOffset,
     ServiceName,
     Shutdown,
 )
@@ -289,6 +291,8 @@ class Episode:
 
     def _read_everything(self, number: int) -> None:
         for (topic, queue_id), messages in self._judge.model.queues.items():
+            self._take(LookMessage(messages[-1].phy_offset), number)
+            self._take(SearchOffset(topic, queue_id, number), number)
             at = 0
             while at < len(messages):
                 seen = self._take(PullMessage(topic, queue_id, at), number)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from harness.disk.crash import StoreCrashed
+from harness.disk.crash import Hang, StoreCrashed
 from harness.subjects.subject import Subject
 from models.messages import MessageToPut, message_for
 from models.observations import (
@@ -20,9 +20,11 @@ from models.observations import (
     Damaged,
     Failed,
     Interrupted,
+    Looked,
     Observation,
     Pulled,
     Put,
+    Searched,
     Skipped,
     Started,
     Stopped,
@@ -36,11 +38,13 @@ from models.ops import (
     DiskFault,
     During,
     Event,
+    LookMessage,
     Op,
     PullMessage,
     PutMessage,
     Restart,
     RunService,
+    SearchOffset,
     Shutdown,
     needs,
     nesting,
@@ -61,12 +65,13 @@ class Report:
         disk_actions: how many the op did, and what happened during it.
         interrupted: whether anything else happened while the op ran.
         is_stopping: whether the store began to stop, come to an end or not.
-        clock_set_back: whether the wall clock was.
     """
 
     observation: Observation
     puts: list[tuple[MessageToPut, Put | None]] = field(default_factory=list)
     pulls: list[tuple[PullMessage, Pulled]] = field(default_factory=list)
+    looks: list[tuple[LookMessage, Looked]] = field(default_factory=list)
+    searches: list[tuple[SearchOffset, Searched]] = field(default_factory=list)
     failures: list[Failed] = field(default_factory=list)
     stops: list[Stopped] = field(default_factory=list)
     starts: list[Observation] = field(default_factory=list)
@@ -77,7 +82,6 @@ class Report:
     fault_armed: bool = False
     interrupted: bool = False
     is_stopping: bool = False
-    clock_set_back: bool = False
 
     def fork(self) -> Report:
         """What was done so far, while the op goes on."""
@@ -130,6 +134,13 @@ class Interpreter:
                 subject.disk_actions() - before,
                 subject.last_action(),
             )
+        except Hang as endless:
+            # The world ends a life that would not end; what it did is the finding.
+            subject.end_watch()
+            subject.heal()
+            subject.crash(Crash("process_kill"))
+            report.observation = Failed("Hang", str(endless))
+            report.failures.append(report.observation)
         report.disk_actions = subject.disk_actions() - before
         return report
 
@@ -158,10 +169,19 @@ class Interpreter:
                 if isinstance(seen, Pulled):
                     report.pulls.append((op, seen))
                 return seen
+            case LookMessage(phy_offset):
+                seen = subject.look(phy_offset)
+                if isinstance(seen, Looked):
+                    report.looks.append((op, seen))
+                return seen
+            case SearchOffset(topic, queue_id, at_ms, boundary):
+                seen = subject.search(topic, queue_id, at_ms, boundary)
+                if isinstance(seen, Searched):
+                    report.searches.append((op, seen))
+                return seen
             case RunService(service, times):
                 return subject.run_service(service, times)
             case AdvanceClock(ms):
-                report.clock_set_back = report.clock_set_back or ms < 0
                 return subject.advance_clock(ms)
             case Shutdown():
                 return self._shutdown()

@@ -8,6 +8,7 @@ raised as unknown, never passed over.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from enum import Enum
 
 from harness.interpreter import Report
 from harness.subjects.subject import Subject
@@ -52,6 +53,14 @@ CLAIMS: tuple[Invariant[[Judged]], ...] = (
 _SHARED = frozenset({"checks", "_image", "_setup", "_subject"})
 
 
+class End(Enum):
+    """How the newest life of the store ended, if it has, as the abort file tells it."""
+
+    ORDERLY = "everything is durable, and the abort file is gone"
+    ABORT_STAYS = "the abort file is there: it runs, or nobody ended it in order"
+    UNKNOWN = "something stepped in while the abort file was made or removed"
+
+
 class Judge:
     """What is known of one store's history, and the laws it is held against.
 
@@ -73,10 +82,8 @@ class Judge:
         self._checkpoint: CheckpointImage | None = None
         self._damaged: list[str] = []
         self.disk_failed = False
-        self._ended_clean = False
-        self._has_ended: bool | None = None
+        self._end = End.UNKNOWN
         self._positions: Positions | None = None
-        self._monotonic_clock = True
 
     def fork(self, subject: Subject) -> Judge:
         """A judge of another subject with this one's history, counting with it."""
@@ -108,8 +115,6 @@ class Judge:
             InvariantViolated: the law that was broken first, as its own class.
             InvariantUnknown: a law failed itself.
         """
-        if report.clock_set_back:
-            self._monotonic_clock = False
         run.nothing_unnamed_is_raised.hold(
             self.checks, report.failures, report.fault_armed
         )
@@ -122,9 +127,9 @@ class Judge:
         self.disk_failed = self.disk_failed or report.fault_armed
         found = [self._judge_found(files) for files in report.found]
         if report.crash is not None:
-            self._ended_clean = self._ended_clean and not report.found
-            if report.found or report.is_stopping:
-                self._has_ended = None
+            has_stopped = not report.is_stopping or self._end is End.ORDERLY
+            if report.found or not has_stopped:
+                self._end = End.UNKNOWN
             self.model.crashed(report.crash.kind, in_flight)
             self._positions = None
             return
@@ -137,6 +142,8 @@ class Judge:
             self._judge_marks(positions, is_new_life=bool(report.starts))
         for pull, pulled in report.pulls:
             self._judge_pull(pull, pulled, exactly=not report.interrupted)
+        if (report.looks or report.searches) and not report.interrupted:
+            self._judge_lookups(report)
 
     def judge_healed(self, put_status: str, *, is_clean: bool) -> None:
         """Judge that a healed store goes on working."""
@@ -148,7 +155,7 @@ class Judge:
         self._judge_rest(self.image())
 
     def _judge_rest(self, image: StoreImage) -> None:
-        if self._monotonic_clock and not self.disk_failed:
+        if not self.disk_failed:
             checkpoint_is_up_to_date.hold(self.checks, image)
 
     def _judge_puts(self, report: Report, positions: Positions) -> list[MessageToPut]:
@@ -200,16 +207,16 @@ class Judge:
         an orderly stop left keeps every law, even if power is lost afterwards.
         """
         found = self._image = read_store(files, self._image)
-        if self._ended_clean and not self._damaged:
+        if self._end is End.ORDERLY and not self._damaged:
             # An orderly end says that everything was dispatched.
             self._judge_files(found, found.commit_log.max_phy_offset)
             self._judge_rest(found)
-        if not self._damaged and self._has_ended is not None:
+        if not self._damaged and self._end is not End.UNKNOWN:
             recovery.abort_tells_how_it_ended.hold(
-                self.checks, found, ended=self._has_ended
+                self.checks, found, ended=self._end is End.ORDERLY
             )
         if not self._damaged:
-            judged = Judged(found, None, False, self._monotonic_clock)
+            judged = Judged(found, None, False)
             for law in CLAIMS:
                 law.hold(self.checks, judged)
             if self._checkpoint is not None and found.has_checkpoint:
@@ -221,9 +228,10 @@ class Judge:
     def _judge_stop(self, report: Report, end: int) -> None:
         for stop in report.stops:
             self.model.stopped(end, clean=stop.clean)
-            self._ended_clean = stop.clean
             failed = self.disk_failed or report.fault_armed
-            self._has_ended = None if failed else stop.clean
+            self._end = End.ORDERLY if stop.clean else End.ABORT_STAYS
+            if failed and not stop.clean:
+                self._end = End.UNKNOWN
         if not report.found and report.crash is None:
             self._judge_files(self.image(), self.model.reput_from_offset)
         self._positions = None
@@ -232,7 +240,7 @@ class Judge:
         self, start: Observation, found: StoreImage, positions: Positions
     ) -> None:
         if not isinstance(start, Started | Refused):
-            self._has_ended = None  # it failed somewhere on its way
+            self._end = End.UNKNOWN  # it failed somewhere on its way
             return
         is_damaged = any(path.startswith("commitlog") for path in self._damaged)
         extended = found
@@ -278,7 +286,8 @@ class Judge:
             )
         model.forget_lost_numbers()
         self._damaged = []
-        self.disk_failed = self._ended_clean = self._has_ended = False
+        self.disk_failed = False
+        self._end = End.ABORT_STAYS
         self._judge_files(image, positions.reput_from_offset)
         # A start has synced the checkpoint, so from here on it only rises.
         self._checkpoint = image.checkpoint if image.has_checkpoint else None
@@ -286,7 +295,7 @@ class Judge:
     def _judge_files(self, image: StoreImage, reput_from_offset: int) -> None:
         """Judge a store at rest or running well, as far as the disk let it."""
         clean = not self.disk_failed
-        judged = Judged(image, reput_from_offset, clean, self._monotonic_clock)
+        judged = Judged(image, reput_from_offset, clean)
         for law in FILE_LAWS:
             law.hold(self.checks, judged)
 
@@ -313,6 +322,27 @@ class Judge:
                 pull.max_msg_nums,
                 self.model.visible(key),
                 self._setup.queue_file_units,
+            )
+
+    def _judge_lookups(self, report: Report) -> None:
+        for look, looked in report.looks:
+            reading.looked_up_message_is_right.hold(
+                self.checks,
+                looked,
+                look.phy_offset,
+                self.model.live_messages(self.model.log_min),
+            )
+        for search, searched in report.searches:
+            key = (search.topic, search.queue_id)
+            records = self.image().commit_log.indexed_records.get(key, [])
+            visible = self.model.visible(key)
+            reading.searched_time_is_found.hold(
+                self.checks,
+                searched,
+                self._subject.epoch_ms + search.at_ms,
+                search.boundary,
+                visible.min_offset,
+                [r.store_timestamp for r in records[: len(visible.messages)]],
             )
 
 

@@ -27,9 +27,11 @@ from typing import Any, Generic, TypeVar
 from greenlet import getcurrent, greenlet
 
 from engine.host.service import Service
+from harness.disk.crash import Hang
 
 T = TypeVar("T")
 SWEEPS_MAX = 1000
+TURNS_MAX = 100_000
 
 
 class Deadlock(Exception):
@@ -183,6 +185,7 @@ class SimRuntime:
         self._crash: BaseException | None = None
         self._idle: list[greenlet] = []
         self._sweeps = 0
+        self._turns = 0
         self._running = False
         self._turned = False
 
@@ -311,6 +314,10 @@ class SimRuntime:
 
     def _turn(self) -> bool:
         """One turn of the wheel; whether the main activity's turn has come."""
+        self._turns += 1
+        if self._turns > TURNS_MAX:
+            waits = "; ".join(f"{a.name} for {a.waits_for}" for a in self._waiting)
+            raise Hang(f"{TURNS_MAX} turns and no end; still waiting: {waits}.")
         if self._runnable:
             self._sweeps = 0
             activity = self._runnable.popleft()
@@ -412,6 +419,7 @@ class SimRuntime:
         self._rounds.clear()
         self._crash = None
         self._sweeps = 0
+        self._turns = 0
         self._turned = False
 
 

@@ -19,17 +19,19 @@ from models.ops import (
     DiskFault,
     During,
     Event,
+    LookMessage,
     Op,
     PullMessage,
     PutMessage,
     RunService,
+    SearchOffset,
     Survivors,
 )
 from models.program import Program, Setup
 
 FIRST_TOPIC = "T0"
 
-OnQueue = TypeVar("OnQueue", PutMessage, PullMessage)
+OnQueue = TypeVar("OnQueue", PutMessage, PullMessage, SearchOffset)
 
 
 def unwrapped(op: Op) -> Iterator[Op]:
@@ -97,6 +99,15 @@ def _simpler(event: Event) -> Iterator[Event]:
                 yield replace(event, queue_offset=offset)
             for count in smaller_numbers(max_msg_nums, 1):
                 yield replace(event, max_msg_nums=count)
+        case LookMessage(phy_offset):
+            for less in smaller_numbers(phy_offset, 0):
+                yield replace(event, phy_offset=less)
+        case SearchOffset(_, _, at_ms, boundary):
+            yield from _simpler_queue(event)
+            if boundary != "LOWER":
+                yield replace(event, boundary="LOWER")
+            for less in smaller_numbers(at_ms, 0):
+                yield replace(event, at_ms=less)
         case RunService(_, times):
             for fewer in smaller_numbers(times, 1):
                 yield replace(event, times=fewer)
@@ -197,13 +208,13 @@ def _changed(event: Event, change: Callable[[Event], Event]) -> Event:
 
 
 def _first_topic(event: Event) -> Event:
-    if isinstance(event, PutMessage | PullMessage):
+    if isinstance(event, PutMessage | PullMessage | SearchOffset):
         return replace(event, topic=FIRST_TOPIC)
     return event
 
 
 def _first_queue(event: Event) -> Event:
-    if isinstance(event, PutMessage | PullMessage):
+    if isinstance(event, PutMessage | PullMessage | SearchOffset):
         return replace(event, queue_id=0)
     return event
 

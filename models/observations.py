@@ -57,6 +57,20 @@ class Pulled:
 
 
 @dataclass(frozen=True, slots=True)
+class Looked:
+    """What begins at a place of the log: a record's bytes, or none."""
+
+    message: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The queue offset that a time means."""
+
+    queue_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
     """A service's rounds: the work of each, in the service's own unit."""
 
@@ -140,6 +154,8 @@ Observation: TypeAlias = (
     Skipped
     | Put
     | Pulled
+    | Looked
+    | Searched
     | Ran
     | ClockMoved
     | Stopped
@@ -174,6 +190,10 @@ def describe_observation(observation: Observation) -> str:
             return f"{status}{where}"
         case Pulled(status, next_begin_offset, _, _, messages):
             return f"{status}, {len(messages)} messages, next {next_begin_offset}"
+        case Looked(message):
+            return "nothing there" if message is None else f"{len(message)} B"
+        case Searched(queue_offset):
+            return f"queue_offset {queue_offset}"
         case Ran(work):
             return f"work {work}"
         case ClockMoved(now_ms):

@@ -22,6 +22,8 @@ SurvivorKind = Literal["none", "all", "prefix", "hashed"]
 CrashKind = Literal["process_kill", "power_loss"]
 FaultCall = Literal["read", "write", "sync", "create"]
 FaultErrno = Literal["EIO", "ENOSPC"]
+Boundary = Literal["LOWER", "UPPER"]
+BOUNDARIES: tuple[Boundary, ...] = ("LOWER", "UPPER")
 DamageKind = Literal["truncate", "zero", "flip", "delete"]
 
 
@@ -98,6 +100,27 @@ class PullMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class LookMessage:
+    """Read the one message whose record begins at ``phy_offset`` of the log."""
+
+    phy_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOffset:
+    """Ask which queue offset a time means.
+
+    ``at_ms`` counts from where the subject's clock began. LOWER is the first message
+    stored at or after it, UPPER the last one stored at or before it.
+    """
+
+    topic: str
+    queue_id: int
+    at_ms: int
+    boundary: Boundary = "LOWER"
+
+
+@dataclass(frozen=True, slots=True)
 class RunService:
     """Turn one background service ``times`` rounds."""
 
@@ -157,6 +180,8 @@ class Damage:
 Op: TypeAlias = (
     PutMessage
     | PullMessage
+    | LookMessage
+    | SearchOffset
     | RunService
     | AdvanceClock
     | Shutdown
@@ -168,6 +193,8 @@ Op: TypeAlias = (
 OP_CLASSES: tuple[type[Op], ...] = (
     PutMessage,
     PullMessage,
+    LookMessage,
+    SearchOffset,
     RunService,
     AdvanceClock,
     Shutdown,
@@ -197,6 +224,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.POWER_LOSS})
         case Crash() | PutMessage() | PullMessage() | Shutdown() | Restart():
             return frozenset()
+        case LookMessage() | SearchOffset():
+            return frozenset()
         case _:
             assert_never(op)
 
@@ -219,6 +248,10 @@ def describe(op: Event) -> str:
             return (
                 f"pull {topic}/{queue_id} from {queue_offset}, at most {max_msg_nums}"
             )
+        case LookMessage(phy_offset):
+            return f"look at phy_offset {phy_offset}"
+        case SearchOffset(topic, queue_id, at_ms, boundary):
+            return f"search {topic}/{queue_id} for {boundary} of {at_ms:+d} ms"
         case RunService(service, times):
             return f"run {service}" + (f" x{times}" if times != 1 else "")
         case AdvanceClock(ms):

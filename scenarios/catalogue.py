@@ -56,6 +56,8 @@ CALM = Space(
         ("restart", 2),
         ("clock", 1),
         ("interleave", 1),
+        ("look", 1),
+        ("search", 1),
     ),
     kept=("burst", "restart"),
     addresses=often(
@@ -115,6 +117,8 @@ CALM = Space(
     damage_offsets=Numbers((0, 1, 7, 20, 21, 180, 199, 512, 4000, 4088), 1 << 14),
     damage_sizes=(0,),
     damages_a_stop=often((1, 5), (2, 2), (3, 1)),
+    look_offsets=Numbers((0, 131, 262, 1, 4096, 8192, -1, 1 << 40), 1 << 13),
+    search_times_ms=Numbers((0, 1, 10, 500, 3000, 70_000, -1), 12_000),
 )
 """Puts, pulls, services and orderly restarts; the other spaces say what they add."""
 
@@ -160,6 +164,30 @@ def setups_on(disk_profile: str) -> tuple[Setup, ...]:
 
 CORE_LAWS = ("CL-1", "CQ-1", "CQ-4", "FL-1", "PUT-1", "RD-1", "REC-1", "REC-2", "REC-4")
 """What no scenario can do without having judged."""
+
+JUMPING = replace(
+    CALM,
+    kinds=often(
+        ("put", 6),
+        ("burst", 3),
+        ("service", 7),
+        ("pull", 1),
+        ("search", 4),
+        ("restart", 2),
+        ("crash", 2),
+        ("clock", 6),
+    ),
+    kept=("put", "clock", "search"),
+    clock_steps_ms=Numbers(
+        (-1, 1, 0, -10_000, 10_000, -86_400_000, 86_400_000, -(10**12), 10**12), 5000
+    ),
+    search_times_ms=Numbers(
+        (0, 1, 10_000, -10_000, 86_400_000, 10**12, -(10**12)), 20_000, -10_000
+    ),
+    crash_kinds=("process_kill", "power_loss"),
+    survivor_kinds=often(("none", 1), ("prefix", 2), ("hashed", 2)),
+)
+"""A wall clock that is set back and forth, by moments and by years."""
 
 _SCENARIOS = (
     Scenario(
@@ -285,6 +313,41 @@ _SCENARIOS = (
             "commit_log.recover.abnormal",
         ),
         required_invariants=CORE_LAWS,
+    ),
+    Scenario(
+        name="crash_in_recovery",
+        sentence="nearly every start after a crash is cut short itself, two or three "
+        "times over, by kills and losses of power",
+        space=replace(
+            BREAKING,
+            kinds=often(("put", 5), ("burst", 4), ("service", 6), ("crash", 5)),
+            crash_kinds=often(("power_loss", 2), ("process_kill", 1)),
+            survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
+            recovery_crashes=often((1, 2), (2, 3), (3, 2)),
+            at_actions=CALM.at_actions._replace(
+                restart=Numbers(tuple(range(1, 33)), 65, 1)
+            ),
+        ),
+        setups=setups_on("ext4_ordered"),
+        length=(12, 40),
+        required_probes=(
+            "commit_log.recover.abnormal",
+            "mapped_file.erase",
+            "checkpoint.load.one_slot",
+        ),
+        required_invariants=CORE_LAWS,
+    ),
+    Scenario(
+        name="clock_jumps",
+        sentence="the wall clock is set back and forth, by moments and by years",
+        space=JUMPING,
+        setups=setups_on("ext4_ordered"),
+        required_probes=(
+            "time_search.amid",
+            "time_search.before_all",
+            "time_search.after_all",
+        ),
+        required_invariants=(*CORE_LAWS, "RD-4", "CL-4", "CP-6"),
     ),
 )
 

@@ -27,6 +27,8 @@ Kind = Literal[
     "put",
     "burst",
     "pull",
+    "look",
+    "search",
     "service",
     "clock",
     "restart",
@@ -84,6 +86,9 @@ class Numbers(NamedTuple):
         return self.special[half % len(self.special)]
 
 
+ONLY_ZERO = Numbers((0,), 1)
+
+
 class AtActions(NamedTuple):
     """At which disk action of each kind of op something steps in.
 
@@ -120,6 +125,8 @@ class Space:
         at_actions: at which disk action of it.
         recovery_crashes: how often the restart after a crash crashes too.
         damages_a_stop: how many files are damaged while the store is down.
+        look_offsets: ``phy_offset`` of a look; a space has them to list ``look``.
+        search_times_ms: ``at_ms`` of a search by time; as above for ``search``.
     """
 
     kinds: tuple[Kind, ...]
@@ -147,6 +154,8 @@ class Space:
     damage_offsets: Numbers
     damage_sizes: tuple[int, ...]
     damages_a_stop: tuple[int, ...]
+    look_offsets: Numbers = ONLY_ZERO
+    search_times_ms: Numbers = ONLY_ZERO
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""

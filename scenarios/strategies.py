@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from models.ops import (
+    BOUNDARIES,
     AdvanceClock,
+    Boundary,
     Crash,
     CrashKind,
     Damage,
@@ -22,11 +24,13 @@ from models.ops import (
     DiskFault,
     During,
     Event,
+    LookMessage,
     Op,
     PullMessage,
     PutMessage,
     Restart,
     RunService,
+    SearchOffset,
     Shutdown,
     SurvivorKind,
     Survivors,
@@ -92,6 +96,29 @@ def pull_phrases(space: Space) -> SearchStrategy[tuple[Op, ...]]:
         choices(space.addresses),
         numbers(space.pull_offsets),
         choices(space.pull_counts),
+    )
+
+
+def looks(space: Space) -> SearchStrategy[LookMessage]:
+    """A look at some place of the log, the first record's before all."""
+    return numbers(space.look_offsets).map(LookMessage)
+
+
+def search_phrases(space: Space) -> SearchStrategy[tuple[Op, ...]]:
+    """Searches by time, reput right before some."""
+
+    def search(
+        served: bool, address: Address, at_ms: int, boundary: Boundary
+    ) -> tuple[Op, ...]:
+        op = SearchOffset(*address, at_ms, boundary)
+        return (RunService("reput"), op) if served else (op,)
+
+    return st.builds(
+        search,
+        choices(space.served_first),
+        choices(space.addresses),
+        numbers(space.search_times_ms),
+        choices(BOUNDARIES),
     )
 
 
@@ -245,6 +272,10 @@ def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
     }
     if "pull" in kinds:
         found["pull"] = pull_phrases(space)
+    if "look" in kinds:
+        found["look"] = st.tuples(looks(space))
+    if "search" in kinds:
+        found["search"] = search_phrases(space)
     if "clock" in kinds:
         found["wait"] = st.tuples(clock_moves(space))
     if "crash" in kinds:

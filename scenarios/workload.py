@@ -17,14 +17,17 @@ from collections.abc import Callable, Iterator
 from numpy.random import PCG64, SeedSequence
 
 from models.ops import (
+    BOUNDARIES,
     AdvanceClock,
     Crash,
     Damage,
     During,
+    LookMessage,
     Op,
     PullMessage,
     Restart,
     RunService,
+    SearchOffset,
     Shutdown,
     Survivors,
 )
@@ -89,6 +92,8 @@ class _Writer:
             "put": lambda: self.ops.append(self._put()),
             "burst": self._burst,
             "pull": self._pull,
+            "look": self._look,
+            "search": self._search,
             "service": lambda: self.ops.append(self._service()),
             "clock": self._clock,
             "restart": self._restart,
@@ -126,6 +131,17 @@ class _Writer:
         offset = space.pull_offsets.choose(draw())
         count = space.pull_counts[draw() % len(space.pull_counts)]
         self.ops.append(PullMessage(*address, offset, count))
+
+    def _look(self) -> None:
+        self.ops.append(LookMessage(self.space.look_offsets.choose(self.draw())))
+
+    def _search(self) -> None:
+        space, draw = self.space, self.draw
+        self._perhaps_serve()
+        address = space.addresses[draw() % len(space.addresses)]
+        at_ms = space.search_times_ms.choose(draw())
+        boundary = BOUNDARIES[draw() % len(BOUNDARIES)]
+        self.ops.append(SearchOffset(*address, at_ms, boundary))
 
     def _perhaps_serve(self) -> None:
         served = self.space.served_first

@@ -24,12 +24,14 @@ from engine.store.mapped_file_queue import MappedFileQueue
 from engine.store.message import Message
 from engine.store.message_codec import (
     BLANK_SIZE_MIN,
+    FIXED_SIZE,
     EncodedMessage,
     MessageRejected,
     check_message,
     encode_filler,
     encode_message,
     size_beyond,
+    store_timestamp_of,
 )
 from engine.store.results import PutMessageResult, PutMessageStatus
 
@@ -83,6 +85,7 @@ class CommitLog:
         self._consume_queues = consume_queues
         self._put_lock = runtime.lock()
         self._takes_puts = True
+        self._newest_timestamp = 0
         self._file_size = config.mapped_file_size_commit_log
         self.mapped_files = MappedFileQueue(disk, "commitlog", self._file_size)
 
@@ -152,7 +155,9 @@ class CommitLog:
         listed = has_unit(message.sys_flag)
         queue_offset = self._consume_queues.next_queue_offset(*queue) if listed else 0
         phy_offset = file.file_from_offset + file.wrote
-        now = self._runtime.now_ms()
+        # Searches by time, the checkpoint and expiry all lean on times that never
+        # decrease along the log, and a wall clock may be set back.
+        now = max(self._runtime.now_ms(), self._newest_timestamp)
         encoded.place(queue_offset, phy_offset, now)
         try:
             appended = file.append_message(encoded.record)
@@ -161,7 +166,7 @@ class CommitLog:
             self._takes_puts = False
             raise
         assert appended, file
-        file.store_timestamp = now
+        file.store_timestamp = self._newest_timestamp = now
         if listed:
             self._consume_queues.increase_queue_offset(*queue)
         return PutMessageResult(
@@ -185,6 +190,34 @@ class CommitLog:
         if position + size > file.wrote:
             return None
         return file.read(position, size)
+
+    def look_message_by_offset(self, phy_offset: int) -> bytes | None:
+        """The record that begins at ``phy_offset``, if a whole one does.
+
+        Source: DefaultMessageStore#lookMessageByOffset, which believes the size there.
+        """
+        end = self.max_offset
+        if not max(0, self.min_offset) <= phy_offset < end:
+            return None
+        data = self.read_from(phy_offset, end, BLANK_SIZE_MIN)
+        size = self.size_beyond(phy_offset, data, 0)
+        if size > len(data):
+            data = self.read_from(phy_offset, end, size)
+        return data if self.is_record(phy_offset, data) else None
+
+    def is_record(self, phy_offset: int, data: bytes) -> bool:
+        """Whether ``data`` is the whole record of this place, its body's CRC right."""
+        left = self._file_size - phy_offset % self._file_size
+        found = check_message(data, 0, phy_offset, left, check_crc=True)
+        return found.success and found.msg_size == len(data) > 0
+
+    def store_timestamp_at(self, phy_offset: int) -> int:
+        """When the record that begins at ``phy_offset`` was stored; -1 if unknown.
+
+        Source: CommitLog#pickupStoreTimestamp.
+        """
+        data = self.get_message(phy_offset, FIXED_SIZE)
+        return -1 if data is None else store_timestamp_of(data)
 
     def roll_next_file(self, offset: int) -> int:
         """Where the file after the one that covers ``offset`` begins."""
@@ -309,6 +342,7 @@ class CommitLog:
     def _set_recovered(self, scan: LogScan) -> None:
         self.mapped_files.flushed_where = scan.end
         self.mapped_files.flushed_timestamp = scan.newest_timestamp
+        self._newest_timestamp = scan.newest_timestamp
         if self.mapped_files.files:
             self.mapped_files.files[-1].store_timestamp = scan.newest_timestamp
 

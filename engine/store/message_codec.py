@@ -271,6 +271,14 @@ def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
     return total_size if there < total_size <= left_in_file else 0
 
 
+def store_timestamp_of(record: bytes) -> int:
+    """When a record was stored, by its first ``FIXED_SIZE`` bytes."""
+    sys_flag = int.from_bytes(record[36:40], "big")
+    at = _STORE_TIMESTAMP_AT[16 if sys_flag & BORN_HOST_V6_FLAG else 4]
+    timestamp: int = _TIMESTAMP.unpack_from(record, at)[0]
+    return timestamp
+
+
 def _tags_code_of(properties: bytes) -> int:
     at = properties.find(b"TAGS\x01")
     if at < 0:

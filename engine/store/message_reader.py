@@ -12,6 +12,7 @@ from engine.store.config import StoreConfig
 from engine.store.consume_queue import CQ_STORE_UNIT_SIZE, ConsumeQueue, decode_units
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.results import GetMessageResult, GetMessageStatus
+from engine.store.time_search import BoundaryType, offset_by_time
 
 NO_QUEUE = probe("message_reader.no_queue", "a read asked for a queue never written")
 EMPTY = probe("message_reader.empty", "a read met a queue without units")
@@ -54,6 +55,37 @@ class MessageReader:
             return self._read_units(queue, queue_offset, max_msg_nums)
         status, next_begin = _out_of_range(queue_offset, low, high)
         return GetMessageResult(status, next_begin, low, high)
+
+    def offset_by_time(
+        self, topic: str, queue_id: int, timestamp: int, boundary: BoundaryType
+    ) -> int:
+        """Where in a queue a time is; see ``time_search``. 0 for an unknown queue.
+
+        Source: DefaultMessageStore#getOffsetInQueueByTime.
+        """
+        queue = self._consume_queues.find(topic, queue_id)
+        if queue is None:
+            return 0
+
+        def time_at(queue_offset: int) -> int:
+            return self._time_at(queue, queue_offset)
+
+        low, high = queue.min_offset, queue.max_offset
+        return offset_by_time(low, high, timestamp, boundary, time_at)
+
+    def store_timestamp(self, topic: str, queue_id: int, queue_offset: int) -> int:
+        """When the message of a queue offset was stored; -1 if there is none.
+
+        Source: DefaultMessageStore#getMessageStoreTimeStamp.
+        """
+        queue = self._consume_queues.find(topic, queue_id)
+        if queue is None or not queue.min_offset <= queue_offset < queue.max_offset:
+            return -1
+        return self._time_at(queue, queue_offset)
+
+    def _time_at(self, queue: ConsumeQueue, queue_offset: int) -> int:
+        units = decode_units(queue.unit_at(queue_offset))
+        return self._commit_log.store_timestamp_at(units[0][0]) if units else -1
 
     def _read_units(
         self, queue: ConsumeQueue, queue_offset: int, max_msg_nums: int

@@ -38,6 +38,7 @@ from engine.store.results import (
     PutMessageStatus,
 )
 from engine.store.running_flags import RunningFlags
+from engine.store.time_search import BoundaryType
 
 _DISPATCH_POLL_MS = 1000
 
@@ -294,9 +295,71 @@ class MessageStore:
 
         Source: DefaultMessageStore#getMessage.
         """
+        self._refuse_unless_readable()
+        return self._reader.get_message(topic, queue_id, queue_offset, max_msg_nums)
+
+    def look_message_by_offset(self, phy_offset: int) -> bytes | None:
+        """The record that begins at a place of the log; None if none does.
+
+        Raises:
+            StoreStopped: the store is not started, or must not be read.
+            OSError: the medium could not be read.
+
+        Source: DefaultMessageStore#selectOneMessageByOffset.
+        """
+        self._refuse_unless_readable()
+        return self.commit_log.look_message_by_offset(phy_offset)
+
+    def get_offset_in_queue_by_time(
+        self,
+        topic: str,
+        queue_id: int,
+        timestamp: int,
+        boundary: BoundaryType = BoundaryType.LOWER,
+    ) -> int:
+        """The queue offset that a time means; see ``time_search``.
+
+        Raises:
+            StoreStopped: the store is not started, or must not be read.
+            OSError: the medium could not be read.
+
+        Source: DefaultMessageStore#getOffsetInQueueByTime.
+        """
+        self._refuse_unless_readable()
+        return self._reader.offset_by_time(topic, queue_id, timestamp, boundary)
+
+    def get_message_store_timestamp(
+        self, topic: str, queue_id: int, queue_offset: int
+    ) -> int:
+        """When a message was stored; -1 if the queue does not have it.
+
+        Raises:
+            StoreStopped: the store is not started, or must not be read.
+            OSError: the medium could not be read.
+
+        Source: DefaultMessageStore#getMessageStoreTimeStamp.
+        """
+        self._refuse_unless_readable()
+        return self._reader.store_timestamp(topic, queue_id, queue_offset)
+
+    def get_earliest_message_time(self) -> int:
+        """When the log's first message was stored; -1 while it has none.
+
+        Raises:
+            StoreStopped: the store is not started, or must not be read.
+            OSError: the medium could not be read.
+
+        Source: DefaultMessageStore#getEarliestMessageTime.
+        """
+        self._refuse_unless_readable()
+        first = self.commit_log.min_offset
+        if self.commit_log.max_offset <= first or first < 0:
+            return -1
+        return self.commit_log.store_timestamp_at(first)
+
+    def _refuse_unless_readable(self) -> None:
         if not self.is_started or not self._flags.is_readable:
             raise StoreStopped("the store is not started: start() it to read.")
-        return self._reader.get_message(topic, queue_id, queue_offset, max_msg_nums)
 
     def shutdown(self) -> bool:
         """Stop in order; True if the next start has nothing to mend.

@@ -16,6 +16,7 @@ import os
 import sys
 from collections.abc import Callable
 
+from harness.disk.crash import Hang
 from models.ops import DiskFault, FaultCall
 
 NEVER = sys.maxsize
@@ -45,10 +46,12 @@ class Controls:
     __slots__ = (
         "_failed",
         "_faults",
+        "_last_allowed",
         "_listener",
         "_watches",
         "actions",
         "last",
+        "reads_left",
         "stop_at",
         "storing",
     )
@@ -57,6 +60,8 @@ class Controls:
         self.actions = actions
         self.last = last
         self.stop_at = NEVER
+        self.reads_left = NEVER
+        self._last_allowed = NEVER
         self._watches: list[Watch] = []
         self._faults: dict[FaultCall, tuple[int, int]] = {}
         self._failed = 0
@@ -95,6 +100,24 @@ class Controls:
         self._find_stop()
         return watch.fired
 
+    def allow(self, actions: int, reads: int) -> None:
+        """Let what is done from now on take so many actions and reads, then ``Hang``.
+
+        No store has an end of its own for a loop that a bug makes endless.
+        """
+        self._last_allowed = self.actions + actions
+        self.reads_left = reads
+        self._find_stop()
+
+    def refuse_read(self, path: str) -> None:
+        """Raise if no read is left.
+
+        Raises:
+            Hang: this one is more than was allowed.
+        """
+        if self.reads_left < 0:
+            raise Hang(f"too many reads, the newest of {path}: the op never ends.")
+
     def fail(self, fault: DiskFault) -> None:
         """Make the next ``fault.times`` calls of its kind fail."""
         if fault.times > 0:
@@ -131,6 +154,9 @@ class Controls:
 
         ``storing`` is what it puts where into a mapping, of which a part may be done.
         """
+        if self.actions >= self._last_allowed:
+            verb, path = action
+            raise Hang(f"too many disk actions, {verb} {path}: the op never ends.")
         self.actions += 1
         self.last = action
         self.storing = storing
@@ -154,4 +180,4 @@ class Controls:
             self.stop_at = 0
             return
         waiting = (watch.action for watch in self._watches if not watch.fired)
-        self.stop_at = min(waiting, default=NEVER)
+        self.stop_at = min([self._last_allowed, *waiting])

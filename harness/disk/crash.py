@@ -19,6 +19,10 @@ class StoreCrashed(BaseException):
     """This life of the store is over."""
 
 
+class Hang(BaseException):
+    """An op has asked so much of the disk or the clock that it will never end."""
+
+
 class ProcessKilled(StoreCrashed):
     """The process was killed, or has given the disk back."""
 

@@ -163,6 +163,10 @@ class SimDisk:
         """Forget the newest ``at_action``; whether it had happened."""
         return self._controls.end_watch()
 
+    def allow(self, actions: int, reads: int) -> None:
+        """Let no more than so many actions and reads be done from now on: ``Hang``."""
+        self._controls.allow(actions, reads)
+
     def fail(self, fault: DiskFault) -> None:
         """Make the next ``fault.times`` calls of its kind fail, one in progress too."""
         self._controls.fail(fault)

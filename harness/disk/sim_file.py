@@ -79,10 +79,19 @@ class SimFile:
     def read_at(self, offset: int, size: int) -> bytes:
         """Bytes [offset, offset + size) as the cache has them."""
         end = offset + size
+        controls = self._controls
+        controls.reads_left = left = controls.reads_left - 1
         # Nothing but an armed fault stops before the first action.
-        if end > self._limit or offset < 0 or size < 0 or not self._controls.stop_at:
+        if (
+            left < 0
+            or end > self._limit
+            or offset < 0
+            or size < 0
+            or not controls.stop_at
+        ):
             self._check_range(offset, size)
-            self._controls.meet_fault("read", self._path)
+            controls.refuse_read(self._path)
+            controls.meet_fault("read", self._path)
         image = self._inode.image
         if image is not None:
             return image[offset:end]

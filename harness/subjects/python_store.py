@@ -9,6 +9,7 @@ from engine.store.config import FlushDiskType, StoreConfig
 from engine.store.errors import StoreError, StoreStopped
 from engine.store.message import Message
 from engine.store.message_store import MessageStore
+from engine.store.time_search import BoundaryType
 from harness.disk.crash import StoreCrashed
 from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
@@ -19,21 +20,25 @@ from models.observations import (
     ClockMoved,
     Damaged,
     Failed,
+    Looked,
     Observation,
     Positions,
     Pulled,
     Put,
     Ran,
     Refused,
+    Searched,
     Skipped,
     Started,
     Stopped,
 )
-from models.ops import Capability, Crash, Damage, DiskFault, ServiceName
+from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName
 from models.program import Setup
 
 EPOCH_MS = 1_700_000_000_000
 THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them
+OP_ACTIONS_MAX = 300_000  # the busiest op of an episode makes some hundreds
+OP_READS_MAX = 1_000_000
 _DOWN = Positions(-1, -1, -1, -1)
 
 
@@ -57,6 +62,7 @@ class PythonStore:
 
     name = "python"
     capabilities = frozenset(Capability)
+    epoch_ms = EPOCH_MS
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
@@ -133,6 +139,23 @@ class PythonStore:
             result.messages,
         )
 
+    def look(self, phy_offset: int) -> Observation:
+        """Read the record at a place of the log."""
+        if self._store is None:
+            return _SKIPPED_DOWN
+        return Looked(self._store.look_message_by_offset(phy_offset))
+
+    def search(
+        self, topic: str, queue_id: int, at_ms: int, boundary: Boundary
+    ) -> Observation:
+        """Find a time in a queue."""
+        if self._store is None:
+            return _SKIPPED_DOWN
+        found = self._store.get_offset_in_queue_by_time(
+            topic, queue_id, EPOCH_MS + at_ms, BoundaryType[boundary]
+        )
+        return Searched(found)
+
     def run_service(self, service: ServiceName, times: int) -> Observation:
         """Turn a service; it stops early once it is idle."""
         if self._store is None:
@@ -205,7 +228,11 @@ class PythonStore:
         return Damaged(path, start, end)
 
     def run(self, body: Callable[[], Observation]) -> Observation:
-        """Run a verb to its end; what it must not raise is observed as ``Failed``."""
+        """Run a verb to its end; what it must not raise is observed as ``Failed``.
+
+        A verb that asks for more than any should is ended by ``Hang``.
+        """
+        self.disk.allow(OP_ACTIONS_MAX, OP_READS_MAX)
         try:
             return self._runtime.run(body)
         except (OSError, StoreStopped, Deadlock) as error:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from models.messages import MessageToPut
 from models.observations import Observation, Positions
-from models.ops import Capability, Crash, Damage, DiskFault, ServiceName
+from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName
 
 
 class Subject(Protocol):
@@ -19,6 +19,7 @@ class Subject(Protocol):
 
     name: str
     capabilities: frozenset[Capability]
+    epoch_ms: int
 
     @property
     def is_up(self) -> bool:
@@ -34,6 +35,14 @@ class Subject(Protocol):
         self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int
     ) -> Observation:
         """Read one queue: ``Pulled``."""
+
+    def look(self, phy_offset: int) -> Observation:
+        """Read the record at a place of the log: ``Looked``."""
+
+    def search(
+        self, topic: str, queue_id: int, at_ms: int, boundary: Boundary
+    ) -> Observation:
+        """Find a time in a queue: ``Searched``; ``at_ms`` is since the clock began."""
 
     def run_service(self, service: ServiceName, times: int) -> Observation:
         """Turn a service: ``Ran``."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from models.invariants.registry import invariant
-from models.observations import Pulled
+from models.observations import Looked, Pulled, Searched
+from models.ops import Boundary
 from models.reference import Appended, VisibleQueue, differs
 from models.store_image import BadRecord, decode_record
 from models.verdict import Violation
@@ -103,3 +105,53 @@ def _fitting(
             break
         taken += 1
     return taken
+
+
+@invariant(
+    "RD-3", "a look at a place returns the record that begins there, or none", law="I15"
+)
+def looked_up_message_is_right(
+    looked: Looked, phy_offset: int, messages: Sequence[Appended]
+) -> Iterator[Violation]:
+    """``messages`` is the log, dispatched or not."""
+    where = f"look at phy_offset {phy_offset}"
+    place = bisect_left(messages, phy_offset, key=_begin_of)
+    is_begin = place < len(messages) and messages[place].phy_offset == phy_offset
+    if looked.message is None:
+        if is_begin:
+            yield Violation(where, "none", f"{messages[place].size} bytes")
+        return
+    if not is_begin:
+        yield Violation(where, f"{len(looked.message)} bytes", "none begins there")
+        return
+    try:
+        record = decode_record(looked.message)
+    except BadRecord as flaw:
+        yield Violation(where, str(flaw), "a whole record")
+        return
+    if difference := differs(record, messages[place]):
+        yield Violation(where, difference, "what was appended")
+
+
+def _begin_of(appended: Appended) -> int:
+    return appended.phy_offset
+
+
+@invariant("RD-4", "a search by time finds what a scan of the queue finds", law="I17")
+def searched_time_is_found(
+    searched: Searched,
+    timestamp: int,
+    boundary: Boundary,
+    first: int,
+    stored_at: Sequence[int],
+) -> Iterator[Violation]:
+    """``stored_at`` is when each message to be read was stored, from ``first`` on."""
+    if boundary == "LOWER":
+        after = (n for n, time in enumerate(stored_at, first) if time >= timestamp)
+        expected = next(after, first + len(stored_at))
+    else:
+        before = [n for n, time in enumerate(stored_at, first) if time <= timestamp]
+        expected = before[-1] if before else first
+    if searched.queue_offset != expected:
+        where = f"search for {boundary} of {timestamp}"
+        yield Violation(where, f"queue_offset {searched.queue_offset}", f"{expected}")

@@ -30,6 +30,8 @@ TestProcessKill = machine_test("process_kill")
 TestPowerLoss = machine_test("power_loss")
 TestTruncatedFiles = machine_test("truncated_files")
 TestReputBehind = machine_test("reput_behind")
+TestCrashInRecovery = machine_test("crash_in_recovery")
+TestClockJumps = machine_test("clock_jumps")
 
 
 def test_every_scenario_has_its_machine_here() -> None:

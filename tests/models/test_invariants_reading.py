@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from written_store import record_bytes
+
+from models.invariants.reading import (
+    looked_up_message_is_right,
+    searched_time_is_found,
+)
+from models.messages import message_for
+from models.observations import Looked, Searched
+from models.ops import Boundary, PutMessage
+from models.reference import Appended
+
+TIMES = (0, 16, 38, 39, 59, 59)  # of the store reference, measured on RocketMQ
+MESSAGE = message_for(PutMessage("T0", 0, 16), 1, 0, 0)
+RECORD = record_bytes(
+    0, body=MESSAGE.body, properties=f"UNIQ_KEY\x01{MESSAGE.unique_key}\x02".encode()
+)
+LOG = [Appended(MESSAGE, 0, len(RECORD), 0)]
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "lower", "upper"),
+    [(5, 1, 0), (38, 2, 2), (43, 4, 3), (59, 4, 5), (159, 6, 5), (-5, 0, 0)],
+)
+def test_a_search_must_find_what_rocketmq_finds(
+    at_ms: int, lower: int, upper: int
+) -> None:
+    answers: tuple[tuple[Boundary, int], ...] = (("LOWER", lower), ("UPPER", upper))
+    for boundary, expected in answers:
+        for answer in range(-1, 8):
+            broken = searched_time_is_found.violations(
+                Searched(answer + 3), at_ms, boundary, 3, TIMES
+            )
+            assert bool(broken) == (answer != expected)
+
+
+@pytest.mark.parametrize(
+    ("message", "phy_offset"), [(RECORD, 0), (None, 7), (None, len(RECORD)), (None, -1)]
+)
+def test_a_look_is_right_at_a_begin_and_nowhere_else(
+    message: bytes | None, phy_offset: int
+) -> None:
+    looked = Looked(message)
+
+    assert looked_up_message_is_right.violations(looked, phy_offset, LOG) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "phy_offset", "seen"),
+    [
+        (None, 0, "none"),
+        (RECORD, 7, "bytes"),
+        (RECORD[:-1], 0, "size field"),
+        (record_bytes(0, body=b"another"), 0, "its body is not that of"),
+    ],
+)
+def test_a_look_must_not_miss_invent_cut_or_mix_up_a_message(
+    message: bytes | None, phy_offset: int, seen: str
+) -> None:
+    looked = Looked(message)
+
+    (broken,) = looked_up_message_is_right.violations(looked, phy_offset, LOG)
+
+    assert seen in broken.seen
+
+
+def test_a_look_is_held_against_the_very_message_that_was_appended() -> None:
+    other = replace(MESSAGE, topic="T1")
+
+    assert looked_up_message_is_right.violations(
+        Looked(RECORD), 0, [Appended(other, 0, len(RECORD), 0)]
+    )
