@@ -167,7 +167,7 @@ def _simpler_crash(event: Crash) -> Iterator[Crash]:
 
 
 def _simpler_survivors(survivors: Survivors) -> Iterator[Survivors]:
-    ranks = ("none", "all", "prefix", "hashed")
+    ranks = ("none", "all", "prefix", "hashed", "units")
     rank = ranks.index(survivors.kind)
     if rank > 0 or survivors.number:
         yield Survivors("none")
@@ -175,6 +175,12 @@ def _simpler_survivors(survivors: Survivors) -> Iterator[Survivors]:
         yield Survivors("all")
     if rank > 2:
         yield from (Survivors("prefix", number) for number in (1, 2, 3, 4, 6, 8, 12))
+    for n, unit in enumerate(survivors.units):
+        fewer = (*survivors.units[:n], *survivors.units[n + 1 :])
+        yield replace(survivors, units=fewer)
+        for version in smaller_numbers(unit.version, 1):
+            lower = (*survivors.units[:n], unit._replace(version=version))
+            yield replace(survivors, units=(*lower, *survivors.units[n + 1 :]))
     if rank >= 2:
         for number in smaller_numbers(survivors.number, 0):
             yield replace(survivors, number=number)

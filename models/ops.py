@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 ServiceName = Literal["reput", "flush_commit_log", "flush_consume_queue", "checkpoint"]
 SERVICE_NAMES: tuple[ServiceName, ...] = (
@@ -18,7 +18,7 @@ SERVICE_NAMES: tuple[ServiceName, ...] = (
     "checkpoint",
 )
 
-SurvivorKind = Literal["none", "all", "prefix", "hashed"]
+SurvivorKind = Literal["none", "all", "prefix", "hashed", "units"]
 CrashKind = Literal["process_kill", "power_loss"]
 FaultCall = Literal["read", "write", "sync", "create"]
 FaultErrno = Literal["EIO", "ENOSPC"]
@@ -38,17 +38,39 @@ class Capability(Enum):
     CLOCK = "time moves only when told"
 
 
+UNIT_ENTRY = -1
+UNIT_SIZE = -2
+UNIT_ORDER = -3
+
+
+class KeptUnit(NamedTuple):
+    """One independent piece of what was pending, and how much of it survives.
+
+    Attributes:
+        path: of a file when it was made, or of a directory entry.
+        place: number of a sector of the file; ``UNIT_SIZE``: its size; ``UNIT_ENTRY``:
+            where the path leads; ``UNIT_ORDER``, path "": all directory changes.
+        version: how many of its changes survive, from the first on.
+    """
+
+    path: str
+    place: int
+    version: int
+
+
 @dataclass(frozen=True, slots=True)
 class Survivors:
     """Which pending effects outlive a power loss.
 
     ``none`` and ``all`` speak for themselves; ``prefix`` keeps the first ``number``
     effects in the order they were made; ``hashed`` picks the version of each sector,
-    and the length of the metadata prefix, by a hash of (``number``, path, sector).
+    and the length of the metadata prefix, by a hash of (``number``, path, sector);
+    ``units`` keeps what ``units`` lists, and nothing else.
     """
 
     kind: SurvivorKind = "none"
     number: int = 0
+    units: tuple[KeptUnit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,4 +313,19 @@ def _describe_crash(kind: CrashKind, survivors: Survivors, cut: int) -> str:
     if kind == "process_kill":
         return f"PROCESS KILL{after}"
     number = f"({survivors.number})" if survivors.kind in ("prefix", "hashed") else ""
-    return f"POWER LOSS{after}, survivors {survivors.kind.upper()}{number}"
+    units = "; ".join(describe_unit(unit) for unit in survivors.units)
+    listed = f" [{units}]" if survivors.kind == "units" else ""
+    return f"POWER LOSS{after}, survivors {survivors.kind.upper()}{number}{listed}"
+
+
+def describe_unit(unit: KeptUnit) -> str:
+    """One unit in words."""
+    match unit.place:
+        case -1:  # UNIT_ENTRY
+            return f"entry {unit.path} after change {unit.version}"
+        case -2:  # UNIT_SIZE
+            return f"size of {unit.path} after change {unit.version}"
+        case -3:  # UNIT_ORDER
+            return f"the first {unit.version} directory changes"
+        case sector:
+            return f"{unit.path} sector {sector} after change {unit.version}"

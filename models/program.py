@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from models.ops import EVENT_CLASSES, OP_CLASSES, Crash, During, Event, Op
+from models.ops import EVENT_CLASSES, OP_CLASSES, Crash, During, Event, Op, Survivors
 
 FlushMode = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
 
@@ -57,9 +57,16 @@ def op_to_dict(op: Event) -> dict[str, Any]:
             value = op_to_dict(value)
             out["during" if field.name == "op" else "event"] = value
         elif isinstance(op, Crash) and field.name == "survivors":
-            out["survivors"] = {"kind": value.kind, "number": value.number}
+            out["survivors"] = _survivors_to_dict(value)
         else:
             out[field.name] = value
+    return out
+
+
+def _survivors_to_dict(survivors: Survivors) -> dict[str, Any]:
+    out: dict[str, Any] = {"kind": survivors.kind, "number": survivors.number}
+    if survivors.units:
+        out["units"] = [list(unit) for unit in survivors.units]
     return out
 
 

@@ -34,10 +34,13 @@ class InodeImage(NamedTuple):
     pending: list[Store]
     cuts: list[Cut]
     mtime_ms: int = 0
+    mapped: bool = False
 
 
 class Inode:
     """A file's bytes in memory and on the medium.
+
+    ``mapped``: it was opened as a mapping, so that its pages are written at any time.
 
     Invariants:
         shared, or cache and durable are buffers of their own
@@ -54,6 +57,7 @@ class Inode:
         "durable",
         "durable_size",
         "image",
+        "mapped",
         "mtime_ms",
         "open_files",
         "pending",
@@ -71,6 +75,7 @@ class Inode:
         self.durable_size = len(content)
         self.pending: list[Store] = []
         self.cuts: list[Cut] = []
+        self.mapped = False
         self.shared = True
         self.open_files = 0
 
@@ -86,6 +91,7 @@ class Inode:
         inode.pending = image.pending
         inode.cuts = image.cuts
         inode.mtime_ms = image.mtime_ms
+        inode.mapped = image.mapped
         inode.shared = True
         inode.open_files = 0
         return inode
@@ -102,6 +108,7 @@ class Inode:
             self.pending,
             self.cuts,
             self.mtime_ms,
+            self.mapped,
         )
 
     def own(self) -> None:

@@ -8,26 +8,32 @@ loss do to them. Who may call, what is counted and what fails belongs to its cal
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from engine.host.disk import Usage
+from harness.disk.choices import choice_of
 from harness.disk.inode import Inode, InodeImage
 from harness.disk.namespace import (
     DIRECTORY,
     ROOT,
     Created,
     Effect,
+    Linked,
     Namespace,
     Removed,
     Renamed,
     Sized,
+    apply_to_names,
+    inode_of,
     os_error,
     parent_of,
+    paths_of,
 )
 from harness.disk.profiles import DiskProfile
-from harness.disk.survivors import Remains, UpTo, choice_of, remains
+from harness.disk.remains import Choice, Remains, remains
+from harness.disk.survivors import UpTo
 from models.ops import Survivors
 
 Clock: TypeAlias = Callable[[], int]
@@ -146,6 +152,16 @@ class Medium:
         self.record(Created(action, path, number))
         return number
 
+    def rename(self, action: int, source: str, target: str) -> None:
+        """Give a file another path, for readers only."""
+        number = self.namespace.file(source)
+        if self.profile.metadata == "subset":
+            self.record(Linked(action, target, number))
+            self.record(Removed(action, source))
+            return
+        carries_data = self.profile.auto_da_alloc and self.namespace.has(target)
+        self.record(Renamed(action, source, target, number, carries_data))
+
     def resize(self, action: int, path: str, size: int) -> None:
         """Set a file's size, for readers only."""
         number = self.namespace.file(path)
@@ -154,24 +170,95 @@ class Medium:
         self._effects.append(Sized(action, number, size))
 
     def commit(self) -> None:
-        """Make every directory change certain (P9)."""
-        if not self._effects:
+        """Make every directory change certain."""
+        self._commit(self._effects, [])
+
+    def commit_file(self, number: int) -> None:
+        """Make certain what the sync of a file commits beside its bytes (P8, P9)."""
+        if not self._effects and not self.profile.keeps_write_order:
             return
-        for effect in self._effects:
+        if self.profile.metadata == "prefix":
+            self._commit_all_in_order()
+            return
+        slots = {_size_slot(number)}
+        if self.profile.fsync_new_file_persists_name:
+            for effect in self._effects:
+                if inode_of(effect) == number:
+                    slots.update(paths_of(effect))
+        self._commit_slots(slots)
+
+    def commit_dir(self, path: str) -> None:
+        """Make certain what the sync of a directory commits (P8, P9)."""
+        if not self._effects and not self.profile.keeps_write_order:
+            return
+        if self.profile.metadata == "prefix":
+            self._commit_all_in_order()
+            return
+        self._commit_slots(
+            {
+                entry
+                for effect in self._effects
+                for entry in paths_of(effect)
+                if parent_of(entry) == path
+            }
+        )
+
+    def _commit_all_in_order(self) -> None:
+        if self.profile.keeps_write_order:
+            for inode in self.inodes.values():
+                if not inode.mapped:
+                    inode.write_back()
+        self.commit()
+
+    def _commit_slots(self, slots: set[str]) -> None:
+        """Commit the effects on some entries and sizes, with all they rest on.
+
+        An effect on two entries takes the older ones on both along; where names keep
+        their order, so does a new name the directories above it.
+        """
+        rests_on_parents = self.profile.metadata == "log_tree"
+        chosen: list[Effect] = []
+        others: list[Effect] = []
+        for effect in reversed(self._effects):
+            paths = paths_of(effect)
+            touched = set(paths)
+            if isinstance(effect, Sized):
+                touched = {_size_slot(effect.inode)}
+            if not touched & slots:
+                others.append(effect)
+                continue
+            chosen.append(effect)
+            slots |= touched
+            if rests_on_parents:
+                slots.update(above for path in paths for above in _above(path))
+        self._commit(chosen[::-1], others[::-1])
+
+    def _commit(self, effects: Sequence[Effect], left: list[Effect]) -> None:
+        """Make ``effects`` certain, so that ``left`` pends."""
+        if not effects:
+            return
+        for effect in effects:
             match effect:
                 case Sized(action, number, size):
                     self.inodes[number].commit_size(action, size)
                 case Renamed(action, _, _, number, True):
                     self.inodes[number].write_back_before(action)
-        gone = any(isinstance(effect, Removed | Renamed) for effect in self._effects)
-        self._effects = []
-        self._committed = self.namespace.names.copy()
+        gone = any(isinstance(e, Removed | Renamed | Linked) for e in effects)
+        if left:
+            self._committed = self._committed.copy()
+            for effect in effects:
+                apply_to_names(self._committed, effect)
+        else:
+            self._committed = self.namespace.names.copy()
+        self._effects = left
         if gone:
-            self.inodes = {
-                number: self.inodes[number]
-                for number in self._committed.values()
-                if number != DIRECTORY
-            }
+            self._drop_inodes()
+
+    def _drop_inodes(self) -> None:
+        """Forget the files that nothing leads to, nor may lead to after a crash."""
+        kept = {*self._committed.values(), *self.namespace.names.values()}
+        kept.update(inode_of(effect) for effect in self._effects)
+        self.inodes = {n: i for n, i in self.inodes.items() if n in kept}
 
     def place(self, path: str, content: bytes) -> None:
         """Put a file on the medium for certain, with the directories it needs."""
@@ -181,18 +268,18 @@ class Medium:
         while above not in names:
             names[above] = DIRECTORY
             above = parent_of(above)
-        if path in names:
-            del self.inodes[self.namespace.file(path)]
         inode = Inode(path, content, self.now_ms())
         self._settle(names | {path: self._add(inode)})
+        self._drop_inodes()
 
     def displace(self, path: str) -> None:
         """Take a file off the medium for certain."""
         self.commit()
-        del self.inodes[self.namespace.file(path)]
+        self.namespace.file(path)
         names = self.namespace.names.copy()
         del names[path]
         self._settle(names)
+        self._drop_inodes()
 
     def files(self) -> dict[str, bytes]:
         """What readers see, sorted by path; unchanged files are the same object."""
@@ -205,34 +292,37 @@ class Medium:
         """What is certain, sorted by path: a power loss leaves at least this."""
         if not self.profile.loses_unsynced:
             return self.files()
-        left = remains(self._committed, self._effects, self.inodes, UpTo(0))
+        left = self._remains(UpTo(0))
         return {
             path: left.contents.get(number, self.inodes[number].content())
             for path, number in sorted(left.names.items())
             if number != DIRECTORY
         }
 
-    def pending_actions(self) -> list[int]:
-        """The action of each pending store and directory change, in no order."""
-        return [
-            *(effect.action for effect in self._effects),
-            *(store[0] for inode in self.inodes.values() for store in inode.pending),
-        ]
-
     def lose_power(self, survivors: Survivors) -> None:
         """Keep what is certain and what ``survivors`` says; nothing pends after."""
         if not self.profile.loses_unsynced:
             return
-        choice = choice_of(survivors, self.profile, self.pending_actions())
-        left = remains(self._committed, self._effects, self.inodes, choice)
+        left = self._remains(
+            choice_of(survivors, self.profile, self._effects, self.inodes)
+        )
         self.inodes = self._settled_inodes(left)
         self._effects = []
         self._settle(left.names)
 
+    def _remains(self, choice: Choice) -> Remains:
+        return remains(
+            self._committed,
+            self._effects,
+            self.inodes,
+            choice,
+            ordered=self.profile.metadata != "subset",
+        )
+
     def _settled_inodes(self, left: Remains) -> dict[int, Inode]:
         inodes: dict[int, Inode] = {}
         for path, number in left.names.items():
-            if number == DIRECTORY:
+            if number == DIRECTORY or number in inodes:
                 continue
             inode = self.inodes[number]
             content = left.contents.get(number)
@@ -258,3 +348,13 @@ class Medium:
         self._next_number += 1
         self.inodes[number] = inode
         return number
+
+
+def _size_slot(number: int) -> str:
+    return f"#{number}"  # no path: it is never split at slashes
+
+
+def _above(path: str) -> Iterator[str]:
+    while path != ROOT:
+        path = parent_of(path)
+        yield path

@@ -19,7 +19,6 @@ from harness.disk.namespace import (
     ROOT,
     DirectoryMade,
     Removed,
-    Renamed,
     os_error,
 )
 from harness.disk.sim_file import Life, SimFile
@@ -137,16 +136,7 @@ class Mount:
         if source == target:
             return
         action = self._act("rename", target, check)
-        replaces = target in namespace.names
-        self._medium.record(
-            Renamed(
-                action,
-                source,
-                target,
-                namespace.file(source),
-                carries_data=replaces and self._medium.profile.auto_da_alloc,
-            )
-        )
+        self._medium.rename(action, source, target)
 
     def remove(self, path: str) -> None:
         """Remove a file; one action."""
@@ -181,11 +171,11 @@ class Mount:
         self._medium.record(Removed(action, path))
 
     def sync_dir(self, path: str) -> None:
-        """Make directory changes certain, here and everywhere (P9); one action."""
+        """Make the directory's changes certain, by profile others too; one action."""
         self._life.check()
         namespace = self._medium.namespace
         self._act("sync_dir", path, lambda: namespace.directory(path), call="sync")
-        self._medium.commit()
+        self._medium.commit_dir(path)
 
     def lock(self, path: str) -> SimLock:
         """Hold ``path`` exclusively; one action if the file is made."""

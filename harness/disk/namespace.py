@@ -48,6 +48,15 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True)
+class Linked:
+    """A path leads to a file that had another: the first half of a split rename."""
+
+    action: int
+    path: str
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
 class Removed:
     """A path, of a file or of an empty directory, leads nowhere."""
 
@@ -63,24 +72,58 @@ class DirectoryMade:
     path: str
 
 
-Effect: TypeAlias = Created | Sized | Renamed | Removed | DirectoryMade
+Effect: TypeAlias = Created | Sized | Renamed | Linked | Removed | DirectoryMade
 
 
 def apply_to_names(names: dict[str, int], effect: Effect) -> None:
-    """Do to ``names`` what ``effect`` did; sizes are no affair of names."""
+    """Do to ``names`` what ``effect`` did; sizes are no affair of names.
+
+    What the effect ends may be gone: where effects survive without their order, the
+    one that made a name can be lost and the one that removed it kept.
+    """
     match effect:
-        case Created(_, path, inode):
+        case Created(_, path, inode) | Linked(_, path, inode):
             names[path] = inode
-        case Renamed(_, source, target):
-            names[target] = names.pop(source)
+        case Renamed(_, source, target, inode):
+            names.pop(source, None)
+            names[target] = inode
         case Removed(_, path):
-            del names[path]
+            names.pop(path, None)
         case DirectoryMade(_, path):
             names[path] = DIRECTORY
         case Sized():
             pass
         case _:
             assert_never(effect)
+
+
+def paths_of(effect: Effect) -> tuple[str, ...]:
+    """The directory entries an effect changes."""
+    match effect:
+        case Renamed(_, source, target):
+            return source, target
+        case Sized():
+            return ()
+        case _:
+            return (effect.path,)
+
+
+def inode_of(effect: Effect) -> int:
+    """The file an effect is about; ``DIRECTORY`` if it is about none."""
+    match effect:
+        case Removed() | DirectoryMade():
+            return DIRECTORY
+        case _:
+            return effect.inode
+
+
+def reachable(names: Mapping[str, int]) -> dict[str, int]:
+    """The names whose directories are there, and are directories."""
+    kept = {ROOT: DIRECTORY}
+    for path in sorted(names):
+        if path != ROOT and kept.get(parent_of(path)) == DIRECTORY:
+            kept[path] = names[path]
+    return kept
 
 
 def parent_of(path: str) -> str:

@@ -1,19 +1,21 @@
 """What a file system promises of unsynced data, as data.
 
-Common to all profiles so far: metadata becomes durable as a prefix of its order, any
-sync commits all metadata made before it, bytes within the durable size that have no
-durable data read as zeros, and a failed sync leaves its pages clean. A parameter is
-added here with the first profile that differs in it. The letters P1 to P15 name the
-rules of the disk fault model.
+Each rule that differs between disks is one attribute, and no code asks a profile for
+its name. ``MILDER_THAN`` is the partial order in which a failure is labelled: what is
+seen on a mild disk needs fewer things to go wrong. The letters P1 to P15 and E1 to E9
+name the rules of the disk fault model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Literal
 
 PERCENT = 100
+
+Metadata = Literal["prefix", "log_tree", "subset"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,19 @@ class DiskProfile:
     Attributes:
         name: as it is given on the command line and written in reports.
         loses_unsynced: whether a power loss takes more than a process kill does.
+        metadata: in which order directory changes become certain (P9). ``prefix``:
+            in theirs, and any sync commits all of them. ``log_tree``: in theirs, but
+            a sync commits those of its file, or of its directory, before the others.
+            ``subset``: in none; a sync commits those of its directory, a rename is
+            two changes, and a name leads nowhere while its directory is lost (P8).
+        fsync_new_file_persists_name: whether the sync of a file makes its names
+            certain too; with ``prefix`` it always does (P8).
+        keeps_write_order: whether bytes that were written by calls, not through a
+            mapping, survive as a prefix of their order, together with the directory
+            changes; then any sync makes all of them certain (P1).
         sector_size: the bytes that reach the medium whole or not at all (P3).
+        store_size: a store into a mapping may be on the medium as far as any multiple
+            of this many bytes; 0: as a whole or not at all (P2).
         auto_da_alloc: a rename over a file commits after the data of the new file,
             so that the name never shows less than was written before it (P10).
         everything_percent: share of hashed survivors that lose nothing (P13).
@@ -34,7 +48,11 @@ class DiskProfile:
 
     name: str
     loses_unsynced: bool
+    metadata: Metadata = "prefix"
+    fsync_new_file_persists_name: bool = True
+    keeps_write_order: bool = False
     sector_size: int = 512
+    store_size: int = 0
     auto_da_alloc: bool = False
     everything_percent: int = 10
     nothing_percent: int = 10
@@ -43,14 +61,31 @@ class DiskProfile:
 
     def __post_init__(self) -> None:
         assert self.sector_size > 0
+        assert self.store_size >= 0
         assert self.run_sectors > 0
         assert self.everything_percent + self.nothing_percent <= PERCENT
         assert 0 <= self.runs_percent <= PERCENT
+        assert self.fsync_new_file_persists_name or self.metadata != "prefix"
+        assert not self.keeps_write_order or self.metadata == "prefix"
+        assert not self.auto_da_alloc or self.metadata == "prefix"
 
 
 KILL9 = DiskProfile(name="kill9", loses_unsynced=False)
 EXT4_ORDERED = DiskProfile(name="ext4_ordered", loses_unsynced=True, auto_da_alloc=True)
+EXT4_DATA = replace(EXT4_ORDERED, name="ext4_data", keeps_write_order=True)
+XFS = DiskProfile(name="xfs", loses_unsynced=True, store_size=64)
+BTRFS = DiskProfile(name="btrfs", loses_unsynced=True, metadata="log_tree")
+POSIX_MIN = DiskProfile(
+    name="posix_min",
+    loses_unsynced=True,
+    metadata="subset",
+    fsync_new_file_persists_name=False,
+    store_size=64,
+)
 
 PROFILES: Mapping[str, DiskProfile] = MappingProxyType(
-    {profile.name: profile for profile in (KILL9, EXT4_ORDERED)}
+    {
+        profile.name: profile
+        for profile in (KILL9, EXT4_ORDERED, EXT4_DATA, XFS, BTRFS, POSIX_MIN)
+    }
 )

@@ -50,6 +50,7 @@ class SimFile:
         "_limit",
         "_mapped",
         "_medium",
+        "_number",
         "_path",
         "_wrote",
         "size",
@@ -69,11 +70,13 @@ class SimFile:
         self._life = life
         self._path = path
         self._wrote = ("write", path)
-        self._inode: Inode = medium.inode(path)
+        self._number = medium.namespace.file(path)
+        self._inode: Inode = medium.inodes[self._number]
         self._mapped = mapped
         self.size = len(self._inode.cache)
         self._limit = self.size
         self._inode.open_files += 1
+        self._inode.mapped = self._inode.mapped or mapped
         life.files.append(self)
 
     def read_at(self, offset: int, size: int) -> bytes:
@@ -127,7 +130,7 @@ class SimFile:
         self._check_range(0, 0)
         self._meet_sync_fault()
         if self._inode.cuts:
-            self._medium.commit()
+            self._medium.commit_file(self._number)
         pages = self._inode.dirty_pages()
         if not pages and not self._medium.has_effects:
             return
@@ -139,7 +142,7 @@ class SimFile:
             self._inode.write_back()
         else:
             self._sync_in_steps(pages)
-        self._medium.commit()
+        self._medium.commit_file(self._number)
 
     def close(self) -> None:
         """Let go of the file; what was not synced stays so."""

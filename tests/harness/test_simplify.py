@@ -16,11 +16,13 @@ from harness.simplify import (
     unwrapped,
 )
 from models.ops import (
+    UNIT_ORDER,
     AdvanceClock,
     Crash,
     Damage,
     DiskFault,
     During,
+    KeptUnit,
     Op,
     PullMessage,
     PutMessage,
@@ -32,6 +34,7 @@ from models.ops import (
 from models.program import Program, Setup
 
 CRASH = Crash("power_loss", Survivors("hashed", 77), 511)
+KEPT = (KeptUnit("commitlog/0", 3, 9), KeptUnit("", UNIT_ORDER, 2))
 OPS: tuple[Op, ...] = (
     PutMessage("topic", 3, 900, tags="TagA", keys="k", wait_store_ok=False),
     PullMessage("topic", -1, -7, 32),
@@ -39,6 +42,7 @@ OPS: tuple[Op, ...] = (
     AdvanceClock(1000),
     AdvanceClock(-1000),
     During(RunService("reput", 2), 40, CRASH),
+    During(Shutdown(), 1, Crash("power_loss", Survivors("units", units=KEPT))),
     During(
         PutMessage("T1", 0, 5), 1, During(Restart(), 7, DiskFault("sync", "EIO", 3))
     ),

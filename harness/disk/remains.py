@@ -1,0 +1,223 @@
+"""The crash state that a choice leaves: names, sizes and bytes after a power loss.
+
+A crash state is the committed disk, those of the pending directory effects that the
+choice keeps, and for each file that then exists the stores it keeps. This module
+computes and changes nothing; which effects and stores may be chosen is said by
+``survivors`` and ``units``.
+
+Source: rules P1, P6 to P10 of the disk fault model.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from harness.disk.inode import Cut, Inode, Store, clipped
+from harness.disk.namespace import (
+    DIRECTORY,
+    Effect,
+    Renamed,
+    Sized,
+    apply_to_names,
+    paths_of,
+    reachable,
+)
+from models.ops import UNIT_ENTRY, UNIT_SIZE
+
+Slot: TypeAlias = tuple[str, int]
+
+
+class Choice(Protocol):
+    """What survives: which effects, and of each file which stores."""
+
+    def effects(self, pending: Sequence[Effect]) -> Sequence[Effect]:
+        """Those of ``pending`` that survive, in their order."""
+
+    def merge(
+        self, name: str, inode: Inode, base: bytearray, stores: Sequence[Store]
+    ) -> None:
+        """Put into ``base`` what survives of ``stores``; ``name`` is the file's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """The disk after a power loss.
+
+    Attributes:
+        names: inode numbers by path.
+        contents: bytes by inode number, of the files that readers may have seen
+            otherwise; the others are as they were seen.
+    """
+
+    names: dict[str, int]
+    contents: dict[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Names and sizes after a power loss, before anything is said of bytes.
+
+    Attributes:
+        names: inode numbers by path.
+        sizes: of the inodes whose size is not the durable one.
+        carried: of a renamed inode, the action before which all its stores survive.
+        survived: actions of the size changes that survive.
+    """
+
+    names: dict[str, int]
+    sizes: dict[int, int]
+    carried: dict[int, int]
+    survived: frozenset[int]
+
+    def size(self, number: int, inode: Inode) -> int:
+        """The size of a file."""
+        return self.sizes.get(number, inode.durable_size)
+
+    def pieces(self, number: int, inode: Inode) -> tuple[bytearray, list[Store]]:
+        """The bytes of a file that are certain now, and the stores that are not."""
+        size = self.size(number, inode)
+        base = bytearray(inode.durable)
+        base.extend(bytes(max(0, size - len(base))))
+        stores = _after_cuts(base, inode.pending, inode.cuts, self.survived)
+        if len(base) > size:
+            del base[size:]
+            stores = [kept for store in stores if (kept := clipped(store, size))[2]]
+        carried = self.carried.get(number, 0)
+        if carried:
+            for action, offset, data in stores:
+                if action < carried:
+                    base[offset : offset + len(data)] = data
+            stores = [store for store in stores if store[0] >= carried]
+        return base, stores
+
+
+def layout(committed: Mapping[str, int], surviving: Sequence[Effect]) -> Layout:
+    """Names and sizes that the committed ones and the surviving effects make."""
+    names = dict(committed)
+    sizes: dict[int, int] = {}
+    carried: dict[int, int] = {}
+    survived: list[int] = []
+    for effect in surviving:
+        apply_to_names(names, effect)
+        match effect:
+            case Sized(action, number, size):
+                sizes[number] = size
+                survived.append(action)
+            case Renamed(action, _, _, number, True):
+                carried[number] = action
+    return Layout(names, sizes, carried, frozenset(survived))
+
+
+def remains(
+    committed: Mapping[str, int],
+    effects: Sequence[Effect],
+    inodes: Mapping[int, Inode],
+    choice: Choice,
+    *,
+    ordered: bool,
+) -> Remains:
+    """The crash state that ``choice`` leaves.
+
+    Args:
+        committed: the names that are certain.
+        effects: directory changes since then, in order.
+        inodes: every file that a committed name or an effect leads to.
+        choice: what of the pending survives.
+        ordered: effects survive in an order that never leaves a name without its
+            directory; else such names are lost with it.
+    """
+    left = layout(committed, choice.effects(effects))
+    names = left.names if ordered else reachable(left.names)
+    contents: dict[int, bytes] = {}
+    unit_names = UnitNames(inodes)
+    for number in names.values():
+        if number != DIRECTORY and number not in contents:
+            inode = inodes[number]
+            size = left.size(number, inode)
+            if not inode.is_certain(size):
+                base, stores = left.pieces(number, inode)
+                choice.merge(unit_names.of(number), inode, base, stores)
+                contents[number] = bytes(base)
+    return Remains(names, contents)
+
+
+class UnitNames:
+    """What each file is called in a choice: its first path, which no rename changes.
+
+    Where several were made at one path, all but the first are numbered as well, so
+    that each is a file of its own: ``path#2``.
+    """
+
+    __slots__ = ("_inodes", "_names")
+
+    def __init__(self, inodes: Mapping[int, Inode]) -> None:
+        self._inodes = inodes
+        self._names: dict[int, str] | None = None
+
+    def of(self, number: int) -> str:
+        """The name of one file."""
+        if self._names is None:
+            self._names = self._all()
+        return self._names[number]
+
+    def _all(self) -> dict[int, str]:
+        names: dict[int, str] = {}
+        seen: dict[str, int] = {}
+        for number in sorted(self._inodes):
+            path = self._inodes[number].birth_path
+            seen[path] = seen.get(path, 0) + 1
+            names[number] = path if seen[path] == 1 else f"{path}#{seen[path]}"
+        return names
+
+
+def slot_of(effect: Effect, names: UnitNames) -> Slot:
+    """The one directory entry, or size, that an effect changes.
+
+    A rename that is one change of two entries has none, and needs an order.
+    """
+    if isinstance(effect, Sized):
+        return names.of(effect.inode), UNIT_SIZE
+    assert not isinstance(effect, Renamed), effect
+    return paths_of(effect)[0], UNIT_ENTRY
+
+
+def in_no_order(
+    pending: Sequence[Effect], names: UnitNames, stand: Callable[[Slot, int], int]
+) -> list[Effect]:
+    """Of the effects on each slot the first few.
+
+    Args:
+        pending: effects that survive without their order.
+        names: of the files.
+        stand: how many survive of so many effects on a slot.
+    """
+    slots = [slot_of(effect, names) for effect in pending]
+    left = {slot: stand(slot, count) for slot, count in Counter(slots).items()}
+    kept: list[Effect] = []
+    for slot, effect in zip(slots, pending, strict=True):
+        if left[slot] > 0:
+            left[slot] -= 1
+            kept.append(effect)
+    return kept
+
+
+def _after_cuts(
+    base: bytearray, stores: list[Store], cuts: list[Cut], survived: frozenset[int]
+) -> list[Store]:
+    """The stores that can survive, given which cuts do.
+
+    A surviving cut takes the bytes beyond it for good. Beyond a cut that is lost, what
+    was stored later went to new blocks that nothing leads to.
+    """
+    for made, size in cuts:
+        survives = made in survived
+        if survives:
+            base[size:] = bytes(len(base) - size)
+        stores = [
+            clipped(store, size) if (store[0] < made) == survives else store
+            for store in stores
+        ]
+    return [store for store in stores if store[2]]

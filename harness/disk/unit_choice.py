@@ -1,0 +1,86 @@
+"""A crash state chosen unit by unit, as ``Survivors`` of kind ``units`` lists them.
+
+A unit that is not listed is at version 0, what the medium holds for certain; one that
+is listed and is not there is passed over, and a version beyond the newest stands for
+the newest. So a program keeps a meaning while it is shrunk. What units there are is
+told by ``units``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.disk.inode import Inode, Store
+from harness.disk.namespace import Effect
+from harness.disk.profiles import DiskProfile
+from harness.disk.remains import Slot, UnitNames, in_no_order
+from harness.disk.survivors import UpTo, by_sector, sector_versions
+from models.ops import UNIT_ORDER, KeptUnit
+
+ORDER_SLOT: Slot = ("", UNIT_ORDER)
+
+
+class UnitChoice:
+    """The choice that lists of each unit its version."""
+
+    __slots__ = ("_kept", "_names", "_profile", "_up_to")
+
+    def __init__(
+        self,
+        kept: Sequence[KeptUnit],
+        profile: DiskProfile,
+        names: UnitNames,
+        ordered_actions: Sequence[int],
+    ) -> None:
+        self._kept = {(unit.path, unit.place): unit.version for unit in kept}
+        self._profile = profile
+        self._names = names
+        count = min(self._kept.get(ORDER_SLOT, 0), len(ordered_actions))
+        self._up_to = UpTo(ordered_actions[count - 1] if count > 0 else 0)
+
+    def effects(self, pending: Sequence[Effect]) -> Sequence[Effect]:
+        """As far as the order's unit says, or each slot's own."""
+        if self._profile.metadata != "subset":
+            return self._up_to.effects(pending)
+        return in_no_order(pending, self._names, self._stand)
+
+    def merge(
+        self, name: str, inode: Inode, base: bytearray, stores: Sequence[Store]
+    ) -> None:
+        """Put the listed version of each stored sector into ``base``."""
+        if self._profile.keeps_write_order and not inode.mapped:
+            self._up_to.merge(name, inode, base, stores)
+            return
+        size = self._profile.sector_size
+        for sector, pieces in by_sector(stores, size).items():
+            version = self._kept.get((name, sector), 0)
+            if version > 0:
+                versions = versions_of(self._profile, inode, base, sector, pieces)
+                chosen = versions[min(version, len(versions) - 1)]
+                base[sector * size : sector * size + len(chosen)] = chosen
+
+    def _stand(self, slot: Slot, count: int) -> int:
+        return min(self._kept.get(slot, 0), count)
+
+
+def versions_of(
+    profile: DiskProfile,
+    inode: Inode,
+    base: bytearray,
+    sector: int,
+    stores: Sequence[Store],
+) -> list[bytes]:
+    """The contents one sector of a file may have; the medium's comes first.
+
+    Args:
+        profile: the disk's.
+        inode: the file.
+        base: its bytes that are certain.
+        sector: the sector's number.
+        stores: those that touch it, in order.
+    """
+    start = sector * profile.sector_size
+    old = bytes(base[start : start + profile.sector_size])
+    return sector_versions(
+        old, stores, start, profile.store_size if inode.mapped else 0
+    )

@@ -1,0 +1,181 @@
+"""The independent pieces of what is pending, and the choice of each one's version.
+
+A *unit* is a piece that a power loss treats on its own: one sector of one file, one
+directory entry, one size, or, where directory changes keep their order, how many of
+them survive. Version 0 of a unit is what the medium holds for certain, the highest is
+what readers see. A vector of versions is a crash state, written as ``Survivors`` of
+kind ``units`` that list the units which are not at version 0; so every crash state is
+part of an ordinary program, replays and shrinks.
+
+Which sectors matter depends on which files survive. So the units of names and sizes
+come first, ``PendingUnits.names``, and those of bytes follow from a choice of these,
+``PendingUnits.sectors``. Sectors whose versions are all equal are no units.
+
+Source: section 7 of the disk fault model.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from harness.disk.choices import ordered_actions
+from harness.disk.inode import Inode
+from harness.disk.medium import MediumImage
+from harness.disk.namespace import DIRECTORY, reachable
+from harness.disk.profiles import DiskProfile
+from harness.disk.remains import Layout, UnitNames, layout, slot_of
+from harness.disk.sim_disk import DiskSnapshot
+from harness.disk.survivors import by_sector
+from harness.disk.unit_choice import ORDER_SLOT, UnitChoice, versions_of
+from models.ops import KeptUnit, Survivors
+
+EXACT_COUNT_MAX = 4096
+
+
+class Unit(NamedTuple):
+    """One independent piece.
+
+    Attributes:
+        path: the file's first path, or the entry's; "" for ``ORDER``.
+        place: number of the sector, or ``ENTRY``, ``SIZE``, ``ORDER``.
+        versions: how many it has, >= 2.
+    """
+
+    path: str
+    place: int
+    versions: int
+
+
+class StateCount(NamedTuple):
+    """How many vectors there are; not exact: at most so many."""
+
+    states: int
+    is_exact: bool
+
+
+class PendingUnits:
+    """The units of one disk at one moment.
+
+    Attributes:
+        names: the units of names and sizes; independent of each other.
+    """
+
+    def __init__(self, profile: DiskProfile, image: MediumImage) -> None:
+        self._profile = profile
+        self._committed = image.committed
+        self._effects = image.effects if profile.loses_unsynced else ()
+        self._inodes: Mapping[int, Inode] = {
+            number: Inode.of_image(inode) for number, inode in image.inodes.items()
+        }
+        self._file_names = UnitNames(self._inodes)
+        self._ordered = ordered_actions(profile, self._effects, self._inodes)
+        self._sectors: dict[tuple[object, ...], dict[Unit, list[bytes]]] = {}
+        self.names: tuple[Unit, ...] = self._name_units()
+
+    @classmethod
+    def of(cls, snapshot: DiskSnapshot) -> PendingUnits:
+        """The units of a disk as it was at a snapshot."""
+        return cls(snapshot.profile, snapshot.medium)
+
+    def sectors(self, kept: Iterable[KeptUnit] = ()) -> tuple[Unit, ...]:
+        """The units of bytes, if names and sizes survive as ``kept`` says."""
+        left = self._layout(kept)
+        return tuple(
+            unit
+            for number in self._present(left)
+            for unit in self._sectors_of(number, left)
+        )
+
+    def contents(self, kept: Iterable[KeptUnit] = ()) -> dict[Unit, list[bytes]]:
+        """Of each unit of bytes its versions, under ``kept`` names and sizes."""
+        left = self._layout(kept)
+        return {
+            unit: versions
+            for number in self._present(left)
+            for unit, versions in self._sectors_of(number, left).items()
+        }
+
+    def choices(self) -> Iterator[Survivors]:
+        """Every vector: all lost first, all kept last."""
+        for names in _vectors(self.names):
+            for sectors in _vectors(self.sectors(names)):
+                yield Survivors("units", units=(*names, *sectors))
+
+    def count(self) -> StateCount:
+        """How many vectors ``choices`` yields.
+
+        Exact unless there are too many choices of names to look at each; then as if
+        every file had every unit of bytes in each of them.
+        """
+        named = prod(unit.versions for unit in self.names)
+        if named <= EXACT_COUNT_MAX:
+            states = sum(
+                prod(unit.versions for unit in self.sectors(names))
+                for names in _vectors(self.names)
+            )
+            return StateCount(states, is_exact=True)
+        whole = layout(self._committed, self._effects)
+        most = prod(
+            unit.versions
+            for number in self._inodes
+            for unit in self._sectors_of(number, whole)
+        )
+        return StateCount(named * most, is_exact=False)
+
+    def _layout(self, kept: Iterable[KeptUnit]) -> Layout:
+        choice = UnitChoice(tuple(kept), self._profile, self._file_names, self._ordered)
+        return layout(self._committed, choice.effects(self._effects))
+
+    def _present(self, left: Layout) -> list[int]:
+        names = left.names
+        if self._profile.metadata == "subset":
+            names = reachable(names)
+        return sorted(set(names.values()) - {DIRECTORY})
+
+    def _name_units(self) -> tuple[Unit, ...]:
+        if self._profile.metadata == "subset":
+            slots = Counter(slot_of(e, self._file_names) for e in self._effects)
+            return tuple(Unit(*slot, count + 1) for slot, count in slots.items())
+        if not self._ordered:
+            return ()
+        return (Unit(*ORDER_SLOT, len(self._ordered) + 1),)
+
+    def _sectors_of(self, number: int, left: Layout) -> dict[Unit, list[bytes]]:
+        inode = self._inodes[number]
+        cuts = tuple(made for made, _ in inode.cuts if made in left.survived)
+        size = left.size(number, inode)
+        key = (number, size, left.carried.get(number, 0), cuts)
+        found = self._sectors.get(key)
+        if found is None:
+            found = self._sectors[key] = self._differing(number, inode, left)
+        return found
+
+    def _differing(
+        self, number: int, inode: Inode, left: Layout
+    ) -> dict[Unit, list[bytes]]:
+        profile = self._profile
+        if not profile.loses_unsynced:
+            return {}
+        if profile.keeps_write_order and not inode.mapped:
+            return {}
+        base, stores = left.pieces(number, inode)
+        name = self._file_names.of(number)
+        units: dict[Unit, list[bytes]] = {}
+        for sector, pieces in sorted(by_sector(stores, profile.sector_size).items()):
+            versions = versions_of(profile, inode, base, sector, pieces)
+            if len(versions) > 1:
+                units[Unit(name, sector, len(versions))] = versions
+        return units
+
+
+def _vectors(units: Sequence[Unit]) -> Iterator[tuple[KeptUnit, ...]]:
+    for versions in product(*(range(unit.versions) for unit in units)):
+        yield tuple(
+            KeptUnit(unit.path, unit.place, version)
+            for unit, version in zip(units, versions, strict=True)
+            if version
+        )
