@@ -29,6 +29,7 @@ from models.ops import (
     LookMessage,
     PullMessage,
     PutMessage,
+    QueryMessage,
     RunService,
     SearchOffset,
 )
@@ -47,6 +48,8 @@ _MIB = 1024**2
 _SETUP_BOUNDS = {
     "log_file_size": (256, 64 * _MIB),
     "queue_file_units": (1, 1_000_000),
+    "index_slots": (0, 1_000_000),
+    "index_entries": (0, 1_000_000),
     "max_message_size": (256, 64 * _MIB),  # at its end an episode puts 131 bytes
 }
 _OP_BOUNDS: dict[type[Event], dict[str, tuple[int, int]]] = {
@@ -58,6 +61,11 @@ _OP_BOUNDS: dict[type[Event], dict[str, tuple[int, int]]] = {
     },
     LookMessage: {"phy_offset": (-_INT64, _INT64)},
     SearchOffset: {"queue_id": (-(2**31), 2**31 - 1), "at_ms": (-(10**12), 10**12)},
+    QueryMessage: {
+        "max_num": (-(2**31), 2**31 - 1),
+        "begin_ms": (-_INT64, _INT64),
+        "end_ms": (-_INT64, _INT64),
+    },
     RunService: {"times": (0, 1_000_000)},
     AdvanceClock: {"ms": (-(10**12), 10**12)},
     During: {"at_action": (-_INT64, _INT64)},
@@ -252,7 +260,12 @@ def _program(given: dict[str, Any], path: Path) -> Program:
 def _check_op(op: Event, path: Path, where: str) -> None:
     _check_bounds(op, _OP_BOUNDS.get(type(op), {}), path, where)
     match op:
-        case PutMessage(topic) | PullMessage(topic) | SearchOffset(topic):
+        case (
+            PutMessage(topic)
+            | PullMessage(topic)
+            | SearchOffset(topic)
+            | QueryMessage(topic)
+        ):
             if not _TOPIC.fullmatch(topic):  # it names a directory
                 raise _bad(path, f"{where}.topic", f"{topic[:40]!r} is no topic")
         case During(inner, _, event):

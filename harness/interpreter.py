@@ -24,6 +24,7 @@ from models.observations import (
     Observation,
     Pulled,
     Put,
+    Queried,
     Searched,
     Skipped,
     Started,
@@ -42,6 +43,7 @@ from models.ops import (
     Op,
     PullMessage,
     PutMessage,
+    QueryMessage,
     Restart,
     RunService,
     SearchOffset,
@@ -72,6 +74,7 @@ class Report:
     pulls: list[tuple[PullMessage, Pulled]] = field(default_factory=list)
     looks: list[tuple[LookMessage, Looked]] = field(default_factory=list)
     searches: list[tuple[SearchOffset, Searched]] = field(default_factory=list)
+    queries: list[tuple[QueryMessage, Queried]] = field(default_factory=list)
     failures: list[Failed] = field(default_factory=list)
     stops: list[Stopped] = field(default_factory=list)
     starts: list[Observation] = field(default_factory=list)
@@ -178,6 +181,11 @@ class Interpreter:
                 seen = subject.search(topic, queue_id, at_ms, boundary)
                 if isinstance(seen, Searched):
                     report.searches.append((op, seen))
+                return seen
+            case QueryMessage(topic, key, max_num, begin_ms, end_ms):
+                seen = subject.query(topic, key, max_num, begin_ms, end_ms)
+                if isinstance(seen, Queried):
+                    report.queries.append((op, seen))
                 return seen
             case RunService(service, times):
                 return subject.run_service(service, times)

@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from typing import TypeGuard, TypeVar
 
 from models.ops import (
+    ALL_TIME_MS,
     OP_CLASSES,
     AdvanceClock,
     Crash,
@@ -23,6 +24,7 @@ from models.ops import (
     Op,
     PullMessage,
     PutMessage,
+    QueryMessage,
     RunService,
     SearchOffset,
     Survivors,
@@ -108,6 +110,8 @@ def _simpler(event: Event) -> Iterator[Event]:
                 yield replace(event, boundary="LOWER")
             for less in smaller_numbers(at_ms, 0):
                 yield replace(event, at_ms=less)
+        case QueryMessage():
+            yield from _simpler_query(event)
         case RunService(_, times):
             for fewer in smaller_numbers(times, 1):
                 yield replace(event, times=fewer)
@@ -142,6 +146,15 @@ def _simpler_queue(op: OnQueue) -> Iterator[OnQueue]:
         yield replace(op, topic=FIRST_TOPIC)
     for smaller in smaller_numbers(op.queue_id, 0):
         yield replace(op, queue_id=smaller)
+
+
+def _simpler_query(op: QueryMessage) -> Iterator[QueryMessage]:
+    if op.topic != FIRST_TOPIC:
+        yield replace(op, topic=FIRST_TOPIC)
+    if (op.begin_ms, op.end_ms) != (-ALL_TIME_MS, ALL_TIME_MS):
+        yield replace(op, begin_ms=-ALL_TIME_MS, end_ms=ALL_TIME_MS)
+    for count in smaller_numbers(op.max_num, 1):
+        yield replace(op, max_num=count)
 
 
 def _simpler_during(op: During) -> Iterator[During]:
@@ -214,7 +227,7 @@ def _changed(event: Event, change: Callable[[Event], Event]) -> Event:
 
 
 def _first_topic(event: Event) -> Event:
-    if isinstance(event, PutMessage | PullMessage | SearchOffset):
+    if isinstance(event, PutMessage | PullMessage | SearchOffset | QueryMessage):
         return replace(event, topic=FIRST_TOPIC)
     return event
 

@@ -71,6 +71,13 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
+class Queried:
+    """The answer to a query by key: the records' bytes, oldest first."""
+
+    messages: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
     """A service's rounds: the work of each, in the service's own unit."""
 
@@ -156,6 +163,7 @@ Observation: TypeAlias = (
     | Pulled
     | Looked
     | Searched
+    | Queried
     | Ran
     | ClockMoved
     | Stopped
@@ -194,6 +202,8 @@ def describe_observation(observation: Observation) -> str:
             return "nothing there" if message is None else f"{len(message)} B"
         case Searched(queue_offset):
             return f"queue_offset {queue_offset}"
+        case Queried(messages):
+            return f"{len(messages)} messages"
         case Ran(work):
             return f"work {work}"
         case ClockMoved(now_ms):

@@ -10,13 +10,19 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
-ServiceName = Literal["reput", "flush_commit_log", "flush_consume_queue", "checkpoint"]
+ServiceName = Literal[
+    "reput", "flush_commit_log", "flush_consume_queue", "checkpoint", "flush_index"
+]
 SERVICE_NAMES: tuple[ServiceName, ...] = (
     "reput",
     "flush_commit_log",
     "flush_consume_queue",
     "checkpoint",
+    "flush_index",
 )
+
+ALL_TIME_MS = 1 << 62
+"""More milliseconds than any clock says: no bound."""
 
 SurvivorKind = Literal["none", "all", "prefix", "hashed", "units"]
 CrashKind = Literal["process_kill", "power_loss"]
@@ -143,6 +149,21 @@ class SearchOffset:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryMessage:
+    """Read the newest ``max_num`` messages of a topic that carry ``key``.
+
+    Only those stored in [``begin_ms``, ``end_ms``], which count from where the
+    subject's clock began.
+    """
+
+    topic: str
+    key: str
+    max_num: int = 32
+    begin_ms: int = -ALL_TIME_MS
+    end_ms: int = ALL_TIME_MS
+
+
+@dataclass(frozen=True, slots=True)
 class RunService:
     """Turn one background service ``times`` rounds."""
 
@@ -185,9 +206,9 @@ class Damage:
     """Change one file while the store is down.
 
     Attributes:
-        file: a selector ``commitlog[n]``, ``consumequeue[n]`` (the n-th file below
-            that directory in sorted order, modulo their number; negative from the
-            end), ``checkpoint`` or ``abort``.
+        file: a selector ``commitlog[n]``, ``consumequeue[n]``, ``index[n]`` (the n-th
+            file below that directory in sorted order, modulo their number; negative
+            from the end), ``checkpoint`` or ``abort``.
         kind: ``truncate`` cuts the file to ``at`` bytes, ``zero`` zeroes ``size``
             bytes from ``at`` (0: to the end), ``flip`` inverts ``size`` bytes from
             ``at``, ``delete`` removes the file. ``at`` counts modulo the file's size.
@@ -204,6 +225,7 @@ Op: TypeAlias = (
     | PullMessage
     | LookMessage
     | SearchOffset
+    | QueryMessage
     | RunService
     | AdvanceClock
     | Shutdown
@@ -217,6 +239,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     PullMessage,
     LookMessage,
     SearchOffset,
+    QueryMessage,
     RunService,
     AdvanceClock,
     Shutdown,
@@ -244,7 +267,9 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.DISK_FAULT})
         case Crash(kind="power_loss"):
             return frozenset({Capability.POWER_LOSS})
-        case Crash() | PutMessage() | PullMessage() | Shutdown() | Restart():
+        case Crash() | PutMessage() | PullMessage() | QueryMessage():
+            return frozenset()
+        case Shutdown() | Restart():
             return frozenset()
         case LookMessage() | SearchOffset():
             return frozenset()
@@ -274,6 +299,8 @@ def describe(op: Event) -> str:
             return f"look at phy_offset {phy_offset}"
         case SearchOffset(topic, queue_id, at_ms, boundary):
             return f"search {topic}/{queue_id} for {boundary} of {at_ms:+d} ms"
+        case QueryMessage(topic, key, max_num):
+            return f"query {topic} for {key}, at most {max_num}{_describe_range(op)}"
         case RunService(service, times):
             return f"run {service}" + (f" x{times}" if times != 1 else "")
         case AdvanceClock(ms):
@@ -292,6 +319,12 @@ def describe(op: Event) -> str:
             return f"{call} fails with {errno}" + (f" x{times}" if times != 1 else "")
         case _:
             assert_never(op)
+
+
+def _describe_range(op: QueryMessage) -> str:
+    if (op.begin_ms, op.end_ms) == (-ALL_TIME_MS, ALL_TIME_MS):
+        return ""
+    return f", stored from {op.begin_ms} to {op.end_ms} ms"
 
 
 def _describe_damage(file: str, kind: DamageKind, at: int, size: int) -> str:

@@ -30,6 +30,7 @@ class Setup:
 
     ``disk_profile`` names the rules of the simulated disk (``harness.disk.profiles``),
     which holds ``disk_capacity`` bytes; 0: without an end.
+    ``index_slots`` and ``index_entries`` are those of one index file; 0: no index.
     """
 
     log_file_size: int = 4096
@@ -38,6 +39,13 @@ class Setup:
     max_message_size: int = 4 * 1024 * 1024
     disk_profile: str = "ext4_ordered"
     disk_capacity: int = 0
+    index_slots: int = 0
+    index_entries: int = 0
+
+    @property
+    def has_index(self) -> bool:
+        """Whether the store indexes keys; a file's entry 0 is never used."""
+        return self.index_slots > 0 and self.index_entries > 1
 
 
 @dataclass(frozen=True, slots=True)

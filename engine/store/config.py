@@ -39,6 +39,10 @@ class StoreConfig:
     max_transfer_bytes_on_message_in_memory: int = 262_144
     max_transfer_count_on_message_in_memory: int = 32
     max_filter_message_size: int = 16_000
+    message_index_enable: bool = False  # RocketMQ's default is True, 420 MB a file
+    max_hash_slot_num: int = 5_000_000
+    max_index_num: int = 20_000_000
+    max_msgs_num_batch: int = 64
     process_id: int = 1
 
     def __post_init__(self) -> None:
@@ -52,6 +56,13 @@ class StoreConfig:
                 f"mapped_file_size_consume_queue is "
                 f"{self.mapped_file_size_consume_queue}: a queue file must hold at "
                 f"least one unit of 20 bytes."
+            )
+
+        if self.max_hash_slot_num < 1 or self.max_index_num < 2:
+            raise ValueError(
+                f"max_hash_slot_num is {self.max_hash_slot_num} and max_index_num "
+                f"{self.max_index_num}: an index file needs at least one slot and two "
+                f"entries, of which the first is never used."
             )
 
     @property

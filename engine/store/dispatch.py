@@ -37,6 +37,7 @@ class DispatchRequest(NamedTuple):
     store_timestamp: int = 0
     consume_queue_offset: int = 0
     sys_flag: int = 0
+    properties: bytes = b""
 
     @property
     def has_unit(self) -> bool:

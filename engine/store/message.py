@@ -10,7 +10,9 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+PROPERTY_KEYS = "KEYS"
 PROPERTY_TAGS = "TAGS"
+PROPERTY_UNIQ_KEY = "UNIQ_KEY"
 PROPERTY_WAIT_STORE_OK = "WAIT"
 
 NAME_VALUE_SEPARATOR = "\x01"

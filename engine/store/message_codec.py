@@ -248,13 +248,14 @@ def check_message(
         return ILLEGAL
     if check_crc and 0 in data[topic_at : properties_at - 2]:
         return ILLEGAL
-    if check_crc and 0 in data[properties_at:end]:
+    properties = data[properties_at:end]
+    if check_crc and 0 in properties:
         return ILLEGAL
     topic = data[topic_at : topic_at + topic_size].decode(errors="replace")
-    code = _tags_code_of(data[properties_at:end]) if properties_size else 0
-    rest = (topic, fields[3], phy_offset, code, fields[11], fields[5], sys_flag)
+    code = _tags_code_of(properties) if properties else 0
+    place = (topic, fields[3], phy_offset, code, fields[11], fields[5], sys_flag)
     # Past its generated constructor: a start makes one for every record of the log.
-    return tuple.__new__(DispatchRequest, (True, total_size, *rest))
+    return tuple.__new__(DispatchRequest, (True, total_size, *place, properties))
 
 
 def size_beyond(data: bytes, at: int, left_in_file: int) -> int:

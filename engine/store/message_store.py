@@ -12,6 +12,8 @@ durable before anything is changed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from engine.host.disk import Disk, FileLock
 from engine.host.probe import probe
 from engine.host.runtime import Runtime
@@ -21,6 +23,7 @@ from engine.store.checkpoint import StoreCheckpoint
 from engine.store.commit_log import CommitLog, LogScan
 from engine.store.config import FlushDiskType, StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore, QueueAudit
+from engine.store.dispatch import CommitLogDispatcher, DispatchRequest
 from engine.store.errors import StoreCorrupted, StoreLocked, StoreStopped
 from engine.store.flush import (
     CheckpointService,
@@ -29,6 +32,9 @@ from engine.store.flush import (
     FlushRealTimeService,
     GroupCommitService,
 )
+from engine.store.index_audit import IndexAudit
+from engine.store.index_service import FlushIndexService, IndexService
+from engine.store.key_query import KeyQuery
 from engine.store.message import Message
 from engine.store.message_reader import MessageReader
 from engine.store.reput import ReputMessageService
@@ -36,6 +42,7 @@ from engine.store.results import (
     GetMessageResult,
     PutMessageResult,
     PutMessageStatus,
+    QueryMessageResult,
 )
 from engine.store.running_flags import RunningFlags
 from engine.store.time_search import BoundaryType
@@ -69,9 +76,11 @@ class MessageStore:
         self._checkpoint = StoreCheckpoint(disk)
         self._consume_queues = ConsumeQueueStore(config, disk)
         self.commit_log = CommitLog(config, disk, runtime, self._consume_queues)
-        self.reput = ReputMessageService(
-            config, self.commit_log, (self._consume_queues,)
-        )
+        self._index = IndexService(config, disk, runtime, self._checkpoint)
+        dispatchers: tuple[CommitLogDispatcher, ...] = (self._consume_queues,)
+        if config.message_index_enable:
+            dispatchers = (self._consume_queues, self._index)
+        self.reput = ReputMessageService(config, self.commit_log, dispatchers)
         self._flusher = CommitLogFlusher(
             self.commit_log, self._checkpoint, self._flags, runtime
         )
@@ -82,6 +91,8 @@ class MessageStore:
         self._checkpoint_service = CheckpointService(
             config, self.commit_log, self._checkpoint
         )
+        self._flush_index = FlushIndexService(config, self._index)
+        self._key_query = KeyQuery(config, self.commit_log, self._index)
         self._reader = MessageReader(config, self.commit_log, self._consume_queues)
         self._flush_commit_log: Service = (
             self._group_commit
@@ -89,19 +100,22 @@ class MessageStore:
             else FlushRealTimeService(config, self._flusher, runtime)
         )
         self._lock: FileLock | None = None
-        self._loaded: tuple[LogScan, QueueAudit] | None = None
+        self._loaded: tuple[LogScan, QueueAudit, IndexAudit] | None = None
         self.is_started = False
         self.last_exit_ok = False
 
     @property
     def services(self) -> tuple[Service, ...]:
         """What a host has to turn while the store is started, in its order."""
-        return (
+        services: tuple[Service, ...] = (
             self.reput,
             self._flush_commit_log,
             self._flush_queues,
             self._checkpoint_service,
         )
+        if self._config.message_index_enable:
+            services = (*services, self._flush_index)
+        return services
 
     @property
     def waited_for(self) -> tuple[Service, ...]:
@@ -141,13 +155,18 @@ class MessageStore:
         self._refuse_other_sizes()
         self.commit_log.load()
         self._consume_queues.load()
+        self._index.load()
         audit = self._consume_queues.audit(self._checkpoint.logics_msg_timestamp)
-        scan = self.commit_log.scan(audit.visit)
+        index = self._index.audit(max(0, self.commit_log.min_offset))
+        visit: Callable[[DispatchRequest], None] = audit.visit
+        if self._config.message_index_enable:
+            visit = _both(audit.visit, index.visit)
+        scan = self.commit_log.scan(visit)
         self._refuse_damage(scan)
         mark = self._checkpoint.mark
         is_whole = mark is None or mark.durable_offset == scan.end
         self.last_exit_ok = is_whole and not self._abort.exists()
-        self._loaded = scan, audit
+        self._loaded = scan, audit, index
 
     def _refuse_other_sizes(self) -> None:
         mark, config = self._checkpoint.mark, self._config
@@ -213,17 +232,17 @@ class MessageStore:
         """
         if self._loaded is None:
             raise StoreStopped("load() the store before start().")
-        scan, audit = self._loaded
+        scan, audit, index = self._loaded
         self._loaded = None
         try:
             self._abort.create()
-            self._recover(scan, audit)
+            self._recover(scan, audit, index)
         except OSError:
             self._let_go()
             raise
         self.is_started = True
 
-    def _recover(self, scan: LogScan, audit: QueueAudit) -> None:
+    def _recover(self, scan: LogScan, audit: QueueAudit, index: IndexAudit) -> None:
         mark = self._checkpoint.mark
         # Only a mark proves that an orderly end made everything durable: without one
         # the store is new, or the files are another program's, or an operator took the
@@ -237,9 +256,10 @@ class MessageStore:
             self.commit_log.recover_abnormally(scan, durable_offset)
         self._consume_queues.recover(audit, scan.start, clean=clean)
         self._lower_checkpoint(scan, audit)
+        self._index.recover(index, scan.end, clean=clean)
         self._checkpoint.open()
         self._checkpoint_service.run_once()
-        lacks = audit.first_wrong_phy_offset
+        lacks = _first(audit.first_wrong_phy_offset, index.first_wrong_phy_offset)
         (LACKING if lacks >= 0 else COMPLETE).hit()
         self.reput.reput_from_offset = lacks if lacks >= 0 else scan.end
 
@@ -361,6 +381,24 @@ class MessageStore:
         if not self.is_started or not self._flags.is_readable:
             raise StoreStopped("the store is not started: start() it to read.")
 
+    def query_message(
+        self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
+    ) -> QueryMessageResult:
+        """Read the newest messages of a topic that carry ``key``.
+
+        At most ``max_num`` of those stored in [begin_ms, end_ms], and never more than
+        ``max_msgs_num_batch``; in the log's order.
+
+        Raises:
+            StoreStopped: the store is not started, or must not be read.
+            OSError: the medium could not be read.
+
+        Source: DefaultMessageStore#queryMessage.
+        """
+        if not self.is_started or not self._flags.is_readable:
+            raise StoreStopped("the store is not started: start() it to read.")
+        return self._key_query.query(topic, key, max_num, begin_ms, end_ms)
+
     def shutdown(self) -> bool:
         """Stop in order; True if the next start has nothing to mend.
 
@@ -387,9 +425,11 @@ class MessageStore:
         self._wait_for_dispatch()
         self.reput.stop()
         self._flush_queues.flush_thoroughly()
+        self._index.flush()
         self._checkpoint_service.run_once()
         clean = self._flags.is_writeable and self.reput.behind <= 0
         clean = clean and not self._consume_queues.flush_failed
+        clean = clean and not self._index.flush_failed
         (CLEAN if clean else BEHIND).hit()
         if clean:
             self._abort.remove()
@@ -403,8 +443,24 @@ class MessageStore:
 
     def _let_go(self) -> None:
         self._checkpoint.close()
+        self._index.close()
         self._consume_queues.close()
         self.commit_log.close()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+
+def _both(
+    first: Callable[[DispatchRequest], None], second: Callable[[DispatchRequest], None]
+) -> Callable[[DispatchRequest], None]:
+    def visit(request: DispatchRequest) -> None:
+        first(request)
+        second(request)
+
+    return visit
+
+
+def _first(*phy_offsets: int) -> int:
+    """The lowest of them that is one; -1 if none is."""
+    return min((offset for offset in phy_offsets if offset >= 0), default=-1)

@@ -56,6 +56,13 @@ class GetMessageStatus(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class QueryMessageResult:
+    """Records that carry a key, in the log's order."""
+
+    messages: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GetMessageResult:
     """Records of one queue in order, and where the next read goes on.
 

@@ -18,6 +18,7 @@ _SERVICES = {
     "flush_commit_log": "makes the log durable",
     "flush_consume_queue": "makes the consume queues durable",
     "checkpoint": "writes what recovery may rely on",
+    "flush_index": "makes full index files durable",
 }
 
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from models.ops import Damage
 
-_SELECTOR = re.compile(r"(commitlog|consumequeue)\[(-?\d+)\]")
+_SELECTOR = re.compile(r"(commitlog|consumequeue|index)\[(-?\d+)\]")
 
 
 def selected(files: Mapping[str, bytes], selector: str) -> str | None:
     """The path a selector names among ``files``, if there is one.
 
-    ``commitlog[n]`` and ``consumequeue[n]`` count the files below that directory in
-    sorted order, modulo their number; any other selector is a path.
+    ``commitlog[n]``, ``consumequeue[n]`` and ``index[n]`` count the files below that
+    directory in sorted order, modulo their number; any other selector is a path.
     """
     match = _SELECTOR.fullmatch(selector)
     if match is None:

@@ -25,6 +25,7 @@ from models.observations import (
     Positions,
     Pulled,
     Put,
+    Queried,
     Ran,
     Refused,
     Searched,
@@ -71,6 +72,9 @@ class PythonStore:
             mapped_file_size_consume_queue=setup.queue_file_units * 20,
             flush_disk_type=FlushDiskType[setup.flush_mode],
             max_message_size=setup.max_message_size,
+            message_index_enable=setup.has_index,
+            max_hash_slot_num=setup.index_slots or 1,
+            max_index_num=max(2, setup.index_entries),
             flush_commit_log_thorough_interval=THOROUGH_MS,
             flush_consume_queue_thorough_interval=THOROUGH_MS,
         )
@@ -156,10 +160,26 @@ class PythonStore:
         )
         return Searched(found)
 
+    def query(
+        self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
+    ) -> Observation:
+        """Read what carries a key."""
+        store = self._store
+        if store is None:
+            return _SKIPPED_DOWN
+        if not self._config.message_index_enable:
+            return Skipped("the store keeps no index")
+        result = store.query_message(
+            topic, key, max_num, EPOCH_MS + begin_ms, EPOCH_MS + end_ms
+        )
+        return Queried(result.messages)
+
     def run_service(self, service: ServiceName, times: int) -> Observation:
         """Turn a service; it stops early once it is idle."""
         if self._store is None:
             return _SKIPPED_DOWN
+        if service not in self._services:
+            return Skipped(f"the store has no service {service}")
         work = 0
         for _ in range(times):
             done = self._services[service].run_once()

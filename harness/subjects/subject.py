@@ -44,6 +44,11 @@ class Subject(Protocol):
     ) -> Observation:
         """Find a time in a queue: ``Searched``; ``at_ms`` is since the clock began."""
 
+    def query(
+        self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
+    ) -> Observation:
+        """Read what carries a key: ``Queried``; times are since the clock began."""
+
     def run_service(self, service: ServiceName, times: int) -> Observation:
         """Turn a service: ``Ran``."""
 

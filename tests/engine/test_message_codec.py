@@ -320,6 +320,7 @@ def test_an_independent_decoder_reads_the_same_of_every_record() -> None:
             theirs.store_timestamp,
             theirs.queue_offset,
             theirs.sys_flag,
+            theirs.properties_raw,
         )
         assert bytes(theirs.body) == message.body
 

@@ -1,0 +1,347 @@
+"""IndexService: finds messages by their keys, in files of a hash table each.
+
+Dispatch adds the keys of record after record; a full file is closed and the next one
+made, named by the time. A query walks the files from the newest to the oldest.
+
+The index is derived data, so a start trusts nothing of it: ``IndexAudit`` holds it
+against the log, what does not agree is removed, and dispatch makes it again.
+
+Source: org.apache.rocketmq.store.index.IndexService, RocketMQ 5.3. Differs: no file is
+thrown away for the checkpoint's sake, a record's keys are never put twice, a file that
+could not be made is asked for again by the same record, and only a file whose sync
+succeeded moves the checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from engine.host.disk import Disk
+from engine.host.probe import probe
+from engine.host.runtime import Runtime
+from engine.store.checkpoint import StoreCheckpoint
+from engine.store.config import StoreConfig
+from engine.store.dispatch import DispatchRequest
+from engine.store.index_audit import IndexAudit
+from engine.store.index_file import IndexFile, file_size
+from engine.store.index_keys import index_key_hash, key_hashes
+from engine.store.mapped_file_queue import make_dirs
+
+INDEX_DIR = "index"
+NAME_DIGITS = 17  # yyyyMMddHHmmssSSS
+YEAR_9999_MS = 253_370_764_800_000
+
+CREATED = probe("index_service.create", "an index file was made")
+FAILED = probe("index_service.put.failed", "the disk failed the indexing of a key")
+BUILT = probe("index_service.dispatch.built", "a record that is indexed came again")
+RESUMED = probe(
+    "index_service.dispatch.resumed", "a half indexed record was gone on with"
+)
+ODD = probe("index_service.load.odd", "an index file of another length was met")
+FOREIGN = probe("index_service.load.foreign", "a name that is no time was met")
+DROPPED = probe("index_service.recover.dropped", "an index file was removed at a start")
+SETTLED = probe("index_service.recover.settled", "an index file was mended at a start")
+ROLLED = probe("index_service.flush.rolled", "a full index file was made durable")
+EXPIRED = probe("index_service.delete_expired", "an index file without a record went")
+
+
+class IndexService:
+    """The index files, oldest first, and how far the log is indexed.
+
+    Invariants:
+        every file but the last is full
+        the keys of every record before next_phy_offset are in the files, once each
+        files that ended before index_msg_timestamp survive power loss, whole
+    """
+
+    def __init__(
+        self,
+        config: StoreConfig,
+        disk: Disk,
+        runtime: Runtime,
+        checkpoint: StoreCheckpoint,
+    ) -> None:
+        self._config = config
+        self._disk = disk
+        self._runtime = runtime
+        self._checkpoint = checkpoint
+        self._lock = runtime.lock()
+        self._files: list[IndexFile] = []
+        self._deleted: list[IndexFile] = []
+        self._readers: list[object] = []
+        self._odd_paths: list[str] = []
+        self._last_name = 0
+        self._names_are_durable = True
+        self._next_phy_offset = 0
+        self._keys_there = 0
+        self.flush_failed = False
+
+    def load(self) -> None:
+        """Open every file of the configured sizes; changes nothing on the disk.
+
+        Source: IndexService#load, which maps a file of any length as one of these.
+        """
+        if not self._config.message_index_enable or not self._disk.is_dir(INDEX_DIR):
+            return
+        slots, entries = self._config.max_hash_slot_num, self._config.max_index_num
+        for name in self._disk.list_dir(INDEX_DIR):
+            if len(name) != NAME_DIGITS or not (name.isascii() and name.isdigit()):
+                FOREIGN.hit()
+                continue
+            path = f"{INDEX_DIR}/{name}"
+            self._last_name = int(name)
+            if self._disk.file_size(path) == file_size(slots, entries):
+                file = IndexFile(self._disk, path, slots, entries, create=False)
+                self._files.append(file)
+            else:
+                ODD.hit()
+                self._odd_paths.append(path)
+
+    def audit(self, log_min_offset: int) -> IndexAudit:
+        """Begin to hold the loaded files against the log."""
+        return IndexAudit(self._files, log_min_offset)
+
+    def recover(self, audit: IndexAudit, log_end: int, *, clean: bool) -> None:
+        """Keep what agrees with the log, mended, and remove the rest.
+
+        Raises:
+            OSError: the disk failed; the next start tries again.
+        """
+        if not self._config.message_index_enable:
+            return
+        audit.finish()
+        first_wrong = audit.first_wrong_phy_offset
+        self._next_phy_offset = first_wrong if first_wrong >= 0 else log_end
+        self._keys_there = audit.keys_there if first_wrong >= 0 else 0
+        kept = [recount.file for recount in audit.recounts]
+        dropped = [file for file in self._files if file not in kept]
+        self._files = kept
+        for file in dropped:
+            file.close()
+            self._odd_paths.append(file.path)
+        self._remove(self._odd_paths)
+        proven = self._settle(audit, clean=clean)
+        self._names_are_durable = clean and not self._odd_paths
+        index_msg_timestamp = self._checkpoint.index_msg_timestamp
+        self._checkpoint.index_msg_timestamp = min(index_msg_timestamp, proven)
+
+    def _remove(self, paths: list[str]) -> None:
+        for path in paths:
+            self._disk.remove(path)
+            DROPPED.hit()
+        if paths:
+            self._disk.sync_dir(INDEX_DIR)
+
+    def _settle(self, audit: IndexAudit, *, clean: bool) -> int:
+        """Mend what needs it; when the last file ended that is durable and full."""
+        said = self._checkpoint.index_msg_timestamp
+        proven, in_row = 0, True
+        for recount in audit.recounts:
+            file = recount.file
+            is_durable = clean or file.header.end_timestamp < said
+            if recount.needs_settling:
+                SETTLED.hit()
+                file.settle(recount.header, recount.slots)
+                is_durable = False
+            file.is_unproven = file.is_dirty = not is_durable
+            in_row = in_row and is_durable and file.is_full
+            if in_row:
+                proven = file.header.end_timestamp
+        return proven
+
+    def dispatch(self, request: DispatchRequest) -> None:
+        """Index one record's keys, those it is not indexed by.
+
+        Raises:
+            OSError: some keys may be there; ask again, and the others are put.
+
+        Source: IndexService#buildIndex.
+        """
+        phy_offset = request.commit_log_offset
+        if phy_offset < self._next_phy_offset:
+            BUILT.hit()
+            return
+        if phy_offset > self._next_phy_offset:
+            self._next_phy_offset, self._keys_there = phy_offset, 0
+        if self._keys_there:
+            RESUMED.hit()
+        for number, key_hash in enumerate(key_hashes(request)):
+            if number >= self._keys_there:
+                self._put_key(key_hash, phy_offset, request.store_timestamp)
+                self._keys_there += 1
+        self._next_phy_offset, self._keys_there = phy_offset + request.msg_size, 0
+
+    def _put_key(self, key_hash: int, phy_offset: int, store_timestamp: int) -> None:
+        with self._lock:
+            try:
+                file = self._file_with_space()
+                file.put_key(key_hash, phy_offset, store_timestamp)
+            except OSError:
+                FAILED.hit()
+                raise
+
+    def _file_with_space(self) -> IndexFile:
+        if self._files and not self._files[-1].is_full:
+            return self._files[-1]
+        make_dirs(self._disk, INDEX_DIR)
+        name = max(_name_of(self._runtime.now_ms()), self._last_name + 1)
+        path = f"{INDEX_DIR}/{name:0{NAME_DIGITS}d}"
+        if self._disk.exists(path):
+            # An earlier life lost the file of this name, or never began to fill it.
+            self._disk.remove(path)
+        file = IndexFile(
+            self._disk,
+            path,
+            self._config.max_hash_slot_num,
+            self._config.max_index_num,
+            create=True,
+        )
+        self._last_name = name
+        self._names_are_durable = False
+        self._files.append(file)
+        CREATED.hit()
+        return file
+
+    def offsets(
+        self, topic: str, key: str, begin_ms: int, end_ms: int
+    ) -> Generator[int, None, None]:
+        """Where records lie that may have the key, each once, the newest first.
+
+        Another key may have the same hash, so look at each. Times are kept by the
+        second and clocks may step back: a file or an entry is passed over only where
+        its record cannot be in [begin_ms, end_ms].
+
+        Source: IndexService#queryOffset.
+        """
+        key_hash = index_key_hash(topic, key)
+        last = -1
+        with self._reading_files() as files:
+            for file in reversed(files):
+                with self._lock:
+                    newest = file.newest(key_hash)
+                for entry in file.chain(newest, key_hash):
+                    is_known = entry.phy_offset == last
+                    if not is_known and file.may_hold(entry, begin_ms, end_ms):
+                        last = entry.phy_offset
+                        yield last
+
+    @contextmanager
+    def _reading_files(self) -> Iterator[list[IndexFile]]:
+        """The files as they are now; none is closed while anybody reads them."""
+        reader = object()
+        self._readers.append(reader)
+        try:
+            yield list(self._files)
+        finally:
+            self._readers.remove(reader)
+            self._close_deleted()
+
+    def _close_deleted(self) -> None:
+        if not self._readers:
+            deleted, self._deleted = self._deleted, []
+            for file in deleted:
+                file.close()
+
+    def flush_full(self) -> int:
+        """Make full files durable, and let the checkpoint say so; files synced.
+
+        Raises:
+            OSError: the disk failed a sync; the checkpoint stays until the next start.
+
+        Source: IndexService#getAndCreateLastIndexFile, its flush of the file before.
+        """
+        with self._reading_files() as files:
+            return self._flush([file for file in files if file.is_full])
+
+    def flush(self) -> int:
+        """Make every file durable, the one that is being filled too; files synced.
+
+        Raises:
+            OSError: as ``flush_full``.
+
+        Source: IndexService#shutdown.
+        """
+        with self._reading_files() as files:
+            return self._flush(files)
+
+    def _flush(self, files: list[IndexFile]) -> int:
+        synced = 0
+        try:
+            for file in files:
+                if file.is_dirty:
+                    file.flush()
+                    synced += 1
+            if files and not self._names_are_durable:
+                self._names_are_durable = True
+                self._disk.sync_dir(INDEX_DIR)
+        except OSError:
+            self.flush_failed = True
+            raise
+        ended = [file.header.end_timestamp for file in files if file.is_full]
+        if synced and ended and not self.flush_failed:
+            ROLLED.hit()
+            self._checkpoint.index_msg_timestamp = max(
+                self._checkpoint.index_msg_timestamp, ended[-1]
+            )
+        return synced
+
+    def delete_expired(self, min_phy_offset: int) -> int:
+        """Remove files all of whose records lie before ``min_phy_offset``; how many.
+
+        Never the newest, which is being filled.
+
+        Raises:
+            OSError: the disk failed; ask again.
+
+        Source: IndexService#deleteExpiredFile.
+        """
+        deleted = 0
+        with self._lock:
+            while (
+                len(self._files) > 1
+                and self._files[0].header.end_phy_offset < min_phy_offset
+            ):
+                EXPIRED.hit()
+                file = self._files.pop(0)
+                self._deleted.append(file)
+                self._disk.remove(file.path)
+                deleted += 1
+            if deleted:
+                self._disk.sync_dir(INDEX_DIR)
+        self._close_deleted()
+        return deleted
+
+    def close(self) -> None:
+        """Let go of every file."""
+        for file in (*self._files, *self._deleted):
+            file.close()
+
+
+class FlushIndexService:
+    """Makes index files durable once they are full."""
+
+    name = "flush_index"
+
+    def __init__(self, config: StoreConfig, index: IndexService) -> None:
+        self.interval_ms = config.flush_interval_consume_queue
+        self._index = index
+
+    def run_once(self) -> int:
+        """Sync what is full; returns the files synced.
+
+        Raises:
+            OSError: the disk failed a sync.
+        """
+        return self._index.flush_full()
+
+
+def _name_of(now_ms: int) -> int:
+    """The time as RocketMQ names a file by it, in UTC: the digits as a number.
+
+    Source: UtilAll#timeMillisToHumanString, which takes the local time.
+    """
+    shown_ms = min(max(0, now_ms), YEAR_9999_MS)
+    at = datetime.fromtimestamp(shown_ms // 1000, UTC)
+    return int(f"{at:%Y%m%d%H%M%S}{shown_ms % 1000:03d}")
