@@ -38,6 +38,7 @@ class Capability(Enum):
 
     STEP_SERVICES = "services run when told, and only then"
     AT_ACTION = "something can happen at the n-th disk action"
+    INTERLEAVE = "one op can run amid another"
     POWER_LOSS = "what was not synced can be lost"
     DISK_FAULT = "calls to the disk can be made to fail"
     DAMAGE = "files can be changed while the store is down"
@@ -256,7 +257,10 @@ def needs(op: Event) -> frozenset[Capability]:
     """What a subject must offer for ``op`` to be more than ``Skipped``."""
     match op:
         case During(inner, _, event):
-            return frozenset({Capability.AT_ACTION}) | needs(inner) | needs(event)
+            here = {Capability.AT_ACTION}
+            if isinstance(event, OP_CLASSES):
+                here.add(Capability.INTERLEAVE)
+            return frozenset(here) | needs(inner) | needs(event)
         case RunService():
             return frozenset({Capability.STEP_SERVICES})
         case AdvanceClock():

@@ -191,7 +191,14 @@ def write_store(
 ) -> list[Row]:
     """Let RocketMQ write the store; the manifest's rows of what is still in it."""
     end = "halt" if fixture.blanked else fixture.end
-    how = ["--manifest", manifest, "--messages", str(fixture.messages), "--end", end]
+    how: list[str | Path] = [
+        "--manifest",
+        manifest,
+        "--messages",
+        str(fixture.messages),
+        "--end",
+        end,
+    ]
     if fixture.expired_files:
         how += ["--expire", str(fixture.expired_files)]
     writer.run("write", store, *how, *fixture.sizes)

@@ -1,0 +1,269 @@
+"""ChildStore: our engine on real files, in a process that can be killed at any action.
+
+What ``PythonStore`` and ``SimDisk`` play, this one does: the store lives in a child
+process on a real directory, and a process kill is SIGKILL, sent while the child waits
+in the middle of the n-th disk action. So the fake is kept honest by the kernel. Every
+verb travels to the child and its observation back; what is under way when the child is
+killed ends as ``ProcessKilled``. It cannot lose power, and no op runs amid another.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from harness.disk.counted_disk import CountedDisk
+from harness.disk.crash import StoreCrashed
+from harness.disk.sim_disk import SimDisk
+from harness.subjects.python_store import EPOCH_MS, PythonStore
+from models.messages import MessageToPut
+from models.observations import Observation, Positions
+from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName
+from models.program import Setup
+
+_END_SECONDS_MAX = 10.0
+_DOWN = Positions(-1, -1, -1, -1)
+
+
+class Facts(NamedTuple):
+    """What a child says of itself with every answer."""
+
+    is_up: bool
+    now_ms: int
+    actions: int
+    last_action: str
+    positions: Positions
+
+
+class ChildDied(RuntimeError):
+    """The child ended although nobody killed it."""
+
+
+class ChildStore:
+    """The engine as a subject whose lives are processes.
+
+    Args:
+        setup: of the store; its disk profile means nothing here.
+        root: an empty directory that the store may fill.
+    """
+
+    name = "child"
+    epoch_ms = EPOCH_MS
+    capabilities = frozenset(Capability) - {
+        Capability.POWER_LOSS,
+        Capability.INTERLEAVE,
+    }
+
+    def __init__(self, setup: Setup, root: Path) -> None:
+        self._setup = setup
+        self._disk = CountedDisk(root)
+        self._facts = Facts(False, EPOCH_MS, 0, "", _DOWN)
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
+        self._events: list[Callable[[], None]] = []
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the store is started."""
+        return self._facts.is_up
+
+    def now_ms(self) -> int:
+        """The simulated wall clock, which outlives the children."""
+        return self._facts.now_ms
+
+    def put(self, message: MessageToPut) -> Observation:
+        """Store one message."""
+        return self._verb("put", message)
+
+    def pull(
+        self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int
+    ) -> Observation:
+        """Read one queue."""
+        return self._verb("pull", topic, queue_id, queue_offset, max_msg_nums)
+
+    def look(self, phy_offset: int) -> Observation:
+        """Read one message by where it lies."""
+        return self._verb("look", phy_offset)
+
+    def search(
+        self, topic: str, queue_id: int, at_ms: int, boundary: Boundary
+    ) -> Observation:
+        """Find a queue offset by time."""
+        return self._verb("search", topic, queue_id, at_ms, boundary)
+
+    def run_service(self, service: ServiceName, times: int) -> Observation:
+        """Turn a service."""
+        return self._verb("run_service", service, times)
+
+    def advance_clock(self, ms: int) -> Observation:
+        """Move the clock."""
+        return self._verb("advance_clock", ms)
+
+    def shutdown(self) -> Observation:
+        """Stop in an orderly way."""
+        return self._verb("shutdown")
+
+    def start(self) -> Observation:
+        """Load, recover and start."""
+        return self._verb("start")
+
+    def damage(self, damage: Damage) -> Observation:
+        """Change a file while the store is down."""
+        return self._verb("damage", damage)
+
+    def run(self, body: Callable[[], Observation]) -> Observation:
+        """Run a verb to its end, in the child."""
+        return body()
+
+    def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
+        """Begin a second activity now: it cannot, and its capabilities say so."""
+        raise AssertionError(f"{self.name} runs one op at a time: {body}")
+
+    def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
+        """Let ``event`` happen here, the child waiting in its n-th action from now."""
+        self._events.append(event)
+        self._ask("on_action", at_action, cut, len(self._events) - 1)
+
+    def end_watch(self) -> bool:
+        """Forget the event; whether it had happened."""
+        if self._events:
+            self._events.pop()
+        return self._process is None or bool(self._ask("end_watch"))
+
+    def fail(self, fault: DiskFault) -> None:
+        """Make calls to the disk fail."""
+        self._ask("fail", fault)
+
+    def heal(self) -> int:
+        """Let the disk work again; how many calls failed, if the child still knows."""
+        return 0 if self._process is None else int(self._ask("heal"))
+
+    def crash(self, crash: Crash) -> StoreCrashed:
+        """Kill the child, whatever it is doing."""
+        process = self._process
+        if process is not None:
+            assert process.pid is not None
+            os.kill(process.pid, signal.SIGKILL)
+            self._forget_child()
+        return self._disk.crash(crash)
+
+    def disk_actions(self) -> int:
+        """Disk actions since the subject was made."""
+        return self._facts.actions
+
+    def last_action(self) -> str:
+        """The newest disk action as ``verb:path``."""
+        return self._facts.last_action
+
+    def files(self) -> Mapping[str, bytes]:
+        """The files as a reader sees them now."""
+        return self._disk.files()
+
+    def positions(self) -> Positions:
+        """Where the log stands."""
+        return self._facts.positions
+
+    def close(self) -> None:
+        """End the child there may be; the directory stays."""
+        if self._process is not None:
+            self.crash(Crash("process_kill"))
+
+    def _verb(self, name: str, *arguments: object) -> Observation:
+        return cast(Observation, self._ask("verb", name, arguments))
+
+    def _ask(self, request: str, *arguments: object) -> Any:
+        """Have the child do something; what steps in meanwhile happens here."""
+        pipe = self._pipe or self._begin_child()
+        pipe.send((request, arguments))
+        while True:
+            try:
+                kind, answer, self._facts = pipe.recv()
+            except EOFError:
+                how = self._forget_child()
+                raise ChildDied(
+                    f"the child ended by itself with {how} while asked to {request}"
+                ) from None
+            if kind == "done":
+                return answer
+            self._events[answer]()
+            pipe.send(("go on", ()))
+
+    def _begin_child(self) -> Connection:
+        context = multiprocessing.get_context("fork")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve,
+            args=(theirs, self._setup, self._disk.root, self._facts),
+            daemon=True,
+        )
+        self._process.start()
+        theirs.close()
+        return self._pipe
+
+    def _forget_child(self) -> str:
+        assert self._process is not None
+        assert self._pipe is not None
+        self._process.join(_END_SECONDS_MAX)
+        how = f"exit code {self._process.exitcode}"
+        self._process.close()
+        self._pipe.close()
+        self._process = self._pipe = None
+        self._facts = self._facts._replace(is_up=False, positions=_DOWN)
+        return how
+
+
+class _Hosted(PythonStore):
+    """The engine on real files; the handles of their disk are those of ``SimDisk``."""
+
+    def __init__(self, setup: Setup, root: Path, before: Facts) -> None:
+        super().__init__(setup)
+        self.disk = cast(SimDisk, CountedDisk(root, actions=before.actions))
+        self.advance_clock(before.now_ms - self.now_ms())
+
+    @property
+    def facts(self) -> Facts:
+        """What is told with every answer."""
+        return Facts(
+            self.is_up,
+            self.now_ms(),
+            self.disk_actions(),
+            self.last_action(),
+            self.positions(),
+        )
+
+
+def _serve(pipe: Connection, setup: Setup, root: Path, before: Facts) -> None:
+    """The child's life: answer requests until the parent goes, or kills it."""
+    store = _Hosted(setup, root, before)
+
+    def step_in(event: int) -> None:
+        pipe.send(("event", event, store.facts))
+        answer_until("go on")
+
+    def answer_until(last: str) -> None:
+        while True:
+            try:
+                request, arguments = pipe.recv()
+            except EOFError:
+                os._exit(0)
+            if request == last:
+                return
+            pipe.send(("done", answer(request, *arguments), store.facts))
+
+    def answer(request: str, *arguments: Any) -> object:
+        if request == "verb":
+            name, rest = arguments
+            return store.run(lambda: getattr(store, name)(*rest))
+        if request == "on_action":
+            at_action, cut, event = arguments
+            store.on_action(at_action, cut, lambda: step_in(event))
+            return None
+        return getattr(store, request)(*arguments)
+
+    answer_until("end")
