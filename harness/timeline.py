@@ -37,6 +37,7 @@ _SHORT_NAMES = {
     "max_phy_offset": "max",
     "flushed_where": "flushed",
     "reput_from_offset": "reput",
+    "committed_where": "committed",
 }
 
 
@@ -143,12 +144,21 @@ def _moved(before: Positions, after: Positions) -> str:
     """Those positions that are not what they last were while the store was up."""
     if after == _DOWN:
         return ""
-    named = [(f.name, getattr(after, f.name)) for f in fields(Positions)]
+    told, known = _told(after), _told(before)
     return " ".join(
         f"{_SHORT_NAMES[name]} {value}"
-        for name, value in named
-        if value != getattr(before, name)
+        for name, value in told.items()
+        if value != known.get(name, known["max_phy_offset"])
     )
+
+
+def _told(positions: Positions) -> dict[str, int]:
+    """Those that say more than that all which was appended is committed."""
+    named = {f.name: getattr(positions, f.name) for f in fields(Positions)}
+    del named["confirm_offset"]  # it is the one of the others that the mode names
+    if positions.committed_where in (-1, positions.max_phy_offset):
+        del named["committed_where"]
+    return named
 
 
 def _render(row: _Row, op_width: int, width: int) -> Iterator[str]:

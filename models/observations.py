@@ -15,12 +15,19 @@ from models.ops import CrashKind
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Where the store says its log stands, in bytes; -1 where it has no log yet."""
+    """Where the store says its log stands, in bytes; -1 where it has no log yet.
+
+    ``max_phy_offset`` is where the next record goes. ``committed_where`` is where the
+    bytes end that lie in files, ``confirm_offset`` where those end that may be served;
+    -1 from a store that does not say.
+    """
 
     min_phy_offset: int
     max_phy_offset: int
     flushed_where: int
     reput_from_offset: int
+    committed_where: int = -1
+    confirm_offset: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,13 @@ from enum import Enum
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 ServiceName = Literal[
-    "reput", "flush_commit_log", "flush_consume_queue", "checkpoint", "flush_index"
+    "reput",
+    "flush_commit_log",
+    "flush_consume_queue",
+    "checkpoint",
+    "flush_index",
+    "commit",
+    "allocate",
 ]
 SERVICE_NAMES: tuple[ServiceName, ...] = (
     "reput",
@@ -19,6 +25,8 @@ SERVICE_NAMES: tuple[ServiceName, ...] = (
     "flush_consume_queue",
     "checkpoint",
     "flush_index",
+    "commit",
+    "allocate",
 )
 
 ALL_TIME_MS = 1 << 62

@@ -31,6 +31,9 @@ class Setup:
     ``disk_profile`` names the rules of the simulated disk (``harness.disk.profiles``),
     which holds ``disk_capacity`` bytes; 0: without an end.
     ``index_slots`` and ``index_entries`` are those of one index file; 0: no index.
+    With ``transient_store_pool`` a log file's appends go to a write buffer first, if
+    one of ``transient_store_buffers`` is free. With ``preallocate`` a service makes the
+    log's next file ahead. ``flush_least_pages`` is what a flush or commit waits for.
     """
 
     log_file_size: int = 4096
@@ -41,6 +44,10 @@ class Setup:
     disk_capacity: int = 0
     index_slots: int = 0
     index_entries: int = 0
+    transient_store_pool: bool = False
+    transient_store_buffers: int = 2
+    preallocate: bool = False
+    flush_least_pages: int = 4
 
     @property
     def has_index(self) -> bool:

@@ -58,6 +58,7 @@ class ReferenceModel:
 
     Attributes:
         queues: every message of each queue, the expired ones too.
+        buffers_appends: appends go to write buffers first, which a kill empties.
         log_min: where the log begins; the messages before have expired.
         may_expire: how far a deletion that was cut short may have come.
         built: where each queue's units ended at the last start, or at least must end
@@ -76,6 +77,7 @@ class ReferenceModel:
     reput_from_offset: int = 0
     log_min: int = 0
     may_expire: int = 0
+    buffers_appends: bool = False
     built: dict[QueueKey, int] = field(default_factory=dict)
 
     def fork(self) -> ReferenceModel:
@@ -102,13 +104,17 @@ class ReferenceModel:
         self.queues.setdefault(key, []).append(appended)
         if answer.status != "PUT_OK":
             return
-        self.floor_kill = appended.end
+        if not self.buffers_appends:
+            self.floor_kill = appended.end
         if self.flush_mode == "SYNC_FLUSH" and message.wait_store_ok:
             self.floor_power = max(self.floor_power, appended.end)
+            self.floor_kill = max(self.floor_kill, appended.end)
 
     def saw_positions(self, positions: Positions) -> None:
-        """Take note of what a running store reports: a flushed mark is a promise."""
+        """Take note of what a running store reports: its marks are promises."""
         self.floor_power = max(self.floor_power, positions.flushed_where)
+        kept = max(positions.flushed_where, positions.committed_where)
+        self.floor_kill = max(self.floor_kill, min(kept, self.end))
         self.reput_from_offset = positions.reput_from_offset
         if positions.min_phy_offset > self.log_min:
             self._expire(positions.min_phy_offset)
@@ -131,6 +137,7 @@ class ReferenceModel:
         """
         if clean:
             self.floor_power = max(self.floor_power, end)
+            self.floor_kill = max(self.floor_kill, end)
         self._lower_floor(self.floor_kill)
 
     def crashed(self, kind: CrashKind, in_flight: list[MessageToPut]) -> None:

@@ -6,7 +6,8 @@ body: the engine owns no thread, so nothing runs until its host says so.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 
 class Service(Protocol):
@@ -20,3 +21,19 @@ class Service(Protocol):
 
     def run_once(self) -> int:
         """Do one round; returns the work done in the service's own unit, 0 if idle."""
+
+
+@runtime_checkable
+class WokenService(Service, Protocol):
+    """One whose work may come at any time, and should not wait for the interval."""
+
+    def on_work(self, wake: Callable[[], None]) -> None:
+        """Call ``wake``, in any thread, whenever there is work."""
+
+
+@runtime_checkable
+class EndingService(Service, Protocol):
+    """One whose rounds leave something for later, when there will be no later."""
+
+    def run_last(self) -> int:
+        """Do the last round, which leaves nothing; returns as ``run_once``."""

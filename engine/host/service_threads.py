@@ -1,8 +1,8 @@
 """ServiceThreads: turns a started store's services, each in a thread of its own.
 
-A thread waits ``interval_ms``, does a round, and so on, so the rounds of one service
-never overlap; a caller who waits for an answer of theirs waits and turns nothing.
-What a round does, and what an error of it means, is the service's affair.
+A thread waits ``interval_ms``, or until it is woken, does a round, and so on, so the
+rounds of one service never overlap; a caller who waits for an answer of theirs waits
+and turns nothing. What a round does, and what its error means, is the service's affair.
 
 Source: org.apache.rocketmq.common.ServiceThread, RocketMQ 5.3. Differs: waiting for a
 thread's end has a bound, and going beyond it is an error.
@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
-from engine.host.service import Service
+from engine.host.service import EndingService, Service, WokenService
 
 STOP_TIMEOUT_MS = 10_000
 
@@ -44,7 +45,10 @@ class _ServiceThread:
         self.ended_in_order = False
         self._service = service
         self._errors = errors
-        self._told_to_stop = threading.Event()
+        self._is_told_to_stop = False
+        self._wake = threading.Event()
+        if isinstance(service, WokenService):
+            service.on_work(self._wake.set)
         # A daemon: a process whose host was not stopped must still be able to end.
         self._thread = threading.Thread(
             target=self._turn, name=f"service-{service.name}", daemon=True
@@ -52,20 +56,28 @@ class _ServiceThread:
         self._thread.start()
 
     def _turn(self) -> None:
-        while not self._told_to_stop.wait(self._service.interval_ms / 1000):
-            self._do_round()
-        self._do_round()
+        service = self._service
+        while not self._is_told_to_stop:
+            self._wake.wait(service.interval_ms / 1000)
+            self._wake.clear()  # before the round, which finds what is put from now on
+            if not self._is_told_to_stop:
+                self._do(service.run_once)
+        if isinstance(service, EndingService):
+            self._do(service.run_last)
+        else:
+            self._do(service.run_once)
         self.ended_in_order = True
 
-    def _do_round(self) -> None:
+    def _do(self, one_round: Callable[[], int]) -> None:
         try:
-            self._service.run_once()
+            one_round()
         except OSError as error:
             self._errors.setdefault(self.name, error)
 
     def tell_to_stop(self) -> None:
         """Let the round in progress end and do one more, the last."""
-        self._told_to_stop.set()
+        self._is_told_to_stop = True
+        self._wake.set()
 
     def has_ended(self, timeout_s: float) -> bool:
         """Wait for the thread's end, ``timeout_s`` at most; whether it came."""
@@ -113,7 +125,8 @@ class ServiceThreads:
         """The services that callers wait for, then the others in the store's order.
 
         Under SYNC_FLUSH only what is flushed is dispatched, so the last round of reput
-        has to come after the last flush.
+        has to come after the last flush; and after the last commit of write buffers,
+        which the store's order sees to.
         """
         first = {service.name for service in self._store.waited_for}
         return sorted(

@@ -103,6 +103,7 @@ class AllocateMappedFileService:
             if file is not None:
                 DISCARDED.hit()
                 file.destroy()
+                self._disk.sync_dir(self._path)
 
     def close(self) -> None:
         """Let go of the file that nobody took, wherever it is left."""

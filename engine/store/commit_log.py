@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from engine.host.disk import Disk
 from engine.host.probe import probe
 from engine.host.runtime import Runtime
+from engine.store.allocate import AllocateMappedFileService
 from engine.store.config import StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.dispatch import DispatchRequest, has_unit
@@ -34,6 +35,7 @@ from engine.store.message_codec import (
     store_timestamp_of,
 )
 from engine.store.results import PutMessageResult, PutMessageStatus
+from engine.store.transient_store_pool import TransientStorePool
 
 WINDOW_SIZE = 4 * 1024 * 1024
 
@@ -87,7 +89,16 @@ class CommitLog:
         self._takes_puts = True
         self._newest_timestamp = 0
         self._file_size = config.mapped_file_size_commit_log
-        self.mapped_files = MappedFileQueue(disk, "commitlog", self._file_size)
+        self._commit_lock = runtime.lock()
+        pool = None
+        if config.transient_store_pool_enable:
+            pool = TransientStorePool(config.transient_store_pool_size, self._file_size)
+        self.allocate = AllocateMappedFileService(
+            disk, "commitlog", self._file_size, runtime, pool
+        )
+        self.mapped_files = MappedFileQueue(
+            disk, "commitlog", self._file_size, self.allocate.take
+        )
 
     @property
     def min_offset(self) -> int:
@@ -96,8 +107,13 @@ class CommitLog:
 
     @property
     def max_offset(self) -> int:
-        """Where the log ends."""
+        """Where the log ends, and the next record goes."""
         return self.mapped_files.max_offset
+
+    @property
+    def committed_where(self) -> int:
+        """Everything before lies in files: it can be read, and survives a kill."""
+        return self.mapped_files.committed_where
 
     @property
     def flushed_where(self) -> int:
@@ -187,9 +203,9 @@ class CommitLog:
         if file is None or size <= 0:
             return None
         position = phy_offset - file.file_from_offset
-        if position + size > file.wrote:
+        if position + size > file.committed:
             return None
-        return file.read(position, size)
+        return file.read(position, size) or None
 
     def look_message_by_offset(self, phy_offset: int) -> bytes | None:
         """The record that begins at ``phy_offset``, if a whole one does.
@@ -236,7 +252,7 @@ class CommitLog:
         return size_beyond(data, at, self._file_size - phy_offset % self._file_size)
 
     def read_from(self, offset: int, end: int, size: int = WINDOW_SIZE) -> bytes:
-        """What one file has written of [offset, end), at most ``size`` bytes of it.
+        """What one file has committed of [offset, end), at most ``size`` bytes of it.
 
         Source: CommitLog#getData.
         """
@@ -244,8 +260,30 @@ class CommitLog:
         if file is None:
             return b""
         position = offset - file.file_from_offset
-        until = min(file.wrote, end - file.file_from_offset, position + size)
+        until = min(file.committed, end - file.file_from_offset, position + size)
         return file.read(position, until - position) if until > position else b""
+
+    def commit(self, least_pages: int) -> bool:
+        """Take one file's buffered bytes to the file; whether there were enough.
+
+        Raises:
+            OSError: the disk failed the write; the bytes are kept, so ask again.
+
+        Source: MappedFileQueue#commit, which is synchronized.
+        """
+        with self._commit_lock:
+            return self.mapped_files.commit(least_pages)
+
+    def commit_all(self) -> int:
+        """Take everything appended so far to the files; how many that took.
+
+        Raises:
+            OSError: as ``commit``.
+        """
+        end, commits = self.max_offset, 0
+        while self.committed_where < end and self.commit(0):
+            commits += 1
+        return commits
 
     def flush(self, least_pages: int) -> bool:
         """Sync one file; whether ``flushed_where`` moved.
@@ -348,6 +386,7 @@ class CommitLog:
 
     def close(self) -> None:
         """Let go of the files."""
+        self.allocate.close()
         self.mapped_files.close()
 
 

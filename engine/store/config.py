@@ -1,7 +1,8 @@
 """MessageStoreConfig, the part this store honours, with RocketMQ's defaults.
 
-Sizes are bytes, intervals milliseconds. Every size may be tiny: a 4 KiB log file and
-a queue file of ten units make rolls and deletions happen in short histories.
+Sizes are bytes, intervals milliseconds; RocketMQ cannot turn ``allocate_ahead`` off.
+Every size may be tiny: a 4 KiB log file and a queue file of ten units make rolls and
+deletions happen in short histories.
 
 Source: org.apache.rocketmq.store.config.MessageStoreConfig, RocketMQ 5.3.0.
 """
@@ -29,6 +30,12 @@ class StoreConfig:
     flush_interval_commit_log: int = 500
     flush_commit_log_least_pages: int = 4
     flush_commit_log_thorough_interval: int = 10_000
+    commit_interval_commit_log: int = 200
+    commit_commit_log_least_pages: int = 4
+    commit_commit_log_thorough_interval: int = 200
+    transient_store_pool_enable: bool = False
+    transient_store_pool_size: int = 5
+    allocate_ahead: bool = True
     flush_interval_consume_queue: int = 1000
     flush_consume_queue_least_pages: int = 2
     flush_consume_queue_thorough_interval: int = 60_000

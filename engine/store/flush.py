@@ -1,6 +1,6 @@
-"""The services that make things durable, and what a put waits for.
+"""The services that make things durable; the one a put waits for is ``group_commit``.
 
-Source: org.apache.rocketmq.store.CommitLog.GroupCommitService, FlushRealTimeService,
+Source: org.apache.rocketmq.store.CommitLog.CommitRealTimeService, FlushRealTimeService,
 DefaultMessageStore.FlushConsumeQueueService, RocketMQ 5.3. Differs: a failed sync
 acknowledges nothing and stops the store until a start has written the range again;
 timestamps of the checkpoint move after the sync they stand for.
@@ -14,17 +14,13 @@ from engine.store.checkpoint import DurableMark, StoreCheckpoint
 from engine.store.commit_log import CommitLog
 from engine.store.config import StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
-from engine.store.results import PutMessageStatus
 from engine.store.running_flags import RunningFlags
 
-GROUP_COMMITTED = probe("flush.group.committed", "a waiting put was covered by a sync")
-GROUP_BEFORE = probe("flush.group.before", "a waiting put was covered already")
-GROUP_IDLE = probe("flush.group.idle", "a group commit without a waiting put")
-GROUP_FAILED = probe("flush.group.failed", "a waiting put could not be covered")
-TIMED_OUT = probe("flush.group.timed_out", "a put stopped waiting for its sync")
 SYNC_FAILED = probe("flush.sync_failed", "the disk failed a sync; the store stops")
 LEAST_PAGES = probe("flush.real_time.least_pages", "a flush looked at whole pages only")
 THOROUGH = probe("flush.real_time.thorough", "a flush took every byte")
+COMMIT_LEAST = probe("flush.commit.least_pages", "a commit looked at whole pages only")
+COMMIT_THOROUGH = probe("flush.commit.thorough", "a commit took every byte")
 QUEUES_LEAST = probe("flush.queues.least_pages", "queues were flushed by whole pages")
 QUEUES_THOROUGH = probe("flush.queues.thorough", "queues were flushed to the last unit")
 
@@ -83,6 +79,43 @@ class CommitLogFlusher:
         return synced
 
 
+class CommitRealTimeService:
+    """With a TransientStorePool: takes what was appended to the files."""
+
+    name = "commit"
+
+    def __init__(
+        self, config: StoreConfig, commit_log: CommitLog, runtime: Runtime
+    ) -> None:
+        self.interval_ms = config.commit_interval_commit_log
+        self._config = config
+        self._commit_log = commit_log
+        self._runtime = runtime
+        self._last_thorough_ms = 0
+
+    def run_once(self) -> int:
+        """Commit one file if enough was appended, or all; returns the commits.
+
+        Raises:
+            OSError: the disk failed the write; the next round tries it again.
+
+        Source: CommitRealTimeService#run.
+        """
+        now = self._runtime.now_ms()
+        waited = now - self._last_thorough_ms
+        if 0 <= waited < self._config.commit_commit_log_thorough_interval:
+            COMMIT_LEAST.hit()
+            least_pages = self._config.commit_commit_log_least_pages
+            return int(self._commit_log.commit(least_pages))
+        self._last_thorough_ms = now
+        return self.run_last()
+
+    def run_last(self) -> int:
+        """Commit all, so that the last round of dispatch finds it."""
+        COMMIT_THOROUGH.hit()
+        return self._commit_log.commit_all()
+
+
 class FlushRealTimeService:
     """ASYNC_FLUSH: syncs whole pages often, and everything now and then."""
 
@@ -113,87 +146,6 @@ class FlushRealTimeService:
             least_pages = 0
         (LEAST_PAGES if least_pages else THOROUGH).hit()
         return int(self._flusher.flush(least_pages))
-
-
-class GroupCommitRequest:
-    """A put that waits until the log is durable up to ``next_offset``."""
-
-    def __init__(self, next_offset: int, runtime: Runtime) -> None:
-        self.next_offset = next_offset
-        self._done = runtime.event()
-        self._status: PutMessageStatus | None = None
-
-    def complete(self, status: PutMessageStatus) -> None:
-        """Answer the put; the first answer stands."""
-        if self._status is None:
-            self._status = status
-            self._done.set()
-
-    def wait(self, timeout_ms: int) -> PutMessageStatus:
-        """The answer; FLUSH_DISK_TIMEOUT if none came in time."""
-        if not self._done.wait(timeout_ms):
-            TIMED_OUT.hit()
-            self.complete(PutMessageStatus.FLUSH_DISK_TIMEOUT)
-        assert self._status is not None, "an event is set after the status"
-        return self._status
-
-
-class GroupCommitService:
-    """SYNC_FLUSH: one sync answers every put that waits for it."""
-
-    name = "flush_commit_log"
-    interval_ms = 10
-
-    def __init__(
-        self, commit_log: CommitLog, flusher: CommitLogFlusher, runtime: Runtime
-    ) -> None:
-        self._commit_log = commit_log
-        self._flusher = flusher
-        self._runtime = runtime
-        self._lock = runtime.lock()
-        self._requests: list[GroupCommitRequest] = []
-
-    def put_request(self, next_offset: int) -> GroupCommitRequest:
-        """Ask for the log to be durable up to ``next_offset``."""
-        request = GroupCommitRequest(next_offset, self._runtime)
-        with self._lock:
-            self._requests.append(request)
-        return request
-
-    def run_once(self) -> int:
-        """Answer every waiting put; returns the answers and syncs.
-
-        Raises:
-            OSError: the disk failed the sync; every waiting put was answered.
-
-        Source: GroupCommitService#doCommit.
-        """
-        with self._lock:
-            requests, self._requests = self._requests, []
-        if not requests:
-            GROUP_IDLE.hit()
-            return int(self._flusher.flush(0))
-        try:
-            for request in requests:
-                self._commit(request)
-        except OSError:
-            for request in requests:
-                request.complete(PutMessageStatus.FLUSH_DISK_TIMEOUT)
-            raise
-        return len(requests)
-
-    def _commit(self, request: GroupCommitRequest) -> None:
-        if self._commit_log.flushed_where >= request.next_offset:
-            GROUP_BEFORE.hit()
-        while (before := self._commit_log.flushed_where) < request.next_offset:
-            self._flusher.flush(0)
-            # Another flush may have moved the mark meanwhile, so look at the mark.
-            if self._commit_log.flushed_where == before:
-                GROUP_FAILED.hit()
-                request.complete(PutMessageStatus.FLUSH_DISK_TIMEOUT)
-                return
-        GROUP_COMMITTED.hit()
-        request.complete(PutMessageStatus.PUT_OK)
 
 
 class FlushConsumeQueueService:

@@ -28,10 +28,11 @@ from engine.store.errors import StoreCorrupted, StoreLocked, StoreStopped
 from engine.store.flush import (
     CheckpointService,
     CommitLogFlusher,
+    CommitRealTimeService,
     FlushConsumeQueueService,
     FlushRealTimeService,
-    GroupCommitService,
 )
+from engine.store.group_commit import GroupCommitService
 from engine.store.index_audit import IndexAudit
 from engine.store.index_service import FlushIndexService, IndexService
 from engine.store.key_query import KeyQuery
@@ -99,23 +100,33 @@ class MessageStore:
             if config.flush_disk_type is FlushDiskType.SYNC_FLUSH
             else FlushRealTimeService(config, self._flusher, runtime)
         )
+        self._services = self._services_of(config, runtime)
         self._lock: FileLock | None = None
         self._loaded: tuple[LogScan, QueueAudit, IndexAudit] | None = None
         self.is_started = False
         self.last_exit_ok = False
 
+    def _services_of(
+        self, config: StoreConfig, runtime: Runtime
+    ) -> tuple[Service, ...]:
+        services: list[Service] = []
+        if config.transient_store_pool_enable:
+            # Before reput, so that the last commit comes before the last dispatch.
+            services.append(CommitRealTimeService(config, self.commit_log, runtime))
+        services.append(self.reput)
+        services.append(self._flush_commit_log)
+        services.append(self._flush_queues)
+        services.append(self._checkpoint_service)
+        if config.message_index_enable:
+            services.append(self._flush_index)
+        if config.allocate_ahead:
+            services.append(self.commit_log.allocate)
+        return tuple(services)
+
     @property
     def services(self) -> tuple[Service, ...]:
         """What a host has to turn while the store is started, in its order."""
-        services: tuple[Service, ...] = (
-            self.reput,
-            self._flush_commit_log,
-            self._flush_queues,
-            self._checkpoint_service,
-        )
-        if self._config.message_index_enable:
-            services = (*services, self._flush_index)
-        return services
+        return self._services
 
     @property
     def waited_for(self) -> tuple[Service, ...]:
@@ -421,7 +432,12 @@ class MessageStore:
             self._let_go()
 
     def _make_durable(self) -> bool:
-        self._flusher.flush_all()
+        try:
+            self.commit_log.commit_all()
+            self._flusher.flush_all()
+        finally:
+            self._group_commit.stop()
+        self.commit_log.allocate.discard()
         self._wait_for_dispatch()
         self.reput.stop()
         self._flush_queues.flush_thoroughly()

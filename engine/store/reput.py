@@ -58,7 +58,7 @@ class ReputMessageService:
         """
         if self._config.flush_disk_type is FlushDiskType.SYNC_FLUSH:
             return self._commit_log.flushed_where
-        return self._commit_log.max_offset
+        return self._commit_log.committed_where
 
     @property
     def behind(self) -> int:

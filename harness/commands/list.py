@@ -19,6 +19,8 @@ _SERVICES = {
     "flush_consume_queue": "makes the consume queues durable",
     "checkpoint": "writes what recovery may rely on",
     "flush_index": "makes full index files durable",
+    "commit": "takes what lies in write buffers to the log's files",
+    "allocate": "makes the log's next file before a put needs it",
 }
 
 

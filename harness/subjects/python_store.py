@@ -77,6 +77,11 @@ class PythonStore:
             max_index_num=max(2, setup.index_entries),
             flush_commit_log_thorough_interval=THOROUGH_MS,
             flush_consume_queue_thorough_interval=THOROUGH_MS,
+            flush_commit_log_least_pages=setup.flush_least_pages,
+            commit_commit_log_least_pages=setup.flush_least_pages,
+            transient_store_pool_enable=setup.transient_store_pool,
+            transient_store_pool_size=setup.transient_store_buffers,
+            allocate_ahead=setup.preallocate,
         )
         self._runtime = SimRuntime(EPOCH_MS)
         self.disk = SimDisk(
@@ -178,11 +183,12 @@ class PythonStore:
         """Turn a service; it stops early once it is idle."""
         if self._store is None:
             return _SKIPPED_DOWN
-        if service not in self._services:
+        turned = self._services.get(service)
+        if turned is None:
             return Skipped(f"the store has no service {service}")
         work = 0
         for _ in range(times):
-            done = self._services[service].run_once()
+            done = turned.run_once()
             work += done
             if not done:
                 break
@@ -309,6 +315,8 @@ class PythonStore:
             log.max_offset,
             log.flushed_where,
             store.reput.reput_from_offset,
+            log.committed_where,
+            store.reput.confirm_offset,
         )
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from store_builder import (
 )
 
 from engine.host.probe import recording
-from engine.store.flush import GroupCommitRequest
+from engine.store.group_commit import GroupCommitRequest
 from engine.store.message import Message
 from engine.store.results import PutMessageResult, PutMessageStatus
 from models.image.checkpoint import CheckpointImage, read_checkpoint
