@@ -74,7 +74,9 @@ class Judge:
     """
 
     def __init__(self, setup: Setup, subject: Subject) -> None:
-        self.model = ReferenceModel(setup.flush_mode)
+        self.model = ReferenceModel(
+            setup.flush_mode, buffers_appends=setup.transient_store_pool
+        )
         self.checks: dict[str, int] = {}
         self._subject = subject
         self._setup = setup
@@ -305,6 +307,9 @@ class Judge:
         marks.dispatched_is_flushed.hold(self.checks, model.flush_mode, positions)
         if self._positions is not None and not is_new_life:
             marks.marks_only_rise.hold(self.checks, self._positions, positions)
+        if positions.committed_where >= 0:
+            marks.marks_are_in_order.hold(self.checks, positions)
+            marks.dispatched_is_confirmed.hold(self.checks, model.flush_mode, positions)
         model.saw_positions(positions)
         self._positions = positions
 
@@ -314,6 +319,14 @@ class Judge:
         reading.pulled_messages_are_right.hold(
             self.checks, pulled, pull.queue_offset, queue
         )
+        if pulled.messages and queue and self._confirm_offset >= 0:
+            first = pull.queue_offset - queue[0].queue_offset
+            marks.served_is_confirmed.hold(
+                self.checks,
+                pull.queue_offset,
+                queue[first : first + len(pulled.messages)],
+                self._confirm_offset,
+            )
         if exactly:
             reading.pull_is_answered_right.hold(
                 self.checks,
@@ -324,13 +337,18 @@ class Judge:
                 self._setup.queue_file_units,
             )
 
+    @property
+    def _confirm_offset(self) -> int:
+        return self._positions.confirm_offset if self._positions is not None else -1
+
     def _judge_lookups(self, report: Report) -> None:
         for look, looked in report.looks:
+            messages = self.model.live_messages(self.model.log_min)
+            if self._positions is not None and self._setup.transient_store_pool:
+                committed = self._positions.committed_where
+                messages = [m for m in messages if m.end <= committed]
             reading.looked_up_message_is_right.hold(
-                self.checks,
-                looked,
-                look.phy_offset,
-                self.model.live_messages(self.model.log_min),
+                self.checks, looked, look.phy_offset, messages
             )
         for search, searched in report.searches:
             key = (search.topic, search.queue_id)

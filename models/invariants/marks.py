@@ -1,13 +1,22 @@
-"""Laws of the marks a running store reports: flushed_where, reput_from_offset."""
+"""Laws of the marks a running store reports, and of what they promise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from models.invariants.registry import invariant
 from models.observations import Positions, Put
 from models.program import FlushMode
+from models.reference import Appended
 from models.verdict import Violation
+
+_RISING = (
+    "min_phy_offset",
+    "max_phy_offset",
+    "flushed_where",
+    "committed_where",
+    "confirm_offset",
+)
 
 
 @invariant("FL-1", "flushed_where and reput_from_offset lie in the log", law="I7")
@@ -49,10 +58,50 @@ def dispatched_is_flushed(mode: FlushMode, now: Positions) -> Iterator[Violation
 @invariant("FL-4", "within a life no mark moves backwards", law="I7 I8")
 def marks_only_rise(before: Positions, now: Positions) -> Iterator[Violation]:
     """Both reported by one life of the store, the older first."""
-    for name in ("min_phy_offset", "max_phy_offset", "flushed_where"):
+    for name in _RISING:
         old, new = getattr(before, name), getattr(now, name)
         if new < old:
             yield Violation(name, f"{new} after {old}", "no less than before")
     if now.reput_from_offset < before.reput_from_offset:
         seen = f"{now.reput_from_offset} after {before.reput_from_offset}"
         yield Violation("reput_from_offset", seen, "no less than before")
+
+
+@invariant("FL-5", "flushed_where <= committed_where <= max_phy_offset", law="I7")
+def marks_are_in_order(now: Positions) -> Iterator[Violation]:
+    """What was never in the file cannot have been synced, nor committed unwritten."""
+    low, high = now.flushed_where, now.max_phy_offset
+    if not low <= now.committed_where <= high:
+        seen = f"{now.committed_where}"
+        yield Violation("committed_where", seen, f"in [{low}, {high}]")
+
+
+@invariant("FL-6", "nothing is dispatched above what the mode confirms", law="I13")
+def dispatched_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violation]:
+    """Under SYNC_FLUSH the flushed bytes are confirmed, else the committed ones."""
+    limit = now.committed_where
+    if mode == "SYNC_FLUSH":
+        limit = now.flushed_where
+    if now.confirm_offset > limit:
+        seen = f"{now.confirm_offset}"
+        yield Violation("confirm_offset", seen, f"at most {limit}")
+    if now.reput_from_offset > now.confirm_offset:
+        seen = f"{now.reput_from_offset}"
+        expected = f"at most confirm_offset {now.confirm_offset}"
+        yield Violation("reput_from_offset", seen, expected)
+
+
+@invariant("FL-7", "no pull serves what the mode does not confirm", law="I13")
+def served_is_confirmed(
+    queue_offset: int, served: Sequence[Appended], confirm_offset: int
+) -> Iterator[Violation]:
+    """A crash that the mode survives must not take what a consumer has seen.
+
+    ``served`` is what the pull returned; ``confirm_offset`` that of the store after
+    it, since within a life it only rises.
+    """
+    for message in served:
+        if message.end > confirm_offset:
+            where = f"pull from {queue_offset}: queue_offset {message.queue_offset}"
+            expected = f"at most confirm_offset {confirm_offset}"
+            yield Violation(where, f"it ends at {message.end}", expected)

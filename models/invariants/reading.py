@@ -113,7 +113,7 @@ def _fitting(
 def looked_up_message_is_right(
     looked: Looked, phy_offset: int, messages: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """``messages`` is the log, dispatched or not."""
+    """``messages`` is the log as far as it lies in files, dispatched or not."""
     where = f"look at phy_offset {phy_offset}"
     place = bisect_left(messages, phy_offset, key=_begin_of)
     is_begin = place < len(messages) and messages[place].phy_offset == phy_offset
