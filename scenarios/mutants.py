@@ -64,8 +64,8 @@ CLEAN_EXIT_WITH_DISPATCH_BEHIND = Mutant(
         Edit(
             module="engine.store.message_store",
             function="MessageStore._recover",
-            before="lacks = audit.first_wrong_phy_offset",
-            after="lacks = -1 if clean else audit.first_wrong_phy_offset",
+            before="lacks = _first(",
+            after="lacks = -1 if clean else _first(",
         ),
     ),
     trigger=Program(Setup(), (PutMessage("T0", 0, 16), Shutdown(), Restart())),
