@@ -19,6 +19,7 @@ from engine.host.runtime import Runtime
 from engine.store.allocate import AllocateMappedFileService
 from engine.store.config import StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.disk_space import DiskSpace
 from engine.store.dispatch import DispatchRequest, has_unit
 from engine.store.mapped_file import MappedFile
 from engine.store.mapped_file_queue import MappedFileQueue
@@ -81,13 +82,16 @@ class CommitLog:
         disk: Disk,
         runtime: Runtime,
         consume_queues: ConsumeQueueStore,
+        space: DiskSpace | None = None,
     ) -> None:
         self._config = config
         self._runtime = runtime
         self._consume_queues = consume_queues
+        self._space = space
         self._put_lock = runtime.lock()
         self._takes_puts = True
         self._newest_timestamp = 0
+        self._deleting_until = 0
         self._file_size = config.mapped_file_size_commit_log
         self._commit_lock = runtime.lock()
         pool = None
@@ -104,6 +108,15 @@ class CommitLog:
     def min_offset(self) -> int:
         """Where the log begins; -1 while it has no file."""
         return self.mapped_files.min_offset
+
+    @property
+    def kept_from_offset(self) -> int:
+        """From where on nothing goes but by a deletion that is still to come."""
+        return max(0, self.min_offset, self._deleting_until)
+
+    def begin_deletion(self, end: int) -> None:
+        """Take note that the files before ``end`` are about to go."""
+        self._deleting_until = max(self._deleting_until, end)
 
     @property
     def max_offset(self) -> int:
@@ -148,12 +161,20 @@ class CommitLog:
             if not self._takes_puts:
                 REFUSED.hit()
                 return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+            if self._would_fill_the_disk(len(encoded.record)):
+                return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
             try:
                 file = self._file_with_space(len(encoded.record))
             except OSError:
                 NO_FILE.hit()
                 return PutMessageResult(PutMessageStatus.CREATE_MAPPED_FILE_FAILED)
             return self._append(file, message, encoded)
+
+    def _would_fill_the_disk(self, size: int) -> bool:
+        files = self.mapped_files.files
+        if files and size + BLANK_SIZE_MIN <= files[-1].file_size - files[-1].wrote:
+            return False
+        return self._space is not None and not self._space.has_room_for(self._file_size)
 
     def _file_with_space(self, size: int) -> MappedFile:
         file = self.mapped_files.last_mapped_file(0)

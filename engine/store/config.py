@@ -1,6 +1,7 @@
 """MessageStoreConfig, the part this store honours, with RocketMQ's defaults.
 
-Sizes are bytes, intervals milliseconds; RocketMQ cannot turn ``allocate_ahead`` off.
+Sizes are bytes, intervals milliseconds, ratios percents of the disk in use, and
+``file_reserved_time`` hours; RocketMQ cannot turn ``allocate_ahead`` off.
 Every size may be tiny: a 4 KiB log file and a queue file of ten units make rolls and
 deletions happen in short histories.
 
@@ -51,6 +52,16 @@ class StoreConfig:
     max_index_num: int = 20_000_000
     max_msgs_num_batch: int = 64
     process_id: int = 1
+    clean_resource_interval: int = 10_000
+    file_reserved_time: int = 72
+    delete_when: str = "04"
+    delete_commit_log_files_interval: int = 100
+    delete_consume_queue_files_interval: int = 100
+    delete_file_batch_max: int = 10
+    clean_file_forcibly_enable: bool = False
+    disk_max_used_space_ratio: int = 75
+    disk_space_clean_forcibly_ratio: int = 85
+    disk_space_warning_level_ratio: int = 90
 
     def __post_init__(self) -> None:
         if self.mapped_file_size_commit_log < 128:
@@ -71,6 +82,34 @@ class StoreConfig:
                 f"{self.max_index_num}: an index file needs at least one slot and two "
                 f"entries, of which the first is never used."
             )
+
+        for hour in self.delete_when.split(";"):
+            if not (hour.isascii() and hour.isdigit() and int(hour) < 24):
+                raise ValueError(
+                    f"delete_when is {self.delete_when!r}: give the hours of the day "
+                    f"in UTC, 00 to 23, with a semicolon between two."
+                )
+        ratios = (
+            self.disk_max_used_space_ratio,
+            self.disk_space_clean_forcibly_ratio,
+            self.disk_space_warning_level_ratio,
+        )
+        if not 0 < ratios[0] <= ratios[1] <= ratios[2] <= 100:
+            raise ValueError(
+                f"the shares of the disk at which to delete, to delete by force and to "
+                f"stop puts are {ratios}: give percents that do not fall."
+            )
+        if self.delete_file_batch_max < 1 or self.file_reserved_time < 0:
+            raise ValueError(
+                f"delete_file_batch_max is {self.delete_file_batch_max} and "
+                f"file_reserved_time {self.file_reserved_time}: at least one file must "
+                f"go in a round, and files are kept for 0 hours or more."
+            )
+
+    @property
+    def delete_hours(self) -> tuple[int, ...]:
+        """The hours of ``delete_when``."""
+        return tuple(int(hour) for hour in self.delete_when.split(";"))
 
     @property
     def queue_file_size(self) -> int:

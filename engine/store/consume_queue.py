@@ -12,10 +12,12 @@ pre-blank unit never counts as built, and recovery compares units with their rec
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 from engine.host.disk import Disk
 from engine.host.probe import probe
 from engine.store.dispatch import DispatchRequest
+from engine.store.mapped_file import MappedFile
 from engine.store.mapped_file_queue import MappedFileQueue
 
 CQ_STORE_UNIT_SIZE = 20
@@ -274,16 +276,37 @@ class ConsumeQueue:
     def correct_min_offset(self, log_min_offset: int) -> None:
         """Let the queue begin at its first unit whose record the log still has.
 
+        With none, it begins where it ends. Where dispatch appends meanwhile, what it
+        appends is there.
+
         Source: ConsumeQueue#correctMinOffset.
         """
-        first = self.mapped_files.min_offset // CQ_STORE_UNIT_SIZE
-        self.min_offset = max(0, first)
-        while self.min_offset < self.max_offset:
-            unit = self.unit_at(self.min_offset)
+        low = max(0, self.mapped_files.min_offset // CQ_STORE_UNIT_SIZE)
+        end = high = self.max_offset
+        while low < high:
+            # The first unit is the one of nearly every queue of nearly every store.
+            middle = low if high == end else (low + high) // 2
+            unit = self.unit_at(middle)
             if not is_pre_blank(unit) and _UNIT.unpack(unit)[0] >= log_min_offset:
-                self._has_unit = True
-                break
-            self.min_offset += 1
+                high = middle
+            else:
+                low = middle + 1
+                end = -1
+        self._has_unit = self._has_unit or low < self.max_offset
+        self.min_offset = low
+
+    def delete_expired(self, log_min_offset: int, pause: Callable[[], None]) -> int:
+        """Delete the files whose last unit points before ``log_min_offset``.
+
+        Source: MappedFileQueue#deleteExpiredFileByOffset.
+        """
+
+        def may_go(file: MappedFile) -> bool:
+            last = file.read(self._file_size - CQ_STORE_UNIT_SIZE, CQ_STORE_UNIT_SIZE)
+            return is_pre_blank(last) or _UNIT.unpack(last)[0] < log_min_offset
+
+        files = self.mapped_files
+        return files.delete_first_files(may_go, at_most=len(files.files), pause=pause)
 
     def flush(self, least_pages: int) -> bool:
         """Sync one file of the queue; whether that moved its flushed mark.

@@ -7,6 +7,8 @@ lacks is known by queue, and the next queue offset comes from the log as well.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from engine.host.disk import Disk
 from engine.host.probe import probe
 from engine.store.config import StoreConfig
@@ -186,6 +188,30 @@ class ConsumeQueueStore:
             self.flush_failed = True
             raise
         return synced
+
+    def correct_min_offset(self, log_min_offset: int) -> None:
+        """Let every queue begin at its first unit whose record the log still has."""
+        for queue in list(self._queues.values()):
+            queue.correct_min_offset(log_min_offset)
+
+    def delete_expired(self, log_min_offset: int, pause: Callable[[], None]) -> int:
+        """Delete queue files that point before the log; how many went.
+
+        ``pause`` is called between two files of a queue, and after a queue that lost
+        any.
+
+        Raises:
+            OSError: the disk failed; ask again.
+
+        Source: CleanConsumeQueueService#deleteExpiredFiles.
+        """
+        deleted = 0
+        for queue in list(self._queues.values()):
+            of_queue = queue.delete_expired(log_min_offset, pause)
+            if of_queue:
+                pause()
+            deleted += of_queue
+        return deleted
 
     def close(self) -> None:
         """Let go of every file."""

@@ -218,7 +218,7 @@ class CheckpointService:
         Source: DefaultMessageStore#addScheduleTask, its checkpoint flush.
         """
         self._checkpoint.mark = DurableMark(
-            max(0, self._commit_log.min_offset),
+            self._commit_log.kept_from_offset,
             self._commit_log.flushed_where,
             self._config.mapped_file_size_commit_log,
             self._config.queue_file_size,

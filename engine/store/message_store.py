@@ -23,6 +23,8 @@ from engine.store.checkpoint import StoreCheckpoint
 from engine.store.commit_log import CommitLog, LogScan
 from engine.store.config import FlushDiskType, StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore, QueueAudit
+from engine.store.deletion import Deletion
+from engine.store.disk_space import DiskSpace
 from engine.store.dispatch import CommitLogDispatcher, DispatchRequest
 from engine.store.errors import StoreCorrupted, StoreLocked, StoreStopped
 from engine.store.flush import (
@@ -76,7 +78,8 @@ class MessageStore:
         self._abort = AbortFile(disk, config.process_id)
         self._checkpoint = StoreCheckpoint(disk)
         self._consume_queues = ConsumeQueueStore(config, disk)
-        self.commit_log = CommitLog(config, disk, runtime, self._consume_queues)
+        space = DiskSpace(config, disk, self._flags)
+        self.commit_log = CommitLog(config, disk, runtime, self._consume_queues, space)
         self._index = IndexService(config, disk, runtime, self._checkpoint)
         dispatchers: tuple[CommitLogDispatcher, ...] = (self._consume_queues,)
         if config.message_index_enable:
@@ -94,6 +97,17 @@ class MessageStore:
         )
         self._flush_index = FlushIndexService(config, self._index)
         self._key_query = KeyQuery(config, self.commit_log, self._index)
+        self.deletion = Deletion(
+            config,
+            disk,
+            runtime,
+            space,
+            self.commit_log,
+            self._consume_queues,
+            self.reput,
+            self._checkpoint_service,
+            (self._index.delete_expired,) if config.message_index_enable else (),
+        )
         self._reader = MessageReader(config, self.commit_log, self._consume_queues)
         self._flush_commit_log: Service = (
             self._group_commit
@@ -117,6 +131,7 @@ class MessageStore:
         services.append(self._flush_commit_log)
         services.append(self._flush_queues)
         services.append(self._checkpoint_service)
+        services += self.deletion.services
         if config.message_index_enable:
             services.append(self._flush_index)
         if config.allocate_ahead:
@@ -422,6 +437,7 @@ class MessageStore:
         if not self.is_started:
             return False
         self.is_started = False
+        self.deletion.stop()
         self.commit_log.refuse_puts()
         try:
             return self._make_durable()
@@ -443,7 +459,7 @@ class MessageStore:
         self._flush_queues.flush_thoroughly()
         self._index.flush()
         self._checkpoint_service.run_once()
-        clean = self._flags.is_writeable and self.reput.behind <= 0
+        clean = self._flags.is_sound and self.reput.behind <= 0
         clean = clean and not self._consume_queues.flush_failed
         clean = clean and not self._index.flush_failed
         (CLEAN if clean else BEHIND).hit()

@@ -1,13 +1,55 @@
 """RunningFlags: what the store may do, one bit a reason not to.
 
-Source: org.apache.rocketmq.store.RunningFlags, RocketMQ 5.3.
+=================  =========  ============  =======
+bit                takes put  queues grow   is read
+=================  =========  ============  =======
+NOT_READABLE       yes        yes           no
+NOT_WRITEABLE      no         no            yes
+LOGICS_QUEUE_ERROR no         no            yes
+INDEX_FILE_ERROR   no         no            yes
+DISK_FULL          no         yes           yes
+FENCED             no         yes           yes
+LOGIC_DISK_FULL    no         no            yes
+FLUSH_FAILED       no         yes           yes
+=================  =========  ============  =======
+
+Every bit is set and cleared by itself. A full disk stops puts alone: what the log has
+is still dispatched and read.
+
+Source: org.apache.rocketmq.store.RunningFlags, RocketMQ 5.3. Differs: a bit is set by
+one step, where two threads there may lose one; FLUSH_FAILED is ours; and a queue that
+could not be written sets no bit, since its record is dispatched again.
 """
 
 from __future__ import annotations
 
-NOT_READABLE_BIT = 1
-NOT_WRITEABLE_BIT = 1 << 1
-FLUSH_FAILED_BIT = 1 << 8  # ours, beyond RocketMQ's seven
+from enum import IntFlag
+
+
+class Flag(IntFlag):
+    """The reasons, with RocketMQ's values; the last one is beyond its seven."""
+
+    NOT_READABLE = 1
+    NOT_WRITEABLE = 1 << 1
+    LOGICS_QUEUE_ERROR = 1 << 2
+    INDEX_FILE_ERROR = 1 << 3
+    DISK_FULL = 1 << 4
+    FENCED = 1 << 5
+    LOGIC_DISK_FULL = 1 << 6
+    FLUSH_FAILED = 1 << 8
+
+
+_STOP_READING = frozenset({Flag.NOT_READABLE})
+_STOP_QUEUES = frozenset(
+    {
+        Flag.NOT_WRITEABLE,
+        Flag.LOGICS_QUEUE_ERROR,
+        Flag.INDEX_FILE_ERROR,
+        Flag.LOGIC_DISK_FULL,
+    }
+)
+_STOP_PUTS = _STOP_QUEUES | {Flag.DISK_FULL, Flag.FENCED, Flag.FLUSH_FAILED}
+_END_UNKNOWN = frozenset({Flag.NOT_WRITEABLE, Flag.FLUSH_FAILED})
 
 
 class RunningFlags:
@@ -18,27 +60,63 @@ class RunningFlags:
     """
 
     def __init__(self) -> None:
-        self._bits: set[int] = set()
+        self._flags: set[Flag] = set()
+
+    @property
+    def bits(self) -> int:
+        """All of them as one number, as RocketMQ shows them."""
+        return sum(self._flags)
+
+    def has(self, flag: Flag) -> bool:
+        """Whether one of them is set."""
+        return flag in self._flags
+
+    def set(self, flag: Flag) -> None:
+        """Let it hold from now on."""
+        self._flags.add(flag)
+
+    def clear(self, flag: Flag) -> None:
+        """Let it hold no more; the others stay as they are."""
+        self._flags.discard(flag)
 
     @property
     def is_writeable(self) -> bool:
-        """Whether a put may be taken."""
-        return self._bits.isdisjoint((NOT_WRITEABLE_BIT, FLUSH_FAILED_BIT))
+        """Whether a put may be taken.
+
+        Source: RunningFlags#isWriteable.
+        """
+        return self._flags.isdisjoint(_STOP_PUTS)
+
+    @property
+    def is_cq_writeable(self) -> bool:
+        """Whether a queue may be written.
+
+        Source: RunningFlags#isCQWriteable.
+        """
+        return self._flags.isdisjoint(_STOP_QUEUES)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether messages may be read.
+
+        Source: RunningFlags#isReadable.
+        """
+        return self._flags.isdisjoint(_STOP_READING)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the log's end is known and its syncs can be believed."""
+        return self._flags.isdisjoint(_END_UNKNOWN)
 
     @property
     def is_flushable(self) -> bool:
         """Whether a sync can still prove anything in this life of the store."""
-        return FLUSH_FAILED_BIT not in self._bits
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether messages may be read."""
-        return NOT_READABLE_BIT not in self._bits
+        return Flag.FLUSH_FAILED not in self._flags
 
     def stop_writing(self) -> None:
         """Take no put any more: the log's end is unknown."""
-        self._bits.add(NOT_WRITEABLE_BIT)
+        self.set(Flag.NOT_WRITEABLE)
 
     def stop_flushing(self) -> None:
         """Believe no sync any more: one has failed."""
-        self._bits.add(FLUSH_FAILED_BIT)
+        self.set(Flag.FLUSH_FAILED)

@@ -1,0 +1,78 @@
+"""CleanConsumeQueueService: deletes queue files whose records have all expired.
+
+Source: DefaultMessageStore.CleanConsumeQueueService, RocketMQ 5.3. Differs: where a
+queue begins is corrected when the log's file goes, not here; and a round that the disk
+failed is done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.host.probe import probe
+from engine.host.runtime import Runtime
+from engine.store.commit_log import CommitLog
+from engine.store.config import StoreConfig
+from engine.store.consume_queue_store import ConsumeQueueStore
+
+IDLE = probe("clean_consume_queue.idle", "the log begins where it did a round ago")
+DELETED = probe("clean_consume_queue.deleted", "files of queues were deleted")
+NONE_TO_DELETE = probe(
+    "clean_consume_queue.none", "the log begins later, but no queue file may go"
+)
+
+
+class CleanConsumeQueueService:
+    """Follows the log's beginning.
+
+    Args:
+        delete_expired: others who keep data by the log's offsets, as the index does;
+            each is called with where the log begins, and returns the files it deleted.
+    """
+
+    name = "clean_consume_queue"
+
+    def __init__(
+        self,
+        config: StoreConfig,
+        runtime: Runtime,
+        commit_log: CommitLog,
+        consume_queues: ConsumeQueueStore,
+        delete_expired: Sequence[Callable[[int], int]] = (),
+    ) -> None:
+        self.interval_ms = config.clean_resource_interval
+        self._config = config
+        self._runtime = runtime
+        self._commit_log = commit_log
+        self._consume_queues = consume_queues
+        self._delete_expired = delete_expired
+        self._lock = runtime.lock()
+        self._last_min_offset = 0
+        self._is_stopped = False
+
+    def run_once(self) -> int:
+        """Delete the queue files that point before the log; returns how many went.
+
+        Raises:
+            OSError: the disk failed; the next round goes on.
+
+        Source: CleanConsumeQueueService#run, #deleteExpiredFiles.
+        """
+        with self._lock:
+            log_min = self._commit_log.min_offset
+            if self._is_stopped or log_min <= self._last_min_offset:
+                IDLE.hit()
+                return 0
+            deleted = self._consume_queues.delete_expired(log_min, self._pause)
+            deleted += sum(delete(log_min) for delete in self._delete_expired)
+            self._last_min_offset = log_min
+        (DELETED if deleted else NONE_TO_DELETE).hit()
+        return deleted
+
+    def stop(self) -> None:
+        """Delete nothing any more; a round in progress ends first."""
+        with self._lock:
+            self._is_stopped = True
+
+    def _pause(self) -> None:
+        self._runtime.sleep_ms(self._config.delete_consume_queue_files_interval)

@@ -1,0 +1,65 @@
+"""Deletion: everything by which a store gives up data, assembled.
+
+Source: org.apache.rocketmq.store.DefaultMessageStore, its two cleaners and what asks
+for them, RocketMQ 5.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.host.disk import Disk
+from engine.host.runtime import Runtime
+from engine.host.service import Service
+from engine.store.clean_commit_log import CleanCommitLogService
+from engine.store.clean_consume_queue import CleanConsumeQueueService
+from engine.store.commit_log import CommitLog
+from engine.store.config import StoreConfig
+from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.disk_space import DiskSpace
+from engine.store.flush import CheckpointService
+from engine.store.reput import ReputMessageService
+
+
+class Deletion:
+    """The cleaners of one store, and the wishes that reach them.
+
+    Args:
+        followers: who else keeps data by the log's offsets; see the cleaner of queues.
+    """
+
+    def __init__(
+        self,
+        config: StoreConfig,
+        disk: Disk,
+        runtime: Runtime,
+        space: DiskSpace,
+        commit_log: CommitLog,
+        consume_queues: ConsumeQueueStore,
+        reput: ReputMessageService,
+        checkpoint: CheckpointService,
+        followers: Sequence[Callable[[int], int]],
+    ) -> None:
+        self._clean_commit_log = CleanCommitLogService(
+            config, disk, runtime, commit_log, consume_queues, reput, checkpoint, space
+        )
+        self._clean_consume_queue = CleanConsumeQueueService(
+            config, runtime, commit_log, consume_queues, followers
+        )
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """What a host has to turn."""
+        return (self._clean_commit_log, self._clean_consume_queue)
+
+    def execute_delete_files_manually(self) -> None:
+        """Let the next rounds of the cleaner delete what has expired, at any hour.
+
+        Source: DefaultMessageStore#executeDeleteFilesManually.
+        """
+        self._clean_commit_log.execute_delete_files_manually()
+
+    def stop(self) -> None:
+        """Delete nothing any more; what is in progress ends first."""
+        self._clean_commit_log.stop()
+        self._clean_consume_queue.stop()

@@ -1,0 +1,58 @@
+"""DiskSpace: when the disk is too full for puts, or full enough to delete by force.
+
+Source: DefaultMessageStore.CleanCommitLogService#isSpaceToDelete, RocketMQ 5.3.
+Differs: puts stop before the file is made that would fill the disk, not only at the
+next round; and log and queues lie on one disk, so it is asked once.
+"""
+
+from __future__ import annotations
+
+from engine.host.disk import Disk
+from engine.host.probe import probe
+from engine.store.config import StoreConfig
+from engine.store.running_flags import Flag, RunningFlags
+
+FILLED = probe("disk_space.full", "the disk is so full that puts stop")
+NEARLY = probe("disk_space.nearly", "the disk is so full that puts do not begin again")
+RELIEVED = probe("disk_space.relieved", "puts begin again: the disk has room")
+NO_ROOM = probe("disk_space.no_room", "the next log file would fill the disk")
+
+
+class DiskSpace:
+    """Watches the disk, and keeps the flag that stops puts."""
+
+    def __init__(self, config: StoreConfig, disk: Disk, flags: RunningFlags) -> None:
+        self._config = config
+        self._disk = disk
+        self._flags = flags
+
+    def watch(self) -> int:
+        """Set or clear DISK_FULL; the share in use, in percent.
+
+        Between the two ratios the flag stays as it is, so that it does not flicker.
+        """
+        percent = self._disk.usage().percent
+        if percent > self._config.disk_space_warning_level_ratio:
+            FILLED.hit()
+            self._flags.set(Flag.DISK_FULL)
+        elif percent > self._config.disk_space_clean_forcibly_ratio:
+            NEARLY.hit()
+        elif self._flags.has(Flag.DISK_FULL):
+            RELIEVED.hit()
+            self._flags.clear(Flag.DISK_FULL)
+        return percent
+
+    def has_room_for(self, size: int) -> bool:
+        """Whether the disk would not be too full with a file of ``size`` bytes more.
+
+        If it would be, puts stop here: what is left is for the queues, so that what
+        the log has can still be dispatched, and then deleted.
+        """
+        used, total = self._disk.usage()
+        if not total:
+            return True
+        if (used + size) * 100 <= total * self._config.disk_space_warning_level_ratio:
+            return True
+        NO_ROOM.hit()
+        self._flags.set(Flag.DISK_FULL)
+        return False
