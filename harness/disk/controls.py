@@ -50,6 +50,7 @@ class Controls:
         "_listener",
         "_watches",
         "actions",
+        "is_listening",
         "last",
         "reads_left",
         "stop_at",
@@ -66,6 +67,7 @@ class Controls:
         self._faults: dict[FaultCall, tuple[int, int]] = {}
         self._failed = 0
         self._listener: Callable[[], None] | None = None
+        self.is_listening = False
         self.storing: tuple[int, bytes] | None = None
 
     def on_every_action(self, listener: Callable[[], None] | None) -> None:
@@ -161,7 +163,9 @@ class Controls:
         self.last = action
         self.storing = storing
         if self._listener is not None:
+            self.is_listening = True
             self._listener()
+            self.is_listening = False
         return self.actions
 
     def next_due(self, action: int) -> Watch | None:
@@ -176,8 +180,11 @@ class Controls:
         watch.event()
 
     def _find_stop(self) -> None:
-        if self._faults or self._listener is not None:
+        if self._faults:
             self.stop_at = 0
+            return
+        if self._listener is not None:
+            self.stop_at = 1  # every action stops, and no read
             return
         waiting = (watch.action for watch in self._watches if not watch.fired)
         self.stop_at = min([self._last_allowed, *waiting])

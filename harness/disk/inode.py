@@ -24,37 +24,49 @@ Cut: TypeAlias = tuple[int, int]  # action number, size the file was cut to
 
 
 class InodeImage(NamedTuple):
-    """The buffers of an inode at one moment; nobody changes them any more."""
+    """An inode at one moment; nobody changes what it leads to.
+
+    The cache is ``base`` with ``stores[since:end]``; the list of stores may grow
+    beyond ``end``, which belongs to later moments.
+    """
 
     birth_path: str
-    cache: bytearray
-    image: bytes | None
+    base: bytearray
+    stores: list[Store]
+    since: int
+    end: int
     durable: bytearray
     durable_size: int
-    pending: list[Store]
     cuts: list[Cut]
-    mtime_ms: int = 0
-    mapped: bool = False
+    mapped: bool
+    mtime_ms: int
+    content: bytes | None
 
 
 class Inode:
     """A file's bytes in memory and on the medium.
 
-    ``mapped``: it was opened as a mapping, so that its pages are written at any time.
+    Stores are appended to ``pending`` in place, which images share; whatever else
+    happens to it makes a new list. So an image at each of many stores costs no copy.
 
     Invariants:
-        shared, or cache and durable are buffers of their own
+        shared, or cache is a buffer of its own; durable_shared likewise
         durable_size <= len(durable)
         len(cache) <= len(durable)
         every pending store lies within one page
         image is None or equals cache
+        what ``_imaged`` was taken from has changed by stores alone
+
+    ``mapped``: it was opened as a mapping, so that its pages are written at any time.
     """
 
     __slots__ = (
+        "_imaged",
         "birth_path",
         "cache",
         "cuts",
         "durable",
+        "durable_shared",
         "durable_size",
         "image",
         "mapped",
@@ -77,48 +89,88 @@ class Inode:
         self.cuts: list[Cut] = []
         self.mapped = False
         self.shared = True
+        self.durable_shared = True
         self.open_files = 0
+        self._imaged: InodeImage | None = None
 
     @classmethod
-    def of_image(cls, image: InodeImage) -> Inode:
-        """An inode that starts from ``image``, sharing its buffers."""
+    def of_image(
+        cls, image: InodeImage, done: int | None = None, now_ms: int = 0
+    ) -> Inode:
+        """An inode that starts from ``image``, sharing its buffers.
+
+        With the stores that were made after it, up to action ``done``, at ``now_ms``;
+        None: without.
+        """
         inode = cls.__new__(cls)
         inode.birth_path = image.birth_path
-        inode.cache = image.cache
-        inode.image = image.image
-        inode.durable = image.durable
-        inode.durable_size = image.durable_size
-        inode.pending = image.pending
-        inode.cuts = image.cuts
+        inode.cache = image.base
+        inode.image = image.content
         inode.mtime_ms = image.mtime_ms
-        inode.mapped = image.mapped
         inode.shared = True
+        end, stores = image.end, image.stores
+        if done is not None:
+            while end < len(stores) and stores[end][0] <= done:
+                end += 1
+                inode.image = None
+                inode.mtime_ms = now_ms
+        if end > image.since:
+            inode.cache = bytearray(image.base)
+            inode.shared = False
+            for _, offset, data in stores[image.since : end]:
+                inode.cache[offset : offset + len(data)] = data
+        inode.durable = image.durable
+        inode.durable_shared = True
+        inode.durable_size = image.durable_size
+        inode.pending = stores[:end]
+        inode.cuts = image.cuts
+        inode.mapped = image.mapped
         inode.open_files = 0
+        inode._imaged = None
         return inode
 
     def share(self) -> InodeImage:
-        """The buffers as they are now; the next change copies them first."""
-        self.shared = True
-        return InodeImage(
+        """The inode as it is now; the next change copies what it changes first."""
+        imaged = self._imaged
+        count = len(self.pending)
+        if imaged is None:
+            self.shared = self.durable_shared = True
+            base, since = self.cache, count
+        elif (
+            imaged.end == count
+            and imaged.mtime_ms == self.mtime_ms
+            and imaged.content is self.image
+        ):
+            return imaged
+        else:
+            base, since = imaged.base, imaged.since
+        self._imaged = imaged = InodeImage(
             self.birth_path,
-            self.cache,
-            self.image,
+            base,
+            self.pending,
+            since,
+            count,
             self.durable,
             self.durable_size,
-            self.pending,
             self.cuts,
-            self.mtime_ms,
             self.mapped,
+            self.mtime_ms,
+            self.image,
         )
+        return imaged
 
     def own(self) -> None:
-        """Stop sharing buffers with snapshots. Every change begins with this."""
+        """Stop sharing the cache with snapshots. Every store begins with this."""
         if self.shared:
             self.cache = bytearray(self.cache)
-            self.durable = bytearray(self.durable)
-            self.pending = list(self.pending)
-            self.cuts = list(self.cuts)
             self.shared = False
+
+    def own_durable(self) -> None:
+        """Stop sharing the medium's bytes, and the newest image with them."""
+        self._imaged = None
+        if self.durable_shared:
+            self.durable = bytearray(self.durable)
+            self.durable_shared = False
 
     def is_certain(self, size: int) -> bool:
         """Whether the medium holds what readers see, if its size there is ``size``."""
@@ -148,9 +200,10 @@ class Inode:
     def resize(self, action: int, size: int) -> None:
         """Set the size in memory; the medium follows when the change is committed."""
         self.own()
+        self.own_durable()
         if size < len(self.cache):
             del self.cache[size:]
-            self.cuts.append((action, size))
+            self.cuts = [*self.cuts, (action, size)]
         else:
             self.cache.extend(bytes(size - len(self.cache)))
             self.durable.extend(bytes(max(0, size - len(self.durable))))
@@ -162,9 +215,9 @@ class Inode:
         Bytes beyond a cut are gone for good: growing again shows zeros there, and no
         store from before the cut may come back.
         """
-        self.own()
+        self.own_durable()
         if (action, size) in self.cuts:
-            self.cuts.remove((action, size))
+            self.cuts = [cut for cut in self.cuts if cut != (action, size)]
             self.durable[size:] = bytes(len(self.durable) - size)
             self.pending = [
                 store
@@ -180,7 +233,7 @@ class Inode:
     def write_back(self) -> None:
         """Put every pending store on the medium."""
         if self.pending:
-            self.own()
+            self.own_durable()
             durable = self.durable
             for _, offset, data in self.pending:
                 durable[offset : offset + len(data)] = data
@@ -188,7 +241,7 @@ class Inode:
 
     def write_back_page(self, page: int) -> None:
         """Put the pending stores of one page on the medium."""
-        self.own()
+        self.own_durable()
         for _, offset, data in self.pending:
             if offset >> PAGE_BITS == page:
                 self.durable[offset : offset + len(data)] = data
@@ -196,7 +249,7 @@ class Inode:
 
     def write_back_before(self, action: int) -> None:
         """Put the stores made before ``action`` on the medium."""
-        self.own()
+        self.own_durable()
         for made, offset, data in self.pending:
             if made < action:
                 self.durable[offset : offset + len(data)] = data
@@ -204,6 +257,7 @@ class Inode:
 
     def forget_dirty_pages(self) -> None:
         """Mark every page clean without writing it, as a failed sync does (E1)."""
+        self._imaged = None
         self.pending = []
 
 

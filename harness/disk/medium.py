@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from engine.host.disk import Usage
 from harness.disk.choices import choice_of
@@ -44,8 +43,7 @@ def stopped_clock() -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class MediumImage:
+class MediumImage(NamedTuple):
     """A medium at one moment; nobody changes what it leads to."""
 
     names: dict[str, int]
@@ -55,10 +53,15 @@ class MediumImage:
     next_number: int
     capacity: int = 0
     foreign_size: int = 0
+    taken_ms: int = 0
+    changes: int = 0
 
 
 class Medium:
     """Names and bytes, as readers see them and as they are certain.
+
+    ``changes`` counts what was done to names, ``_touched`` are the files to which more
+    was done than stores since the newest image.
 
     Invariants:
         committed names with all effects applied are the names readers see
@@ -68,8 +71,11 @@ class Medium:
     __slots__ = (
         "_committed",
         "_effects",
+        "_imaged",
         "_next_number",
+        "_touched",
         "capacity",
+        "changes",
         "foreign_size",
         "inodes",
         "namespace",
@@ -89,14 +95,25 @@ class Medium:
         self._committed = {ROOT: DIRECTORY}
         self._effects: list[Effect] = []
         self._next_number = DIRECTORY + 1
+        self.changes = 0
+        self._touched: set[int] = set()
+        self._imaged: MediumImage | None = None
 
     @classmethod
-    def of_image(cls, profile: DiskProfile, image: MediumImage) -> Medium:
-        """A medium that starts from ``image``, sharing its buffers."""
+    def of_image(
+        cls, profile: DiskProfile, image: MediumImage, done: int | None = None
+    ) -> Medium:
+        """A medium that starts from ``image``, sharing its buffers.
+
+        With the stores that were made after it, up to action ``done``; None: without.
+        """
         medium = cls(profile, capacity=image.capacity)
         medium.foreign_size = image.foreign_size
         medium.namespace = Namespace(image.names)
-        medium.inodes = {n: Inode.of_image(i) for n, i in image.inodes.items()}
+        medium.inodes = {
+            number: Inode.of_image(inode, done, image.taken_ms)
+            for number, inode in image.inodes.items()
+        }
         medium._committed = image.committed
         medium._effects = list(image.effects)
         medium._next_number = image.next_number
@@ -104,15 +121,47 @@ class Medium:
 
     def image(self) -> MediumImage:
         """The medium as it is now, by sharing buffers until they change."""
-        return MediumImage(
-            names=self.namespace.names.copy(),
+        inodes = {number: inode.share() for number, inode in self.inodes.items()}
+        return self._image(inodes, self.now_ms())
+
+    def lazy_image(self) -> MediumImage:
+        """The medium as it is now, but perhaps without the newest stores.
+
+        Whoever goes on from it names the action up to which they belong to it.
+        """
+        seen, now_ms = self._imaged, self.now_ms()
+        if seen is None or seen.taken_ms != now_ms:
+            return self.image()
+        if not self._touched:
+            return (
+                seen
+                if seen.changes == self.changes
+                else self._image(seen.inodes, now_ms)
+            )
+        inodes = seen.inodes.copy()
+        for number in self._touched:
+            if number in self.inodes:
+                inodes[number] = self.inodes[number].share()
+        return self._image(inodes, now_ms)
+
+    def _image(self, inodes: dict[int, InodeImage], now_ms: int) -> MediumImage:
+        self._touched.clear()
+        self._imaged = MediumImage(
+            names=self.namespace.shared_names(),
             committed=self._committed,
             effects=tuple(self._effects),
-            inodes={number: inode.share() for number, inode in self.inodes.items()},
+            inodes=inodes,
             next_number=self._next_number,
             capacity=self.capacity,
             foreign_size=self.foreign_size,
+            taken_ms=now_ms,
+            changes=self.changes,
         )
+        return self._imaged
+
+    def touch(self, number: int) -> None:
+        """Take note that something else than a store changes a file."""
+        self._touched.add(number)
 
     def usage(self) -> Usage:
         """Bytes of all files, the foreign one too, of the disk's capacity."""
@@ -143,6 +192,7 @@ class Medium:
 
     def record(self, effect: Effect) -> None:
         """Do a directory change, for readers only."""
+        self.changes += 1
         self.namespace.apply(effect)
         self._effects.append(effect)
 
@@ -165,6 +215,7 @@ class Medium:
     def resize(self, action: int, path: str, size: int) -> None:
         """Set a file's size, for readers only."""
         number = self.namespace.file(path)
+        self.touch(number)
         self.inodes[number].resize(action, size)
         self.inodes[number].mtime_ms = self.now_ms()
         self._effects.append(Sized(action, number, size))
@@ -208,6 +259,7 @@ class Medium:
             for inode in self.inodes.values():
                 if not inode.mapped:
                     inode.write_back()
+            self._imaged = None
         self.commit()
 
     def _commit_slots(self, slots: set[str]) -> None:
@@ -235,13 +287,16 @@ class Medium:
 
     def _commit(self, effects: Sequence[Effect], left: list[Effect]) -> None:
         """Make ``effects`` certain, so that ``left`` pends."""
+        self.changes += 1
         if not effects:
             return
         for effect in effects:
             match effect:
                 case Sized(action, number, size):
+                    self.touch(number)
                     self.inodes[number].commit_size(action, size)
                 case Renamed(action, _, _, number, True):
+                    self.touch(number)
                     self.inodes[number].write_back_before(action)
         gone = any(isinstance(e, Removed | Renamed | Linked) for e in effects)
         if left:
@@ -258,6 +313,7 @@ class Medium:
         """Forget the files that nothing leads to, nor may lead to after a crash."""
         kept = {*self._committed.values(), *self.namespace.names.values()}
         kept.update(inode_of(effect) for effect in self._effects)
+        self._imaged = None
         self.inodes = {n: i for n, i in self.inodes.items() if n in kept}
 
     def place(self, path: str, content: bytes) -> None:
@@ -338,6 +394,7 @@ class Medium:
         return inodes
 
     def _settle(self, names: dict[str, int]) -> None:
+        self._imaged = None
         assert not self._effects
         if names != self.namespace.names:
             self.namespace = Namespace(names)
@@ -347,6 +404,7 @@ class Medium:
         number = self._next_number
         self._next_number += 1
         self.inodes[number] = inode
+        self.touch(number)
         return number
 
 

@@ -134,18 +134,26 @@ def parent_of(path: str) -> str:
 class Namespace:
     """The paths readers see, with their listings worked out once a change."""
 
-    __slots__ = ("_files", "_listings", "names")
+    __slots__ = ("_files", "_listings", "_shared", "names")
 
     def __init__(self, names: Mapping[str, int]) -> None:
         self.names = dict(names)
         self._listings: dict[str, list[str]] | None = None
         self._files: list[tuple[str, int]] | None = None
+        self._shared: dict[str, int] | None = None
+
+    def shared_names(self) -> dict[str, int]:
+        """The names as they are now; nobody changes what is returned."""
+        if self._shared is None:
+            self._shared = self.names.copy()
+        return self._shared
 
     def apply(self, effect: Effect) -> None:
         """Do a directory change."""
         apply_to_names(self.names, effect)
         self._listings = None
         self._files = None
+        self._shared = None
 
     def files(self) -> list[tuple[str, int]]:
         """Every file's path and inode number, sorted by path."""

@@ -23,7 +23,7 @@ in ``survivors``, the images are kept by ``medium``, a store is given a ``Mount`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.host.disk import Usage
 from harness.disk.controls import Controls
@@ -35,12 +35,16 @@ from harness.disk.sim_file import Life
 from models.ops import Crash, DiskFault, describe
 
 
-@dataclass(frozen=True, slots=True)
-class DiskSnapshot:
+class DiskSnapshot(NamedTuple):
     """A disk at one moment, with all that was pending; no life, watch or fault.
 
-    ``storing`` is what the action in progress is about to put into a mapping, and at
-    which byte of the file.
+    Attributes:
+        actions: disk actions begun.
+        last: verb and path of the newest.
+        storing: what the action in progress is about to put into a mapping, and at
+            which byte of the file.
+        medium: the disk as it was then, or stores earlier.
+        done: the last action whose stores belong to it; None: as ``medium`` says.
     """
 
     profile: DiskProfile
@@ -48,6 +52,7 @@ class DiskSnapshot:
     actions: int
     last: tuple[str, str]
     storing: tuple[int, bytes] | None = None
+    done: int | None = None
 
 
 class SimDisk:
@@ -80,7 +85,7 @@ class SimDisk:
         Of a store into a mapping in progress, the first ``cut`` bytes are done.
         """
         disk = cls.__new__(cls)
-        disk._medium = Medium.of_image(snapshot.profile, snapshot.medium)
+        disk._medium = Medium.of_image(snapshot.profile, snapshot.medium, snapshot.done)
         disk._controls = Controls(snapshot.actions, snapshot.last)
         disk._life = None
         if cut and snapshot.storing is not None:
@@ -90,13 +95,21 @@ class SimDisk:
         return disk
 
     def snapshot(self) -> DiskSnapshot:
-        """The disk as it is now; buffers are shared until either side changes them."""
+        """The disk as it is now; buffers are shared until either side changes them.
+
+        For a listener of ``on_every_action`` it costs little: what has changed since
+        the snapshot before is kept, and of stores only how many there are.
+        """
+        medium, controls = self._medium, self._controls
+        actions = controls.actions
+        lazily = controls.is_listening
         return DiskSnapshot(
-            self._medium.profile,
-            self._medium.image(),
-            self._controls.actions,
-            self._controls.last,
-            self._controls.storing,
+            medium.profile,
+            medium.lazy_image() if lazily else medium.image(),
+            actions,
+            controls.last,
+            controls.storing,
+            actions - 1 if lazily else None,
         )
 
     @property
@@ -201,6 +214,7 @@ class SimDisk:
         medium.foreign_size = 0
         used, total = medium.usage()
         medium.foreign_size = max(0, total * min(percent, 100) // 100 - used)
+        medium.changes += 1
 
     def mtimes(self) -> dict[str, int]:
         """When each file last changed, sorted by path."""
@@ -212,7 +226,9 @@ class SimDisk:
 
     def set_mtime(self, path: str, mtime_ms: int) -> None:
         """Let a file say that it last changed then."""
-        self._medium.inode(path).mtime_ms = mtime_ms
+        medium = self._medium
+        medium.inode(path).mtime_ms = mtime_ms
+        medium.touch(medium.namespace.file(path))
 
     def load(self, files: Mapping[str, bytes]) -> None:
         """Put files on the medium for certain, with the directories they need."""

@@ -76,7 +76,9 @@ class SimFile:
         self.size = len(self._inode.cache)
         self._limit = self.size
         self._inode.open_files += 1
-        self._inode.mapped = self._inode.mapped or mapped
+        if mapped and not self._inode.mapped:
+            self._inode.mapped = True
+            medium.touch(self._number)
         life.files.append(self)
 
     def read_at(self, offset: int, size: int) -> bytes:
@@ -139,6 +141,7 @@ class SimFile:
         if controls.actions + steps < controls.stop_at:
             controls.actions += steps
             controls.last = ("sync", self._path)
+            self._medium.touch(self._number)
             self._inode.write_back()
         else:
             self._sync_in_steps(pages)
@@ -202,11 +205,13 @@ class SimFile:
                 controls.fire(watch)
                 self._life.check()
                 self._meet_sync_fault()
+            self._medium.touch(self._number)
             self._inode.write_back_page(page)
 
     def _meet_sync_fault(self) -> None:
         try:
             self._controls.meet_fault("sync", self._path)
         except OSError:
+            self._medium.touch(self._number)
             self._inode.forget_dirty_pages()
             raise

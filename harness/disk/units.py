@@ -64,12 +64,15 @@ class PendingUnits:
         names: the units of names and sizes; independent of each other.
     """
 
-    def __init__(self, profile: DiskProfile, image: MediumImage) -> None:
+    def __init__(
+        self, profile: DiskProfile, image: MediumImage, done: int | None = None
+    ) -> None:
         self._profile = profile
         self._committed = image.committed
         self._effects = image.effects if profile.loses_unsynced else ()
         self._inodes: Mapping[int, Inode] = {
-            number: Inode.of_image(inode) for number, inode in image.inodes.items()
+            number: Inode.of_image(inode, done)
+            for number, inode in image.inodes.items()
         }
         self._file_names = UnitNames(self._inodes)
         self._ordered = ordered_actions(profile, self._effects, self._inodes)
@@ -79,7 +82,7 @@ class PendingUnits:
     @classmethod
     def of(cls, snapshot: DiskSnapshot) -> PendingUnits:
         """The units of a disk as it was at a snapshot."""
-        return cls(snapshot.profile, snapshot.medium)
+        return cls(snapshot.profile, snapshot.medium, snapshot.done)
 
     def sectors(self, kept: Iterable[KeptUnit] = ()) -> tuple[Unit, ...]:
         """The units of bytes, if names and sizes survive as ``kept`` says."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from engine.host.disk import PAGE_SIZE
 from harness.disk.mount import Mount
 from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
+from harness.disk.sim_disk import DiskSnapshot, SimDisk
 from harness.disk.units import PendingUnits, Unit
 from models.ops import UNIT_ORDER, Crash, KeptUnit, Survivors
 
@@ -109,3 +111,47 @@ def test_units_that_are_not_there_are_passed_over() -> None:
     kept = (KeptUnit("f", 0, 99), KeptUnit("f", 7, 1), KeptUnit("g", 0, 1))
 
     assert left_by(disk, Survivors("units", units=kept)) == disk.files()
+
+
+def test_a_snapshot_at_an_action_is_the_disk_as_a_crash_there_finds_it() -> None:
+    seen: list[DiskSnapshot] = []
+    disk, mount = disk_of("ext4_ordered")
+    disk.on_every_action(lambda: seen.append(disk.snapshot()))
+    work(mount)
+    disk.on_every_action(None)
+    assert len(seen) == disk.actions
+
+    for number, snapshot in enumerate(seen, start=1):
+        other, mount = disk_of("ext4_ordered")
+        found: list[dict[str, bytes]] = []
+        look = partial(looked_into, other, found)
+        other.at_action(number, 0, look)
+        work(mount)
+        fork = SimDisk.fork(snapshot)
+        assert [fork.files(), fork.durable_files()] == found, number
+        assert fork.actions == number
+
+
+def looked_into(disk: SimDisk, found: list[dict[str, bytes]]) -> None:
+    found += [disk.files(), disk.durable_files()]
+
+
+def work(mount: Mount) -> None:
+    """Stores, syncs, sizes and names, in an order that mixes them."""
+    mount.make_dir("d")
+    file = mount.open("d/f", 2 * PAGE_SIZE, create=True, mapped=True)
+    for offset in (0, 10, PAGE_SIZE - 2):
+        file.write_at(offset, b"abcd")
+    file.sync()
+    other = mount.open("g", 100, create=True, mapped=False)
+    file.write_at(5, b"e")
+    other.write_at(50, b"g")
+    other.write_at(60, b"h")
+    mount.sync_dir("d")
+    file.write_at(6, b"f")
+    other.close()
+    mount.truncate("g", 55)
+    mount.rename("g", "d/g")
+    file.sync()
+    file.write_at(7, b"i")
+    mount.remove("d/g")
