@@ -143,8 +143,9 @@ def _first_line(statement: ast.stmt) -> int:
 
 
 def _dedented(text: str, indent: int) -> str:
+    margin = " " * indent
     lines = text.splitlines(keepends=True)
-    return "".join(line[indent:] if line[:indent].isspace() else line for line in lines)
+    return "".join(line.removeprefix(margin) for line in lines)
 
 
 def _indented(text: str, indent: int) -> str:

@@ -9,6 +9,7 @@ import pytest
 from mutant_targets import Counter, doubled
 
 from models.program import Program, Setup
+from scenarios.edits import edited
 from scenarios.mutation import (
     Edit,
     Mutant,
@@ -331,3 +332,12 @@ def test_super_may_come_and_go() -> None:
         )
     ):
         assert Counter().count() == 4
+
+
+def test_a_whole_method_with_blank_lines_in_it_is_found() -> None:
+    source = "class A:\n    def f(self):\n        x = 1\n\n        return x\n"
+    whole = "def f(self):\n    x = 1\n\n    return x\n"
+
+    text = edited(source, Edit("m", "A.f", whole, whole.replace("1", "2")), "here")
+
+    assert text == source.replace("1", "2")
