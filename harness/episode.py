@@ -271,12 +271,16 @@ class Episode:
         )
 
     def _catch_up(self, number: int) -> None:
-        services: tuple[ServiceName, ...] = (
+        services: list[ServiceName] = [
             "flush_commit_log",
             "reput",
             "flush_consume_queue",
             "checkpoint",
-        )
+        ]
+        if self.setup.preallocate:
+            services.insert(0, "allocate")
+        if self.setup.transient_store_pool:
+            services.insert(0, "commit")
         busy: list[str] = []
         for service in services:
             for _ in range(HEALING_ROUNDS_MAX):

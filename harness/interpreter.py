@@ -63,6 +63,8 @@ class Report:
         puts: each message with its answer; None if the store crashed first.
         found: the files as each start found them.
         starts: what came of each start, ``Failed`` if it did not end.
+        puts_before_start: how many of ``puts`` began before the newest start ended.
+        started_end: where the log ended then.
         crash: the event that ended the store's life, if one did.
         disk_actions: how many the op did, and what happened during it.
         interrupted: whether anything else happened while the op ran.
@@ -78,6 +80,8 @@ class Report:
     failures: list[Failed] = field(default_factory=list)
     stops: list[Stopped] = field(default_factory=list)
     starts: list[Observation] = field(default_factory=list)
+    puts_before_start: int = 0
+    started_end: int = -1
     found: list[Mapping[str, bytes]] = field(default_factory=list)
     damages: list[Damaged] = field(default_factory=list)
     crash: Crash | None = None
@@ -236,6 +240,8 @@ class Interpreter:
         self._report.starts[-1] = seen
         if isinstance(seen, Started):
             self._life += 1
+            self._report.puts_before_start = len(self._report.puts)
+            self._report.started_end = self._subject.positions().max_phy_offset
         return seen
 
     def _during(self, op: During) -> Observation:

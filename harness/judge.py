@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from enum import Enum
+from typing import TypeAlias
 
 from harness.interpreter import Report
 from harness.subjects.subject import Subject
@@ -40,6 +41,8 @@ from models.plain_state import forked, token
 from models.program import Setup
 from models.reference import ReferenceModel
 from models.store_image import StoreImage, read_store
+
+Puts: TypeAlias = list[tuple[MessageToPut, Put | None]]
 
 # What no crash may break, even before a start has mended the files.
 CLAIMS: tuple[Invariant[[Judged]], ...] = (
@@ -121,7 +124,8 @@ class Judge:
             self.checks, report.failures, report.fault_armed
         )
         end = self.model.end
-        in_flight = self._judge_puts(report, positions) if report.puts else []
+        before, later = _puts_around_the_start(report)
+        in_flight = self._judge_puts(before, report, positions)
         if report.stops:
             self._judge_stop(report, end)
         if report.damages:
@@ -136,7 +140,8 @@ class Judge:
             self._positions = None
             return
         for start, image in zip(report.starts, found, strict=True):
-            self._judge_start(start, image, positions)
+            self._judge_start(start, image, report.started_end, positions)
+        self._judge_puts(later, report, positions)
         dispatched = isinstance(op, RunService) and op.service == "reput"
         if dispatched and isinstance(report.observation, Ran):
             self._judge_files(self.image(), positions.reput_from_offset)
@@ -160,11 +165,13 @@ class Judge:
         if not self.disk_failed:
             checkpoint_is_up_to_date.hold(self.checks, image)
 
-    def _judge_puts(self, report: Report, positions: Positions) -> list[MessageToPut]:
+    def _judge_puts(
+        self, puts: Puts, report: Report, positions: Positions
+    ) -> list[MessageToPut]:
         model = self.model
         in_flight: list[MessageToPut] = []
         answered: list[tuple[MessageToPut, Put]] = []
-        for message, answer in report.puts:
+        for message, answer in puts:
             if answer is None or answer.status == "UNKNOWN_ERROR":
                 in_flight.append(message)
             else:
@@ -239,7 +246,7 @@ class Judge:
         self._positions = None
 
     def _judge_start(
-        self, start: Observation, found: StoreImage, positions: Positions
+        self, start: Observation, found: StoreImage, end: int, positions: Positions
     ) -> None:
         if not isinstance(start, Started | Refused):
             self._end = End.UNKNOWN  # it failed somewhere on its way
@@ -257,12 +264,16 @@ class Judge:
             log_is_damaged=is_damaged,
         )
         if isinstance(start, Started):
-            self._adopt(positions)
+            self._adopt(end, positions)
 
-    def _adopt(self, positions: Positions) -> None:
+    def _adopt(self, end: int, positions: Positions) -> None:
+        """Adopt what a start recovered; past ``end`` is what was put since."""
         model = self.model
         image = self.image()
-        records, log_min = image.commit_log.records, image.commit_log.min_phy_offset
+        log_min = image.commit_log.min_phy_offset
+        records = image.commit_log.records
+        if records and records[-1].phy_offset >= end:
+            records = tuple(r for r in records if r.phy_offset < end)
         expected = model.live_messages(log_min)
         floor = model.floor if model.floor is not None else model.floor_kill
         recovery.recovered_log_is_a_prefix.hold(
@@ -362,6 +373,14 @@ class Judge:
                 visible.min_offset,
                 [r.store_timestamp for r in records[: len(visible.messages)]],
             )
+
+
+def _puts_around_the_start(report: Report) -> tuple[Puts, Puts]:
+    """Puts of the life that ended, or of the only one, and those of the new one."""
+    if report.crash is not None or report.started_end < 0:
+        return report.puts, []
+    count = report.puts_before_start
+    return report.puts[:count], report.puts[count:]
 
 
 def _extended(found: StoreImage, log_file_size: int) -> StoreImage:

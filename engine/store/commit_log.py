@@ -94,6 +94,7 @@ class CommitLog:
         self._deleting_until = 0
         self._file_size = config.mapped_file_size_commit_log
         self._commit_lock = runtime.lock()
+        self._has_pool = config.transient_store_pool_enable
         pool = None
         if config.transient_store_pool_enable:
             pool = TransientStorePool(config.transient_store_pool_size, self._file_size)
@@ -179,11 +180,14 @@ class CommitLog:
     def _file_with_space(self, size: int) -> MappedFile:
         file = self.mapped_files.last_mapped_file(0)
         left = file.file_size - file.wrote
-        if size + BLANK_SIZE_MIN <= left:
-            return file
-        file.append_declared(encode_filler(left), left)
-        ROLLED.hit()
-        return self.mapped_files.last_mapped_file(0)
+        if size + BLANK_SIZE_MIN > left:
+            file.append_declared(encode_filler(left), left)
+            ROLLED.hit()
+            file = self.mapped_files.last_mapped_file(0)
+        if self._has_pool and not file.has_buffer:
+            # What is written directly must not get in front of what is not.
+            self.commit_all()
+        return file
 
     def _append(
         self, file: MappedFile, message: Message, encoded: EncodedMessage
