@@ -50,6 +50,7 @@ _SETUP_BOUNDS = {
     "queue_file_units": (1, 1_000_000),
     "index_slots": (0, 1_000_000),
     "index_entries": (0, 1_000_000),
+    "start_window": (0, _INT64),
     "max_message_size": (256, 64 * _MIB),  # at its end an episode puts 131 bytes
 }
 _OP_BOUNDS: dict[type[Event], dict[str, tuple[int, int]]] = {

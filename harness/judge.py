@@ -17,6 +17,7 @@ from models.image.checkpoint import CheckpointImage
 from models.invariants import deletion, marks, putting, reading, recovery, run
 from models.invariants.checkpoint import (
     checkpoint_is_up_to_date,
+    dispatched_offset_is_in_the_queues,
     dispatched_time_is_in_the_queues,
     durable_mark_is_in_the_log,
     flushed_time_is_in_the_log,
@@ -50,6 +51,7 @@ CLAIMS: tuple[Invariant[[Judged]], ...] = (
     durable_mark_is_in_the_log,
     flushed_time_is_in_the_log,
     dispatched_time_is_in_the_queues,
+    dispatched_offset_is_in_the_queues,
 )
 
 # Of a judge's state, what forks share and what decides nothing; an image is a cache.
@@ -264,6 +266,10 @@ class Judge:
             log_is_damaged=is_damaged,
         )
         if isinstance(start, Started):
+            if not self._damaged:
+                recovery.start_reads_what_it_must.hold(
+                    self.checks, found, start.log_bytes_read, self._setup
+                )
             self._adopt(end, positions)
 
     def _adopt(self, end: int, positions: Positions) -> None:

@@ -107,9 +107,13 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The store is up. ``last_exit_ok`` says how it judged its previous end."""
+    """The store is up. ``last_exit_ok`` says how it judged its previous end.
+
+    ``log_bytes_read`` is how much of the log it had to read for that.
+    """
 
     last_exit_ok: bool
+    log_bytes_read: int = 0
 
 
 @dataclass(frozen=True, slots=True)

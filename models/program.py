@@ -41,6 +41,7 @@ class Setup:
     flush_mode: FlushMode = "ASYNC_FLUSH"
     max_message_size: int = 4 * 1024 * 1024
     disk_profile: str = "ext4_ordered"
+    start_window: int = 1024 * 1024 * 1024
     disk_capacity: int = 0
     index_slots: int = 0
     index_entries: int = 0

@@ -338,6 +338,47 @@ _SCENARIOS = (
         required_invariants=CORE_LAWS,
     ),
     Scenario(
+        name="checkpoint_window",
+        sentence="many files, and a start that reads only what no mark vouches for",
+        space=replace(
+            BREAKING,
+            kinds=often(
+                ("put", 2),
+                ("burst", 8),
+                ("service", 12),
+                ("pull", 2),
+                ("crash", 3),
+                ("restart", 2),
+                ("clock", 3),
+                ("fault", 1),
+            ),
+            kept=("burst", "service", "clock"),
+            sizes=often(
+                (Size(extra=333), 3),
+                (Size(parts=4), 2),
+                (Size(parts=2, extra=1), 2),
+                (Size(parts=1), 2),
+                (Size(extra=16), 2),
+            ),
+            clock_steps_ms=Numbers((3000, 60_000, 500), 5000),
+            service_times=often((1, 2), (5, 2), (20, 1)),
+            crash_kinds=("process_kill", "power_loss"),
+            survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
+        ),
+        setups=tuple(
+            replace(setup, start_window=window)
+            for setup in setups_on("ext4_ordered")
+            for window in (0, 4096, 9000)
+        ),
+        length=(30, 90),
+        required_probes=(
+            "start_up.read.window",
+            "commit_log.recover.first",
+            "checkpoint.load.one_slot",
+        ),
+        required_invariants=(*CORE_LAWS, "CP-7", "REC-7"),
+    ),
+    Scenario(
         name="clock_jumps",
         sentence="the wall clock is set back and forth, by moments and by years",
         space=JUMPING,

@@ -58,14 +58,14 @@ CLEAN_EXIT_WITH_DISPATCH_BEHIND = Mutant(
         Edit(
             module="engine.store.message_store",
             function="MessageStore._make_durable",
-            before="self._flags.is_writeable and self.reput.behind <= 0",
-            after="self._flags.is_writeable",
+            before="self._flags.is_sound and self.reput.behind <= 0",
+            after="self._flags.is_sound",
         ),
         Edit(
-            module="engine.store.message_store",
-            function="MessageStore._recover",
-            before="lacks = _first(",
-            after="lacks = -1 if clean else _first(",
+            module="engine.store.start_up",
+            function="StartUp.mend",
+            before="return lacks if lacks >= 0 else scan.end",
+            after="return lacks if lacks >= 0 and not clean else scan.end",
         ),
     ),
     trigger=Program(Setup(), (PutMessage("T0", 0, 16), Shutdown(), Restart())),
@@ -78,10 +78,10 @@ REPUT_STARTS_AT_LOG_END = Mutant(
     killed_by=("CQ-4", "REC-3"),
     edits=(
         Edit(
-            module="engine.store.message_store",
-            function="MessageStore._recover",
-            before="self.reput.reput_from_offset = lacks if lacks >= 0 else scan.end",
-            after="self.reput.reput_from_offset = scan.end",
+            module="engine.store.start_up",
+            function="StartUp.mend",
+            before="return lacks if lacks >= 0 else scan.end",
+            after="return scan.end",
         ),
     ),
     trigger=Program(

@@ -4,10 +4,11 @@ The first 40 bytes of the 4096 are RocketMQ's five fields, i64 big-endian:
 physicMsgTimestamp | logicsMsgTimestamp | indexMsgTimestamp | masterFlushedOffset |
 confirmPhyOffset. At bytes 512 and 1024, in sectors of their own, lie two slots of the
 durable mark, written in turn: magic u32 | version u32 | sequence i64 | log_min_offset
-i64 | durable_offset i64 | log_file_size i32 | queue_file_size i32 | CRC-32 u32 of the
-40 bytes before. The whole slot with the higher sequence counts. Below
-``durable_offset`` everything was synced before the mark was written, so what is not
-whole there was damaged, not lost with the power.
+i64 | durable_offset i64 | log_file_size i32 | queue_file_size i32 | dispatched_offset
+i64 | CRC-32 u32 of the 48 bytes before; version 1 had no dispatched_offset. The whole
+slot with the higher sequence counts. Below ``durable_offset`` everything was synced
+before the mark was written, so what is not whole there was damaged, not lost with the
+power; and below ``dispatched_offset`` the queues' units were, so no start need look.
 
 Source: org.apache.rocketmq.store.StoreCheckpoint, RocketMQ 5.3. Differs: a timestamp
 moves only after the sync it stands for; RocketMQ never reads beyond byte 40.
@@ -24,11 +25,12 @@ from engine.host.probe import probe
 
 CHECKPOINT_SIZE = 4096
 _FIELDS = struct.Struct(">qqqqq")
-_SLOT = struct.Struct(">IIqqqii")
+_SLOT = struct.Struct(">IIqqqiiq")
+_SLOT_V1 = struct.Struct(">IIqqqii")
 _CRC = struct.Struct(">I")
-_SLOT_SIZE = _SLOT.size + _CRC.size
 _SLOTS_AT = (512, 1024)
-_MAGIC, _VERSION = 0x43524D51, 1
+_MAGIC, _VERSION = 0x43524D51, 2
+_LAYOUTS = {1: _SLOT_V1, 2: _SLOT}
 
 MARKED = probe("checkpoint.load.mark", "a start found a durable mark")
 UNMARKED = probe("checkpoint.load.no_mark", "a start found no durable mark")
@@ -41,14 +43,16 @@ UNCHANGED = probe("checkpoint.flush.unchanged", "the checkpoint had nothing to s
 class DurableMark:
     """What the log had durable once: [log_min_offset, durable_offset).
 
-    The sizes of the store's files stand beside it, since a file that is too short is
-    damage or another configuration, and only they can tell.
+    Records below ``dispatched_offset`` had durable units, each in its queue. The sizes
+    of the store's files stand beside it, since a file that is too short is damage or
+    another configuration, and only they can tell.
     """
 
     log_min_offset: int
     durable_offset: int
     log_file_size: int
     queue_file_size: int
+    dispatched_offset: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -191,17 +195,19 @@ def _encode_slot(sequence: int, mark: DurableMark) -> bytes:
         mark.durable_offset,
         mark.log_file_size,
         mark.queue_file_size,
+        mark.dispatched_offset,
     )
     return body + _CRC.pack(crc32(body))
 
 
 def _decode_slot(data: bytes, at: int) -> tuple[int, DurableMark] | None:
-    slot = data[at : at + _SLOT_SIZE]
-    if len(slot) < _SLOT_SIZE:
+    layout = _LAYOUTS.get(int.from_bytes(data[at + 4 : at + 8], "big"))
+    if layout is None or len(data) < at + layout.size + _CRC.size:
         return None
-    magic, version, sequence, *mark = _SLOT.unpack_from(slot)
-    if magic != _MAGIC or version != _VERSION:
+    end = at + layout.size
+    if _CRC.unpack_from(data, end)[0] != crc32(data[at:end]):
         return None
-    if _CRC.unpack_from(slot, _SLOT.size)[0] != crc32(slot[: _SLOT.size]):
+    magic, _, sequence, *mark = layout.unpack_from(data, at)
+    if magic != _MAGIC:
         return None
     return sequence, DurableMark(*mark)

@@ -11,7 +11,6 @@ what it cuts, and syncs what it found before it counts as flushed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from engine.host.disk import Disk
 from engine.host.probe import probe
@@ -21,6 +20,7 @@ from engine.store.config import StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.disk_space import DiskSpace
 from engine.store.dispatch import DispatchRequest, has_unit
+from engine.store.log_scan import LogScan
 from engine.store.mapped_file import MappedFile
 from engine.store.mapped_file_queue import MappedFileQueue
 from engine.store.message import Message
@@ -56,21 +56,11 @@ SCANNED_HALF = probe(
 SCANNED_ZEROS = probe("commit_log.recover.zeros", "a scan met bytes never written")
 SCANNED_ILLEGAL = probe("commit_log.recover.illegal", "a scan met what is no record")
 SCANNED_GAP = probe("commit_log.recover.gap", "a scan met a missing file")
+SCANNED_FIRST = probe("commit_log.recover.first", "a scan left an old file unread")
 SCANNED_ALL = probe("commit_log.recover.all_full", "a scan found every file full")
 RECOVERED_EMPTY = probe("commit_log.recover.empty", "a start found no log")
 RECOVERED_NORMALLY = probe("commit_log.recover.normal", "a start after a clean exit")
 RECOVERED_ABNORMALLY = probe("commit_log.recover.abnormal", "a start after a crash")
-
-
-@dataclass(frozen=True, slots=True)
-class LogScan:
-    """Where the log ends: everything in [start, end) is records and fillers."""
-
-    start: int
-    end: int
-    newest_timestamp: int
-    records: int
-    stopped_by: str
 
 
 class CommitLog:
@@ -92,6 +82,7 @@ class CommitLog:
         self._takes_puts = True
         self._newest_timestamp = 0
         self._deleting_until = 0
+        self.scanned_bytes = 0
         self._file_size = config.mapped_file_size_commit_log
         self._commit_lock = runtime.lock()
         self._has_pool = config.transient_store_pool_enable
@@ -322,10 +313,13 @@ class CommitLog:
         """Open the log's files; changes nothing on the disk."""
         self.mapped_files.load()
 
-    def scan(self, visit: Callable[[DispatchRequest], None]) -> LogScan:
-        """Read the log from its start to its end, as far as it is whole.
+    def scan(
+        self, visit: Callable[[DispatchRequest], None], read_from: int = 0
+    ) -> LogScan:
+        """Read the log from ``read_from`` to its end, as far as it is whole.
 
-        Calls ``visit`` with each record, in order. Changes nothing on the disk.
+        Calls ``visit`` with each record, in order. Changes nothing on the disk. Of the
+        files that end before ``read_from`` only the first record is read.
 
         Source: CommitLog#recoverNormally, recoverAbnormally: their common loop.
         """
@@ -334,6 +328,7 @@ class CommitLog:
             RECOVERED_EMPTY.hit()
             return LogScan(0, 0, 0, 0, "no files")
         newest = records = 0
+        firsts: list[DispatchRequest] = []
 
         def count(request: DispatchRequest) -> None:
             nonlocal newest, records
@@ -343,23 +338,53 @@ class CommitLog:
             visit(request)
 
         start = end = files[0].file_from_offset
+        why = "the end of the last file"
         for file in files:
             if file.file_from_offset != end:
                 SCANNED_GAP.hit()
-                return LogScan(start, end, newest, records, "a missing file")
-            position, why = self._scan_file(file, count)
+                why = "a missing file"
+                break
+            if file.end_offset <= read_from:
+                position, why = self._scan_first(file, firsts)
+            else:
+                position, why = self._scan_file(file, count)
             end += position
             if position < file.file_size:
-                return LogScan(start, end, newest, records, why)
-        SCANNED_ALL.hit()
-        return LogScan(start, end, newest, records, "the end of the last file")
+                break
+        else:
+            SCANNED_ALL.hit()
+            why = "the end of the last file"
+        read_from = max(start, read_from)
+        return LogScan(start, end, newest, records, why, read_from, tuple(firsts))
+
+    def _scan_first(
+        self, file: MappedFile, firsts: list[DispatchRequest]
+    ) -> tuple[int, str]:
+        """Read an old file's first record; the rest is taken on trust."""
+        SCANNED_FIRST.hit()
+        if file.on_disk_size < file.file_size:
+            return file.on_disk_size, "a file cut short"
+        data = self._read(file, 0, BLANK_SIZE_MIN)
+        if size := size_beyond(data, 0, file.file_size):
+            data = self._read(file, 0, size)
+        request = check_message(
+            data, 0, file.file_from_offset, file.file_size, check_crc=True
+        )
+        if not request.success:
+            return 0, _why_stopped(request, data, 0)
+        firsts.append(request)
+        return file.file_size, ""
+
+    def _read(self, file: MappedFile, position: int, size: int) -> bytes:
+        self.scanned_bytes += size
+        return file.read(position, size)
 
     def _scan_file(
         self, file: MappedFile, visit: Callable[[DispatchRequest], None]
     ) -> tuple[int, str]:
         """Read one file's records; where they end, and why there."""
         position = window_at = 0
-        window = file.read(0, min(WINDOW_SIZE, file.file_size))
+        window = self._read(file, 0, min(WINDOW_SIZE, file.file_size))
         while position < file.file_size:
             at, left = position - window_at, file.file_size - position
             request = check_message(
@@ -374,7 +399,7 @@ class CommitLog:
             elif wanted := size_beyond(window, at, left):
                 # The record goes on behind the window: look again, from its start.
                 size = max(wanted, min(WINDOW_SIZE, left))
-                window_at, window = position, file.read(position, size)
+                window_at, window = position, self._read(file, position, size)
             else:
                 return position, _why_stopped(request, window, at)
         return position, ""

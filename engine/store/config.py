@@ -51,6 +51,7 @@ class StoreConfig:
     max_hash_slot_num: int = 5_000_000
     max_index_num: int = 20_000_000
     max_msgs_num_batch: int = 64
+    start_window: int = 1024 * 1024 * 1024
     process_id: int = 1
     clean_resource_interval: int = 10_000
     file_reserved_time: int = 72

@@ -91,6 +91,7 @@ class ConsumeQueue:
         self.min_offset = 0
         self._has_unit = False
         self._recovered_end = 0
+        self._first_read = 0
         self._window_start = 0
         self._window = b""
 
@@ -181,11 +182,12 @@ class ConsumeQueue:
         units = self._file_size // CQ_STORE_UNIT_SIZE
         return queue_offset + units - queue_offset % units
 
-    def recover(self) -> None:
+    def recover(self, trusted_below: int = 0) -> None:
         """Find where the units end; changes nothing on the disk.
 
         A unit counts while phy_offset >= 0 and size > 0, as far as the files follow
-        each other. Whether it is right, the log decides: ``agrees_with``.
+        each other. Whether it is right, the log decides: ``agrees_with``. Files before
+        the last one that begins with a record below ``trusted_below`` are not read.
 
         Source: ConsumeQueue#recover, which trusts all but the last three files.
         """
@@ -193,11 +195,16 @@ class ConsumeQueue:
         if not files:
             RECOVERED_EMPTY.hit()
             return
+        self._first_read = self._first_to_read(trusted_below) if trusted_below else 0
         end = files[0].file_from_offset
-        for file in files:
+        for number, file in enumerate(files):
             if file.file_from_offset != end:
                 RECOVERED_GAP.hit()
                 break
+            if number < self._first_read and file.on_disk_size == file.file_size:
+                file.set_positions(file.file_size)
+                end = file.end_offset
+                continue
             position = _end_of_units(file.read(0, file.file_size))
             file.set_positions(position)
             end += position
@@ -207,6 +214,20 @@ class ConsumeQueue:
         else:
             RECOVERED_FULL.hit()
         self._recovered_end = end
+
+    def _first_to_read(self, trusted_below: int) -> int:
+        """The number of the last file whose first record lies below; 0 if none does."""
+        files = self.mapped_files.files
+        for number in range(len(files) - 1, 0, -1):
+            phy_offset, size, _ = _UNIT.unpack(files[number].read(0, _UNIT.size))
+            if size > 0 and 0 <= phy_offset < trusted_below:
+                return number
+        return 0
+
+    @property
+    def recovered_units(self) -> int:
+        """The queue offset at which the recovered units end."""
+        return self._recovered_end // CQ_STORE_UNIT_SIZE
 
     def agrees_with(self, request: DispatchRequest) -> bool:
         """Whether a recovered queue has the record's unit, at its place and whole."""
@@ -233,7 +254,7 @@ class ConsumeQueue:
 
         A queue offset; that of the units' end, if they never do.
         """
-        for file in self.mapped_files.files:
+        for file in self.mapped_files.files[self._first_read :]:
             size = min(file.file_size, self._recovered_end - file.file_from_offset)
             for n, unit in enumerate(decode_units(file.read(0, max(0, size)))):
                 if unit[0] >= phy_offset and _UNIT.pack(*unit) != _PRE_BLANK:

@@ -14,6 +14,7 @@ from engine.host.probe import probe
 from engine.store.config import StoreConfig
 from engine.store.consume_queue import ConsumeQueue
 from engine.store.dispatch import DispatchRequest
+from engine.store.log_scan import LogScan
 
 QueueKey = tuple[str, int]
 
@@ -28,37 +29,54 @@ class QueueAudit:
     """What the log says of the queues, gathered while a start scans it."""
 
     def __init__(
-        self, queues: dict[QueueKey, ConsumeQueue], durable_timestamp: int
+        self, queues: dict[QueueKey, ConsumeQueue], durable_offset: int
     ) -> None:
         self._queues = queues
-        self._durable_timestamp = durable_timestamp
+        self._durable_offset = durable_offset
         self.next_offsets: dict[QueueKey, int] = {}
         self.first_wrong: dict[QueueKey, int] = {}
         self.first_unflushed: dict[QueueKey, int] = {}
         self.first_wrong_phy_offset = -1
-        self.first_wrong_timestamp = -1
+        self.first_unsure_timestamp = -1
         self.dispatched_timestamp = 0
+        self.lacks_unread = False
 
     def visit(self, request: DispatchRequest) -> None:
         """Hold one record against its queue; records come in the log's order."""
         if not request.has_unit:
             return
         key = (request.topic, request.queue_id)
+        is_first = key not in self.next_offsets
         self.next_offsets[key] = request.consume_queue_offset + 1
-        if request.store_timestamp >= self._durable_timestamp:
+        if request.commit_log_offset >= self._durable_offset:
             self.first_unflushed.setdefault(key, request.consume_queue_offset)
+            self._is_unsure_from(request)
         if key in self.first_wrong:
             return
-        queue = self._queues.get(key)
-        if queue is not None and queue.agrees_with(request):
+        if self.has_unit(request):
             if not self.first_wrong:
                 self.dispatched_timestamp = request.store_timestamp
             return
+        queue = self._queues.get(key)
         (LACKED if queue is None else DISAGREED).hit()
+        units = queue.recovered_units if queue is not None else 0
+        if is_first and units < request.consume_queue_offset:
+            self.lacks_unread = True
         self.first_wrong[key] = request.consume_queue_offset
+        self._is_unsure_from(request)
         if self.first_wrong_phy_offset < 0:
             self.first_wrong_phy_offset = request.commit_log_offset
-            self.first_wrong_timestamp = request.store_timestamp
+
+    def has_unit(self, request: DispatchRequest) -> bool:
+        """Whether the record needs no unit, or has its own."""
+        if not request.has_unit:
+            return True
+        queue = self._queues.get((request.topic, request.queue_id))
+        return queue is not None and queue.agrees_with(request)
+
+    def _is_unsure_from(self, request: DispatchRequest) -> None:
+        if self.first_unsure_timestamp < 0:
+            self.first_unsure_timestamp = request.store_timestamp
 
 
 class ConsumeQueueStore:
@@ -70,10 +88,16 @@ class ConsumeQueueStore:
         self._queues: dict[QueueKey, ConsumeQueue] = {}
         self._next_offsets: dict[QueueKey, int] = {}
         self.dispatched_timestamp = 0
+        self.dispatched_offset = 0
+        self.durable_dispatched_offset = 0
         self.flush_failed = False
 
-    def load(self) -> None:
+    def load(self, trusted_below: int = 0) -> None:
         """Open every queue and find where its units end; changes nothing.
+
+        Args:
+            trusted_below: queue files of records before this place of the log are
+                not read.
 
         Source: ConsumeQueueStore#load, #recover.
         """
@@ -86,6 +110,11 @@ class ConsumeQueueStore:
             for name in self._disk.list_dir(topic_dir):
                 if name.isascii() and name.isdigit() and str(int(name)) == name:
                     self._queue(topic, int(name)).load()
+        for queue in self._queues.values():
+            queue.recover(trusted_below)
+
+    def recover_all(self) -> None:
+        """Read every queue whole after all."""
         for queue in self._queues.values():
             queue.recover()
 
@@ -102,29 +131,29 @@ class ConsumeQueueStore:
         """The queue, if any record was ever dispatched to it."""
         return self._queues.get((topic, queue_id))
 
-    def audit(self, durable_timestamp: int) -> QueueAudit:
+    def audit(self, durable_offset: int) -> QueueAudit:
         """Begin to hold the loaded queues against the log.
 
         Args:
-            durable_timestamp: units of records stored before are known durable.
+            durable_offset: units of records that lie before are known durable.
         """
-        return QueueAudit(self._queues, durable_timestamp)
+        return QueueAudit(self._queues, durable_offset)
 
-    def recover(self, audit: QueueAudit, log_min_offset: int, *, clean: bool) -> None:
+    def recover(self, audit: QueueAudit, scan: LogScan) -> None:
         """Cut every queue where it parts from the log, and settle the offsets.
 
         Source: ConsumeQueueStore#truncateDirty, #recoverOffsetTable.
         """
         self.dispatched_timestamp = audit.dispatched_timestamp
+        lacks = audit.first_wrong_phy_offset
+        self.dispatched_offset = lacks if lacks >= 0 else scan.end
         if not audit.first_wrong:
             AGREED.hit()
         for key, queue in self._queues.items():
-            self._cut(key, queue, audit, log_min_offset)
+            self._cut(key, queue, audit, scan.read_from)
             durable = queue.max_offset
-            if not clean:
-                durable = min(durable, audit.first_unflushed.get(key, durable))
-            queue.set_flushed(durable)
-            queue.correct_min_offset(log_min_offset)
+            queue.set_flushed(min(durable, audit.first_unflushed.get(key, durable)))
+            queue.correct_min_offset(scan.start)
             self._next_offsets[key] = queue.max_offset
         for key, next_offset in audit.next_offsets.items():
             known = self._next_offsets.get(key, 0)
@@ -132,14 +161,14 @@ class ConsumeQueueStore:
 
     @staticmethod
     def _cut(
-        key: QueueKey, queue: ConsumeQueue, audit: QueueAudit, log_min_offset: int
+        key: QueueKey, queue: ConsumeQueue, audit: QueueAudit, read_from: int
     ) -> None:
         end = audit.first_wrong.get(key, audit.next_offsets.get(key))
         if end is not None:
             queue.truncate_dirty_units(end)
             return
         UNLOGGED.hit()
-        queue.truncate_dirty_units(queue.first_unit_at_or_past(log_min_offset))
+        queue.truncate_dirty_units(queue.first_unit_at_or_past(read_from))
         if queue.is_empty:
             queue.destroy()
 
@@ -162,12 +191,13 @@ class ConsumeQueueStore:
         """
         if not request.has_unit:
             NO_UNIT.hit()
-            return
-        queue = self._queue(request.topic, request.queue_id)
-        queue.put_message_position_info(request)
-        self.dispatched_timestamp = max(
-            self.dispatched_timestamp, request.store_timestamp
-        )
+        else:
+            queue = self._queue(request.topic, request.queue_id)
+            queue.put_message_position_info(request)
+            self.dispatched_timestamp = max(
+                self.dispatched_timestamp, request.store_timestamp
+            )
+        self.dispatched_offset = request.commit_log_offset + request.msg_size
 
     def flush(self, least_pages: int) -> int:
         """Sync what is due in every queue; how many files were synced.

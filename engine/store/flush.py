@@ -188,8 +188,10 @@ class FlushConsumeQueueService:
         """Sync every unit, then let the checkpoint say so; returns files synced."""
         QUEUES_THOROUGH.hit()
         dispatched = self._consume_queues.dispatched_timestamp
+        dispatched_offset = self._consume_queues.dispatched_offset
         synced = self._consume_queues.flush(0)
         if not self._consume_queues.flush_failed:
+            self._consume_queues.durable_dispatched_offset = dispatched_offset
             self._checkpoint.logics_msg_timestamp = max(
                 self._checkpoint.logics_msg_timestamp, dispatched
             )
@@ -202,11 +204,16 @@ class CheckpointService:
     name = "checkpoint"
 
     def __init__(
-        self, config: StoreConfig, commit_log: CommitLog, checkpoint: StoreCheckpoint
+        self,
+        config: StoreConfig,
+        commit_log: CommitLog,
+        consume_queues: ConsumeQueueStore,
+        checkpoint: StoreCheckpoint,
     ) -> None:
         self.interval_ms = config.flush_interval_checkpoint
         self._config = config
         self._commit_log = commit_log
+        self._consume_queues = consume_queues
         self._checkpoint = checkpoint
 
     def run_once(self) -> int:
@@ -217,10 +224,12 @@ class CheckpointService:
 
         Source: DefaultMessageStore#addScheduleTask, its checkpoint flush.
         """
+        flushed_where = self._commit_log.flushed_where
         self._checkpoint.mark = DurableMark(
             self._commit_log.kept_from_offset,
-            self._commit_log.flushed_where,
+            flushed_where,
             self._config.mapped_file_size_commit_log,
             self._config.queue_file_size,
+            min(flushed_where, self._consume_queues.durable_dispatched_offset),
         )
         return int(self._checkpoint.flush())

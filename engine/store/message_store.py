@@ -12,20 +12,18 @@ durable before anything is changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from engine.host.disk import Disk, FileLock
 from engine.host.probe import probe
 from engine.host.runtime import Runtime
 from engine.host.service import Service
 from engine.store.abort_file import AbortFile
 from engine.store.checkpoint import StoreCheckpoint
-from engine.store.commit_log import CommitLog, LogScan
+from engine.store.commit_log import CommitLog
 from engine.store.config import FlushDiskType, StoreConfig
-from engine.store.consume_queue_store import ConsumeQueueStore, QueueAudit
+from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.deletion import Deletion
 from engine.store.disk_space import DiskSpace
-from engine.store.dispatch import CommitLogDispatcher, DispatchRequest
+from engine.store.dispatch import CommitLogDispatcher
 from engine.store.errors import StoreCorrupted, StoreLocked, StoreStopped
 from engine.store.flush import (
     CheckpointService,
@@ -35,7 +33,6 @@ from engine.store.flush import (
     FlushRealTimeService,
 )
 from engine.store.group_commit import GroupCommitService
-from engine.store.index_audit import IndexAudit
 from engine.store.index_service import FlushIndexService, IndexService
 from engine.store.key_query import KeyQuery
 from engine.store.message import Message
@@ -48,14 +45,12 @@ from engine.store.results import (
     QueryMessageResult,
 )
 from engine.store.running_flags import RunningFlags
+from engine.store.start_up import StartUp
 from engine.store.time_search import BoundaryType
 
 _DISPATCH_POLL_MS = 1000
 
 REFUSED = probe("message_store.load.refused", "a start refused damage below the mark")
-LACKING = probe("message_store.start.lacking", "dispatch resumes behind the log's end")
-COMPLETE = probe("message_store.start.complete", "a start found every queue complete")
-LOWERED = probe("message_store.start.lowered", "a start lowered the checkpoint's times")
 NOT_WRITEABLE = probe("message_store.put.refused", "a put met a store that takes none")
 CLEAN = probe("message_store.shutdown.clean", "a shutdown left nothing to mend")
 BEHIND = probe("message_store.shutdown.behind", "a shutdown met undispatched records")
@@ -93,7 +88,7 @@ class MessageStore:
             config, self._consume_queues, self._checkpoint, runtime
         )
         self._checkpoint_service = CheckpointService(
-            config, self.commit_log, self._checkpoint
+            config, self.commit_log, self._consume_queues, self._checkpoint
         )
         self._flush_index = FlushIndexService(config, self._index)
         self._key_query = KeyQuery(config, self.commit_log, self._index)
@@ -115,10 +110,21 @@ class MessageStore:
             else FlushRealTimeService(config, self._flusher, runtime)
         )
         self._services = self._services_of(config, runtime)
+        self._start_up = StartUp(
+            config,
+            self._abort,
+            self._checkpoint,
+            self.commit_log,
+            self._consume_queues,
+            self._index,
+        )
         self._lock: FileLock | None = None
-        self._loaded: tuple[LogScan, QueueAudit, IndexAudit] | None = None
         self.is_started = False
-        self.last_exit_ok = False
+
+    @property
+    def last_exit_ok(self) -> bool:
+        """Whether the life before came to an orderly end, as ``load`` found it."""
+        return self._start_up.last_exit_ok
 
     def _services_of(
         self, config: StoreConfig, runtime: Runtime
@@ -167,7 +173,7 @@ class MessageStore:
                 "Stop that store first."
             ) from None
         try:
-            self._read_files()
+            self._start_up.read()
         except StoreCorrupted:
             REFUSED.hit()
             self._let_go()
@@ -175,77 +181,6 @@ class MessageStore:
         except OSError:
             self._let_go()
             raise
-
-    def _read_files(self) -> None:
-        self._checkpoint.load()
-        self._refuse_other_sizes()
-        self.commit_log.load()
-        self._consume_queues.load()
-        self._index.load()
-        audit = self._consume_queues.audit(self._checkpoint.logics_msg_timestamp)
-        index = self._index.audit(max(0, self.commit_log.min_offset))
-        visit: Callable[[DispatchRequest], None] = audit.visit
-        if self._config.message_index_enable:
-            visit = _both(audit.visit, index.visit)
-        scan = self.commit_log.scan(visit)
-        self._refuse_damage(scan)
-        mark = self._checkpoint.mark
-        is_whole = mark is None or mark.durable_offset == scan.end
-        self.last_exit_ok = is_whole and not self._abort.exists()
-        self._loaded = scan, audit, index
-
-    def _refuse_other_sizes(self) -> None:
-        mark, config = self._checkpoint.mark, self._config
-        sizes = (config.mapped_file_size_commit_log, config.queue_file_size)
-        if mark is not None and sizes != (mark.log_file_size, mark.queue_file_size):
-            raise StoreCorrupted(
-                f"the store was written with log files of {mark.log_file_size} bytes "
-                f"and queue files of {mark.queue_file_size}, and is to be opened with "
-                f"{sizes[0]} and {sizes[1]}. Open it with its own sizes. Nothing was "
-                f"changed."
-            )
-
-    def _refuse_damage(self, scan: LogScan) -> None:
-        """What was durable once can only be damaged, not lost: do not cut it.
-
-        Raises:
-            StoreCorrupted: part of it is not there.
-        """
-        mark = self._checkpoint.mark
-        if mark is None:
-            self._refuse_short_files(scan)
-            return
-        if scan.start > mark.log_min_offset and not mark.is_empty:
-            raise StoreCorrupted(
-                f"commitlog: the log begins at {scan.start}, but began at "
-                f"{mark.log_min_offset} when it was last made durable: a file was "
-                f"removed. Put it back from a copy. Nothing was changed."
-            )
-        if scan.end < mark.durable_offset:
-            raise StoreCorrupted(
-                f"{self._where(scan.end)}: {scan.stopped_by}, but the log was durable "
-                f"up to {mark.durable_offset}. Run `crashmq fsck` on the directory, "
-                f"put the file back from a copy, or remove `checkpoint` to have the "
-                f"log cut here. Nothing was changed."
-            )
-
-    def _refuse_short_files(self, scan: LogScan) -> None:
-        for file in self.commit_log.mapped_files.files:
-            is_short = 0 < file.on_disk_size < file.file_size
-            # A start that was cutting the log's end may have been ended by a crash.
-            was_cut = file.file_from_offset + file.on_disk_size == scan.end
-            if is_short and not (was_cut and self._abort.exists()):
-                raise StoreCorrupted(
-                    f"{file.path}: {file.on_disk_size} bytes, but files of this log "
-                    f"have {file.file_size}. Start it with the size it was written "
-                    f"with, or put the file back from a copy. Nothing was changed."
-                )
-
-    def _where(self, offset: int) -> str:
-        file = self.commit_log.mapped_files.find_mapped_file_by_offset(offset)
-        if file is None:
-            return f"commitlog at offset {offset}"
-        return f"{file.path} byte {offset - file.file_from_offset} (offset {offset})"
 
     def start(self) -> None:
         """Make the files agree with what ``load`` read, and open the store.
@@ -256,54 +191,17 @@ class MessageStore:
 
         Source: DefaultMessageStore#recover, #start.
         """
-        if self._loaded is None:
+        if not self._start_up.has_read:
             raise StoreStopped("load() the store before start().")
-        scan, audit, index = self._loaded
-        self._loaded = None
         try:
             self._abort.create()
-            self._recover(scan, audit, index)
+            self.reput.reput_from_offset = self._start_up.mend()
+            self._checkpoint.open()
+            self._checkpoint_service.run_once()
         except OSError:
             self._let_go()
             raise
         self.is_started = True
-
-    def _recover(self, scan: LogScan, audit: QueueAudit, index: IndexAudit) -> None:
-        mark = self._checkpoint.mark
-        # Only a mark proves that an orderly end made everything durable: without one
-        # the store is new, or the files are another program's, or an operator took the
-        # checkpoint away.
-        clean = self.last_exit_ok and (mark is not None or scan.end == 0)
-        if clean:
-            self._checkpoint.trust_loaded()
-            self.commit_log.recover_normally(scan)
-        else:
-            durable_offset = mark.durable_offset if mark else scan.start
-            self.commit_log.recover_abnormally(scan, durable_offset)
-        self._consume_queues.recover(audit, scan.start, clean=clean)
-        self._lower_checkpoint(scan, audit)
-        self._index.recover(index, scan.end, clean=clean)
-        self._checkpoint.open()
-        self._checkpoint_service.run_once()
-        lacks = _first(audit.first_wrong_phy_offset, index.first_wrong_phy_offset)
-        (LACKING if lacks >= 0 else COMPLETE).hit()
-        self.reput.reput_from_offset = lacks if lacks >= 0 else scan.end
-
-    def _lower_checkpoint(self, scan: LogScan, audit: QueueAudit) -> None:
-        """Let the checkpoint claim what was found, and no more."""
-        checkpoint = self._checkpoint
-        logics = min(checkpoint.logics_msg_timestamp, scan.newest_timestamp)
-        if audit.first_wrong_timestamp >= 0:
-            logics = min(logics, audit.first_wrong_timestamp)
-        if logics < checkpoint.logics_msg_timestamp:
-            LOWERED.hit()
-        checkpoint.logics_msg_timestamp = logics
-        # The log is durable to its end by now, or the start has failed.
-        checkpoint.physic_msg_timestamp = scan.newest_timestamp
-        checkpoint.confirm_phy_offset = min(checkpoint.confirm_phy_offset, scan.end)
-        checkpoint.master_flushed_offset = min(
-            checkpoint.master_flushed_offset, scan.end
-        )
 
     def put_message(self, message: Message) -> PutMessageResult:
         """Store one message, and wait for its sync under SYNC_FLUSH.
@@ -481,18 +379,3 @@ class MessageStore:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
-
-
-def _both(
-    first: Callable[[DispatchRequest], None], second: Callable[[DispatchRequest], None]
-) -> Callable[[DispatchRequest], None]:
-    def visit(request: DispatchRequest) -> None:
-        first(request)
-        second(request)
-
-    return visit
-
-
-def _first(*phy_offsets: int) -> int:
-    """The lowest of them that is one; -1 if none is."""
-    return min((offset for offset in phy_offsets if offset >= 0), default=-1)

@@ -72,6 +72,7 @@ class PythonStore:
             mapped_file_size_consume_queue=setup.queue_file_units * 20,
             flush_disk_type=FlushDiskType[setup.flush_mode],
             max_message_size=setup.max_message_size,
+            start_window=setup.start_window,
             message_index_enable=setup.has_index,
             max_hash_slot_num=setup.index_slots or 1,
             max_index_num=max(2, setup.index_entries),
@@ -232,7 +233,7 @@ class PythonStore:
         self._runtime.serve(
             [service for name, service in self._services.items() if name in answering]
         )
-        return Started(store.last_exit_ok)
+        return Started(store.last_exit_ok, store.commit_log.scanned_bytes)
 
     def _end_life(self) -> None:
         self._store = None

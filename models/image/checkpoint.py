@@ -3,9 +3,10 @@
 Bytes 0..39, big-endian i64: physic_msg_timestamp | logics_msg_timestamp |
 index_msg_timestamp | master_flushed_offset | confirm_phy_offset.
 
-Bytes 512 and 1024, a slot each: magic u32 "CRMQ" | version u32 = 1 | sequence i64 |
+Bytes 512 and 1024, a slot each: magic u32 "CRMQ" | version u32 = 2 | sequence i64 |
 log_min_offset i64 | durable_offset i64 | log_file_size i32 | queue_file_size i32 |
-CRC-32 u32 of the 40 bytes before. The two are written in turn, so a torn write leaves
+dispatched_offset i64 | CRC-32 u32 of the 48 bytes before; version 1 is the same without
+dispatched_offset. The two are written in turn, so a torn write leaves
 the older one; RocketMQ ignores both.
 """
 
@@ -21,14 +22,17 @@ CHECKPOINT_SIZE = 4096
 SLOT_POSITIONS = (512, 1024)
 
 _FIELDS = struct.Struct(">5q")
-_SLOT = struct.Struct(">IIqqqiiI")
+_SLOTS = {1: struct.Struct(">IIqqqiiI"), 2: struct.Struct(">IIqqqiiqI")}
 _SLOT_MAGIC = 0x43524D51
-_SLOT_VERSION = 1
-assert _SLOT.size == 44
+_SLOT_SIZE = _SLOTS[2].size
+assert [slot.size for slot in _SLOTS.values()] == [44, 52]
 
 
 class Mark(NamedTuple):
-    """The durable mark: the log is on the medium from its minimum up to an offset."""
+    """The durable mark: the log is on the medium from its minimum up to an offset.
+
+    Records below ``dispatched_offset`` have their units on the medium too.
+    """
 
     sequence: int
     log_min_offset: int
@@ -36,6 +40,7 @@ class Mark(NamedTuple):
     log_file_size: int
     queue_file_size: int
     position: int
+    dispatched_offset: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -66,7 +71,7 @@ def read_checkpoint(data: Bytes) -> CheckpointImage:
     mark: Mark | None = None
     torn: list[int] = []
     for position in SLOT_POSITIONS:
-        raw = bytes(data[position : position + _SLOT.size])
+        raw = bytes(data[position : position + _SLOT_SIZE])
         slot = _read_slot(raw, position)
         if slot is None:
             if raw.strip(b"\0"):
@@ -79,11 +84,11 @@ def read_checkpoint(data: Bytes) -> CheckpointImage:
 
 
 def _read_slot(raw: bytes, position: int) -> Mark | None:
-    if len(raw) < _SLOT.size:
+    layout = _SLOTS.get(int.from_bytes(raw[4:8], "big"))
+    if layout is None or len(raw) < layout.size:
         return None
-    magic, version, sequence, *offsets_and_sizes, crc = _SLOT.unpack(raw)
-    if magic != _SLOT_MAGIC or version != _SLOT_VERSION:
+    magic, _, sequence, *offsets_and_sizes, crc = layout.unpack_from(raw)
+    if magic != _SLOT_MAGIC or crc != crc32(raw[: layout.size - 4]):
         return None
-    if crc != crc32(raw[: _SLOT.size - 4]):
-        return None
-    return Mark._make((sequence, *offsets_and_sizes, position))
+    dispatched = offsets_and_sizes[4] if len(offsets_and_sizes) > 4 else 0
+    return Mark._make((sequence, *offsets_and_sizes[:4], position, dispatched))

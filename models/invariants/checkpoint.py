@@ -75,6 +75,22 @@ def dispatched_time_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
             yield Violation(missing.where, missing.seen, expected)
 
 
+@invariant("CP-7", "every record below dispatched_offset has its unit", law="I4 I8")
+def dispatched_offset_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
+    """It holds after a crash too: no start looks at those records again."""
+    image, mark = judged.image, judged.image.checkpoint.mark
+    if mark is None:
+        return
+    end = min(mark.dispatched_offset, image.commit_log.max_phy_offset)
+    for missing in missing_units(image, end, None, exact=not judged.clean):
+        expected = f"{missing.expected}, as dispatched_offset {end} says"
+        yield Violation(missing.where, missing.seen, expected)
+    if mark.dispatched_offset > mark.durable_offset:
+        seen = f"dispatched_offset {mark.dispatched_offset}"
+        expected = f"at most durable_offset {mark.durable_offset}"
+        yield Violation(f"{_PATH} byte {mark.position}", seen, expected)
+
+
 @invariant("CP-4", "no mark of the checkpoint moves backwards", law="I8")
 def marks_never_move_backwards(
     before: CheckpointImage, after: CheckpointImage

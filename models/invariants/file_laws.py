@@ -22,4 +22,5 @@ FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
     checkpoint.flushed_time_is_in_the_log,
     checkpoint.dispatched_time_is_in_the_queues,
     checkpoint.checkpoint_is_in_range,
+    checkpoint.dispatched_offset_is_in_the_queues,
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from models.invariants.registry import invariant
 from models.messages import MessageToPut
 from models.observations import Positions
+from models.program import Setup
 from models.reference import Appended, differs, differs_from_message
 from models.store_image import Record, StoreImage
 from models.verdict import Violation
@@ -137,3 +138,28 @@ def abort_tells_how_it_ended(found: StoreImage, *, ended: bool) -> Iterator[Viol
     if found.abort == ended:
         seen = "the file is there" if found.abort else "there is none"
         yield Violation("abort", seen, "none" if ended else "a file: nobody ended it")
+
+
+@invariant(
+    "REC-7",
+    "a start reads no more of the log than its window and what no mark vouches for",
+    law="I8",
+)
+def start_reads_what_it_must(
+    found: StoreImage, log_bytes_read: int, setup: Setup
+) -> Iterator[Violation]:
+    """Of files that nobody damaged. A record that spans two reads is read twice.
+
+    Of each file below, the first record may be looked at. An index is held against
+    the whole log.
+    """
+    mark, files = found.checkpoint.mark, found.commit_log.files
+    if mark is None or not files or setup.index_slots:
+        return
+    size, end = setup.log_file_size, files[-1].base + setup.log_file_size
+    replay = min(mark.durable_offset, mark.dispatched_offset, end - setup.start_window)
+    firsts = sum(file.records[0].size + 8 for file in files if file.records)
+    most = max(0, end - replay) + 2 * size + firsts
+    if log_bytes_read > most:
+        seen = f"{log_bytes_read} bytes of the log were read"
+        yield Violation("start", seen, f"at most {most}: replay begins at {replay}")

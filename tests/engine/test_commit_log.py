@@ -6,7 +6,7 @@ import pytest
 from store_builder import LOG_FILE_SIZE, RECORD_SIZE, StoreBuilder, log_file
 
 from engine.host.probe import recording
-from engine.store.commit_log import LogScan
+from engine.store.log_scan import LogScan
 from engine.store.message import Host, Message
 from engine.store.results import PutMessageStatus
 from models.store_image import decode_record

@@ -156,7 +156,7 @@ def test_each_queue_counts_for_itself(store: StoreBuilder) -> None:
 
 
 def test_units_known_durable_are_not_written_again(store: StoreBuilder) -> None:
-    store.put(3).put(topic="T1").make_all_durable().kill()
+    store.put(3).make_all_durable().put(topic="T1").reput().kill()
 
     trace = store.traced(store.restart)
 

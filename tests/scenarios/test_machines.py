@@ -31,6 +31,7 @@ TestPowerLoss = machine_test("power_loss")
 TestTruncatedFiles = machine_test("truncated_files")
 TestReputBehind = machine_test("reput_behind")
 TestCrashInRecovery = machine_test("crash_in_recovery")
+TestCheckpointWindow = machine_test("checkpoint_window")
 TestClockJumps = machine_test("clock_jumps")
 
 

@@ -1,0 +1,251 @@
+"""StartUp: what a start reads before it changes anything, and how it then mends.
+
+``read`` may refuse, having changed nothing; ``mend`` makes the files agree with what
+was read. Below the durable mark, and below what the queues had durable, everything was
+right once, so a start reads the log whole from there on, and at least its last
+``start_window`` bytes. Of older files it reads the first record and no more: their
+names, their lengths and the mark tell of the rest. Where the queues lack what the mark
+says they have, somebody damaged them, and the whole log is read to make them again.
+
+Source: DefaultMessageStore#load, #recover, RocketMQ 5.3. Differs: the checkpoint's
+times decide nothing, since nothing proves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.host.probe import probe
+from engine.store.abort_file import AbortFile
+from engine.store.checkpoint import DurableMark, StoreCheckpoint
+from engine.store.commit_log import CommitLog
+from engine.store.config import StoreConfig
+from engine.store.consume_queue_store import ConsumeQueueStore, QueueAudit
+from engine.store.dispatch import DispatchRequest
+from engine.store.errors import StoreCorrupted
+from engine.store.index_audit import IndexAudit
+from engine.store.index_service import IndexService
+from engine.store.log_scan import LogScan
+
+WINDOWED = probe("start_up.read.window", "a start left old log files unread")
+READ_AGAIN = probe("start_up.read.again", "damaged queues made a start read all")
+LACKING = probe("message_store.start.lacking", "dispatch resumes behind the log's end")
+COMPLETE = probe("message_store.start.complete", "a start found every queue complete")
+LOWERED = probe("message_store.start.lowered", "a start lowered the checkpoint's times")
+
+
+class StartUp:
+    """One start of one store: ``read`` first, ``mend`` once."""
+
+    def __init__(
+        self,
+        config: StoreConfig,
+        abort: AbortFile,
+        checkpoint: StoreCheckpoint,
+        commit_log: CommitLog,
+        consume_queues: ConsumeQueueStore,
+        index: IndexService,
+    ) -> None:
+        self._config = config
+        self._abort = abort
+        self._checkpoint = checkpoint
+        self._commit_log = commit_log
+        self._consume_queues = consume_queues
+        self._index = index
+        self._found: tuple[LogScan, QueueAudit, IndexAudit] | None = None
+        self.last_exit_ok = False
+
+    @property
+    def has_read(self) -> bool:
+        """Whether there is something to mend by."""
+        return self._found is not None
+
+    def read(self) -> None:
+        """Read the files; changes nothing on the disk.
+
+        Raises:
+            StoreCorrupted: what the mark says was durable is not there any more, or
+                the files are not of the configured sizes.
+            OSError: the medium could not be read.
+        """
+        self._checkpoint.load()
+        self._refuse_other_sizes()
+        self._commit_log.load()
+        start = self._replay_point()
+        self._consume_queues.load(start)
+        self._index.load()
+        found = self._scan(start)
+        if start > max(0, self._commit_log.min_offset) and self._lacks_old(*found[:2]):
+            READ_AGAIN.hit()
+            self._consume_queues.recover_all()
+            found = self._scan(max(0, self._commit_log.min_offset))
+        self._refuse_damage(found[0])
+        mark = self._checkpoint.mark
+        is_whole = mark is None or mark.durable_offset == found[0].end
+        self.last_exit_ok = is_whole and not self._abort.exists()
+        self._found = found
+
+    def _replay_point(self) -> int:
+        """Where the log must be read from: the begin of one of its files.
+
+        One byte before what is asked for, so that a record or filler lies behind it.
+        """
+        log, mark = self._commit_log, self._checkpoint.mark
+        first = max(0, log.min_offset)
+        if (
+            mark is None
+            or not log.mapped_files.files
+            or self._config.message_index_enable
+        ):
+            return first
+        end = log.mapped_files.files[-1].end_offset
+        durable = min(mark.durable_offset, mark.dispatched_offset)
+        point = min(durable, end - self._config.start_window) - 1
+        if point <= first:
+            return first
+        WINDOWED.hit()
+        return point - point % self._config.mapped_file_size_commit_log
+
+    def _scan(self, start: int) -> tuple[LogScan, QueueAudit, IndexAudit]:
+        mark = self._checkpoint.mark
+        dispatched = mark.dispatched_offset if mark else 0
+        audit = self._consume_queues.audit(dispatched)
+        index = self._index.audit(max(0, self._commit_log.min_offset))
+        visit: Callable[[DispatchRequest], None] = audit.visit
+        if self._config.message_index_enable:
+            visit = _both(audit.visit, index.visit)
+        return self._commit_log.scan(visit, start), audit, index
+
+    def _lacks_old(self, scan: LogScan, audit: QueueAudit) -> bool:
+        """Whether queues lack units that the mark says were durable."""
+        mark = self._checkpoint.mark
+        assert mark is not None, "without a mark the whole log is read"
+        lacks = audit.first_wrong_phy_offset
+        if audit.lacks_unread or 0 <= lacks < mark.dispatched_offset:
+            return True
+        return not all(audit.has_unit(request) for request in scan.old_firsts)
+
+    def _refuse_other_sizes(self) -> None:
+        mark, config = self._checkpoint.mark, self._config
+        sizes = (config.mapped_file_size_commit_log, config.queue_file_size)
+        if mark is not None and sizes != (mark.log_file_size, mark.queue_file_size):
+            raise StoreCorrupted(
+                f"the store was written with log files of {mark.log_file_size} bytes "
+                f"and queue files of {mark.queue_file_size}, and is to be opened with "
+                f"{sizes[0]} and {sizes[1]}. Open it with its own sizes. Nothing was "
+                f"changed."
+            )
+
+    def _refuse_damage(self, scan: LogScan) -> None:
+        """What was durable once can only be damaged, not lost: do not cut it.
+
+        Raises:
+            StoreCorrupted: part of it is not there.
+        """
+        mark = self._checkpoint.mark
+        if mark is None:
+            self._refuse_short_files(scan)
+            return
+        if scan.start > mark.log_min_offset and not mark.is_empty:
+            raise StoreCorrupted(
+                f"commitlog: the log begins at {scan.start}, but began at "
+                f"{mark.log_min_offset} when it was last made durable: a file was "
+                f"removed. Put it back from a copy. Nothing was changed."
+            )
+        if scan.end < mark.durable_offset:
+            raise StoreCorrupted(
+                f"{self._where(scan.end)}: {scan.stopped_by}, but the log was durable "
+                f"up to {mark.durable_offset}. Run `crashmq fsck` on the directory, "
+                f"put the file back from a copy, or remove `checkpoint` to have the "
+                f"log cut here. Nothing was changed."
+            )
+
+    def _refuse_short_files(self, scan: LogScan) -> None:
+        for file in self._commit_log.mapped_files.files:
+            is_short = 0 < file.on_disk_size < file.file_size
+            # A start that was cutting the log's end may have been ended by a crash.
+            was_cut = file.file_from_offset + file.on_disk_size == scan.end
+            if is_short and not (was_cut and self._abort.exists()):
+                raise StoreCorrupted(
+                    f"{file.path}: {file.on_disk_size} bytes, but files of this log "
+                    f"have {file.file_size}. Start it with the size it was written "
+                    f"with, or put the file back from a copy. Nothing was changed."
+                )
+
+    def _where(self, offset: int) -> str:
+        file = self._commit_log.mapped_files.find_mapped_file_by_offset(offset)
+        if file is None:
+            return f"commitlog at offset {offset}"
+        return f"{file.path} byte {offset - file.file_from_offset} (offset {offset})"
+
+    def mend(self) -> int:
+        """Make the files agree with what was read; where dispatch has to resume.
+
+        Raises:
+            OSError: the disk failed; another start mends.
+
+        Source: DefaultMessageStore#recover.
+        """
+        assert self._found is not None, "read() before mend()"
+        scan, audit, index = self._found
+        self._found = None
+        mark = self._checkpoint.mark
+        # Only a mark proves that an orderly end made everything durable: without one
+        # the store is new, or the files are another program's, or an operator took the
+        # checkpoint away.
+        clean = self.last_exit_ok and (mark is not None or scan.end == 0)
+        if clean:
+            self._checkpoint.trust_loaded()
+            self._commit_log.recover_normally(scan)
+        else:
+            durable_offset = mark.durable_offset if mark else scan.start
+            self._commit_log.recover_abnormally(scan, durable_offset)
+        self._consume_queues.recover(audit, scan)
+        self._set_checkpoint(scan, audit, mark)
+        self._index.recover(index, scan.end, clean=clean)
+        lacks = _first(audit.first_wrong_phy_offset, index.first_wrong_phy_offset)
+        (LACKING if lacks >= 0 else COMPLETE).hit()
+        return lacks if lacks >= 0 else scan.end
+
+    def _set_checkpoint(
+        self, scan: LogScan, audit: QueueAudit, mark: DurableMark | None
+    ) -> None:
+        """Let the checkpoint claim what was found, and no more."""
+        checkpoint = self._checkpoint
+        # Records stored before the first that may lack a durable unit have theirs.
+        logics = scan.newest_timestamp
+        if audit.first_unsure_timestamp >= 0:
+            logics = min(logics, audit.first_unsure_timestamp)
+        if logics < checkpoint.logics_msg_timestamp:
+            LOWERED.hit()
+        checkpoint.logics_msg_timestamp = logics
+        # The log is durable to its end by now, or the start has failed.
+        checkpoint.physic_msg_timestamp = scan.newest_timestamp
+        checkpoint.confirm_phy_offset = _within(checkpoint.confirm_phy_offset, scan.end)
+        checkpoint.master_flushed_offset = _within(
+            checkpoint.master_flushed_offset, scan.end
+        )
+        dispatched = min(mark.dispatched_offset, scan.end) if mark else 0
+        if audit.first_wrong_phy_offset >= 0:
+            dispatched = min(dispatched, audit.first_wrong_phy_offset)
+        self._consume_queues.durable_dispatched_offset = dispatched
+
+
+def _both(
+    first: Callable[[DispatchRequest], None], second: Callable[[DispatchRequest], None]
+) -> Callable[[DispatchRequest], None]:
+    def visit(request: DispatchRequest) -> None:
+        first(request)
+        second(request)
+
+    return visit
+
+
+def _within(offset: int, end: int) -> int:
+    """An offset of RocketMQ's as far as the log reaches; -1 is its own "none yet"."""
+    return min(offset, end) if offset >= -1 else 0
+
+
+def _first(*phy_offsets: int) -> int:
+    """The lowest of them that is one; -1 if none is."""
+    return min((offset for offset in phy_offsets if offset >= 0), default=-1)
