@@ -28,6 +28,7 @@ from models.ops import (
     Event,
     LookMessage,
     PullMessage,
+    PutBatch,
     PutMessage,
     QueryMessage,
     RunService,
@@ -45,6 +46,7 @@ _LAW_ID = re.compile(r"[A-Z]{2,8}-[0-9]{1,4}")
 _TOPIC = re.compile(r"[%|A-Za-z0-9_-]{1,300}")  # a broker's, but for its length
 _INT64 = 2**63 - 1
 _MIB = 1024**2
+_BATCH_MAX = 1000
 _SETUP_BOUNDS = {
     "log_file_size": (256, 64 * _MIB),
     "queue_file_units": (1, 1_000_000),
@@ -54,7 +56,15 @@ _SETUP_BOUNDS = {
     "max_message_size": (256, 64 * _MIB),  # at its end an episode puts 131 bytes
 }
 _OP_BOUNDS: dict[type[Event], dict[str, tuple[int, int]]] = {
-    PutMessage: {"queue_id": (0, 2**31 - 1), "body_size": (0, 64 * _MIB)},
+    PutMessage: {
+        "queue_id": (0, 2**31 - 1),
+        "body_size": (0, 64 * _MIB),
+        "flag": (-(2**31), 2**31 - 1),
+        "delay_level": (0, 2**31 - 1),
+        "reconsume_times": (0, 2**31 - 1),
+        "sys_flag": (0, 0x7FF),
+    },
+    PutBatch: {"queue_id": (0, 2**31 - 1)},
     PullMessage: {
         "queue_id": (-(2**31), 2**31 - 1),
         "queue_offset": (-_INT64, _INT64),
@@ -263,18 +273,31 @@ def _check_op(op: Event, path: Path, where: str) -> None:
     match op:
         case (
             PutMessage(topic)
+            | PutBatch(topic)
             | PullMessage(topic)
             | SearchOffset(topic)
             | QueryMessage(topic)
         ):
             if not _TOPIC.fullmatch(topic):  # it names a directory
                 raise _bad(path, f"{where}.topic", f"{topic[:40]!r} is no topic")
+            if isinstance(op, PutBatch):
+                _check_sizes(op.body_sizes, path, f"{where}.body_sizes")
         case During(inner, _, event):
             _check_op(inner, path, f"{where}.during")
             _check_op(event, path, f"{where}.event")
         case Crash(survivors=survivors):
             bounds = {"number": (0, _INT64)}
             _check_bounds(survivors, bounds, path, f"{where}.survivors")
+
+
+def _check_sizes(sizes: tuple[int, ...], path: Path, where: str) -> None:
+    if len(sizes) > _BATCH_MAX:
+        found = f"{len(sizes)} messages in a batch, at most {_BATCH_MAX} are put"
+        raise _bad(path, where, found)
+    for number, size in enumerate(sizes):
+        if not 0 <= size <= 64 * _MIB:
+            found = f"{size} is out of range, 0 to {64 * _MIB} are allowed"
+            raise _bad(path, f"{where}[{number}]", found)
 
 
 def _check_bounds(

@@ -114,7 +114,7 @@ class Episode:
         self.ops: list[Op] = []
         self._keep_trace = keep_trace
         self._judge = Judge(setup, self.subject)
-        self._interpreter = Interpreter(self.subject)
+        self._interpreter = Interpreter(self.subject, prop_crc=setup.prop_crc)
         self._hasher = blake2b(digest_size=16)
         self._encoder = msgspec.json.Encoder()
         self._counts = _Counts()
@@ -147,7 +147,7 @@ class Episode:
         episode.ops = list(ops)
         episode._begun = True
         episode._judge = judge
-        episode._interpreter = Interpreter(subject, life)
+        episode._interpreter = Interpreter(subject, life, prop_crc=setup.prop_crc)
         return episode
 
     @property

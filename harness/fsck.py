@@ -180,9 +180,6 @@ def _notes(judged: Judged) -> Iterator[str]:
     image = judged.image
     for path in image.foreign:
         yield f"{path} is no part of a store; nothing reads it."
-    for queue in image.consume_queues:
-        if queue.topic.startswith("%LMQ%"):
-            yield f"consumequeue/{queue.name} is a light queue; no law judges it."
     for queue, live in image.live_units:
         expired = len(queue.units) - len(live)
         if expired:

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from harness.disk.crash import Hang, StoreCrashed
 from harness.subjects.subject import Subject
-from models.messages import MessageToPut, message_for
+from models.messages import PROP_CRC_SIZE, MessageToPut, batch_for, message_for
 from models.observations import (
     Armed,
     Crashed,
@@ -42,6 +42,7 @@ from models.ops import (
     LookMessage,
     Op,
     PullMessage,
+    PutBatch,
     PutMessage,
     QueryMessage,
     Restart,
@@ -61,6 +62,7 @@ class Report:
     Attributes:
         observation: what was seen of the op itself.
         puts: each message with its answer; None if the store crashed first.
+        batches: the messages of each batch that was answered, with its answer.
         found: the files as each start found them.
         starts: what came of each start, ``Failed`` if it did not end.
         puts_before_start: how many of ``puts`` began before the newest start ended.
@@ -73,6 +75,7 @@ class Report:
 
     observation: Observation
     puts: list[tuple[MessageToPut, Put | None]] = field(default_factory=list)
+    batches: list[tuple[tuple[MessageToPut, ...], Put]] = field(default_factory=list)
     pulls: list[tuple[PullMessage, Pulled]] = field(default_factory=list)
     looks: list[tuple[LookMessage, Looked]] = field(default_factory=list)
     searches: list[tuple[SearchOffset, Searched]] = field(default_factory=list)
@@ -102,8 +105,12 @@ _UNENDED = Failed("start", "it did not come to an end")
 class Interpreter:
     """Runs ops on one subject, one after the other."""
 
-    def __init__(self, subject: Subject, life: int = 0) -> None:
+    def __init__(
+        self, subject: Subject, life: int = 0, *, prop_crc: bool = False
+    ) -> None:
         self._subject = subject
+        self._extra_size = PROP_CRC_SIZE if prop_crc else 0
+        self._prepared_offset = 0
         self._lacks = frozenset(Capability) - subject.capabilities
         self._life = life
         self._step = 0
@@ -171,8 +178,10 @@ class Interpreter:
         match op:
             case PutMessage():
                 return self._put(op)
-            case PullMessage(topic, queue_id, queue_offset, max_msg_nums):
-                seen = subject.pull(topic, queue_id, queue_offset, max_msg_nums)
+            case PutBatch():
+                return self._put_batch(op)
+            case PullMessage(topic, queue_id, queue_offset, max_msg_nums, tags):
+                seen = subject.pull(topic, queue_id, queue_offset, max_msg_nums, tags)
                 if isinstance(seen, Pulled):
                     report.pulls.append((op, seen))
                 return seen
@@ -212,13 +221,44 @@ class Interpreter:
         if not self._subject.is_up:
             return Skipped("the store is down")
         puts = self._report.puts
-        message = message_for(op, self._life, self._step, len(puts))
+        message = message_for(
+            op, self._life, self._step, len(puts), self._prepared_offset
+        )
         place = len(puts)
         puts.append((message, None))
         answer = self._subject.put(message)
         assert isinstance(answer, Put), answer
         puts[place] = (message, answer)
+        if op.transaction == "prepared" and answer.phy_offset >= 0:
+            self._prepared_offset = answer.phy_offset
         return answer
+
+    def _put_batch(self, op: PutBatch) -> Observation:
+        if not self._subject.is_up:
+            return Skipped("the store is down")
+        puts = self._report.puts
+        place = len(puts)
+        messages = batch_for(op, self._life, self._step, place, self._extra_size)
+        puts.extend([(message, None) for message in messages])
+        answer = self._subject.put_batch(messages)
+        assert isinstance(answer, Put), answer
+        for number, message in enumerate(messages):
+            puts[place + number] = (message, self._answer_in(answer, message))
+        self._report.batches.append((tuple(messages), answer))
+        return answer
+
+    def _answer_in(self, answer: Put, message: MessageToPut) -> Put:
+        """What the answer to a batch says of one of its messages."""
+        batch = message.batch
+        assert batch is not None, message
+        if answer.phy_offset < 0:
+            return answer
+        return Put(
+            answer.status,
+            answer.phy_offset + batch.before,
+            message.record_size + self._extra_size,
+            answer.queue_offset + batch.number,
+        )
 
     def _shutdown(self) -> Observation:
         self._report.is_stopping = True
@@ -242,6 +282,7 @@ class Interpreter:
             self._life += 1
             self._report.puts_before_start = len(self._report.puts)
             self._report.started_end = self._subject.positions().max_phy_offset
+            self._prepared_offset = 0
         return seen
 
     def _during(self, op: During) -> Observation:

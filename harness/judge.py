@@ -80,7 +80,10 @@ class Judge:
 
     def __init__(self, setup: Setup, subject: Subject) -> None:
         self.model = ReferenceModel(
-            setup.flush_mode, buffers_appends=setup.transient_store_pool
+            setup.flush_mode,
+            buffers_appends=setup.transient_store_pool,
+            multi_dispatch=setup.multi_dispatch,
+            prop_crc=setup.prop_crc,
         )
         self.checks: dict[str, int] = {}
         self._subject = subject
@@ -126,6 +129,7 @@ class Judge:
             self.checks, report.failures, report.fault_armed
         )
         end = self.model.end
+        self._judge_batches(report)
         before, later = _puts_around_the_start(report)
         in_flight = self._judge_puts(before, report, positions)
         if report.stops:
@@ -167,12 +171,24 @@ class Judge:
         if not self.disk_failed:
             checkpoint_is_up_to_date.hold(self.checks, image)
 
+    def _may_refuse(self, report: Report) -> bool:
+        return self.disk_failed or report.fault_armed or report.is_stopping
+
+    def _judge_batches(self, report: Report) -> None:
+        may_refuse = self._may_refuse(report)
+        for messages, answer in report.batches:
+            if answer.status != "UNKNOWN_ERROR":
+                putting.batch_is_put_as_one.hold(
+                    self.checks, messages, answer, self._setup, may_refuse=may_refuse
+                )
+
     def _judge_puts(
         self, puts: Puts, report: Report, positions: Positions
     ) -> list[MessageToPut]:
         model = self.model
         in_flight: list[MessageToPut] = []
         answered: list[tuple[MessageToPut, Put]] = []
+        may_refuse = self._may_refuse(report)
         for message, answer in puts:
             if answer is None or answer.status == "UNKNOWN_ERROR":
                 in_flight.append(message)
@@ -182,18 +198,21 @@ class Judge:
             answered.sort(key=lambda pair: pair[1].phy_offset)
         for message, answer in answered:
             key = (message.topic, message.queue_id)
-            next_offset = model.next_queue_offset(key)
-            place = -1 if report.interrupted else self._place_of(message.record_size)
+            next_offset = model.next_queue_offset(key) if message.has_place else 0
+            size = model.record_size(message)
+            place = -1 if report.interrupted else self._place_of(message, size)
             putting.put_takes_the_next_place.hold(
-                self.checks, answer, model.end, place, next_offset
+                self.checks, answer, model.end, place, next_offset, size
             )
-            putting.put_is_refused_for_a_reason.hold(
-                self.checks,
-                message,
-                answer,
-                self._setup,
-                may_refuse=self.disk_failed or report.fault_armed or report.is_stopping,
-            )
+            if message.batch is None:
+                putting.put_is_refused_for_a_reason.hold(
+                    self.checks,
+                    message,
+                    answer,
+                    self._setup,
+                    (size, model.properties_size(message)),
+                    may_refuse=may_refuse,
+                )
             if answer.phy_offset >= 0:
                 model.put(message, answer)
             waited = model.flush_mode == "SYNC_FLUSH" and message.wait_store_ok
@@ -203,13 +222,14 @@ class Judge:
             model.in_flight += in_flight
         return in_flight
 
-    def _place_of(self, record_size: int) -> int:
-        """Where the next record of this size must lie; -1 if nobody can say."""
+    def _place_of(self, message: MessageToPut, record_size: int) -> int:
+        """Where the record of the next put must lie; -1 if nobody can say."""
         if self._positions is None:
             return -1
-        end = self._positions.max_phy_offset
+        batch, end = message.batch, self._positions.max_phy_offset
+        before, total = (batch.before, batch.total) if batch else (0, record_size)
         left = self._setup.log_file_size - end % self._setup.log_file_size
-        return end if record_size + FILLER_SIZE_MIN <= left else end + left
+        return before + (end if total + FILLER_SIZE_MIN <= left else end + left)
 
     def _judge_found(self, files: Mapping[str, bytes]) -> StoreImage:
         """Judge what a start found: what no crash may break.
@@ -334,7 +354,7 @@ class Judge:
         key = (pull.topic, pull.queue_id)
         queue = self.model.queues.get(key, [])
         reading.pulled_messages_are_right.hold(
-            self.checks, pulled, pull.queue_offset, queue
+            self.checks, pulled, pull.queue_offset, queue, pull.tags
         )
         if pulled.messages and queue and self._confirm_offset >= 0:
             first = pull.queue_offset - queue[0].queue_offset
@@ -352,6 +372,7 @@ class Judge:
                 pull.max_msg_nums,
                 self.model.visible(key),
                 self._setup.queue_file_units,
+                pull.tags,
             )
 
     @property

@@ -8,8 +8,8 @@ variant is ever run here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
-from typing import TypeGuard, TypeVar
+from dataclasses import MISSING, fields, replace
+from typing import Any, TypeGuard, TypeVar
 
 from models.ops import (
     ALL_TIME_MS,
@@ -23,6 +23,7 @@ from models.ops import (
     LookMessage,
     Op,
     PullMessage,
+    PutBatch,
     PutMessage,
     QueryMessage,
     RunService,
@@ -32,8 +33,13 @@ from models.ops import (
 from models.program import Program, Setup
 
 FIRST_TOPIC = "T0"
+_PLAIN: dict[str, Any] = {
+    field.name: field.default
+    for field in fields(PutMessage)
+    if field.default is not MISSING
+}
 
-OnQueue = TypeVar("OnQueue", PutMessage, PullMessage, SearchOffset)
+OnQueue = TypeVar("OnQueue", PutMessage, PutBatch, PullMessage, SearchOffset)
 
 
 def unwrapped(op: Op) -> Iterator[Op]:
@@ -95,8 +101,12 @@ def _simpler(event: Event) -> Iterator[Event]:
     match event:
         case PutMessage():
             yield from _simpler_put(event)
+        case PutBatch():
+            yield from _simpler_batch(event)
         case PullMessage(_, _, queue_offset, max_msg_nums):
             yield from _simpler_queue(event)
+            if event.tags != "*":
+                yield replace(event, tags="*")
             for offset in smaller_numbers(queue_offset, 0):
                 yield replace(event, queue_offset=offset)
             for count in smaller_numbers(max_msg_nums, 1):
@@ -131,14 +141,27 @@ def _simpler(event: Event) -> Iterator[Event]:
 
 def _simpler_put(op: PutMessage) -> Iterator[PutMessage]:
     yield from _simpler_queue(op)
-    if op.tags:
-        yield replace(op, tags="")
-    if op.keys:
-        yield replace(op, keys="")
-    if not op.wait_store_ok:
-        yield replace(op, wait_store_ok=True)
+    for name, plain in _PLAIN.items():
+        if getattr(op, name) != plain:
+            yield replace(op, **{name: plain})
     for size in smaller_numbers(op.body_size, 1 if op.body_size else 0):
         yield replace(op, body_size=size)
+
+
+def _simpler_batch(op: PutBatch) -> Iterator[Op]:
+    """A single message is simpler than a batch of one, and that than one of two."""
+    yield from _simpler_queue(op)
+    if len(op.body_sizes) == 1:
+        yield PutMessage(op.topic, op.queue_id, op.body_sizes[0])
+    for name in ("tags", "wait_store_ok"):
+        if getattr(op, name) != _PLAIN[name]:
+            yield replace(op, **{name: _PLAIN[name]})
+    sizes = op.body_sizes
+    for number, size in enumerate(sizes):
+        yield replace(op, body_sizes=sizes[:number] + sizes[number + 1 :])
+        for smaller in smaller_numbers(size, 1 if size else 0):
+            changed = (*sizes[:number], smaller, *sizes[number + 1 :])
+            yield replace(op, body_sizes=changed)
 
 
 def _simpler_queue(op: OnQueue) -> Iterator[OnQueue]:
@@ -227,26 +250,32 @@ def _changed(event: Event, change: Callable[[Event], Event]) -> Event:
 
 
 def _first_topic(event: Event) -> Event:
-    if isinstance(event, PutMessage | PullMessage | SearchOffset | QueryMessage):
+    if isinstance(
+        event, PutMessage | PutBatch | PullMessage | SearchOffset | QueryMessage
+    ):
         return replace(event, topic=FIRST_TOPIC)
     return event
 
 
 def _first_queue(event: Event) -> Event:
-    if isinstance(event, PutMessage | PullMessage | SearchOffset):
+    if isinstance(event, PutMessage | PutBatch | PullMessage | SearchOffset):
         return replace(event, queue_id=0)
     return event
 
 
 def _plain(event: Event) -> Event:
     if isinstance(event, PutMessage):
-        return replace(event, tags="", keys="", wait_store_ok=True)
+        return replace(event, **_PLAIN)
+    if isinstance(event, PutBatch):
+        return replace(event, tags="", wait_store_ok=True)
     return event
 
 
 def _smallest_body(event: Event) -> Event:
     if isinstance(event, PutMessage):
         return replace(event, body_size=min(event.body_size, 1))
+    if isinstance(event, PutBatch):
+        return replace(event, body_sizes=tuple([min(n, 1) for n in event.body_sizes]))
     return event
 
 

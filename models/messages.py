@@ -1,23 +1,62 @@
 """The message a put stands for: derived from where it stands, never random.
 
 A body repeats the life, the step and the place in the step, so that no record ever
-equals a ghost of an earlier one, a torn body shows, and a hex dump can be read.
+equals a ghost of an earlier one, a torn body shows, and a hex dump can be read. The
+fields that no CRC covers by default, times and hosts, repeat them too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from models.ops import PutMessage
+from models.image.record import is_light_queue
+from models.ops import PutBatch, PutMessage, TransactionType
 
 RECORD_OVERHEAD = 91
+HOST_V6_EXTRA = 12
+PROP_CRC_SIZE = 20
 FILLER_SIZE_MIN = 8
+TOPIC_SIZE_MAX_V1 = 127
+TOPIC_SIZE_MAX = 255
 PROPERTIES_SIZE_MAX = 32767
+MULTI_DISPATCH = "INNER_MULTI_DISPATCH"
+MULTI_QUEUE_OFFSET = "INNER_MULTI_QUEUE_OFFSET"
+FIRST_BORN_MS = 1_600_000_000_000
+
+_TRANSACTION_BITS: dict[TransactionType, int] = {
+    "none": 0x0,
+    "prepared": 0x4,
+    "commit": 0x8,
+    "rollback": 0xC,
+}
+# Their messages are handled once more before anybody reads them.
+_NEVER_LIGHT = ("%RETRY%", "rmq_sys_", "SCHEDULE_TOPIC_XXXX")
+_STORE_V4 = bytes((127, 0, 0, 1)) + (10912).to_bytes(4, "big")
+_STORE_V6 = bytes(15) + b"\x01" + (10912).to_bytes(4, "big")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlace:
+    """Where in a batch a message stands; sizes in bytes of records.
+
+    Attributes:
+        number: how many messages of the batch come before.
+        before: the size of those.
+        total: the size of all.
+    """
+
+    number: int
+    before: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
 class MessageToPut:
-    """A message as a producer hands it over."""
+    """A message as a producer hands it over.
+
+    ``born_host`` and ``store_host`` are the address and a port of four bytes, as a
+    record has them. ``batch`` is None unless it is put together with others.
+    """
 
     topic: str
     queue_id: int
@@ -26,10 +65,20 @@ class MessageToPut:
     keys: str
     unique_key: str
     wait_store_ok: bool
+    flag: int = 0
+    sys_flag: int = 0
+    born_timestamp: int = FIRST_BORN_MS
+    born_host: bytes = _STORE_V4
+    store_host: bytes = _STORE_V4
+    reconsume_times: int = 0
+    prepared_transaction_offset: int = 0
+    multi_dispatch: str = ""
+    delay_level: int = 0
+    batch: BatchPlace | None = None
+    properties: dict[str, str] = field(init=False, compare=False)
 
-    @property
-    def properties(self) -> dict[str, str]:
-        """What the store is given beside the body, under RocketMQ's names."""
+    def __post_init__(self) -> None:
+        """Name the properties as RocketMQ names them."""
         properties = {"UNIQ_KEY": self.unique_key}
         if self.tags:
             properties["TAGS"] = self.tags
@@ -37,18 +86,57 @@ class MessageToPut:
             properties["KEYS"] = self.keys
         if not self.wait_store_ok:
             properties["WAIT"] = "false"
-        return properties
+        if self.multi_dispatch:
+            properties[MULTI_DISPATCH] = self.multi_dispatch
+        if self.delay_level:
+            properties["DELAY"] = str(self.delay_level)
+        object.__setattr__(self, "properties", properties)
+
+    @property
+    def has_place(self) -> bool:
+        """Whether queues list it: prepared and rolled back messages are in none."""
+        return self.sys_flag & 0x4 == 0
+
+    @property
+    def light_queues(self) -> tuple[str, ...]:
+        """The light queues that it asks to be listed in, where a store has such."""
+        if not (self.multi_dispatch and self.has_place):
+            return ()
+        if self.topic.startswith(_NEVER_LIGHT):
+            return ()
+        return tuple(self.multi_dispatch.split(","))
+
+    @property
+    def asks_for_no_light_queue(self) -> bool:
+        """Whether its list of light queues names something else, or one twice."""
+        names = (self.topic, *self.light_queues)
+        return len({*names}) < len(names) or not all(map(is_light_queue, names[1:]))
+
+    @property
+    def properties_size(self) -> int:
+        """Bytes of the properties as they are handed over."""
+        properties = self.properties
+        text = "".join([*properties, *properties.values()])
+        return len(text.encode()) + 2 * len(properties)
 
     @property
     def record_size(self) -> int:
-        """Bytes of its record in the log, both hosts IPv4, a topic of <= 127 bytes."""
-        properties = self.properties
-        text = "".join([self.topic, *properties, *properties.values()])
-        separators = 2 * len(properties)
-        return RECORD_OVERHEAD + len(text.encode()) + separators + len(self.body)
+        """Bytes of its record, but for what the store itself adds to properties."""
+        topic_size = len(self.topic.encode())
+        return (
+            RECORD_OVERHEAD
+            + (topic_size > TOPIC_SIZE_MAX_V1)
+            + (len(self.born_host) - 8)
+            + (len(self.store_host) - 8)
+            + topic_size
+            + len(self.body)
+            + self.properties_size
+        )
 
 
-def message_for(op: PutMessage, life: int, step: int, place: int) -> MessageToPut:
+def message_for(
+    op: PutMessage, life: int, step: int, place: int, prepared_offset: int = 0
+) -> MessageToPut:
     """The message of one put.
 
     Args:
@@ -56,15 +144,77 @@ def message_for(op: PutMessage, life: int, step: int, place: int) -> MessageToPu
         life: how often the store was started before.
         step: number of the op in its program.
         place: how many puts of this step came before.
+        prepared_offset: where the prepared message that a commit ends lies.
     """
-    word = f"{life}.{step}.{place};".encode()
-    body = (word * (op.body_size // len(word) + 1))[: op.body_size]
+    ends = op.transaction in ("commit", "rollback")
     return MessageToPut(
         op.topic,
         op.queue_id,
-        body,
+        _body(op.body_size, life, step, place),
         op.tags,
         op.keys,
-        f"{life:04X}{step:06X}{place:02X}",
+        _unique_key(life, step, place),
         op.wait_store_ok,
+        op.flag,
+        _sys_flag(op),
+        _born_timestamp(life, step, place),
+        _born_host(life, step, v6=op.ipv6 in ("born", "both")),
+        _STORE_V6 if op.ipv6 in ("store", "both") else _STORE_V4,
+        op.reconsume_times,
+        prepared_offset if ends else 0,
+        op.multi_dispatch,
+        op.delay_level,
     )
+
+
+def batch_for(
+    op: PutBatch, life: int, step: int, place: int, extra_size: int
+) -> list[MessageToPut]:
+    """The messages of one batch; arguments as of ``message_for``.
+
+    ``extra_size`` is how many bytes the store adds to each record.
+    """
+    messages = [
+        MessageToPut(
+            op.topic,
+            op.queue_id,
+            _body(size, life, step, place + number),
+            op.tags,
+            "",
+            _unique_key(life, step, place + number),
+            op.wait_store_ok,
+            born_timestamp=_born_timestamp(life, step, place),
+            born_host=_born_host(life, step, v6=False),
+        )
+        for number, size in enumerate(op.body_sizes)
+    ]
+    sizes = [message.record_size + extra_size for message in messages]
+    return [
+        replace(message, batch=BatchPlace(number, sum(sizes[:number]), sum(sizes)))
+        for number, message in enumerate(messages)
+    ]
+
+
+def _body(size: int, life: int, step: int, place: int) -> bytes:
+    word = f"{life}.{step}.{place};".encode()
+    return (word * (size // len(word) + 1))[:size]
+
+
+def _unique_key(life: int, step: int, place: int) -> str:
+    return f"{life:04X}{step:06X}{place:02X}"
+
+
+def _born_timestamp(life: int, step: int, place: int) -> int:
+    return FIRST_BORN_MS + life * 100_000_000 + step * 100 + place
+
+
+def _born_host(life: int, step: int, *, v6: bool) -> bytes:
+    """A host whose last bytes say life and step, and whose port the step again."""
+    ip = bytes((10, life & 0xFF, step >> 8 & 0xFF, step & 0xFF))
+    port = (1024 + step % 60_000).to_bytes(4, "big")
+    return (b"\x20\x01" + bytes(10) if v6 else b"") + ip + port
+
+
+def _sys_flag(op: PutMessage) -> int:
+    hosts = {"none": 0, "born": 0x10, "store": 0x20, "both": 0x30}[op.ipv6]
+    return op.sys_flag & ~0x3C | hosts | _TRANSACTION_BITS[op.transaction]

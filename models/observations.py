@@ -43,13 +43,15 @@ class Put:
 
     ``phy_offset``, ``size`` and ``queue_offset`` are -1 unless the message was
     appended; a message may be appended and still not acknowledged
-    (``FLUSH_DISK_TIMEOUT``).
+    (``FLUSH_DISK_TIMEOUT``). Of a batch these are the first message's, but ``size`` is
+    that of all; ``message_ids`` are those the store gave its messages.
     """
 
     status: str
     phy_offset: int = -1
     size: int = -1
     queue_offset: int = -1
+    message_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ FaultErrno = Literal["EIO", "ENOSPC"]
 Boundary = Literal["LOWER", "UPPER"]
 BOUNDARIES: tuple[Boundary, ...] = ("LOWER", "UPPER")
 DamageKind = Literal["truncate", "zero", "flip", "delete"]
+IPv6Hosts = Literal["none", "born", "store", "both"]
+TransactionType = Literal["none", "prepared", "commit", "rollback"]
 
 
 class Capability(Enum):
@@ -116,6 +118,13 @@ class PutMessage:
 
     ``keys`` adds the KEYS property. ``wait_store_ok`` false is the property WAIT of
     RocketMQ: the put does not wait for the flush.
+
+    Attributes:
+        ipv6: which of the hosts has an address of 16 bytes.
+        transaction: commit and rollback name the newest prepared message of this life.
+        multi_dispatch: names of light queues, joined by commas, that list it as well.
+        delay_level: the DELAY property; 0 for none.
+        sys_flag: bits beside those of transaction and hosts, as compression's.
     """
 
     topic: str
@@ -124,16 +133,38 @@ class PutMessage:
     tags: str = ""
     keys: str = ""
     wait_store_ok: bool = True
+    flag: int = 0
+    ipv6: IPv6Hosts = "none"
+    transaction: TransactionType = "none"
+    multi_dispatch: str = ""
+    delay_level: int = 0
+    reconsume_times: int = 0
+    sys_flag: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PutBatch:
+    """Store several messages of one queue by one put: all of them, or none."""
+
+    topic: str
+    queue_id: int
+    body_sizes: tuple[int, ...]
+    tags: str = ""
+    wait_store_ok: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class PullMessage:
-    """Read up to ``max_msg_nums`` messages of one queue from ``queue_offset`` on."""
+    """Read up to ``max_msg_nums`` messages of one queue from ``queue_offset`` on.
+
+    ``tags`` is a tag expression, ``A || B``: only such messages are asked for.
+    """
 
     topic: str
     queue_id: int
     queue_offset: int
     max_msg_nums: int = 32
+    tags: str = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +262,7 @@ class Damage:
 
 Op: TypeAlias = (
     PutMessage
+    | PutBatch
     | PullMessage
     | LookMessage
     | SearchOffset
@@ -245,6 +277,7 @@ Op: TypeAlias = (
 
 OP_CLASSES: tuple[type[Op], ...] = (
     PutMessage,
+    PutBatch,
     PullMessage,
     LookMessage,
     SearchOffset,
@@ -279,7 +312,7 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.DISK_FAULT})
         case Crash(kind="power_loss"):
             return frozenset({Capability.POWER_LOSS})
-        case Crash() | PutMessage() | PullMessage() | QueryMessage():
+        case Crash() | PutMessage() | PutBatch() | PullMessage() | QueryMessage():
             return frozenset()
         case Shutdown() | Restart():
             return frozenset()
@@ -299,13 +332,18 @@ def nesting(op: Event) -> int:
 def describe(op: Event) -> str:
     """One line for people."""
     match op:
-        case PutMessage(topic, queue_id, body_size, tags):
+        case PutMessage():
+            return _describe_put(op)
+        case PutBatch(topic, queue_id, body_sizes, tags):
             tagged = f" tagged {tags}" if tags else ""
             waits = "" if op.wait_store_ok else ", not waiting for the flush"
-            return f"put {body_size} B to {topic}/{queue_id}{tagged}{waits}"
-        case PullMessage(topic, queue_id, queue_offset, max_msg_nums):
+            sizes = ", ".join(map(str, body_sizes))
+            return f"put a batch of {sizes} B to {topic}/{queue_id}{tagged}{waits}"
+        case PullMessage(topic, queue_id, queue_offset, max_msg_nums, tags):
+            tagged = "" if tags == "*" else f" tagged {tags}"
             return (
-                f"pull {topic}/{queue_id} from {queue_offset}, at most {max_msg_nums}"
+                f"pull {topic}/{queue_id}{tagged} from {queue_offset}, "
+                f"at most {max_msg_nums}"
             )
         case LookMessage(phy_offset):
             return f"look at phy_offset {phy_offset}"
@@ -337,6 +375,25 @@ def _describe_range(op: QueryMessage) -> str:
     if (op.begin_ms, op.end_ms) == (-ALL_TIME_MS, ALL_TIME_MS):
         return ""
     return f", stored from {op.begin_ms} to {op.end_ms} ms"
+
+
+def _describe_put(op: PutMessage) -> str:
+    kind = "" if op.transaction == "none" else f"{op.transaction} message of "
+    parts = [f"put {kind}{op.body_size} B to {op.topic}/{op.queue_id}"]
+    if op.tags:
+        parts.append(f" tagged {op.tags}")
+    if op.multi_dispatch:
+        parts.append(f", listed in {op.multi_dispatch} too")
+    if op.delay_level:
+        parts.append(f", delayed by level {op.delay_level}")
+    if op.ipv6 != "none":
+        hosts = "both hosts" if op.ipv6 == "both" else f"{op.ipv6} host"
+        parts.append(f", {hosts} IPv6")
+    numbers = ("flag", "sys_flag", "reconsume_times")
+    parts += [f", {name} {getattr(op, name)}" for name in numbers if getattr(op, name)]
+    if not op.wait_store_ok:
+        parts.append(", not waiting for the flush")
+    return "".join(parts)
 
 
 def _describe_damage(file: str, kind: DamageKind, at: int, size: int) -> str:

@@ -34,6 +34,8 @@ class Setup:
     With ``transient_store_pool`` a log file's appends go to a write buffer first, if
     one of ``transient_store_buffers`` is free. With ``preallocate`` a service makes the
     log's next file ahead. ``flush_least_pages`` is what a flush or commit waits for.
+    ``prop_crc``: every record ends with a CRC over all of it, and starts verify it.
+    ``multi_dispatch``: light queues list messages of other topics.
     """
 
     log_file_size: int = 4096
@@ -49,6 +51,8 @@ class Setup:
     transient_store_buffers: int = 2
     preallocate: bool = False
     flush_least_pages: int = 4
+    prop_crc: bool = False
+    multi_dispatch: bool = False
 
     @property
     def has_index(self) -> bool:

@@ -16,7 +16,12 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from models.messages import MessageToPut
+from models.messages import (
+    MULTI_DISPATCH,
+    MULTI_QUEUE_OFFSET,
+    PROP_CRC_SIZE,
+    MessageToPut,
+)
 from models.observations import Positions, Put
 from models.ops import CrashKind
 from models.plain_state import fork_of_fields
@@ -24,6 +29,11 @@ from models.program import FlushMode
 from models.store_image import Record
 
 QueueKey = tuple[str, int]
+
+_SAME_IN_THE_RECORD = (
+    *("flag", "sys_flag", "born_timestamp", "born_host", "store_host"),
+    *("reconsume_times", "prepared_transaction_offset"),
+)
 
 
 @dataclass(slots=True)
@@ -33,6 +43,11 @@ class Appended:
     ``found`` is the record that a start has found and that was judged to be it; it
     spares judging that record again, and says nothing new. Nothing else ever changes:
     copies of a model share it.
+
+    Attributes:
+        light_offsets: its queue offsets in the light queues that list it as well,
+            joined by commas, as its record has them.
+        listed_as: in a light queue, the message as its own topic lists it.
     """
 
     message: MessageToPut
@@ -40,11 +55,19 @@ class Appended:
     size: int
     queue_offset: int
     found: Record | None = field(default=None, compare=False)
+    light_offsets: str = ""
+    listed_as: Appended | None = None
 
     @property
     def end(self) -> int:
         """First byte after its record."""
         return self.phy_offset + self.size
+
+    def in_light_queue(self, queue_offset: int) -> Appended:
+        """The same message, as a light queue lists it."""
+        return Appended(
+            self.message, self.phy_offset, self.size, queue_offset, listed_as=self
+        )
 
 
 @dataclass(slots=True)
@@ -65,6 +88,8 @@ class ReferenceModel:
             since a message before that has expired; a queue_offset.
         in_flight: puts that got no answer; each may be in the log or not.
         floor: what the next start must recover; None while the store runs.
+        multi_dispatch: light queues list messages that ask for it.
+        prop_crc: every record ends with a CRC of its own.
     """
 
     flush_mode: FlushMode
@@ -79,6 +104,8 @@ class ReferenceModel:
     may_expire: int = 0
     buffers_appends: bool = False
     built: dict[QueueKey, int] = field(default_factory=dict)
+    multi_dispatch: bool = False
+    prop_crc: bool = False
 
     def fork(self) -> ReferenceModel:
         """A model that goes on by itself from what this one knows."""
@@ -94,14 +121,36 @@ class ReferenceModel:
         queue = self.queues.get(key)
         return queue[-1].queue_offset + 1 if queue else 0
 
+    def light_offsets(self, message: MessageToPut) -> str:
+        """The queue offsets it gets in light queues if it is put next."""
+        if not self.multi_dispatch or message.asks_for_no_light_queue:
+            return ""
+        names = message.light_queues
+        return ",".join([str(self.next_queue_offset((name, 0))) for name in names])
+
+    def properties_size(self, message: MessageToPut) -> int:
+        """Bytes of its properties in the log if it is put next."""
+        size = message.properties_size
+        if message.multi_dispatch and (offsets := self.light_offsets(message)):
+            size += len(MULTI_QUEUE_OFFSET) + len(offsets) + 2
+        return size + PROP_CRC_SIZE if self.prop_crc else size
+
+    def record_size(self, message: MessageToPut) -> int:
+        """Bytes of its record if it is put next."""
+        added = self.properties_size(message) - message.properties_size
+        return message.record_size + added
+
     def put(self, message: MessageToPut, answer: Put) -> None:
         """Take note of an answered put that was appended."""
         appended = Appended(
-            message, answer.phy_offset, answer.size, answer.queue_offset
+            message,
+            answer.phy_offset,
+            answer.size,
+            answer.queue_offset,
+            light_offsets=self.light_offsets(message) if message.multi_dispatch else "",
         )
         self.messages.append(appended)
-        key = (message.topic, message.queue_id)
-        self.queues.setdefault(key, []).append(appended)
+        self._list(appended)
         if answer.status != "PUT_OK":
             return
         if not self.buffers_appends:
@@ -109,6 +158,19 @@ class ReferenceModel:
         if self.flush_mode == "SYNC_FLUSH" and message.wait_store_ok:
             self.floor_power = max(self.floor_power, appended.end)
             self.floor_kill = max(self.floor_kill, appended.end)
+
+    def _list(self, appended: Appended) -> None:
+        """Let each queue that a message belongs to list it; there may be none."""
+        message = appended.message
+        if not message.has_place:
+            return
+        key = (message.topic, message.queue_id)
+        self.queues.setdefault(key, []).append(appended)
+        if appended.light_offsets:
+            offsets = appended.light_offsets.split(",")
+            for name, offset in zip(message.light_queues, offsets, strict=True):
+                light = appended.in_light_queue(int(offset))
+                self.queues.setdefault((name, 0), []).append(light)
 
     def saw_positions(self, positions: Positions) -> None:
         """Take note of what a running store reports: its marks are promises."""
@@ -196,7 +258,13 @@ class ReferenceModel:
         for record in records[len(kept) :]:
             message = unanswered[record.properties["UNIQ_KEY"]]
             kept.append(
-                Appended(message, record.phy_offset, record.size, record.queue_offset)
+                Appended(
+                    message,
+                    record.phy_offset,
+                    record.size,
+                    record.queue_offset,
+                    light_offsets=record.properties.get(MULTI_QUEUE_OFFSET, ""),
+                )
             )
         for appended, record in zip(kept, records, strict=True):
             appended.found = record
@@ -204,8 +272,7 @@ class ReferenceModel:
         self.log_min = self.may_expire = log_min
         self.queues = {}
         for appended in self.messages:
-            key = (appended.message.topic, appended.message.queue_id)
-            self.queues.setdefault(key, []).append(appended)
+            self._list(appended)
         self.floor_kill = self.end
         self.floor_power = min(self.floor_power, self.end)
         self.floor = None
@@ -247,6 +314,7 @@ def _phy_offset(appended: Appended) -> int:
 
 def differs(record: Record, appended: Appended) -> str:
     """How a record is not the message that was appended; "" if it is."""
+    appended = appended.listed_as or appended
     if record is appended.found:
         return ""
     message = appended.message
@@ -256,6 +324,9 @@ def differs(record: Record, appended: Appended) -> str:
         return f"it says it lies at {record.phy_offset} with {record.size} bytes"
     if record.queue_offset != appended.queue_offset:
         return f"its queue_offset is {record.queue_offset}"
+    light_offsets = record.properties.get(MULTI_QUEUE_OFFSET, "")
+    if light_offsets != appended.light_offsets:
+        return f"its queue offsets in light queues are {light_offsets!r}"
     return differs_from_message(record, message)
 
 
@@ -265,7 +336,12 @@ def differs_from_message(record: Record, message: MessageToPut) -> str:
         return f"it is of {record.topic}/{record.queue_id}"
     if record.body != message.body:
         return f"its body is not that of {message.unique_key}"
+    for name in _SAME_IN_THE_RECORD:
+        if getattr(record, name) != getattr(message, name):
+            return f"its {name} is {getattr(record, name)!r}"
     properties = record.properties
+    if MULTI_DISPATCH in properties:
+        properties.pop(MULTI_QUEUE_OFFSET, None)
     if properties == message.properties:
         return ""
     return f"its properties are {properties}"

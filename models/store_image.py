@@ -93,16 +93,10 @@ class StoreImage:
         """Each queue with its units from its minimum on, the only ones ever read.
 
         Below the minimum lie pre-blank units and those whose record has expired.
-        Queues of light topics (``%LMQ%``) are left out: their units stand for records
-        of other topics.
         """
         minimum = self.commit_log.min_phy_offset
         return tuple(
-            [
-                (queue, _live(queue.units, minimum))
-                for queue in self.consume_queues
-                if not queue.topic.startswith("%LMQ%")
-            ]
+            [(queue, _live(queue.units, minimum)) for queue in self.consume_queues]
         )
 
     @lazy

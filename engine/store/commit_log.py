@@ -19,31 +19,28 @@ from engine.store.allocate import AllocateMappedFileService
 from engine.store.config import StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.disk_space import DiskSpace
-from engine.store.dispatch import DispatchRequest, has_unit
+from engine.store.dispatch import DispatchRequest
 from engine.store.log_scan import LogScan
+from engine.store.log_writer import REJECTED, LogWriter
 from engine.store.mapped_file import MappedFile
 from engine.store.mapped_file_queue import MappedFileQueue
-from engine.store.message import Message
+from engine.store.message import Message, has_unit
 from engine.store.message_codec import (
     BLANK_SIZE_MIN,
     FIXED_SIZE,
-    EncodedMessage,
-    MessageRejected,
     check_message,
     encode_filler,
-    encode_message,
     size_beyond,
     store_timestamp_of,
 )
+from engine.store.message_encoder import EncodedMessage
 from engine.store.results import PutMessageResult, PutMessageStatus
 from engine.store.transient_store_pool import TransientStorePool
 
 WINDOW_SIZE = 4 * 1024 * 1024
 
+UNLISTED = probe("commit_log.put.unlisted", "a prepared or rollback message was put")
 ROLLED = probe("commit_log.roll", "a message met the end of a file; BLANK was written")
-REJECTED = probe(
-    "commit_log.put.rejected", "a message that no record holds was refused"
-)
 NO_FILE = probe("commit_log.put.no_file", "a put found no file to append to")
 REFUSED = probe(
     "commit_log.put.refused", "a put had to wait, and found a log that takes none"
@@ -78,6 +75,7 @@ class CommitLog:
         self._runtime = runtime
         self._consume_queues = consume_queues
         self._space = space
+        self._writer = LogWriter(config, consume_queues, self._append_encoded)
         self._put_lock = runtime.lock()
         self._takes_puts = True
         self._newest_timestamp = 0
@@ -141,26 +139,52 @@ class CommitLog:
 
         Source: CommitLog#asyncPutMessage.
         """
-        try:
-            encoded = encode_message(message, self._config.max_message_size)
-        except MessageRejected as rejected:
-            REJECTED.hit()
-            return PutMessageResult(rejected.status)
-        if len(encoded.record) + BLANK_SIZE_MIN > self._file_size:
+        return self._writer.put_message(message)
+
+    def put_messages(self, batch: Message) -> PutMessageResult:
+        """Append the messages that a batch's body holds: all of them, or none.
+
+        They lie one after the other in one file, each a record of its own.
+
+        Raises:
+            OSError: as ``put_message``.
+
+        Source: CommitLog#asyncPutMessages.
+        """
+        return self._writer.put_messages(batch)
+
+    def _append_encoded(
+        self,
+        message: Message,
+        encode: Callable[[], list[EncodedMessage]],
+        light_queues: tuple[str, ...] = (),
+        /,
+    ) -> PutMessageResult:
+        with self._put_lock:
+            result = self._append(message, encode())
+            if result.is_appended:
+                for name in light_queues:
+                    self._consume_queues.increase_queue_offset(name, 0)
+            return result
+
+    def _append(
+        self, message: Message, encoded: list[EncodedMessage]
+    ) -> PutMessageResult:
+        size = sum([len(part.record) for part in encoded])
+        if size + BLANK_SIZE_MIN > self._file_size:
             REJECTED.hit()
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
-        with self._put_lock:
-            if not self._takes_puts:
-                REFUSED.hit()
-                return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
-            if self._would_fill_the_disk(len(encoded.record)):
-                return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
-            try:
-                file = self._file_with_space(len(encoded.record))
-            except OSError:
-                NO_FILE.hit()
-                return PutMessageResult(PutMessageStatus.CREATE_MAPPED_FILE_FAILED)
-            return self._append(file, message, encoded)
+        if not self._takes_puts:
+            REFUSED.hit()
+            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+        if self._would_fill_the_disk(size):
+            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+        try:
+            file = self._file_with_space(size)
+        except OSError:
+            NO_FILE.hit()
+            return PutMessageResult(PutMessageStatus.CREATE_MAPPED_FILE_FAILED)
+        return self._append_to(file, message, encoded)
 
     def _would_fill_the_disk(self, size: int) -> bool:
         files = self.mapped_files.files
@@ -180,19 +204,23 @@ class CommitLog:
             self.commit_all()
         return file
 
-    def _append(
-        self, file: MappedFile, message: Message, encoded: EncodedMessage
+    def _append_to(
+        self, file: MappedFile, message: Message, encoded: list[EncodedMessage]
     ) -> PutMessageResult:
         queue = (message.topic, message.queue_id)
         listed = has_unit(message.sys_flag)
-        queue_offset = self._consume_queues.next_queue_offset(*queue) if listed else 0
-        phy_offset = file.file_from_offset + file.wrote
+        first = self._consume_queues.next_queue_offset(*queue) if listed else 0
         # Searches by time, the checkpoint and expiry all lean on times that never
         # decrease along the log, and a wall clock may be set back.
         now = max(self._runtime.now_ms(), self._newest_timestamp)
-        encoded.place(queue_offset, phy_offset, now)
+        end = file.file_from_offset + file.wrote
+        places: list[int] = []
+        for number, part in enumerate(encoded):
+            part.place(first + number if listed else 0, end, now)
+            places.append(end)
+            end += len(part.record)
         try:
-            appended = file.append_message(encoded.record)
+            appended = file.append_message(b"".join([part.record for part in encoded]))
         except OSError:
             WRITE_FAILED.hit()
             self._takes_puts = False
@@ -200,9 +228,16 @@ class CommitLog:
         assert appended, file
         file.store_timestamp = self._newest_timestamp = now
         if listed:
-            self._consume_queues.increase_queue_offset(*queue)
+            self._consume_queues.increase_queue_offset(*queue, len(encoded))
+        else:
+            UNLISTED.hit()
         return PutMessageResult(
-            PutMessageStatus.PUT_OK, phy_offset, len(encoded.record), queue_offset
+            PutMessageStatus.PUT_OK,
+            places[0],
+            end - places[0],
+            first,
+            tuple(places),
+            message.store_host,
         )
 
     def refuse_puts(self) -> None:
@@ -368,7 +403,12 @@ class CommitLog:
         if size := size_beyond(data, 0, file.file_size):
             data = self._read(file, 0, size)
         request = check_message(
-            data, 0, file.file_from_offset, file.file_size, check_crc=True
+            data,
+            0,
+            file.file_from_offset,
+            file.file_size,
+            check_crc=True,
+            prop_crc=self._config.force_verify_prop_crc,
         )
         if not request.success:
             return 0, _why_stopped(request, data, 0)
@@ -388,7 +428,12 @@ class CommitLog:
         while position < file.file_size:
             at, left = position - window_at, file.file_size - position
             request = check_message(
-                window, at, file.file_from_offset + position, left, check_crc=True
+                window,
+                at,
+                file.file_from_offset + position,
+                left,
+                check_crc=True,
+                prop_crc=self._config.force_verify_prop_crc,
             )
             if request.success and request.msg_size > 0:
                 visit(request)

@@ -52,6 +52,9 @@ class StoreConfig:
     max_index_num: int = 20_000_000
     max_msgs_num_batch: int = 64
     start_window: int = 1024 * 1024 * 1024
+    enabled_append_prop_crc: bool = False
+    force_verify_prop_crc: bool = False
+    enable_multi_dispatch: bool = False
     process_id: int = 1
     clean_resource_interval: int = 10_000
     file_reserved_time: int = 72

@@ -22,6 +22,7 @@ DISAGREED = probe("consume_queue_store.audit.disagreed", "a unit is not its reco
 LACKED = probe("consume_queue_store.audit.lacked", "a record has no unit")
 AGREED = probe("consume_queue_store.audit.agreed", "every record had its unit")
 UNLOGGED = probe("consume_queue_store.audit.unlogged", "the log names not a queue")
+LIGHT = probe("consume_queue_store.dispatch.light", "a light queue listed a record")
 NO_UNIT = probe("consume_queue_store.dispatch.none", "a record that no queue lists")
 
 
@@ -45,6 +46,13 @@ class QueueAudit:
         """Hold one record against its queue; records come in the log's order."""
         if not request.has_unit:
             return
+        self._visit_place(request)
+        for light in request.in_light_queues():
+            self._visit_place(light)
+        if not self.first_wrong:
+            self.dispatched_timestamp = request.store_timestamp
+
+    def _visit_place(self, request: DispatchRequest) -> None:
         key = (request.topic, request.queue_id)
         is_first = key not in self.next_offsets
         self.next_offsets[key] = request.consume_queue_offset + 1
@@ -53,9 +61,7 @@ class QueueAudit:
             self._is_unsure_from(request)
         if key in self.first_wrong:
             return
-        if self.has_unit(request):
-            if not self.first_wrong:
-                self.dispatched_timestamp = request.store_timestamp
+        if self._has_this_unit(request):
             return
         queue = self._queues.get(key)
         (LACKED if queue is None else DISAGREED).hit()
@@ -68,9 +74,13 @@ class QueueAudit:
             self.first_wrong_phy_offset = request.commit_log_offset
 
     def has_unit(self, request: DispatchRequest) -> bool:
-        """Whether the record needs no unit, or has its own."""
+        """Whether the record needs no unit, or has its own, in every queue."""
         if not request.has_unit:
             return True
+        places = (request, *request.in_light_queues())
+        return all(self._has_this_unit(place) for place in places)
+
+    def _has_this_unit(self, request: DispatchRequest) -> bool:
         queue = self._queues.get((request.topic, request.queue_id))
         return queue is not None and queue.agrees_with(request)
 
@@ -176,10 +186,10 @@ class ConsumeQueueStore:
         """The queue offset the next message of a queue gets, dispatched or not."""
         return self._next_offsets.get((topic, queue_id), 0)
 
-    def increase_queue_offset(self, topic: str, queue_id: int) -> None:
-        """Take note that a message has the next queue offset."""
+    def increase_queue_offset(self, topic: str, queue_id: int, count: int = 1) -> None:
+        """Take note that ``count`` messages have the next queue offsets."""
         key = (topic, queue_id)
-        self._next_offsets[key] = self._next_offsets.get(key, 0) + 1
+        self._next_offsets[key] = self._next_offsets.get(key, 0) + count
 
     def dispatch(self, request: DispatchRequest) -> None:
         """List one record in its queue, unless it is.
@@ -194,6 +204,9 @@ class ConsumeQueueStore:
         else:
             queue = self._queue(request.topic, request.queue_id)
             queue.put_message_position_info(request)
+            for light in request.in_light_queues():
+                LIGHT.hit()
+                self._queue(light.topic, 0).put_message_position_info(light)
             self.dispatched_timestamp = max(
                 self.dispatched_timestamp, request.store_timestamp
             )

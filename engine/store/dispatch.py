@@ -7,12 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from engine.store.message import (
-    TRANSACTION_COMMIT,
-    TRANSACTION_MASK,
-    TRANSACTION_NOT_TYPE,
-    is_topic,
-)
+from engine.store.message import has_unit, is_topic
 
 
 class DispatchRequest(NamedTuple):
@@ -26,6 +21,9 @@ class DispatchRequest(NamedTuple):
     False         > 0       its declared length disagrees with its parts
     False         -1        no record
     ============  ========  ===========================================
+
+    ``flaw`` is why there is no success; ``properties`` are their bytes as they lie
+    there; ``light_places`` the light queues that list the record, with its offset.
     """
 
     success: bool
@@ -38,6 +36,8 @@ class DispatchRequest(NamedTuple):
     consume_queue_offset: int = 0
     sys_flag: int = 0
     properties: bytes = b""
+    light_places: tuple[tuple[str, int], ...] = ()
+    flaw: str = ""
 
     @property
     def has_unit(self) -> bool:
@@ -47,15 +47,22 @@ class DispatchRequest(NamedTuple):
         """
         return has_unit(self.sys_flag) and is_topic(self.topic)
 
+    def in_light_queues(self) -> list[DispatchRequest]:
+        """The same record as each light queue that lists it has to take it."""
+        return [
+            self._replace(
+                topic=name, queue_id=0, consume_queue_offset=at, light_places=()
+            )
+            for name, at in self.light_places
+        ]
 
-def has_unit(sys_flag: int) -> bool:
-    """Whether queues list such records: none and commit do, the rest do not."""
-    kind = sys_flag & TRANSACTION_MASK
-    return kind in (TRANSACTION_NOT_TYPE, TRANSACTION_COMMIT)
+
+def illegal(flaw: str) -> DispatchRequest:
+    """What is no record, and why not."""
+    return DispatchRequest(False, -1, flaw=flaw)
 
 
 FILLER = DispatchRequest(True, 0)
-ILLEGAL = DispatchRequest(False, -1)
 
 
 class CommitLogDispatcher(Protocol):

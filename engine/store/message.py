@@ -1,7 +1,7 @@
-"""A message as a producer hands it over, and the hashes RocketMQ takes of text.
+"""A message as a producer hands it over, its properties, and how it is told apart.
 
 Source: org.apache.rocketmq.common.message.MessageExtBrokerInner, MessageSysFlag,
-MessageDecoder, RocketMQ 5.3.
+MessageDecoder, TopicValidator, RocketMQ 5.3.
 """
 
 from __future__ import annotations
@@ -10,10 +10,20 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-PROPERTY_KEYS = "KEYS"
 PROPERTY_TAGS = "TAGS"
+PROPERTY_KEYS = "KEYS"
 PROPERTY_UNIQ_KEY = "UNIQ_KEY"
 PROPERTY_WAIT_STORE_OK = "WAIT"
+PROPERTY_DELAY = "DELAY"
+PROPERTY_INNER_NUM = "INNER_NUM"
+PROPERTY_CRC32 = "__CRC32#"
+PROPERTY_MULTI_DISPATCH = "INNER_MULTI_DISPATCH"
+PROPERTY_MULTI_QUEUE_OFFSET = "INNER_MULTI_QUEUE_OFFSET"
+
+SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+RETRY_PREFIX = "%RETRY%"
+SYSTEM_PREFIX = "rmq_sys_"
+LIGHT_PREFIX = "%LMQ%"
 
 NAME_VALUE_SEPARATOR = "\x01"
 PROPERTY_SEPARATOR = "\x02"
@@ -25,6 +35,15 @@ TRANSACTION_NOT_TYPE = 0x0
 TRANSACTION_PREPARED = 0x4
 TRANSACTION_COMMIT = 0x8
 TRANSACTION_ROLLBACK = 0xC
+INNER_BATCH_FLAG = 0x80
+
+DELAYS_MS = tuple(
+    1000 * seconds
+    for seconds in (
+        *(1, 5, 10, 30, 60, 120, 180, 240, 300, 360),
+        *(420, 480, 540, 600, 1200, 1800, 3600, 7200),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +58,14 @@ class Host:
             raise ValueError(
                 f"a host has an IP of 4 or 16 bytes, this one has {len(self.ip)}."
             )
+
+
+def message_id(store_host: Host, phy_offset: int) -> str:
+    """RocketMQ's offsetMsgId: who stores a message, and where in the log.
+
+    Source: MessageDecoder#createMessageId.
+    """
+    return f"{store_host.ip.hex()}{store_host.port:08x}{phy_offset:016x}".upper()
 
 
 LOCAL_BORN = Host(b"\x7f\x00\x00\x01", 10911)
@@ -66,7 +93,32 @@ class Message:
         """Whether the producer waits for the flush under SYNC_FLUSH."""
         return self.properties.get(PROPERTY_WAIT_STORE_OK, "true") != "false"
 
+    @property
+    def light_queues(self) -> tuple[str, ...]:
+        """The names it gives of light queues that are to list it as well.
 
+        Empty where no queue lists it, and for topics whose messages are handled once
+        more before anybody reads them.
+
+        Source: MultiDispatch#isNeedHandleMultiDispatch, LmqDispatch.
+        """
+        names = self.properties.get(PROPERTY_MULTI_DISPATCH, "")
+        if not names or not has_unit(self.sys_flag):
+            return ()
+        if self.topic.startswith((RETRY_PREFIX, SYSTEM_PREFIX, SCHEDULE_TOPIC)):
+            return ()
+        return tuple(names.split(","))
+
+
+def has_unit(sys_flag: int) -> bool:
+    """Whether queues list such messages: none and commit do, the rest do not.
+
+    Prepared and rollback share a bit; an inner batch is for a BatchConsumeQueue.
+    """
+    return sys_flag & (TRANSACTION_PREPARED | INNER_BATCH_FLAG) == 0
+
+
+TOPIC_SIZE_MAX = 255
 _TOPIC = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
@@ -77,6 +129,14 @@ def is_topic(text: str) -> bool:
     Source: org.apache.rocketmq.common.topic.TopicValidator.
     """
     return _TOPIC.fullmatch(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def is_light_queue(text: str) -> bool:
+    """Whether a queue of this name lists messages of other topics."""
+    if not text.startswith(LIGHT_PREFIX) or len(text) > TOPIC_SIZE_MAX:
+        return False
+    return len(text) > len(LIGHT_PREFIX) and is_topic(text)
 
 
 def java_string_hash(text: str) -> int:
@@ -121,3 +181,35 @@ def properties_from_text(text: str) -> dict[str, str]:
         if separator and name and value:
             out[name] = value
     return out
+
+
+def light_places(properties: dict[str, str]) -> tuple[tuple[str, int], ...]:
+    """The light queues that list a record, each with its queue offset there.
+
+    A name that is none, or an offset that is no number, costs only itself.
+
+    Source: MultiDispatch, ConsumeQueue#multiDispatchLmqQueue, which fail on both.
+    """
+    names = properties.get(PROPERTY_MULTI_DISPATCH, "").split(",")
+    offsets = properties.get(PROPERTY_MULTI_QUEUE_OFFSET, "").split(",")
+    if len(names) != len(offsets):
+        return ()
+    return tuple(
+        (name, int(offset))
+        for name, offset in zip(names, offsets, strict=True)
+        if is_light_queue(name) and is_number(offset)
+    )
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number as the store writes one: digits alone."""
+    return text.isascii() and text.isdecimal() and len(text) < 20
+
+
+def delivery_time(level: int, store_timestamp: int) -> int:
+    """When a message of the schedule topic is due; what its unit has for a tags code.
+
+    Source: CommitLog#checkMessageAndReturnSize, ScheduleMessageService.
+    """
+    assert level > 0, level
+    return store_timestamp + DELAYS_MS[min(level, len(DELAYS_MS)) - 1]

@@ -7,30 +7,37 @@ preparedTransactionOffset i64 | bodyLength i32, body | topicLength i8 (v1) or i1
 topic | propertiesLength i16, properties. A file ends with a filler: the bytes left
 i32 | BLANK magic i32.
 
-Source: MessageExtEncoder, CommitLog#checkMessageAndReturnSize, RocketMQ 5.3. Differs:
+Where ``enabled_append_prop_crc`` is on, the properties end with ``__CRC32#`` 0x01, ten
+decimal digits, the lowest first, and 0x02: a CRC over all of the record before them.
+
+Source: CommitLog#checkMessageAndReturnSize, MessageExtEncoder, RocketMQ 5.3. Differs:
 a record counts only at the offset it says is its own, its length is bounded before
-anything is read, a filler must reach to its file's end, and the version follows the
-topic's bytes, not its characters. No CRC covers topic and properties, and a lost
-sector reads as zeros: so a put refuses a NUL, and a check of CRCs takes one as loss.
+anything is read, and a filler must reach to its file's end. Without that property no
+CRC covers topic and properties, and a lost sector reads as zeros: so a put refuses a
+NUL, and a check of CRCs takes one as loss. A record without it is told by its body's
+CRC: turning the option on does not cost the messages that are there.
 """
 
 from __future__ import annotations
 
 import struct
+from typing import Any
 from zlib import crc32
 
-from engine.store.dispatch import FILLER, ILLEGAL, DispatchRequest
+from engine.store.dispatch import FILLER, DispatchRequest, illegal
 from engine.store.message import (
     BORN_HOST_V6_FLAG,
+    PROPERTY_DELAY,
     PROPERTY_TAGS,
+    SCHEDULE_TOPIC,
     STORE_HOST_V6_FLAG,
-    Message,
-    is_topic,
+    delivery_time,
+    has_unit,
+    is_number,
+    light_places,
     properties_from_text,
-    properties_to_bytes,
     tags_code,
 )
-from engine.store.results import PutMessageStatus
 
 MESSAGE_MAGIC_CODE = -626843481  # 0xDAA320A7
 MESSAGE_MAGIC_CODE_V2 = -626843477  # 0xDAA320AB
@@ -38,151 +45,38 @@ BLANK_MAGIC_CODE = -875286124  # 0xCBD43194
 BLANK_SIZE_MIN = 8
 PROPERTIES_SIZE_MAX = 32767
 TOPIC_SIZE_MAX_V1 = 127
-TOPIC_SIZE_MAX = 255
-QUEUE_ID_MAX = 0x7FFFFFFF
-EXTRA_SIZE_MAX = 65536
 FIXED_SIZE = 91  # of a v1 record with two IPv4 hosts, without body, topic, properties
 
 _LENGTH_AND_MAGIC = struct.Struct(">ii")
-_OFFSETS = struct.Struct(">qq")
-_OFFSETS_AT = 20
-_TIMESTAMP = struct.Struct(">q")
-_STORE_TIMESTAMP_AT = {4: 56, 16: 68}
+OFFSETS = struct.Struct(">qq")
+OFFSETS_AT = 20
+TIMESTAMP = struct.Struct(">q")
+STORE_TIMESTAMP_AT = {4: 56, 16: 68}
 # totalSize to bodyLength, for each width of born and store address
-_HEADERS = {
+HEADERS = {
     (born, store): struct.Struct(f">iiiiiqqiq{born}siq{store}siiqi")
     for born in (4, 16)
     for store in (4, 16)
 }
-assert _HEADERS[4, 4].size == 88
-_SHORT = struct.Struct(">h")
+assert HEADERS[4, 4].size == 88
+SHORT = struct.Struct(">h")
 
+PROP_CRC_NAME = b"__CRC32#\x01"
+PROP_CRC_SIZE = len(PROP_CRC_NAME) + 11
+assert PROP_CRC_SIZE == 20
 
-class MessageRejected(Exception):
-    """A message that no record can hold; ``status`` is the answer to its put."""
-
-    def __init__(self, status: PutMessageStatus, why: str) -> None:
-        super().__init__(why)
-        self.status = status
-
-
-class EncodedMessage:
-    """A record whole but for what only the append knows: its offsets and its time."""
-
-    __slots__ = ("_timestamp_at", "record")
-
-    def __init__(self, record: bytearray, timestamp_at: int) -> None:
-        self.record = record
-        self._timestamp_at = timestamp_at
-
-    def place(self, queue_offset: int, phy_offset: int, store_timestamp: int) -> None:
-        """Fill in where the record will lie and when it was stored."""
-        _OFFSETS.pack_into(self.record, _OFFSETS_AT, queue_offset, phy_offset)
-        _TIMESTAMP.pack_into(self.record, self._timestamp_at, store_timestamp)
-
-
-def encode_message(message: Message, max_message_size: int) -> EncodedMessage:
-    """Encode one record; ``place`` it before it is written.
-
-    Raises:
-        MessageRejected: MESSAGE_ILLEGAL or PROPERTIES_SIZE_EXCEEDED, before anything
-            is consumed.
-
-    Source: MessageExtEncoder#encode.
-    """
-    _check_address(message)
-    topic = message.topic.encode()
-    properties = _encode_properties(message.properties)
-    body = message.body
-    _check_sizes(len(topic), len(body), len(properties), max_message_size)
-    born, store = message.born_host, message.store_host
-    sys_flag = message.sys_flag & ~(BORN_HOST_V6_FLAG | STORE_HOST_V6_FLAG)
-    if len(born.ip) == 16:
-        sys_flag |= BORN_HOST_V6_FLAG
-    if len(store.ip) == 16:
-        sys_flag |= STORE_HOST_V6_FLAG
-    if len(topic) > TOPIC_SIZE_MAX_V1:
-        magic, topic_size = MESSAGE_MAGIC_CODE_V2, _SHORT.pack(len(topic))
-    else:
-        magic, topic_size = MESSAGE_MAGIC_CODE, bytes((len(topic),))
-    header = _HEADERS[len(born.ip), len(store.ip)]
-    tail = b"".join((body, topic_size, topic, _SHORT.pack(len(properties)), properties))
-    size = header.size + len(tail)
-    if size > max_message_size + EXTRA_SIZE_MAX:
-        raise MessageRejected(
-            PutMessageStatus.MESSAGE_ILLEGAL,
-            f"the record would take {size} bytes, more than "
-            f"{max_message_size + EXTRA_SIZE_MAX}.",
-        )
-    record = bytearray(
-        header.pack(
-            size,
-            magic,
-            crc32(body) & 0x7FFFFFFF,
-            message.queue_id,
-            message.flag,
-            0,
-            0,
-            sys_flag,
-            message.born_timestamp,
-            born.ip,
-            born.port,
-            0,
-            store.ip,
-            store.port,
-            message.reconsume_times,
-            message.prepared_transaction_offset,
-            len(body),
-        )
-    )
-    record += tail
-    return EncodedMessage(record, _STORE_TIMESTAMP_AT[len(born.ip)])
-
-
-def _check_address(message: Message) -> None:
-    if not is_topic(message.topic):
-        raise MessageRejected(
-            PutMessageStatus.MESSAGE_ILLEGAL,
-            f"{message.topic!r} is no topic: use letters, digits, and % | _ -.",
-        )
-    if not 0 <= message.queue_id <= QUEUE_ID_MAX:
-        raise MessageRejected(
-            PutMessageStatus.MESSAGE_ILLEGAL,
-            f"queue_id {message.queue_id} is not in [0, {QUEUE_ID_MAX}].",
-        )
-
-
-def _encode_properties(properties: dict[str, str]) -> bytes:
-    try:
-        data = properties_to_bytes(properties)
-    except UnicodeEncodeError as error:
-        why = f"a property is no Unicode text: {error}."
-        raise MessageRejected(PutMessageStatus.MESSAGE_ILLEGAL, why) from None
-    if 0 in data:
-        raise MessageRejected(
-            PutMessageStatus.MESSAGE_ILLEGAL,
-            "a property holds a NUL, which recovery could not tell from a lost sector.",
-        )
-    return data
-
-
-def _check_sizes(topic: int, body: int, properties: int, body_max: int) -> None:
-    if topic > TOPIC_SIZE_MAX:
-        raise MessageRejected(
-            PutMessageStatus.MESSAGE_ILLEGAL,
-            f"the topic takes {topic} bytes, at most {TOPIC_SIZE_MAX} are allowed.",
-        )
-    if properties > PROPERTIES_SIZE_MAX:
-        raise MessageRejected(
-            PutMessageStatus.PROPERTIES_SIZE_EXCEEDED,
-            f"the properties take {properties} bytes, at most "
-            f"{PROPERTIES_SIZE_MAX} fit their length field.",
-        )
-    if body > body_max:
-        raise MessageRejected(
-            PutMessageStatus.MESSAGE_ILLEGAL,
-            f"the body takes {body} bytes, max_message_size is {body_max}.",
-        )
+# Why bytes are no record, in the order in which it is asked.
+TOO_SHORT = illegal("fewer bytes than a length and a magic")
+BAD_FILLER = illegal("a filler that does not reach its file's end")
+BAD_MAGIC = illegal("neither a record's magic nor a filler's")
+BAD_SIZE = illegal("a size that no record has, or that its file has not")
+BAD_BODY = illegal("a body of a size that its record has not")
+BAD_OFFSET = illegal("a record of another offset")
+BAD_BODY_CRC = illegal("a body that is not its CRC's")
+BAD_TOPIC = illegal("a topic whose length is negative, or that lost bytes")
+BAD_PROPERTIES = illegal("properties too long, or that lost bytes")
+BAD_PROP_CRC = illegal("a record that is not its property CRC's")
+_HALF = "lengths that do not add up"
 
 
 def encode_filler(size: int) -> bytes:
@@ -191,8 +85,22 @@ def encode_filler(size: int) -> bytes:
     return _LENGTH_AND_MAGIC.pack(size, BLANK_MAGIC_CODE)
 
 
+def prop_crc_digits(covered: bytes | memoryview) -> bytes:
+    """The ten digits of a record's CRC: decimal, the lowest first, then zeros.
+
+    Source: MessageExtEncoder, UtilAll#crc32 over the record, CRC32 as a property.
+    """
+    return str(crc32(covered) & 0x7FFFFFFF)[::-1].ljust(10, "0").encode()
+
+
 def check_message(
-    data: bytes, at: int, phy_offset: int, left_in_file: int, *, check_crc: bool
+    data: bytes,
+    at: int,
+    phy_offset: int,
+    left_in_file: int,
+    *,
+    check_crc: bool,
+    prop_crc: bool = False,
 ) -> DispatchRequest:
     """What lies at ``data[at:]``, read as a record; see ``DispatchRequest``.
 
@@ -202,60 +110,100 @@ def check_message(
         phy_offset: where in the log that is.
         left_in_file: bytes from there to the end of the log file.
         check_crc: compare the body with its CRC.
+        prop_crc: with ``check_crc``: if the record has a CRC over all of it, too.
 
     Source: CommitLog#checkMessageAndReturnSize.
     """
     if len(data) - at < BLANK_SIZE_MIN:
-        return ILLEGAL
+        return TOO_SHORT
     total_size, magic = _LENGTH_AND_MAGIC.unpack_from(data, at)
     if magic == BLANK_MAGIC_CODE:
-        return FILLER if total_size == left_in_file else ILLEGAL
+        return FILLER if total_size == left_in_file else BAD_FILLER
     if magic not in (MESSAGE_MAGIC_CODE, MESSAGE_MAGIC_CODE_V2):
-        return ILLEGAL
+        return BAD_MAGIC
     end = at + total_size
     if total_size < FIXED_SIZE or end > len(data) or total_size > left_in_file:
-        return ILLEGAL
+        return BAD_SIZE
     sys_flag = int.from_bytes(data[at + 36 : at + 40], "big")
-    header = _HEADERS[
+    header = HEADERS[
         16 if sys_flag & BORN_HOST_V6_FLAG else 4,
         16 if sys_flag & STORE_HOST_V6_FLAG else 4,
     ]
     if total_size < header.size:
-        return ILLEGAL
+        return BAD_SIZE
     fields = header.unpack_from(data, at)
     body_at = at + header.size
     topic_at = body_at + fields[16]
-    if fields[6] != phy_offset or fields[16] < 0 or topic_at >= end:
-        return ILLEGAL
-    body = data[body_at:topic_at]
-    if check_crc and body and crc32(body) & 0x7FFFFFFF != fields[2]:
-        return ILLEGAL
-    if magic == MESSAGE_MAGIC_CODE:
+    if fields[16] < 0 or topic_at >= end:
+        return BAD_BODY
+    if fields[6] != phy_offset:
+        return BAD_OFFSET
+    if check_crc:
+        body = data[body_at:topic_at]
+        if body and crc32(body) & 0x7FFFFFFF != fields[2]:
+            return BAD_BODY_CRC
+    request = _check_names(data, topic_at, end, fields, check_crc=check_crc)
+    if check_crc and prop_crc and request.success:
+        stored = request.properties[-PROP_CRC_SIZE:]
+        covered = data[at : end - PROP_CRC_SIZE]
+        if stored[:9] == PROP_CRC_NAME and prop_crc_digits(covered) != stored[9:-1]:
+            return BAD_PROP_CRC
+    return request
+
+
+def _check_names(
+    data: bytes, topic_at: int, end: int, fields: tuple[Any, ...], *, check_crc: bool
+) -> DispatchRequest:
+    """Topic and properties of a record whose header and body are right so far."""
+    if fields[1] == MESSAGE_MAGIC_CODE:
         topic_size = data[topic_at]
         topic_at += 1
         if topic_size > TOPIC_SIZE_MAX_V1:
-            return ILLEGAL
+            return BAD_TOPIC
     else:
         topic_size = int.from_bytes(data[topic_at : topic_at + 2], "big")
         topic_at += 2
     properties_at = topic_at + topic_size + 2
     if not topic_size or properties_at > end:
-        return DispatchRequest(False, total_size)
+        return DispatchRequest(False, fields[0], flaw=_HALF)
     properties_size = int.from_bytes(data[properties_at - 2 : properties_at], "big")
     if properties_at + properties_size != end:
-        return DispatchRequest(False, total_size)
+        return DispatchRequest(False, fields[0], flaw=_HALF)
     if properties_size > PROPERTIES_SIZE_MAX:
-        return ILLEGAL
-    if check_crc and 0 in data[topic_at : properties_at - 2]:
-        return ILLEGAL
-    properties = data[properties_at:end]
+        return BAD_PROPERTIES
+    raw_topic, properties = data[topic_at : properties_at - 2], data[properties_at:end]
+    if check_crc and 0 in raw_topic:
+        return BAD_TOPIC
     if check_crc and 0 in properties:
-        return ILLEGAL
-    topic = data[topic_at : topic_at + topic_size].decode(errors="replace")
+        return BAD_PROPERTIES
+    topic = raw_topic.decode(errors="replace")
     code = _tags_code_of(properties) if properties else 0
-    place = (topic, fields[3], phy_offset, code, fields[11], fields[5], sys_flag)
+    if topic == SCHEDULE_TOPIC:
+        code = _delivery_time(properties, fields[11], code)
+    lights: tuple[tuple[str, int], ...] = ()
+    if b"INNER_MULTI_QUEUE_OFFSET\x01" in properties and has_unit(fields[7]):
+        lights = light_places(properties_from_bytes(properties))
+    place = (topic, fields[3], fields[6], code, fields[11], fields[5], fields[7])
     # Past its generated constructor: a start makes one for every record of the log.
-    return tuple.__new__(DispatchRequest, (True, total_size, *place, properties))
+    return tuple.__new__(
+        DispatchRequest, (True, fields[0], *place, properties, lights, "")
+    )
+
+
+def properties_of(record: bytes) -> dict[str, str]:
+    """The properties of a record that is known to be whole."""
+    sys_flag = int.from_bytes(record[36:40], "big")
+    header = HEADERS[
+        16 if sys_flag & BORN_HOST_V6_FLAG else 4,
+        16 if sys_flag & STORE_HOST_V6_FLAG else 4,
+    ]
+    topic_at = header.size + int.from_bytes(
+        record[header.size - 4 : header.size], "big"
+    )
+    is_v2 = record[4:8] == MESSAGE_MAGIC_CODE_V2.to_bytes(4, "big", signed=True)
+    name_at = topic_at + (2 if is_v2 else 1)
+    topic_size = int.from_bytes(record[topic_at:name_at], "big")
+    return properties_from_bytes(record[name_at + topic_size + 2 :])
 
 
 def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
@@ -275,8 +223,8 @@ def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
 def store_timestamp_of(record: bytes) -> int:
     """When a record was stored, by its first ``FIXED_SIZE`` bytes."""
     sys_flag = int.from_bytes(record[36:40], "big")
-    at = _STORE_TIMESTAMP_AT[16 if sys_flag & BORN_HOST_V6_FLAG else 4]
-    timestamp: int = _TIMESTAMP.unpack_from(record, at)[0]
+    at = STORE_TIMESTAMP_AT[16 if sys_flag & BORN_HOST_V6_FLAG else 4]
+    timestamp: int = TIMESTAMP.unpack_from(record, at)[0]
     return timestamp
 
 
@@ -289,5 +237,16 @@ def _tags_code_of(properties: bytes) -> int:
         # Nearly always: TAGS stands there once, as a name of its own.
         value = properties[at + 5 :].partition(b"\x02")[0]
         return tags_code(value.decode(errors="replace"))
-    parsed = properties_from_text(properties.decode(errors="replace"))
-    return tags_code(parsed.get(PROPERTY_TAGS, ""))
+    return tags_code(properties_from_bytes(properties).get(PROPERTY_TAGS, ""))
+
+
+def properties_from_bytes(properties: bytes) -> dict[str, str]:
+    """Properties by name, as they lie in a record."""
+    return properties_from_text(properties.decode(errors="replace"))
+
+
+def _delivery_time(properties: bytes, store_timestamp: int, code: int) -> int:
+    level = properties_from_bytes(properties).get(PROPERTY_DELAY, "")
+    if not is_number(level) or int(level) == 0:
+        return code
+    return delivery_time(int(level), store_timestamp)

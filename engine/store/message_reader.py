@@ -1,7 +1,8 @@
 """Reading a queue: from a queue offset to records, and where the next read goes on.
 
 Source: DefaultMessageStore#getMessage, #isTheBatchFull, RocketMQ 5.3. Differs: a read
-never creates a queue, and a record that cannot be read costs only itself.
+never creates a queue, a record that cannot be read costs only itself, and tags are
+compared by their text where their hash agrees.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from engine.store.config import StoreConfig
 from engine.store.consume_queue import CQ_STORE_UNIT_SIZE, ConsumeQueue, decode_units
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.results import GetMessageResult, GetMessageStatus
+from engine.store.tags_filter import ANY_TAGS, TagsFilter, parse_tags
 from engine.store.time_search import BoundaryType, offset_by_time
 
 NO_QUEUE = probe("message_reader.no_queue", "a read asked for a queue never written")
@@ -21,6 +23,10 @@ OVERFLOW_ONE = probe("message_reader.overflow_one", "a read asked exactly for th
 OVERFLOW_BADLY = probe("message_reader.overflow_badly", "a read asked beyond the max")
 FOUND_NULL = probe("message_reader.found_null", "a read in range met no units")
 REMOVING = probe("message_reader.removing", "a unit's record could not be read")
+FILTERED = probe("message_reader.filtered", "a unit's tags were not asked for")
+COLLIDED = probe(
+    "message_reader.collided", "other tags of the same hash were not asked for"
+)
 FOUND = probe("message_reader.found", "a read returned messages")
 BATCH_FULL = probe("message_reader.batch_full", "a read stopped at a transfer limit")
 
@@ -39,9 +45,17 @@ class MessageReader:
         self._consume_queues = consume_queues
 
     def get_message(
-        self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int
+        self,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        max_msg_nums: int,
+        tags: str = ANY_TAGS,
     ) -> GetMessageResult:
         """Up to ``max_msg_nums`` messages from ``queue_offset`` on.
+
+        With a tag expression, those alone that it lets through; the others are passed
+        over, and the next read goes on behind them.
 
         Raises:
             OSError: the medium could not be read.
@@ -52,7 +66,8 @@ class MessageReader:
             return GetMessageResult(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
         low, high = queue.min_offset, queue.max_offset
         if low <= queue_offset < high:
-            return self._read_units(queue, queue_offset, max_msg_nums)
+            wanted = parse_tags(tags)
+            return self._read_units(queue, queue_offset, max_msg_nums, wanted)
         status, next_begin = _out_of_range(queue_offset, low, high)
         return GetMessageResult(status, next_begin, low, high)
 
@@ -88,7 +103,11 @@ class MessageReader:
         return self._commit_log.store_timestamp_at(units[0][0]) if units else -1
 
     def _read_units(
-        self, queue: ConsumeQueue, queue_offset: int, max_msg_nums: int
+        self,
+        queue: ConsumeQueue,
+        queue_offset: int,
+        max_msg_nums: int,
+        wanted: TagsFilter | None,
     ) -> GetMessageResult:
         low, high = queue.min_offset, queue.max_offset
         scan_max = max(
@@ -102,21 +121,29 @@ class MessageReader:
             return GetMessageResult(status, next_begin, low, high)
         messages: list[bytes] = []
         taken = 0
-        for phy_offset, size, _ in units:
+        filtered_only = True
+        for phy_offset, size, code in units:
             if self._is_batch_full(messages, size, max_msg_nums):
                 BATCH_FULL.hit()
                 break
             taken += 1
+            if wanted is not None and not wanted.may_take(code):
+                FILTERED.hit()
+                continue
             message = self._commit_log.get_message(phy_offset, size)
             if message is None:
                 REMOVING.hit()
+                filtered_only = False
+                continue
+            if wanted is not None and not wanted.takes(message):
+                COLLIDED.hit()
                 continue
             messages.append(message)
         status = GetMessageStatus.MESSAGE_WAS_REMOVING
         if messages:
             FOUND.hit()
             status = GetMessageStatus.FOUND
-        elif not taken:
+        elif filtered_only:
             status = GetMessageStatus.NO_MATCHED_MESSAGE
         return GetMessageResult(
             status, queue_offset + taken, low, high, tuple(messages)

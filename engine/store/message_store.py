@@ -37,21 +37,21 @@ from engine.store.index_service import FlushIndexService, IndexService
 from engine.store.key_query import KeyQuery
 from engine.store.message import Message
 from engine.store.message_reader import MessageReader
+from engine.store.put_service import PutService
 from engine.store.reput import ReputMessageService
 from engine.store.results import (
     GetMessageResult,
     PutMessageResult,
-    PutMessageStatus,
     QueryMessageResult,
 )
 from engine.store.running_flags import RunningFlags
 from engine.store.start_up import StartUp
+from engine.store.tags_filter import ANY_TAGS
 from engine.store.time_search import BoundaryType
 
 _DISPATCH_POLL_MS = 1000
 
 REFUSED = probe("message_store.load.refused", "a start refused damage below the mark")
-NOT_WRITEABLE = probe("message_store.put.refused", "a put met a store that takes none")
 CLEAN = probe("message_store.shutdown.clean", "a shutdown left nothing to mend")
 BEHIND = probe("message_store.shutdown.behind", "a shutdown met undispatched records")
 UNFLUSHED = probe("message_store.shutdown.unflushed", "a shutdown could not sync")
@@ -84,6 +84,7 @@ class MessageStore:
             self.commit_log, self._checkpoint, self._flags, runtime
         )
         self._group_commit = GroupCommitService(self.commit_log, self._flusher, runtime)
+        self._puts = PutService(config, self._flags, self._group_commit)
         self._flush_queues = FlushConsumeQueueService(
             config, self._consume_queues, self._checkpoint, runtime
         )
@@ -208,30 +209,23 @@ class MessageStore:
 
         Source: DefaultMessageStore#putMessage, CommitLog#handleDiskFlush.
         """
-        if not self.is_started or not self._flags.is_writeable:
-            NOT_WRITEABLE.hit()
-            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
-        try:
-            result = self.commit_log.put_message(message)
-        except OSError:
-            self._flags.stop_writing()
-            return PutMessageResult(PutMessageStatus.UNKNOWN_ERROR)
-        if (
-            result.status is not PutMessageStatus.PUT_OK
-            or self._config.flush_disk_type is FlushDiskType.ASYNC_FLUSH
-            or not message.waits_for_store
-        ):
-            return result
-        request = self._group_commit.put_request(result.end_offset)
-        status = request.wait(self._config.sync_flush_timeout)
-        return PutMessageResult(
-            status, result.phy_offset, result.size, result.queue_offset
-        )
+        append = self.commit_log.put_message
+        return self._puts.put(message, append, is_started=self.is_started)
+
+    def put_messages(self, batch: Message) -> PutMessageResult:
+        """Store the messages of a batch, all or none; its body holds them."""
+        append = self.commit_log.put_messages
+        return self._puts.put(batch, append, is_started=self.is_started)
 
     def get_message(
-        self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int
+        self,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        max_msg_nums: int,
+        tags: str = ANY_TAGS,
     ) -> GetMessageResult:
-        """Read up to ``max_msg_nums`` messages of one queue.
+        """Read up to ``max_msg_nums`` messages of one queue; ``tags`` as ``A || B``.
 
         Raises:
             StoreStopped: the store is not started, or must not be read.
@@ -240,7 +234,9 @@ class MessageStore:
         Source: DefaultMessageStore#getMessage.
         """
         self._refuse_unless_readable()
-        return self._reader.get_message(topic, queue_id, queue_offset, max_msg_nums)
+        return self._reader.get_message(
+            topic, queue_id, queue_offset, max_msg_nums, tags
+        )
 
     def look_message_by_offset(self, phy_offset: int) -> bytes | None:
         """The record that begins at a place of the log; None if none does.

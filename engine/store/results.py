@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from engine.store.message import LOCAL_STORE, Host, message_id
+
 
 class PutMessageStatus(Enum):
     """What became of a put. Only PUT_OK acknowledges the message."""
@@ -23,12 +25,23 @@ class PutMessageStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PutMessageResult:
-    """The answer to a put; offsets are -1 unless the record lies in the log."""
+    """The answer to a put; offsets are -1 unless the record lies in the log.
+
+    Of a batch they are the first record's, but ``size`` is that of all its records;
+    ``phy_offsets`` are where each lies, of one message as well.
+    """
 
     status: PutMessageStatus
     phy_offset: int = -1
     size: int = -1
     queue_offset: int = -1
+    phy_offsets: tuple[int, ...] = ()
+    store_host: Host = LOCAL_STORE
+
+    @property
+    def message_ids(self) -> tuple[str, ...]:
+        """RocketMQ's id of each message; a client is told them joined by commas."""
+        return tuple(message_id(self.store_host, at) for at in self.phy_offsets)
 
     @property
     def is_appended(self) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -81,11 +81,20 @@ class ChildStore:
         """Store one message."""
         return self._verb("put", message)
 
+    def put_batch(self, messages: Sequence[MessageToPut]) -> Observation:
+        """Store several messages as one batch."""
+        return self._verb("put_batch", messages)
+
     def pull(
-        self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int
+        self,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        max_msg_nums: int,
+        tags: str,
     ) -> Observation:
         """Read one queue."""
-        return self._verb("pull", topic, queue_id, queue_offset, max_msg_nums)
+        return self._verb("pull", topic, queue_id, queue_offset, max_msg_nums, tags)
 
     def look(self, phy_offset: int) -> Observation:
         """Read one message by where it lies."""
@@ -96,6 +105,12 @@ class ChildStore:
     ) -> Observation:
         """Find a queue offset by time."""
         return self._verb("search", topic, queue_id, at_ms, boundary)
+
+    def query(
+        self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
+    ) -> Observation:
+        """Read what carries a key."""
+        return self._verb("query", topic, key, max_num, begin_ms, end_ms)
 
     def run_service(self, service: ServiceName, times: int) -> Observation:
         """Turn a service."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from engine.host.service import Service
 from engine.store.config import FlushDiskType, StoreConfig
 from engine.store.errors import StoreError, StoreStopped
-from engine.store.message import Message
+from engine.store.message import Host, Message
+from engine.store.message_batch import InnerMessage, encode_batch
+from engine.store.message_encoder import MessageRejected
 from engine.store.message_store import MessageStore
+from engine.store.results import PutMessageStatus
 from engine.store.time_search import BoundaryType
 from harness.disk.crash import StoreCrashed
 from harness.disk.profiles import PROFILES
@@ -83,6 +87,9 @@ class PythonStore:
             transient_store_pool_enable=setup.transient_store_pool,
             transient_store_pool_size=setup.transient_store_buffers,
             allocate_ahead=setup.preallocate,
+            enabled_append_prop_crc=setup.prop_crc,
+            force_verify_prop_crc=setup.prop_crc,
+            enable_multi_dispatch=setup.multi_dispatch,
         )
         self._runtime = SimRuntime(EPOCH_MS)
         self.disk = SimDisk(
@@ -121,26 +128,54 @@ class PythonStore:
         if store is None:
             return _SKIPPED_DOWN
         result = store.put_message(
-            Message(
-                message.topic,
-                message.queue_id,
-                message.body,
-                message.properties,
-                self._runtime.now_ms(),
-            )
+            message_of(message, message.body, message.properties)
         )
         return Put(
             result.status.value, result.phy_offset, result.size, result.queue_offset
         )
 
+    def put_batch(self, messages: Sequence[MessageToPut]) -> Observation:
+        """Store several messages as one batch."""
+        store = self._store
+        if store is None:
+            return _SKIPPED_DOWN
+        if not messages:
+            return Put(PutMessageStatus.MESSAGE_ILLEGAL.value)
+        inner = [
+            InnerMessage(
+                message.body,
+                {k: v for k, v in message.properties.items() if k != "WAIT"},
+                message.flag,
+            )
+            for message in messages
+        ]
+        waits = {} if messages[0].wait_store_ok else {"WAIT": "false"}
+        try:
+            body = encode_batch(inner)
+        except MessageRejected as rejected:
+            return Put(rejected.status.value)
+        result = store.put_messages(message_of(messages[0], body, waits))
+        return Put(
+            result.status.value,
+            result.phy_offset,
+            result.size,
+            result.queue_offset,
+            result.message_ids,
+        )
+
     def pull(
-        self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int
+        self,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        max_msg_nums: int,
+        tags: str,
     ) -> Observation:
         """Read one queue."""
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
-        result = store.get_message(topic, queue_id, queue_offset, max_msg_nums)
+        result = store.get_message(topic, queue_id, queue_offset, max_msg_nums, tags)
         return Pulled(
             result.status.value,
             result.next_begin_offset,
@@ -326,3 +361,27 @@ class PythonStore:
 
 
 _SKIPPED_DOWN = Skipped("the store is down")
+
+
+def message_of(
+    message: MessageToPut, body: bytes, properties: dict[str, str]
+) -> Message:
+    """A message for the engine, with the body and properties it is to have."""
+    return Message(
+        message.topic,
+        message.queue_id,
+        body,
+        properties,
+        message.born_timestamp,
+        message.flag,
+        message.sys_flag,
+        message.reconsume_times,
+        message.prepared_transaction_offset,
+        _host(message.born_host),
+        _host(message.store_host),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _host(raw: bytes) -> Host:
+    return Host(raw[:-4], int.from_bytes(raw[-4:], "big"))

@@ -6,7 +6,7 @@ contract. ``StoreCrashed`` passes through it when the world ends mid-way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from models.messages import MessageToPut
@@ -31,10 +31,18 @@ class Subject(Protocol):
     def put(self, message: MessageToPut) -> Observation:
         """Store one message: ``Put``."""
 
+    def put_batch(self, messages: Sequence[MessageToPut]) -> Observation:
+        """Store several messages of one queue by one put: ``Put``."""
+
     def pull(
-        self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int
+        self,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        max_msg_nums: int,
+        tags: str,
     ) -> Observation:
-        """Read one queue: ``Pulled``."""
+        """Read one queue, messages of these tags alone: ``Pulled``."""
 
     def look(self, phy_offset: int) -> Observation:
         """Read the record at a place of the log: ``Looked``."""

@@ -20,10 +20,12 @@ from models.image.lazy import lazy
 from models.image.oddity import is_odd
 from models.image.record import (
     MAGIC_BLANK,
+    MULTI_QUEUE_OFFSET,
     BadRecord,
     Bytes,
     FlawKind,
     Record,
+    as_listed,
     parse_record,
 )
 
@@ -114,7 +116,10 @@ class LogImage:
 
     @lazy
     def indexed_records(self) -> dict[QueueKey, list[Record]]:
-        """Records of the chain that have a unit, in log order, by (topic, queue_id)."""
+        """Records of the chain that have a unit, in log order, by (topic, queue_id).
+
+        Under a light queue's key stand records of other topics, ``as_listed`` there.
+        """
         by_queue: dict[QueueKey, list[Record]] = {}
         for record in self.records:
             if record.is_indexed:
@@ -123,6 +128,10 @@ class LogImage:
                     by_queue[key].append(record)
                 else:
                     by_queue[key] = [record]
+                if MULTI_QUEUE_OFFSET in record.properties_raw:
+                    for name, _ in record.light_places:
+                        listed = as_listed(record, name)
+                        by_queue.setdefault((name, 0), []).append(listed)
         return by_queue
 
     @lazy

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from zlib import crc32
 
-from models.image.record import Bytes, Record
+from models.image.record import Record
 
 _PROPERTIES = re.compile(rb"(?:[^\x01\x02]+\x01[^\x02]*(?:\x02|\Z))*")
 _SYS_FLAG_UNKNOWN = ~0x7FF
-_CRC_PROPERTY = b"__CRC32#\x01"
-_CRC_PROPERTY_SIZE = len(_CRC_PROPERTY) + 11
-assert _CRC_PROPERTY_SIZE == 20
 
 
 def is_odd(record: Record) -> bool:
@@ -32,12 +28,11 @@ def is_odd(record: Record) -> bool:
         or record.store_timestamp <= 0
     ):
         return True
-    raw = record.properties_raw
-    return not _parses(raw) or raw[-_CRC_PROPERTY_SIZE:-11] == _CRC_PROPERTY
+    return not _parses(record.properties_raw)
 
 
-def oddities(record: Record, raw: Bytes) -> Iterator[tuple[str, str]]:
-    """What is out of range, as (seen, expected); ``raw`` is the whole record."""
+def oddities(record: Record) -> Iterator[tuple[str, str]]:
+    """What is out of range, as (seen, expected)."""
     for name in ("queue_offset", "queue_id", "reconsume_times"):
         if getattr(record, name) < 0:
             yield f"{name} {getattr(record, name)}", "0 or more"
@@ -54,19 +49,9 @@ def oddities(record: Record, raw: Bytes) -> Iterator[tuple[str, str]]:
         yield f"prepared_transaction_offset {half}", "0, as no transaction ends here"
     elif not 0 <= half <= record.phy_offset:
         yield f"prepared_transaction_offset {half}", "an earlier record's"
-    yield from _odd_properties(record, raw)
-
-
-def _odd_properties(record: Record, raw: Bytes) -> Iterator[tuple[str, str]]:
     properties = record.properties_raw
     if not _parses(properties):
         yield f"properties {properties[:60]!r}", "name 0x01 value 0x02 each"
-    elif properties[-_CRC_PROPERTY_SIZE:].startswith(_CRC_PROPERTY):
-        # An option of the broker: ten digits, the lowest first, over all before them.
-        crc = crc32(raw[:-_CRC_PROPERTY_SIZE]) & 0x7FFFFFFF
-        expected = str(crc)[::-1].ljust(10, "0").encode()
-        if properties[-11:-1] != expected:
-            yield f"property CRC {properties[-11:-1]!r}", repr(expected)
 
 
 def _parses(raw: bytes) -> bool:

@@ -10,12 +10,16 @@ store_timestamp i64 | store_host | reconsume_times i32 | prepared_transaction_of
 i64 | body length i32, body | topic length i8 (v2: i16), topic | properties length
 i16, properties. A host is 4 or 16 bytes of address and an i32 port.
 
+Where the properties end with ``__CRC32#``, its digits cover everything before them, and
+are proven too; it is the store's own and no property of the message.
+
 This is written from the format's description alone and shares nothing with the
 engine's codec: one mistake must not pass twice.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
@@ -53,6 +57,17 @@ _TRANSACTION_MASK = 0xC
 _TRANSACTION_NAMES = {0x0: "none", 0x4: "prepared", 0x8: "commit", 0xC: "rollback"}
 # Prepared and rollback share bit 2; bit 7 is an inner batch.
 _NOT_INDEXED_MASK = 0x84
+
+_CRC_PROPERTY = b"__CRC32#\x01"
+_CRC_PROPERTY_SIZE = 20  # with ten digits and the separator
+_LIGHT_QUEUE = re.compile(r"%LMQ%[%|a-zA-Z0-9_-]+")
+_TOPIC_SIZE_MAX = 255
+MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET\x01"
+_SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+_DELAYS_S = (
+    *(1, 5, 10, 30, 60, 120, 180, 240, 300, 360),
+    *(420, 480, 540, 600, 1200, 1800, 3600, 7200),
+)
 
 
 class BadRecord(ValueError):
@@ -112,7 +127,46 @@ class Record(NamedTuple):
     @property
     def properties(self) -> dict[str, str]:
         """Properties by name, read as RocketMQ reads them; the last of a name wins."""
-        return parse_properties(self.properties_raw)
+        properties = parse_properties(self.properties_raw)
+        properties.pop("__CRC32#", None)
+        return properties
+
+    @property
+    def has_property_crc(self) -> bool:
+        """Whether a CRC covers the whole record, and not its body alone."""
+        return has_property_crc(self.properties_raw)
+
+    @property
+    def light_places(self) -> tuple[tuple[str, int], ...]:
+        """The light queues that list it as well, each with its queue offset there."""
+        if MULTI_QUEUE_OFFSET not in self.properties_raw:
+            return ()
+        properties = parse_properties(self.properties_raw)
+        names = properties.get("INNER_MULTI_DISPATCH", "").split(",")
+        offsets = properties.get("INNER_MULTI_QUEUE_OFFSET", "").split(",")
+        if len(names) != len(offsets):
+            return ()
+        return tuple(
+            [
+                (name, int(offset))
+                for name, offset in zip(names, offsets, strict=True)
+                if is_light_queue(name) and _is_number(offset)
+            ]
+        )
+
+
+def as_listed(record: Record, topic: str) -> Record:
+    """The record as the queues of ``topic`` have to take it.
+
+    A light queue takes it for its own, at the queue offset that the record names.
+    """
+    if record.topic != topic:
+        for name, queue_offset in record.light_places:
+            if name == topic:
+                return record._replace(
+                    topic=name, queue_id=0, queue_offset=queue_offset
+                )
+    return record
 
 
 def decode_record(data: bytes) -> Record:
@@ -189,8 +243,12 @@ def parse_record(
         # No CRC covers topic and properties, and a lost sector reads as zeros.
         where = "properties" if 0 in raw else "topic"
         raise BadRecord("properties", f"the {where} hold a NUL: bytes were lost")
+    if raw[-_CRC_PROPERTY_SIZE:-11] == _CRC_PROPERTY:
+        _prove_property_crc(bytes(data[position : end - _CRC_PROPERTY_SIZE]), raw)
     topic = _text(name)
     code = _tags_code_of(raw) if b"TAGS\x01" in raw else 0
+    if topic == _SCHEDULE_TOPIC:
+        code = _delivery_time(raw, head[10], code)
     place = (head[6], size, topic, head[3], head[5], code, head[10], sys_flag)
     rest = (magic, head[2], head[4], *head[8:10], *head[11:14])
     return tuple.__new__(Record, (*place, body, raw, *rest))
@@ -213,6 +271,36 @@ def parse_properties(raw: bytes) -> dict[str, str]:
         if name and value:
             properties[name] = value
     return properties
+
+
+def is_light_queue(name: str) -> bool:
+    """Whether a name is that of a light queue, which lists other topics' messages."""
+    return bool(_LIGHT_QUEUE.fullmatch(name)) and len(name) <= _TOPIC_SIZE_MAX
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 20
+
+
+def has_property_crc(raw: bytes) -> bool:
+    """Whether properties end with the CRC of their record."""
+    return raw[-_CRC_PROPERTY_SIZE:-11] == _CRC_PROPERTY
+
+
+def _prove_property_crc(covered: bytes, raw: bytes) -> None:
+    """Ten decimal digits, the lowest first, padded with zeros."""
+    computed = str(crc32(covered) & 0x7FFFFFFF)[::-1].ljust(10, "0").encode()
+    if raw[-11:] != computed + b"\x02":
+        text = f"property CRC {raw[-11:-1]!r} is stored, the record's is {computed!r}"
+        raise BadRecord("crc", text)
+
+
+def _delivery_time(raw: bytes, store_timestamp: int, code: int) -> int:
+    """What a unit of the schedule topic has for a tags code: when to deliver."""
+    level = parse_properties(raw).get("DELAY", "")
+    if not _is_number(level) or int(level) == 0:
+        return code
+    return store_timestamp + 1000 * _DELAYS_S[min(int(level), len(_DELAYS_S)) - 1]
 
 
 def _tags_code_of(raw: bytes) -> int:

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from models.image.queue import QueueImage, Unit
-from models.image.record import Record
+from models.image.record import Record, as_listed
 from models.invariants.judged import Judged, tail_is_excused
 from models.invariants.registry import invariant
 from models.store_image import UNIT_SIZE, StoreImage
 from models.verdict import Violation
 
-# Of these topics the tags_code of a unit is the time of delivery.
-_SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 # At or below this a tags_code is an address in consumequeue_ext.
 _EXT_ADDRESS_MAX = -(1 << 31) - 1
 
@@ -33,7 +31,7 @@ def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
     for queue, live in image.suspect_queues:
         for unit in live:
             if unit.phy_offset < end:
-                record = image.commit_log.record_at.get(unit.phy_offset)
+                record = _listed(image, queue.topic, unit)
                 seen = _disagreement(queue, unit, record, image)
                 if seen:
                     where = queue.where(unit.queue_offset)
@@ -137,7 +135,7 @@ def missing_units(
             if record.phy_offset < reput_from_offset
             and (before_ms is None or record.store_timestamp < before_ms)
         ]
-        if missing and not key[0].startswith("%LMQ%"):
+        if missing:
             yield from _missing_runs(image, key, missing)
 
 
@@ -147,15 +145,15 @@ def _without_exact_unit(image: StoreImage) -> dict[tuple[str, int], list[Record]
     unlisted: dict[tuple[str, int], list[Record]] = {}
     for key, records in image.commit_log.indexed_records.items():
         if key in suspects:
-            held = _exact_units(suspects[key], image)
+            held = _exact_units(key[0], suspects[key], image)
             unlisted[key] = [r for r in records if r.queue_offset not in held]
         elif key in image.unlisted_records:
             unlisted[key] = image.unlisted_records[key]
     return unlisted
 
 
-def _exact_units(units: tuple[Unit, ...], image: StoreImage) -> set[int]:
-    found = [(unit, image.commit_log.record_at.get(unit.phy_offset)) for unit in units]
+def _exact_units(topic: str, units: tuple[Unit, ...], image: StoreImage) -> set[int]:
+    found = [(unit, _listed(image, topic, unit)) for unit in units]
     return {
         unit.queue_offset
         for unit, record in found
@@ -215,7 +213,9 @@ def _ends_past_the_log(
     lost = [
         unit
         for unit in ending
-        if _disagreement(queue, unit, beyond.get(unit.phy_offset), image)
+        if _disagreement(
+            queue, unit, _as_listed(beyond.get(unit.phy_offset), queue.topic), image
+        )
     ]
     if lost:
         more = f", and {len(lost) - 1} units more" if len(lost) > 1 else ""
@@ -238,6 +238,15 @@ def _hole(queue: QueueImage, judged: Judged) -> Iterator[Violation]:
         yield Violation(where, f"{seen} {first.queue_offset}", "a unit")
 
 
+def _listed(image: StoreImage, topic: str, unit: Unit) -> Record | None:
+    """The record a unit points at, as its queue has to take it."""
+    return _as_listed(image.commit_log.record_at.get(unit.phy_offset), topic)
+
+
+def _as_listed(record: Record | None, topic: str) -> Record | None:
+    return None if record is None else as_listed(record, topic)
+
+
 def _disagreement(
     queue: QueueImage, unit: Unit, record: Record | None, image: StoreImage
 ) -> str:
@@ -249,7 +258,7 @@ def _disagreement(
         return f"{_seen(unit)}, the record of queue_offset {record.queue_offset}"
     if record.size != unit.size:
         return f"size {unit.size}; the record has {record.size} bytes"
-    if record.tags_code == unit.tags_code or record.topic == _SCHEDULE_TOPIC:
+    if record.tags_code == unit.tags_code:
         return ""
     if unit.tags_code <= _EXT_ADDRESS_MAX and image.has_queue_extension:
         return ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from models.invariants.registry import invariant
 from models.messages import (
     FILLER_SIZE_MIN,
+    PROP_CRC_SIZE,
     PROPERTIES_SIZE_MAX,
-    RECORD_OVERHEAD,
+    TOPIC_SIZE_MAX,
     MessageToPut,
 )
 from models.observations import Put
@@ -16,6 +17,8 @@ from models.program import Setup
 from models.verdict import Violation
 
 _APPENDED = frozenset({"PUT_OK", "FLUSH_DISK_TIMEOUT"})
+_INNER_BATCH_FLAG = 0x80
+_WAIT_SIZE = len("WAIT") + len("false") + 2
 
 
 @invariant(
@@ -24,11 +27,12 @@ _APPENDED = frozenset({"PUT_OK", "FLUSH_DISK_TIMEOUT"})
     law="I3 I5",
 )
 def put_takes_the_next_place(
-    answer: Put, log_end: int, place: int, next_queue_offset: int
+    answer: Put, log_end: int, place: int, next_queue_offset: int, size: int
 ) -> Iterator[Violation]:
     """``log_end`` is where the newest message ends; a filler may follow it.
 
     ``place`` is where the record must lie; -1 where others acted at the same time.
+    ``size`` is how many bytes it must take.
     """
     where = f"put answered {answer.status}"
     if answer.status not in _APPENDED:
@@ -40,26 +44,109 @@ def put_takes_the_next_place(
         yield Violation(where, seen, f"a place from {log_end} on")
     elif place not in (-1, answer.phy_offset):
         yield Violation(where, f"phy_offset {answer.phy_offset}", f"{place}")
+    elif answer.size != size:
+        yield Violation(where, f"{answer.size} bytes", f"{size} bytes")
     if answer.queue_offset != next_queue_offset:
         seen = f"queue_offset {answer.queue_offset}"
         yield Violation(where, seen, f"queue_offset {next_queue_offset}")
 
 
 @invariant(
-    "PUT-2", "a put is refused only for its size, or after the disk failed", law="I19"
+    "PUT-2",
+    "a put is refused only for what no record can hold, or after the disk failed",
+    law="I19",
 )
 def put_is_refused_for_a_reason(
-    message: MessageToPut, answer: Put, setup: Setup, *, may_refuse: bool
+    message: MessageToPut,
+    answer: Put,
+    setup: Setup,
+    sizes: tuple[int, int],
+    *,
+    may_refuse: bool,
 ) -> Iterator[Violation]:
-    """``may_refuse``: the disk failed in this life of the store, or it is stopping."""
-    size, body, topic = message.record_size, message.body, message.topic
-    expected = "PUT_OK"
-    if size - len(body) - len(topic.encode()) > RECORD_OVERHEAD + PROPERTIES_SIZE_MAX:
-        expected = "PROPERTIES_SIZE_EXCEEDED"
-    elif (
-        len(body) > setup.max_message_size
-        or size + FILLER_SIZE_MIN > setup.log_file_size
-    ):
-        expected = "MESSAGE_ILLEGAL"
+    """``may_refuse``: the disk failed in this life of the store, or it is stopping.
+
+    ``sizes`` are those of its record and of the properties in it.
+    """
+    expected = _expected_status(message, setup, *sizes)
     if answer.status != expected and not may_refuse:
-        yield Violation(f"put of a record of {size} bytes", answer.status, expected)
+        yield Violation(f"put of a record of {sizes[0]} bytes", answer.status, expected)
+
+
+@invariant(
+    "PUT-3",
+    "a batch is answered as its messages one after the other in one file, or refused",
+    law="I3 I5 I19",
+)
+def batch_is_put_as_one(
+    messages: Sequence[MessageToPut],
+    answer: Put,
+    setup: Setup,
+    *,
+    may_refuse: bool,
+) -> Iterator[Violation]:
+    """``answer`` is that to the batch; its messages are judged by PUT-1 as well."""
+    batch = messages[0].batch if messages else None
+    total = batch.total if batch is not None else 0
+    where = f"put of a batch of {len(messages)} messages, {total} bytes"
+    expected = _expected_of_batch(messages, total, setup)
+    if answer.status not in _APPENDED or expected != "PUT_OK":
+        if answer.status != expected and not may_refuse:
+            yield Violation(where, answer.status, expected)
+        return
+    ids = tuple(
+        [
+            f"{message.store_host.hex()}{answer.phy_offset + at:016x}".upper()
+            for message in messages
+            for at in (message.batch.before if message.batch is not None else 0,)
+        ]
+    )
+    if answer.message_ids != ids:
+        yield Violation(where, f"ids {answer.message_ids}", f"{ids}")
+    if answer.size != total:
+        yield Violation(where, f"{answer.size} bytes", f"{total} bytes")
+    first = answer.phy_offset // setup.log_file_size
+    if (answer.phy_offset + answer.size - 1) // setup.log_file_size != first:
+        yield Violation(where, "in two log files", "one")
+
+
+def _expected_of_batch(
+    messages: Sequence[MessageToPut], total: int, setup: Setup
+) -> str:
+    # A batch says once for all that it does not wait, beside its messages.
+    inner = [
+        message.properties_size - (0 if message.wait_store_ok else _WAIT_SIZE)
+        for message in messages
+    ]
+    if any(size > PROPERTIES_SIZE_MAX for size in inner):
+        return "PROPERTIES_SIZE_EXCEEDED"
+    payload = sum(inner) + sum([len(message.body) + 22 for message in messages])
+    if not messages or payload > setup.max_message_size:
+        return "MESSAGE_ILLEGAL"
+    added = PROP_CRC_SIZE if setup.prop_crc else 0
+    for message in messages:
+        size = message.record_size + added
+        status = _expected_status(message, setup, size, message.properties_size + added)
+        if status != "PUT_OK":
+            return status
+    fits = total + FILLER_SIZE_MIN <= setup.log_file_size
+    return "PUT_OK" if fits else "MESSAGE_ILLEGAL"
+
+
+def _expected_status(
+    message: MessageToPut, setup: Setup, size: int, properties_size: int
+) -> str:
+    body, topic = message.body, message.topic
+    lights = setup.multi_dispatch and message.light_queues
+    if lights and message.asks_for_no_light_queue:
+        return "MESSAGE_ILLEGAL"
+    if message.sys_flag & _INNER_BATCH_FLAG or len(topic.encode()) > TOPIC_SIZE_MAX:
+        return "MESSAGE_ILLEGAL"
+    if any("\0" in value for value in message.properties.values()):
+        return "MESSAGE_ILLEGAL"
+    if properties_size > PROPERTIES_SIZE_MAX:
+        return "PROPERTIES_SIZE_EXCEEDED"
+    too_long = len(body) > setup.max_message_size
+    if too_long or size + FILLER_SIZE_MIN > setup.log_file_size:
+        return "MESSAGE_ILLEGAL"
+    return "PUT_OK"

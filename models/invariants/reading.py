@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from models.invariants.registry import invariant
 from models.observations import Looked, Pulled, Searched
@@ -12,6 +13,7 @@ from models.reference import Appended, VisibleQueue, differs
 from models.store_image import BadRecord, decode_record
 from models.verdict import Violation
 
+SCAN_UNITS_MAX = 800
 TRANSFER_COUNT_MAX = 32
 TRANSFER_BYTES_MAX = 262_144
 
@@ -20,11 +22,21 @@ TRANSFER_BYTES_MAX = 262_144
     "RD-1", "a pull returns the queue's messages in order, byte for byte", law="I3 I15"
 )
 def pulled_messages_are_right(
-    pulled: Pulled, queue_offset: int, queue: Sequence[Appended]
+    pulled: Pulled, queue_offset: int, queue: Sequence[Appended], tags: str = "*"
 ) -> Iterator[Violation]:
-    """``queue`` is every message appended to the queue, the expired ones too."""
+    """``queue`` is every message appended to the queue, the expired ones too.
+
+    ``tags`` is the tag expression that was asked for.
+    """
     first = queue[0].queue_offset if queue else 0
-    for number, data in enumerate(pulled.messages, queue_offset):
+    wanted = wanted_tags(tags)
+    number = queue_offset - 1
+    for data in pulled.messages:
+        number += 1
+        while wanted and 0 <= number - first < len(queue):
+            if queue[number - first].message.tags in wanted:
+                break
+            number += 1
         where = f"message {number} of the queue"
         if not 0 <= number - first < len(queue):
             yield Violation(where, f"{len(data)} bytes", "none: nobody appended it")
@@ -47,24 +59,32 @@ def pull_is_answered_right(
     max_msg_nums: int,
     queue: VisibleQueue,
     queue_file_units: int,
+    tags: str = "*",
 ) -> Iterator[Violation]:
-    """``queue`` is what a reader must find: dispatched, and not expired."""
+    """``queue`` is what a reader must find: dispatched, and not expired.
+
+    ``tags`` is the tag expression that was asked for.
+    """
     where = f"pull from {queue_offset}, {pulled.status}"
     low, high = queue.min_offset, queue.max_offset
     statuses, next_begin = _expected(queue_offset, max_msg_nums, low, high)
-    if pulled.status not in statuses:
-        yield Violation(where, pulled.status, " or ".join(statuses))
-        return
-    if pulled.status == "FOUND":
-        fitting = _fitting(
+    taken = passed = 0
+    if statuses == ("FOUND",):
+        taken, passed = _fitting(
             queue.messages[queue_offset - low :],
             queue_offset,
             max_msg_nums,
             queue_file_units,
+            wanted_tags(tags),
         )
-        next_begin = queue_offset + fitting
-        if len(pulled.messages) != fitting:
-            yield Violation(where, f"{len(pulled.messages)} messages", f"{fitting}")
+        next_begin = queue_offset + taken + passed
+        if not taken:
+            statuses = ("NO_MATCHED_MESSAGE",)
+    if pulled.status not in statuses:
+        yield Violation(where, pulled.status, " or ".join(statuses))
+        return
+    if len(pulled.messages) != taken:
+        yield Violation(where, f"{len(pulled.messages)} messages", f"{taken}")
     if pulled.next_begin_offset != next_begin:
         seen = f"next_begin_offset {pulled.next_begin_offset}"
         yield Violation(where, seen, f"{next_begin}")
@@ -90,21 +110,37 @@ def _expected(
 
 
 def _fitting(
-    messages: Sequence[Appended], start: int, max_msg_nums: int, file_units: int
-) -> int:
-    """How many of ``messages`` one pull returns: all that its limits let through.
+    messages: Sequence[Appended],
+    start: int,
+    max_msg_nums: int,
+    file_units: int,
+    wanted: frozenset[str],
+) -> tuple[int, int]:
+    """How many of ``messages`` one pull returns, and how many it passes over.
 
-    A pull stays within one queue file, returns the first message whatever its size,
-    and stops at 32 messages or before 256 KiB are exceeded.
+    A pull stays within one queue file and looks at 800 units, or as many as were asked
+    for; it returns the first message whatever its size, and stops at 32 messages or
+    before 256 KiB are exceeded. What follows the last one is passed over as well.
     """
-    most = min(max_msg_nums, TRANSFER_COUNT_MAX, file_units - start % file_units)
-    taken = sent = 0
-    for appended in messages[:most]:
-        sent += appended.size
-        if taken and sent > TRANSFER_BYTES_MAX:
+    most = min(max_msg_nums, TRANSFER_COUNT_MAX)
+    looked_at = min(max(SCAN_UNITS_MAX, max_msg_nums), file_units - start % file_units)
+    taken = passed = sent = 0
+    for appended in messages[:looked_at]:
+        if taken and (taken >= most or sent + appended.size > TRANSFER_BYTES_MAX):
             break
+        if wanted and appended.message.tags not in wanted:
+            passed += 1
+            continue
+        sent += appended.size
         taken += 1
-    return taken
+    return taken, passed
+
+
+@lru_cache(maxsize=1024)
+def wanted_tags(expression: str) -> frozenset[str]:
+    """The tags that an expression asks for; empty if it asks for every message."""
+    tags = frozenset([part.strip() for part in expression.split("||")]) - {""}
+    return frozenset() if "*" in tags else tags
 
 
 @invariant(

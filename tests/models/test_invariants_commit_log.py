@@ -171,17 +171,20 @@ def test_cl_5_checks_the_crc_of_an_empty_body_and_the_topic() -> None:
     assert seen == ["no topic", "body_crc 1 of an empty body"]
 
 
-@pytest.mark.parametrize(("digits", "count"), [(b"5106569830", 1), (None, 0)])
-def test_cl_5_checks_the_crc_over_the_whole_record(
-    digits: bytes | None, count: int
+@pytest.mark.parametrize(("digits", "kind"), [(b"5106569830", "crc"), (None, "zeros")])
+def test_cl_1_proves_the_crc_over_the_whole_record(
+    digits: bytes | None, kind: str
 ) -> None:
-    """The worked example of section 18.1 with a CRC property, at offset 0."""
     raw = record_bytes(
-        0, properties=b"KEYS\x01K1\x02__CRC32#\x01" + bytes(10) + b"\x02"
+        0, properties=b"KEYS\x01K1\x02__CRC32#\x01" + b"0" * 10 + b"\x02"
     )
     crc = str(zlib.crc32(raw[:-20]) & 0x7FFFFFFF)[::-1].ljust(10, "0").encode()
     log = (raw[:-11] + (digits or crc) + b"\x02").ljust(4096, b"\0")
 
-    violations = commit_log.fields_are_in_range.violations(judged({log_path(0): log}))
+    found = judged({log_path(0): log})
 
-    assert len(violations) == count
+    assert found.image.commit_log.stop.kind == kind
+    broken = commit_log.every_record_is_whole.violations(found)
+    assert [violation.seen[:12] for violation in broken] == (
+        ["property CRC"] if digits else []
+    )

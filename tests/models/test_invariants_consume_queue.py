@@ -68,10 +68,11 @@ def test_cq_1_names_a_phantom_behind_the_last_unit() -> None:
     assert violation.expected == "no unit: the log has no record for it"
 
 
-def test_cq_1_leaves_delivery_times_and_ext_addresses_alone() -> None:
-    store = WrittenStore().put("SCHEDULE_TOPIC_XXXX", 3).put()
+def test_cq_1_asks_for_delivery_times_and_leaves_ext_addresses_alone() -> None:
+    store = WrittenStore()
+    store.put("SCHEDULE_TOPIC_XXXX", 3, properties=b"DELAY\x013\x02").put()
     size = store.records[0][1]
-    timed = unit_bytes(0, size, FIRST_MS + 1000)
+    timed = unit_bytes(0, size, FIRST_MS + 10_000)
     ext = unit_bytes(*store.records[1], -(2**63) + 24)
     files = patched(store.files(), queue_path("SCHEDULE_TOPIC_XXXX", 3), 0, timed)
     files = patched(files, Q0, 0, ext)
@@ -168,12 +169,34 @@ def test_off_1_names_an_offset_given_twice_and_one_left_out() -> None:
     assert first("OFF-1", skipped, clean=False).expected.startswith("15, one more")
 
 
-def test_light_queues_are_left_alone() -> None:
-    store = WrittenStore().put()
-    files = {**store.files(), queue_path("%LMQ%x"): unit_bytes(*store.records[0])}
-    files[queue_path("%LMQ%x")] = files[queue_path("%LMQ%x")].ljust(200, b"\0")
+LISTED = b"INNER_MULTI_DISPATCH\x01%LMQ%x\x02INNER_MULTI_QUEUE_OFFSET\x01{}\x02"
 
-    assert broken(files) == set()
+
+@pytest.mark.parametrize(
+    ("place", "unit_there", "laws"),
+    [
+        (b"0", True, set()),
+        (b"1", True, {"CQ-1", "CQ-4"}),
+        (b"0", False, {"CQ-4"}),
+    ],
+)
+def test_a_light_queue_lists_the_records_that_name_their_place_in_it(
+    place: bytes, unit_there: bool, laws: set[str]
+) -> None:
+    store = WrittenStore().put(properties=LISTED.replace(b"{}", place))
+    files = store.files()
+    if unit_there:
+        unit = unit_bytes(*store.records[0]).ljust(200, b"\0")
+        files[queue_path("%LMQ%x")] = unit
+
+    assert broken(files) == laws
+
+
+def test_a_unit_of_a_light_queue_needs_a_record_that_names_it() -> None:
+    store = WrittenStore().put()
+    unit = unit_bytes(*store.records[0]).ljust(200, b"\0")
+
+    assert broken({**store.files(), queue_path("%LMQ%x"): unit}) == {"CQ-1"}
 
 
 def test_the_hand_written_hashes_are_those_of_the_reader() -> None:

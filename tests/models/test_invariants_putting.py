@@ -27,7 +27,8 @@ def test_properties_are_refused_from_their_own_limit_on(keys: str, status: str) 
 def test_a_put_beside_its_place_breaks_put_1() -> None:
     answer = Put("PUT_OK", 4096, 131, 3)
 
-    assert not put_takes_the_next_place.violations(answer, 131, 4096, 3)
-    assert not put_takes_the_next_place.violations(answer, 131, -1, 3)
-    assert put_takes_the_next_place.violations(answer, 131, 131, 3)
-    assert put_takes_the_next_place.violations(answer, 131, 4096, 2)
+    assert not put_takes_the_next_place.violations(answer, 131, 4096, 3, 131)
+    assert not put_takes_the_next_place.violations(answer, 131, -1, 3, 131)
+    assert put_takes_the_next_place.violations(answer, 131, 131, 3, 131)
+    assert put_takes_the_next_place.violations(answer, 131, 4096, 2, 131)
+    assert put_takes_the_next_place.violations(answer, 131, 4096, 3, 130)

@@ -19,6 +19,15 @@ MESSAGE = message_for(PutMessage("T0", 0, 16), 1, 0, 0)
 RECORD = record_bytes(
     0, body=MESSAGE.body, properties=f"UNIQ_KEY\x01{MESSAGE.unique_key}\x02".encode()
 )
+# Of the message alone are when and where it was born, and who stores it.
+RECORD = (
+    RECORD[:40]
+    + MESSAGE.born_timestamp.to_bytes(8, "big")
+    + MESSAGE.born_host
+    + RECORD[56:64]
+    + MESSAGE.store_host
+    + RECORD[72:]
+)
 LOG = [Appended(MESSAGE, 0, len(RECORD), 0)]
 
 

@@ -65,6 +65,7 @@ class WrittenStore:
         tags: str = "",
         store_ms: int | None = None,
         sys_flag: int = 0,
+        properties: bytes = b"",
     ) -> WrittenStore:
         units = self.units.setdefault((topic, queue_id), [])
         number = len(self.records)
@@ -74,7 +75,7 @@ class WrittenStore:
             queue_id=queue_id,
             queue_offset=len(units),
             body=bytes([number % 250 + 1]) * body_size,
-            properties=f"TAGS\x01{tags}\x02".encode() if tags else b"",
+            properties=(f"TAGS\x01{tags}\x02".encode() if tags else b"") + properties,
             store_ms=FIRST_MS + number if store_ms is None else store_ms,
             sys_flag=sys_flag,
         )

@@ -1,0 +1,117 @@
+"""LogWriter: from what a producer puts to the records the log appends for it.
+
+A message becomes one record, a batch becomes several that stand or fall together, and
+a message that light queues list becomes one that says where it stands in each of them.
+Appending is the log's.
+
+Source: CommitLog#asyncPutMessage, #asyncPutMessages, MultiDispatch, RocketMQ 5.3.
+Differs: what no record can hold is refused before anything is consumed, and so is a
+list of light queues that names something else: RocketMQ appends it, and then dispatch
+of the whole store stops there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from engine.host.probe import probe
+from engine.store.config import StoreConfig
+from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.message import (
+    PROPERTY_MULTI_DISPATCH,
+    PROPERTY_MULTI_QUEUE_OFFSET,
+    Message,
+)
+from engine.store.message_batch import expand_batch
+from engine.store.message_encoder import (
+    EncodedMessage,
+    MessageRejected,
+    check_light_queues,
+    check_reserved,
+    encode_message,
+)
+from engine.store.results import PutMessageResult, PutMessageStatus
+
+BATCHED = probe("commit_log.put.batch", "a batch was appended, each message a record")
+LIGHT = probe("commit_log.put.light", "a message was given places in light queues")
+REJECTED = probe(
+    "commit_log.put.rejected", "a message that no record holds was refused"
+)
+
+
+class Append(Protocol):
+    """The log's part: append records that share topic, queue and hosts."""
+
+    def __call__(
+        self,
+        message: Message,
+        encode: Callable[[], list[EncodedMessage]],
+        light_queues: tuple[str, ...] = (),
+        /,
+    ) -> PutMessageResult:
+        """Append what ``encode`` returns, called while nobody else appends."""
+
+
+class LogWriter:
+    """Encodes what is put; keeps nothing between puts."""
+
+    def __init__(
+        self, config: StoreConfig, consume_queues: ConsumeQueueStore, append: Append
+    ) -> None:
+        self._config = config
+        self._consume_queues = consume_queues
+        self._append = append
+
+    def put_message(self, message: Message) -> PutMessageResult:
+        """Append one message, or answer why it cannot be."""
+        try:
+            check_reserved(message)
+            if self._config.enable_multi_dispatch and message.light_queues:
+                return self._put_listed_twice(message, message.light_queues)
+            encoded = [self._encode(message)]
+        except MessageRejected as rejected:
+            REJECTED.hit()
+            return PutMessageResult(rejected.status)
+        return self._append(message, lambda: encoded)
+
+    def put_messages(self, batch: Message) -> PutMessageResult:
+        """Append the messages that a batch's body holds: all of them, or none."""
+        try:
+            messages = expand_batch(batch, self._config.max_message_size)
+            for message in messages:
+                check_reserved(message)
+                if self._config.enable_multi_dispatch and message.light_queues:
+                    why = f"a message of a batch has {PROPERTY_MULTI_DISPATCH}."
+                    raise MessageRejected(PutMessageStatus.MESSAGE_ILLEGAL, why)
+            encoded = [self._encode(message) for message in messages]
+        except MessageRejected as rejected:
+            REJECTED.hit()
+            return PutMessageResult(rejected.status)
+        BATCHED.hit()
+        return self._append(messages[0], lambda: encoded)
+
+    def _put_listed_twice(
+        self, message: Message, lights: tuple[str, ...]
+    ) -> PutMessageResult:
+        """Append a message that light queues list too: its record says where.
+
+        Source: MultiDispatch#wrapMultiDispatch.
+        """
+        check_light_queues(message.topic, lights)
+
+        def encode() -> list[EncodedMessage]:
+            next_offset = self._consume_queues.next_queue_offset
+            places = ",".join([str(next_offset(name, 0)) for name in lights])
+            properties = {**message.properties, PROPERTY_MULTI_QUEUE_OFFSET: places}
+            LIGHT.hit()
+            return [self._encode(replace(message, properties=properties))]
+
+        return self._append(message, encode, lights)
+
+    def _encode(self, message: Message) -> EncodedMessage:
+        config = self._config
+        return encode_message(
+            message, config.max_message_size, prop_crc=config.enabled_append_prop_crc
+        )

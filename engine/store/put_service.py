@@ -1,0 +1,58 @@
+"""PutService: a put from the store's door to its answer.
+
+It asks whether the store takes puts, has the record appended, and under SYNC_FLUSH lets
+the producer wait for its sync.
+
+Source: DefaultMessageStore#asyncPutMessage, CommitLog#handleDiskFlush, RocketMQ 5.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from engine.host.probe import probe
+from engine.store.config import FlushDiskType, StoreConfig
+from engine.store.group_commit import GroupCommitService
+from engine.store.message import Message
+from engine.store.results import PutMessageResult, PutMessageStatus
+from engine.store.running_flags import RunningFlags
+
+NOT_WRITEABLE = probe("message_store.put.refused", "a put met a store that takes none")
+
+
+class PutService:
+    """Answers each put once."""
+
+    def __init__(
+        self, config: StoreConfig, flags: RunningFlags, group_commit: GroupCommitService
+    ) -> None:
+        self._config = config
+        self._flags = flags
+        self._group_commit = group_commit
+
+    def put(
+        self,
+        message: Message,
+        append: Callable[[Message], PutMessageResult],
+        *,
+        is_started: bool,
+    ) -> PutMessageResult:
+        """Have ``append`` take the message, and wait for its sync under SYNC_FLUSH."""
+        if not is_started or not self._flags.is_writeable:
+            NOT_WRITEABLE.hit()
+            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+        try:
+            result = append(message)
+        except OSError:
+            self._flags.stop_writing()
+            return PutMessageResult(PutMessageStatus.UNKNOWN_ERROR)
+        if (
+            result.status is not PutMessageStatus.PUT_OK
+            or self._config.flush_disk_type is FlushDiskType.ASYNC_FLUSH
+            or not message.waits_for_store
+        ):
+            return result
+        request = self._group_commit.put_request(result.end_offset)
+        status = request.wait(self._config.sync_flush_timeout)
+        return replace(result, status=status)
