@@ -7,7 +7,7 @@ file and a search are four ways to produce ops; here they are all the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -164,6 +164,16 @@ class Episode:
     def is_up(self) -> bool:
         """Whether the store is started."""
         return self.subject.is_up
+
+    @property
+    def starts(self) -> int:
+        """How often the store was started so far."""
+        return self._counts.recoveries
+
+    @property
+    def probes(self) -> Mapping[str, int]:
+        """Hits of the probes so far, by name."""
+        return self._probes
 
     def step(self, op: Op) -> Observation:
         """Do one op and judge it.
@@ -372,6 +382,7 @@ def run_program(
     *,
     until: int | None = None,
     keep_trace: bool = True,
+    subject: Subject | None = None,
 ) -> EpisodeResult:
     """Run a program and judge it; a breach ends the run and is the result.
 
@@ -380,8 +391,9 @@ def run_program(
         scenario: its name, for the record.
         until: stop after this many ops, and do not judge the end.
         keep_trace: keep every step for a timeline.
+        subject: a new store to run it on; by default our engine.
     """
-    episode = Episode(scenario, program.setup, keep_trace=keep_trace)
+    episode = Episode(scenario, program.setup, subject=subject, keep_trace=keep_trace)
     breach: InvariantViolated | InvariantUnknown | None = None
     try:
         for op in program.ops[:until]:

@@ -9,6 +9,7 @@ is found is cut down by ``harness.shrink``, not by Hypothesis.
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -55,14 +56,24 @@ class FoundFailure:
 
 @dataclass(slots=True)
 class Recorder:
-    """The newest failing program of each law.
+    """The newest failing program of each law, and how much was run.
 
-    Hypothesis runs what it reports once more, so after a search the newest program is
-    the one it shrank, if it was told to shrink.
+    ``starts`` counts starts that were judged, ``probes`` hits by name. Hypothesis runs
+    what it reports once more, so after a search the newest program is the one it
+    shrank, if it was told to shrink.
     """
 
     mutant: str = ""
     failures: dict[str, FoundFailure] = field(default_factory=dict)
+    episodes: int = 0
+    starts: int = 0
+    probes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, episode: Episode) -> None:
+        """Count an episode that is over."""
+        self.episodes += 1
+        self.starts += episode.starts
+        self.probes.update(episode.probes)
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -105,6 +116,7 @@ class StoreMachine(RuleBasedStateMachine):
             self._record(breach, len(self.taken))
             raise
         finally:
+            self.recorder.add(self.episode)
             self.episode.close()
 
     def _record(self, breach: InvariantViolated | InvariantUnknown, step: int) -> None:

@@ -1,0 +1,258 @@
+"""``crashmq mutants``: plant bugs, search for them unscripted, say what was found."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+import harness.episode  # noqa: F401  # declares every law
+from harness.case_file import SUFFIX, CaseFile
+from harness.commands.arguments import writing
+from harness.commands.exits import BadInput, unknown
+from harness.commands.output import Progress
+from harness.power.campaign import (
+    CANARY,
+    Campaign,
+    outcomes,
+    run_campaign,
+)
+from harness.power.mutant_file import BadMutantFile, check_edits, read_mutants
+from harness.power.policies import POLICIES
+from harness.power.verdict import (
+    Verdict,
+    policy_table,
+    summary_of,
+    told,
+    verdict_of,
+)
+from models.invariants.registry import declared_invariants
+from models.program import from_json
+from reports.errors import BadRequest
+from reports.files import check_output, write_json
+from reports.mutation_records import HuntRecord, write_rows
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import Mutant
+
+CI_BUDGET_S = 20.0
+EVERY_POLICY = "all"
+
+
+@click.command()
+@click.option(
+    "--only", multiple=True, metavar="ID...", help="These mutants; by default all."
+)
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path),
+    metavar="TOML",
+    help="Mutants that someone else wrote, instead of ours.",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0.1),
+    default=600.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds to search for one mutant from one seed.",
+)
+@click.option(
+    "--policy",
+    type=click.Choice([*POLICIES, EVERY_POLICY]),
+    help="What a power loss leaves; `all` compares them. By default our portfolio.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Searches for each mutant.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, help="The first of the seeds."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes; by default one a core.",
+)
+@click.option(
+    "--any-module",
+    is_flag=True,
+    help="Let --file edit the harness too, not ours alone.",
+)
+@click.option(
+    "--clean", is_flag=True, help="Search the clean engine too, which must pass."
+)
+@click.option(
+    "--ci", is_flag=True, help="A fast subset: the canary, the clean engine, 20 s each."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A new directory for summary.json, rows and case files.",
+)
+@click.argument("more", nargs=-1, metavar="[ID]...")
+def command(
+    only: tuple[str, ...],
+    file: Path | None,
+    budget: float,
+    policy: str | None,
+    seeds: int,
+    seed: int,
+    workers: int | None,
+    any_module: bool,
+    clean: bool,
+    ci: bool,
+    out: Path | None,
+    more: tuple[str, ...],
+) -> None:
+    """Plant bugs one at a time and search for each as if nobody knew of it."""
+    if out is not None:
+        _check_out(out)
+    known = _known(file, any_module)
+    chosen: list[Mutant | None] = list(_chosen(known, (*only, *more)))
+    if ci:
+        budget, seeds = min(budget, CI_BUDGET_S), 1
+    if clean or ci:
+        chosen = [None, *chosen]
+    if ci:
+        chosen = [CANARY, *chosen]
+    policies = tuple(POLICIES) if policy == EVERY_POLICY else (policy or "",)
+    campaign = Campaign(tuple(chosen), seeds, seed, policies, budget)
+    started = time.monotonic()
+    rows = _run(campaign, workers or len(os.sched_getaffinity(0)))
+    verdict = verdict_of(rows)
+    cases = _save(rows, campaign, out, time.monotonic() - started) if out else {}
+    click.echo(verdict.sentence)
+    _tell(rows, cases)
+    if out:
+        click.echo(f"  summary {out / 'summary.json'}")
+    click.echo(f"  next    {_next(verdict, cases, out, file)}")
+    raise SystemExit(verdict.exit_code)
+
+
+def _check_out(out: Path) -> None:
+    try:
+        check_output(out)
+    except BadRequest as error:
+        raise BadInput(str(error)) from None
+
+
+def _known(file: Path | None, any_module: bool) -> Mapping[str, Mutant]:
+    """The mutants to choose from, each of which can be planted here."""
+    if any_module and file is None:
+        raise click.UsageError("--any-module is for mutants of a --file.")
+    known: Mapping[str, Mutant] = MUTANTS
+    if file is not None:
+        try:
+            known = read_mutants(file, declared_invariants(), anywhere=any_module)
+        except BadMutantFile as error:
+            raise BadInput(str(error)) from None
+    return known
+
+
+def _chosen(known: Mapping[str, Mutant], names: Sequence[str]) -> list[Mutant]:
+    """The mutants of these names, all if there are none; each can be planted."""
+    wanted = [name for each in names for name in each.split(",") if name]
+    for name in wanted:
+        if name not in known:
+            hint = f"There are {', '.join(known)}."
+            raise unknown("mutant", name, known, hint)
+    chosen = {name: known[name] for name in dict.fromkeys(wanted)} or dict(known)
+    if stale := list(check_edits(chosen)):
+        raise BadInput("\n".join(stale))
+    return list(chosen.values())
+
+
+def _run(campaign: Campaign, workers: int) -> list[HuntRecord]:
+    """Every hunt; a line for each that is done."""
+    rows: list[HuntRecord] = []
+    hunts = campaign.hunts()
+    with Progress("mutants") as progress:
+        progress.update(0, len(hunts))
+        for row in run_campaign(hunts, workers):
+            rows.append(row)
+            name = row.mutant or "clean engine"
+            under = f" under {row.policy}" if row.policy else ""
+            detail = f"{name}{under} {row.outcome} {row.law}".rstrip()
+            progress.update(len(rows), len(hunts), detail)
+    return sorted(rows, key=lambda row: (row.mutant, row.policy, row.seed))
+
+
+def _save(
+    rows: Sequence[HuntRecord], campaign: Campaign, out: Path, seconds: float
+) -> dict[str, Path]:
+    """Write summary, rows and case files; the paths of these by mutant."""
+    cases: dict[str, Path] = {}
+    with writing():
+        out.mkdir(parents=True, exist_ok=True)
+        for row in rows:
+            is_new = row.mutant not in {*cases, CANARY.id}
+            if row.outcome == "killed" and row.program and is_new:
+                path = out / "cases" / f"{row.mutant or 'clean'}{SUFFIX}"
+                _case_of(row).save(path)
+                cases[row.mutant] = path
+        write_rows(rows, out)
+        write_json(out / "summary.json", summary_of(rows, campaign, seconds))
+    return cases
+
+
+def _case_of(row: HuntRecord) -> CaseFile:
+    program = from_json(json.loads(row.program))
+    law = row.law if row.law in declared_invariants() else ""
+    return CaseFile(
+        scenario=row.scenario,
+        program=program,
+        violated=law,
+        step=min(row.step, len(program.ops)),
+        digest=row.digest,
+        message=row.message,
+        mutant=row.mutant,
+    )
+
+
+def _tell(rows: Sequence[HuntRecord], cases: Mapping[str, Path]) -> None:
+    for one in outcomes(rows):
+        click.echo(f"  {told(one)}")
+        if not one.killed:
+            reached = ", ".join(sorted(one.probes)) or "nothing"
+            click.echo(f"    {one.states:,} states; reached {reached}")
+        if one.id in cases:
+            click.echo(f"    case    {cases[one.id]}")
+    for row in rows:
+        if row.outcome == "defect":
+            last = row.message.strip().splitlines()[-1:]
+            click.echo(f"  ! {row.mutant or 'clean engine'}: {''.join(last)}")
+        elif row.mutant in ("", CANARY.id):
+            name = "canary" if row.mutant else "clean engine"
+            click.echo(
+                f"  {name}, seed {row.seed}: {row.law or 'nothing'} flagged in "
+                f"{row.histories:,} histories and {row.states:,} states"
+            )
+    for policy in policy_table(rows):
+        alone = f", alone {' '.join(policy.only_here)}" if policy.only_here else ""
+        click.echo(
+            f"  {policy.policy:<12} killed {policy.killed} of {policy.mutants}, median "
+            f"{policy.median_seconds} s, {policy.states:,} states{alone}"
+        )
+
+
+def _next(
+    verdict: Verdict, cases: Mapping[str, Path], out: Path | None, file: Path | None
+) -> str:
+    if verdict.survivors:
+        given = f" --file {shlex.quote(str(file))}" if file else ""
+        return f"crashmq mutants --only {verdict.survivors[0]}{given} --budget 3600"
+    if cases and file is None:
+        return f"crashmq replay {shlex.quote(str(next(iter(cases.values()))))}"
+    if out is not None:
+        return f"crashmq report {shlex.quote(str(out))}"
+    return "crashmq mutants --seeds 10 --out runs/mutants"

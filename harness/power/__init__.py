@@ -1,0 +1,1 @@
+"""Power: how good this harness is at finding bugs, measured on planted ones."""

@@ -1,0 +1,158 @@
+"""Cause: what a shrunk failure is about, so that failures of one bug lie together.
+
+A signature names the law that was broken, what was done to the store (kinds of crash,
+of lost pieces, of damage and faults), and the way its last start took, told by the
+branches that were reached. It says nothing of topics, sizes and places, which differ
+between two programs that show the same bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from harness.disk.crash import StoreCrashed
+from harness.disk.profiles import PROFILES
+from harness.disk.units import PendingUnits
+from harness.episode import Episode, run_program
+from harness.subjects.python_store import PythonStore
+from models.invariants.registry import InvariantUnknown, InvariantViolated
+from models.ops import (
+    UNIT_ENTRY,
+    UNIT_ORDER,
+    UNIT_SIZE,
+    Crash,
+    Damage,
+    DiskFault,
+    During,
+    Event,
+    KeptUnit,
+    Op,
+    Restart,
+)
+from models.program import Program, Setup
+from models.verdict import Outcome
+
+_PLACES = {UNIT_ENTRY: "entry", UNIT_SIZE: "size", UNIT_ORDER: "order"}
+_RECOVERY = ("load", "recover", "start", "truncate", "audit")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a program breaks a law.
+
+    Attributes:
+        lost: the kinds of pieces that power losses took, each once.
+        lost_units: how many pieces they took, where the program lists them; else how
+            many were at risk.
+        recovery: the branches of recovery that the last start took.
+    """
+
+    law: str
+    done: tuple[str, ...]
+    lost: tuple[str, ...]
+    lost_units: int
+    recovery: tuple[str, ...]
+
+    @property
+    def signature(self) -> str:
+        """One text, equal for failures with one cause."""
+        parts = (self.done, self.lost, self.recovery)
+        return " | ".join([self.law, *(", ".join(part) or "-" for part in parts)])
+
+
+def cause_of(program: Program, scenario: str, law: str) -> Cause:
+    """The cause of a failure; the planted bug is the caller's to apply."""
+    store = _LossStore(program.setup)
+    episode = Episode(scenario, program.setup, subject=store, keep_trace=False)
+    way: list[str] = []
+    try:
+        for op in program.ops:
+            _step(episode, op, way)
+        if not episode.is_up:
+            _step(episode, Restart(), way)
+        episode.finish()
+    except (InvariantViolated, InvariantUnknown):
+        pass  # it is the failure whose cause is asked for
+    episode.close()
+    done = {name for op in program.ops for name in _harm(op)}
+    lost = {_kind_of(unit) for unit in store.lost}
+    return Cause(
+        law,
+        tuple(sorted(done)),
+        tuple(sorted(lost)),
+        len(store.lost),
+        tuple(way),
+    )
+
+
+def _step(episode: Episode, op: Op, way: list[str]) -> None:
+    """Do an op; if the store is started in it, put the way it took into ``way``."""
+    before = dict(episode.probes)
+    try:
+        episode.step(op)
+    finally:
+        if any(isinstance(part, Restart) for part in _parts(op)):
+            now = episode.probes
+            reached = (name for name in now if now[name] > before.get(name, 0))
+            way[:] = sorted(filter(_is_recovery, reached))
+
+
+def _is_recovery(probe: str) -> bool:
+    """Whether the branch belongs to a start; a start flushes and writes as well."""
+    return any(f".{part}." in f".{probe}." for part in _RECOVERY)
+
+
+def mildest_profile(program: Program, scenario: str, law: str) -> str:
+    """The first disk, mild ones first, on which the program breaks the law."""
+    for name in PROFILES:
+        setup = replace(program.setup, disk_profile=name)
+        result = run_program(replace(program, setup=setup), scenario, keep_trace=False)
+        if result.outcome is Outcome.VIOLATED and result.invariant == law:
+            return name
+    return program.setup.disk_profile
+
+
+class _LossStore(PythonStore):
+    """Our engine, noting what each power loss takes."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.lost: list[KeptUnit] = []
+
+    def crash(self, crash: Crash) -> StoreCrashed:
+        """Note what is lost, and end this life."""
+        if crash.kind == "power_loss" and crash.survivors.kind != "all":
+            pending = PendingUnits.of(self.disk.snapshot())
+            chosen = crash.survivors.units
+            kept = {(unit.path, unit.place): unit.version for unit in chosen}
+            for unit in (*pending.names, *pending.sectors(chosen)):
+                version = kept.get((unit.path, unit.place), 0)
+                if version < unit.versions - 1:
+                    self.lost.append(KeptUnit(unit.path, unit.place, version))
+        return super().crash(crash)
+
+
+def _kind_of(unit: KeptUnit) -> str:
+    top = unit.path.partition("/")[0] or "names"
+    return f"{top} {_PLACES.get(unit.place, 'bytes')}"
+
+
+def _parts(op: Event) -> Iterator[Event]:
+    """An op, and what stands inside it."""
+    yield op
+    if isinstance(op, During):
+        yield from _parts(op.op)
+        yield from _parts(op.event)
+
+
+def _harm(op: Event) -> Iterator[str]:
+    """What an op does to the store beyond using it."""
+    for part in _parts(op):
+        match part:
+            case Crash(kind=kind):
+                yield kind
+            case Damage(file, kind):
+                yield f"{kind} {file.partition('[')[0]}"
+            case DiskFault(call, errno):
+                yield f"{errno} on {call}"

@@ -1,0 +1,132 @@
+"""Examine: one hunt from its start to its row: search, shrink, mildest disk, cause.
+
+What is found is cut down in a child of its own, with the bug in place and a bound on
+its time, since a shrinking program can hang as well as a found one.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+
+from harness.power.cause import cause_of, mildest_profile
+from harness.power.hunt import DIED, HANG, Hunt, HuntResult, hunt
+from harness.power.slices import Found
+from harness.shrink import NothingToShrink, shrink
+from harness.supervised import Lost, supervised
+from models.ops import Crash, During, Event
+from models.program import Program, to_json
+from reports.mutation_records import HuntRecord
+from reports.records import ProbeHit
+
+SHRINK_RUNS = 2000
+SHRINK_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Smaller:
+    """A failure after it was cut down."""
+
+    program: Program
+    runs: int
+    profile: str
+    lost_units: int
+    signature: str
+    message: str
+    step: int
+    digest: str
+
+
+def examine(task: Hunt) -> HuntRecord:
+    """Search for one bug, and say all that is to be said of the kill."""
+    result = hunt(task)
+    record = _record(task, result)
+    found = result.found
+    if found is None:
+        return record
+    record.outcome = "killed"
+    record.law, record.message, record.how = found.law, found.message, found.how
+    record.is_named = int(
+        task.mutant is not None and found.law in task.mutant.killed_by
+    )
+    record.scenario = found.scenario
+    record.signature = f"{found.law} | {found.how}"
+    if found.program is not None:
+        record.ops = record.ops_found = len(found.program.ops)
+        started = time.monotonic()
+        _cut_down(record, task, found, found.program)
+        record.shrink_us = round((time.monotonic() - started) * 1e6)
+    return record
+
+
+def crashes_of(program: Program) -> int:
+    """How many crashes a program holds."""
+
+    def count(op: Event) -> int:
+        inner = count(op.op) + count(op.event) if isinstance(op, During) else 0
+        return inner + isinstance(op, Crash)
+
+    return sum(map(count, program.ops))
+
+
+def _record(task: Hunt, result: HuntResult) -> HuntRecord:
+    mutant = task.mutant
+    return HuntRecord(
+        mutant=mutant.id if mutant else "",
+        title=mutant.title if mutant else "the clean engine",
+        component=mutant.component if mutant else "",
+        difficulty=mutant.difficulty if mutant else 0,
+        policy=task.policy,
+        seed=task.seed,
+        outcome="defect" if result.own_defect else "survived",
+        message=result.own_defect,
+        elapsed_us=round(result.seconds * 1e6),
+        budget_us=round(task.budget_s * 1e6),
+        states=result.states,
+        histories=result.histories,
+        unknown=result.unknown,
+        trigger_ops=len(mutant.trigger.ops) if mutant else 0,
+        probes=[ProbeHit(name, n) for name, n in sorted(result.probes.items())],
+    )
+
+
+def _cut_down(record: HuntRecord, task: Hunt, found: Found, program: Program) -> None:
+    record.program = json.dumps(to_json(program))
+    record.crashes = crashes_of(program)
+    record.profile = program.setup.disk_profile
+    if found.law in (HANG, DIED):
+        return  # each try would hang or die again
+
+    def work(number: int) -> Smaller:  # noqa: ARG001  # there is one
+        return _smaller(found, program)
+
+    for row in supervised(work, (0,), SHRINK_TIMEOUT_S, task.planted):
+        if isinstance(row, Lost):
+            last = row.detail.strip().splitlines()[-1:] or [row.how]
+            record.message += f"\nnot shrunk: {last[0]}"
+            return
+        record.program = json.dumps(to_json(row.program))
+        record.ops = len(row.program.ops)
+        record.crashes = crashes_of(row.program)
+        record.lost_units, record.profile = row.lost_units, row.profile
+        record.signature, record.shrink_runs = row.signature, row.runs
+        record.message, record.step, record.digest = row.message, row.step, row.digest
+
+
+def _smaller(found: Found, program: Program) -> Smaller:
+    try:
+        cut = shrink(program, found.scenario, found.law, budget_runs=SHRINK_RUNS)
+    except NothingToShrink as error:
+        raise AssertionError(f"the kill does not replay: {error}") from None
+    cause = cause_of(cut.program, found.scenario, found.law)
+    return Smaller(
+        program=cut.program,
+        runs=cut.runs,
+        profile=mildest_profile(cut.program, found.scenario, found.law),
+        lost_units=cause.lost_units,
+        signature=cause.signature,
+        message=cut.result.message,
+        step=cut.result.step,
+        digest=cut.result.digest,
+    )

@@ -1,0 +1,141 @@
+"""Hunt: the unscripted search for one planted bug, until the first kill.
+
+A hunt is a portfolio of slices, numbered and dealt in a fixed order: seeded episodes
+of all scenarios and Hypothesis machines. Each slice is a function of the hunt's seed
+and its number, so hunts differ between machines only in how far they come. A child
+process does the slices with the bug in place; one that hangs, or takes its process with
+it, has found the bug too, and it is said so.
+
+Nothing here asks the mutant anything but its edits: not where it is, not what kills it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+
+from harness.power.slices import (
+    Found,
+    SliceKind,
+    SliceRow,
+    run_episode,
+    run_slice,
+    soak_episodes,
+    soak_program,
+)
+from harness.supervised import Lost, supervised
+from scenarios.mutation import Mutant, applied
+
+SLICE_TIMEOUT_S = 60.0
+EPISODE_TIMEOUT_S = 10.0
+SLICES_MAX = 1_000_000
+_FIRST: tuple[SliceKind, ...] = ("soak", "soak", "machine", "soak")
+_THEN: tuple[SliceKind, ...] = ("soak", "machine", "soak", "soak")
+
+HANG = "timeout"  # stand where a law's id would: no law had spoken by then
+DIED = "died"
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """One search: for one bug (None: on the clean engine), from one seed.
+
+    Attributes:
+        policy: the one of ``harness.power.policies`` to search with, and seeded
+            episodes alone; "" for the whole portfolio.
+        budget_s: seconds after which the hunt ends without a kill.
+    """
+
+    mutant: Mutant | None
+    seed: int
+    budget_s: float
+    policy: str = ""
+
+    def planted(self) -> AbstractContextManager[object]:
+        """The engine with the bug in place."""
+        return applied(self.mutant) if self.mutant else nullcontext()
+
+
+@dataclass(slots=True)
+class HuntResult:
+    """What came of a hunt; ``found`` is None if the bug survived.
+
+    ``states`` counts starts that were judged, ``histories`` programs that were run.
+    """
+
+    seconds: float = 0.0
+    states: int = 0
+    histories: int = 0
+    unknown: int = 0
+    found: Found | None = None
+    probes: Counter[str] = field(default_factory=Counter)
+    own_defect: str = ""
+
+
+def hunt(task: Hunt) -> HuntResult:
+    """Search until the first kill or the end of the budget."""
+    result = HuntResult()
+    started = time.monotonic()
+    for row in _slices(task):
+        if isinstance(row, Lost):
+            _take_lost(result, task, row)
+        else:
+            _take(result, row)
+        result.seconds = time.monotonic() - started
+        over = result.seconds >= task.budget_s
+        if result.found or result.own_defect or over:
+            return result
+    return result
+
+
+def kind_of(number: int) -> SliceKind:
+    """What the slice of a number is made of."""
+    if number < len(_FIRST):
+        return _FIRST[number]
+    return _THEN[(number - len(_FIRST)) % len(_THEN)]
+
+
+def _slices(task: Hunt) -> Iterator[SliceRow | Lost]:
+    def work(number: int) -> SliceRow:
+        return run_slice(kind_of(number), task.seed, number, task.policy)
+
+    return supervised(work, range(SLICES_MAX), SLICE_TIMEOUT_S, task.planted)
+
+
+def _take(result: HuntResult, row: SliceRow) -> None:
+    result.states += row.states
+    result.histories += row.histories
+    result.unknown += row.unknown
+    result.probes.update(row.probes)
+    result.found = row.found
+
+
+def _take_lost(result: HuntResult, task: Hunt, lost: Lost) -> None:
+    """A slice that gave no row: the harness's own defect, or a bug that kills."""
+    if lost.how == "raised":
+        result.own_defect = lost.detail
+        return
+    result.found = _culprit(task, lost)
+
+
+def _culprit(task: Hunt, lost: Lost) -> Found:
+    """The episode of a lost slice that hangs or dies, one by one under supervision."""
+    kind = kind_of(lost.number)
+    law = HANG if lost.how == "timeout" else DIED
+    said = (
+        f"no end after {SLICE_TIMEOUT_S:g} s" if law == HANG else f"ended by {lost.how}"
+    )
+    if kind == "soak":
+
+        def work(number: int) -> int:
+            run_episode(task.seed, number, task.policy)
+            return number
+
+        episodes = soak_episodes(lost.number)
+        for row in supervised(work, episodes, EPISODE_TIMEOUT_S, task.planted):
+            if isinstance(row, Lost) and row.how != "raised":
+                return Found(law, said, kind, *soak_program(task.seed, row.number))
+    return Found(law, f"{said}, in a {kind} slice", kind, "", None)

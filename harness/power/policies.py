@@ -1,0 +1,281 @@
+"""Policies: what other harnesses let a power loss leave, on our simulated disk.
+
+Each policy is one rule of which pending units survive, told in the units of
+``harness.disk.units``. A policy never changes a history: the same programs crash at the
+same disk actions, and where power is lost the policy says what is left, from the seed
+that the program carries there. What it chose is written into the program, so that a
+kill under any policy is an ordinary case. ``ours`` keeps what the program says.
+
+Left out of the rivals' rules is what our disks rule out: sectors of garbage where
+nothing was being written. With it, the engine as shipped would be blamed for what no
+file system does to it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TypeAlias
+
+from harness.disk.crash import StoreCrashed
+from harness.disk.survivors import mixed
+from harness.disk.units import PendingUnits, Unit
+from harness.episode import EpisodeResult, run_program
+from harness.subjects.python_store import PythonStore
+from models.ops import Crash, During, Event, KeptUnit, Op, Survivors
+from models.program import Program, Setup
+
+SECTORS_A_PAGE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a policy may look at when power is lost.
+
+    Attributes:
+        pending: the units, of any choice of names.
+        path: the file of the disk action in progress.
+        seed: from which it draws.
+    """
+
+    pending: PendingUnits
+    path: str
+    seed: int
+
+    def draw(self, *what: object) -> int:
+        """32 bits that depend on the seed and on ``what`` alone."""
+        key = zlib.crc32(":".join(map(str, what)).encode())
+        return mixed(self.seed ^ mixed(key)) >> 32
+
+    def coin(self, *what: object) -> bool:
+        """One bit of ``draw``."""
+        return bool(self.draw(*what) & 1)
+
+    def all_names(self) -> tuple[KeptUnit, ...]:
+        """Every name and size as readers see it."""
+        return kept(self.pending.names)
+
+    def files(self, names: Sequence[KeptUnit]) -> dict[str, list[Unit]]:
+        """The units of bytes of each file, in the order of their sectors."""
+        files: dict[str, list[Unit]] = {}
+        for unit in self.pending.sectors(names):
+            files.setdefault(unit.path, []).append(unit)
+        return files
+
+
+Choose: TypeAlias = Callable[[Moment], tuple[KeptUnit, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One harness's idea of a power loss.
+
+    ``choose`` is None for a policy that leaves the program's own choice, and
+    ``loses_power`` false for one that knows kills of the process only.
+    """
+
+    name: str
+    after: str
+    sentence: str
+    choose: Choose | None = None
+    loses_power: bool = True
+
+
+def kept(units: Sequence[Unit]) -> tuple[KeptUnit, ...]:
+    """All of these units at their newest version."""
+    return tuple(KeptUnit(u.path, u.place, u.versions - 1) for u in units)
+
+
+def whole_cache(moment: Moment) -> tuple[KeptUnit, ...]:
+    """Names pass through, every byte that was not synced is lost."""
+    return moment.all_names()
+
+
+def file_suffix(moment: Moment) -> tuple[KeptUnit, ...]:
+    """Each file keeps what was synced and a prefix of the rest, or nothing of it.
+
+    Files made since their directory's last sync are gone in half of the losses.
+    """
+    names = moment.all_names() if moment.coin("names") else ()
+    left = list(names)
+    for path, units in moment.files(names).items():
+        if moment.coin("random", path):
+            left += kept(units[: moment.draw("suffix", path) % (len(units) + 1)])
+    return tuple(left)
+
+
+def in_flight(moment: Moment) -> tuple[KeptUnit, ...]:
+    """What was done stays done; the file being written has sectors old and new."""
+    names = moment.all_names()
+    left = list(names)
+    for path, units in moment.files(names).items():
+        for unit in units:
+            version = unit.versions - 1
+            if path == moment.path:
+                version = moment.draw(path, unit.place) % unit.versions
+            if version:
+                left.append(KeptUnit(path, unit.place, version))
+    return tuple(left)
+
+
+def write_list(moment: Moment) -> tuple[KeptUnit, ...]:
+    """Each write since the last sync is there whole or not at all."""
+    names = moment.all_names()
+    left = list(names)
+    for path, units in moment.files(names).items():
+        for run in runs_of(units):
+            if moment.coin(path, run[0].place):
+                left += kept(run)
+    return tuple(left)
+
+
+def page_modes(moment: Moment) -> tuple[KeptUnit, ...]:
+    """Each page is there or not; in some files each of its sectors on its own."""
+    names = moment.all_names()
+    left = list(names)
+    for path, units in moment.files(names).items():
+        by_sector = moment.draw("mode", path) % 3 == 0
+        for unit in units:
+            place = unit.place if by_sector else unit.place // SECTORS_A_PAGE
+            if moment.coin(path, place):
+                left += kept([unit])
+    return tuple(left)
+
+
+def omit_one(moment: Moment) -> tuple[KeptUnit, ...]:
+    """Everything survives but one piece, of bytes or of a directory."""
+    names = list(moment.pending.names)
+    every = [*names, *moment.pending.sectors(kept(names))]
+    if not every:
+        return ()
+    lost = every[moment.draw("lost") % len(every)]
+    left = [replace_version(unit, unit is lost) for unit in every]
+    return tuple(unit for unit in left if unit.version)
+
+
+def replace_version(unit: Unit, is_lost: bool) -> KeptUnit:
+    """The unit at its newest version, or at the one before."""
+    return KeptUnit(unit.path, unit.place, unit.versions - 1 - is_lost)
+
+
+def runs_of(units: Sequence[Unit]) -> list[list[Unit]]:
+    """Neighbouring sectors together, as one write leaves them."""
+    runs: list[list[Unit]] = []
+    for unit in units:
+        if runs and runs[-1][-1].place == unit.place - 1:
+            runs[-1].append(unit)
+        else:
+            runs.append([unit])
+    return runs
+
+
+OURS = "ours"
+
+_POLICIES = (
+    Policy(OURS, "crashmq", "each sector at any version, names by the disk's rules"),
+    Policy(
+        "kill_only",
+        "most test suites",
+        "the process dies, the page cache lives",
+        loses_power=False,
+    ),
+    Policy(
+        "file_suffix",
+        "RocksDB, FaultInjectionTestFS",
+        "each file loses a suffix of what was not synced",
+        file_suffix,
+    ),
+    Policy(
+        "whole_cache", "LazyFS", "every byte that was not synced is lost", whole_cache
+    ),
+    Policy(
+        "in_flight",
+        "TigerBeetle, its simulator's storage",
+        "only what is being written is torn",
+        in_flight,
+    ),
+    Policy(
+        "write_list",
+        "SQLite, its crash VFS",
+        "each write since the last sync is there or not",
+        write_list,
+    ),
+    Policy(
+        "page_modes",
+        "FoundationDB, AsyncFileNonDurable",
+        "each page, or each sector of it, is there or not",
+        page_modes,
+    ),
+    Policy("omit_one", "ALICE", "everything survives but one piece", omit_one),
+)
+
+POLICIES: Mapping[str, Policy] = MappingProxyType({p.name: p for p in _POLICIES})
+
+
+class PolicyStore(PythonStore):
+    """Our engine on a disk whose power losses leave what a policy chooses."""
+
+    def __init__(self, setup: Setup, choose: Choose, seeds: Mapping[int, int]) -> None:
+        super().__init__(setup)
+        self._choose = choose
+        self._seeds = seeds
+        self.chosen: dict[int, Crash] = {}  # by the identity of the program's crash
+
+    def crash(self, crash: Crash) -> StoreCrashed:
+        """End this life as the policy says."""
+        chosen = crash
+        if crash.kind == "power_loss":
+            path = self.last_action().partition(":")[2]
+            pending = PendingUnits.of(self.disk.snapshot())
+            moment = Moment(pending, path, self._seeds[id(crash)])
+            survivors = Survivors("units", units=self._choose(moment))
+            chosen = replace(crash, survivors=survivors)
+            self.chosen[id(crash)] = chosen
+        return super().crash(chosen)
+
+
+def run_under(
+    policy: Policy, program: Program, scenario: str
+) -> tuple[EpisodeResult, Program]:
+    """Run a program under a policy: what came of it, and the program it came to."""
+    if not policy.loses_power:
+        program = _with_crashes(program, _killed)
+    if policy.choose is None:
+        return run_program(program, scenario, keep_trace=False), program
+    crashes: list[Crash] = []
+
+    def noted(crash: Crash) -> Crash:
+        crashes.append(replace(crash))  # one object a place, to be known by
+        return crashes[-1]
+
+    program = _with_crashes(program, noted)
+    seeds = {
+        id(crash): zlib.crc32(f"{number} {crash}".encode())
+        for number, crash in enumerate(crashes)
+    }
+    store = PolicyStore(program.setup, policy.choose, seeds)
+    result = run_program(program, scenario, keep_trace=False, subject=store)
+    return result, _with_crashes(program, lambda c: store.chosen.get(id(c), c))
+
+
+def _killed(crash: Crash) -> Crash:
+    return Crash("process_kill", cut=crash.cut)
+
+
+def _with_crashes(program: Program, change: Callable[[Crash], Crash]) -> Program:
+    """The program with ``change`` made to each crash, in the order of the ops."""
+
+    def changed(op: Op) -> Op:
+        if not isinstance(op, During):
+            return op
+        event: Event = op.event
+        inner = changed(op.op)
+        if isinstance(event, Crash):
+            event = change(event)
+        elif isinstance(event, During):
+            event = changed(event)
+        return replace(op, op=inner, event=event)
+
+    return replace(program, ops=tuple(map(changed, program.ops)))

@@ -1,0 +1,164 @@
+"""Hunts: what is searched, when it ends, and what becomes of bugs that kill."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness.episode import run_program
+from harness.power import hunt as hunting
+from harness.power.campaign import CANARY, Campaign, outcomes, run_campaign
+from harness.power.cause import cause_of
+from harness.power.examine import examine
+from harness.power.hunt import DIED, HANG, Hunt, hunt
+from harness.power.policies import POLICIES
+from harness.power.slices import run_slice
+from harness.power.verdict import bucketing, policy_table, verdict_of
+from models.ops import Crash, During, PutMessage, Restart
+from models.program import Program, Setup, from_json
+from reports.mutation_records import HuntRecord
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import Edit, Mutant, applied
+
+SCAN = ("engine.store.commit_log", "CommitLog._scan_file")
+SCANNED = "if request.success and request.msg_size > 0:"
+
+
+def planted(after: str) -> Mutant:
+    return Mutant("T01", "toy", ("CL-1",), (Edit(*SCAN, SCANNED, after),))
+
+
+def test_the_canary_is_found_at_once_and_cut_to_a_case_that_replays() -> None:
+    row = examine(Hunt(CANARY, 0, 60.0))
+
+    assert (row.outcome, row.is_named) == ("killed", 1)
+    assert row.ops <= 3
+    assert row.ops <= row.ops_found
+    with applied(CANARY):
+        again = run_program(from_json(json.loads(row.program)), row.scenario)
+    assert (again.invariant, again.digest) == (row.law, row.digest)
+
+
+def test_the_clean_engine_survives_to_the_end_of_its_budget() -> None:
+    row = examine(Hunt(None, 3, 0.2))
+
+    assert (row.outcome, row.law) == ("survived", "")
+    assert row.histories >= 40
+    assert row.probes
+
+
+def test_a_slice_is_a_function_of_seed_and_number() -> None:
+    assert run_slice("machine", 5, 2, "") == run_slice("machine", 5, 2, "")
+    assert run_slice("soak", 5, 0, "") == run_slice("soak", 5, 0, "")
+
+
+@pytest.mark.parametrize(
+    ("after", "law"),
+    [
+        ("__import__('os')._exit(7)", DIED),
+        ("all(True for _ in iter(int, 1))", HANG),
+    ],
+)
+def test_a_bug_that_ends_or_hangs_its_process_is_found_by_that(
+    monkeypatch: pytest.MonkeyPatch, after: str, law: str
+) -> None:
+    monkeypatch.setattr(hunting, "SLICE_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(hunting, "EPISODE_TIMEOUT_S", 0.2)
+
+    row = examine(Hunt(planted(f"if {after}:"), 0, 20.0))
+
+    assert (row.outcome, row.law, row.is_named) == ("killed", law, 0)
+    assert row.program
+    assert row.scenario
+
+
+def test_a_mutant_that_cannot_be_planted_is_a_search_not_carried_out() -> None:
+    result = hunt(Hunt(planted("if nonsense(:"), 0, 5.0))
+
+    assert result.found is None
+    assert "MutantUnsupported" in result.own_defect
+
+
+def test_a_campaign_over_processes_finds_what_one_process_finds() -> None:
+    hunts = Campaign((CANARY, MUTANTS["R22"]), budget_s=60.0).hunts()
+
+    alone = list(run_campaign(hunts, 1))
+    spread = sorted(run_campaign(hunts, 2), key=lambda row: row.mutant)
+
+    def known(row: HuntRecord) -> tuple[str, str, int, str]:
+        return row.mutant, row.law, row.ops, row.digest
+
+    assert list(map(known, spread)) == list(map(known, alone))
+    assert [one.id for one in outcomes(alone)] == ["R22"]
+
+
+def row(mutant: str, outcome: str, policy: str = "", **more: object) -> HuntRecord:
+    made = HuntRecord(mutant, mutant, "", 0, policy, 0, outcome)
+    for name, value in more.items():
+        setattr(made, name, value)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("rows", "code", "says"),
+    [
+        ([row("A", "killed")], 0, "Killed: 1 of 1 mutants."),
+        ([row("A", "killed"), row("B", "survived")], 1, "Survived: 1 of 2 mutants."),
+        ([row("A", "killed"), row("", "killed", law="CL-1")], 1, "False alarm"),
+        ([row("A", "killed"), row("CANARY", "survived")], 5, "CANARY was not found"),
+        ([row("A", "killed"), row("", "defect")], 5, "Not judged: clean engine"),
+    ],
+)
+def test_the_verdict_says_the_worst_first(
+    rows: list[HuntRecord], code: int, says: str
+) -> None:
+    verdict = verdict_of(rows)
+
+    assert verdict.exit_code == code
+    assert says in verdict.sentence
+
+
+def test_policies_are_told_side_by_side_with_what_only_one_of_them_finds() -> None:
+    rows = [
+        row("A", "killed", "ours", elapsed_us=2_000_000),
+        row("B", "killed", "ours", elapsed_us=1_000_000),
+        row("A", "killed", "omit_one", elapsed_us=500_000),
+        row("B", "survived", "omit_one"),
+        row("", "survived", "omit_one"),
+    ]
+
+    ours, other = policy_table(rows)
+
+    assert (ours.killed, ours.only_here, ours.median_seconds) == (2, ("B",), 1.5)
+    assert (other.mutants, other.killed, other.false_alarms) == (2, 1, 0)
+
+
+def test_bucketing_is_measured_over_pairs() -> None:
+    rows = [row("A", "killed", signature=s) for s in ("s", "s", "t")]
+    rows += [row("B", "killed", signature="t")]
+
+    found = bucketing(rows)
+
+    assert (found["precision"], found["recall"]) == (0.5, 0.3333)
+
+
+def test_a_cause_names_law_harm_and_way_of_recovery_but_no_place() -> None:
+    def crashed(topic: str) -> Program:
+        put = PutMessage(topic, 0, 16)
+        crash = During(put, 1, Crash("process_kill", cut=104))
+        return Program(Setup(), (put, crash, Restart()))
+
+    with applied(MUTANTS["R01"]):
+        one = cause_of(crashed("T0"), "", "CL-1")
+        other = cause_of(crashed("T1"), "", "CL-1")
+
+    assert one.signature == other.signature
+    assert one.done == ("process_kill",)
+    assert "commit_log.recover.abnormal" in one.recovery
+    assert "T0" not in one.signature
+
+
+def test_our_own_policy_is_among_those_compared() -> None:
+    assert len(POLICIES) == 8
+    assert next(iter(POLICIES)) == "ours"

@@ -1,0 +1,99 @@
+"""Mutants of strangers: what a file may say, and what it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.power.mutant_file import BadMutantFile, check_edits, read_mutants
+from scenarios.mutation import Edit
+
+LAWS = ("CL-1", "REC-1")
+GOOD = """
+[[mutant]]
+id = "X-1"
+laws = ["CL-1"]
+
+[[mutant.edit]]
+module = "engine.store.commit_log"
+function = "CommitLog._scan_file"
+before = "request.success and"
+after = ""
+"""
+
+
+def read(path: Path, text: str, *, anywhere: bool = False) -> dict[str, object]:
+    file = path / "mine.toml"
+    file.write_text(text)
+    return dict(read_mutants(file, LAWS, anywhere=anywhere))
+
+
+def test_a_file_becomes_mutants_with_all_their_edits(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    second = '[[mutant.edit]]\nmodule = "engine.a"\nbefore = "1"\nafter = "2"\n'
+    file.write_text(GOOD + second)
+
+    mutant = read_mutants(file, LAWS)["X-1"]
+
+    assert (mutant.title, mutant.killed_by) == ("X-1", ("CL-1",))
+    assert mutant.source == str(file)
+    assert mutant.edits[1] == Edit("engine.a", "", "1", "2")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("[[mutant]]", "[mutant", "not TOML: .*line 2"),
+        (GOOD, "", ":1: no mutants"),
+        (GOOD, "x = 1", ":1: unknown key 'x'"),
+        (GOOD, GOOD + GOOD, ":12: the id 'X-1' is taken"),
+        ('"X-1"', '"a b"', ":2: the id 'a b' must be"),
+        ('"X-1"', "7", ":2: mutant: 'id' must be a text, not 7"),
+        ('["CL-1"]', '["CL1"]', ":2: there is no law 'CL1'. Did you mean 'CL-1'"),
+        ('["CL-1"]', '"CL-1"', "'laws' must be a list"),
+        ('laws = ["CL-1"]', "", "'laws' is missing"),
+        ('laws = ["CL-1"]', "laws = []\ndifficulty = 9", "difficulty is 1 to 5"),
+        ("before", "befor", ":6: edit of X-1: unknown key 'befor'"),
+        ('after = ""', "", ":6: edit of X-1: 'after' is missing"),
+        ("engine.store", "harness", ":6: .*--any-module"),
+        (GOOD, '[[mutant]]\nid = "a"\nlaws = []\nedit = []', r"needs \[\[mutant.edit"),
+    ],
+)
+def test_a_bad_file_is_told_line_and_cure(
+    tmp_path: Path, old: str, new: str, says: str
+) -> None:
+    with pytest.raises(BadMutantFile, match=says):
+        read(tmp_path, GOOD.replace(old, new))
+
+
+def test_a_file_that_cannot_be_read_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(BadMutantFile, match="cannot be read"):
+        read_mutants(tmp_path, LAWS)
+    (tmp_path / "x").write_bytes(b"\xff")
+    with pytest.raises(BadMutantFile, match="not UTF-8"):
+        read_mutants(tmp_path / "x", LAWS)
+
+
+def test_the_harness_may_be_edited_when_that_is_asked_for(tmp_path: Path) -> None:
+    read(tmp_path, GOOD.replace("engine.store", "harness"), anywhere=True)
+
+
+def test_edits_that_cannot_be_made_are_named_and_a_dying_one_harms_nobody(
+    tmp_path: Path,
+) -> None:
+    stale = GOOD.replace("X-1", "X-2").replace("request.success", "request.failed")
+    deadly = (
+        '[[mutant]]\nid = "X-3"\nlaws = []\n[[mutant.edit]]\n'
+        'module = "engine.store.consume_queue"\nfunction = "CQ_STORE_UNIT_SIZE"\n'
+        'before = "20"\nafter = "__import__(\'os\')._exit(3)"\n'
+    )
+    file = tmp_path / "mine.toml"
+    file.write_text(GOOD + stale + deadly)
+
+    told = list(check_edits(read_mutants(file, LAWS)))
+
+    assert len(told) == 2
+    assert "mutant X-2" in told[0]
+    assert "there 0 times" in told[0]
+    assert "mutant X-3: planting it ended its process: exit:3" in told[1]
