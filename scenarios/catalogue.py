@@ -162,6 +162,16 @@ def setups_on(disk_profile: str) -> tuple[Setup, ...]:
     )
 
 
+LOSSY_DISKS = (
+    *setups_on("ext4_ordered") * 2,
+    *setups_on("posix_min") * 2,
+    *setups_on("xfs"),
+    *setups_on("btrfs"),
+    *setups_on("ext4_data"),
+)
+"""Stores on every disk that loses what was not synced; the mildest and the wildest
+are the likeliest."""
+
 CORE_LAWS = ("CL-1", "CQ-1", "CQ-4", "FL-1", "PUT-1", "RD-1", "REC-1", "REC-2", "REC-4")
 """What no scenario can do without having judged."""
 
@@ -225,7 +235,7 @@ _SCENARIOS = (
             crash_kinds=often(("power_loss", 8), ("process_kill", 1)),
             survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
         ),
-        setups=setups_on("ext4_ordered"),
+        setups=LOSSY_DISKS,
         required_probes=(
             "commit_log.recover.abnormal",
             "checkpoint.load.mark",

@@ -78,6 +78,8 @@ class AllocateMappedFileService:
             if self._wanted < 0 or self._ready is not None:
                 return 0
             try:
+                # A name must not be durable before that of the file before it.
+                self._disk.sync_dir(self._path)
                 self._ready = self._make(self._wanted)
             except OSError:
                 FAILED.hit()

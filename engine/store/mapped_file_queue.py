@@ -202,6 +202,9 @@ class MappedFileQueue:
         return self._create(offset)
 
     def _create(self, offset: int) -> MappedFile:
+        # No file system need keep names in their order: without the one before, this
+        # file would be a log that begins in its middle.
+        self.sync_names()
         file = self._make(offset)
         if not self.files:
             self.flushed_where = offset

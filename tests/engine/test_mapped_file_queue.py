@@ -7,7 +7,9 @@ import pytest
 from engine.store.errors import StoreCorrupted
 from engine.store.mapped_file import file_name
 from engine.store.mapped_file_queue import MappedFileQueue, make_dirs
+from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
+from harness.disk.units import PendingUnits
 from models.ops import Crash, DiskFault, Survivors
 
 SIZE = 1000
@@ -339,3 +341,27 @@ def test_a_destroyed_queue_has_no_files(disk: SimDisk) -> None:
 
     assert disk.files() == {}
     assert (queue.max_offset, queue.flushed_where) == (0, 0)
+
+
+def test_the_names_of_files_become_durable_in_their_order() -> None:
+    disk = SimDisk(PROFILES["posix_min"])
+    mount = disk.mount()
+    mount.make_dir("log")
+    mount.sync_dir("")
+    queue = MappedFileQueue(mount, "log", 100)
+    for _ in range(4):
+        queue.last_mapped_file(0).append_message(bytes(100))
+
+    left = {
+        tuple(survivor_names(disk, survivors))
+        for survivors in PendingUnits.of(disk.snapshot()).choices()
+    }
+
+    names = [f"log/{file_name(offset)}" for offset in (0, 100, 200, 300)]
+    assert left == {tuple(names[:3]), tuple(names)}
+
+
+def survivor_names(disk: SimDisk, survivors: Survivors) -> list[str]:
+    fork = SimDisk.fork(disk.snapshot())
+    fork.crash(Crash("power_loss", survivors))
+    return sorted(fork.files())
