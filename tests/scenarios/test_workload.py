@@ -73,10 +73,10 @@ def test_programs_keep_to_the_scenarios_length_setups_and_nesting(
 
 
 @EVERY_SCENARIO
-def test_a_hundred_programs_take_every_setup_and_draw_every_kind(
+def test_a_thousand_programs_take_every_setup_and_draw_every_kind(
     scenario: Scenario,
 ) -> None:
-    programs = [program_for(scenario, 1, episode) for episode in range(100)]
+    programs = [program_for(scenario, 1, episode) for episode in range(1000)]
 
     assert {program.setup for program in programs} == set(scenario.setups)
     ops = Counter(type(op) for program in programs for op in program.ops)
