@@ -21,6 +21,7 @@ from harness.interpreter import Interpreter, Report
 from harness.judge import Judge
 from harness.subjects.python_store import PythonStore
 from harness.subjects.subject import Subject
+from models.invariants.querying import QUERY_MAX
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.observations import (
     Observation,
@@ -38,6 +39,7 @@ from models.ops import (
     Op,
     PullMessage,
     PutMessage,
+    QueryMessage,
     Restart,
     RunService,
     SearchOffset,
@@ -274,6 +276,8 @@ class Episode:
         self._take(PutMessage("T0", 1, 16, wait_store_ok=False), number)
         self._catch_up(number)
         self._read_everything(number)
+        if self.setup.has_index:
+            self._query_everything(number)
         stopped = self._take(Shutdown(), number)
         self._judge.judge_healed(
             status_of(answer),
@@ -291,6 +295,8 @@ class Episode:
             services.insert(0, "allocate")
         if self.setup.transient_store_pool:
             services.insert(0, "commit")
+        if self.setup.has_index:
+            services.append("flush_index")
         busy: list[str] = []
         for service in services:
             for _ in range(HEALING_ROUNDS_MAX):
@@ -313,6 +319,19 @@ class Episode:
                 if not isinstance(seen, Pulled) or seen.next_begin_offset <= at:
                     break  # the judge has found this wrong, or raises next
                 at = seen.next_begin_offset
+
+    def _query_everything(self, number: int) -> None:
+        """Ask for every key that a message was given."""
+        keys = {
+            (appended.message.topic, key): None
+            for appended in self._judge.model.messages
+            for key in (
+                appended.message.unique_key,
+                *appended.message.keys.split(),
+            )
+        }
+        for topic, key in keys:
+            self._take(QueryMessage(topic, key, QUERY_MAX), number)
 
     def checks_of(self, invariant_id: str) -> int:
         """How often a law was judged so far."""

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from harness.interpreter import Report
+from harness.judge_queries import indexed_up_to, judge_queries
 from harness.subjects.subject import Subject
 from models.image.checkpoint import CheckpointImage
 from models.invariants import deletion, marks, putting, reading, recovery, run
@@ -25,6 +26,7 @@ from models.invariants.checkpoint import (
 )
 from models.invariants.commit_log import every_record_is_whole
 from models.invariants.file_laws import FILE_LAWS
+from models.invariants.index import ended_files_are_whole
 from models.invariants.judged import Judged
 from models.invariants.registry import Invariant
 from models.messages import FILLER_SIZE_MIN, MessageToPut
@@ -40,7 +42,7 @@ from models.observations import (
 from models.ops import Event, PullMessage, RunService
 from models.plain_state import forked, token
 from models.program import Setup
-from models.reference import ReferenceModel
+from models.reference import QueueKey, ReferenceModel
 from models.store_image import StoreImage, read_store
 
 Puts: TypeAlias = list[tuple[MessageToPut, Put | None]]
@@ -52,6 +54,7 @@ CLAIMS: tuple[Invariant[[Judged]], ...] = (
     flushed_time_is_in_the_log,
     dispatched_time_is_in_the_queues,
     dispatched_offset_is_in_the_queues,
+    ended_files_are_whole,
 )
 
 # Of a judge's state, what forks share and what decides nothing; an image is a cache.
@@ -155,6 +158,15 @@ class Judge:
             self._judge_marks(positions, is_new_life=bool(report.starts))
         for pull, pulled in report.pulls:
             self._judge_pull(pull, pulled, exactly=not report.interrupted)
+        if report.queries:
+            judge_queries(
+                self.checks,
+                report,
+                self.image(),
+                self.model,
+                epoch_ms=self._subject.epoch_ms,
+                dispatch_failed=self.disk_failed,
+            )
         if (report.looks or report.searches) and not report.interrupted:
             self._judge_lookups(report)
 
@@ -247,7 +259,7 @@ class Judge:
                 self.checks, found, ended=self._end is End.ORDERLY
             )
         if not self._damaged:
-            judged = Judged(found, None, False)
+            judged = self._judged(found, None, clean=False)
             for law in CLAIMS:
                 law.hold(self.checks, judged)
             if self._checkpoint is not None and found.has_checkpoint:
@@ -324,6 +336,7 @@ class Judge:
                 self.checks, built, model.ends_of_empty_queues()
             )
         model.forget_lost_numbers()
+        model.indexed = indexed_up_to(image.index(self._setup.index_slots))
         self._damaged = []
         self.disk_failed = False
         self._end = End.ABORT_STAYS
@@ -334,9 +347,21 @@ class Judge:
     def _judge_files(self, image: StoreImage, reput_from_offset: int) -> None:
         """Judge a store at rest or running well, as far as the disk let it."""
         clean = not self.disk_failed
-        judged = Judged(image, reput_from_offset, clean)
+        judged = self._judged(image, reput_from_offset, clean=clean)
         for law in FILE_LAWS:
             law.hold(self.checks, judged)
+
+    def _judged(
+        self, image: StoreImage, reput_from_offset: int | None, *, clean: bool
+    ) -> Judged:
+        setup = self._setup
+        return Judged(
+            image,
+            reput_from_offset,
+            clean,
+            index_slots=setup.index_slots,
+            keeps_index=setup.has_index,
+        )
 
     def _judge_marks(self, positions: Positions, *, is_new_life: bool) -> None:
         model = self.model
@@ -364,7 +389,7 @@ class Judge:
                 queue[first : first + len(pulled.messages)],
                 self._confirm_offset,
             )
-        if exactly:
+        if exactly and not self._is_half_dispatched(key):
             reading.pull_is_answered_right.hold(
                 self.checks,
                 pulled,
@@ -379,6 +404,14 @@ class Judge:
     def _confirm_offset(self) -> int:
         return self._positions.confirm_offset if self._positions is not None else -1
 
+    def _is_half_dispatched(self, key: QueueKey) -> bool:
+        """Whether a queue may have a message that the index could not take yet."""
+        if not (self.disk_failed and self._setup.has_index):
+            return False
+        reput = self.model.reput_from_offset
+        queue = self.model.queues.get(key, [])
+        return any(appended.phy_offset == reput for appended in queue)
+
     def _judge_lookups(self, report: Report) -> None:
         for look, looked in report.looks:
             messages = self.model.live_messages(self.model.log_min)
@@ -390,6 +423,8 @@ class Judge:
             )
         for search, searched in report.searches:
             key = (search.topic, search.queue_id)
+            if self._is_half_dispatched(key):
+                continue
             records = self.image().commit_log.indexed_records.get(key, [])
             visible = self.model.visible(key)
             reading.searched_time_is_found.hold(

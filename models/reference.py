@@ -86,6 +86,8 @@ class ReferenceModel:
         may_expire: how far a deletion that was cut short may have come.
         built: where each queue's units ended at the last start, or at least must end
             since a message before that has expired; a queue_offset.
+        indexed: how far the index reached at the last start: the phy_offset of its
+            newest entry, and how many entries that record has.
         in_flight: puts that got no answer; each may be in the log or not.
         floor: what the next start must recover; None while the store runs.
         multi_dispatch: light queues list messages that ask for it.
@@ -106,6 +108,7 @@ class ReferenceModel:
     built: dict[QueueKey, int] = field(default_factory=dict)
     multi_dispatch: bool = False
     prop_crc: bool = False
+    indexed: tuple[int, int] = (-1, 0)
 
     def fork(self) -> ReferenceModel:
         """A model that goes on by itself from what this one knows."""

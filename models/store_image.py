@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from models.image.checkpoint import CheckpointImage, Mark, read_checkpoint
+from models.image.index import IndexImage, LogKey, keys_of_log, read_index
 from models.image.lazy import lazy
 from models.image.log import (
     LogFile,
@@ -133,6 +134,18 @@ class StoreImage:
             if missing:
                 unlisted[key] = missing
         return unlisted
+
+    def index(self, slot_num: int = 0) -> IndexImage:
+        """The index, each of its files with so many slots; 0: found out from them."""
+        known: tuple[int, IndexImage] | None = self.__dict__.get("_index")
+        if known is None or known[0] != slot_num:
+            known = self.__dict__["_index"] = slot_num, read_index(self.files, slot_num)
+        return known[1]
+
+    @lazy
+    def log_keys(self) -> tuple[LogKey, ...]:
+        """Every key of the log's records, in the order an index lists them."""
+        return tuple(keys_of_log(self.commit_log.records))
 
     @lazy
     def has_queue_extension(self) -> bool:

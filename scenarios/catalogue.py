@@ -11,7 +11,16 @@ from dataclasses import dataclass, replace
 
 from models.ops import DiskFault
 from models.program import Setup
-from scenarios.space import Address, AtActions, Label, Numbers, Size, Space, often
+from scenarios.space import (
+    ALL_TIMES,
+    Address,
+    AtActions,
+    Label,
+    Numbers,
+    Size,
+    Space,
+    often,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +154,85 @@ BREAKING = replace(
         DiskFault("create", "EIO"),
     ),
 )
+
+
+INDEXED = replace(
+    BREAKING,
+    kinds=often(
+        ("put", 6),
+        ("burst", 4),
+        ("service", 8),
+        ("query", 6),
+        ("crash", 3),
+        ("damage", 2),
+        ("restart", 1),
+        ("clock", 1),
+        ("interleave", 1),
+        ("fault", 1),
+    ),
+    kept=("burst", "query", "crash"),
+    labels=often(
+        (Label(keys="Aa"), 3),
+        (Label(keys="BB"), 2),  # the same hash as Aa
+        (Label(), 2),
+        (Label(keys="Aa BB"), 2),
+        (Label(keys="one two three four five six seven"), 2),
+        (Label(tags="TagA", keys="two  two "), 1),
+        (Label(keys="AaAa BBBB AaBB", wait_store_ok=False), 1),
+    ),
+    services=often(
+        ("reput", 6),
+        ("flush_commit_log", 2),
+        ("flush_consume_queue", 1),
+        ("checkpoint", 2),
+        ("flush_index", 3),
+    ),
+    at_actions=AtActions(
+        put=Numbers((1, 1, 2, 3), 8, 1),
+        service=Numbers((1, 2, 3, 4, 5, 6, 8, 10), 60, 1),
+        shutdown=Numbers((1, 2, 3, 4, 5, 6, 8, 10, AFTER, AFTER), 24, 1),
+        restart=Numbers(tuple(range(1, 13)), 33, 1),
+    ),
+    crash_kinds=often(("power_loss", 1), ("process_kill", 1)),
+    survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 2), ("hashed", 3)),
+    faults=(
+        DiskFault("write", "EIO"),
+        DiskFault("create", "ENOSPC"),
+        DiskFault("sync", "EIO"),
+        DiskFault("write", "EIO", 3),
+        DiskFault("create", "ENOSPC", 3),
+    ),
+    damage_targets=often(
+        (("index[-1]", "truncate"), 3),
+        (("index[-1]", "zero"), 3),
+        (("index[-1]", "flip"), 3),
+        (("index[-1]", "delete"), 2),
+        (("index[0]", "delete"), 2),
+        (("index[0]", "zero"), 2),
+        (("index[0]", "flip"), 2),
+        (("index[1]", "truncate"), 1),
+        (("index[1]", "delete"), 1),
+        (("consumequeue[0]", "delete"), 1),
+        (("consumequeue[-1]", "zero"), 1),
+        (("commitlog[-1]", "truncate"), 1),
+        (("checkpoint", "delete"), 1),
+    ),
+    damage_offsets=Numbers((0, 8, 32, 36, 40, 44, 60, 72, 92, 100, 112), 512),
+    damage_sizes=(0, 1, 2, 4, 20),
+    query_keys=("Aa", "BB", "two", "seven", "AaAa", "BBBB", "AaBB", "nobody", "Aa BB"),
+    query_counts=often((32, 3), (64, 2), (1, 2), (3, 2), (1000, 1), (0, 1)),
+    query_times_ms=often(
+        (ALL_TIMES, 4),
+        ((0, 500), 1),
+        ((500, ALL_TIMES[1]), 1),
+        ((1, 999), 1),
+        ((1000, 2999), 1),
+        ((2000, 60_000), 1),
+        ((0, 0), 1),
+        ((5, 4), 1),
+    ),
+)
+"""Keys, some of the same hash, in files of a few entries."""
 
 
 def setups_on(disk_profile: str) -> tuple[Setup, ...]:
@@ -399,6 +487,39 @@ _SCENARIOS = (
             "time_search.after_all",
         ),
         required_invariants=(*CORE_LAWS, "RD-4", "CL-4", "CP-6"),
+    ),
+    Scenario(
+        name="index",
+        sentence="messages are found by keys, while the process is killed, power is "
+        "lost, and files of the index are cut, zeroed or removed",
+        space=INDEXED,
+        setups=tuple(
+            replace(setup, index_slots=slots, index_entries=entries)
+            for slots, entries in ((8, 20), (8, 20), (3, 7), (1, 30), (16, 2), (40, 90))
+            for setup in (
+                Setup(),
+                Setup(flush_mode="SYNC_FLUSH", queue_file_units=7),
+                Setup(log_file_size=8192, disk_profile="kill9"),
+                Setup(log_file_size=16384, queue_file_units=40),
+            )
+        ),
+        required_probes=(
+            "index_audit.disagreed",
+            "index_audit.unlinked",
+            "index_file.put.again",
+            "index_file.put.linked",
+            "index_service.dispatch.built",
+            "index_service.dispatch.resumed",
+            "index_service.load.odd",
+            "index_service.recover.dropped",
+            "key_query.found",
+            "key_query.limited",
+            "key_query.other",
+        ),
+        required_invariants=(
+            *CORE_LAWS,
+            *("IX-1", "IX-2", "IX-3", "IX-4", "IX-5", "IX-6", "IX-7", "IX-8"),
+        ),
     ),
 )
 

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
 from models.ops import (
+    ALL_TIME_MS,
     CrashKind,
     DamageKind,
     DiskFault,
@@ -29,6 +30,7 @@ Kind = Literal[
     "pull",
     "look",
     "search",
+    "query",
     "service",
     "clock",
     "restart",
@@ -41,6 +43,7 @@ InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 
 RECORD_OVERHEAD = 91  # the record's fixed fields, both hosts IPv4, a short topic
 UNIQUE_KEY_SIZE = 12  # harness.interpreter gives every message such a UNIQ_KEY
+ALL_TIMES = (-ALL_TIME_MS, ALL_TIME_MS)
 BLANK_SIZE_MIN = 8  # a record never touches the last bytes of its log file
 
 
@@ -125,6 +128,8 @@ class Space:
         at_actions: at which disk action of it.
         recovery_crashes: how often the restart after a crash crashes too.
         damages_a_stop: how many files are damaged while the store is down.
+        query_keys: keys that are asked for; ``query_counts`` how many messages at
+            most, ``query_times_ms`` when they were stored, since the clock began.
         look_offsets: ``phy_offset`` of a look; a space has them to list ``look``.
         search_times_ms: ``at_ms`` of a search by time; as above for ``search``.
     """
@@ -154,6 +159,9 @@ class Space:
     damage_offsets: Numbers
     damage_sizes: tuple[int, ...]
     damages_a_stop: tuple[int, ...]
+    query_keys: tuple[str, ...] = ()
+    query_counts: tuple[int, ...] = (32,)
+    query_times_ms: tuple[tuple[int, int], ...] = (ALL_TIMES,)
     look_offsets: Numbers = ONLY_ZERO
     search_times_ms: Numbers = ONLY_ZERO
 
@@ -162,6 +170,7 @@ class Space:
         assert self.kinds, "a space without a kind of op asks nothing"
         assert set(self.kept) <= set(self.kinds), (self.kept, self.kinds)
         assert self.crash_kinds or "crash" not in self.kinds
+        assert self.query_keys or "query" not in self.kinds
         assert self.faults or "fault" not in self.kinds
         assert self.damage_targets or "damage" not in self.kinds
 

@@ -28,6 +28,7 @@ from models.ops import (
     Op,
     PullMessage,
     PutMessage,
+    QueryMessage,
     Restart,
     RunService,
     SearchOffset,
@@ -124,6 +125,23 @@ def search_phrases(space: Space) -> SearchStrategy[tuple[Op, ...]]:
     )
 
 
+def queries(space: Space) -> SearchStrategy[QueryMessage]:
+    """Queries by key, of any time and of some."""
+
+    def query(
+        address: Address, key: str, count: int, times: tuple[int, int]
+    ) -> QueryMessage:
+        return QueryMessage(address.topic, key, count, *times)
+
+    return st.builds(
+        query,
+        choices(space.addresses),
+        choices(space.query_keys),
+        choices(space.query_counts),
+        choices(space.query_times_ms),
+    )
+
+
 def service_runs(space: Space) -> SearchStrategy[RunService]:
     """One service, a few rounds."""
     return st.builds(RunService, choices(space.services), choices(space.service_times))
@@ -186,6 +204,8 @@ def crashed_restarts(space: Space) -> SearchStrategy[During]:
 def interleaved_ops(scenario: Scenario) -> SearchStrategy[During]:
     """An op during which a service takes a turn, or another put comes."""
     events: SearchStrategy[Op] = put_messages(scenario) | service_runs(scenario.space)
+    if scenario.space.query_keys:
+        events = events | queries(scenario.space)
     return st.builds(_during, interrupted_ops(scenario), events)
 
 
@@ -278,6 +298,8 @@ def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
         found["look"] = st.tuples(looks(space))
     if "search" in kinds:
         found["search"] = search_phrases(space)
+    if "query" in kinds:
+        found["query"] = st.tuples(queries(space))
     if "clock" in kinds:
         found["wait"] = st.tuples(clock_moves(space))
     if "crash" in kinds:

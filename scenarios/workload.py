@@ -25,6 +25,7 @@ from models.ops import (
     LookMessage,
     Op,
     PullMessage,
+    QueryMessage,
     Restart,
     RunService,
     SearchOffset,
@@ -94,6 +95,7 @@ class _Writer:
             "pull": self._pull,
             "look": self._look,
             "search": self._search,
+            "query": lambda: self.ops.append(self._query()),
             "service": lambda: self.ops.append(self._service()),
             "clock": self._clock,
             "restart": self._restart,
@@ -147,6 +149,15 @@ class _Writer:
         served = self.space.served_first
         if served[self.draw() % len(served)]:
             self.ops.append(RunService("reput"))
+
+    def _query(self) -> Op:
+        space, draw = self.space, self.draw
+        return QueryMessage(
+            space.addresses[draw() % len(space.addresses)].topic,
+            space.query_keys[draw() % len(space.query_keys)],
+            space.query_counts[draw() % len(space.query_counts)],
+            *space.query_times_ms[draw() % len(space.query_times_ms)],
+        )
 
     def _service(self) -> Op:
         space, draw = self.space, self.draw
@@ -213,6 +224,8 @@ class _Writer:
 
     def _interleave(self) -> None:
         event = self._put() if self.draw() & 1 else self._service()
+        if self.space.query_keys and self.draw() & 1:
+            event = self._query()
         self.ops.append(During(*self._interrupted(), event))
 
     def _damage(self) -> None:

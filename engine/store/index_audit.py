@@ -19,6 +19,8 @@ from engine.store.dispatch import DispatchRequest
 from engine.store.index_file import ENTRY_SIZE, Header, IndexFile, decode_entry
 from engine.store.index_keys import key_hashes
 
+TIMESTAMP_MAX = (1 << 63) - 1
+
 AGREED = probe("index_audit.agreed", "the index has every key of the log")
 LACKED = probe("index_audit.lacked", "the index ends before the log's last key")
 DISAGREED = probe("index_audit.disagreed", "an entry is not that of the log's next key")
@@ -113,7 +115,7 @@ class IndexAudit:
     Attributes:
         recounts: the files that hold anything right, in order.
         first_wrong_phy_offset: the first record that the index lacks a key of; -1 if
-            it lacks none.
+            it lacks none; ``first_wrong_timestamp`` is when that was stored.
         keys_there: how many keys of that record it has.
     """
 
@@ -122,6 +124,7 @@ class IndexAudit:
         self._log_min_offset = log_min_offset
         self.recounts: list[Recount] = []
         self.first_wrong_phy_offset = -1
+        self.first_wrong_timestamp = TIMESTAMP_MAX
         self.keys_there = 0
 
     def visit(self, request: DispatchRequest) -> None:
@@ -137,6 +140,7 @@ class IndexAudit:
             has_more = recount is not None and recount.counts_less_than_said
             (DISAGREED if has_more else LACKED).hit()
             self.first_wrong_phy_offset = request.commit_log_offset
+            self.first_wrong_timestamp = request.store_timestamp
             self.keys_there = number
             return
 

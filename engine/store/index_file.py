@@ -206,22 +206,18 @@ class IndexFile:
             self._file.read_at(at, len(data)) == data for at, data in _encoded(slots)
         )
 
-    def settle(self, header: Header, slots: array[int] | None) -> bool:
-        """Let header and slots (None: they are) be these; whether anything changed.
+    def settle(self, header: Header, slots: array[int] | None) -> None:
+        """Let the header be this one, and the slots these; None: they are right.
 
         Raises:
             OSError: they may be anything; only a start can settle them.
         """
-        changed = slots is not None
         if slots is not None:
             for at, data in _encoded(slots):
                 self._file.write_at(at, data)
-        if header.encode() != self._file.read_at(0, HEADER_SIZE):
-            self._file.write_at(0, header.encode())
-            changed = True
+        self._file.write_at(0, header.encode())
         self.header = header
-        self.is_dirty = self.is_dirty or changed
-        return changed
+        self.is_dirty = True
 
     def flush(self) -> None:
         """Sync the file; what an earlier life wrote and did not prove, written again.

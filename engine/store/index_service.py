@@ -22,9 +22,10 @@ from engine.host.disk import Disk
 from engine.host.probe import probe
 from engine.host.runtime import Runtime
 from engine.store.checkpoint import StoreCheckpoint
+from engine.store.commit_log import CommitLog
 from engine.store.config import StoreConfig
 from engine.store.dispatch import DispatchRequest
-from engine.store.index_audit import IndexAudit
+from engine.store.index_audit import IndexAudit, Recount
 from engine.store.index_file import IndexFile, file_size
 from engine.store.index_keys import index_key_hash, key_hashes
 from engine.store.mapped_file_queue import make_dirs
@@ -72,6 +73,7 @@ class IndexService:
         self._deleted: list[IndexFile] = []
         self._readers: list[object] = []
         self._odd_paths: list[str] = []
+        self._unsettled: list[Recount] = []
         self._last_name = 0
         self._names_are_durable = True
         self._next_phy_offset = 0
@@ -104,10 +106,9 @@ class IndexService:
         return IndexAudit(self._files, log_min_offset)
 
     def recover(self, audit: IndexAudit, log_end: int, *, clean: bool) -> None:
-        """Keep what agrees with the log, mended, and remove the rest.
+        """Decide what is kept: what agrees with the log; lowers the checkpoint's time.
 
-        Raises:
-            OSError: the disk failed; the next start tries again.
+        The disk is changed by ``mend`` alone, once the lower time is durable.
         """
         if not self._config.message_index_enable:
             return
@@ -116,40 +117,39 @@ class IndexService:
         self._next_phy_offset = first_wrong if first_wrong >= 0 else log_end
         self._keys_there = audit.keys_there if first_wrong >= 0 else 0
         kept = [recount.file for recount in audit.recounts]
-        dropped = [file for file in self._files if file not in kept]
+        for file in self._files:
+            if file not in kept:
+                file.close()
+                self._odd_paths.append(file.path)
         self._files = kept
-        for file in dropped:
-            file.close()
-            self._odd_paths.append(file.path)
-        self._remove(self._odd_paths)
-        proven = self._settle(audit, clean=clean)
-        self._names_are_durable = clean and not self._odd_paths
-        index_msg_timestamp = self._checkpoint.index_msg_timestamp
-        self._checkpoint.index_msg_timestamp = min(index_msg_timestamp, proven)
-
-    def _remove(self, paths: list[str]) -> None:
-        for path in paths:
-            self._disk.remove(path)
-            DROPPED.hit()
-        if paths:
-            self._disk.sync_dir(INDEX_DIR)
-
-    def _settle(self, audit: IndexAudit, *, clean: bool) -> int:
-        """Mend what needs it; when the last file ended that is durable and full."""
+        self._unsettled = [one for one in audit.recounts if one.needs_settling]
+        self._names_are_durable = clean
         said = self._checkpoint.index_msg_timestamp
-        proven, in_row = 0, True
         for recount in audit.recounts:
             file = recount.file
             is_durable = clean or file.header.end_timestamp < said
-            if recount.needs_settling:
-                SETTLED.hit()
-                file.settle(recount.header, recount.slots)
-                is_durable = False
             file.is_unproven = file.is_dirty = not is_durable
-            in_row = in_row and is_durable and file.is_full
-            if in_row:
-                proven = file.header.end_timestamp
-        return proven
+        if audit.first_wrong_timestamp < said or any(
+            recount.header.end_timestamp < said for recount in self._unsettled
+        ):
+            self._checkpoint.index_msg_timestamp = 0
+
+    def mend(self) -> None:
+        """Remove what was not kept, and let headers and slots be what entries make.
+
+        Raises:
+            OSError: the disk failed; the next start tries again.
+        """
+        for path in self._odd_paths:
+            self._disk.remove(path)
+            DROPPED.hit()
+        if self._odd_paths:
+            self._disk.sync_dir(INDEX_DIR)
+            self._odd_paths = []
+        for recount in self._unsettled:
+            recount.file.settle(recount.header, recount.slots)
+            SETTLED.hit()
+        self._unsettled = []
 
     def dispatch(self, request: DispatchRequest) -> None:
         """Index one record's keys, those it is not indexed by.
@@ -244,8 +244,11 @@ class IndexService:
             for file in deleted:
                 file.close()
 
-    def flush_full(self) -> int:
+    def flush_full(self, log_flushed_where: int) -> int:
         """Make full files durable, and let the checkpoint say so; files synced.
+
+        Only those whose records are durable, so that no crash can take back what the
+        checkpoint says.
 
         Raises:
             OSError: the disk failed a sync; the checkpoint stays until the next start.
@@ -253,7 +256,13 @@ class IndexService:
         Source: IndexService#getAndCreateLastIndexFile, its flush of the file before.
         """
         with self._reading_files() as files:
-            return self._flush([file for file in files if file.is_full])
+            return self._flush(
+                [
+                    file
+                    for file in files
+                    if file.is_full and file.header.end_phy_offset < log_flushed_where
+                ]
+            )
 
     def flush(self) -> int:
         """Make every file durable, the one that is being filled too; files synced.
@@ -324,9 +333,12 @@ class FlushIndexService:
 
     name = "flush_index"
 
-    def __init__(self, config: StoreConfig, index: IndexService) -> None:
+    def __init__(
+        self, config: StoreConfig, index: IndexService, commit_log: CommitLog
+    ) -> None:
         self.interval_ms = config.flush_interval_consume_queue
         self._index = index
+        self._commit_log = commit_log
 
     def run_once(self) -> int:
         """Sync what is full; returns the files synced.
@@ -334,7 +346,7 @@ class FlushIndexService:
         Raises:
             OSError: the disk failed a sync.
         """
-        return self._index.flush_full()
+        return self._index.flush_full(self._commit_log.flushed_where)
 
 
 def _name_of(now_ms: int) -> int:

@@ -91,7 +91,7 @@ class MessageStore:
         self._checkpoint_service = CheckpointService(
             config, self.commit_log, self._consume_queues, self._checkpoint
         )
-        self._flush_index = FlushIndexService(config, self._index)
+        self._flush_index = FlushIndexService(config, self._index, self.commit_log)
         self._key_query = KeyQuery(config, self.commit_log, self._index)
         self.deletion = Deletion(
             config,
@@ -199,6 +199,8 @@ class MessageStore:
             self.reput.reput_from_offset = self._start_up.mend()
             self._checkpoint.open()
             self._checkpoint_service.run_once()
+            # What the checkpoint said of the index is taken back by now.
+            self._index.mend()
         except OSError:
             self._let_go()
             raise

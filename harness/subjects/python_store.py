@@ -210,9 +210,11 @@ class PythonStore:
             return _SKIPPED_DOWN
         if not self._config.message_index_enable:
             return Skipped("the store keeps no index")
-        result = store.query_message(
-            topic, key, max_num, EPOCH_MS + begin_ms, EPOCH_MS + end_ms
-        )
+        begin, end = EPOCH_MS + begin_ms, EPOCH_MS + end_ms
+        try:
+            result = store.query_message(topic, key, max_num, begin, end)
+        except StoreStopped:
+            return Skipped("the store is stopping")
         return Queried(result.messages)
 
     def run_service(self, service: ServiceName, times: int) -> Observation:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from models.invariants import checkpoint, commit_log, consume_queue, offsets
+from models.invariants import (
+    checkpoint,
+    commit_log,
+    consume_queue,
+    index,
+    offsets,
+)
 from models.invariants.judged import Judged
 from models.invariants.registry import Invariant
 
@@ -23,4 +29,10 @@ FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
     checkpoint.dispatched_time_is_in_the_queues,
     checkpoint.checkpoint_is_in_range,
     checkpoint.dispatched_offset_is_in_the_queues,
+    index.headers_are_recounts,
+    index.entries_are_the_keys_of_the_log,
+    index.chains_lead_back,
+    index.every_key_is_listed,
+    index.index_files_fit_together,
+    index.ended_files_are_whole,
 )

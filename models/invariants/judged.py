@@ -24,6 +24,8 @@ class Judged:
         stale_allowed: bytes past the log's and the queues' ends may be left over from
             an earlier cut, as RocketMQ leaves them. Then they are a breach only if
             something else says that the log went on.
+        index_slots: slots of each index file; 0: to be found out from the files.
+        keeps_index: the store indexes keys, so all that was dispatched is listed.
     """
 
     image: StoreImage
@@ -31,6 +33,8 @@ class Judged:
     clean: bool = True
     monotonic_clock: bool = True
     stale_allowed: bool = False
+    index_slots: int = 0
+    keeps_index: bool = False
 
 
 def tail_is_excused(judged: Judged) -> bool:

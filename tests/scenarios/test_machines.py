@@ -32,6 +32,7 @@ TestTruncatedFiles = machine_test("truncated_files")
 TestReputBehind = machine_test("reput_behind")
 TestCrashInRecovery = machine_test("crash_in_recovery")
 TestCheckpointWindow = machine_test("checkpoint_window")
+TestIndex = machine_test("index")
 TestClockJumps = machine_test("clock_jumps")
 
 

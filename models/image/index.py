@@ -1,0 +1,246 @@
+"""The files of the index: a hash table from keys to records in each.
+
+Layout, big-endian: begin_timestamp i64 | end_timestamp i64 | begin_phy_offset i64 |
+end_phy_offset i64 | hash_slot_count i32 | index_count i32; then the slots, an i32 each;
+then entries of 20 bytes: key_hash i32 | phy_offset i64 | seconds i32 | previous i32.
+Entry 0 is never used and ``index_count`` is the number of the next one. Nothing in a
+file says how many slots it has: a harness knows, and otherwise it is found out from
+where the first and the newest entry must lie.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from models.image.lazy import lazy
+from models.image.record import Bytes, Record, parse_properties
+
+HEADER_SIZE = 40
+SLOT_SIZE = 4
+ENTRY_SIZE = 20
+NAME_DIGITS = 17
+SECONDS_MAX = 0x7FFFFFFF
+DEFAULT_SLOTS = 5_000_000
+DEFAULT_FILE_SIZE = 420_000_040
+_GUESSED_SIZE_MAX = 1 << 24
+
+_HEADER = struct.Struct(">qqqqii")
+_ENTRY = struct.Struct(">iqii")
+_CHUNK_SLOTS = 1 << 16
+
+
+class IndexHeader(NamedTuple):
+    """The 40 bytes a file begins with, as they say it."""
+
+    begin_timestamp: int
+    end_timestamp: int
+    begin_phy_offset: int
+    end_phy_offset: int
+    hash_slot_count: int
+    index_count: int
+
+
+class IndexEntry(NamedTuple):
+    """One entry, as its bytes say it."""
+
+    key_hash: int
+    phy_offset: int
+    seconds: int
+    previous: int
+
+
+@dataclass(frozen=True)
+class IndexFileImage:
+    """One file: its header, and the entries that the header counts.
+
+    Not slotted, since what is seldom asked for is worked out when it is asked for.
+
+    Attributes:
+        slot_num: how many slots it has; 0 if nobody knows: then nothing is read.
+        index_num: how many places for entries, the unused first one too.
+        entries: from number 1 on.
+    """
+
+    data: Bytes
+    slot_num: int
+    index_num: int
+    header: IndexHeader
+    entries: tuple[IndexEntry, ...]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no place for one entry more."""
+        return 0 < self.index_num <= self.header.index_count
+
+    @lazy
+    def recounted(self) -> tuple[dict[int, int], tuple[int, ...]]:
+        """What the entries make: the newest one of each slot, and each one's link."""
+        newest: dict[int, int] = {}
+        links: list[int] = []
+        for number, entry in enumerate(self.entries, 1):
+            slot = entry.key_hash % self.slot_num
+            links.append(newest.get(slot, 0))
+            newest[slot] = number
+        return newest, tuple(links)
+
+    @lazy
+    def written_slots(self) -> dict[int, int]:
+        """Every slot that is not empty, as the file says it."""
+        found: dict[int, int] = {}
+        for first in range(0, self.slot_num, _CHUNK_SLOTS):
+            count = min(_CHUNK_SLOTS, self.slot_num - first)
+            at = HEADER_SIZE + SLOT_SIZE * first
+            part = bytes(self.data[at : at + SLOT_SIZE * count])
+            if part.strip(b"\0"):
+                numbers = struct.unpack(f">{count}i", part)
+                found.update((first + n, v) for n, v in enumerate(numbers) if v)
+        return found
+
+    def entry_at(self, number: int) -> int:
+        """The byte an entry begins at."""
+        return HEADER_SIZE + SLOT_SIZE * self.slot_num + ENTRY_SIZE * number
+
+
+@dataclass(frozen=True)
+class IndexImage:
+    """The index: its files by path, the oldest first.
+
+    ``odd_paths`` lie in its directory and are no names of index files.
+    """
+
+    files: tuple[tuple[str, IndexFileImage], ...]
+    odd_paths: tuple[str, ...]
+
+    @lazy
+    def entries(self) -> tuple[tuple[str, IndexFileImage, int, IndexEntry], ...]:
+        """Each entry with its file's path, its file and its number, oldest first."""
+        return tuple(
+            [
+                (path, file, number, entry)
+                for path, file in self.files
+                for number, entry in enumerate(file.entries, 1)
+            ]
+        )
+
+
+class LogKey(NamedTuple):
+    """A key of a record of the log, as an index must list it."""
+
+    key_hash: int
+    record: Record
+
+
+def read_index(files: Mapping[str, Bytes], slot_num: int) -> IndexImage:
+    """The index among a store's files.
+
+    Args:
+        files: contents by path.
+        slot_num: of each file; 0 to find it out.
+    """
+    found: list[tuple[str, Bytes]] = []
+    odd: list[str] = []
+    for path in sorted(files):
+        if path.startswith("index/"):
+            name = path[len("index/") :]
+            is_name = len(name) == NAME_DIGITS and name.isascii() and name.isdecimal()
+            (found.append((path, files[path])) if is_name else odd.append(path))
+    if not slot_num:
+        slot_num = next((n for _, data in found if (n := guessed_slots(data))), 0)
+    read = tuple([(path, _read_file(data, slot_num)) for path, data in found])
+    return IndexImage(read, tuple(odd))
+
+
+def _read_file(data: Bytes, slot_num: int) -> IndexFileImage:
+    # A view may change below us, and its hash is that of all its bytes.
+    if type(data) is bytes:
+        return _read_bytes(data, slot_num)
+    return _decode(data, slot_num)
+
+
+@lru_cache(maxsize=512)
+def _read_bytes(data: bytes, slot_num: int) -> IndexFileImage:
+    return _decode(data, slot_num)
+
+
+def _decode(data: Bytes, slot_num: int) -> IndexFileImage:
+    raw = bytes(data[:HEADER_SIZE]).ljust(HEADER_SIZE, b"\0")
+    header = IndexHeader._make(_HEADER.unpack(raw))
+    first = HEADER_SIZE + SLOT_SIZE * slot_num
+    index_num = max(0, len(data) - first) // ENTRY_SIZE if slot_num else 0
+    end = first + ENTRY_SIZE * max(0, min(header.index_count, index_num))
+    entries: tuple[IndexEntry, ...] = ()
+    if end > first + ENTRY_SIZE:
+        body = data[first + ENTRY_SIZE : end]
+        entries = tuple(map(IndexEntry._make, _ENTRY.iter_unpack(body)))
+    return IndexFileImage(data, slot_num, index_num, header, entries)
+
+
+def guessed_slots(data: Bytes) -> int:
+    """How many slots a file has, told by where its entries must lie; 0 if none fits.
+
+    The first entry and the newest are where the header says that they point, the first
+    links to nothing, and as many slots as the header counts are in use.
+    """
+    if len(data) == DEFAULT_FILE_SIZE:
+        return DEFAULT_SLOTS
+    if not HEADER_SIZE < len(data) <= _GUESSED_SIZE_MAX:
+        return 0
+    header = IndexHeader._make(_HEADER.unpack_from(data))
+    if header.index_count <= 1:
+        return 0
+    size_max = len(data) - HEADER_SIZE - ENTRY_SIZE * header.index_count
+    for slot_num in range(1, size_max // SLOT_SIZE + 1):
+        rest = len(data) - HEADER_SIZE - SLOT_SIZE * slot_num
+        if rest % ENTRY_SIZE == 0 and _fits(data, header, slot_num):
+            return slot_num
+    return 0
+
+
+def _fits(data: Bytes, header: IndexHeader, slot_num: int) -> bool:
+    first = HEADER_SIZE + SLOT_SIZE * slot_num + ENTRY_SIZE
+    last = first + ENTRY_SIZE * (header.index_count - 2)
+    key_hash, begin, _, previous = _ENTRY.unpack_from(data, first)
+    if begin != header.begin_phy_offset or previous or key_hash < 0:
+        return False
+    if _ENTRY.unpack_from(data, last)[1] != header.end_phy_offset:
+        return False
+    read = _decode(data, slot_num)
+    return (
+        len(read.written_slots) == header.hash_slot_count
+        and read.written_slots.get(key_hash % slot_num, 0) > 0
+    )
+
+
+def keys_of_log(records: tuple[Record, ...]) -> Iterator[LogKey]:
+    """Every key that an index of these records lists, in its order."""
+    for record in records:
+        if record.transaction_type != "rollback":
+            for key_hash in _hashes_of(record.topic, record.properties_raw):
+                yield LogKey(key_hash, record)
+
+
+@lru_cache(maxsize=65536)
+def keys_of(properties_raw: bytes) -> tuple[str, ...]:
+    """The keys of a message: its UNIQ_KEY, then the words of KEYS; none is empty."""
+    properties = parse_properties(properties_raw)
+    words = [properties.get("UNIQ_KEY", ""), *properties.get("KEYS", "").split(" ")]
+    return tuple([word for word in words if word])
+
+
+@lru_cache(maxsize=65536)
+def _hashes_of(topic: str, properties_raw: bytes) -> tuple[int, ...]:
+    return tuple([index_hash(f"{topic}#{key}") for key in keys_of(properties_raw)])
+
+
+def index_hash(text: str) -> int:
+    """The absolute value of Java's ``String.hashCode``; 0 for that of -2**31."""
+    code = 0
+    for (unit,) in struct.iter_unpack(">H", text.encode("utf-16-be", "surrogatepass")):
+        code = (31 * code + unit) & 0xFFFFFFFF
+    if code == 0x80000000:
+        return 0
+    return 0x100000000 - code if code & 0x80000000 else code

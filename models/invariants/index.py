@@ -1,0 +1,229 @@
+"""Laws of the index: it lists the log's keys, each once, and links them rightly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from models.image.index import (
+    SECONDS_MAX,
+    IndexEntry,
+    IndexFileImage,
+    IndexImage,
+    LogKey,
+)
+from models.invariants.judged import Judged
+from models.invariants.registry import invariant
+from models.verdict import Violation
+
+
+def index_of(judged: Judged) -> IndexImage:
+    """The index under judgement."""
+    return judged.image.index(judged.index_slots)
+
+
+@invariant("IX-3", "the header of an index file is a recount of its entries", law="I11")
+def headers_are_recounts(judged: Judged) -> Iterator[Violation]:
+    """Times are held against the records that the log still has."""
+    if not judged.clean:
+        return
+    for path, file in index_of(judged).files:
+        yield from _wrong_header(path, file)
+        yield from _wrong_times(path, file, judged)
+
+
+@invariant(
+    "IX-4",
+    "the entries of the index are, in order, the log's keys, each once",
+    law="I11",
+)
+def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
+    """Entries of expired records are nobody's; the others begin at the log's first.
+
+    RocketMQ lists its last record again after a crash and lacks what it threw away, so
+    in its stores an entry need only be one of its record's.
+    """
+    if not judged.clean:
+        return
+    if judged.stale_allowed:
+        yield from _entries_of_no_key(judged)
+        return
+    asked = judged.image.log_keys
+    for number, (path, file, at, entry) in enumerate(live_entries(judged)):
+        wanted = asked[number] if number < len(asked) else None
+        if wanted is None or (entry[0], entry[1]) != (wanted[0], wanted[1].phy_offset):
+            expected = _told(wanted) if wanted else "none: the log has no key more"
+            yield Violation(_where(path, file, at), _seen(entry), expected)
+            return
+        seconds = _seconds(file, wanted)
+        if entry.seconds != seconds:
+            seen = f"{entry.seconds} seconds after the file's begin"
+            yield Violation(_where(path, file, at), seen, f"{seconds}")
+
+
+@invariant(
+    "IX-5",
+    "each slot names its newest entry, and each entry the one before it",
+    law="I11",
+)
+def chains_lead_back(judged: Judged) -> Iterator[Violation]:
+    """So every link is lower than its entry's number, and every chain ends."""
+    if not judged.clean:
+        return
+    for path, file in index_of(judged).files:
+        yield from _wrong_links(path, file)
+
+
+@invariant(
+    "IX-6",
+    "every key of a record below reput_from_offset is in the index",
+    law="I4 I11",
+)
+def every_key_is_listed(judged: Judged) -> Iterator[Violation]:
+    """Judged where it is known how far dispatch has come, and that there is an index.
+
+    Whether what is listed is right is IX-4's to say.
+    """
+    reput = judged.reput_from_offset
+    if not judged.clean or not judged.keeps_index or reput is None:
+        return
+    asked = judged.image.log_keys
+    listed = sum(1 for _ in live_entries(judged))
+    if listed < len(asked) and asked[listed].record.phy_offset < reput:
+        missing = sum(key.record.phy_offset < reput for key in asked[listed:])
+        seen = f"{listed} entries; {missing} keys of dispatched records have none"
+        yield Violation("index", seen, f"next {_told(asked[listed])}")
+
+
+@invariant("IX-7", "index files are named by a time and all of one size", law="I18")
+def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
+    """A file may be empty after a crash that cut its making short."""
+    index = index_of(judged)
+    for path in index.odd_paths:
+        yield Violation(path, "a name that is no time", "17 digits")
+    lengths = [len(file.data) for _, file in index.files if judged.clean or file.data]
+    for path, file in index.files:
+        if len(file.data) != max(lengths, default=0) and (judged.clean or file.data):
+            expected = f"{max(lengths)} bytes, as other files"
+            yield Violation(path, f"{len(file.data)} bytes", expected)
+    if judged.clean:
+        for path, file in index.files[:-1]:
+            if file.index_num and not file.is_full:
+                seen = f"{len(file.entries)} entries, and a later file exists"
+                yield Violation(path, seen, f"{file.index_num - 1}, a full file")
+
+
+@invariant(
+    "IX-8",
+    "index files that ended before index_msg_timestamp are full and whole",
+    law="I8 I11",
+)
+def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
+    """It holds after a crash too: the time is set once the file is durable.
+
+    Among the files after the newest of them a crash may have torn anything.
+    """
+    if not judged.monotonic_clock or judged.stale_allowed:
+        return
+    before = judged.image.checkpoint.index_msg_timestamp
+    files = index_of(judged).files
+    ended = 0
+    for number, (_, file) in enumerate(files, 1):
+        if 0 < file.header.end_timestamp < before:
+            ended = number
+    for path, file in files[:ended]:
+        if file.index_num and not file.is_full:
+            seen = f"index_count {file.header.index_count}"
+            expected = f"{file.index_num}, as index_msg_timestamp {before} says"
+            yield Violation(f"{path} byte 36", seen, expected)
+        yield from _wrong_header(path, file)
+        yield from _wrong_links(path, file)
+
+
+def live_entries(
+    judged: Judged,
+) -> Iterator[tuple[str, IndexFileImage, int, IndexEntry]]:
+    """The entries but for the first ones, as far as their records have expired."""
+    minimum = judged.image.commit_log.min_phy_offset
+    is_live = False
+    for found in index_of(judged).entries:
+        is_live = is_live or found[3].phy_offset >= minimum
+        if is_live:
+            yield found
+
+
+def _wrong_header(path: str, file: IndexFileImage) -> Iterator[Violation]:
+    header, entries = file.header, file.entries
+    if not file.index_num:
+        return
+    if not 0 <= header.index_count <= file.index_num:
+        seen = f"index_count {header.index_count}"
+        yield Violation(f"{path} byte 36", seen, f"in [0, {file.index_num}]")
+    wanted = {
+        "begin_phy_offset": entries[0].phy_offset if entries else 0,
+        "end_phy_offset": entries[-1].phy_offset if entries else 0,
+        "hash_slot_count": len(file.recounted[0]),
+    }
+    for name, value in wanted.items():
+        seen = getattr(header, name)
+        # An empty file of RocketMQ's names where the file before it ended.
+        if seen != value and (entries or name == "hash_slot_count"):
+            yield Violation(path, f"{name} {seen}", f"{value}, by its entries")
+
+
+def _wrong_times(
+    path: str, file: IndexFileImage, judged: Judged
+) -> Iterator[Violation]:
+    if not file.entries:
+        return
+    for name, entry in (
+        ("begin_timestamp", file.entries[0]),
+        ("end_timestamp", file.entries[-1]),
+    ):
+        record = judged.image.commit_log.record_at.get(entry.phy_offset)
+        seen = getattr(file.header, name)
+        if record is not None and seen != record.store_timestamp:
+            expected = f"{record.store_timestamp}, as the record at {entry.phy_offset}"
+            yield Violation(path, f"{name} {seen}", expected)
+
+
+def _wrong_links(path: str, file: IndexFileImage) -> Iterator[Violation]:
+    if not file.slot_num:
+        return
+    newest, links = file.recounted
+    for number, (entry, link) in enumerate(zip(file.entries, links, strict=True), 1):
+        if entry.previous != link:
+            seen = f"previous {entry.previous}"
+            yield Violation(_where(path, file, number), seen, f"{link}")
+            return
+    said = file.written_slots
+    if said != newest:
+        slot = min(dict(sorted(said.items() ^ newest.items())))
+        seen = f"slot {slot} names entry {said.get(slot, 0)}"
+        yield Violation(f"{path} byte {40 + 4 * slot}", seen, f"{newest.get(slot, 0)}")
+
+
+def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
+    listed = {(key.key_hash, key.record.phy_offset) for key in judged.image.log_keys}
+    end = judged.image.commit_log.max_phy_offset
+    for path, file, number, entry in live_entries(judged):
+        is_key = (entry.key_hash, entry.phy_offset) in listed
+        if not is_key and entry.phy_offset < end:
+            where = _where(path, file, number)
+            yield Violation(where, _seen(entry), "a key of the record there")
+
+
+def _seconds(file: IndexFileImage, key: LogKey) -> int:
+    since = key.record.store_timestamp - file.header.begin_timestamp
+    return min(max(0, since) // 1000, SECONDS_MAX)
+
+
+def _where(path: str, file: IndexFileImage, number: int) -> str:
+    return f"{path} byte {file.entry_at(number)} (entry {number})"
+
+
+def _seen(entry: IndexEntry) -> str:
+    return f"hash {entry.key_hash}, phy_offset {entry.phy_offset}"
+
+
+def _told(key: LogKey) -> str:
+    return f"hash {key.key_hash}, phy_offset {key.record.phy_offset}"
