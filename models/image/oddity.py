@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from models.image.record import Record
+from models.image.record import Record, written_part
 
 _PROPERTIES = re.compile(rb"(?:[^\x01\x02]+\x01[^\x02]*(?:\x02|\Z))*")
 _SYS_FLAG_UNKNOWN = ~0x7FF
@@ -28,7 +28,7 @@ def is_odd(record: Record) -> bool:
         or record.store_timestamp <= 0
     ):
         return True
-    return not _parses(record.properties_raw)
+    return not _parses(written_part(record.properties_raw))
 
 
 def oddities(record: Record) -> Iterator[tuple[str, str]]:
@@ -49,7 +49,7 @@ def oddities(record: Record) -> Iterator[tuple[str, str]]:
         yield f"prepared_transaction_offset {half}", "0, as no transaction ends here"
     elif not 0 <= half <= record.phy_offset:
         yield f"prepared_transaction_offset {half}", "an earlier record's"
-    properties = record.properties_raw
+    properties = written_part(record.properties_raw)
     if not _parses(properties):
         yield f"properties {properties[:60]!r}", "name 0x01 value 0x02 each"
 

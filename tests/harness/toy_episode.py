@@ -130,7 +130,7 @@ PLANTED = Mutant(
         Edit(
             module="engine.store.consume_queue_store",
             function="ConsumeQueueStore.increase_queue_offset",
-            before="get(key, 0) + 1",
+            before="get(key, 0) + count",
             after="get(key, 0) + 0",
         ),
     ),
