@@ -16,6 +16,7 @@ from harness.subjects.subject import Subject
 from models.messages import PROP_CRC_SIZE, MessageToPut, batch_for, message_for
 from models.observations import (
     Armed,
+    ClockMoved,
     Crashed,
     Damaged,
     Failed,
@@ -71,6 +72,7 @@ class Report:
         disk_actions: how many the op did, and what happened during it.
         interrupted: whether anything else happened while the op ran.
         is_stopping: whether the store began to stop, come to an end or not.
+        stalled_ms: how long activities stood still at their disk actions.
     """
 
     observation: Observation
@@ -92,6 +94,7 @@ class Report:
     fault_armed: bool = False
     interrupted: bool = False
     is_stopping: bool = False
+    stalled_ms: int = 0
 
     def fork(self) -> Report:
         """What was done so far, while the op goes on."""
@@ -208,7 +211,9 @@ class Interpreter:
                 return self._shutdown()
             case Restart():
                 if subject.is_up:
-                    self._shutdown()
+                    stopped = self._shutdown()
+                    if subject.is_up:
+                        return stopped
                 return self._start()
             case Damage():
                 return self._damage(op)
@@ -312,5 +317,10 @@ class Interpreter:
             case DiskFault():
                 self._report.fault_armed = True
                 self._subject.fail(event)
+            case AdvanceClock(ms) if ms > 0:
+                # The stalled activity may be one that the op does not wait for.
+                waiting.append(lambda: ClockMoved(self._subject.now_ms()))
+                self._report.stalled_ms += ms
+                self._subject.stall(ms)
             case _:
                 waiting.append(self._subject.interleave(lambda: self._do(event)))

@@ -213,8 +213,15 @@ class Judge:
             next_offset = model.next_queue_offset(key) if message.has_place else 0
             size = model.record_size(message)
             place = -1 if report.interrupted else self._place_of(message, size)
+            rivals = [m for m in in_flight if (m.topic, m.queue_id) == key]
             putting.put_takes_the_next_place.hold(
-                self.checks, answer, model.end, place, next_offset, size
+                self.checks,
+                answer,
+                model.end,
+                place,
+                next_offset,
+                size,
+                len(rivals) if report.crash is not None else 0,
             )
             if message.batch is None:
                 putting.put_is_refused_for_a_reason.hold(
@@ -223,7 +230,8 @@ class Judge:
                     answer,
                     self._setup,
                     (size, model.properties_size(message)),
-                    may_refuse=may_refuse,
+                    may_refuse=may_refuse
+                    or putting.gave_up(answer, report.stalled_ms),
                 )
             if answer.phy_offset >= 0:
                 model.put(message, answer)

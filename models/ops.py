@@ -232,7 +232,8 @@ class Restart:
 class During:
     """Run ``op``; let ``event`` happen at its ``at_action``-th disk action.
 
-    If the op makes fewer disk actions, the event happens right after it. Events nest
+    If the op makes fewer disk actions, the event happens right after it. Time that
+    passes as an event is a stall: the op stands still, others run. Events nest
     two deep (``During`` in ``During``); deeper is ``Skipped``.
     """
 

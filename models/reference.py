@@ -257,18 +257,8 @@ class ReferenceModel:
         """
         expired = self._expired_count(log_min)
         kept = self.messages[expired : expired + len(records)]
-        unanswered = {message.unique_key: message for message in self.in_flight}
-        for record in records[len(kept) :]:
-            message = unanswered[record.properties["UNIQ_KEY"]]
-            kept.append(
-                Appended(
-                    message,
-                    record.phy_offset,
-                    record.size,
-                    record.queue_offset,
-                    light_offsets=record.properties.get(MULTI_QUEUE_OFFSET, ""),
-                )
-            )
+        if self.in_flight:
+            kept = self._with_unanswered(kept, records)
         for appended, record in zip(kept, records, strict=True):
             appended.found = record
         self.messages = self.messages[:expired] + kept
@@ -281,6 +271,27 @@ class ReferenceModel:
         self.floor = None
         self.in_flight = []
         self.built = built
+
+    def _with_unanswered(
+        self, answered: Sequence[Appended], records: Sequence[Record]
+    ) -> list[Appended]:
+        """The records' messages, those among them too that got no answer."""
+        known = {appended.phy_offset: appended for appended in answered}
+        unanswered = {message.unique_key: message for message in self.in_flight}
+        found: list[Appended] = []
+        for record in records:
+            appended = known.get(record.phy_offset)
+            if appended is None:
+                message = unanswered[record.properties["UNIQ_KEY"]]
+                appended = Appended(
+                    message,
+                    record.phy_offset,
+                    record.size,
+                    record.queue_offset,
+                    light_offsets=record.properties.get(MULTI_QUEUE_OFFSET, ""),
+                )
+            found.append(appended)
+        return found
 
     def visible(self, key: QueueKey) -> VisibleQueue:
         """What may be read of a queue: dispatched, and not expired."""

@@ -40,6 +40,7 @@ Kind = Literal[
     "damage",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
+InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
 
 RECORD_OVERHEAD = 91  # the record's fixed fields, both hosts IPv4, a short topic
 UNIQUE_KEY_SIZE = 12  # harness.interpreter gives every message such a UNIQ_KEY
@@ -127,6 +128,9 @@ class Space:
             taken by another.
         at_actions: at which disk action of it.
         recovery_crashes: how often the restart after a crash crashes too.
+        interleaved: what takes a turn while something is under way, or that it stalls.
+        crowded: whether another put comes in as well, be it to a crash.
+        stalls_ms: how long the disk stands still in a stall.
         damages_a_stop: how many files are damaged while the store is down.
         query_keys: keys that are asked for; ``query_counts`` how many messages at
             most, ``query_times_ms`` when they were stored, since the clock began.
@@ -164,6 +168,9 @@ class Space:
     query_times_ms: tuple[tuple[int, int], ...] = (ALL_TIMES,)
     look_offsets: Numbers = ONLY_ZERO
     search_times_ms: Numbers = ONLY_ZERO
+    interleaved: tuple[InterleavedKind, ...] = ("service", "put")
+    crowded: tuple[bool, ...] = (False,)
+    stalls_ms: Numbers = ONLY_ZERO
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""

@@ -40,6 +40,7 @@ from models.program import Setup
 from scenarios.catalogue import Scenario
 from scenarios.space import (
     Address,
+    InterleavedKind,
     InterruptedKind,
     Label,
     Numbers,
@@ -87,15 +88,20 @@ def put_messages(scenario: Scenario) -> SearchStrategy[PutMessage]:
 def pull_phrases(space: Space) -> SearchStrategy[tuple[Op, ...]]:
     """Pulls from before the first entry to beyond the last, reput right before some."""
 
-    def pull_from(
-        served: bool, address: Address, queue_offset: int, count: int
-    ) -> tuple[Op, ...]:
-        pull = PullMessage(*address, queue_offset, count)
+    def pull_from(served: bool, pull: PullMessage) -> tuple[Op, ...]:
         return (RunService("reput"), pull) if served else (pull,)
 
+    return st.builds(pull_from, choices(space.served_first), pulls(space))
+
+
+def pulls(space: Space) -> SearchStrategy[PullMessage]:
+    """Pulls of any queue, from any offset."""
+
+    def pull(address: Address, queue_offset: int, count: int) -> PullMessage:
+        return PullMessage(*address, queue_offset, count)
+
     return st.builds(
-        pull_from,
-        choices(space.served_first),
+        pull,
         choices(space.addresses),
         numbers(space.pull_offsets),
         choices(space.pull_counts),
@@ -202,11 +208,28 @@ def crashed_restarts(space: Space) -> SearchStrategy[During]:
 
 
 def interleaved_ops(scenario: Scenario) -> SearchStrategy[During]:
-    """An op during which a service takes a turn, or another put comes."""
-    events: SearchStrategy[Op] = put_messages(scenario) | service_runs(scenario.space)
-    if scenario.space.query_keys:
-        events = events | queries(scenario.space)
+    """An op during which a service takes a turn, another caller comes, or time goes."""
+    space = scenario.space
+    of_kind: dict[InterleavedKind, SearchStrategy[Op]] = {
+        "service": service_runs(space),
+        "put": put_messages(scenario),
+        "pull": pulls(space),
+        "shutdown": st.just(Shutdown()),
+        "stall": numbers(space.stalls_ms).map(AdvanceClock),
+    }
+    events = st.sampled_from(space.interleaved).flatmap(of_kind.__getitem__)
+    if space.query_keys:
+        events = events | queries(space)
     return st.builds(_during, interrupted_ops(scenario), events)
+
+
+def interleaved_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
+    """Such an op, and a restart if it may have left the store down."""
+
+    def perhaps_restarted(op: During) -> tuple[Op, ...]:
+        return (op, Restart()) if isinstance(op.event, Shutdown) else (op,)
+
+    return interleaved_ops(scenario).map(perhaps_restarted)
 
 
 def faulted_ops(scenario: Scenario) -> SearchStrategy[During]:
@@ -305,7 +328,7 @@ def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
     if "crash" in kinds:
         found["crash"] = crash_phrases(scenario)
     if "interleave" in kinds:
-        found["interleave"] = st.tuples(interleaved_ops(scenario))
+        found["interleave"] = interleaved_phrases(scenario)
     if "fault" in kinds:
         found["fail_disk"] = fault_phrases(scenario)
     if "damage" in kinds:

@@ -127,12 +127,15 @@ class _Writer:
             self.ops.extend([self._put()] * size)
 
     def _pull(self) -> None:
-        space, draw = self.space, self.draw
         self._perhaps_serve()
+        self.ops.append(self._pulled())
+
+    def _pulled(self) -> Op:
+        space, draw = self.space, self.draw
         address = space.addresses[draw() % len(space.addresses)]
         offset = space.pull_offsets.choose(draw())
         count = space.pull_counts[draw() % len(space.pull_counts)]
-        self.ops.append(PullMessage(*address, offset, count))
+        return PullMessage(*address, offset, count)
 
     def _look(self) -> None:
         self.ops.append(LookMessage(self.space.look_offsets.choose(self.draw())))
@@ -176,7 +179,7 @@ class _Writer:
         self.ops.append(Restart())
 
     def _crash(self) -> None:
-        self._crash_during(*self._interrupted())
+        self._crash_during(*self._crowded(*self._interrupted()))
         crashes = self.space.recovery_crashes
         for _ in range(crashes[self.draw() % len(crashes)]):
             at_action = self.space.at_actions.restart.choose(self.draw())
@@ -223,10 +226,33 @@ class _Writer:
             self._crash()  # what a failed sync left behind shows after a crash
 
     def _interleave(self) -> None:
-        event = self._put() if self.draw() & 1 else self._service()
+        event = self._interleaved()
         if self.space.query_keys and self.draw() & 1:
             event = self._query()
-        self.ops.append(During(*self._interrupted(), event))
+        self.ops.append(During(*self._crowded(*self._interrupted()), event))
+        if isinstance(event, Shutdown):
+            self.ops.append(Restart())
+
+    def _interleaved(self) -> Op:
+        space, draw = self.space, self.draw
+        match space.interleaved[draw() % len(space.interleaved)]:
+            case "service":
+                return self._service()
+            case "put":
+                return self._put()
+            case "pull":
+                return self._pulled()
+            case "shutdown":
+                return Shutdown()
+            case "stall":
+                return AdvanceClock(space.stalls_ms.choose(draw()))
+
+    def _crowded(self, op: Op, at_action: int) -> tuple[Op, int]:
+        """The op, or the same with another put coming in at its first action."""
+        crowded = self.space.crowded
+        if len(crowded) > 1 and crowded[self.draw() % len(crowded)]:
+            return During(op, 1, self._put()), at_action
+        return op, at_action
 
     def _damage(self) -> None:
         self._perhaps_serve()

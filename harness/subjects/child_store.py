@@ -120,6 +120,10 @@ class ChildStore:
         """Move the clock."""
         return self._verb("advance_clock", ms)
 
+    def stall(self, ms: int) -> Observation:
+        """Let the op in progress stand still, and others run."""
+        return self._verb("stall", ms)
+
     def shutdown(self) -> Observation:
         """Stop in an orderly way."""
         return self._verb("shutdown")

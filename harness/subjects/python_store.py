@@ -61,6 +61,11 @@ class OneAtATime:
         with self._turn:
             return self._service.run_once()
 
+    def end_round(self) -> None:
+        """Wait until the round in progress, if there is one, has ended."""
+        with self._turn:
+            return
+
 
 class PythonStore:
     """The engine as a subject; a new ``MessageStore`` for each of its lives."""
@@ -98,7 +103,7 @@ class PythonStore:
             capacity=setup.disk_capacity,
         )
         self._store: MessageStore | None = None
-        self._services: dict[str, Service] = {}
+        self._services: dict[str, OneAtATime] = {}
 
     @property
     def clock(self) -> tuple[int, int]:
@@ -175,7 +180,12 @@ class PythonStore:
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
-        result = store.get_message(topic, queue_id, queue_offset, max_msg_nums, tags)
+        try:
+            result = store.get_message(
+                topic, queue_id, queue_offset, max_msg_nums, tags
+            )
+        except StoreStopped:
+            return Skipped("the store is stopping")
         return Pulled(
             result.status.value,
             result.next_begin_offset,
@@ -237,11 +247,20 @@ class PythonStore:
         self._runtime.advance(ms)
         return ClockMoved(self._runtime.now_ms())
 
+    def stall(self, ms: int) -> Observation:
+        """Let the op in progress stand still, and others run."""
+        self._runtime.sleep_ms(ms)
+        return ClockMoved(self._runtime.now_ms())
+
     def shutdown(self) -> Observation:
         """Stop in an orderly way."""
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
+        for service in self._services.values():
+            service.end_round()  # as a host stops its threads first
+        if not store.is_started:
+            return Skipped("the store is stopping")
         try:
             return Stopped(store.shutdown())
         finally:

@@ -63,6 +63,9 @@ class Subject(Protocol):
     def advance_clock(self, ms: int) -> Observation:
         """Move the clock: ``ClockMoved``."""
 
+    def stall(self, ms: int) -> Observation:
+        """Let the op in progress stand still, and others run: ``ClockMoved``."""
+
     def shutdown(self) -> Observation:
         """Stop in an orderly way: ``Stopped``."""
 

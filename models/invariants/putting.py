@@ -16,6 +16,7 @@ from models.observations import Put
 from models.program import Setup
 from models.verdict import Violation
 
+SYNC_TIMEOUT_MS = 5000
 _APPENDED = frozenset({"PUT_OK", "FLUSH_DISK_TIMEOUT"})
 _INNER_BATCH_FLAG = 0x80
 _WAIT_SIZE = len("WAIT") + len("false") + 2
@@ -27,12 +28,18 @@ _WAIT_SIZE = len("WAIT") + len("false") + 2
     law="I3 I5",
 )
 def put_takes_the_next_place(
-    answer: Put, log_end: int, place: int, next_queue_offset: int, size: int
+    answer: Put,
+    log_end: int,
+    place: int,
+    next_queue_offset: int,
+    size: int,
+    unanswered: int = 0,
 ) -> Iterator[Violation]:
     """``log_end`` is where the newest message ends; a filler may follow it.
 
     ``place`` is where the record must lie; -1 where others acted at the same time.
-    ``size`` is how many bytes it must take.
+    ``size`` is how many bytes it must take; ``unanswered`` puts of the same queue may
+    have come before it, when a crash came.
     """
     where = f"put answered {answer.status}"
     if answer.status not in _APPENDED:
@@ -46,9 +53,14 @@ def put_takes_the_next_place(
         yield Violation(where, f"phy_offset {answer.phy_offset}", f"{place}")
     elif answer.size != size:
         yield Violation(where, f"{answer.size} bytes", f"{size} bytes")
-    if answer.queue_offset != next_queue_offset:
+    if not 0 <= answer.queue_offset - next_queue_offset <= unanswered:
         seen = f"queue_offset {answer.queue_offset}"
         yield Violation(where, seen, f"queue_offset {next_queue_offset}")
+
+
+def gave_up(answer: Put, stalled_ms: int) -> bool:
+    """Whether a put stopped waiting for its sync, since the disk stood still so long."""
+    return answer.status == "FLUSH_DISK_TIMEOUT" and stalled_ms >= SYNC_TIMEOUT_MS
 
 
 @invariant(

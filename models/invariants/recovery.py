@@ -19,13 +19,22 @@ def recovered_log_is_a_prefix(
     messages: Sequence[Appended],
     in_flight: Sequence[MessageToPut],
 ) -> Iterator[Violation]:
-    """What follows the answered puts can only be puts that got no answer, in order."""
-    for record, appended in zip(records, messages, strict=False):
-        if difference := differs(record, appended):
-            yield _wrong(record, difference)
-            return
+    """Between and behind the answered puts can only be puts that got no answer.
+
+    They are in front of an answered one if several put at the same time.
+    """
     unanswered = list(in_flight)
-    for record in records[len(messages) :]:
+    answered = 0
+    for record in records:
+        expected = messages[answered] if answered < len(messages) else None
+        if expected is not None and (
+            not unanswered or record.phy_offset >= expected.phy_offset
+        ):
+            answered += 1
+            if difference := differs(record, expected):
+                yield _wrong(record, difference)
+                return
+            continue
         same = [
             n
             for n, message in enumerate(unanswered)
@@ -34,7 +43,7 @@ def recovered_log_is_a_prefix(
         if not same:
             yield _wrong(record, "nobody appended it in this history")
             return
-        del unanswered[: same[0] + 1]
+        del unanswered[same[0]]
 
 
 def _wrong(record: Record, difference: str) -> Violation:
@@ -50,7 +59,10 @@ def recovered_log_reaches_the_floor(
     records: Sequence[Record], messages: Sequence[Appended], floor: int
 ) -> Iterator[Violation]:
     """``floor`` is where the promise ends: acknowledged, or reported as flushed."""
-    for appended in messages[len(records) :]:
+    found = records[-1].phy_offset if records else -1
+    for appended in reversed(messages):
+        if appended.phy_offset <= found:
+            break
         if appended.end <= floor:
             message = appended.message
             yield Violation(
