@@ -230,8 +230,7 @@ class Judge:
                     answer,
                     self._setup,
                     (size, model.properties_size(message)),
-                    may_refuse=may_refuse
-                    or putting.gave_up(answer, report.stalled_ms),
+                    may_refuse=may_refuse or putting.gave_up(answer, report.stalled_ms),
                 )
             if answer.phy_offset >= 0:
                 model.put(message, answer)

@@ -59,7 +59,7 @@ def put_takes_the_next_place(
 
 
 def gave_up(answer: Put, stalled_ms: int) -> bool:
-    """Whether a put stopped waiting for its sync, since the disk stood still so long."""
+    """Whether a put stopped waiting for its sync: the disk stood still for so long."""
     return answer.status == "FLUSH_DISK_TIMEOUT" and stalled_ms >= SYNC_TIMEOUT_MS
 
 
