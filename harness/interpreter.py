@@ -67,6 +67,7 @@ class Report:
         found: the files as each start found them.
         starts: what came of each start, ``Failed`` if it did not end.
         puts_before_start: how many of ``puts`` began before the newest start ended.
+        stops_before_start: the same of ``stops``.
         started_end: where the log ended then.
         crash: the event that ended the store's life, if one did.
         disk_actions: how many the op did, and what happened during it.
@@ -86,6 +87,7 @@ class Report:
     stops: list[Stopped] = field(default_factory=list)
     starts: list[Observation] = field(default_factory=list)
     puts_before_start: int = 0
+    stops_before_start: int = 0
     started_end: int = -1
     found: list[Mapping[str, bytes]] = field(default_factory=list)
     damages: list[Damaged] = field(default_factory=list)
@@ -286,6 +288,7 @@ class Interpreter:
         if isinstance(seen, Started):
             self._life += 1
             self._report.puts_before_start = len(self._report.puts)
+            self._report.stops_before_start = len(self._report.stops)
             self._report.started_end = self._subject.positions().max_phy_offset
             self._prepared_offset = 0
         return seen

@@ -38,6 +38,7 @@ from models.observations import (
     Ran,
     Refused,
     Started,
+    Stopped,
 )
 from models.ops import Event, PullMessage, RunService
 from models.plain_state import forked, token
@@ -136,7 +137,10 @@ class Judge:
         before, later = _puts_around_the_start(report)
         in_flight = self._judge_puts(before, report, positions)
         if report.stops:
-            self._judge_stop(report, end)
+            count = len(report.stops)
+            if report.crash is None and report.started_end >= 0:
+                count = report.stops_before_start
+            self._judge_stops(report.stops[:count], report, end)
         if report.damages:
             self._damaged += [damage.path for damage in report.damages]
         self.disk_failed = self.disk_failed or report.fault_armed
@@ -151,6 +155,9 @@ class Judge:
         for start, image in zip(report.starts, found, strict=True):
             self._judge_start(start, image, report.started_end, positions)
         self._judge_puts(later, report, positions)
+        if report.started_end >= 0 and len(report.stops) > report.stops_before_start:
+            stops = report.stops[report.stops_before_start :]
+            self._judge_stops(stops, report, self.model.end)
         dispatched = isinstance(op, RunService) and op.service == "reput"
         if dispatched and isinstance(report.observation, Ran):
             self._judge_files(self.image(), positions.reput_from_offset)
@@ -275,8 +282,8 @@ class Judge:
                 )
         return found
 
-    def _judge_stop(self, report: Report, end: int) -> None:
-        for stop in report.stops:
+    def _judge_stops(self, stops: list[Stopped], report: Report, end: int) -> None:
+        for stop in stops:
             self.model.stopped(end, clean=stop.clean)
             failed = self.disk_failed or report.fault_armed
             self._end = End.ORDERLY if stop.clean else End.ABORT_STAYS
