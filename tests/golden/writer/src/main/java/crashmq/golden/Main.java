@@ -17,7 +17,7 @@ public final class Main {
     private static final String USAGE = """
         usage: write ROOT --manifest FILE [--messages N] [--expire FILES] [--end clean|halt]
                      [sizes]
-               read ROOT [--end clean|halt] [sizes]
+               read ROOT [--end clean|halt] [--queries on|off] [sizes]
                bench ROOT --messages N --body-size N [--end clean|halt] [sizes]
                load ROOT [sizes]
         sizes: --log-file-size N --queue-file-size N --index-slots N --index-entries N

@@ -12,7 +12,7 @@ record Options(Path root, Map<String, String> values) {
     private static final Set<String> NAMES = Set.of(
         "manifest", "messages", "end", "log-file-size", "queue-file-size",
         "index-slots", "index-entries", "flush", "index", "body-size", "kind",
-        "expire");
+        "expire", "queries");
 
     static Options parse(String[] args) {
         var values = new HashMap<String, String>();

@@ -10,11 +10,13 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 import org.apache.rocketmq.common.MixAll;
+import org.apache.rocketmq.common.message.MessageConst;
 import org.apache.rocketmq.common.message.MessageDecoder;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.store.DefaultMessageStore;
 import org.apache.rocketmq.store.GetMessageResult;
 import org.apache.rocketmq.store.GetMessageStatus;
+import org.apache.rocketmq.store.QueryMessageResult;
 
 /**
  * Opens a store directory, prints every message it serves, and shuts down in order.
@@ -26,6 +28,7 @@ final class StoreReader {
 
     private static final String GROUP = "golden-reader";
     private static final int PULL_COUNT_MAX = 32;
+    private static final int QUERY_COUNT_MAX = 64;
 
     private record Queue(String topic, int queueId) {
 
@@ -37,10 +40,12 @@ final class StoreReader {
 
     private final DefaultMessageStore store;
     private final PrintStream lines;
+    private final boolean queries;
 
-    private StoreReader(DefaultMessageStore store, PrintStream lines) {
+    private StoreReader(DefaultMessageStore store, PrintStream lines, boolean queries) {
         this.store = store;
         this.lines = lines;
+        this.queries = queries;
     }
 
     static void read(Options options, PrintStream lines) throws Exception {
@@ -51,7 +56,8 @@ final class StoreReader {
         DefaultMessageStore store = OpenStore.open(options);
         try {
             OpenStore.awaitDispatch(store);
-            var reader = new StoreReader(store, lines);
+            boolean queries = options.oneOf("queries", "off", "on").equals("on");
+            var reader = new StoreReader(store, lines, queries);
             for (Queue queue : queues(options.root().resolve("consumequeue"))) {
                 reader.readQueue(queue);
             }
@@ -107,7 +113,25 @@ final class StoreReader {
         line.put("phy_offset", message.getCommitLogOffset());
         line.put("size", message.getStoreSize());
         line.put("body_sha1", Sha1.hex(body));
+        if (queries && message.getKeys() != null) {
+            line.put("indexed", isFoundByEachKey(message));
+        }
         lines.println(line);
+    }
+
+    private boolean isFoundByEachKey(MessageExt message) {
+        for (String key : message.getKeys().split(MessageConst.KEY_SEPARATOR)) {
+            QueryMessageResult found = store.queryMessage(
+                message.getTopic(), key, QUERY_COUNT_MAX, 0, Long.MAX_VALUE);
+            boolean isThere = found.getMessageBufferList().stream()
+                .anyMatch(buffer -> MessageDecoder.decode(buffer.duplicate(), true, false)
+                    .getCommitLogOffset() == message.getCommitLogOffset());
+            found.release();
+            if (!isThere) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Decode without unpacking, so the hash is that of the stored body. */
