@@ -163,6 +163,11 @@ def _frame(session: SparkSession, columns: Mapping[str, list[str]]) -> DataFrame
     return session.createDataFrame(pa.table(arrays))
 
 
+def environments() -> tuple[Environment, Environment]:
+    """The templates' environments for HTML and for Markdown."""
+    return _html(), _markdown()
+
+
 def _html() -> Environment:
     return _with_filters(
         Environment(

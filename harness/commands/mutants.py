@@ -31,11 +31,13 @@ from harness.power.verdict import (
     told,
     verdict_of,
 )
+from harness.soak import declared
 from models.invariants.registry import declared_invariants
 from models.program import from_json
 from reports.errors import BadRequest
-from reports.files import check_output, write_json
+from reports.files import check_output, write_declared, write_json
 from reports.mutation_records import HuntRecord, write_rows
+from scenarios.catalogue import SCENARIOS
 from scenarios.mutants import MUTANTS
 from scenarios.mutation import Mutant
 
@@ -200,6 +202,7 @@ def _save(
                 path = out / "cases" / f"{row.mutant or 'clean'}{SUFFIX}"
                 _case_of(row).save(path)
                 cases[row.mutant] = path
+        write_declared(out, declared(tuple(SCENARIOS)))
         write_rows(rows, out)
         write_json(out / "summary.json", summary_of(rows, campaign, seconds))
     return cases

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from harness.commands.reporting import no_spark_is_told, tell, write_report
+from reports.mutation_records import HUNTS_FILE, read_rows
 
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-def command(directory: Path) -> None:
-    """Render the report of the soak in DIR again."""
+@click.option(
+    "--since",
+    type=click.Path(path_type=Path),
+    metavar="OLDER",
+    help="Of mutants: the directory of an older run, to say what has changed.",
+)
+def command(directory: Path, since: Path | None) -> None:
+    """Render the report of the soak, or of the mutants, in DIR again."""
+    if (directory / HUNTS_FILE).exists():
+        _report_campaign(directory, since)
+    if since:
+        raise click.UsageError("--since is for reports of `crashmq mutants --out`.")
     with no_spark_is_told():
         from reports.files import read_run_file
 
@@ -26,3 +38,23 @@ def command(directory: Path) -> None:
             session.stop()
     tell(summary, directory, cases)
     raise SystemExit(summary.exit_code)
+
+
+def _report_campaign(directory: Path, since: Path | None) -> NoReturn:
+    """Draw what ``crashmq mutants --out`` kept; the exit code is the campaign's."""
+    with no_spark_is_told():
+        read_rows(directory)
+        if since:
+            read_rows(since)
+        from reports.mutation_render import render_campaign
+        from reports.spark import open_session
+
+        session = open_session(None, directory)
+        try:
+            summary = render_campaign(session, directory, since)
+        finally:
+            session.stop()
+    click.echo(summary["verdict"])
+    click.echo(f"  report  {directory / 'report.html'}")
+    click.echo(f"          {directory / 'report.md'}, {directory / 'summary.json'}")
+    raise SystemExit(int(summary["exit_code"]))

@@ -1,9 +1,10 @@
 """Cause: what a shrunk failure is about, so that failures of one bug lie together.
 
-A signature names the law that was broken, what was done to the store (kinds of crash,
-of lost pieces, of damage and faults), and the way its last start took, told by the
-branches that were reached. It says nothing of topics, sizes and places, which differ
-between two programs that show the same bug.
+A signature names the law that was broken, what had to be done to the store (which kinds
+of pieces were lost, which files were damaged, which calls failed), and how its last
+start recovered. It says nothing of topics, sizes, places and kinds of damage, which
+differ between two programs that show the same bug; nor of process kills, since the way
+of recovery tells them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from models.program import Program, Setup
 from models.verdict import Outcome
 
 _PLACES = {UNIT_ENTRY: "entry", UNIT_SIZE: "size", UNIT_ORDER: "order"}
-_RECOVERY = ("load", "recover", "start", "truncate", "audit")
+_RECOVERIES = ("recover.normal", "recover.abnormal", "load.refused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Cause:
         lost: the kinds of pieces that power losses took, each once.
         lost_units: how many pieces they took, where the program lists them; else how
             many were at risk.
-        recovery: the branches of recovery that the last start took.
+        recovery: the ways that the last start took.
     """
 
     law: str
@@ -99,8 +100,8 @@ def _step(episode: Episode, op: Op, way: list[str]) -> None:
 
 
 def _is_recovery(probe: str) -> bool:
-    """Whether the branch belongs to a start; a start flushes and writes as well."""
-    return any(f".{part}." in f".{probe}." for part in _RECOVERY)
+    """Whether the branch says how a start recovered; most say less than that."""
+    return probe.endswith(_RECOVERIES)
 
 
 def mildest_profile(program: Program, scenario: str, law: str) -> str:
@@ -147,12 +148,10 @@ def _parts(op: Event) -> Iterator[Event]:
 
 
 def _harm(op: Event) -> Iterator[str]:
-    """What an op does to the store beyond using it."""
+    """What an op does to the store beyond using it and killing it."""
     for part in _parts(op):
         match part:
-            case Crash(kind=kind):
-                yield kind
-            case Damage(file, kind):
-                yield f"{kind} {file.partition('[')[0]}"
-            case DiskFault(call, errno):
-                yield f"{errno} on {call}"
+            case Damage(file):
+                yield f"damage to {file.partition('[')[0]}"
+            case DiskFault(call):
+                yield f"failing {call}"
