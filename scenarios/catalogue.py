@@ -7,6 +7,7 @@ from dataclasses import replace
 from models.program import Setup
 from scenarios.scenario import Scenario
 from scenarios.space import (
+    Label,
     Numbers,
     Size,
     often,
