@@ -29,6 +29,7 @@ from models.observations import (
     Pulled,
     Ran,
     Refused,
+    Skipped,
     Started,
     Stopped,
     status_of,
@@ -57,6 +58,7 @@ from reports.records import (
 )
 
 THOROUGH_MS = 61_000
+_UNJUDGED = Skipped("the log holds rot that nothing could show: nobody can judge it")
 HEALING_ROUNDS_MAX = 200
 
 
@@ -195,6 +197,9 @@ class Episode:
 
     def _take(self, op: Op, number: int) -> Observation:
         subject = self.subject
+        if self._judge.is_unsure:
+            self._record(op, number, Report(_UNJUDGED), subject.positions())
+            return _UNJUDGED
         report = self._interpreter.run(op, number if number >= 0 else 0)
         positions = subject.positions()
         self._record(op, number, report, positions)
@@ -249,7 +254,8 @@ class Episode:
     def finish(self) -> None:
         """Heal, let every service catch up, read everything, stop; judge it all.
 
-        A store that refuses to start, and may, ends the episode as it is.
+        A store that refuses to start, and may, ends the episode as it is; so does one
+        with rot in its log that it cannot know of.
 
         Raises:
             InvariantViolated: as ``step``.
@@ -260,14 +266,14 @@ class Episode:
             self.go_on()
 
     def heal(self) -> bool:
-        """Let the store be up with its disk well; whether it is."""
+        """Let the store be up with its disk well; whether it is, and can be judged."""
         self.is_finishing = True
         number = len(self.ops)
         if not self.is_up:
             self._take(Restart(), number)
         if self.is_up and self._judge.disk_failed:
             self._take(Restart(), number)
-        return self.is_up
+        return self.is_up and not self._judge.is_unsure
 
     def go_on(self) -> None:
         """Let a healed store take a put, catch up, be read whole and stop."""

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from enum import Enum
+from itertools import zip_longest
 from typing import TypeAlias
 
 from harness.interpreter import Report
+from harness.judge_lookups import judge_looks, judge_searches
 from harness.judge_queries import indexed_up_to, judge_queries
 from harness.subjects.subject import Subject
+from models.image import rot
 from models.image.checkpoint import CheckpointImage
 from models.invariants import deletion, marks, putting, reading, recovery, run
 from models.invariants.checkpoint import (
@@ -22,6 +25,7 @@ from models.invariants.checkpoint import (
     dispatched_time_is_in_the_queues,
     durable_mark_is_in_the_log,
     flushed_time_is_in_the_log,
+    marked_bytes_are_unchanged,
     marks_never_move_backwards,
 )
 from models.invariants.commit_log import every_record_is_whole
@@ -31,6 +35,7 @@ from models.invariants.judged import Judged
 from models.invariants.registry import Invariant
 from models.messages import FILLER_SIZE_MIN, MessageToPut
 from models.observations import (
+    Damaged,
     Observation,
     Positions,
     Pulled,
@@ -56,10 +61,11 @@ CLAIMS: tuple[Invariant[[Judged]], ...] = (
     dispatched_time_is_in_the_queues,
     dispatched_offset_is_in_the_queues,
     ended_files_are_whole,
+    marked_bytes_are_unchanged,
 )
 
 # Of a judge's state, what forks share and what decides nothing; an image is a cache.
-_SHARED = frozenset({"checks", "_image", "_setup", "_subject"})
+_SHARED = frozenset({"checks", "_image", "_left_by_start", "_setup", "_subject"})
 
 
 class End(Enum):
@@ -80,6 +86,8 @@ class Judge:
         model: what was appended and must survive.
         checks: how often each law was judged.
         disk_failed: a fault was set off in this life of the store.
+        is_unsure: the log holds rot that nothing could show, so nothing can be judged
+            any more.
     """
 
     def __init__(self, setup: Setup, subject: Subject) -> None:
@@ -94,8 +102,10 @@ class Judge:
         self._setup = setup
         self._image: StoreImage | None = None
         self._checkpoint: CheckpointImage | None = None
-        self._damaged: list[str] = []
+        self._damaged: list[Damaged] = []
         self.disk_failed = False
+        self.is_unsure = False
+        self._left_by_start: Mapping[str, bytes] | None = None
         self._end = End.UNKNOWN
         self._positions: Positions | None = None
 
@@ -142,7 +152,7 @@ class Judge:
                 count = report.stops_before_start
             self._judge_stops(report.stops[:count], report, end)
         if report.damages:
-            self._damaged += [damage.path for damage in report.damages]
+            self._damaged += report.damages
         self.disk_failed = self.disk_failed or report.fault_armed
         found = [self._judge_found(files) for files in report.found]
         if report.crash is not None:
@@ -154,6 +164,8 @@ class Judge:
             return
         for start, image in zip(report.starts, found, strict=True):
             self._judge_start(start, image, report.started_end, positions)
+            if isinstance(start, Started):
+                self._judge_second_start(image, alone=not report.interrupted)
         self._judge_puts(later, report, positions)
         if report.started_end >= 0 and len(report.stops) > report.stops_before_start:
             stops = report.stops[report.stops_before_start :]
@@ -299,7 +311,9 @@ class Judge:
         if not isinstance(start, Started | Refused):
             self._end = End.UNKNOWN  # it failed somewhere on its way
             return
-        is_damaged = any(path.startswith("commitlog") for path in self._damaged)
+        is_damaged = any(
+            damage.path.startswith("commitlog") for damage in self._damaged
+        )
         extended = found
         if is_damaged:
             extended = _extended(found, self._setup.log_file_size)
@@ -311,12 +325,47 @@ class Judge:
             start.reason if isinstance(start, Refused) else "",
             log_is_damaged=is_damaged,
         )
+        if isinstance(start, Refused):
+            recovery.refusal_changes_nothing.hold(
+                self.checks, found.files, self._subject.files()
+            )
         if isinstance(start, Started):
             if not self._damaged:
                 recovery.start_reads_what_it_must.hold(
                     self.checks, found, start.log_bytes_read, self._setup
                 )
+            if is_damaged and self._holds_rot():
+                return
             self._adopt(end, positions)
+
+    def _judge_second_start(self, found: StoreImage, *, alone: bool) -> None:
+        """Judge a start of what a start has left; ``alone``: nothing else was done."""
+        left = self._left_by_start
+        now = self._left_by_start = self._subject.files()
+        if alone and left is not None and recovery.same_store(left, found.files):
+            recovery.second_start_changes_nothing.hold(self.checks, found.files, now)
+
+    def _holds_rot(self) -> bool:
+        """Whether a start took over a record that has rotted, and could not know.
+
+        No mark vouched for it, and no CRC covers what has changed of it. Every other
+        record must be what it was; what the store makes of this one, nobody can say.
+        """
+        log, model = self.image().commit_log, self.model
+        rotten = rot.rotten_records(log, self._damaged)
+        if not rotten:
+            return False
+        self.is_unsure = True
+        expected = model.live_messages(log.min_phy_offset)
+        pairs = zip_longest(log.records, expected)
+        whole = [pair for pair in pairs if pair[0] not in rotten]
+        recovery.recovered_log_is_a_prefix.hold(
+            self.checks,
+            [record for record, _ in whole if record is not None],
+            [appended for _, appended in whole if appended is not None],
+            model.in_flight,
+        )
+        return True
 
     def _adopt(self, end: int, positions: Positions) -> None:
         """Adopt what a start recovered; past ``end`` is what was put since."""
@@ -427,28 +476,19 @@ class Judge:
         return any(appended.phy_offset == reput for appended in queue)
 
     def _judge_lookups(self, report: Report) -> None:
-        for look, looked in report.looks:
-            messages = self.model.live_messages(self.model.log_min)
-            if self._positions is not None and self._setup.transient_store_pool:
-                committed = self._positions.committed_where
-                messages = [m for m in messages if m.end <= committed]
-            reading.looked_up_message_is_right.hold(
-                self.checks, looked, look.phy_offset, messages
-            )
-        for search, searched in report.searches:
-            key = (search.topic, search.queue_id)
-            if self._is_half_dispatched(key):
-                continue
-            records = self.image().commit_log.indexed_records.get(key, [])
-            visible = self.model.visible(key)
-            reading.searched_time_is_found.hold(
-                self.checks,
-                searched,
-                self._subject.epoch_ms + search.at_ms,
-                search.boundary,
-                visible.min_offset,
-                [r.store_timestamp for r in records[: len(visible.messages)]],
-            )
+        messages = self.model.live_messages(self.model.log_min)
+        if self._positions is not None and self._setup.transient_store_pool:
+            committed = self._positions.committed_where
+            messages = [m for m in messages if m.end <= committed]
+        judge_looks(self.checks, report, messages)
+        judge_searches(
+            self.checks,
+            report,
+            self.image(),
+            self.model,
+            epoch_ms=self._subject.epoch_ms,
+            is_unsettled=self._is_half_dispatched,
+        )
 
 
 def _puts_around_the_start(report: Report) -> tuple[Puts, Puts]:

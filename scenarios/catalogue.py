@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.program import Setup
+from scenarios.rotting import ROTTING
 from scenarios.scenario import Scenario
 from scenarios.space import (
     Label,
@@ -252,6 +253,19 @@ _SCENARIOS = (
             "checkpoint.load.one_slot",
         ),
         required_invariants=(*CORE_LAWS, "CP-7", "REC-7"),
+    ),
+    Scenario(
+        name="bit_rot",
+        sentence="while the store is down, bytes and sectors of any file rot",
+        space=ROTTING,
+        setups=setups_on("ext4_ordered"),
+        required_probes=(
+            "message_store.load.refused",
+            "start_up.refused.changed",
+            "consume_queue.put.built",
+            "consume_queue_store.audit.disagreed",
+        ),
+        required_invariants=(*CORE_LAWS, "CP-8", "REC-8"),
     ),
     Scenario(
         name="clock_jumps",

@@ -5,10 +5,14 @@ physicMsgTimestamp | logicsMsgTimestamp | indexMsgTimestamp | masterFlushedOffse
 confirmPhyOffset. At bytes 512 and 1024, in sectors of their own, lie two slots of the
 durable mark, written in turn: magic u32 | version u32 | sequence i64 | log_min_offset
 i64 | durable_offset i64 | log_file_size i32 | queue_file_size i32 | dispatched_offset
-i64 | CRC-32 u32 of the 48 bytes before; version 1 had no dispatched_offset. The whole
-slot with the higher sequence counts. Below ``durable_offset`` everything was synced
-before the mark was written, so what is not whole there was damaged, not lost with the
-power; and below ``dispatched_offset`` the queues' units were, so no start need look.
+i64 | number of sums u32 | so many CRC-32 u32 | CRC-32 u32 of all before. Version 1 ends
+with queue_file_size and its CRC. The sums are those of log files, each of a whole one
+but the last, which is that of the durable part of the newest.
+
+The whole slot with the higher sequence counts. Below ``durable_offset`` everything was
+synced before the mark was written, so what is not whole there was damaged, not lost
+with the power; below ``dispatched_offset`` the queues' units were, so no start need
+look.
 
 Source: org.apache.rocketmq.store.StoreCheckpoint, RocketMQ 5.3. Differs: a timestamp
 moves only after the sync it stands for; RocketMQ never reads beyond byte 40.
@@ -25,8 +29,9 @@ from engine.host.probe import probe
 
 CHECKPOINT_SIZE = 4096
 _FIELDS = struct.Struct(">qqqqq")
-_SLOT = struct.Struct(">IIqqqiiq")
+_SLOT = struct.Struct(">IIqqqiiqI")
 _SLOT_V1 = struct.Struct(">IIqqqii")
+SUMS_MAX = 64
 _CRC = struct.Struct(">I")
 _SLOTS_AT = (512, 1024)
 _MAGIC, _VERSION = 0x43524D51, 2
@@ -43,7 +48,8 @@ UNCHANGED = probe("checkpoint.flush.unchanged", "the checkpoint had nothing to s
 class DurableMark:
     """What the log had durable once: [log_min_offset, durable_offset).
 
-    Records below ``dispatched_offset`` had durable units, each in its queue. The sizes
+    Records below ``dispatched_offset`` had durable units, each in its queue. ``sums``
+    are the CRC-32 of log files up to ``durable_offset``, the newest last. The sizes
     of the store's files stand beside it, since a file that is too short is damage or
     another configuration, and only they can tell.
     """
@@ -53,6 +59,7 @@ class DurableMark:
     log_file_size: int
     queue_file_size: int
     dispatched_offset: int = 0
+    sums: tuple[int, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -187,6 +194,7 @@ class StoreCheckpoint:
 
 
 def _encode_slot(sequence: int, mark: DurableMark) -> bytes:
+    assert len(mark.sums) <= SUMS_MAX, mark
     body = _SLOT.pack(
         _MAGIC,
         _VERSION,
@@ -196,7 +204,9 @@ def _encode_slot(sequence: int, mark: DurableMark) -> bytes:
         mark.log_file_size,
         mark.queue_file_size,
         mark.dispatched_offset,
+        len(mark.sums),
     )
+    body += struct.pack(f">{len(mark.sums)}I", *mark.sums)
     return body + _CRC.pack(crc32(body))
 
 
@@ -204,10 +214,14 @@ def _decode_slot(data: bytes, at: int) -> tuple[int, DurableMark] | None:
     layout = _LAYOUTS.get(int.from_bytes(data[at + 4 : at + 8], "big"))
     if layout is None or len(data) < at + layout.size + _CRC.size:
         return None
-    end = at + layout.size
-    if _CRC.unpack_from(data, end)[0] != crc32(data[at:end]):
-        return None
     magic, _, sequence, *mark = layout.unpack_from(data, at)
-    if magic != _MAGIC:
+    end = at + layout.size
+    if layout is _SLOT:
+        count = min(mark.pop(), SUMS_MAX)
+        end += 4 * count
+        if len(data) < end + _CRC.size:
+            return None
+        mark.append(struct.unpack_from(f">{count}I", data, at + layout.size))
+    if magic != _MAGIC or _CRC.unpack_from(data, end)[0] != crc32(data[at:end]):
         return None
     return sequence, DurableMark(*mark)

@@ -14,6 +14,7 @@ from engine.store.checkpoint import DurableMark, StoreCheckpoint
 from engine.store.commit_log import CommitLog
 from engine.store.config import StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.log_sums import LogSums
 from engine.store.running_flags import RunningFlags
 
 SYNC_FAILED = probe("flush.sync_failed", "the disk failed a sync; the store stops")
@@ -209,12 +210,14 @@ class CheckpointService:
         commit_log: CommitLog,
         consume_queues: ConsumeQueueStore,
         checkpoint: StoreCheckpoint,
+        sums: LogSums,
     ) -> None:
         self.interval_ms = config.flush_interval_checkpoint
         self._config = config
         self._commit_log = commit_log
         self._consume_queues = consume_queues
         self._checkpoint = checkpoint
+        self._sums = sums
 
     def run_once(self) -> int:
         """Write what has become durable; returns 1 if there was anything.
@@ -231,5 +234,6 @@ class CheckpointService:
             self._config.mapped_file_size_commit_log,
             self._config.queue_file_size,
             min(flushed_where, self._consume_queues.durable_dispatched_offset),
+            self._sums.of(flushed_where),
         )
         return int(self._checkpoint.flush())

@@ -35,6 +35,7 @@ from engine.store.flush import (
 from engine.store.group_commit import GroupCommitService
 from engine.store.index_service import FlushIndexService, IndexService
 from engine.store.key_query import KeyQuery
+from engine.store.log_sums import LogSums
 from engine.store.message import Message
 from engine.store.message_reader import MessageReader
 from engine.store.put_service import PutService
@@ -88,8 +89,9 @@ class MessageStore:
         self._flush_queues = FlushConsumeQueueService(
             config, self._consume_queues, self._checkpoint, runtime
         )
+        sums = LogSums(self.commit_log.mapped_files, runtime)
         self._checkpoint_service = CheckpointService(
-            config, self.commit_log, self._consume_queues, self._checkpoint
+            config, self.commit_log, self._consume_queues, self._checkpoint, sums
         )
         self._flush_index = FlushIndexService(config, self._index, self.commit_log)
         self._key_query = KeyQuery(config, self.commit_log, self._index)
@@ -118,6 +120,7 @@ class MessageStore:
             self.commit_log,
             self._consume_queues,
             self._index,
+            sums,
         )
         self._lock: FileLock | None = None
         self.is_started = False

@@ -26,9 +26,11 @@ from engine.store.errors import StoreCorrupted
 from engine.store.index_audit import IndexAudit
 from engine.store.index_service import IndexService
 from engine.store.log_scan import LogScan
+from engine.store.log_sums import LogSums
 
 WINDOWED = probe("start_up.read.window", "a start left old log files unread")
 READ_AGAIN = probe("start_up.read.again", "damaged queues made a start read all")
+CHANGED = probe("start_up.refused.changed", "bytes that no CRC covers had changed")
 LACKING = probe("message_store.start.lacking", "dispatch resumes behind the log's end")
 COMPLETE = probe("message_store.start.complete", "a start found every queue complete")
 LOWERED = probe("message_store.start.lowered", "a start lowered the checkpoint's times")
@@ -45,6 +47,7 @@ class StartUp:
         commit_log: CommitLog,
         consume_queues: ConsumeQueueStore,
         index: IndexService,
+        sums: LogSums,
     ) -> None:
         self._config = config
         self._abort = abort
@@ -52,6 +55,7 @@ class StartUp:
         self._commit_log = commit_log
         self._consume_queues = consume_queues
         self._index = index
+        self._sums = sums
         self._found: tuple[LogScan, QueueAudit, IndexAudit] | None = None
         self.last_exit_ok = False
 
@@ -145,6 +149,7 @@ class StartUp:
         mark = self._checkpoint.mark
         if mark is None:
             self._refuse_short_files(scan)
+            self._sums.begin(None, scan.read_from)
             return
         if scan.start > mark.log_min_offset and not mark.is_empty:
             raise StoreCorrupted(
@@ -159,6 +164,18 @@ class StartUp:
                 f"put the file back from a copy, or remove `checkpoint` to have the "
                 f"log cut here. Nothing was changed."
             )
+        self._refuse_changed_bytes(scan, mark)
+
+    def _refuse_changed_bytes(self, scan: LogScan, mark: DurableMark) -> None:
+        changed = self._sums.first_changed(mark, scan.read_from)
+        if changed is not None:
+            CHANGED.hit()
+            raise StoreCorrupted(
+                f"{self._path_of(changed)}: its records are whole, but bytes that no "
+                f"record's CRC covers have changed since they were made durable, up "
+                f"to offset {mark.durable_offset}. Put the file back from a copy, or "
+                f"remove `checkpoint` to take it as it is. Nothing was changed."
+            )
 
     def _refuse_short_files(self, scan: LogScan) -> None:
         for file in self._commit_log.mapped_files.files:
@@ -171,6 +188,11 @@ class StartUp:
                     f"have {file.file_size}. Start it with the size it was written "
                     f"with, or put the file back from a copy. Nothing was changed."
                 )
+
+    def _path_of(self, offset: int) -> str:
+        file = self._commit_log.mapped_files.find_mapped_file_by_offset(offset)
+        assert file is not None, f"no log file begins at {offset}"
+        return file.path
 
     def _where(self, offset: int) -> str:
         file = self._commit_log.mapped_files.find_mapped_file_by_offset(offset)

@@ -5,9 +5,10 @@ index_msg_timestamp | master_flushed_offset | confirm_phy_offset.
 
 Bytes 512 and 1024, a slot each: magic u32 "CRMQ" | version u32 = 2 | sequence i64 |
 log_min_offset i64 | durable_offset i64 | log_file_size i32 | queue_file_size i32 |
-dispatched_offset i64 | CRC-32 u32 of the 48 bytes before; version 1 is the same without
-dispatched_offset. The two are written in turn, so a torn write leaves
-the older one; RocketMQ ignores both.
+dispatched_offset i64 | number of sums u32 | the sums, u32 each | CRC-32 u32 of all
+before; version 1 ends with queue_file_size and its CRC. A sum is the CRC-32 of a log
+file; the last one that of its file's bytes below durable_offset. The two are written in
+turn, so a torn write leaves the older one; RocketMQ ignores both.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ CHECKPOINT_SIZE = 4096
 SLOT_POSITIONS = (512, 1024)
 
 _FIELDS = struct.Struct(">5q")
-_SLOTS = {1: struct.Struct(">IIqqqiiI"), 2: struct.Struct(">IIqqqiiqI")}
+_SLOTS = {1: struct.Struct(">IIqqqii"), 2: struct.Struct(">IIqqqiiqI")}
 _SLOT_MAGIC = 0x43524D51
-_SLOT_SIZE = _SLOTS[2].size
-assert [slot.size for slot in _SLOTS.values()] == [44, 52]
+_SLOT_SIZE = 512  # a sector: what a write tears, it tears between two
+_SUMS_MAX = 64
+assert [slot.size for slot in _SLOTS.values()] == [40, 52]
 
 
 class Mark(NamedTuple):
@@ -41,6 +43,13 @@ class Mark(NamedTuple):
     queue_file_size: int
     position: int
     dispatched_offset: int = 0
+    sums: tuple[int, ...] = ()
+
+    def sum_of(self, base: int) -> int | None:
+        """The CRC-32 of the log file at ``base``, as far as the mark reaches."""
+        last = (self.durable_offset - 1) // self.log_file_size * self.log_file_size
+        number = len(self.sums) - 1 - (last - base) // self.log_file_size
+        return self.sums[number] if 0 <= number < len(self.sums) else None
 
     @property
     def is_empty(self) -> bool:
@@ -87,8 +96,13 @@ def _read_slot(raw: bytes, position: int) -> Mark | None:
     layout = _SLOTS.get(int.from_bytes(raw[4:8], "big"))
     if layout is None or len(raw) < layout.size:
         return None
-    magic, _, sequence, *offsets_and_sizes, crc = layout.unpack_from(raw)
-    if magic != _SLOT_MAGIC or crc != crc32(raw[: layout.size - 4]):
+    magic, version, sequence, *rest = layout.unpack_from(raw)
+    count = min(rest[5], _SUMS_MAX) if version > 1 else 0
+    end = layout.size + 4 * count
+    if magic != _SLOT_MAGIC or raw[end : end + 4] != crc32(raw[:end]).to_bytes(
+        4, "big"
+    ):
         return None
-    dispatched = offsets_and_sizes[4] if len(offsets_and_sizes) > 4 else 0
-    return Mark._make((sequence, *offsets_and_sizes[:4], position, dispatched))
+    sums = struct.unpack_from(f">{count}I", raw, layout.size)
+    dispatched = rest[4] if version > 1 else 0
+    return Mark._make((sequence, *rest[:4], position, dispatched, sums))

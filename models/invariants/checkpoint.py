@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from zlib import crc32
 
 from models.image.checkpoint import CHECKPOINT_SIZE, CheckpointImage
 from models.invariants.consume_queue import missing_units
@@ -89,6 +90,28 @@ def dispatched_offset_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
         seen = f"dispatched_offset {mark.dispatched_offset}"
         expected = f"at most durable_offset {mark.durable_offset}"
         yield Violation(f"{_PATH} byte {mark.position}", seen, expected)
+
+
+@invariant(
+    "CP-8", "no byte of the log that the mark covers has changed since", law="I15"
+)
+def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
+    """It holds after a crash too. The mark keeps a sum of each of the newest files."""
+    for changed in changed_files(judged.image):
+        yield Violation(changed, "another CRC-32", "that of the durable mark")
+
+
+def changed_files(image: StoreImage) -> list[str]:
+    """Log files whose bytes below the mark do not add up to what it says."""
+    mark = image.checkpoint.mark
+    if mark is None:
+        return []
+    return [
+        file.path
+        for file in image.commit_log.files
+        if (said := mark.sum_of(file.base)) is not None
+        and said != crc32(file.data[: mark.durable_offset - file.base])
+    ]
 
 
 @invariant("CP-4", "no mark of the checkpoint moves backwards", law="I8")

@@ -29,6 +29,7 @@ FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
     checkpoint.dispatched_time_is_in_the_queues,
     checkpoint.checkpoint_is_in_range,
     checkpoint.dispatched_offset_is_in_the_queues,
+    checkpoint.marked_bytes_are_unchanged,
     index.headers_are_recounts,
     index.entries_are_the_keys_of_the_log,
     index.chains_lead_back,

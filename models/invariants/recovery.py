@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from models.invariants.checkpoint import changed_files
 from models.invariants.registry import invariant
 from models.messages import MessageToPut
 from models.observations import Positions
 from models.program import Setup
 from models.reference import Appended, differs, differs_from_message
-from models.store_image import Record, StoreImage
+from models.store_image import Bytes, Record, StoreImage
 from models.verdict import Violation
 
 
@@ -128,6 +129,8 @@ def _reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
         return f"the log begins at {log.min_phy_offset}, not {mark.log_min_offset}"
     if log.max_phy_offset < mark.durable_offset:
         return f"the log ends at {log.max_phy_offset}, below {mark.durable_offset}"
+    if changed := changed_files(extended):
+        return f"{changed[0]} has other bytes than were made durable"
     return ""
 
 
@@ -175,3 +178,39 @@ def start_reads_what_it_must(
     if log_bytes_read > most:
         seen = f"{log_bytes_read} bytes of the log were read"
         yield Violation("start", seen, f"at most {most}: replay begins at {replay}")
+
+
+_RUN_FILES = frozenset({"abort", "checkpoint", "lock"})
+
+
+@invariant("REC-8", "a start that refuses has changed no file", law="I9 I15")
+def refusal_changes_nothing(
+    before: Mapping[str, Bytes], after: Mapping[str, Bytes]
+) -> Iterator[Violation]:
+    """Whoever mends the store from a copy must find what there was."""
+    yield from _changes(before, after, frozenset({"lock"}))
+
+
+@invariant("REC-9", "a second start of the same files changes nothing", law="I10")
+def second_start_changes_nothing(
+    before: Mapping[str, Bytes], after: Mapping[str, Bytes]
+) -> Iterator[Violation]:
+    """Of files that are as a start left them, but for the marks of a run itself."""
+    yield from _changes(before, after, _RUN_FILES)
+
+
+def same_store(one: Mapping[str, Bytes], other: Mapping[str, Bytes]) -> bool:
+    """Whether two sets of files hold the same, whatever ran on them."""
+    return not any(_changes(one, other, _RUN_FILES))
+
+
+def _changes(
+    before: Mapping[str, Bytes], after: Mapping[str, Bytes], but_for: frozenset[str]
+) -> Iterator[Violation]:
+    for path in sorted({*before, *after} - but_for):
+        old, new = before.get(path), after.get(path)
+        if old is not new and old != new:
+            sizes = [
+                "none" if data is None else f"{len(data)} B" for data in (old, new)
+            ]
+            yield Violation(path, f"{sizes[1]}, other bytes", f"{sizes[0]} as before")

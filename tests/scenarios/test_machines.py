@@ -33,6 +33,7 @@ TestReputBehind = machine_test("reput_behind")
 TestCrashInRecovery = machine_test("crash_in_recovery")
 TestCheckpointWindow = machine_test("checkpoint_window")
 TestIndex = machine_test("index")
+TestBitRot = machine_test("bit_rot")
 TestClockJumps = machine_test("clock_jumps")
 
 

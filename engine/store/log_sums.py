@@ -1,0 +1,108 @@
+"""LogSums: what the durable part of the log adds up to, file by file.
+
+No CRC of RocketMQ's covers a record's header, its topic and its properties. So the
+durable mark keeps a CRC-32 of each of the newest log files, and of the durable part of
+the last, and a start that reads a file knows every byte of it again.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from engine.host.runtime import Runtime
+from engine.store.checkpoint import SUMS_MAX, DurableMark
+from engine.store.mapped_file_queue import MappedFileQueue
+
+_CHUNK = 4 * 1024 * 1024
+
+
+class LogSums:
+    """CRC-32 of log files, each from its begin up to where it was added.
+
+    Invariants:
+        each file before the one of ``_end`` that has a sum has that of all its bytes
+    """
+
+    def __init__(self, files: MappedFileQueue, runtime: Runtime) -> None:
+        self._files = files
+        self._lock = runtime.lock()
+        self._sums: dict[int, int] = {}
+        self._end = 0
+
+    def begin(self, mark: DurableMark | None, read_from: int) -> None:
+        """Take over what a mark says of the files before ``read_from``, a file's begin.
+
+        Those are not read; from there on all is to be added.
+        """
+        marked = self.marked(mark) if mark else {}
+        self._sums = {base: sum_ for base, sum_ in marked.items() if base < read_from}
+        self._end = read_from
+
+    def marked(self, mark: DurableMark) -> dict[int, int]:
+        """The sums of a mark by the offset at which the file begins."""
+        size = self._files.file_size
+        last = (mark.durable_offset - 1) // size * size
+        first = last - (len(mark.sums) - 1) * size
+        return {first + n * size: sum_ for n, sum_ in enumerate(mark.sums)}
+
+    def first_changed(self, mark: DurableMark, read_from: int) -> int | None:
+        """Add up what a mark covers from ``read_from`` on; where a file differs.
+
+        The begin of the first file that does; None if none does.
+
+        Raises:
+            OSError: the medium could not be read.
+        """
+        self.begin(mark, read_from)
+        self.add(mark.durable_offset)
+        for base, sum_ in sorted(self.marked(mark).items()):
+            if base in self._sums and self._sums[base] != sum_:
+                return base
+        return None
+
+    def add(self, end: int) -> None:
+        """Add up everything before ``end``, which will never change.
+
+        Raises:
+            OSError: the medium could not be read; what was added stays so.
+        """
+        with self._lock:
+            while self._end < end:
+                self._add_some(end)
+
+    def _add_some(self, end: int) -> None:
+        start = self._end
+        file = self._files.find_mapped_file_by_offset(start)
+        size = self._files.file_size
+        base = start - start % size
+        until = min(end, base + size, start + _CHUNK)
+        position = start - base
+        data = file.read(position, until - start) if file is not None else b""
+        if len(data) == until - start and (not position or base in self._sums):
+            self._sums[base] = crc32(data, self._sums.get(base, 0))
+        else:
+            # It was deleted meanwhile, so nobody will ask for its sum.
+            self._sums.pop(base, None)
+        self._end = until
+
+    def of(self, end: int) -> tuple[int, ...]:
+        """The sums that a mark with this durable offset has to keep.
+
+        Raises:
+            OSError: the medium could not be read.
+        """
+        self.add(end)
+        if self._end > end or not end:
+            return ()
+        size = self._files.file_size
+        base = (end - 1) // size * size
+        sums: list[int] = []
+        while base in self._sums and len(sums) < SUMS_MAX:
+            sums.append(self._sums[base])
+            base -= size
+        self._forget_before(base)
+        return tuple(reversed(sums))
+
+    def _forget_before(self, base: int) -> None:
+        for old in [known for known in self._sums if known <= base]:
+            del self._sums[old]

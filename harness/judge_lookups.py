@@ -1,0 +1,56 @@
+"""Judging looks at single messages, and searches by time, against what may be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harness.interpreter import Report
+from models.invariants.reading import (
+    looked_up_message_is_right,
+    searched_time_is_found,
+)
+from models.reference import Appended, QueueKey, ReferenceModel
+from models.store_image import StoreImage
+
+
+def judge_looks(
+    checks: dict[str, int], report: Report, messages: Sequence[Appended]
+) -> None:
+    """Judge every look of one step; ``messages`` are those that lie in the files."""
+    for look, looked in report.looks:
+        looked_up_message_is_right.hold(checks, looked, look.phy_offset, messages)
+
+
+def judge_searches(
+    checks: dict[str, int],
+    report: Report,
+    image: StoreImage,
+    model: ReferenceModel,
+    *,
+    epoch_ms: int,
+    is_unsettled: Callable[[QueueKey], bool],
+) -> None:
+    """Judge every search of one step.
+
+    Args:
+        checks: how often each law was judged.
+        report: what came of the step.
+        image: the files after it, whose records tell when they were stored.
+        model: what the store must hold.
+        epoch_ms: where the subject's clock began.
+        is_unsettled: whether nobody can say how far a queue is dispatched.
+    """
+    for search, searched in report.searches:
+        key = (search.topic, search.queue_id)
+        if is_unsettled(key):
+            continue
+        records = image.commit_log.indexed_records.get(key, [])
+        visible = model.visible(key)
+        searched_time_is_found.hold(
+            checks,
+            searched,
+            epoch_ms + search.at_ms,
+            search.boundary,
+            visible.min_offset,
+            [r.store_timestamp for r in records[: len(visible.messages)]],
+        )

@@ -1,0 +1,38 @@
+"""The space of a store whose files rot while it is down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scenarios.space import Numbers, often
+from scenarios.spaces import CALM
+
+ROTTEN_BYTES = tuple([first + at for first in (0, 131) for at in range(0, 131, 4)])
+"""Bytes of the first two records of a log, if their bodies are the commonest."""
+
+ROTTING = replace(
+    CALM,
+    kinds=often(
+        ("put", 4),
+        ("burst", 5),
+        ("service", 8),
+        ("pull", 2),
+        ("damage", 5),
+        ("clock", 2),
+    ),
+    kept=("burst", "service", "damage"),
+    crash_kinds=often(("process_kill", 2), ("power_loss", 1)),
+    survivor_kinds=often(("none", 1), ("prefix", 2), ("hashed", 1)),
+    damage_targets=often(
+        (("commitlog[-1]", "flip"), 4),
+        (("commitlog[0]", "flip"), 4),
+        (("commitlog[1]", "flip"), 2),
+        (("consumequeue[-1]", "flip"), 2),
+        (("consumequeue[0]", "flip"), 2),
+        (("consumequeue[1]", "flip"), 2),
+        (("checkpoint", "flip"), 2),
+        (("abort", "flip"), 1),
+    ),
+    damage_offsets=Numbers((*ROTTEN_BYTES, 512, 552, 1024, 1064), 4096),
+    damage_sizes=often((1, 6), (4, 2), (8, 1), (512, 1)),
+)

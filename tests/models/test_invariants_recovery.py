@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from written_store import WrittenStore, log_path, patched, without
+
+from models.invariants.recovery import (
+    refusal_changes_nothing,
+    second_start_changes_nothing,
+    start_reads_what_it_must,
+)
+from models.program import Setup
+from models.store_image import read_store
+
+FILES = WrittenStore().fill(60).files()
+WINDOWED = Setup(start_window=0)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        patched(FILES, log_path(4096), 7, b"?"),
+        without(FILES, log_path(4096)),
+        {**FILES, "consumequeue/T0/7/00000000000000000000": b""},
+    ],
+)
+def test_a_start_that_refused_or_was_the_second_must_change_nothing(
+    after: dict[str, bytes],
+) -> None:
+    for law in (refusal_changes_nothing, second_start_changes_nothing):
+        assert law.violations(FILES, FILES) == []
+        assert len(law.violations(FILES, after)) == 1
+
+
+def test_only_a_second_start_may_write_its_marks() -> None:
+    after = {**FILES, "checkpoint": b"other", "abort": b"1"}
+
+    assert second_start_changes_nothing.violations(FILES, after) == []
+    assert len(refusal_changes_nothing.violations(FILES, after)) == 2
+
+
+def test_a_start_must_not_read_what_the_mark_vouches_for() -> None:
+    image = read_store(FILES)
+    mark = image.checkpoint.mark
+    assert mark is not None
+    assert len(image.commit_log.files) == 4
+    proven = mark._replace(dispatched_offset=mark.durable_offset)
+    checkpoint = image.checkpoint._replace(mark=proven)
+    found = replace(image, checkpoint=checkpoint)
+    whole, windowed = 4 * 4096, 2 * 4096
+
+    assert start_reads_what_it_must.violations(image, whole, WINDOWED) == []
+    assert start_reads_what_it_must.violations(found, windowed, WINDOWED) == []
+    assert len(start_reads_what_it_must.violations(found, whole, WINDOWED)) == 1
+    assert start_reads_what_it_must.violations(found, whole, Setup()) == []
