@@ -1,7 +1,8 @@
 """RealDisk: the port to files over ``os`` and ``mmap``.
 
-A mapped file is stored to through its mapping and synced by msync, any other by pwrite
-and fdatasync. Space is allocated when a file is made, so that no later store can meet a
+A mapped file is stored to through its mapping, any other by pwrite, and each is synced
+by fdatasync: what a store into a shared mapping has made dirty is the file's, and unlike
+msync, as Python offers it, it lets other threads run meanwhile. Space is allocated when a file is made, so that no later store can meet a
 full disk. A disk opened read only refuses every call that could change a byte.
 
 Paths are checked by their text: none leaves the root by way of ``..``. A link inside
@@ -75,10 +76,7 @@ class RealFile:
         """Make every byte written so far, and the file's size, survive power loss."""
         self._check_range(0, 0)
         self._disk.check_writable("sync", self._path)
-        if self._map is not None:
-            self._map.flush()
-        else:
-            os.fdatasync(self._fd)
+        os.fdatasync(self._fd)
 
     def close(self) -> None:
         """Let go of the file. Idempotent."""
