@@ -17,53 +17,17 @@ from scenarios.spaces import (
     BREAKING,
     CALM,
     CORE_LAWS,
+    FLUSHED,
+    FLUSHING,
     INDEXED,
     JUMPING,
     LOSSY_DISKS,
+    POOLED,
+    SYNCED,
     setups_on,
 )
 
 __all__ = ["SCENARIOS", "Scenario"]
-
-FLUSHING = replace(
-    BREAKING,
-    kinds=often(
-        ("put", 6),
-        ("burst", 3),
-        ("service", 7),
-        ("pull", 2),
-        ("crash", 3),
-        ("restart", 1),
-        ("clock", 1),
-        ("interleave", 5),
-        ("fault", 2),
-    ),
-    kept=("put", "interleave"),
-    labels=often((Label(), 6), (Label(wait_store_ok=False), 4), (Label("TagA"), 1)),
-    clock_steps_ms=Numbers((1, 10, 200, 500, 1000, 2000, 5000, 10_000), 5000),
-    services=often(
-        ("flush_commit_log", 5),
-        ("reput", 4),
-        ("commit", 3),
-        ("allocate", 2),
-        ("flush_consume_queue", 2),
-        ("checkpoint", 1),
-    ),
-    interrupted=often(("put", 6), ("service", 5), ("shutdown", 2), ("restart", 1)),
-    interleaved=often(
-        ("put", 4), ("service", 3), ("stall", 2), ("pull", 1), ("shutdown", 1)
-    ),
-    crowded=(False, True),
-    stalls_ms=Numbers((5000, 1, 10, 500, 4999, 5001, 20_000), 8000),
-    crash_kinds=("process_kill", "power_loss"),
-    survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
-)
-"""What each flush mode promises, with callers at the same time and a disk that stalls.
-"""
-
-_FLUSHED = Setup(preallocate=True)
-_SYNCED = replace(_FLUSHED, flush_mode="SYNC_FLUSH")
-_POOLED = replace(_FLUSHED, transient_store_pool=True)
 
 _SCENARIOS = (
     Scenario(
@@ -318,12 +282,12 @@ _SCENARIOS = (
         "disk that stalls and fails, and the store is killed, or power lost",
         space=FLUSHING,
         setups=often(
-            (_SYNCED, 4),
-            (replace(_SYNCED, log_file_size=16384, flush_least_pages=1), 2),
-            (replace(_SYNCED, preallocate=False, queue_file_units=7), 1),
-            (_FLUSHED, 2),
-            (replace(_FLUSHED, log_file_size=32768, flush_least_pages=2), 2),
-            (replace(_FLUSHED, flush_least_pages=0), 1),
+            (SYNCED, 4),
+            (replace(SYNCED, log_file_size=16384, flush_least_pages=1), 2),
+            (replace(SYNCED, preallocate=False, queue_file_units=7), 1),
+            (FLUSHED, 2),
+            (replace(FLUSHED, log_file_size=32768, flush_least_pages=2), 2),
+            (replace(FLUSHED, flush_least_pages=0), 1),
         ),
         required_probes=(
             "flush.group.committed",
@@ -343,13 +307,13 @@ _SCENARIOS = (
         "commit to the files",
         space=FLUSHING,
         setups=often(
-            (_POOLED, 4),
-            (replace(_POOLED, transient_store_buffers=1), 2),
-            (replace(_POOLED, transient_store_buffers=5, preallocate=False), 1),
-            (replace(_POOLED, log_file_size=16384, flush_least_pages=1), 2),
-            (replace(_POOLED, flush_mode="SYNC_FLUSH"), 2),
+            (POOLED, 4),
+            (replace(POOLED, transient_store_buffers=1), 2),
+            (replace(POOLED, transient_store_buffers=5, preallocate=False), 1),
+            (replace(POOLED, log_file_size=16384, flush_least_pages=1), 2),
+            (replace(POOLED, flush_mode="SYNC_FLUSH"), 2),
             (
-                replace(_POOLED, flush_mode="SYNC_FLUSH", transient_store_buffers=1),
+                replace(POOLED, flush_mode="SYNC_FLUSH", transient_store_buffers=1),
                 1,
             ),
         ),

@@ -259,3 +259,43 @@ JUMPING = replace(
     survivor_kinds=often(("none", 1), ("prefix", 2), ("hashed", 2)),
 )
 """A wall clock that is set back and forth, by moments and by years."""
+
+FLUSHING = replace(
+    BREAKING,
+    kinds=often(
+        ("put", 6),
+        ("burst", 3),
+        ("service", 7),
+        ("pull", 2),
+        ("crash", 3),
+        ("restart", 1),
+        ("clock", 1),
+        ("interleave", 5),
+        ("fault", 2),
+    ),
+    kept=("put", "interleave"),
+    labels=often((Label(), 6), (Label(wait_store_ok=False), 4), (Label("TagA"), 1)),
+    clock_steps_ms=Numbers((1, 10, 200, 500, 1000, 2000, 5000, 10_000), 5000),
+    services=often(
+        ("flush_commit_log", 5),
+        ("reput", 4),
+        ("commit", 3),
+        ("allocate", 2),
+        ("flush_consume_queue", 2),
+        ("checkpoint", 1),
+    ),
+    interrupted=often(("put", 6), ("service", 5), ("shutdown", 2), ("restart", 1)),
+    interleaved=often(
+        ("put", 4), ("service", 3), ("stall", 2), ("pull", 1), ("shutdown", 1)
+    ),
+    crowded=(False, True),
+    stalls_ms=Numbers((5000, 1, 10, 500, 4999, 5001, 20_000), 8000),
+    crash_kinds=("process_kill", "power_loss"),
+    survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
+)
+"""What each flush mode promises, with callers at the same time and a disk that stalls.
+"""
+
+FLUSHED = Setup(preallocate=True)
+SYNCED = replace(FLUSHED, flush_mode="SYNC_FLUSH")
+POOLED = replace(FLUSHED, transient_store_pool=True)

@@ -1,9 +1,10 @@
 """RealDisk: the port to files over ``os`` and ``mmap``.
 
-A mapped file is stored to through its mapping, any other by pwrite, and each is synced
-by fdatasync: what a store into a shared mapping has made dirty is the file's, and unlike
-msync, as Python offers it, it lets other threads run meanwhile. Space is allocated when a file is made, so that no later store can meet a
-full disk. A disk opened read only refuses every call that could change a byte.
+A mapped file is stored to through its mapping, any other by pwrite. Each is synced by
+fdatasync, which takes what stores into a shared mapping made dirty as well, and unlike
+msync, as Python offers it, lets other threads run meanwhile. Space is allocated when a
+file is made, so that no later store can meet a full disk. A disk opened read only
+refuses every call that could change a byte.
 
 Paths are checked by their text: none leaves the root by way of ``..``. A link inside
 the root is followed, since a broker's directories may be links to other volumes.

@@ -15,9 +15,13 @@ from store_builder import (
 )
 
 from engine.host.probe import recording
-from engine.store.group_commit import GroupCommitRequest
+from engine.host.service import WokenService
+from engine.store.checkpoint import StoreCheckpoint
+from engine.store.flush import CommitLogFlusher
+from engine.store.group_commit import GroupCommitRequest, GroupCommitService
 from engine.store.message import Message
 from engine.store.results import PutMessageResult, PutMessageStatus
+from engine.store.running_flags import RunningFlags
 from models.image.checkpoint import CheckpointImage, read_checkpoint
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
@@ -416,3 +420,68 @@ def test_a_checkpoint_without_news_is_no_work(store: StoreBuilder) -> None:
     store.put().flush()
 
     assert [store.turn("checkpoint") for _ in range(2)] == [1, 0]
+
+
+def test_a_put_that_waits_while_the_store_stops_is_answered_by_what_is_durable(
+    sync_store: StoreBuilder,
+) -> None:
+    sync_store.runtime.serve(())
+    live = sync_store.live
+    before = sync_store.runtime.now_ms()
+
+    def body() -> PutMessageResult:
+        put = sync_store.runtime.spawn(lambda: live.put_message(MESSAGE))
+        live.shutdown()
+        return put.result()
+
+    with recording() as hits:
+        result = sync_store.runtime.run(body)
+
+    assert (result.status, hits["flush.group.stopped"]) == (PUT_OK, 1)
+    assert "flush.group.timed_out" not in hits
+    waited = sync_store.runtime.now_ms() - before
+    assert waited <= sync_store.config.shutdown_dispatch_timeout
+
+
+def test_a_put_that_waits_while_a_stop_fails_is_not_acknowledged(
+    sync_store: StoreBuilder,
+) -> None:
+    sync_store.runtime.serve(())
+    live = sync_store.live
+
+    def body() -> PutMessageResult:
+        put = sync_store.runtime.spawn(lambda: live.put_message(MESSAGE))
+        sync_store.fail("sync")
+        assert not live.shutdown()
+        return put.result()
+
+    assert sync_store.runtime.run(body).status is TIMEOUT
+
+
+def test_who_asks_a_stopped_group_commit_is_answered_at_once(
+    sync_store: StoreBuilder,
+) -> None:
+    live = sync_store.live
+    flusher = CommitLogFlusher(
+        live.commit_log,
+        StoreCheckpoint(sync_store.mount),
+        RunningFlags(),
+        sync_store.runtime,
+    )
+    service = GroupCommitService(live.commit_log, flusher, sync_store.runtime)
+    service.stop()
+
+    assert service.put_request(RECORD_SIZE).wait(0) is PUT_OK
+    assert service.put_request(RECORD_SIZE + 1).wait(0) is TIMEOUT
+
+
+def test_a_put_wakes_the_group_commit(sync_store: StoreBuilder) -> None:
+    woken: list[int] = []
+    service = sync_store.live.waited_for[0]
+    assert isinstance(service, WokenService)
+    service.on_work(lambda: woken.append(1))
+
+    sync_store.put()
+    sync_store.put(properties={"WAIT": "false"})
+
+    assert woken == [1]
