@@ -282,11 +282,12 @@ _SCENARIOS = (
         "disk that stalls and fails, and the store is killed, or power lost",
         space=FLUSHING,
         setups=often(
+            (FLUSHED, 2),
             (SYNCED, 4),
             (replace(SYNCED, log_file_size=16384, flush_least_pages=1), 2),
             (replace(SYNCED, preallocate=False, queue_file_units=7), 1),
-            (FLUSHED, 2),
-            (replace(FLUSHED, log_file_size=32768, flush_least_pages=2), 2),
+            (replace(FLUSHED, log_file_size=8192, flush_least_pages=1), 2),
+            (replace(FLUSHED, log_file_size=16384, flush_least_pages=2), 1),
             (replace(FLUSHED, flush_least_pages=0), 1),
         ),
         required_probes=(
@@ -311,6 +312,7 @@ _SCENARIOS = (
             (replace(POOLED, transient_store_buffers=1), 2),
             (replace(POOLED, transient_store_buffers=5, preallocate=False), 1),
             (replace(POOLED, log_file_size=16384, flush_least_pages=1), 2),
+            (replace(POOLED, log_file_size=8192), 1),
             (replace(POOLED, flush_mode="SYNC_FLUSH"), 2),
             (
                 replace(POOLED, flush_mode="SYNC_FLUSH", transient_store_buffers=1),
