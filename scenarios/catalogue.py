@@ -8,7 +8,6 @@ from models.program import Setup
 from scenarios.rotting import ROTTING
 from scenarios.scenario import Scenario
 from scenarios.space import (
-    Label,
     Numbers,
     Size,
     often,
@@ -288,7 +287,7 @@ _SCENARIOS = (
             (replace(SYNCED, preallocate=False, queue_file_units=7), 1),
             (replace(FLUSHED, log_file_size=8192, flush_least_pages=1), 2),
             (replace(FLUSHED, log_file_size=16384, flush_least_pages=2), 1),
-            (replace(FLUSHED, flush_least_pages=0), 1),
+            (replace(FLUSHED, flush_least_pages=0, queue_file_units=40), 1),
         ),
         required_probes=(
             "flush.group.committed",
@@ -312,8 +311,9 @@ _SCENARIOS = (
             (replace(POOLED, transient_store_buffers=1), 2),
             (replace(POOLED, transient_store_buffers=5, preallocate=False), 1),
             (replace(POOLED, log_file_size=16384, flush_least_pages=1), 2),
-            (replace(POOLED, log_file_size=8192), 1),
-            (replace(POOLED, flush_mode="SYNC_FLUSH"), 2),
+            (replace(POOLED, log_file_size=8192, queue_file_units=40), 1),
+            (replace(POOLED, flush_mode="SYNC_FLUSH"), 1),
+            (replace(POOLED, flush_mode="SYNC_FLUSH", queue_file_units=7), 1),
             (
                 replace(POOLED, flush_mode="SYNC_FLUSH", transient_store_buffers=1),
                 1,
