@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.program import Setup
+from scenarios.message_scenarios import MESSAGE_SCENARIOS
 from scenarios.rotting import ROTTING
 from scenarios.scenario import Scenario
 from scenarios.space import (
@@ -331,4 +332,6 @@ _SCENARIOS = (
     ),
 )
 
-SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in _SCENARIOS}
+SCENARIOS: dict[str, Scenario] = {
+    scenario.name: scenario for scenario in (*_SCENARIOS, *MESSAGE_SCENARIOS)
+}

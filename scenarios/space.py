@@ -17,9 +17,12 @@ from models.ops import (
     CrashKind,
     DamageKind,
     DiskFault,
+    IPv6Hosts,
+    PutBatch,
     PutMessage,
     ServiceName,
     SurvivorKind,
+    TransactionType,
 )
 
 T = TypeVar("T")
@@ -27,6 +30,7 @@ T = TypeVar("T")
 Kind = Literal[
     "put",
     "burst",
+    "batch",
     "pull",
     "look",
     "search",
@@ -45,6 +49,7 @@ InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
 RECORD_OVERHEAD = 91  # the record's fixed fields, both hosts IPv4, a short topic
 UNIQUE_KEY_SIZE = 12  # harness.interpreter gives every message such a UNIQ_KEY
 ALL_TIMES = (-ALL_TIME_MS, ALL_TIME_MS)
+TOPIC_SIZE_MAX_V1 = 127  # a longer one has a length of two bytes
 BLANK_SIZE_MIN = 8  # a record never touches the last bytes of its log file
 
 
@@ -61,6 +66,13 @@ class Label(NamedTuple):
     tags: str = ""
     keys: str = ""
     wait_store_ok: bool = True
+    flag: int = 0
+    ipv6: IPv6Hosts = "none"
+    transaction: TransactionType = "none"
+    multi_dispatch: str = ""
+    delay_level: int = 0
+    reconsume_times: int = 0
+    sys_flag: int = 0
 
 
 class Size(NamedTuple):
@@ -136,6 +148,9 @@ class Space:
             most, ``query_times_ms`` when they were stored, since the clock began.
         look_offsets: ``phy_offset`` of a look; a space has them to list ``look``.
         search_times_ms: ``at_ms`` of a search by time; as above for ``search``.
+        batch_counts: how many messages a batch has; as above for ``batch``, and then
+            some of the puts under way are batches.
+        pull_tags: tag expressions of pulls.
     """
 
     kinds: tuple[Kind, ...]
@@ -171,6 +186,8 @@ class Space:
     interleaved: tuple[InterleavedKind, ...] = ("service", "put")
     crowded: tuple[bool, ...] = (False,)
     stalls_ms: Numbers = ONLY_ZERO
+    batch_counts: tuple[int, ...] = ()
+    pull_tags: tuple[str, ...] = ("*",)
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""
@@ -180,6 +197,7 @@ class Space:
         assert self.query_keys or "query" not in self.kinds
         assert self.faults or "fault" not in self.kinds
         assert self.damage_targets or "damage" not in self.kinds
+        assert self.batch_counts or "batch" not in self.kinds
 
 
 def often(*weighted: tuple[T, int]) -> tuple[T, ...]:
@@ -199,6 +217,16 @@ def put_message(
     return PutMessage(address.topic, address.queue_id, body_size, *label)
 
 
+@cache
+def put_batch(
+    log_file_size: int, address: Address, sizes: tuple[Size, ...], label: Label
+) -> PutBatch:
+    """The batch these choices stand for; of the label only tags and waiting count."""
+    puts = [put_message(log_file_size, address, size, label) for size in sizes]
+    bodies = tuple([put.body_size for put in puts])
+    return PutBatch(*address, bodies, label.tags, label.wait_store_ok)
+
+
 def record_overhead(topic: str, label: Label) -> int:
     """Bytes of a stored record besides its body.
 
@@ -206,10 +234,16 @@ def record_overhead(topic: str, label: Label) -> int:
     """
     properties = [("UNIQ_KEY", UNIQUE_KEY_SIZE)]
     if label.tags:
-        properties.append(("TAGS", len(label.tags)))
+        properties.append(("TAGS", len(label.tags.encode())))
     if label.keys:
         properties.append(("KEYS", len(label.keys)))
     if not label.wait_store_ok:
         properties.append(("WAIT", len("false")))
+    if label.multi_dispatch:
+        properties.append(("INNER_MULTI_DISPATCH", len(label.multi_dispatch)))
+    if label.delay_level:
+        properties.append(("DELAY", len(str(label.delay_level))))
     properties_size = sum(len(name) + 1 + value + 1 for name, value in properties)
-    return RECORD_OVERHEAD + len(topic) + properties_size
+    hosts = {"none": 0, "born": 12, "store": 12, "both": 24}[label.ipv6]
+    is_v2 = len(topic) > TOPIC_SIZE_MAX_V1
+    return RECORD_OVERHEAD + hosts + is_v2 + len(topic) + properties_size

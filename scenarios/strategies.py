@@ -27,6 +27,7 @@ from models.ops import (
     LookMessage,
     Op,
     PullMessage,
+    PutBatch,
     PutMessage,
     QueryMessage,
     Restart,
@@ -46,6 +47,7 @@ from scenarios.space import (
     Numbers,
     Size,
     Space,
+    put_batch,
     put_message,
 )
 
@@ -85,6 +87,24 @@ def put_messages(scenario: Scenario) -> SearchStrategy[PutMessage]:
     )
 
 
+def put_batches(scenario: Scenario) -> SearchStrategy[PutBatch]:
+    """Batches, their messages sized as those of single puts."""
+
+    def put(
+        setup: Setup, address: Address, sizes: tuple[Size, ...], label: Label
+    ) -> PutBatch:
+        return put_batch(setup.log_file_size, address, sizes, label)
+
+    space = scenario.space
+    return st.builds(
+        put,
+        setups(scenario),
+        choices(space.addresses),
+        several(choices(space.sizes), space.batch_counts),
+        choices(space.labels),
+    )
+
+
 def pull_phrases(space: Space) -> SearchStrategy[tuple[Op, ...]]:
     """Pulls from before the first entry to beyond the last, reput right before some."""
 
@@ -97,14 +117,15 @@ def pull_phrases(space: Space) -> SearchStrategy[tuple[Op, ...]]:
 def pulls(space: Space) -> SearchStrategy[PullMessage]:
     """Pulls of any queue, from any offset."""
 
-    def pull(address: Address, queue_offset: int, count: int) -> PullMessage:
-        return PullMessage(*address, queue_offset, count)
+    def pull(address: Address, queue_offset: int, count: int, tags: str) -> PullMessage:
+        return PullMessage(*address, queue_offset, count, tags)
 
     return st.builds(
         pull,
         choices(space.addresses),
         numbers(space.pull_offsets),
         choices(space.pull_counts),
+        choices(space.pull_tags),
     )
 
 
@@ -179,11 +200,18 @@ def crashes(space: Space) -> SearchStrategy[Crash]:
     )
 
 
+def puts_under_way(scenario: Scenario) -> SearchStrategy[Op]:
+    """A put, or where the scenario has batches one of those."""
+    if not scenario.space.batch_counts:
+        return put_messages(scenario)
+    return put_messages(scenario) | put_batches(scenario)
+
+
 def interrupted_ops(scenario: Scenario) -> SearchStrategy[tuple[Op, int]]:
     """What may be under way, and at which of its disk actions something steps in."""
     space = scenario.space
     ops: dict[InterruptedKind, SearchStrategy[Op]] = {
-        "put": put_messages(scenario),
+        "put": puts_under_way(scenario),
         "service": service_runs(space),
         "shutdown": st.just(Shutdown()),
         "restart": st.just(Restart()),
@@ -315,6 +343,8 @@ def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
         "serve": st.tuples(service_runs(space)),
         "restart": choices(restarts),
     }
+    if "batch" in kinds:
+        found["batch"] = st.tuples(put_batches(scenario))
     if "pull" in kinds:
         found["pull"] = pull_phrases(space)
     if "look" in kinds:

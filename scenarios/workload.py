@@ -34,7 +34,7 @@ from models.ops import (
 )
 from models.program import Program
 from scenarios.catalogue import Scenario
-from scenarios.space import InterruptedKind, Kind, Space, put_message
+from scenarios.space import InterruptedKind, Kind, Space, put_batch, put_message
 
 BLOCK_SIZE = 256
 SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one episode; 0 drops it
@@ -92,6 +92,7 @@ class _Writer:
         phrases: dict[Kind, Callable[[], None]] = {
             "put": lambda: self.ops.append(self._put()),
             "burst": self._burst,
+            "batch": lambda: self.ops.append(self._batch()),
             "pull": self._pull,
             "look": self._look,
             "search": self._search,
@@ -118,6 +119,17 @@ class _Writer:
             space.labels[draw() % len(space.labels)],
         )
 
+    def _batch(self) -> Op:
+        space, draw = self.space, self.draw
+        count = space.batch_counts[draw() % len(space.batch_counts)]
+        sizes = [space.sizes[draw() % len(space.sizes)] for _ in range(count)]
+        return put_batch(
+            self.log_file_size,
+            space.addresses[draw() % len(space.addresses)],
+            tuple(sizes),
+            space.labels[draw() % len(space.labels)],
+        )
+
     def _burst(self) -> None:
         sizes = self.space.burst_sizes
         size = sizes[self.draw() % len(sizes)]
@@ -135,7 +147,10 @@ class _Writer:
         address = space.addresses[draw() % len(space.addresses)]
         offset = space.pull_offsets.choose(draw())
         count = space.pull_counts[draw() % len(space.pull_counts)]
-        return PullMessage(*address, offset, count)
+        tags = space.pull_tags
+        # One draw the less where there is no choice.
+        chosen = tags[draw() % len(tags)] if len(tags) > 1 else tags[0]
+        return PullMessage(*address, offset, count, chosen)
 
     def _look(self) -> None:
         self.ops.append(LookMessage(self.space.look_offsets.choose(self.draw())))
@@ -210,7 +225,8 @@ class _Writer:
     def _op_of(self, kind: InterruptedKind) -> Op:
         match kind:
             case "put":
-                return self._put()
+                is_batch = self.space.batch_counts and self.draw() & 1
+                return self._batch() if is_batch else self._put()
             case "service":
                 return self._service()
             case "shutdown":

@@ -162,6 +162,11 @@ class LogImage:
         return max([record.store_timestamp for record in self.records], default=0)
 
     @lazy
+    def newest_listed_timestamp(self) -> int:
+        """The highest store timestamp of those that queues list; 0 without any."""
+        return max([r.store_timestamp for r in self.records if r.is_indexed], default=0)
+
+    @lazy
     def store_timestamps_rise(self) -> bool:
         """Whether no record of the chain was stored before the one in front of it."""
         stamps = [record.store_timestamp for record in self.records]
