@@ -187,6 +187,9 @@ def _notes(judged: Judged) -> Iterator[str]:
                 f"consumequeue/{queue.name}: {expired} units are pre-blank or point "
                 f"below the log's min, {image.commit_log.min_phy_offset}."
             )
+    for path, file in image.index().files:
+        if file.data and not file.slot_num:
+            yield f"{path}: it does not tell how many slots it has; it is not judged."
     for record in clock_steps(image):
         where = image.commit_log.where(record.phy_offset)
         yield f"{where}: the clock was set back here; times are not judged."
