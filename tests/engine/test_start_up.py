@@ -138,6 +138,7 @@ def test_no_time_of_the_checkpoint_is_believed(store: StoreBuilder, field: int) 
 
         assert found.checkpoint.physic_msg_timestamp == newest
         assert found.checkpoint.logics_msg_timestamp <= newest
+        assert 0 <= found.checkpoint.index_msg_timestamp <= newest
         assert -1 <= found.checkpoint.master_flushed_offset <= 1000
         assert -1 <= found.checkpoint.confirm_phy_offset <= 1000
         assert store.restart().served() == list(range(10))
