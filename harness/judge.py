@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from enum import Enum
-from itertools import zip_longest
 from typing import TypeAlias
 
 from harness.interpreter import Report
+from harness.judge_damage import extended, takes_rot
 from harness.judge_lookups import judge_looks, judge_searches
 from harness.judge_queries import indexed_up_to, judge_queries
 from harness.subjects.subject import Subject
-from models.image import rot
 from models.image.checkpoint import CheckpointImage
 from models.invariants import deletion, marks, putting, reading, recovery, run
 from models.invariants.checkpoint import (
@@ -314,14 +313,14 @@ class Judge:
         is_damaged = any(
             damage.path.startswith("commitlog") for damage in self._damaged
         )
-        extended = found
+        at_full_size = found
         if is_damaged:
-            extended = _extended(found, self._setup.log_file_size)
-            self.model.log_damaged(extended.commit_log.max_phy_offset)
+            at_full_size = extended(found, self._setup.log_file_size)
+            self.model.log_damaged(at_full_size.commit_log.max_phy_offset)
         recovery.refuses_only_damage.hold(
             self.checks,
             found,
-            extended,
+            at_full_size,
             start.reason if isinstance(start, Refused) else "",
             log_is_damaged=is_damaged,
         )
@@ -334,7 +333,9 @@ class Judge:
                 recovery.start_reads_what_it_must.hold(
                     self.checks, found, start.log_bytes_read, self._setup
                 )
-            if is_damaged and self._holds_rot():
+            log = self.image().commit_log
+            if is_damaged and takes_rot(self.checks, log, self.model, self._damaged):
+                self.is_unsure = True
                 return
             self._adopt(end, positions)
 
@@ -344,28 +345,6 @@ class Judge:
         now = self._left_by_start = self._subject.files()
         if alone and left is not None and recovery.same_store(left, found.files):
             recovery.second_start_changes_nothing.hold(self.checks, found.files, now)
-
-    def _holds_rot(self) -> bool:
-        """Whether a start took over a record that has rotted, and could not know.
-
-        No mark vouched for it, and no CRC covers what has changed of it. Every other
-        record must be what it was; what the store makes of this one, nobody can say.
-        """
-        log, model = self.image().commit_log, self.model
-        rotten = rot.rotten_records(log, self._damaged)
-        if not rotten:
-            return False
-        self.is_unsure = True
-        expected = model.live_messages(log.min_phy_offset)
-        pairs = zip_longest(log.records, expected)
-        whole = [pair for pair in pairs if pair[0] not in rotten]
-        recovery.recovered_log_is_a_prefix.hold(
-            self.checks,
-            [record for record, _ in whole if record is not None],
-            [appended for _, appended in whole if appended is not None],
-            model.in_flight,
-        )
-        return True
 
     def _adopt(self, end: int, positions: Positions) -> None:
         """Adopt what a start recovered; past ``end`` is what was put since."""
@@ -497,12 +476,3 @@ def _puts_around_the_start(report: Report) -> tuple[Puts, Puts]:
         return report.puts, []
     count = report.puts_before_start
     return report.puts[:count], report.puts[count:]
-
-
-def _extended(found: StoreImage, log_file_size: int) -> StoreImage:
-    """The image with what short log files lack as zeros, as a start may read them."""
-    files = dict(found.files)
-    for file in found.commit_log.files:
-        if len(file.data) < log_file_size:
-            files[file.path] = bytes(file.data).ljust(log_file_size, b"\0")
-    return read_store(files)
