@@ -9,15 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from enum import Enum
-from typing import TypeAlias
 
 from harness.interpreter import Report
 from harness.judge_damage import extended, takes_rot
 from harness.judge_lookups import judge_looks, judge_searches
 from harness.judge_queries import indexed_up_to, judge_queries
+from harness.judging_puts import (
+    Puts,
+    Putting,
+    judge_batches,
+    judge_puts,
+    puts_around_the_start,
+)
 from harness.subjects.subject import Subject
 from models.image.checkpoint import CheckpointImage
-from models.invariants import deletion, marks, putting, reading, recovery, run
+from models.invariants import deletion, marks, reading, recovery, run
 from models.invariants.checkpoint import (
     checkpoint_is_up_to_date,
     dispatched_offset_is_in_the_queues,
@@ -32,13 +38,12 @@ from models.invariants.file_laws import FILE_LAWS
 from models.invariants.index import ended_files_are_whole
 from models.invariants.judged import Judged
 from models.invariants.registry import Invariant
-from models.messages import FILLER_SIZE_MIN, MessageToPut
+from models.messages import MessageToPut
 from models.observations import (
     Damaged,
     Observation,
     Positions,
     Pulled,
-    Put,
     Ran,
     Refused,
     Started,
@@ -49,8 +54,6 @@ from models.plain_state import forked, token
 from models.program import Setup
 from models.reference import QueueKey, ReferenceModel
 from models.store_image import StoreImage, read_store
-
-Puts: TypeAlias = list[tuple[MessageToPut, Put | None]]
 
 # What no crash may break, even before a start has mended the files.
 CLAIMS: tuple[Invariant[[Judged]], ...] = (
@@ -142,8 +145,9 @@ class Judge:
             self.checks, report.failures, report.fault_armed
         )
         end = self.model.end
-        self._judge_batches(report)
-        before, later = _puts_around_the_start(report)
+        may_refuse = self._may_refuse(report)
+        judge_batches(self.checks, self._setup, report, may_refuse=may_refuse)
+        before, later = puts_around_the_start(report)
         in_flight = self._judge_puts(before, report, positions)
         if report.stops:
             count = len(report.stops)
@@ -204,69 +208,15 @@ class Judge:
     def _may_refuse(self, report: Report) -> bool:
         return self.disk_failed or report.fault_armed or report.is_stopping
 
-    def _judge_batches(self, report: Report) -> None:
-        may_refuse = self._may_refuse(report)
-        for messages, answer in report.batches:
-            if answer.status != "UNKNOWN_ERROR":
-                putting.batch_is_put_as_one.hold(
-                    self.checks, messages, answer, self._setup, may_refuse=may_refuse
-                )
-
     def _judge_puts(
         self, puts: Puts, report: Report, positions: Positions
     ) -> list[MessageToPut]:
-        model = self.model
-        in_flight: list[MessageToPut] = []
-        answered: list[tuple[MessageToPut, Put]] = []
-        may_refuse = self._may_refuse(report)
-        for message, answer in puts:
-            if answer is None or answer.status == "UNKNOWN_ERROR":
-                in_flight.append(message)
-            else:
-                answered.append((message, answer))
-        if len(answered) > 1:
-            answered.sort(key=lambda pair: pair[1].phy_offset)
-        for message, answer in answered:
-            key = (message.topic, message.queue_id)
-            next_offset = model.next_queue_offset(key) if message.has_place else 0
-            size = model.record_size(message)
-            place = -1 if report.interrupted else self._place_of(message, size)
-            rivals = [m for m in in_flight if (m.topic, m.queue_id) == key]
-            putting.put_takes_the_next_place.hold(
-                self.checks,
-                answer,
-                model.end,
-                place,
-                next_offset,
-                size,
-                len(rivals) if report.crash is not None else 0,
-            )
-            if message.batch is None:
-                putting.put_is_refused_for_a_reason.hold(
-                    self.checks,
-                    message,
-                    answer,
-                    self._setup,
-                    (size, model.properties_size(message)),
-                    may_refuse=may_refuse or putting.gave_up(answer, report.stalled_ms),
-                )
-            if answer.phy_offset >= 0:
-                model.put(message, answer)
-            waited = model.flush_mode == "SYNC_FLUSH" and message.wait_store_ok
-            if waited and report.crash is None and not report.is_stopping:
-                marks.acknowledged_is_flushed.hold(self.checks, answer, positions)
-        if report.crash is None:
-            model.in_flight += in_flight
-        return in_flight
-
-    def _place_of(self, message: MessageToPut, record_size: int) -> int:
-        """Where the record of the next put must lie; -1 if nobody can say."""
-        if self._positions is None:
-            return -1
-        batch, end = message.batch, self._positions.max_phy_offset
-        before, total = (batch.before, batch.total) if batch else (0, record_size)
-        left = self._setup.log_file_size - end % self._setup.log_file_size
-        return before + (end if total + FILLER_SIZE_MIN <= left else end + left)
+        return judge_puts(
+            self.checks,
+            self._setup,
+            self.model,
+            Putting(puts, report, self._positions, positions, self._may_refuse(report)),
+        )
 
     def _judge_found(self, files: Mapping[str, bytes]) -> StoreImage:
         """Judge what a start found: what no crash may break.
@@ -468,11 +418,3 @@ class Judge:
             epoch_ms=self._subject.epoch_ms,
             is_unsettled=self._is_half_dispatched,
         )
-
-
-def _puts_around_the_start(report: Report) -> tuple[Puts, Puts]:
-    """Puts of the life that ended, or of the only one, and those of the new one."""
-    if report.crash is not None or report.started_end < 0:
-        return report.puts, []
-    count = report.puts_before_start
-    return report.puts[:count], report.puts[count:]

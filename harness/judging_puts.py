@@ -1,0 +1,125 @@
+"""What the judge asks of puts: where they lie, why they were refused, what is flushed.
+
+The model learns of each put once it was judged; what got no answer is given back.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from harness.interpreter import Report
+from models.invariants import marks, putting
+from models.messages import FILLER_SIZE_MIN, MessageToPut
+from models.observations import Positions, Put
+from models.program import Setup
+from models.reference import ReferenceModel
+
+Puts: TypeAlias = list[tuple[MessageToPut, Put | None]]
+
+
+class Putting(NamedTuple):
+    """Puts of one step that belong to one life of the store.
+
+    Attributes:
+        puts: each message with its answer.
+        report: of the step.
+        before: what the store reported before the step; None if it was down.
+        after: what it reports after it.
+        may_refuse: the disk failed, or the store was stopping.
+    """
+
+    puts: Puts
+    report: Report
+    before: Positions | None
+    after: Positions
+    may_refuse: bool
+
+
+def puts_around_the_start(report: Report) -> tuple[Puts, Puts]:
+    """Puts of the life that ended, or of the only one, and those of the new one."""
+    if report.crash is not None or report.started_end < 0:
+        return report.puts, []
+    count = report.puts_before_start
+    return report.puts[:count], report.puts[count:]
+
+
+def judge_batches(
+    checks: dict[str, int], setup: Setup, report: Report, *, may_refuse: bool
+) -> None:
+    """Judge each batch as a whole."""
+    for messages, answer in report.batches:
+        if answer.status != "UNKNOWN_ERROR":
+            putting.batch_is_put_as_one.hold(
+                checks, messages, answer, setup, may_refuse=may_refuse
+            )
+
+
+def judge_puts(
+    checks: dict[str, int], setup: Setup, model: ReferenceModel, step: Putting
+) -> list[MessageToPut]:
+    """Judge each put in the log's order; those that got no answer."""
+    report = step.report
+    in_flight: list[MessageToPut] = []
+    answered: list[tuple[MessageToPut, Put]] = []
+    for message, answer in step.puts:
+        if answer is None or answer.status == "UNKNOWN_ERROR":
+            in_flight.append(message)
+        else:
+            answered.append((message, answer))
+    if len(answered) > 1:
+        answered.sort(key=lambda pair: pair[1].phy_offset)
+    for message, answer in answered:
+        key = (message.topic, message.queue_id)
+        rivals = [m for m in in_flight if (m.topic, m.queue_id) == key]
+        _judge_put(checks, setup, model, step, message, answer, len(rivals))
+        if answer.phy_offset >= 0:
+            model.put(message, answer)
+        waited = model.flush_mode == "SYNC_FLUSH" and message.wait_store_ok
+        if waited and report.crash is None and not report.is_stopping:
+            marks.acknowledged_is_flushed.hold(checks, answer, step.after)
+    if report.crash is None:
+        model.in_flight += in_flight
+    return in_flight
+
+
+def _judge_put(
+    checks: dict[str, int],
+    setup: Setup,
+    model: ReferenceModel,
+    step: Putting,
+    message: MessageToPut,
+    answer: Put,
+    rivals: int,
+) -> None:
+    key, report = (message.topic, message.queue_id), step.report
+    next_offset = model.next_queue_offset(key) if message.has_place else 0
+    size = model.record_size(message)
+    place = -1
+    if step.before is not None and not report.interrupted:
+        place = _place_of(message, size, step.before.max_phy_offset, setup)
+    putting.put_takes_the_next_place.hold(
+        checks,
+        answer,
+        model.end,
+        place,
+        next_offset,
+        size,
+        rivals if report.crash is not None else 0,
+    )
+    if message.batch is None:
+        putting.put_is_refused_for_a_reason.hold(
+            checks,
+            message,
+            answer,
+            setup,
+            (size, model.properties_size(message)),
+            may_refuse=step.may_refuse or putting.gave_up(answer, report.stalled_ms),
+        )
+
+
+def _place_of(message: MessageToPut, record_size: int, end: int, setup: Setup) -> int:
+    """Where the record of the next put must lie."""
+    batch = message.batch
+    before, total = (batch.before, batch.total) if batch else (0, record_size)
+    left = setup.log_file_size - end % setup.log_file_size
+    return before + (end if total + FILLER_SIZE_MIN <= left else end + left)
