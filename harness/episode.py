@@ -186,11 +186,12 @@ class Episode:
             InvariantViolated: a law was broken, as the law's own class.
             InvariantUnknown: a law could not be judged.
         """
-        self._begin()
+        self.begin()
         self.ops.append(op)
         return self._take(op, len(self.ops) - 1)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Start the store for the first time. Idempotent."""
         if not self._begun:
             self._begun = True
             self._take(Restart(), -1)
@@ -261,7 +262,7 @@ class Episode:
             InvariantViolated: as ``step``.
             InvariantUnknown: as ``step``.
         """
-        self._begin()
+        self.begin()
         if self.heal():
             self.go_on()
 

@@ -14,6 +14,7 @@ from harness.interpreter import Report
 from harness.judge_damage import extended, takes_rot
 from harness.judge_lookups import judge_looks, judge_searches
 from harness.judge_queries import indexed_up_to, judge_queries
+from harness.judge_terms import LookedAt, Reader
 from harness.judging_puts import (
     Puts,
     Putting,
@@ -21,7 +22,6 @@ from harness.judging_puts import (
     judge_puts,
     puts_around_the_start,
 )
-from harness.subjects.subject import Subject
 from models.image.checkpoint import CheckpointImage
 from models.invariants import deletion, marks, reading, recovery, run
 from models.invariants.checkpoint import (
@@ -67,7 +67,9 @@ CLAIMS: tuple[Invariant[[Judged]], ...] = (
 )
 
 # Of a judge's state, what forks share and what decides nothing; an image is a cache.
-_SHARED = frozenset({"checks", "_image", "_left_by_start", "_setup", "_subject"})
+_SHARED = frozenset(
+    {"checks", "_image", "_left_by_start", "_read", "_setup", "_subject"}
+)
 
 
 class End(Enum):
@@ -92,7 +94,7 @@ class Judge:
             any more.
     """
 
-    def __init__(self, setup: Setup, subject: Subject) -> None:
+    def __init__(self, setup: Setup, subject: LookedAt) -> None:
         self.model = ReferenceModel(
             setup.flush_mode,
             buffers_appends=setup.transient_store_pool,
@@ -102,6 +104,7 @@ class Judge:
         self.checks: dict[str, int] = {}
         self._subject = subject
         self._setup = setup
+        self._read: Reader = read_store
         self._image: StoreImage | None = None
         self._checkpoint: CheckpointImage | None = None
         self._damaged: list[Damaged] = []
@@ -111,12 +114,17 @@ class Judge:
         self._end = End.UNKNOWN
         self._positions: Positions | None = None
 
-    def fork(self, subject: Subject) -> Judge:
-        """A judge of another subject with this one's history, counting with it."""
+    def fork(self, subject: LookedAt, read: Reader | None = None) -> Judge:
+        """A judge of another subject with this one's history, counting with it.
+
+        ``read`` decodes files from here on; by default whatever did so far.
+        """
         other = Judge.__new__(Judge)
         for name, value in vars(self).items():
             setattr(other, name, value if name in _SHARED else forked(value))
         other._subject = subject
+        if read is not None:
+            other._read = read
         return other
 
     def token(self) -> Hashable:
@@ -126,7 +134,7 @@ class Judge:
 
     def image(self) -> StoreImage:
         """The files as they are now, decoded; unchanged ones are not read again."""
-        self._image = read_store(self._subject.files(), self._image)
+        self._image = self._read(self._subject.files(), self._image)
         return self._image
 
     def judge(self, op: Event, report: Report, positions: Positions) -> None:
@@ -224,7 +232,7 @@ class Judge:
         Only what outside hands damaged is excused, until a start has mended it. What
         an orderly stop left keeps every law, even if power is lost afterwards.
         """
-        found = self._image = read_store(files, self._image)
+        found = self._image = self._read(files, self._image)
         if self._end is End.ORDERLY and not self._damaged:
             # An orderly end says that everything was dispatched.
             self._judge_files(found, found.commit_log.max_phy_offset)

@@ -51,7 +51,8 @@ def fork_of_fields(value: T) -> T:
 def token(value: object) -> Hashable:
     """Equal for values that are equal to whoever reads them; hashable.
 
-    A field of a dataclass that takes no part in comparing takes none here.
+    A frozen dataclass stands for itself. A field of another one that takes no part in
+    comparing takes none here.
     """
     kind: Any = type(value)
     return _how_to_tell(kind)(value)
@@ -77,9 +78,10 @@ def _how_to_tell(kind: Any) -> Callable[[Any], Hashable]:
         return lambda value: tuple([(key, token(part)) for key, part in value.items()])
     if issubclass(kind, set | frozenset):
         return lambda value: frozenset([token(part) for part in value])
-    if is_dataclass(kind):
+    is_hashable = issubclass(kind, Hashable)
+    if is_dataclass(kind) and not is_hashable:
         return _token_of_fields
-    if not issubclass(kind, Hashable) or kind.__eq__ is object.__eq__:
+    if not is_hashable or kind.__eq__ is object.__eq__:
         return _Itself
     return lambda value: (kind, value)
 

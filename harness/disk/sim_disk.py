@@ -28,6 +28,7 @@ from typing import NamedTuple
 from engine.host.disk import Usage
 from harness.disk.controls import Controls
 from harness.disk.crash import ProcessKilled, StoreCrashed, crash_class
+from harness.disk.inode import Inode
 from harness.disk.medium import Clock, Medium, MediumImage, stopped_clock
 from harness.disk.mount import Mount
 from harness.disk.profiles import EXT4_ORDERED, DiskProfile
@@ -92,6 +93,7 @@ class SimDisk:
             offset, data = snapshot.storing
             inode = disk._medium.inode(snapshot.last[1])
             inode.store(snapshot.actions, offset, data[:cut])
+            inode.mtime_ms = snapshot.medium.taken_ms
         return disk
 
     def snapshot(self) -> DiskSnapshot:
@@ -191,6 +193,10 @@ class SimDisk:
     def files(self) -> dict[str, bytes]:
         """What readers see, sorted by path; unchanged files are the same object."""
         return self._medium.files()
+
+    def seen(self) -> tuple[Mapping[str, int], Mapping[int, Inode]]:
+        """The names readers see, and the files they lead to; not to be changed."""
+        return self._medium.namespace.names, self._medium.inodes
 
     def durable_files(self) -> dict[str, bytes]:
         """What a power loss that spares nothing pending would leave."""

@@ -57,6 +57,29 @@ class StateCount(NamedTuple):
     is_exact: bool
 
 
+class LeftFile(NamedTuple):
+    """One file as a choice of names and sizes leaves it.
+
+    Attributes:
+        paths: every path that leads to it.
+        mtime_ms: when its bytes last changed.
+        content: with every unit of bytes at version 0.
+        units: these, each with its versions.
+    """
+
+    paths: tuple[str, ...]
+    mtime_ms: int
+    content: bytes
+    units: tuple[tuple[Unit, list[bytes]], ...]
+
+
+class Left(NamedTuple):
+    """The directories and files that a choice of names and sizes leaves."""
+
+    directories: tuple[str, ...]
+    files: tuple[LeftFile, ...]
+
+
 class PendingUnits:
     """The units of one disk at one moment.
 
@@ -71,7 +94,7 @@ class PendingUnits:
         self._committed = image.committed
         self._effects = image.effects if profile.loses_unsynced else ()
         self._inodes: Mapping[int, Inode] = {
-            number: Inode.of_image(inode, done)
+            number: Inode.of_image(inode, done, image.taken_ms)
             for number, inode in image.inodes.items()
         }
         self._file_names = UnitNames(self._inodes)
@@ -102,6 +125,26 @@ class PendingUnits:
             for unit, versions in self._sectors_of(number, left).items()
         }
 
+    def left(self, kept: Iterable[KeptUnit] = ()) -> Left:
+        """What there is, if names and sizes survive as ``kept`` says."""
+        choice = self._choice(kept)
+        left = layout(self._committed, choice.effects(self._effects))
+        paths: dict[int, list[str]] = {}
+        for path, number in sorted(self._names_of(left).items()):
+            paths.setdefault(number, []).append(path)
+        directories = tuple(paths.pop(DIRECTORY, ()))
+        files: list[LeftFile] = []
+        for number, known_by in paths.items():
+            inode = self._inodes[number]
+            content = inode.content()
+            if not inode.is_certain(left.size(number, inode)):
+                base, stores = left.pieces(number, inode)
+                choice.merge(self._file_names.of(number), inode, base, stores)
+                content = bytes(base)
+            units = tuple(self._sectors_of(number, left).items())
+            files.append(LeftFile(tuple(known_by), inode.mtime_ms, content, units))
+        return Left(directories, tuple(files))
+
     def choices(self) -> Iterator[Survivors]:
         """Every vector: all lost first, all kept last."""
         for names in _vectors(self.names):
@@ -129,15 +172,18 @@ class PendingUnits:
         )
         return StateCount(named * most, is_exact=False)
 
+    def _choice(self, kept: Iterable[KeptUnit]) -> UnitChoice:
+        return UnitChoice(tuple(kept), self._profile, self._file_names, self._ordered)
+
     def _layout(self, kept: Iterable[KeptUnit]) -> Layout:
-        choice = UnitChoice(tuple(kept), self._profile, self._file_names, self._ordered)
-        return layout(self._committed, choice.effects(self._effects))
+        return layout(self._committed, self._choice(kept).effects(self._effects))
+
+    def _names_of(self, left: Layout) -> dict[str, int]:
+        is_ordered = self._profile.metadata != "subset"
+        return left.names if is_ordered else reachable(left.names)
 
     def _present(self, left: Layout) -> list[int]:
-        names = left.names
-        if self._profile.metadata == "subset":
-            names = reachable(names)
-        return sorted(set(names.values()) - {DIRECTORY})
+        return sorted(set(self._names_of(left).values()) - {DIRECTORY})
 
     def _name_units(self) -> tuple[Unit, ...]:
         if self._profile.metadata == "subset":

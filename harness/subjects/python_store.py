@@ -44,7 +44,7 @@ EPOCH_MS = 1_700_000_000_000
 THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them
 OP_ACTIONS_MAX = 300_000  # the busiest op of an episode makes some hundreds
 OP_READS_MAX = 1_000_000
-_DOWN = Positions(-1, -1, -1, -1)
+DOWN = Positions(-1, -1, -1, -1)
 
 
 class OneAtATime:
@@ -75,7 +75,7 @@ class PythonStore:
     epoch_ms = EPOCH_MS
 
     def __init__(self, setup: Setup) -> None:
-        self._setup = setup
+        self.setup = setup
         self._config = StoreConfig(
             mapped_file_size_commit_log=setup.log_file_size,
             mapped_file_size_consume_queue=setup.queue_file_units * 20,
@@ -112,7 +112,7 @@ class PythonStore:
 
     def down_on(self, disk: SimDisk, clock: tuple[int, int]) -> PythonStore:
         """Another store of this setup, down, on ``disk`` at ``clock``."""
-        other = PythonStore(self._setup)
+        other = PythonStore(self.setup)
         other.disk = disk
         other._runtime = SimRuntime(*clock)
         disk.keep_time_by(other._runtime.now_ms)
@@ -365,7 +365,7 @@ class PythonStore:
         """Where the log stands."""
         store = self._store
         if store is None:
-            return _DOWN
+            return DOWN
         log = store.commit_log
         return Positions(
             log.min_offset,

@@ -1,0 +1,1 @@
+"""The explorer: one history of a store, all the crashes it could have had."""

@@ -1,0 +1,97 @@
+"""Certificate: how much of a space was looked at, and what that is worth.
+
+For each moment of a history the states a crash there may leave are counted. Where each
+was tried, the moment is *closed*; where only some were, it is *open*, and so is a
+recovery whose own crashes were not tried. States drawn by chance say, by the number of
+classes that were met only once, how likely the next draw would show a new class (Good
+and Turing). A class is what happened, not where: the step the crash met, how the start
+answered, the branches it took.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Certificate:
+    """Counts over explored states; certificates of several histories add up.
+
+    Attributes:
+        histories: programs run once, from which states were taken.
+        closed_histories: those of which nothing is open.
+        space: states that there are, as far as they were counted.
+        visited: states decided.
+        distinct: of them those that differ in their files or in what must hold.
+        starts: stores started on a state, each judged.
+        healed: stores that went on from a recovered state no other had reached.
+        closed: moments of which each state was tried.
+        open: moments of which some were.
+        open_recoveries: recoveries whose own crashes were not tried.
+        stopped_early: whether the budget ended first.
+        violations: states in which a law was broken.
+        unknown: states in which a law could not be judged.
+        classes: how often each class was met.
+        drawn: the same for states drawn by chance alone.
+        seconds: of a core's time.
+    """
+
+    histories: int = 0
+    closed_histories: int = 0
+    space: int = 0
+    visited: int = 0
+    distinct: int = 0
+    starts: int = 0
+    healed: int = 0
+    closed: int = 0
+    open: int = 0
+    open_recoveries: int = 0
+    stopped_early: bool = False
+    violations: int = 0
+    unknown: int = 0
+    classes: Counter[str] = field(default_factory=Counter)
+    drawn: Counter[str] = field(default_factory=Counter)
+    states_per_history: list[int] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether every state was tried."""
+        return not (self.open or self.open_recoveries or self.stopped_early)
+
+    @property
+    def unseen_estimate(self) -> float:
+        """The chance that the next state drawn shows a class that was not met.
+
+        The share of draws whose class was met once; 0 where nothing was drawn.
+        """
+        draws = self.drawn.total()
+        singles = sum(1 for times in self.drawn.values() if times == 1)
+        return singles / draws if draws else 0.0
+
+    def add(self, other: Certificate) -> None:
+        """Count what another one counted."""
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.stopped_early = self.stopped_early or other.stopped_early
+        self.classes.update(other.classes)
+        self.drawn.update(other.drawn)
+        self.states_per_history += other.states_per_history
+
+
+_SUMS = (
+    "histories",
+    "closed_histories",
+    "space",
+    "visited",
+    "distinct",
+    "starts",
+    "healed",
+    "closed",
+    "open",
+    "open_recoveries",
+    "violations",
+    "unknown",
+    "seconds",
+)

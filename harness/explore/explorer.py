@@ -1,0 +1,268 @@
+"""Explorer: all the crashes that one history could have had, and what came of them.
+
+A history is run once. Each of its moments can be a process kill, with a store into a
+mapping done in part, or a power loss, of which any of the pending may survive. Each
+state that such a crash leaves is *decided*: told by its view and by what must hold, so
+that equal ones are judged once; else a store is started on it, judged, and led to a
+healed end. Then the recoveries are histories themselves, with moments of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from harness.disk.sim_disk import DiskSnapshot, SimDisk
+from harness.disk.survivors import mixed
+from harness.explore.certificate import Certificate
+from harness.explore.fall import Fall, fall
+from harness.explore.limits import Limits, cuts_of
+from harness.explore.moment import History, Moment
+from harness.explore.recovery import Breach, Outcome, Recoveries
+from harness.explore.spread import Spread, Vector
+from harness.explore.views import View, Views
+from models.invariants.registry import InvariantViolated
+from models.ops import Crash, CrashKind, During, Op
+from models.program import Program
+
+Clock: TypeAlias = Callable[[], bool]
+
+_LOOKS_AT_CLOCK = 256  # states
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The first state of its kind in which a law was broken, as a program."""
+
+    signature: str
+    invariant: str
+    message: str
+    program: Program
+    is_unknown: bool = False
+
+
+@dataclass(slots=True)
+class _Nested:
+    """A state whose recovery is to be crashed in turn."""
+
+    moment: Moment
+    fall: Fall
+    crash: Callable[[], Crash]
+    depth: int
+    name: str
+
+
+class Explorer:
+    """Explores one history after the other under one scenario's name.
+
+    Attributes:
+        counts: the certificate so far.
+        found: by signature, what broke a law.
+    """
+
+    def __init__(
+        self,
+        scenario: str,
+        limits: Limits,
+        *,
+        seed: int = 0,
+        is_over: Clock = lambda: False,
+    ) -> None:
+        self.counts = Certificate()
+        self.found: dict[str, Found] = {}
+        self._scenario = scenario
+        self._limits = limits
+        self._seed = seed
+        self._is_over = is_over
+        self._begin()
+
+    def _begin(self) -> None:
+        self._views = Views()
+        self._recoveries = Recoveries(self._scenario, self._views, self.counts)
+        self._decided: dict[tuple[View, int], Outcome] = {}
+        self._queue: list[_Nested] = []
+
+    def explore(self, history: History) -> None:
+        """Try the crashes at every moment, then those in the recoveries from them."""
+        self._begin()
+        counts = self.counts
+        before, was_open = counts.visited, (counts.open, counts.open_recoveries)
+        counts.histories += 1
+        if history.breach is not None:
+            self._note_run(history)
+        for moment in history.moments:
+            if self._stops():
+                break
+            self._explore(moment, 1)
+        self._explore_recoveries()
+        counts.states_per_history.append(counts.visited - before)
+        if was_open == (counts.open, counts.open_recoveries):
+            counts.closed_histories += not counts.stopped_early
+
+    def _stops(self) -> bool:
+        if self._is_over():
+            self.counts.stopped_early = True
+        return self.counts.stopped_early
+
+    def _explore(self, moment: Moment, depth: int) -> None:
+        kill = fall(moment, "process_kill", self._views)
+        loss = fall(moment, "power_loss", self._views)
+        for cut, disk in self._disks(moment):
+            self._kill(moment, kill, cut, disk, depth)
+            if disk.profile.loses_unsynced:
+                self._lose_power(moment, loss, cut, disk, depth)
+
+    def _disks(self, moment: Moment) -> Iterator[tuple[int, DiskSnapshot]]:
+        """The disk with nothing of the action done, then with each part of it."""
+        yield 0, moment.disk
+        storing = None if moment.is_between else moment.disk.storing
+        if self._limits.cuts and storing is not None:
+            for cut in cuts_of(len(storing[1])):
+                yield cut, SimDisk.fork(moment.disk, cut).snapshot()
+
+    def _kill(
+        self, moment: Moment, one: Fall, cut: int, disk: DiskSnapshot, depth: int
+    ) -> None:
+        crash = Crash("process_kill", cut=cut)
+        self.counts.space += 1
+        view = self._views.of(*SimDisk.fork(disk).seen())
+        self._decide(moment, one, view, lambda: crash, depth)
+        self.counts.closed += 1
+
+    def _lose_power(
+        self, moment: Moment, one: Fall, cut: int, disk: DiskSnapshot, depth: int
+    ) -> None:
+        spread = Spread(disk, self._views)
+        space = spread.space()
+        counts = self.counts
+        counts.space += space
+        limits, seed = self._limits, self._seed + counts.visited
+        is_small = space <= limits.exact_max
+        states = (
+            spread.all() if is_small else spread.some(seed, limits.told, limits.draws)
+        )
+        for state in states:
+            if counts.visited % _LOOKS_AT_CLOCK == 0 and self._stops():
+                counts.open += 1
+                return
+            crash = partial(_power_loss, spread, state.vector, cut)
+            outcome = self._decide(moment, one, state.view, crash, depth)
+            if state.is_drawn:
+                counts.drawn[_class_of(moment, "power_loss", outcome)] += 1
+        if is_small:
+            counts.closed += 1
+        else:
+            counts.open += 1
+
+    def _decide(
+        self,
+        moment: Moment,
+        one: Fall,
+        view: View,
+        crash: Callable[[], Crash],
+        depth: int,
+    ) -> Outcome:
+        counts = self.counts
+        counts.visited += 1
+        key = (view, one.number)
+        outcome = self._decided.get(key)
+        if outcome is None:
+            counts.distinct += 1
+            if one.breach is not None:
+                outcome = Outcome("", one.breach)
+            else:
+                outcome = self._recoveries.outcome(moment, one, view, crash)
+            self._decided[key] = outcome
+            self._note(moment, one, crash, outcome, depth)
+        self._count(outcome.breach)
+        return outcome
+
+    def _count(self, breach: Breach | None) -> None:
+        if isinstance(breach, InvariantViolated):
+            self.counts.violations += 1
+        elif breach is not None:
+            self.counts.unknown += 1
+
+    def _note(
+        self,
+        moment: Moment,
+        one: Fall,
+        crash: Callable[[], Crash],
+        outcome: Outcome,
+        depth: int,
+    ) -> None:
+        name = _class_of(moment, one.kind, outcome)
+        self.counts.classes[name] += 1
+        if outcome.breach is not None:
+            signature = f"{outcome.breach.id} {name.partition(' Started')[0]}"
+            self._keep(signature, outcome.breach, moment.program(crash()))
+        elif depth < self._limits.depth:
+            self._queue.append(_Nested(moment, one, crash, depth, name))
+
+    def _note_run(self, history: History) -> None:
+        """Keep what the history itself broke, before any crash was added to it."""
+        assert history.breach is not None
+        self._count(history.breach)
+        signature = f"{history.breach.id} by itself"
+        self._keep(signature, history.breach, history.program)
+
+    def _keep(self, signature: str, breach: Breach, program: Program) -> None:
+        if signature not in self.found:
+            self.found[signature] = Found(
+                signature,
+                breach.id,
+                str(breach),
+                program,
+                not isinstance(breach, InvariantViolated),
+            )
+
+    def _explore_recoveries(self) -> None:
+        """Crash the recoveries too: at depth 2 of the first states, then of others."""
+        for depth in range(1, self._limits.depth):
+            queue = [state for state in self._queue if state.depth == depth]
+            chosen = self._chosen(queue, depth)
+            self.counts.open_recoveries += len(queue) - len(chosen)
+            for number, state in enumerate(chosen):
+                if self._stops():
+                    self.counts.open_recoveries += len(chosen) - number
+                    break
+                for moment in self._recoveries.moments(
+                    state.moment, state.fall, state.crash()
+                ):
+                    self._explore(moment, depth + 1)
+
+    def _chosen(self, queue: list[_Nested], depth: int) -> list[_Nested]:
+        limits = self._limits
+        most = limits.nested_max if depth == 1 else limits.nested_draws
+        if len(queue) <= most or (depth == 1 and not most):
+            return queue
+        if depth > 1:
+            picks = [mixed(self._seed + n) % len(queue) for n in range(most)]
+            return [queue[pick] for pick in sorted(set(picks))]
+        seen: set[str] = set()
+        firsts: list[_Nested] = []
+        others: list[_Nested] = []
+        for state in queue:
+            (others if state.name in seen else firsts).append(state)
+            seen.add(state.name)
+        step = max(1, len(others) // max(1, most - len(firsts)))
+        return [*firsts, *others[::step]][:most]
+
+
+def _power_loss(spread: Spread, vector: Vector, cut: int) -> Crash:
+    return Crash("power_loss", spread.survivors(vector), cut)
+
+
+def _class_of(moment: Moment, kind: CrashKind, outcome: Outcome) -> str:
+    """What happened: in which kind of op, at which kind of action, and what then."""
+    verb, path = moment.disk.last
+    place = "between ops" if moment.is_between else f"{verb} {path.partition('/')[0]}"
+    return f"{_innermost(moment.op)}, {place}, {kind}, {outcome.path}"
+
+
+def _innermost(op: Op) -> str:
+    while isinstance(op, During):
+        op = op.op
+    return type(op).__name__

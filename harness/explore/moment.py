@@ -1,0 +1,163 @@
+"""Moments: a history run once, kept as it was at each of its disk actions.
+
+A *moment* is a disk action of one op, before any of it is done, or the time between
+two ops. It holds all that decides what a crash there leads to: the disk, the clocks,
+what the op in progress had done, and what the judge knew before it. A crash at a moment
+is an ordinary program, ``Moment.program``; what is said of it here must be what running
+that program says. A history ends before an op in which as much happens as may, for no
+program says that yet another thing happens in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.disk.sim_disk import DiskSnapshot
+from harness.episode import Episode
+from harness.interpreter import Report
+from harness.judge import Judge
+from harness.subjects.python_store import PythonStore
+from models.invariants.registry import InvariantUnknown, InvariantViolated
+from models.observations import Skipped
+from models.ops import NESTING_MAX, AdvanceClock, Crash, Damage, During, Op, nesting
+from models.program import Program
+
+BETWEEN = AdvanceClock(0)  # an op that does nothing, for a crash to happen in
+_NOTHING = Skipped("nothing is in progress")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A disk action of a history, or the time between two of its ops.
+
+    Attributes:
+        before: the ops that were done.
+        op: the one in progress; ``BETWEEN`` if there is none.
+        at_action: its disk action, from 1.
+        disk: as it was, with all that was pending.
+        clock: of the wall and of the time-outs.
+        life: how often the store was started before.
+        report: what the op had done.
+        judge: as of before the op.
+        subject: the store of the history, to take its setup from.
+    """
+
+    before: tuple[Op, ...]
+    op: Op
+    at_action: int
+    disk: DiskSnapshot
+    clock: tuple[int, int]
+    life: int
+    report: Report
+    judge: Judge
+    subject: PythonStore
+
+    def ops(self, crash: Crash) -> tuple[Op, ...]:
+        """What is done up to a crash at this moment, the crash included."""
+        return (*self.before, During(self.op, self.at_action, crash))
+
+    def program(self, crash: Crash) -> Program:
+        """The program that crashes at this moment; its end starts the store again."""
+        return Program(self.subject.setup, self.ops(crash))
+
+    @property
+    def is_between(self) -> bool:
+        """Whether no op is in progress."""
+        return self.op is BETWEEN
+
+
+@dataclass(slots=True)
+class History:
+    """A program's run, and the moments at which it could have crashed.
+
+    Attributes:
+        breach: the law that the run itself broke, if one.
+    """
+
+    scenario: str
+    program: Program
+    moments: list[Moment]
+    breach: InvariantViolated | InvariantUnknown | None = None
+
+
+class Watcher:
+    """Notes the moments of one op of an episode after the other."""
+
+    def __init__(self, episode: Episode, *, is_down: bool = False) -> None:
+        """Watch ``episode``; of one whose store is down, not before its next op."""
+        assert isinstance(episode.subject, PythonStore), episode.subject.name
+        self.moments: list[Moment] = []
+        self._episode = episode
+        self._subject = episode.subject
+        self._before: tuple[Op, ...] = ()
+        self._op: Op = BETWEEN
+        self._actions = self._subject.disk_actions() if is_down else -1
+        self._judge = episode.judge
+
+    def begin(self, op: Op) -> None:
+        """Note the end of the op before, if it changed anything, and watch ``op``."""
+        self._look_between()
+        self._op = op
+        self._subject.disk.on_every_action(self._note)
+
+    def end(self) -> None:
+        """The op has come to its end, or to the store's."""
+        self._subject.disk.on_every_action(None)
+
+    def close(self) -> None:
+        """Note the end of the last op."""
+        self._look_between()
+
+    def _look_between(self) -> None:
+        self._before = tuple(self._episode.ops)
+        self._judge = self._episode.judge.fork(self._subject)
+        actions = self._subject.disk_actions()
+        changed = actions != self._actions or isinstance(self._op, Damage)
+        self._actions = actions
+        if changed:
+            self._op = BETWEEN
+            self._keep(1, Report(_NOTHING))
+
+    def _note(self) -> None:
+        at_action = self._subject.disk_actions() - self._actions
+        self._keep(at_action, self._episode.interpreter.report.fork())
+
+    def _keep(self, at_action: int, report: Report) -> None:
+        self.moments.append(
+            Moment(
+                self._before,
+                self._op,
+                at_action,
+                self._subject.disk.snapshot(),
+                self._subject.clock,
+                self._episode.interpreter.life,
+                report,
+                self._judge,
+                self._subject,
+            )
+        )
+
+
+def record(program: Program, scenario: str) -> History:
+    """Run a program, judged as ever, and note its moments.
+
+    Where the run breaks a law, the history ends.
+    """
+    episode = Episode(scenario, program.setup, keep_trace=False)
+    watcher = Watcher(episode)
+    breach: InvariantViolated | InvariantUnknown | None = None
+    try:
+        episode.begin()
+        for op in program.ops:
+            if nesting(op) >= NESTING_MAX:
+                break
+            watcher.begin(op)
+            episode.step(op)
+            watcher.end()
+        watcher.close()
+    except (InvariantViolated, InvariantUnknown) as error:
+        breach = error
+        watcher.end()
+    finally:
+        episode.close()
+    return History(scenario, program, watcher.moments, breach)

@@ -1,0 +1,204 @@
+"""Spread: every state that a power loss at one moment may leave, one after the other.
+
+Names and sizes are chosen first, then of each sector its version. If all choices
+together are few, each is made. Else those are made that are known to find most: all
+lost, all kept, each unit lost alone, each kept alone, each prefix, each pair lost; then
+some by chance, with a density drawn for each. A state is told by its view, and its
+``Survivors`` are made for those alone that are new.
+
+Source: section 7 of the disk fault model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+from typing import NamedTuple
+
+from harness.disk.sim_disk import DiskSnapshot
+from harness.disk.survivors import mixed
+from harness.disk.units import Left, PendingUnits, Unit
+from harness.explore.views import View, Views
+from models.ops import KeptUnit, Survivors
+
+_WORD = 1 << 32
+
+
+class Vector(NamedTuple):
+    """One state: the choice of names, by number, and of each sector its version."""
+
+    names: tuple[int, ...]
+    sectors: tuple[int, ...]
+
+
+class State(NamedTuple):
+    """A vector, what a store will find there, and whether chance chose it."""
+
+    vector: Vector
+    view: View
+    is_drawn: bool
+
+
+class Spread:
+    """The states of one disk at one moment."""
+
+    def __init__(self, snapshot: DiskSnapshot, views: Views) -> None:
+        self._pending = PendingUnits.of(snapshot)
+        self._sector_size = snapshot.profile.sector_size
+        self._views = views
+        self._sides: dict[tuple[int, ...], _Side] = {}
+        self._newest = tuple(unit.versions - 1 for unit in self._pending.names)
+
+    def space(self) -> int:
+        """How many vectors there are; at most so many, where nobody can count them."""
+        return self._pending.count().states
+
+    def all(self) -> Iterator[State]:
+        """Each vector once: all lost first, all kept last."""
+        for names in product(*(range(unit.versions) for unit in self._pending.names)):
+            side = self._side(names)
+            for sectors in product(*(range(unit.versions) for unit in side.units)):
+                yield State(Vector(names, sectors), side.view(sectors), False)
+
+    def some(self, seed: int, told: int, draws: int) -> Iterator[State]:
+        """The first ``told`` vectors, which find most, then ``draws`` by chance."""
+        seen: set[Vector] = set()
+        for vector in self._told():
+            if len(seen) == told:
+                break
+            if vector not in seen:
+                seen.add(vector)
+                yield self._state(vector, is_drawn=False)
+        for number in range(draws):
+            vector = self._drawn(mixed(seed + number))
+            if vector not in seen:
+                seen.add(vector)
+                yield self._state(vector, is_drawn=True)
+
+    def survivors(self, vector: Vector) -> Survivors:
+        """The vector as a program says it."""
+        names = _kept(self._pending.names, vector.names)
+        sectors = _kept(self._side(vector.names).units, vector.sectors)
+        return Survivors("units", units=(*names, *sectors))
+
+    def _state(self, vector: Vector, *, is_drawn: bool) -> State:
+        view = self._side(vector.names).view(vector.sectors)
+        return State(vector, view, is_drawn)
+
+    def _side(self, names: tuple[int, ...]) -> _Side:
+        side = self._sides.get(names)
+        if side is None:
+            left = self._pending.left(_kept(self._pending.names, names))
+            side = self._sides[names] = _Side(left, self._views, self._sector_size)
+        return side
+
+    def _told(self) -> Iterator[Vector]:
+        newest = self._newest
+        nothing = tuple(0 for _ in newest)
+        yield Vector(nothing, tuple(0 for _ in self._side(nothing).units))
+        kept = self._all_kept(newest)
+        yield Vector(newest, kept)
+        lost = tuple(0 for _ in kept)
+        yield Vector(newest, lost)
+        for names in self._other_names():
+            yield Vector(names, self._all_kept(names))
+            yield Vector(names, tuple(0 for _ in self._side(names).units))
+        places = range(len(kept))
+        for place in places:
+            for version in range(kept[place]):
+                yield Vector(newest, _with(kept, place, version))
+        for place in places:
+            for version in range(1, kept[place] + 1):
+                yield Vector(newest, _with(lost, place, version))
+        for end in places:
+            yield Vector(newest, kept[:end] + lost[end:])
+        for one, other in combinations(places, 2):
+            yield Vector(newest, _with(_with(kept, one, 0), other, 0))
+
+    def _other_names(self) -> Iterator[tuple[int, ...]]:
+        """Each name alone at each other version, or each prefix of their order."""
+        newest = self._newest
+        for place, top in enumerate(newest):
+            for version in range(top):
+                yield _with(newest, place, version)
+
+    def _all_kept(self, names: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(unit.versions - 1 for unit in self._side(names).units)
+
+    def _drawn(self, seed: int) -> Vector:
+        density = mixed(seed + 1) % _WORD
+        names = tuple(
+            mixed(seed + 2 + place) % (top + 1)
+            if mixed(seed - place) % _WORD < _WORD // 2
+            else top
+            for place, top in enumerate(self._newest)
+        )
+        sectors = tuple(
+            1 + (draw >> 32) % top
+            if (draw := mixed(seed + 99 + place)) % _WORD < density
+            else 0
+            for place, top in enumerate(self._all_kept(names))
+        )
+        return Vector(names, sectors)
+
+
+class _Side:
+    """The states of one choice of names and sizes."""
+
+    __slots__ = ("_frame", "_made", "_parts", "_sector_size", "_views", "units")
+
+    def __init__(self, left: Left, views: Views, sector_size: int) -> None:
+        self._views = views
+        self._sector_size = sector_size
+        self.units: tuple[Unit, ...] = tuple(
+            unit for file in left.files for unit, _ in file.units
+        )
+        self._frame = views.number(
+            (left.directories, *[(file.paths, file.mtime_ms) for file in left.files])
+        )
+        self._parts = left.files
+        self._made: list[dict[tuple[int, ...], int]] = [{} for _ in left.files]
+
+    def view(self, sectors: tuple[int, ...]) -> View:
+        """What a store will find."""
+        numbers = [self._frame]
+        at = 0
+        for file, made in zip(self._parts, self._made, strict=True):
+            end = at + len(file.units)
+            chosen = sectors[at:end]
+            at = end
+            number = made.get(chosen)
+            if number is None:
+                number = self._content(file.paths, file.content, file.units, chosen)
+                made[chosen] = number
+            numbers.append(number)
+        return tuple(numbers)
+
+    def _content(
+        self,
+        paths: Sequence[str],
+        content: bytes,
+        units: Sequence[tuple[Unit, list[bytes]]],
+        chosen: tuple[int, ...],
+    ) -> int:
+        if any(chosen):
+            merged = bytearray(content)
+            for (unit, versions), version in zip(units, chosen, strict=True):
+                if version:
+                    old = versions[0]
+                    start = unit.place * self._sector_size
+                    merged[start : start + len(old)] = versions[version]
+            content = bytes(merged)
+        return self._views.content(paths, content)
+
+
+def _kept(units: Sequence[Unit], versions: Sequence[int]) -> tuple[KeptUnit, ...]:
+    return tuple(
+        KeptUnit(unit.path, unit.place, version)
+        for unit, version in zip(units, versions, strict=True)
+        if version
+    )
+
+
+def _with(versions: tuple[int, ...], place: int, version: int) -> tuple[int, ...]:
+    return (*versions[:place], version, *versions[place + 1 :])

@@ -1,0 +1,133 @@
+"""What is said of an explored state is what running its program says."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from harness.disk.sim_disk import SimDisk
+from harness.disk.sim_file import SimFile
+from harness.episode import run_program
+from harness.explore.certificate import Certificate
+from harness.explore.explorer import Explorer
+from harness.explore.fall import fall
+from harness.explore.limits import Limits
+from harness.explore.moment import Moment, record
+from harness.explore.recovery import Recoveries
+from harness.explore.spread import Spread
+from harness.explore.views import View, Views
+from models.ops import Crash, CrashKind, PutMessage, RunService
+from models.program import Program, Setup
+from models.verdict import Outcome
+from scenarios.catalogue import SCENARIOS
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import applied
+from scenarios.workload import program_for
+
+SMALL = Limits(depth=2, exact_max=16, told=8, draws=4, nested_max=1, nested_draws=0)
+
+
+def short(scenario: str, number: int, ops: int) -> Program:
+    program = program_for(SCENARIOS[scenario], 11, number)
+    return Program(program.setup, program.ops[:ops])
+
+
+def same(crash: Crash) -> Crash:
+    return crash
+
+
+def two_puts() -> Program:
+    ops = (PutMessage("T0", 0, 16), PutMessage("T0", 0, 600), RunService("reput"))
+    return Program(Setup(), ops)
+
+
+@pytest.mark.parametrize("scenario", ["power_loss", "process_kill", "truncated_files"])
+def test_what_is_said_of_a_state_is_what_its_program_says(scenario: str) -> None:
+    """Every state of a few moments, those of a recovery too."""
+    views = Views()
+    recoveries = Recoveries(scenario, views, Certificate())
+    for number in range(4):
+        moments = record(short(scenario, number, 8), scenario).moments
+        moment = moments[len(moments) * (number + 1) // 5]
+        kinds: tuple[CrashKind, ...] = ("process_kill", "power_loss")
+        for kind in kinds:
+            one = fall(moment, kind, views)
+            for crash, view in crashes(moment, kind, views):
+                said = recoveries.outcome(moment, one, view, partial(same, crash))
+                assert said.breach is None
+                assert run_program(moment.program(crash)).outcome is Outcome.PASSED
+
+
+def crashes(moment: Moment, kind: CrashKind, views: Views) -> list[tuple[Crash, View]]:
+    if kind == "process_kill":
+        view = views.of(*SimDisk.fork(moment.disk).seen())
+        return [(Crash("process_kill"), view)]
+    spread = Spread(moment.disk, views)
+    return [
+        (Crash("power_loss", spread.survivors(state.vector)), state.view)
+        for state in spread.some(0, 4, 2)
+    ][:6]
+
+
+def test_a_view_tells_the_files_that_its_program_finds() -> None:
+    views = Views()
+    for moment in record(two_puts(), "").moments:
+        spread = Spread(moment.disk, views)
+        for state in spread.some(0, 40, 4):
+            crash = Crash("power_loss", spread.survivors(state.vector))
+            disk = SimDisk.fork(moment.disk)
+            disk.crash(crash)
+            assert views.of(*disk.seen()) == state.view
+
+
+@pytest.mark.parametrize("mutant", ["R01", "R22"])
+def test_each_finding_is_a_program_that_breaks_the_same_law(mutant: str) -> None:
+    explorer = Explorer("power_loss", SMALL)
+    with applied(MUTANTS[mutant]):
+        explorer.explore(record(two_puts(), "power_loss"))
+        assert explorer.found
+        for finding in explorer.found.values():
+            again = run_program(finding.program, "power_loss")
+            assert (again.invariant, again.outcome) == (
+                finding.invariant,
+                Outcome.VIOLATED,
+            )
+
+
+def test_exploring_a_history_leaves_it_as_it_was() -> None:
+    program = short("power_loss", 3, 5)
+    before = run_program(program, "power_loss").digest
+
+    history = record(program, "power_loss")
+    Explorer("power_loss", SMALL).explore(history)
+
+    assert run_program(program, "power_loss").digest == before
+
+
+def test_the_same_history_and_seed_give_the_same_certificate() -> None:
+    program = short("power_loss", 2, 5)
+
+    one, two = (Explorer("power_loss", SMALL, seed=5) for _ in range(2))
+    for explorer in (one, two):
+        explorer.explore(record(program, "power_loss"))
+
+    assert one.counts == two.counts
+
+
+def test_neither_lock_nor_abort_is_ever_read() -> None:
+    """So that what they hold may be left out of a view."""
+    read: list[str] = []
+    before = SimFile.read_at
+    with pytest.MonkeyPatch.context() as patch:
+
+        def noted(self: SimFile, offset: int, size: int) -> bytes:
+            read.append(self._path)
+            return before(self, offset, size)
+
+        patch.setattr(SimFile, "read_at", noted)
+        for number in range(20):
+            run_program(short("power_loss", number, 20))
+
+    assert "checkpoint" in read
+    assert not {"lock", "abort"} & set(read)
