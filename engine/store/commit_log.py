@@ -78,7 +78,7 @@ class CommitLog:
         self._writer = LogWriter(config, consume_queues, self._append_encoded)
         self._put_lock = runtime.lock()
         self._takes_puts = True
-        self._newest_timestamp = 0
+        self._newest_timestamp = 1  # 0 says in a record and a checkpoint: none
         self._deleting_until = 0
         self.scanned_bytes = 0
         self._file_size = config.mapped_file_size_commit_log
@@ -475,7 +475,7 @@ class CommitLog:
     def _set_recovered(self, scan: LogScan) -> None:
         self.mapped_files.flushed_where = scan.end
         self.mapped_files.flushed_timestamp = scan.newest_timestamp
-        self._newest_timestamp = scan.newest_timestamp
+        self._newest_timestamp = max(1, scan.newest_timestamp)
         if self.mapped_files.files:
             self.mapped_files.files[-1].store_timestamp = scan.newest_timestamp
 

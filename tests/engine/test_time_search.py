@@ -65,6 +65,16 @@ def test_a_clock_set_back_stores_no_message_before_the_last(
     assert stamps == [EPOCH_MS, *[EPOCH_MS + 1] * 4]
 
 
+@pytest.mark.parametrize("back", [EPOCH_MS, EPOCH_MS + 5])
+def test_a_clock_at_its_zero_or_before_still_stores_a_time(
+    store: StoreBuilder, back: int
+) -> None:
+    store.runtime.advance(-back)
+    store.put()
+
+    assert store.image().commit_log.records[0].store_timestamp == 1
+
+
 def test_the_time_of_a_message_is_told_where_there_is_one(store: StoreBuilder) -> None:
     live = store.live
     assert live.get_earliest_message_time() == -1
