@@ -32,6 +32,7 @@ from models.invariants.checkpoint import (
     flushed_time_is_in_the_log,
     marked_bytes_are_unchanged,
     marks_never_move_backwards,
+    round_marks_what_is_flushed,
 )
 from models.invariants.commit_log import every_record_is_whole
 from models.invariants.file_laws import FILE_LAWS
@@ -181,6 +182,7 @@ class Judge:
         if report.started_end >= 0 and len(report.stops) > report.stops_before_start:
             stops = report.stops[report.stops_before_start :]
             self._judge_stops(stops, report, self.model.end)
+        self._judge_round(op, report, positions)
         dispatched = isinstance(op, RunService) and op.service == "reput"
         if dispatched and isinstance(report.observation, Ran):
             self._judge_files(self.image(), positions.reput_from_offset)
@@ -199,6 +201,13 @@ class Judge:
             )
         if (report.looks or report.searches) and not report.interrupted:
             self._judge_lookups(report)
+
+    def _judge_round(self, op: Event, report: Report, positions: Positions) -> None:
+        is_round = isinstance(op, RunService) and op.service == "checkpoint"
+        if is_round and isinstance(report.observation, Ran):
+            round_marks_what_is_flushed.hold(
+                self.checks, self.image(), positions.flushed_where
+            )
 
     def judge_healed(self, put_status: str, *, is_clean: bool) -> None:
         """Judge that a healed store goes on working."""

@@ -46,6 +46,10 @@ class StoreConfig:
     max_message_size: int = 4 * 1024 * 1024
     max_transfer_bytes_on_message_in_memory: int = 262_144
     max_transfer_count_on_message_in_memory: int = 32
+    max_transfer_bytes_on_message_in_disk: int = 65_536
+    max_transfer_count_on_message_in_disk: int = 8
+    access_message_in_memory_max_size: int = 24 * 1024**3 * 40 // 100
+    check_crc_on_read: bool = False
     max_filter_message_size: int = 16_000
     message_index_enable: bool = False  # RocketMQ's default is True, 420 MB a file
     max_hash_slot_num: int = 5_000_000

@@ -28,6 +28,8 @@ COLLIDED = probe(
     "message_reader.collided", "other tags of the same hash were not asked for"
 )
 FOUND = probe("message_reader.found", "a read returned messages")
+DAMAGED = probe("message_reader.damaged", "a damaged record was not returned")
+FROM_DISK = probe("message_reader.from_disk", "a read met what lies far behind")
 BATCH_FULL = probe("message_reader.batch_full", "a read stopped at a transfer limit")
 
 
@@ -123,14 +125,14 @@ class MessageReader:
         taken = 0
         filtered_only = True
         for phy_offset, size, code in units:
-            if self._is_batch_full(messages, size, max_msg_nums):
+            if self._is_batch_full(messages, phy_offset, size, max_msg_nums):
                 BATCH_FULL.hit()
                 break
             taken += 1
             if wanted is not None and not wanted.may_take(code):
                 FILTERED.hit()
                 continue
-            message = self._commit_log.get_message(phy_offset, size)
+            message = self._record_of(phy_offset, size)
             if message is None:
                 REMOVING.hit()
                 filtered_only = False
@@ -149,18 +151,38 @@ class MessageReader:
             status, queue_offset + taken, low, high, tuple(messages)
         )
 
+    def _record_of(self, phy_offset: int, size: int) -> bytes | None:
+        message = self._commit_log.get_message(phy_offset, size)
+        if message is None or not self._config.check_crc_on_read:
+            return message
+        if self._commit_log.is_record(phy_offset, message):
+            return message
+        DAMAGED.hit()
+        return None
+
     def _is_batch_full(
-        self, messages: list[bytes], size: int, max_msg_nums: int
+        self, messages: list[bytes], phy_offset: int, size: int, max_msg_nums: int
     ) -> bool:
+        """Whether one message more would be too much; the first never is.
+
+        What lies far behind the log's end has to come from the disk, so less of it is
+        sent at a time.
+
+        Source: DefaultMessageStore#isTheBatchFull, #checkInMemByCommitOffset.
+        """
         if not messages:
             return max_msg_nums <= 0
         config = self._config
         sent = sum(map(len, messages))
-        return (
-            len(messages) >= max_msg_nums
-            or len(messages) >= config.max_transfer_count_on_message_in_memory
-            or sent + size > config.max_transfer_bytes_on_message_in_memory
-        )
+        behind = self._commit_log.max_offset - phy_offset
+        if behind <= config.access_message_in_memory_max_size:
+            most = config.max_transfer_count_on_message_in_memory
+            bytes_max = config.max_transfer_bytes_on_message_in_memory
+        else:
+            FROM_DISK.hit()
+            most = config.max_transfer_count_on_message_in_disk
+            bytes_max = config.max_transfer_bytes_on_message_in_disk
+        return len(messages) >= min(max_msg_nums, most) or sent + size > bytes_max
 
 
 def _out_of_range(

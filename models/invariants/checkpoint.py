@@ -101,6 +101,27 @@ def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
         yield Violation(changed, "another CRC-32", "that of the durable mark")
 
 
+@invariant(
+    "CP-9",
+    "after a round of the checkpoint service the mark names what is flushed",
+    law="I7 I8",
+)
+def round_marks_what_is_flushed(
+    image: StoreImage, flushed_where: int
+) -> Iterator[Violation]:
+    """And sums it up, so that a start can tell damage from loss."""
+    mark = image.checkpoint.mark
+    durable = -1 if mark is None else mark.durable_offset
+    if durable != flushed_where:
+        seen = f"durable_offset {durable}"
+        yield Violation(_PATH, seen, f"{flushed_where}, flushed before the round")
+    elif mark is not None and durable > 0:
+        last = (durable - 1) // mark.log_file_size * mark.log_file_size
+        if mark.sum_of(last) is None:
+            where = f"{_PATH} byte {mark.position}"
+            yield Violation(where, "no sum", f"that of the log file at {last}")
+
+
 def changed_files(image: StoreImage) -> list[str]:
     """Log files whose bytes below the mark do not add up to what it says."""
     mark = image.checkpoint.mark

@@ -166,3 +166,53 @@ def test_a_message_comes_back_byte_for_byte(store: StoreBuilder) -> None:
     record = decode_record(served)
     assert (bytes(record.body), record.flag, record.born_timestamp) == (b"body", 7, 42)
     assert record.properties == {"TAGS": "TagA", "KEYS": "K1 K2"}
+
+
+def test_what_lies_far_behind_is_sent_a_little_at_a_time(store: StoreBuilder) -> None:
+    store.configured(
+        access_message_in_memory_max_size=1500,
+        max_transfer_count_on_message_in_disk=3,
+        mapped_file_size_consume_queue=2000,
+    )
+    store.put(40).reput()
+
+    taken = [len(store.pull(at).messages) for at in (0, 30)]
+
+    assert taken == [3, 10]
+    assert store.pull(0, 2).next_begin_offset == 2
+
+
+def test_a_record_from_the_disk_is_sent_however_large(store: StoreBuilder) -> None:
+    store.configured(
+        access_message_in_memory_max_size=0, max_transfer_bytes_on_message_in_disk=1
+    )
+
+    assert len(store.put(3).reput().pull().messages) == 1
+
+
+@pytest.mark.parametrize("at", [0, 4, 28, 92, 95])
+def test_a_damaged_record_is_not_returned_where_reads_check(
+    store: StoreBuilder, at: int
+) -> None:
+    store.configured(check_crc_on_read=True).put(3).reput()
+    store.scribble(log_file(), RECORD_SIZE + at, b"?")
+
+    found = store.pull()
+    store.scribble(log_file(), 2 * RECORD_SIZE + at, b"?")
+    nothing = store.pull(1)
+
+    assert [decode_record(m).queue_offset for m in found.messages] == [0, 2]
+    assert found.next_begin_offset == 3
+    assert (nothing.status, nothing.next_begin_offset) == (
+        Status.MESSAGE_WAS_REMOVING,
+        3,
+    )
+
+
+def test_a_unit_that_rots_in_a_running_store_leads_to_no_wrong_message(
+    store: StoreBuilder,
+) -> None:
+    store.configured(check_crc_on_read=True).put(3).reput()
+    store.scribble(queue_file(), 20 + 7, b"\x32")
+
+    assert len(store.pull().messages) == 2

@@ -1,8 +1,18 @@
 from __future__ import annotations
 
+from zlib import crc32
+
 import pytest
 from damaged_store import END, FILES, broken, first, i64, in_unit
-from written_store import FIRST_MS, log_path, patched, queue_path, slot_bytes, without
+from written_store import (
+    FIRST_MS,
+    log_path,
+    patched,
+    queue_path,
+    slot_bytes,
+    summed_slot_bytes,
+    without,
+)
 
 from models.invariants import checkpoint
 from models.store_image import read_store
@@ -77,3 +87,57 @@ def test_cp_5_names_a_length_that_is_no_checkpoints_and_two_torn_slots() -> None
 
     assert first("CP-5", short).seen == "3000 bytes"
     assert first("CP-5", torn).where == "checkpoint byte 512"
+
+
+LOG = b"".join(FILES[path] for path in sorted(FILES) if path.startswith("commitlog"))
+SUMS = tuple(crc32(LOG[at : min(at + 4096, END)]) for at in range(0, END, 4096))
+
+
+def marked(slot: bytes, files: dict[str, bytes] = FILES) -> dict[str, bytes]:
+    return patched(files, "checkpoint", 1024, slot)
+
+
+def test_cp_7_asks_for_the_unit_of_every_record_the_mark_says_was_dispatched() -> None:
+    whole = marked(summed_slot_bytes(8, END, END, SUMS))
+    lacking = without(whole, queue_path(base=400))
+    ahead = marked(summed_slot_bytes(8, END, END + 1, SUMS))
+
+    assert broken(whole, clean=False) == set()
+    assert "CP-7" in broken(lacking, clean=False)
+    assert "CP-7" in broken(ahead, clean=False)
+
+
+@pytest.mark.parametrize("at", [16, 60, 4095, 4096 + 16, END - 1])
+def test_cp_8_names_the_file_of_any_changed_byte_below_the_mark(at: int) -> None:
+    slot = summed_slot_bytes(8, END, 0, SUMS)
+    path, byte = log_path(at - at % 4096), at % 4096
+    rotten = patched(FILES, path, byte, bytes((FILES[path][byte] ^ 1,)))
+
+    assert first("CP-8", marked(slot, rotten), clean=False).where == path
+
+
+def test_cp_8_asks_nothing_of_what_lies_past_the_mark_or_has_no_sum() -> None:
+    rotten = patched(FILES, log_path(4096), 16, b"!")
+
+    for slot in (
+        summed_slot_bytes(8, END, 0, SUMS[2:]),
+        summed_slot_bytes(8, 4096, 0, SUMS[:1]),
+        slot_bytes(8, 0, END),
+    ):
+        assert "CP-8" not in broken(marked(slot, rotten), clean=False)
+
+
+@pytest.mark.parametrize(
+    ("slot", "seen"),
+    [
+        (summed_slot_bytes(8, END, 0, SUMS), []),
+        (summed_slot_bytes(8, END - 1, 0, SUMS), [f"durable_offset {END - 1}"]),
+        (summed_slot_bytes(8, END, 0, ()), ["no sum"]),
+    ],
+)
+def test_cp_9_asks_for_a_mark_and_its_sum(slot: bytes, seen: list[str]) -> None:
+    image = read_store(marked(slot))
+
+    broken_by = checkpoint.round_marks_what_is_flushed.violations(image, END)
+
+    assert [violation.seen for violation in broken_by] == seen

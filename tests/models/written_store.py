@@ -48,6 +48,15 @@ def slot_bytes(sequence: int, minimum: int, durable: int) -> bytes:
     return raw + struct.pack(">I", zlib.crc32(raw))
 
 
+def summed_slot_bytes(
+    sequence: int, durable: int, dispatched: int, sums: tuple[int, ...]
+) -> bytes:
+    """A slot of version 2, of a log that begins at 0."""
+    fields = (0x43524D51, 2, sequence, 0, durable, 4096, 200, dispatched, len(sums))
+    raw = struct.pack(">IIqqqiiqI", *fields) + struct.pack(f">{len(sums)}I", *sums)
+    return raw + struct.pack(">I", zlib.crc32(raw))
+
+
 class WrittenStore:
     """A store of tiny files that grows by one message a ``put``."""
 
