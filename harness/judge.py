@@ -267,6 +267,7 @@ class Judge:
             self._end = End.ORDERLY if stop.clean else End.ABORT_STAYS
             if failed and not stop.clean:
                 self._end = End.UNKNOWN
+                self.disk_failed = True  # a write it failed may be there in part
         if not report.found and report.crash is None:
             self._judge_files(self.image(), self.model.reput_from_offset)
         self._positions = None

@@ -15,6 +15,7 @@ from scenarios.space import (
 )
 from scenarios.spaces import (
     BREAKING,
+    BUFFERING,
     CALM,
     CORE_LAWS,
     FLUSHED,
@@ -306,7 +307,7 @@ _SCENARIOS = (
         name="transient_pool",
         sentence="appends wait in write buffers, of which there may be too few, for a "
         "commit to the files",
-        space=FLUSHING,
+        space=BUFFERING,
         setups=often(
             (POOLED, 4),
             (replace(POOLED, transient_store_buffers=1), 2),

@@ -141,7 +141,7 @@ class Space:
         at_actions: at which disk action of it.
         recovery_crashes: how often the restart after a crash crashes too.
         interleaved: what takes a turn while something is under way, or that it stalls.
-        crowded: whether another put comes in as well, be it to a crash.
+        crowded: whether a put or service comes in as well, to a crash or fault too.
         stalls_ms: how long the disk stands still in a stall.
         damages_a_stop: how many files are damaged while the store is down.
         query_keys: keys that are asked for; ``query_counts`` how many messages at

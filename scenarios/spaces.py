@@ -286,15 +286,36 @@ FLUSHING = replace(
     ),
     interrupted=often(("put", 6), ("service", 5), ("shutdown", 2), ("restart", 1)),
     interleaved=often(
-        ("put", 4), ("service", 3), ("stall", 2), ("pull", 1), ("shutdown", 1)
+        ("put", 4), ("service", 3), ("stall", 5), ("pull", 1), ("shutdown", 1)
     ),
     crowded=(False, True),
-    stalls_ms=Numbers((5000, 1, 10, 500, 4999, 5001, 20_000), 8000),
+    stalls_ms=Numbers((5001, 5000, 6000, 20_000, 10, 4999), 8000),
+    at_actions=CALM.at_actions._replace(put=Numbers((1, 2, 2, 3, 2, 4), 8, 1)),
     crash_kinds=("process_kill", "power_loss"),
     survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
 )
 """What each flush mode promises, with callers at the same time and a disk that stalls.
 """
+
+BUFFERING = replace(
+    FLUSHING,
+    services=often(
+        ("commit", 6),
+        ("reput", 4),
+        ("flush_commit_log", 3),
+        ("allocate", 2),
+        ("flush_consume_queue", 1),
+        ("checkpoint", 1),
+    ),
+    interrupted=often(("put", 4), ("service", 7), ("shutdown", 2), ("restart", 1)),
+    faults=often(
+        (DiskFault("write", "EIO"), 3),
+        (DiskFault("write", "EIO", 3), 1),
+        (DiskFault("sync", "EIO"), 2),
+        (DiskFault("create", "ENOSPC"), 1),
+    ),
+)
+"""The same of a store with write buffers, whose commits meet the failing disk."""
 
 FLUSHED = Setup(preallocate=True)
 SYNCED = replace(FLUSHED, flush_mode="SYNC_FLUSH")

@@ -237,7 +237,7 @@ class _Writer:
     def _fault(self) -> None:
         faults = self.space.faults
         fault = faults[self.draw() % len(faults)]
-        self.ops.append(During(*self._interrupted(), fault))
+        self.ops.append(During(*self._crowded(*self._interrupted()), fault))
         if self.draw() & 1 and self.space.crash_kinds:
             self._crash()  # what a failed sync left behind shows after a crash
 
@@ -264,10 +264,11 @@ class _Writer:
                 return AdvanceClock(space.stalls_ms.choose(draw()))
 
     def _crowded(self, op: Op, at_action: int) -> tuple[Op, int]:
-        """The op, or the same with another put coming in at its first action."""
+        """The op, or the same with a put or service coming in at its first action."""
         crowded = self.space.crowded
         if len(crowded) > 1 and crowded[self.draw() % len(crowded)]:
-            return During(op, 1, self._put()), at_action
+            event = self._put() if self.draw() & 1 else self._service()
+            return During(op, 1, event), at_action
         return op, at_action
 
     def _damage(self) -> None:

@@ -45,6 +45,7 @@ from engine.store.results import (
     PutMessageResult,
     QueryMessageResult,
 )
+from engine.store.rounds import Rounds
 from engine.store.running_flags import RunningFlags
 from engine.store.start_up import StartUp
 from engine.store.tags_filter import ANY_TAGS
@@ -130,9 +131,7 @@ class MessageStore:
         """Whether the life before came to an orderly end, as ``load`` found it."""
         return self._start_up.last_exit_ok
 
-    def _services_of(
-        self, config: StoreConfig, runtime: Runtime
-    ) -> tuple[Service, ...]:
+    def _services_of(self, config: StoreConfig, runtime: Runtime) -> tuple[Rounds, ...]:
         services: list[Service] = []
         if config.transient_store_pool_enable:
             # Before reput, so that the last commit comes before the last dispatch.
@@ -146,7 +145,7 @@ class MessageStore:
             services.append(self._flush_index)
         if config.allocate_ahead:
             services.append(self.commit_log.allocate)
-        return tuple(services)
+        return tuple([Rounds(service, runtime) for service in services])
 
     @property
     def services(self) -> tuple[Service, ...]:
@@ -156,7 +155,8 @@ class MessageStore:
     @property
     def waited_for(self) -> tuple[Service, ...]:
         """The services that answer a caller who waits inside the store."""
-        return (self._flush_commit_log,)
+        name = self._flush_commit_log.name
+        return tuple([rounds for rounds in self._services if rounds.name == name])
 
     def load(self) -> None:
         """Take the directory and read it whole; nothing on it is changed.
@@ -354,6 +354,7 @@ class MessageStore:
             self._group_commit.stop()
         self.commit_log.allocate.discard()
         self._wait_for_dispatch()
+        self._stop_rounds()
         self.reput.stop()
         self._flush_queues.flush_thoroughly()
         self._index.flush()
@@ -372,7 +373,12 @@ class MessageStore:
             self._runtime.sleep_ms(_DISPATCH_POLL_MS)
             waited += _DISPATCH_POLL_MS
 
+    def _stop_rounds(self) -> None:
+        for rounds in self._services:
+            rounds.stop()
+
     def _let_go(self) -> None:
+        self._stop_rounds()
         self._checkpoint.close()
         self._index.close()
         self._consume_queues.close()

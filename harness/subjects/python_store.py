@@ -61,11 +61,6 @@ class OneAtATime:
         with self._turn:
             return self._service.run_once()
 
-    def end_round(self) -> None:
-        """Wait until the round in progress, if there is one, has ended."""
-        with self._turn:
-            return
-
 
 class PythonStore:
     """The engine as a subject; a new ``MessageStore`` for each of its lives."""
@@ -103,7 +98,7 @@ class PythonStore:
             capacity=setup.disk_capacity,
         )
         self._store: MessageStore | None = None
-        self._services: dict[str, OneAtATime] = {}
+        self._services: dict[str, Service] = {}
 
     @property
     def clock(self) -> tuple[int, int]:
@@ -257,8 +252,6 @@ class PythonStore:
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
-        for service in self._services.values():
-            service.end_round()  # as a host stops its threads first
         if not store.is_started:
             return Skipped("the store is stopping")
         try:
