@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TypeAlias
 
 from harness.episode import EpisodeResult, run_program
@@ -23,7 +23,8 @@ from harness.simplify import (
     simpler_setups,
     unwrapped,
 )
-from models.ops import During, Op
+from models.observations import Put
+from models.ops import During, Op, PutMessage
 from models.program import Program
 from models.verdict import Outcome
 
@@ -133,6 +134,8 @@ class _Search:
             self._simplify_setup()
             if before == self.best:
                 self._cut_pairs()
+            if before == self.best:
+                self._merge_puts()
 
     def take(self, candidate: Program) -> bool:
         """Whether the candidate breaks the law; it is the best then, cut behind."""
@@ -181,6 +184,30 @@ class _Search:
                 for i, j in combinations(range(len(ops)), 2)
             )
 
+    def _merge_puts(self) -> None:
+        """Let one put be as long as two, where what follows has to keep its place."""
+        again = True
+        while again:
+            ops, sizes = self.best.ops, self._sizes()
+            again = any(
+                self._take_ops((*ops[:i], *ops[i + 1 : j], longer, *ops[j + 1 :]))
+                for i, j in pairwise(sizes)
+                for kept, gone in ((j, i), (i, j))
+                for longer in _longer(ops[kept], sizes[gone])
+            )
+
+    def _sizes(self) -> dict[int, int]:
+        """What each put took of the log, by its number in the program."""
+        assert self.result is not None
+        return {
+            step.number: step.observation.size
+            for step in self.result.trace
+            if isinstance(step.observation, Put)
+            and 0 <= step.number < len(self.best.ops)
+            and isinstance(self.best.ops[step.number], PutMessage)
+            and step.observation.size > 0
+        }
+
     def _simplify_everywhere(self) -> None:
         while any(self.take(program) for program in simpler_everywhere(self.best)):
             pass
@@ -214,3 +241,9 @@ class _Search:
             self._take_ops((*ops[:at], simpler, *ops[at + 1 :]))
             for simpler in variants(ops[at])
         )
+
+
+def _longer(op: Op, by: int) -> Iterator[Op]:
+    """A put whose body is longer by so many bytes."""
+    assert isinstance(op, PutMessage)
+    yield replace(op, body_size=op.body_size + by)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
+
+import click
 
 from harness.case_file import BadCaseFile, CaseFile
 from harness.commands.exits import BadInput, unknown
+from harness.power.mutant_file import BadMutantFile, read_mutants
+from models.invariants.registry import declared_invariants
 from scenarios.catalogue import SCENARIOS
 from scenarios.mutants import MUTANTS
-from scenarios.mutation import applied
+from scenarios.mutation import Mutant, MutantError, applied
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 NO_MUTANT = "none"
 SUBJECTS = ("python",)
@@ -25,18 +32,46 @@ def scenarios_named(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names)) or tuple(SCENARIOS)
 
 
-def mutant_named(name: str | None) -> str:
+def mutants_of(file: Path | None, *, anywhere: bool = False) -> Mapping[str, Mutant]:
+    """Our mutants by id, or those of a file that someone else wrote."""
+    if file is None:
+        return MUTANTS
+    try:
+        return read_mutants(file, declared_invariants(), anywhere=anywhere)
+    except BadMutantFile as error:
+        raise BadInput(str(error)) from None
+
+
+def mutant_named(name: str | None, known: Mapping[str, Mutant] = MUTANTS) -> str:
     """The id of a mutant; "" for none."""
     if not name or name == NO_MUTANT:
         return ""
-    if name not in MUTANTS:
-        raise unknown("mutant", name, MUTANTS, "`crashmq list mutants` names them.")
+    if name not in known:
+        hint = "`crashmq list mutants` names ours; --mutant-file adds others."
+        raise unknown("mutant", name, known, hint)
     return name
 
 
-def planted(mutant: str) -> AbstractContextManager[None]:
+@contextmanager
+def planted(mutant: str, known: Mapping[str, Mutant] = MUTANTS) -> Iterator[None]:
     """The engine with a mutant; the clean engine for ""."""
-    return applied(MUTANTS[mutant]) if mutant else nullcontext()
+    with ExitStack() as stack:
+        if mutant:
+            try:
+                stack.enter_context(applied(known[mutant]))
+            except MutantError as error:
+                raise BadInput(str(error)) from None
+        yield
+
+
+def mutant_file_option(command: Command) -> Command:
+    """The option by which a case of a stranger's mutant finds it."""
+    return click.option(
+        "--mutant-file",
+        type=click.Path(path_type=Path),
+        metavar="TOML",
+        help="Where the mutant is written, if it is none of ours.",
+    )(command)
 
 
 def case_at(path: Path) -> CaseFile:

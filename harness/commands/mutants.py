@@ -13,7 +13,7 @@ import click
 
 import harness.episode  # noqa: F401  # declares every law
 from harness.case_file import SUFFIX, CaseFile
-from harness.commands.arguments import writing
+from harness.commands.arguments import mutants_of, writing
 from harness.commands.exits import BadInput, unknown
 from harness.commands.output import Progress
 from harness.power.campaign import (
@@ -22,7 +22,7 @@ from harness.power.campaign import (
     outcomes,
     run_campaign,
 )
-from harness.power.mutant_file import BadMutantFile, check_edits, read_mutants
+from harness.power.mutant_file import check_edits
 from harness.power.policies import POLICIES
 from harness.power.verdict import (
     Verdict,
@@ -38,7 +38,6 @@ from reports.errors import BadRequest
 from reports.files import check_output, write_declared, write_json
 from reports.mutation_records import HuntRecord, write_rows
 from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import MUTANTS
 from scenarios.mutation import Mutant
 
 CI_BUDGET_S = 20.0
@@ -149,16 +148,10 @@ def _check_out(out: Path) -> None:
 
 
 def _known(file: Path | None, any_module: bool) -> Mapping[str, Mutant]:
-    """The mutants to choose from, each of which can be planted here."""
+    """The mutants to choose from."""
     if any_module and file is None:
         raise click.UsageError("--any-module is for mutants of a --file.")
-    known: Mapping[str, Mutant] = MUTANTS
-    if file is not None:
-        try:
-            known = read_mutants(file, declared_invariants(), anywhere=any_module)
-        except BadMutantFile as error:
-            raise BadInput(str(error)) from None
-    return known
+    return mutants_of(file, anywhere=any_module)
 
 
 def _chosen(known: Mapping[str, Mutant], names: Sequence[str]) -> list[Mutant]:
@@ -254,8 +247,9 @@ def _next(
     if verdict.survivors:
         given = f" --file {shlex.quote(str(file))}" if file else ""
         return f"crashmq mutants --only {verdict.survivors[0]}{given} --budget 3600"
-    if cases and file is None:
-        return f"crashmq replay {shlex.quote(str(next(iter(cases.values()))))}"
+    if cases:
+        given = f" --mutant-file {shlex.quote(str(file))}" if file else ""
+        return f"crashmq replay {shlex.quote(str(next(iter(cases.values()))))}{given}"
     if out is not None:
         return f"crashmq report {shlex.quote(str(out))}"
     return "crashmq mutants --seeds 10 --out runs/mutants"

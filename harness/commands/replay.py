@@ -13,7 +13,9 @@ from harness.commands import exits
 from harness.commands.arguments import (
     case_at,
     check_subject,
+    mutant_file_option,
     mutant_named,
+    mutants_of,
     planted,
     writing,
 )
@@ -38,15 +40,21 @@ from models.verdict import Outcome
     metavar="ID",
     help="Plant this bug; `none` for the clean engine. By default as recorded.",
 )
+@mutant_file_option
 def command(
-    file: Path, until: int | None, dump: Path | None, mutant: str | None
+    file: Path,
+    until: int | None,
+    dump: Path | None,
+    mutant: str | None,
+    mutant_file: Path | None,
 ) -> None:
     """Run the case in FILE and tell it step by step, the breach marked."""
     case = case_at(file)
     check_subject(case, file)
     _check_until(case, file, until, dump)
-    bug = mutant_named(case.mutant if mutant is None else mutant)
-    with planted(bug):
+    known = mutants_of(mutant_file)
+    bug = mutant_named(case.mutant if mutant is None else mutant, known)
+    with planted(bug, known):
         stop = None if until is None else until + 1
         result = run_program(case.program, case.scenario, until=stop)
         result.record.mutant = bug

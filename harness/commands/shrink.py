@@ -12,7 +12,9 @@ from harness.commands import exits
 from harness.commands.arguments import (
     case_at,
     check_subject,
+    mutant_file_option,
     mutant_named,
+    mutants_of,
     planted,
     writing,
 )
@@ -42,7 +44,14 @@ from harness.timeline import timeline
     show_default=True,
     help="Programs to try at most.",
 )
-def command(file: Path, out: Path | None, mutant: str | None, runs: int) -> None:
+@mutant_file_option
+def command(
+    file: Path,
+    out: Path | None,
+    mutant: str | None,
+    runs: int,
+    mutant_file: Path | None,
+) -> None:
     """Cut and simplify the case in FILE while it breaks the same law."""
     case = case_at(file)
     check_subject(case, file)
@@ -51,9 +60,10 @@ def command(file: Path, out: Path | None, mutant: str | None, runs: int) -> None
         raise exits.BadInput(
             f"{out} exists already and is not overwritten. Name another --out."
         )
-    bug = mutant_named(case.mutant if mutant is None else mutant)
+    known = mutants_of(mutant_file)
+    bug = mutant_named(case.mutant if mutant is None else mutant, known)
     try:
-        with planted(bug), Progress("shrink") as progress:
+        with planted(bug, known), Progress("shrink") as progress:
             shrunk = shrink(
                 case.program,
                 case.scenario,

@@ -1,4 +1,4 @@
-"""Slices: what a hunt is dealt, a piece of a second each, by number.
+"""Slices: what a hunt is dealt, a part of a second each, by number.
 
 A slice runs in the child that has the bug in place, and stops at the first broken law.
 Everything it does follows from the hunt's seed and the slice's number.
@@ -26,8 +26,8 @@ from scenarios.workload import program_for
 
 SliceKind = Literal["soak", "machine"]
 
-EPISODES = 40
-EXAMPLES = 25
+EPISODES = 10
+EXAMPLES = 10
 _SEEDS_APART = 1_000_003
 
 

@@ -47,9 +47,12 @@ def test_the_worked_example_of_the_document_does_what_it_says(
         assert row["killed"] is True
         assert row["law"]
         assert row["states"] > 0
-        assert 0 < row["ops"] <= 6
+        assert 0 < row["ops"] <= 8
     assert (out / "cases" / "MINE-1.case.json").exists()
     assert len((out / "hunts.jsonl").read_text().splitlines()) == 2
+    case = out / "cases" / "MINE-1.case.json"
+    assert crashmq("replay", case, "--mutant-file", example).exit_code == 1
+    assert "there is no mutant 'MINE-1'" in crashmq("replay", case).stderr
 
 
 def test_a_stale_edit_is_named_and_nothing_is_searched_for(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from toy_episode import toy_run
+from toy_episode import RECORD_SIZE, toy_run
 
 from harness.episode import EpisodeResult
 from harness.shrink import NothingToShrink, shrink
@@ -168,3 +168,28 @@ def test_progress_is_told_after_each_run() -> None:
 def test_a_program_that_breaks_nothing_is_refused() -> None:
     with pytest.raises(NothingToShrink, match="does not break CQ-3 here"):
         shrink(LONG, "s", "CQ-3", run=toy_run(lambda _: None))
+
+
+def bodies_of_400_bytes(ops: tuple[Op, ...]) -> int | None:
+    """A reput shows it, if all bodies before it are 400 bytes together."""
+    total = 0
+    for number, op in enumerate(ops):
+        match op:
+            case PutMessage(body_size=size):
+                total += size
+            case RunService("reput") if total == 400:
+                return number
+    return None
+
+
+def test_puts_that_keep_what_follows_in_its_place_become_one() -> None:
+    puts = tuple(PutMessage("T0", 0, RECORD_SIZE) for _ in range(4))
+
+    shrunk = shrink(
+        Program(Setup(), (*puts, RunService("reput"))),
+        "power_loss",
+        "CQ-3",
+        run=toy_run(bodies_of_400_bytes),
+    )
+
+    assert shrunk.program.ops == (PutMessage("T0", 0, 400), RunService("reput"))
