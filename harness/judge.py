@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from enum import Enum
 
+from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
 from harness.judge_damage import extended, takes_rot
 from harness.judge_lookups import judge_looks, judge_searches
@@ -22,6 +23,7 @@ from harness.judging_puts import (
     judge_puts,
     puts_around_the_start,
 )
+from harness.promises import SPOILT, Promises
 from models.image.checkpoint import CheckpointImage
 from models.invariants import deletion, marks, reading, recovery, run
 from models.invariants.checkpoint import (
@@ -50,7 +52,7 @@ from models.observations import (
     Started,
     Stopped,
 )
-from models.ops import Event, PullMessage, RunService
+from models.ops import CrashKind, Event, PullMessage, RunService
 from models.plain_state import forked, token
 from models.program import Setup
 from models.reference import QueueKey, ReferenceModel
@@ -112,6 +114,7 @@ class Judge:
         self.disk_failed = False
         self.is_unsure = False
         self._left_by_start: Mapping[str, bytes] | None = None
+        self._promises = Promises(PROFILES[setup.disk_profile])
         self._end = End.UNKNOWN
         self._positions: Positions | None = None
 
@@ -151,8 +154,14 @@ class Judge:
             InvariantUnknown: a law failed itself.
         """
         run.nothing_unnamed_is_raised.hold(
-            self.checks, report.failures, report.fault_armed
+            self.checks,
+            report.failures,
+            report.fault_armed or self._promises.errors_come_late,
         )
+        if report.fault_armed:
+            self._promises.saw_fault(op)
+            if self._promises.reverts:
+                self.model.lose_what_was_not_synced()
         end = self.model.end
         may_refuse = self._may_refuse(report)
         judge_batches(self.checks, self._setup, report, may_refuse=may_refuse)
@@ -173,6 +182,7 @@ class Judge:
                 self._end = End.UNKNOWN
             self.model.crashed(report.crash.kind, in_flight)
             self._positions = None
+            self._lose_promises(report.crash.kind)
             return
         for start, image in zip(report.starts, found, strict=True):
             self._judge_start(start, image, report.started_end, positions)
@@ -188,7 +198,7 @@ class Judge:
             self._judge_files(self.image(), positions.reput_from_offset)
         if positions.max_phy_offset >= 0:
             self._judge_marks(positions, is_new_life=bool(report.starts))
-        for pull, pulled in report.pulls:
+        for pull, pulled in report.pulls if not self._promises.reverts else ():
             self._judge_pull(pull, pulled, exactly=not report.interrupted)
         if report.queries:
             judge_queries(
@@ -208,6 +218,14 @@ class Judge:
             round_marks_what_is_flushed.hold(
                 self.checks, self.image(), positions.flushed_where
             )
+
+    def _lose_promises(self, crash: CrashKind) -> None:
+        """After some crashes even synced bytes may be gone, as if damaged."""
+        if self._promises.is_broken_by(crash):
+            self._damaged.append(SPOILT)
+            self._end = End.UNKNOWN
+        if crash == "power_loss":
+            self._promises.lost_power()
 
     def judge_healed(self, put_status: str, *, is_clean: bool) -> None:
         """Judge that a healed store goes on working."""
@@ -349,6 +367,7 @@ class Judge:
         model.indexed = indexed_up_to(image.index(self._setup.index_slots))
         self._damaged = []
         self.disk_failed = False
+        self._promises.renewed()
         self._end = End.ABORT_STAYS
         self._judge_files(image, positions.reput_from_offset)
         # A start has synced the checkpoint, so from here on it only rises.
@@ -356,6 +375,8 @@ class Judge:
 
     def _judge_files(self, image: StoreImage, reput_from_offset: int) -> None:
         """Judge a store at rest or running well, as far as the disk let it."""
+        if self._promises.reverts:
+            return  # what only memory held is gone, until a start has mended it
         clean = not self.disk_failed
         judged = self._judged(image, reput_from_offset, clean=clean)
         for law in FILE_LAWS:

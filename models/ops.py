@@ -58,6 +58,7 @@ class Capability(Enum):
 UNIT_ENTRY = -1
 UNIT_SIZE = -2
 UNIT_ORDER = -3
+UNIT_TAIL = -4
 
 
 class KeptUnit(NamedTuple):
@@ -66,8 +67,10 @@ class KeptUnit(NamedTuple):
     Attributes:
         path: of a file when it was made, or of a directory entry.
         place: number of a sector of the file; ``UNIT_SIZE``: its size; ``UNIT_ENTRY``:
-            where the path leads; ``UNIT_ORDER``, path "": all directory changes.
-        version: how many of its changes survive, from the first on.
+            where the path leads; ``UNIT_ORDER``, path "": all directory changes;
+            ``UNIT_TAIL``: room of the file that was never synced.
+        version: how many of its changes survive, from the first on; of such room, 1:
+            it holds garbage, 2: what another file had there.
     """
 
     path: str
@@ -430,5 +433,8 @@ def describe_unit(unit: KeptUnit) -> str:
             return f"size of {unit.path} after change {unit.version}"
         case -3:  # UNIT_ORDER
             return f"the first {unit.version} directory changes"
+        case -4:  # UNIT_TAIL
+            what = "garbage" if unit.version == 1 else "another file's bytes"
+            return f"{what} in new room of {unit.path}"
         case sector:
             return f"{unit.path} sector {sector} after change {unit.version}"

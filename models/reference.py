@@ -99,6 +99,7 @@ class ReferenceModel:
     queues: dict[QueueKey, list[Appended]] = field(default_factory=dict)
     in_flight: list[MessageToPut] = field(default_factory=list)
     floor_kill: int = 0
+    memory_reverted: bool = False
     floor_power: int = 0
     floor: int | None = None
     reput_from_offset: int = 0
@@ -203,14 +204,24 @@ class ReferenceModel:
         if clean:
             self.floor_power = max(self.floor_power, end)
             self.floor_kill = max(self.floor_kill, end)
-        self._lower_floor(self.floor_kill)
+        self._lower_floor(self._spared_by_kill)
 
     def crashed(self, kind: CrashKind, in_flight: list[MessageToPut]) -> None:
         """Take note of a crash, and of the puts that got no answer."""
         self.in_flight += in_flight
         self._lower_floor(
-            self.floor_kill if kind == "process_kill" else self.floor_power
+            self._spared_by_kill if kind == "process_kill" else self.floor_power
         )
+
+    def lose_what_was_not_synced(self) -> None:
+        """Take note that a failed sync took back what only memory held."""
+        self.memory_reverted = True
+
+    @property
+    def _spared_by_kill(self) -> int:
+        if self.memory_reverted:
+            return min(self.floor_kill, self.floor_power)
+        return self.floor_kill
 
     def log_damaged(self, found_end: int) -> None:
         """Take note that the log's files were damaged; they are whole up to there."""
@@ -267,6 +278,7 @@ class ReferenceModel:
         for appended in self.messages:
             self._list(appended)
         self.floor_kill = self.end
+        self.memory_reverted = False
         self.floor_power = min(self.floor_power, self.end)
         self.floor = None
         self.in_flight = []

@@ -229,6 +229,7 @@ LOSSY_DISKS = (
     *setups_on("xfs"),
     *setups_on("btrfs"),
     *setups_on("ext4_data"),
+    *setups_on("lying_disk"),
 )
 """Stores on every disk that loses what was not synced; the mildest and the wildest
 are the likeliest."""

@@ -12,6 +12,7 @@ changes, and a file that is as it was loaded needs one buffer for both images.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from engine.host.disk import PAGE_SIZE
@@ -21,6 +22,7 @@ assert 1 << PAGE_BITS == PAGE_SIZE
 
 Store: TypeAlias = tuple[int, int, bytes]  # action number, offset, bytes
 Cut: TypeAlias = tuple[int, int]  # action number, size the file was cut to
+Room: TypeAlias = tuple[int, int]  # first byte, first byte after it
 
 
 class InodeImage(NamedTuple):
@@ -40,6 +42,8 @@ class InodeImage(NamedTuple):
     cuts: list[Cut]
     mapped: bool
     mtime_ms: int
+    unwritten: tuple[Room, ...]
+    late_errno: int
     content: bytes | None
 
 
@@ -57,7 +61,10 @@ class Inode:
         image is None or equals cache
         what ``_imaged`` was taken from has changed by stores alone
 
-    ``mapped``: it was opened as a mapping, so that its pages are written at any time.
+    Attributes:
+        mapped: it was opened as a mapping, so that its pages are written at any time.
+        unwritten: room that may hold anything on the medium, until it is synced.
+        late_errno: of an error that the next sync reports.
     """
 
     __slots__ = (
@@ -69,11 +76,13 @@ class Inode:
         "durable_shared",
         "durable_size",
         "image",
+        "late_errno",
         "mapped",
         "mtime_ms",
         "open_files",
         "pending",
         "shared",
+        "unwritten",
     )
 
     def __init__(
@@ -88,6 +97,8 @@ class Inode:
         self.pending: list[Store] = []
         self.cuts: list[Cut] = []
         self.mapped = False
+        self.unwritten: tuple[Room, ...] = ()
+        self.late_errno = 0
         self.shared = True
         self.durable_shared = True
         self.open_files = 0
@@ -125,6 +136,8 @@ class Inode:
         inode.pending = stores[:end]
         inode.cuts = image.cuts
         inode.mapped = image.mapped
+        inode.unwritten = image.unwritten
+        inode.late_errno = image.late_errno
         inode.open_files = 0
         inode._imaged = None
         return inode
@@ -155,6 +168,8 @@ class Inode:
             self.cuts,
             self.mapped,
             self.mtime_ms,
+            self.unwritten,
+            self.late_errno,
             self.image,
         )
         return imaged
@@ -177,6 +192,7 @@ class Inode:
         return (
             not self.pending
             and not self.cuts
+            and not self.unwritten
             and size == len(self.cache)
             and self.cache == self.durable
         )
@@ -246,6 +262,9 @@ class Inode:
             if offset >> PAGE_BITS == page:
                 self.durable[offset : offset + len(data)] = data
         self.pending = [s for s in self.pending if s[1] >> PAGE_BITS != page]
+        if self.unwritten:
+            start = page << PAGE_BITS
+            self.unwritten = tuple(_without(self.unwritten, start, start + PAGE_SIZE))
 
     def write_back_before(self, action: int) -> None:
         """Put the stores made before ``action`` on the medium."""
@@ -260,8 +279,30 @@ class Inode:
         self._imaged = None
         self.pending = []
 
+    def evict(self) -> None:
+        """Let clean pages leave memory: readers see what the medium holds (E1)."""
+        dirty = {offset >> PAGE_BITS for _, offset, _ in self.pending}
+        for start in range(0, len(self.cache), PAGE_SIZE):
+            end = min(start + PAGE_SIZE, len(self.cache))
+            if start >> PAGE_BITS in dirty or (
+                self.cache[start:end] == self.durable[start:end]
+            ):
+                continue
+            self.own()
+            self._imaged = None
+            self.cache[start:end] = self.durable[start:end]
+            self.image = None
+
 
 def clipped(store: Store, size: int) -> Store:
     """The part of a store below byte ``size``; its bytes may be none."""
     action, offset, data = store
     return action, offset, data[: max(0, size - offset)]
+
+
+def _without(rooms: tuple[Room, ...], start: int, end: int) -> Iterator[Room]:
+    for first, beyond in rooms:
+        if first < min(beyond, start):
+            yield first, min(beyond, start)
+        if max(first, end) < beyond:
+            yield max(first, end), beyond

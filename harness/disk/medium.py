@@ -11,7 +11,7 @@ import errno
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from engine.host.disk import Usage
+from engine.host.disk import PAGE_SIZE, Usage
 from harness.disk.choices import choice_of
 from harness.disk.inode import Inode, InodeImage
 from harness.disk.namespace import (
@@ -215,10 +215,25 @@ class Medium:
     def resize(self, action: int, path: str, size: int) -> None:
         """Set a file's size, for readers only."""
         number = self.namespace.file(path)
+        inode = self.inodes[number]
+        before = len(inode.cache)
+        if self.profile.splits_truncation:
+            for page in range((before - 1) // PAGE_SIZE, size // PAGE_SIZE, -1):
+                self._resize(action, number, page * PAGE_SIZE)
+        self._resize(action, number, size)
+        if self.profile.tail == "any" and size > before:
+            inode.unwritten = (*inode.unwritten, (before, size))
+
+    def _resize(self, action: int, number: int, size: int) -> None:
         self.touch(number)
         self.inodes[number].resize(action, size)
-        self.inodes[number].mtime_ms = self.now_ms()
         self._effects.append(Sized(action, number, size))
+
+    def evict(self) -> None:
+        """Let every clean page leave memory."""
+        for number, inode in self.inodes.items():
+            self.touch(number)
+            inode.evict()
 
     def commit(self) -> None:
         """Make every directory change certain."""
@@ -226,7 +241,7 @@ class Medium:
 
     def commit_file(self, number: int) -> None:
         """Make certain what the sync of a file commits beside its bytes (P8, P9)."""
-        if not self._effects and not self.profile.keeps_write_order:
+        if not self._may_commit():
             return
         if self.profile.metadata == "prefix":
             self._commit_all_in_order()
@@ -240,7 +255,7 @@ class Medium:
 
     def commit_dir(self, path: str) -> None:
         """Make certain what the sync of a directory commits (P8, P9)."""
-        if not self._effects and not self.profile.keeps_write_order:
+        if not self._may_commit():
             return
         if self.profile.metadata == "prefix":
             self._commit_all_in_order()
@@ -253,6 +268,12 @@ class Medium:
                 if parent_of(entry) == path
             }
         )
+
+    def _may_commit(self) -> bool:
+        profile = self.profile
+        if not profile.honours_sync:
+            return False
+        return bool(self._effects) or profile.keeps_write_order
 
     def _commit_all_in_order(self) -> None:
         if self.profile.keeps_write_order:

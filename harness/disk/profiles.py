@@ -8,7 +8,7 @@ name the rules of the disk fault model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
@@ -16,6 +16,8 @@ from typing import Literal
 PERCENT = 100
 
 Metadata = Literal["prefix", "log_tree", "subset"]
+Tail = Literal["zero", "any"]
+SyncFailure = Literal["clean", "late", "revert"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,16 @@ class DiskProfile:
         sector_size: the bytes that reach the medium whole or not at all (P3).
         store_size: a store into a mapping may be on the medium as far as any multiple
             of this many bytes; 0: as a whole or not at all (P2).
+        shorn_sectors: whether a sector may also be half new and half old, or
+            neither (P4).
+        tail: what lies in room that a file was given and nobody has synced since:
+            zeros, or also garbage, or what another file had there (P6).
+        splits_truncation: whether a file shrinks page by page (P7).
+        honours_sync: whether a sync that succeeds has done anything (P15).
+        sync_failure: what a failed sync leaves, with its pages marked clean (E1).
+            ``clean``: readers see the new bytes until the pages leave the cache.
+            ``late``: so too, and the error comes with the next sync of the file, not
+            with this one. ``revert``: readers see the old bytes again.
         auto_da_alloc: a rename over a file commits after the data of the new file,
             so that the name never shows less than was written before it (P10).
         everything_percent: share of hashed survivors that lose nothing (P13).
@@ -53,6 +65,11 @@ class DiskProfile:
     keeps_write_order: bool = False
     sector_size: int = 512
     store_size: int = 0
+    shorn_sectors: bool = False
+    tail: Tail = "zero"
+    splits_truncation: bool = False
+    honours_sync: bool = True
+    sync_failure: SyncFailure = "clean"
     auto_da_alloc: bool = False
     everything_percent: int = 10
     nothing_percent: int = 10
@@ -69,23 +86,58 @@ class DiskProfile:
         assert not self.keeps_write_order or self.metadata == "prefix"
         assert not self.auto_da_alloc or self.metadata == "prefix"
 
+    @property
+    def keeps_promises(self) -> bool:
+        """Whether what was synced survives power loss as it was written."""
+        return self.honours_sync and not self.shorn_sectors
+
 
 KILL9 = DiskProfile(name="kill9", loses_unsynced=False)
 EXT4_ORDERED = DiskProfile(name="ext4_ordered", loses_unsynced=True, auto_da_alloc=True)
-EXT4_DATA = replace(EXT4_ORDERED, name="ext4_data", keeps_write_order=True)
+EXT4_DATA = replace(
+    EXT4_ORDERED, name="ext4_data", keeps_write_order=True, sync_failure="late"
+)
 XFS = DiskProfile(name="xfs", loses_unsynced=True, store_size=64)
-BTRFS = DiskProfile(name="btrfs", loses_unsynced=True, metadata="log_tree")
+BTRFS = DiskProfile(
+    name="btrfs", loses_unsynced=True, metadata="log_tree", sync_failure="revert"
+)
 POSIX_MIN = DiskProfile(
     name="posix_min",
     loses_unsynced=True,
     metadata="subset",
     fsync_new_file_persists_name=False,
     store_size=64,
+    tail="any",
+    splits_truncation=True,
 )
+NVME_TORN = replace(EXT4_ORDERED, name="nvme_torn", shorn_sectors=True)
+LYING_DISK = replace(EXT4_ORDERED, name="lying_disk", honours_sync=False)
 
-PROFILES: Mapping[str, DiskProfile] = MappingProxyType(
+_ALL = (
+    *(KILL9, EXT4_DATA, EXT4_ORDERED, XFS, BTRFS),
+    *(POSIX_MIN, NVME_TORN, LYING_DISK),
+)
+PROFILES: Mapping[str, DiskProfile] = MappingProxyType({p.name: p for p in _ALL})
+"""Every profile by its name; no milder one comes after a wilder one."""
+
+_BETWEEN = ("ext4_data", "ext4_ordered", "xfs", "btrfs")
+MILDER_THAN: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        profile.name: profile
-        for profile in (KILL9, EXT4_ORDERED, EXT4_DATA, XFS, BTRFS, POSIX_MIN)
+        "kill9": frozenset({*_BETWEEN, "posix_min", "nvme_torn", "lying_disk"}),
+        **{name: frozenset({"posix_min"}) for name in _BETWEEN},
+        "posix_min": frozenset(),
+        "nvme_torn": frozenset(),
+        "lying_disk": frozenset(),
     }
 )
+"""Of each profile the wilder ones: whatever it leaves, each of them may leave too."""
+
+
+def mildest(names: Iterable[str]) -> tuple[str, ...]:
+    """Of some profiles those that no other of them is milder than."""
+    given = set(names)
+    return tuple(
+        name
+        for name in PROFILES
+        if name in given and not any(name in MILDER_THAN[other] for other in given)
+    )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from harness.disk.inode import Cut, Inode, Store, clipped
+from harness.disk.mixing import garbage
 from harness.disk.namespace import (
     DIRECTORY,
     Effect,
@@ -41,6 +42,9 @@ class Choice(Protocol):
     ) -> None:
         """Put into ``base`` what survives of ``stores``; ``name`` is the file's."""
 
+    def tail(self, name: str) -> int:
+        """What new room of the file holds: 0 zeros, 1 garbage, 2 another's bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Remains:
@@ -64,13 +68,13 @@ class Layout:
         names: inode numbers by path.
         sizes: of the inodes whose size is not the durable one.
         carried: of a renamed inode, the action before which all its stores survive.
-        survived: actions of the size changes that survive.
+        survived: the size changes that survive.
     """
 
     names: dict[str, int]
     sizes: dict[int, int]
     carried: dict[int, int]
-    survived: frozenset[int]
+    survived: frozenset[Cut]
 
     def size(self, number: int, inode: Inode) -> int:
         """The size of a file."""
@@ -99,13 +103,13 @@ def layout(committed: Mapping[str, int], surviving: Sequence[Effect]) -> Layout:
     names = dict(committed)
     sizes: dict[int, int] = {}
     carried: dict[int, int] = {}
-    survived: list[int] = []
+    survived: list[Cut] = []
     for effect in surviving:
         apply_to_names(names, effect)
         match effect:
             case Sized(action, number, size):
                 sizes[number] = size
-                survived.append(action)
+                survived.append((action, size))
             case Renamed(action, _, _, number, True):
                 carried[number] = action
     return Layout(names, sizes, carried, frozenset(survived))
@@ -138,10 +142,28 @@ def remains(
             inode = inodes[number]
             size = left.size(number, inode)
             if not inode.is_certain(size):
+                name = unit_names.of(number)
                 base, stores = left.pieces(number, inode)
-                choice.merge(unit_names.of(number), inode, base, stores)
+                if inode.unwritten:
+                    fill_room(base, number, inodes, choice.tail(name))
+                choice.merge(name, inode, base, stores)
                 contents[number] = bytes(base)
     return Remains(names, contents)
+
+
+def fill_room(
+    base: bytearray, number: int, inodes: Mapping[int, Inode], tail: int
+) -> None:
+    """Put into a file's new room what ``Choice.tail`` says lies there (P6)."""
+    if tail == 0:
+        return
+    source: bytes | bytearray = garbage(len(base))
+    if tail == 2:
+        others = (inodes[other] for other in sorted(inodes) if other != number)
+        source = next((other.durable for other in others if other.durable), source)
+    for start, end in inodes[number].unwritten:
+        found = source[start : min(end, len(base))]
+        base[start : start + len(found)] = found
 
 
 class UnitNames:
@@ -205,7 +227,7 @@ def in_no_order(
 
 
 def _after_cuts(
-    base: bytearray, stores: list[Store], cuts: list[Cut], survived: frozenset[int]
+    base: bytearray, stores: list[Store], cuts: list[Cut], survived: frozenset[Cut]
 ) -> list[Store]:
     """The stores that can survive, given which cuts do.
 
@@ -213,7 +235,7 @@ def _after_cuts(
     was stored later went to new blocks that nothing leads to.
     """
     for made, size in cuts:
-        survives = made in survived
+        survives = (made, size) in survived
         if survives:
             base[size:] = bytes(len(base) - size)
         stores = [

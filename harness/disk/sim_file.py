@@ -7,11 +7,14 @@ stands for all that could step in. What a store or a sync does to the bytes is l
 
 from __future__ import annotations
 
+import errno
+
 from engine.host.disk import PAGE_SIZE
 from harness.disk.controls import Controls
 from harness.disk.crash import StoreCrashed
 from harness.disk.inode import PAGE_BITS, Inode
 from harness.disk.medium import Medium
+from harness.disk.namespace import os_error
 
 _SHUT = -1  # as a limit it turns every range away, so the hot path asks no more
 _NO_PAGE = -1  # a sync that has directory changes alone to commit
@@ -128,24 +131,37 @@ class SimFile:
         inode.mtime_ms = self._medium.now_ms()
 
     def sync(self) -> None:
-        """Make the file's pages durable, then every directory change on the disk."""
+        """Make the file's pages durable, then what its sync commits of names (P11).
+
+        A disk that lies counts the actions and does nothing (P15).
+        """
         self._check_range(0, 0)
+        inode, medium = self._inode, self._medium
+        if inode.late_errno:
+            number, inode.late_errno = inode.late_errno, 0
+            raise os_error(number, self._path, "an earlier sync failed unnoticed")
         self._meet_sync_fault()
-        if self._inode.cuts:
-            self._medium.commit_file(self._number)
-        pages = self._inode.dirty_pages()
-        if not pages and not self._medium.has_effects:
-            return
+        if inode.cuts:
+            medium.commit_file(self._number)
+        pages = inode.dirty_pages()
+        if pages or medium.has_effects:
+            self._sync_pages(pages)
+            medium.commit_file(self._number)
+        if inode.unwritten and medium.profile.honours_sync:
+            medium.touch(self._number)
+            inode.unwritten = ()
+
+    def _sync_pages(self, pages: list[int]) -> None:
         controls = self._controls
         steps = max(1, len(pages))  # directory changes alone are one action
-        if controls.actions + steps < controls.stop_at:
-            controls.actions += steps
-            controls.last = ("sync", self._path)
+        if controls.actions + steps >= controls.stop_at:
+            self._sync_in_steps(pages)
+            return
+        controls.actions += steps
+        controls.last = ("sync", self._path)
+        if self._medium.profile.honours_sync:
             self._medium.touch(self._number)
             self._inode.write_back()
-        else:
-            self._sync_in_steps(pages)
-        self._medium.commit_file(self._number)
 
     def close(self) -> None:
         """Let go of the file; what was not synced stays so."""
@@ -157,6 +173,7 @@ class SimFile:
         if self._limit != _SHUT:
             self._limit = _SHUT
             self._inode.open_files -= 1
+            self._inode.late_errno = 0  # nobody is left to be told
 
     def _check_range(self, offset: int, size: int) -> None:
         self._life.check()
@@ -205,13 +222,21 @@ class SimFile:
                 controls.fire(watch)
                 self._life.check()
                 self._meet_sync_fault()
-            self._medium.touch(self._number)
-            self._inode.write_back_page(page)
+            if self._medium.profile.honours_sync:
+                self._medium.touch(self._number)
+                self._inode.write_back_page(page)
 
     def _meet_sync_fault(self) -> None:
         try:
             self._controls.meet_fault("sync", self._path)
-        except OSError:
+        except OSError as error:
             self._medium.touch(self._number)
             self._inode.forget_dirty_pages()
-            raise
+            match self._medium.profile.sync_failure:
+                case "clean":
+                    raise
+                case "revert":
+                    self._inode.evict()
+                    raise
+                case "late":
+                    self._inode.late_errno = error.errno or errno.EIO

@@ -13,12 +13,10 @@ import zlib
 from collections.abc import Sequence
 
 from harness.disk.inode import Inode, Store
+from harness.disk.mixing import GOLDEN, garbage, mixed
 from harness.disk.namespace import Effect
 from harness.disk.profiles import PERCENT, DiskProfile
 from harness.disk.remains import Slot, UnitNames, in_no_order
-
-_WORD = (1 << 64) - 1
-_GOLDEN = 0x9E3779B97F4A7C15
 
 
 class UpTo:
@@ -41,6 +39,11 @@ class UpTo:
         for action, offset, data in stores:
             if action <= self._action:
                 base[offset : offset + len(data)] = data
+
+    def tail(self, name: str) -> int:
+        """Zeros."""
+        del name
+        return 0
 
 
 class Hashed:
@@ -100,17 +103,21 @@ class Hashed:
             self._written.merge(name, inode, base, stores)
             return
         size = self._profile.sector_size
-        parts = self._profile.store_size if inode.mapped else 0
         key = self._seed ^ mixed(zlib.crc32(name.encode()))
         for sector, pieces in by_sector(stores, size).items():
-            draw = mixed(key + _GOLDEN * (sector // self._run_sectors + 1))
+            draw = mixed(key + GOLDEN * (sector // self._run_sectors + 1))
             if (draw & 0xFFFFFFFF) < self._density * (1 << 32):
                 start = sector * size
-                old = bytes(base[start : start + size])
-                newer = sector_versions(old, pieces, start, parts)[1:]
+                newer = versions_of(self._profile, inode, base, sector, pieces)[1:]
                 if newer:
                     chosen = newer[((draw >> 32) * len(newer)) >> 32]
-                    base[start : start + len(old)] = chosen
+                    base[start : start + len(chosen)] = chosen
+
+    def tail(self, name: str) -> int:
+        """Garbage, another file's bytes, or, half of the time, zeros."""
+        if self._density in (0.0, 1.0):
+            return 0
+        return (0, 0, 1, 2)[mixed(self._seed ^ mixed(zlib.crc32(name.encode()))) >> 62]
 
     def _stand(self, slot: Slot, count: int) -> int:
         """How many of the ``count`` effects on one slot survive."""
@@ -124,6 +131,31 @@ class Hashed:
         draw = mixed(self._seed + 4) >> 32
         count = (draw * (len(ordered_actions) + 1)) >> 32
         return ordered_actions[count - 1] if count else 0
+
+
+def versions_of(
+    profile: DiskProfile,
+    inode: Inode,
+    base: bytearray,
+    sector: int,
+    stores: Sequence[Store],
+) -> list[bytes]:
+    """The contents one sector of a file may have; the medium's comes first.
+
+    Args:
+        profile: the disk's.
+        inode: the file.
+        base: its bytes that are certain.
+        sector: the sector's number.
+        stores: those that touch it, in order.
+    """
+    start = sector * profile.sector_size
+    old = bytes(base[start : start + profile.sector_size])
+    parts = profile.store_size if inode.mapped else 0
+    versions = sector_versions(old, stores, start, parts)
+    if profile.shorn_sectors and len(versions) > 1:
+        return with_shorn(versions)
+    return versions
 
 
 def sector_versions(
@@ -152,6 +184,16 @@ def sector_versions(
     return list(versions)
 
 
+def with_shorn(versions: list[bytes]) -> list[bytes]:
+    """The versions, and before the newest what a write cut short may have left (P4)."""
+    old, new = versions[0], versions[-1]
+    half = len(old) // 2
+    shorn = [new[:half] + old[half:], old[:half] + new[half:], garbage(len(old))]
+    found = dict.fromkeys([*versions[:-1], *shorn])
+    found.pop(new, None)
+    return [*found, new]
+
+
 def by_sector(stores: Sequence[Store], size: int) -> dict[int, list[Store]]:
     """The stores that touch each sector, in their order."""
     pieces: dict[int, list[Store]] = {}
@@ -160,11 +202,3 @@ def by_sector(stores: Sequence[Store], size: int) -> dict[int, list[Store]]:
         for sector in range(offset // size, (offset + len(data) - 1) // size + 1):
             pieces.setdefault(sector, []).append(store)
     return pieces
-
-
-def mixed(value: int) -> int:
-    """64 bits, each of which depends on all of ``value`` (the splitmix64 mixer)."""
-    word = (value + _GOLDEN) & _WORD
-    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
-    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _WORD
-    return word ^ (word >> 31)

@@ -14,10 +14,11 @@ from harness.disk.inode import Inode, Store
 from harness.disk.namespace import Effect
 from harness.disk.profiles import DiskProfile
 from harness.disk.remains import Slot, UnitNames, in_no_order
-from harness.disk.survivors import UpTo, by_sector, sector_versions
-from models.ops import UNIT_ORDER, KeptUnit
+from harness.disk.survivors import UpTo, by_sector, versions_of
+from models.ops import UNIT_ORDER, UNIT_TAIL, KeptUnit
 
 ORDER_SLOT: Slot = ("", UNIT_ORDER)
+TAIL_VERSIONS = 3
 
 
 class UnitChoice:
@@ -59,28 +60,9 @@ class UnitChoice:
                 chosen = versions[min(version, len(versions) - 1)]
                 base[sector * size : sector * size + len(chosen)] = chosen
 
+    def tail(self, name: str) -> int:
+        """As listed; zeros if it is not."""
+        return min(self._kept.get((name, UNIT_TAIL), 0), TAIL_VERSIONS - 1)
+
     def _stand(self, slot: Slot, count: int) -> int:
         return min(self._kept.get(slot, 0), count)
-
-
-def versions_of(
-    profile: DiskProfile,
-    inode: Inode,
-    base: bytearray,
-    sector: int,
-    stores: Sequence[Store],
-) -> list[bytes]:
-    """The contents one sector of a file may have; the medium's comes first.
-
-    Args:
-        profile: the disk's.
-        inode: the file.
-        base: its bytes that are certain.
-        sector: the sector's number.
-        stores: those that touch it, in order.
-    """
-    start = sector * profile.sector_size
-    old = bytes(base[start : start + profile.sector_size])
-    return sector_versions(
-        old, stores, start, profile.store_size if inode.mapped else 0
-    )

@@ -27,11 +27,11 @@ from harness.disk.inode import Inode
 from harness.disk.medium import MediumImage
 from harness.disk.namespace import DIRECTORY, reachable
 from harness.disk.profiles import DiskProfile
-from harness.disk.remains import Layout, UnitNames, layout, slot_of
+from harness.disk.remains import Layout, UnitNames, fill_room, layout, slot_of
 from harness.disk.sim_disk import DiskSnapshot
-from harness.disk.survivors import by_sector
-from harness.disk.unit_choice import ORDER_SLOT, UnitChoice, versions_of
-from models.ops import KeptUnit, Survivors
+from harness.disk.survivors import by_sector, versions_of
+from harness.disk.unit_choice import ORDER_SLOT, TAIL_VERSIONS, UnitChoice
+from models.ops import UNIT_TAIL, KeptUnit, Survivors
 
 EXACT_COUNT_MAX = 4096
 
@@ -109,20 +109,16 @@ class PendingUnits:
 
     def sectors(self, kept: Iterable[KeptUnit] = ()) -> tuple[Unit, ...]:
         """The units of bytes, if names and sizes survive as ``kept`` says."""
-        left = self._layout(kept)
-        return tuple(
-            unit
-            for number in self._present(left)
-            for unit in self._sectors_of(number, left)
-        )
+        return tuple(self.contents(kept))
 
     def contents(self, kept: Iterable[KeptUnit] = ()) -> dict[Unit, list[bytes]]:
         """Of each unit of bytes its versions, under ``kept`` names and sizes."""
-        left = self._layout(kept)
+        choice = UnitChoice(tuple(kept), self._profile, self._file_names, self._ordered)
+        left = layout(self._committed, choice.effects(self._effects))
         return {
             unit: versions
             for number in self._present(left)
-            for unit, versions in self._sectors_of(number, left).items()
+            for unit, versions in self._sectors_of(number, left, choice).items()
         }
 
     def left(self, kept: Iterable[KeptUnit] = ()) -> Left:
@@ -138,10 +134,12 @@ class PendingUnits:
             inode = self._inodes[number]
             content = inode.content()
             if not inode.is_certain(left.size(number, inode)):
+                name = self._file_names.of(number)
                 base, stores = left.pieces(number, inode)
-                choice.merge(self._file_names.of(number), inode, base, stores)
+                fill_room(base, number, self._inodes, choice.tail(name))
+                choice.merge(name, inode, base, stores)
                 content = bytes(base)
-            units = tuple(self._sectors_of(number, left).items())
+            units = tuple(self._sectors_of(number, left, choice).items())
             files.append(LeftFile(tuple(known_by), inode.mtime_ms, content, units))
         return Left(directories, tuple(files))
 
@@ -165,18 +163,16 @@ class PendingUnits:
             )
             return StateCount(states, is_exact=True)
         whole = layout(self._committed, self._effects)
+        choice = self._choice(())
         most = prod(
             unit.versions
             for number in self._inodes
-            for unit in self._sectors_of(number, whole)
+            for unit in self._sectors_of(number, whole, choice)
         )
         return StateCount(named * most, is_exact=False)
 
     def _choice(self, kept: Iterable[KeptUnit]) -> UnitChoice:
         return UnitChoice(tuple(kept), self._profile, self._file_names, self._ordered)
-
-    def _layout(self, kept: Iterable[KeptUnit]) -> Layout:
-        return layout(self._committed, self._choice(kept).effects(self._effects))
 
     def _names_of(self, left: Layout) -> dict[str, int]:
         is_ordered = self._profile.metadata != "subset"
@@ -188,30 +184,43 @@ class PendingUnits:
     def _name_units(self) -> tuple[Unit, ...]:
         if self._profile.metadata == "subset":
             slots = Counter(slot_of(e, self._file_names) for e in self._effects)
-            return tuple(Unit(*slot, count + 1) for slot, count in slots.items())
+            rooms = (
+                (self._file_names.of(number), UNIT_TAIL)
+                for number, inode in self._inodes.items()
+                if inode.unwritten
+            )
+            return (
+                *(Unit(*slot, count + 1) for slot, count in slots.items()),
+                *(Unit(*room, TAIL_VERSIONS) for room in rooms),
+            )
         if not self._ordered:
             return ()
         return (Unit(*ORDER_SLOT, len(self._ordered) + 1),)
 
-    def _sectors_of(self, number: int, left: Layout) -> dict[Unit, list[bytes]]:
+    def _sectors_of(
+        self, number: int, left: Layout, choice: UnitChoice
+    ) -> dict[Unit, list[bytes]]:
         inode = self._inodes[number]
-        cuts = tuple(made for made, _ in inode.cuts if made in left.survived)
+        cuts = tuple(cut for cut in inode.cuts if cut in left.survived)
         size = left.size(number, inode)
-        key = (number, size, left.carried.get(number, 0), cuts)
+        tail = choice.tail(self._file_names.of(number))
+        key = (number, size, left.carried.get(number, 0), cuts, tail)
         found = self._sectors.get(key)
         if found is None:
-            found = self._sectors[key] = self._differing(number, inode, left)
+            found = self._sectors[key] = self._differing(number, left, tail)
         return found
 
     def _differing(
-        self, number: int, inode: Inode, left: Layout
+        self, number: int, left: Layout, tail: int
     ) -> dict[Unit, list[bytes]]:
+        inode = self._inodes[number]
         profile = self._profile
         if not profile.loses_unsynced:
             return {}
         if profile.keeps_write_order and not inode.mapped:
             return {}
         base, stores = left.pieces(number, inode)
+        fill_room(base, number, self._inodes, tail)
         name = self._file_names.of(number)
         units: dict[Unit, list[bytes]] = {}
         for sector, pieces in sorted(by_sector(stores, profile.sector_size).items()):

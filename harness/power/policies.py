@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from harness.disk.crash import StoreCrashed
-from harness.disk.survivors import mixed
+from harness.disk.mixing import mixed
 from harness.disk.units import PendingUnits, Unit
 from harness.episode import EpisodeResult, run_program
 from harness.subjects.python_store import PythonStore

@@ -1,0 +1,72 @@
+"""What a disk still promises, now that it has failed: which floors a law may demand.
+
+A law that demands more than the disk can keep cries wolf; one that is excused for good
+is blind. So each fault voids what it spoils, and no more, until a start has read what
+is left and written it again.
+
+Source: section 6 of the disk fault model, and rule E1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from harness.disk.profiles import DiskProfile
+from models.observations import Damaged
+from models.ops import CrashKind, DiskFault, During, Event
+
+SPOILT = Damaged("commitlog", 0, 0)  # where, nobody knows
+
+
+@dataclass(slots=True)
+class Promises:
+    """What of a store's floors its disk can keep.
+
+    Attributes:
+        profile: the disk's.
+        has_lied: a sync has succeeded that made nothing durable.
+        errors_come_late: an error may come with a call that was told to succeed.
+        reverts: a failed sync has taken back what only memory held, so that a kill
+            spares no more than a power loss.
+    """
+
+    profile: DiskProfile
+    has_lied: bool = False
+    errors_come_late: bool = False
+    reverts: bool = False
+
+    def fork(self) -> Promises:
+        """A copy that lives on its own."""
+        return replace(self)
+
+    def saw_fault(self, op: Event) -> None:
+        """Take note of what a fault of ``op`` may have spoilt."""
+        if not _fails_a_sync(op):
+            return
+        self.reverts = self.profile.sync_failure == "revert"
+        if self.profile.sync_failure == "late":
+            self.errors_come_late = self.has_lied = True
+
+    def is_broken_by(self, crash: CrashKind) -> bool:
+        """Whether synced bytes may be gone after this crash."""
+        if crash != "power_loss":
+            return False
+        return self.has_lied or not self.profile.keeps_promises
+
+    def renewed(self) -> None:
+        """Take note of a start that has recovered: what it found is there."""
+        self.errors_come_late = self.reverts = False
+
+    def lost_power(self) -> None:
+        """Take note that the medium alone is left, so that nothing is hidden now."""
+        self.has_lied = False
+
+
+def _fails_a_sync(op: Event) -> bool:
+    match op:
+        case During(inner, _, event):
+            return _fails_a_sync(inner) or _fails_a_sync(event)
+        case DiskFault(call="sync"):
+            return True
+        case _:
+            return False
