@@ -310,6 +310,8 @@ class MappedFile(ReferenceResource):
         self._disk.truncate(self.path, self.file_size)
         self._on_disk_size = self.file_size
         self._open(create=False)
+        # Its name alone may be durable, and nobody may ever write to it.
+        self.sync()
         EXTENDED.hit()
 
     @property

@@ -35,14 +35,22 @@ NOT_DELETED = probe("mapped_file_queue.delete.failed", "the first file would not
 
 
 def make_dirs(disk: Disk, path: str) -> None:
-    """Make a directory and those above it, each durable in its parent."""
+    """Make a directory and those above it, each durable in its parent.
+
+    Raises:
+        OSError: one could not be made, or not made durable; the next call tries again.
+    """
     if disk.is_dir(path):
         return
     parent = path.rpartition("/")[0]
     if parent:
         make_dirs(disk, parent)
     disk.make_dir(path)
-    disk.sync_dir(parent)
+    try:
+        disk.sync_dir(parent)
+    except OSError:
+        disk.remove_dir(path)  # or the next call would take its name for durable
+        raise
 
 
 def new_file(

@@ -502,3 +502,17 @@ def test_a_lookup_that_meets_a_deletion_looks_again(disk: SimDisk, offset: int) 
 
     expected = None if offset < SIZE else offset - offset % SIZE
     assert (file.file_from_offset if file else None) == expected
+
+
+def test_a_directory_whose_name_could_not_be_synced_is_made_again() -> None:
+    disk = SimDisk(PROFILES["posix_min"])
+    mount = disk.mount()
+    disk.fail(DiskFault("sync", "EIO"))
+    with pytest.raises(OSError, match="told to fail"):
+        make_dirs(mount, "log")
+
+    make_dirs(mount, "log")
+
+    assert mount.is_dir("log")
+    disk.crash(Crash("power_loss", Survivors("none")))
+    assert disk.mount().is_dir("log")
