@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+from harness.disk.mixing import mixed
 from harness.disk.sim_disk import DiskSnapshot, SimDisk
-from harness.disk.survivors import mixed
 from harness.explore.certificate import Certificate
 from harness.explore.fall import Fall, fall
 from harness.explore.limits import Limits, cuts_of

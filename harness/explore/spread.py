@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from typing import NamedTuple
 
+from harness.disk.mixing import mixed
 from harness.disk.sim_disk import DiskSnapshot
-from harness.disk.survivors import mixed
 from harness.disk.units import Left, PendingUnits, Unit
 from harness.explore.views import View, Views
 from models.ops import KeptUnit, Survivors
