@@ -315,6 +315,7 @@ class Episode:
             else:
                 busy.append(service)
         self._judge.judge_caught_up(self.subject.positions(), busy)
+        self._judge.judge_statistics(self.subject.statistics())
 
     def _read_everything(self, number: int) -> None:
         for (topic, queue_id), messages in self._judge.model.queues.items():

@@ -25,7 +25,7 @@ from harness.judging_puts import (
 )
 from harness.promises import SPOILT, Promises
 from models.image.checkpoint import CheckpointImage
-from models.invariants import deletion, marks, reading, recovery, run
+from models.invariants import deletion, marks, reading, recovery, run, statistics
 from models.invariants.checkpoint import (
     checkpoint_is_up_to_date,
     dispatched_offset_is_in_the_queues,
@@ -50,6 +50,7 @@ from models.observations import (
     Ran,
     Refused,
     Started,
+    Statistics,
     Stopped,
 )
 from models.ops import CrashKind, Event, PullMessage, RunService
@@ -235,6 +236,13 @@ class Judge:
         """Judge that every service has done what there was to do, and rests."""
         recovery.services_have_caught_up.hold(self.checks, positions, busy)
         self._judge_rest(self.image())
+
+    def judge_statistics(self, seen: Statistics) -> None:
+        """Judge what the store counts against what it was given."""
+        model = self.model
+        statistics.statistics_count_what_was_put.hold(
+            self.checks, seen, model.put_by_topic, model.puts
+        )
 
     def _judge_rest(self, image: StoreImage) -> None:
         if not self.disk_failed:

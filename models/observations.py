@@ -31,6 +31,17 @@ class Positions:
 
 
 @dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a store counts since it started: (topic, messages, bytes), sorted.
+
+    ``put_times`` is how many puts took how long, in the store's own ranges.
+    """
+
+    by_topic: tuple[tuple[str, int, int], ...] = ()
+    put_times: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Skipped:
     """The op had no meaning in this state, or the subject cannot do it."""
 

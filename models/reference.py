@@ -92,6 +92,8 @@ class ReferenceModel:
         floor: what the next start must recover; None while the store runs.
         multi_dispatch: light queues list messages that ask for it.
         prop_crc: every record ends with a CRC of its own.
+        put_by_topic: messages and bytes that this life of the store appended.
+        puts: how many puts that were, of a batch one.
     """
 
     flush_mode: FlushMode
@@ -109,6 +111,11 @@ class ReferenceModel:
     built: dict[QueueKey, int] = field(default_factory=dict)
     multi_dispatch: bool = False
     prop_crc: bool = False
+    # Forgotten at each start, so that they tell no two crashed stores apart.
+    put_by_topic: dict[str, tuple[int, int]] = field(
+        default_factory=dict, compare=False
+    )
+    puts: int = field(default=0, compare=False)
     indexed: tuple[int, int] = (-1, 0)
 
     def fork(self) -> ReferenceModel:
@@ -155,6 +162,9 @@ class ReferenceModel:
         )
         self.messages.append(appended)
         self._list(appended)
+        times, size = self.put_by_topic.get(message.topic, (0, 0))
+        self.put_by_topic[message.topic] = (times + 1, size + answer.size)
+        self.puts += message.batch is None or message.batch.number == 0
         if answer.status != "PUT_OK":
             return
         if not self.buffers_appends:
@@ -283,6 +293,8 @@ class ReferenceModel:
         self.floor = None
         self.in_flight = []
         self.built = built
+        self.put_by_topic = {}
+        self.puts = 0
 
     def _with_unanswered(
         self, answered: Sequence[Appended], records: Sequence[Record]

@@ -48,6 +48,7 @@ from engine.store.results import (
 from engine.store.rounds import Rounds
 from engine.store.running_flags import RunningFlags
 from engine.store.start_up import StartUp
+from engine.store.store_stats import StoreStatsService
 from engine.store.tags_filter import ANY_TAGS
 from engine.store.time_search import BoundaryType
 
@@ -86,7 +87,7 @@ class MessageStore:
             self.commit_log, self._checkpoint, self._flags, runtime
         )
         self._group_commit = GroupCommitService(self.commit_log, self._flusher, runtime)
-        self._puts = PutService(config, self._flags, self._group_commit)
+        self._puts = PutService(config, self._flags, self._group_commit, runtime)
         self._flush_queues = FlushConsumeQueueService(
             config, self._consume_queues, self._checkpoint, runtime
         )
@@ -151,6 +152,11 @@ class MessageStore:
     def services(self) -> tuple[Service, ...]:
         """What a host has to turn while the store is started, in its order."""
         return self._services
+
+    @property
+    def stats(self) -> StoreStatsService:
+        """What was put since the store started."""
+        return self._puts.stats
 
     @property
     def waited_for(self) -> tuple[Service, ...]:

@@ -12,11 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from engine.host.probe import probe
+from engine.host.runtime import Runtime
 from engine.store.config import FlushDiskType, StoreConfig
 from engine.store.group_commit import GroupCommitService
 from engine.store.message import Message
 from engine.store.results import PutMessageResult, PutMessageStatus
 from engine.store.running_flags import RunningFlags
+from engine.store.store_stats import StoreStatsService
 
 NOT_WRITEABLE = probe("message_store.put.refused", "a put met a store that takes none")
 
@@ -25,11 +27,17 @@ class PutService:
     """Answers each put once."""
 
     def __init__(
-        self, config: StoreConfig, flags: RunningFlags, group_commit: GroupCommitService
+        self,
+        config: StoreConfig,
+        flags: RunningFlags,
+        group_commit: GroupCommitService,
+        runtime: Runtime,
     ) -> None:
         self._config = config
         self._flags = flags
         self._group_commit = group_commit
+        self._runtime = runtime
+        self.stats = StoreStatsService()
 
     def put(
         self,
@@ -42,14 +50,23 @@ class PutService:
         if not is_started or not self._flags.is_writeable:
             NOT_WRITEABLE.hit()
             return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+        began_ms = self._runtime.now_ms()
         try:
             result = append(message)
         except OSError:
             self._flags.stop_writing()
             return PutMessageResult(PutMessageStatus.UNKNOWN_ERROR)
+        if result.status is PutMessageStatus.PUT_OK:
+            result = self._flushed(message, result)
+        if result.is_appended:
+            took_ms = self._runtime.now_ms() - began_ms
+            times = len(result.phy_offsets)
+            self.stats.count_put(message.topic, times, result.size, took_ms)
+        return result
+
+    def _flushed(self, message: Message, result: PutMessageResult) -> PutMessageResult:
         if (
-            result.status is not PutMessageStatus.PUT_OK
-            or self._config.flush_disk_type is FlushDiskType.ASYNC_FLUSH
+            self._config.flush_disk_type is FlushDiskType.ASYNC_FLUSH
             or not message.waits_for_store
         ):
             return result

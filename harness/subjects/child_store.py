@@ -23,7 +23,7 @@ from harness.disk.crash import StoreCrashed
 from harness.disk.sim_disk import SimDisk
 from harness.subjects.python_store import EPOCH_MS, PythonStore
 from models.messages import MessageToPut
-from models.observations import Observation, Positions
+from models.observations import Observation, Positions, Statistics
 from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName
 from models.program import Setup
 
@@ -187,6 +187,10 @@ class ChildStore:
     def positions(self) -> Positions:
         """Where the log stands."""
         return self._facts.positions
+
+    def statistics(self) -> Statistics:
+        """What was put since the store started."""
+        return cast(Statistics, self._ask("statistics"))
 
     def close(self) -> None:
         """End the child there may be; the directory stays."""

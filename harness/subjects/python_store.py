@@ -35,6 +35,7 @@ from models.observations import (
     Searched,
     Skipped,
     Started,
+    Statistics,
     Stopped,
 )
 from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName
@@ -367,6 +368,17 @@ class PythonStore:
             store.reput.reput_from_offset,
             log.committed_where,
             store.reput.confirm_offset,
+        )
+
+    def statistics(self) -> Statistics:
+        """What was put since the store started."""
+        if self._store is None:
+            return Statistics()
+        stats = self._store.stats
+        by_topic = sorted(stats.put_by_topic.items())
+        return Statistics(
+            tuple((topic, *counts) for topic, counts in by_topic),
+            tuple(stats.put_time_distribution),
         )
 
     def close(self) -> None:

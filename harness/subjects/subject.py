@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from models.messages import MessageToPut
-from models.observations import Observation, Positions
+from models.observations import Observation, Positions, Statistics
 from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName
 
 
@@ -110,6 +110,9 @@ class Subject(Protocol):
 
     def positions(self) -> Positions:
         """Where the log stands; all -1 while the store is down."""
+
+    def statistics(self) -> Statistics:
+        """What the store counts since it started; nothing while it is down."""
 
     def close(self) -> None:
         """Give everything back."""

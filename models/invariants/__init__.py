@@ -10,6 +10,7 @@ from models.invariants import (
     reading,
     recovery,
     run,
+    statistics,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "reading",
     "recovery",
     "run",
+    "statistics",
 ]

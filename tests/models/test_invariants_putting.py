@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import accumulate
+
 import pytest
 
 from harness.episode import run_program
-from models.invariants.putting import put_takes_the_next_place
-from models.observations import Put
-from models.ops import PutMessage
+from models.invariants.putting import batch_is_put_as_one, put_takes_the_next_place
+from models.invariants.statistics import statistics_count_what_was_put
+from models.messages import MessageToPut, batch_for
+from models.observations import Put, Statistics
+from models.ops import Op, PutBatch, PutMessage
 from models.program import Program, Setup
 from models.verdict import Outcome
 
@@ -32,3 +37,74 @@ def test_a_put_beside_its_place_breaks_put_1() -> None:
     assert put_takes_the_next_place.violations(answer, 131, 131, 3, 131)
     assert put_takes_the_next_place.violations(answer, 131, 4096, 2, 131)
     assert put_takes_the_next_place.violations(answer, 131, 4096, 3, 130)
+
+
+def batch(*sizes: int) -> tuple[list[MessageToPut], Put]:
+    messages = batch_for(PutBatch("T0", 0, sizes), 1, 2, 0, 0)
+    total = sum(message.record_size for message in messages)
+    host = "7F00000100002AA0"
+    ends = accumulate([message.record_size for message in messages], initial=0)
+    ids = tuple(f"{host}{at:016X}" for at in [*ends][:-1])
+    return messages, Put("PUT_OK", 0, total, 0, ids)
+
+
+def test_a_batch_is_answered_as_its_messages_one_after_the_other() -> None:
+    messages, answer = batch(10, 20, 30)
+
+    def broken(seen: Put, setup: Setup) -> bool:
+        return bool(
+            batch_is_put_as_one.violations(messages, seen, setup, may_refuse=False)
+        )
+
+    assert not broken(answer, Setup())
+    assert broken(replace(answer, size=answer.size - 1), Setup())
+    assert broken(replace(answer, message_ids=answer.message_ids[:2]), Setup())
+    assert broken(Put("MESSAGE_ILLEGAL"), Setup())
+    assert not broken(Put("MESSAGE_ILLEGAL"), Setup(log_file_size=256))
+    assert broken(answer, Setup(log_file_size=256))
+    assert broken(replace(answer, phy_offset=4000), Setup())
+
+
+@pytest.mark.parametrize(
+    ("op", "setup", "status"),
+    [
+        (PutBatch("T0", 0, ()), Setup(), "MESSAGE_ILLEGAL"),
+        (
+            PutBatch("T0", 0, (600, 600)),
+            Setup(max_message_size=1024),
+            "MESSAGE_ILLEGAL",
+        ),
+        (PutBatch("T0", 0, (2000, 2000)), Setup(), "MESSAGE_ILLEGAL"),
+        (PutBatch("T0", 0, (1,), "a" * 32_800), Setup(), "PROPERTIES_SIZE_EXCEEDED"),
+        (PutBatch("T0", 0, (1,), "a\0"), Setup(), "MESSAGE_ILLEGAL"),
+        (PutBatch("T0", 0, (0, 1), wait_store_ok=False), Setup(), "PUT_OK"),
+        (PutMessage("t" * 255, 0, 1), Setup(), "PUT_OK"),
+        (PutMessage("t" * 256, 0, 1), Setup(), "MESSAGE_ILLEGAL"),
+        (PutMessage("T0", 0, 1, sys_flag=0x80), Setup(), "MESSAGE_ILLEGAL"),
+        (PutMessage("T0", 0, 1, multi_dispatch="foo"), Setup(), "PUT_OK"),
+        (
+            PutMessage("T0", 0, 1, multi_dispatch="foo"),
+            Setup(multi_dispatch=True),
+            "MESSAGE_ILLEGAL",
+        ),
+    ],
+)
+def test_the_model_knows_which_puts_are_refused_and_why(
+    op: Op, setup: Setup, status: str
+) -> None:
+    result = run_program(Program(setup, (op,)))
+
+    answer = next(step.observation for step in result.trace if step.number == 0)
+    assert result.outcome is Outcome.PASSED, result.message
+    assert isinstance(answer, Put)
+    assert answer.status == status
+
+
+def test_statistics_that_miss_a_message_break_st_1() -> None:
+    seen = Statistics((("T0", 2, 262), ("T1", 1, 131)), (3, 0))
+    expected = {"T0": (2, 262), "T1": (1, 131)}
+
+    assert not statistics_count_what_was_put.violations(seen, expected, 3)
+    assert statistics_count_what_was_put.violations(seen, expected, 2)
+    assert statistics_count_what_was_put.violations(seen, {"T0": (2, 262)}, 3)
+    assert statistics_count_what_was_put.violations(seen, {**expected, "T2": (1, 1)}, 3)
