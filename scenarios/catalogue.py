@@ -294,7 +294,6 @@ _SCENARIOS = (
         required_probes=(
             "flush.group.committed",
             "flush.group.before",
-            "flush.group.failed",
             "flush.group.timed_out",
             "flush.group.stopped",
             "flush.real_time.least_pages",

@@ -158,11 +158,19 @@ def hasty_switches() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def opened(root: Path, mode: FlushDiskType, disk: Disk | None = None) -> MessageStore:
+def opened(
+    root: Path,
+    mode: FlushDiskType,
+    disk: Disk | None = None,
+    *,
+    buffers: int = 0,
+) -> MessageStore:
     config = StoreConfig(
         mapped_file_size_commit_log=64 * 1024,
         mapped_file_size_consume_queue=100 * 20,
         flush_disk_type=mode,
+        transient_store_pool_enable=buffers > 0,
+        transient_store_pool_size=buffers,
     )
     store = MessageStore(config, disk or RealDisk(root), ThreadRuntime())
     store.load()
@@ -228,9 +236,11 @@ def served(store: MessageStore) -> dict[Queue, dict[int, bytes]]:
     return {q: dict(enumerate(pull_until(store, q, ended))) for q in QUEUES}
 
 
-def judge(root: Path, mode: FlushDiskType, putters: int, count: int) -> None:
+def judge(
+    root: Path, mode: FlushDiskType, putters: int, count: int, buffers: int = 0
+) -> None:
     """Work on a new store, stop it, hold its directory to every law, start it again."""
-    store = opened(root, mode)
+    store = opened(root, mode, buffers=buffers)
     work = work_on(store, putters, count)
     assert store.shutdown()
 
@@ -249,6 +259,15 @@ def test_what_threads_put_is_lawful_and_served(
     tmp_path: Path, mode: FlushDiskType, putters: int, count: int
 ) -> None:
     judge(tmp_path, mode, putters, count)
+
+
+@pytest.mark.usefixtures("hasty_switches")
+@pytest.mark.parametrize(("mode", "count"), [(ASYNC, 300), (SYNC, 30)])
+@pytest.mark.parametrize("buffers", [1, 3])
+def test_what_threads_put_through_write_buffers_is_lawful_and_served(
+    tmp_path: Path, mode: FlushDiskType, count: int, buffers: int
+) -> None:
+    judge(tmp_path, mode, 3, count, buffers)
 
 
 @pytest.mark.slow
