@@ -444,8 +444,12 @@ class Judge:
         return self._positions.confirm_offset if self._positions is not None else -1
 
     def _is_half_dispatched(self, key: QueueKey) -> bool:
-        """Whether a queue may have a message that the index could not take yet."""
-        if not (self.disk_failed and self._setup.has_index):
+        """Whether a queue may have a message that another listing lacks yet.
+
+        The index, or a light queue, where the disk failed between the two.
+        """
+        several = self._setup.has_index or self._setup.multi_dispatch
+        if not (self.disk_failed and several):
             return False
         reput = self.model.reput_from_offset
         queue = self.model.queues.get(key, [])

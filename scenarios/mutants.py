@@ -17,6 +17,7 @@ from models.ops import (
     Shutdown,
 )
 from models.program import Program, Setup
+from scenarios.message_mutants import MESSAGE_MUTANTS
 from scenarios.mutation import Edit, Mutant
 
 _KILL = Crash("process_kill")
@@ -129,5 +130,6 @@ MUTANTS: dict[str, Mutant] = {
         CLEAN_EXIT_WITH_DISPATCH_BEHIND,
         REPUT_STARTS_AT_LOG_END,
         DUPLICATE_CQ_ON_REPLAY,
+        *MESSAGE_MUTANTS,
     )
 }

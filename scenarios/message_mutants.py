@@ -1,0 +1,125 @@
+"""Planted bugs of records and their places: encoders, light queues, batches."""
+
+from __future__ import annotations
+
+from models.ops import PutBatch, PutMessage, Restart, RunService
+from models.program import Program, Setup
+from scenarios.mutation import Edit, Mutant
+
+_LIGHT = PutMessage("T0", 0, 16, multi_dispatch="%LMQ%a")
+_LIGHTS_ON = Setup(multi_dispatch=True)
+
+RESERVED_BYTES_GARBAGE = Mutant(
+    id="R09",
+    title="reserved-bytes-garbage",
+    source="apache/rocketmq#8350, PR #8351; #8669, PR #8670",
+    killed_by=("PUT-1", "REC-1", "RD-1"),
+    edits=(
+        Edit(
+            module="engine.store.log_writer",
+            function="LogWriter._put_listed_twice",
+            before="PROPERTY_MULTI_QUEUE_OFFSET: places}",
+            after='PROPERTY_MULTI_QUEUE_OFFSET: places, "left": "over" * 4}',
+        ),
+    ),
+    trigger=Program(_LIGHTS_ON, (_LIGHT,)),
+    as_shipped=True,
+)
+
+SECOND_OFFSET_TABLE_NOT_RESTORED = Mutant(
+    id="R18",
+    title="second-offset-table-not-restored",
+    source="apache/rocketmq#5965, PR #5968",
+    killed_by=("REC-1", "OFF-1", "CQ-1", "CQ-4", "RD-1", "PUT-1"),
+    edits=(
+        Edit(
+            module="engine.store.consume_queue_store",
+            function="ConsumeQueueStore.recover",
+            before="self._next_offsets[key] = max(known, next_offset)",
+            after=(
+                "self._next_offsets[key] = max(known, next_offset)\n"
+                "        for key in self._next_offsets:\n"
+                '            if key[0].startswith("%LMQ%"):\n'
+                "                self._next_offsets[key] = 0"
+            ),
+        ),
+    ),
+    trigger=Program(
+        _LIGHTS_ON, (_LIGHT, RunService("reput"), Restart(), _LIGHT, Restart())
+    ),
+)
+
+# RocketMQ appends such a record. Its dispatch then fails for ever, for the whole store.
+LIGHT_QUEUE_POISON = Mutant(
+    id="E12",
+    title="light-queue-poison",
+    source="sharp edge 14.12",
+    killed_by=("PUT-1", "PUT-2", "RUN-1", "REC-3"),
+    edits=(
+        Edit(
+            module="engine.store.message_encoder",
+            function="check_light_queues",
+            before="if not is_light_queue(name):",
+            after="if False:",
+        ),
+        Edit(
+            module="engine.store.message",
+            function="light_places",
+            before="if is_light_queue(name) and is_number(offset)",
+            after="if int(offset) >= 0",
+        ),
+    ),
+    trigger=Program(
+        _LIGHTS_ON,
+        (PutMessage("T0", 0, 16, multi_dispatch="foo,%LMQ%a"), RunService("reput")),
+    ),
+    as_shipped=True,
+)
+
+BATCH_COUNTS_ONE = Mutant(
+    id="E13",
+    title="batch-counts-one-queue-offset",
+    source="store reference 2.10: n for batches",
+    killed_by=("PUT-1", "OFF-1", "REC-1"),
+    edits=(
+        Edit(
+            module="engine.store.commit_log",
+            function="CommitLog._append_to",
+            before="self._consume_queues.increase_queue_offset(*queue, len(encoded))",
+            after="self._consume_queues.increase_queue_offset(*queue)",
+        ),
+    ),
+    trigger=Program(
+        Setup(), (PutBatch("T0", 0, (16, 16)), PutMessage("T0", 0, 16), Restart())
+    ),
+)
+
+PREPARED_TAKES_AN_OFFSET = Mutant(
+    id="E14",
+    title="prepared-message-takes-a-queue-offset",
+    source="store reference 11: prepared and rollback take none",
+    killed_by=("PUT-1", "REC-1", "CQ-4"),
+    edits=(
+        Edit(
+            module="engine.store.commit_log",
+            function="CommitLog._append_to",
+            before="listed = has_unit(message.sys_flag)",
+            after="listed = True",
+        ),
+    ),
+    trigger=Program(
+        Setup(),
+        (
+            PutMessage("T0", 0, 16, transaction="prepared"),
+            PutMessage("T0", 0, 16, transaction="commit"),
+        ),
+    ),
+)
+
+MESSAGE_MUTANTS = (
+    RESERVED_BYTES_GARBAGE,
+    SECOND_OFFSET_TABLE_NOT_RESTORED,
+    LIGHT_QUEUE_POISON,
+    BATCH_COUNTS_ONE,
+    PREPARED_TAKES_AN_OFFSET,
+)
