@@ -26,7 +26,7 @@ SIZE = 2 * PAGE_SIZE
 Open: TypeAlias = Callable[..., File]
 
 
-@pytest.fixture(params=["real", "kill9", "ext4_ordered"])
+@pytest.fixture(params=["real", *PROFILES])
 def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Disk:
     if request.param == "real":
         return RealDisk(tmp_path)

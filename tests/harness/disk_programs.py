@@ -1,0 +1,64 @@
+"""Tiny programs on a simulated disk, and every state a power loss may leave of them."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from harness.disk.mount import Mount
+from harness.disk.profiles import PROFILES
+from harness.disk.sim_disk import SimDisk
+from harness.disk.units import PendingUnits
+from models.ops import Crash
+
+Call: TypeAlias = tuple[str | int | bytes, ...]
+Files: TypeAlias = dict[str, bytes]
+
+
+def do(mount: Mount, call: Call) -> None:
+    """Do one call; ``store`` writes through a mapping, ``write`` does not."""
+    match call:
+        case ("create", str(path), int(size)):
+            mount.open(path, size, create=True, mapped=False).close()
+        case ("write" | "store" as how, str(path), int(offset), bytes(data)):
+            size = mount.file_size(path)
+            file = mount.open(path, size, create=False, mapped=how == "store")
+            file.write_at(offset, data)
+            file.close()
+        case ("sync", str(path)):
+            size = mount.file_size(path)
+            file = mount.open(path, size, create=False, mapped=False)
+            file.sync()
+            file.close()
+        case ("sync_dir", str(path)):
+            mount.sync_dir(path)
+        case ("mkdir", str(path)):
+            mount.make_dir(path)
+        case ("rename", str(source), str(target)):
+            mount.rename(source, target)
+        case ("remove", str(path)):
+            mount.remove(path)
+        case ("truncate", str(path), int(size)):
+            mount.truncate(path, size)
+        case _:
+            raise AssertionError(f"no call is {call}")
+
+
+def after(profile: str, start: Files, calls: tuple[Call, ...]) -> SimDisk:
+    """A disk of one profile with ``start`` on it for certain, after ``calls``."""
+    disk = SimDisk(PROFILES[profile])
+    disk.load(start)
+    mount = disk.mount()
+    for call in calls:
+        do(mount, call)
+    return disk
+
+
+def states(disk: SimDisk) -> list[Files]:
+    """Every state a power loss may leave now."""
+    snapshot = disk.snapshot()
+    found: list[Files] = []
+    for survivors in PendingUnits.of(snapshot).choices():
+        fork = SimDisk.fork(snapshot)
+        fork.crash(Crash("power_loss", survivors))
+        found.append(fork.files())
+    return found

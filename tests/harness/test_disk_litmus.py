@@ -1,0 +1,383 @@
+"""Litmus tests of the simulated disk: which results each kind of disk allows.
+
+A row is a tiny program, one result of it, and the profiles on which a power loss right
+after the program can have that result. On every other profile no choice of survivors
+has it. What a program starts with is on the medium for certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import pytest
+from disk_programs import Call, Files, after, states
+
+from harness.disk.profiles import PROFILES
+
+A, B, OLD = (letter * 512 for letter in (b"A", b"B", b"O"))
+ZERO = bytes(512)
+PAGE = bytes(4096)
+WORD = b"w" * 64
+
+EVERY = frozenset(PROFILES)
+LOSSY = EVERY - {"kill9"}
+UNORDERED = LOSSY - {"ext4_data"}
+LYING = frozenset({"lying_disk"})
+SUBSET = frozenset({"posix_min"})
+NOWHERE: frozenset[str] = frozenset()
+
+
+class Program(NamedTuple):
+    start: Files
+    calls: tuple[Call, ...]
+
+
+class Row(NamedTuple):
+    program: str
+    result: str
+    holds: Callable[[Files], bool]
+    where: frozenset[str]
+
+
+PROGRAMS = {
+    "two sectors written": Program(
+        {"f": ZERO + ZERO}, (("write", "f", 0, A), ("write", "f", 512, B))
+    ),
+    "two sectors stored": Program(
+        {"f": ZERO + ZERO}, (("store", "f", 0, A), ("store", "f", 512, B))
+    ),
+    "two pages stored": Program(
+        {"f": PAGE + PAGE}, (("store", "f", 0, A), ("store", "f", 4096, B))
+    ),
+    "one write over two sectors": Program(
+        {"f": ZERO + ZERO}, (("write", "f", 0, A + B),)
+    ),
+    "written and synced": Program({"f": ZERO}, (("write", "f", 0, A), ("sync", "f"))),
+    "synced and written over": Program(
+        {"f": ZERO}, (("write", "f", 0, A), ("sync", "f"), ("write", "f", 0, B))
+    ),
+    "written twice": Program({"f": ZERO}, (("write", "f", 0, A), ("write", "f", 0, B))),
+    "two words stored at once": Program({"f": ZERO}, (("store", "f", 0, WORD * 2),)),
+    "two words written at once": Program({"f": ZERO}, (("write", "f", 0, WORD * 2),)),
+    "one sector written": Program({"f": OLD}, (("write", "f", 0, A),)),
+    "another file synced": Program(
+        {"f": ZERO, "g": ZERO},
+        (("write", "f", 0, A), ("write", "g", 0, B), ("sync", "g")),
+    ),
+    "another file synced, mapped": Program(
+        {"f": ZERO, "g": ZERO},
+        (("store", "f", 0, A), ("store", "g", 0, B), ("sync", "g")),
+    ),
+    "its directory synced": Program(
+        {"f": ZERO}, (("write", "f", 0, A), ("mkdir", "d"), ("sync_dir", ""))
+    ),
+    "a file made": Program({"o": OLD}, (("create", "n", 512),)),
+    "a file made, written and synced": Program(
+        {}, (("create", "n", 512), ("write", "n", 0, A), ("sync", "n"))
+    ),
+    "a file made and its directory synced": Program(
+        {}, (("create", "n", 512), ("sync_dir", ""))
+    ),
+    "a file and its directory synced": Program(
+        {},
+        (("create", "n", 512), ("write", "n", 0, A), ("sync", "n"), ("sync_dir", "")),
+    ),
+    "two files made": Program({}, (("create", "m", 8), ("create", "n", 8))),
+    "two files made, the second synced": Program(
+        {}, (("create", "m", 8), ("create", "n", 8), ("sync", "n"))
+    ),
+    "a file renamed": Program({"f": OLD}, (("rename", "f", "g"),)),
+    "a file renamed and its directory synced": Program(
+        {"f": OLD}, (("rename", "f", "g"), ("sync_dir", ""))
+    ),
+    "a file moved to another directory": Program(
+        {"d/f": OLD, "e/x": OLD}, (("rename", "d/f", "e/f"), ("sync_dir", "d"))
+    ),
+    "a file replaced": Program(
+        {"t": OLD},
+        (("create", "tmp", 512), ("write", "tmp", 0, A), ("rename", "tmp", "t")),
+    ),
+    "a file replaced with care": Program(
+        {"t": OLD},
+        (
+            ("create", "tmp", 512),
+            ("write", "tmp", 0, A),
+            ("sync", "tmp"),
+            ("rename", "tmp", "t"),
+            ("sync_dir", ""),
+        ),
+    ),
+    "a file replaced, no directory synced": Program(
+        {"t": OLD},
+        (
+            ("create", "tmp", 512),
+            ("write", "tmp", 0, A),
+            ("sync", "tmp"),
+            ("rename", "tmp", "t"),
+        ),
+    ),
+    "a file removed": Program({"f": OLD}, (("remove", "f"),)),
+    "a file removed and its directory synced": Program(
+        {"f": OLD}, (("remove", "f"), ("sync_dir", ""))
+    ),
+    "a file made and removed": Program({}, (("create", "n", 8), ("remove", "n"))),
+    "a file removed, then one made": Program(
+        {"f": OLD}, (("remove", "f"), ("create", "n", 8))
+    ),
+    "a file below a new directory": Program(
+        {},
+        (("mkdir", "d"), ("create", "d/n", 8), ("sync", "d/n"), ("sync_dir", "d")),
+    ),
+    "all directories synced": Program(
+        {},
+        (
+            *(("mkdir", "d"), ("create", "d/n", 8), ("sync", "d/n")),
+            *(("sync_dir", "d"), ("sync_dir", "")),
+        ),
+    ),
+    "a file cut": Program({"f": OLD + OLD}, (("truncate", "f", 512),)),
+    "a file cut and synced": Program(
+        {"f": OLD + OLD}, (("truncate", "f", 512), ("sync", "f"))
+    ),
+    "three pages cut": Program({"f": b"x" * 12288}, (("truncate", "f", 100),)),
+    "a file cut and grown": Program(
+        {"f": OLD + OLD}, (("truncate", "f", 512), ("truncate", "f", 1024))
+    ),
+}
+
+ROWS = (
+    Row("two sectors written", "both are there", lambda f: f["f"] == A + B, EVERY),
+    Row("two sectors written", "neither is", lambda f: f["f"] == ZERO + ZERO, LOSSY),
+    Row("two sectors written", "the first is", lambda f: f["f"] == A + ZERO, LOSSY),
+    Row(
+        "two sectors written",
+        "the second is",
+        lambda f: f["f"] == ZERO + B,
+        UNORDERED,
+    ),
+    Row("two sectors stored", "the second is", lambda f: f["f"] == ZERO + B, LOSSY),
+    Row("two sectors stored", "the first is", lambda f: f["f"] == A + ZERO, LOSSY),
+    Row(
+        "two pages stored",
+        "the second is",
+        lambda f: f["f"][:512] == ZERO and f["f"][4096:4608] == B,
+        LOSSY,
+    ),
+    Row(
+        "one write over two sectors",
+        "the second is",
+        lambda f: f["f"] == ZERO + B,
+        UNORDERED,
+    ),
+    Row("written and synced", "it is there", lambda f: f["f"] == A, EVERY),
+    Row("written and synced", "it is not", lambda f: f["f"] == ZERO, LYING),
+    Row("synced and written over", "the old", lambda f: f["f"] == A, LOSSY),
+    Row("synced and written over", "the new", lambda f: f["f"] == B, EVERY),
+    Row("synced and written over", "the oldest", lambda f: f["f"] == ZERO, LYING),
+    Row("written twice", "what lay between", lambda f: f["f"] == A, LOSSY),
+    Row(
+        "two words stored at once",
+        "one of them",
+        lambda f: f["f"].rstrip(b"\0") == WORD,
+        frozenset({"xfs", "posix_min"}),
+    ),
+    Row(
+        "two words written at once",
+        "one of them",
+        lambda f: f["f"].rstrip(b"\0") == WORD,
+        NOWHERE,
+    ),
+    Row(
+        "one sector written",
+        "its first half",
+        lambda f: f["f"] == A[:256] + OLD[256:],
+        frozenset({"nvme_torn"}),
+    ),
+    Row(
+        "one sector written",
+        "its second half",
+        lambda f: f["f"] == OLD[256:] + A[:256],
+        frozenset({"nvme_torn"}),
+    ),
+    Row(
+        "one sector written",
+        "neither new nor old",
+        lambda f: set(f["f"]) - set(A + OLD) != set(),
+        frozenset({"nvme_torn"}),
+    ),
+    Row("another file synced", "its own is lost", lambda f: f["g"] == ZERO, LYING),
+    Row(
+        "another file synced", "the first is lost", lambda f: f["f"] == ZERO, UNORDERED
+    ),
+    Row(
+        "another file synced, mapped",
+        "the first is lost",
+        lambda f: f["f"] == ZERO,
+        LOSSY,
+    ),
+    Row(
+        "its directory synced",
+        "its bytes are lost",
+        lambda f: f["f"] == ZERO,
+        UNORDERED,
+    ),
+    Row("a file made", "it is gone", lambda f: "n" not in f, LOSSY),
+    Row("a file made", "it is empty", lambda f: f.get("n") == b"", LOSSY),
+    Row("a file made", "it has zeros", lambda f: f.get("n") == ZERO, EVERY),
+    Row("a file made", "another file's bytes", lambda f: f.get("n") == OLD, SUBSET),
+    Row(
+        "a file made",
+        "garbage",
+        lambda f: f.get("n") not in (None, b"", ZERO, OLD),
+        SUBSET,
+    ),
+    Row(
+        "a file made, written and synced",
+        "it is gone",
+        lambda f: "n" not in f,
+        SUBSET | LYING,
+    ),
+    Row(
+        "a file made, written and synced",
+        "it is whole",
+        lambda f: f.get("n") == A,
+        EVERY,
+    ),
+    Row(
+        "a file made, written and synced",
+        "it has zeros",
+        lambda f: f.get("n") == ZERO,
+        LYING,
+    ),
+    Row(
+        "a file made and its directory synced",
+        "it is gone",
+        lambda f: "n" not in f,
+        LYING,
+    ),
+    Row(
+        "a file made and its directory synced",
+        "it is empty",
+        lambda f: f.get("n") == b"",
+        SUBSET | LYING | {"btrfs"},
+    ),
+    Row(
+        "a file and its directory synced",
+        "anything but the whole file",
+        lambda f: f.get("n") != A,
+        LYING,
+    ),
+    Row("two files made", "the second alone", lambda f: set(f) == {"n"}, SUBSET),
+    Row("two files made", "the first alone", lambda f: set(f) == {"m"}, LOSSY),
+    Row(
+        "two files made, the second synced",
+        "the second alone",
+        lambda f: set(f) == {"n"},
+        SUBSET | {"btrfs"},
+    ),
+    Row(
+        "two files made, the second synced",
+        "the first alone",
+        lambda f: set(f) == {"m"},
+        SUBSET | LYING,
+    ),
+    Row("a file renamed", "the old name", lambda f: f == {"f": OLD}, LOSSY),
+    Row("a file renamed", "the new name", lambda f: f == {"g": OLD}, EVERY),
+    Row("a file renamed", "both names", lambda f: f == {"f": OLD, "g": OLD}, SUBSET),
+    Row("a file renamed", "no name", lambda f: f == {}, SUBSET),
+    Row(
+        "a file renamed and its directory synced",
+        "the old name",
+        lambda f: "f" in f,
+        LYING,
+    ),
+    Row(
+        "a file moved to another directory",
+        "no name",
+        lambda f: set(f) == {"e/x"},
+        SUBSET,
+    ),
+    Row(
+        "a file moved to another directory",
+        "both names",
+        lambda f: {"d/f", "e/f"} <= set(f),
+        NOWHERE,
+    ),
+    Row(
+        "a file replaced",
+        "the name, and not the bytes",
+        lambda f: f.get("t") in (b"", ZERO),
+        frozenset({"xfs", "btrfs", "posix_min"}),
+    ),
+    Row("a file replaced", "the old file", lambda f: f.get("t") == OLD, LOSSY),
+    Row("a file replaced", "no such name", lambda f: "t" not in f, NOWHERE),
+    Row(
+        "a file replaced with care",
+        "anything but the new file",
+        lambda f: f.get("t") != A,
+        LYING,
+    ),
+    Row(
+        "a file replaced, no directory synced",
+        "neither old nor new",
+        lambda f: f.get("t") not in (OLD, A),
+        NOWHERE,
+    ),
+    Row("a file removed", "it is back", lambda f: f == {"f": OLD}, LOSSY),
+    Row(
+        "a file removed and its directory synced",
+        "it is back",
+        lambda f: "f" in f,
+        LYING,
+    ),
+    Row("a file made and removed", "it is there", lambda f: "n" in f, LOSSY),
+    Row(
+        "a file removed, then one made",
+        "both are there",
+        lambda f: set(f) == {"f", "n"},
+        SUBSET,
+    ),
+    Row(
+        "a file below a new directory",
+        "it is gone",
+        lambda f: f == {},
+        SUBSET | LYING,
+    ),
+    Row("all directories synced", "it is gone", lambda f: f == {}, LYING),
+    Row("a file cut", "its old size", lambda f: f["f"] == OLD + OLD, LOSSY),
+    Row("a file cut", "its new size", lambda f: f["f"] == OLD, EVERY),
+    Row("a file cut and synced", "its old size", lambda f: f["f"] == OLD + OLD, LYING),
+    Row("three pages cut", "two of them", lambda f: len(f["f"]) == 8192, SUBSET),
+    Row(
+        "a file cut and grown",
+        "old bytes beyond the cut",
+        lambda f: f["f"] == OLD + OLD,
+        LOSSY,
+    ),
+    Row(
+        "a file cut and grown",
+        "zeros beyond the cut",
+        lambda f: f["f"] == OLD + ZERO,
+        EVERY,
+    ),
+)
+
+
+@cache
+def results(profile: str, program: str) -> tuple[Files, ...]:
+    return tuple(states(after(profile, *PROGRAMS[program])))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.program}: {row.result}")
+def test_a_result_is_possible_just_where_the_table_says(row: Row, profile: str) -> None:
+    seen = any(row.holds(files) for files in results(profile, row.program))
+
+    assert seen == (profile in row.where)
+
+
+def test_every_profile_is_held_to_forty_rows() -> None:
+    assert len({(row.program, row.result) for row in ROWS}) == len(ROWS) >= 40
+    assert {row.program for row in ROWS} == set(PROGRAMS)
