@@ -17,6 +17,7 @@ from engine.store.message_codec import properties_of
 
 ANY_TAGS = "*"
 _OR = "||"
+_HASH_END = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,13 @@ class TagsFilter:
     codes: frozenset[int]
 
     def may_take(self, code: int) -> bool:
-        """Whether a unit's tags code lets its record through.
+        """Whether a unit's tags code lets its record through, so far.
 
-        Source: DefaultMessageFilter#isMatchedByConsumeQueue.
+        A code that is no hash is a delivery time or an address: it says nothing of tags.
+
+        Source: DefaultMessageFilter#isMatchedByConsumeQueue, which takes its low half.
         """
-        return code in self.codes
+        return code in self.codes or not -_HASH_END <= code < _HASH_END
 
     def takes(self, record: bytes) -> bool:
         """Whether a record's own tags are asked for."""

@@ -146,6 +146,20 @@ def test_tags_are_found_in_records_of_every_form(
     assert len(result.messages) == 1
 
 
+def test_tags_are_asked_of_the_record_where_the_unit_has_a_delivery_time(
+    store: StoreBuilder,
+) -> None:
+    topic = "SCHEDULE_TOPIC_XXXX"
+    for tags in ("Aa", "other"):
+        store.put(topic=topic, properties={"TAGS": tags, "DELAY": "3"})
+    store.reput()
+
+    result = store.live.get_message(topic, 0, 0, 32, "Aa")
+
+    assert [decode_record(m).queue_offset for m in result.messages] == [0]
+    assert result.next_begin_offset == 2
+
+
 def test_a_start_cuts_a_record_whose_header_rots_under_its_crc(
     store: StoreBuilder,
 ) -> None:
