@@ -26,6 +26,7 @@ _COMMANDS = {
     "report": "Render the report of a soak again.",
     "replay": "Run a case file and tell it as a timeline.",
     "shrink": "Find the smallest program that breaks the same law.",
+    "explore": "Crash histories at every disk action, in every way.",
     "mutants": "Plant bugs and search for each, unscripted: what do we find?",
     "fsck": "Judge the files of a store directory; changes nothing.",
     "list": "List scenarios, laws, probes, mutants, services or ops.",

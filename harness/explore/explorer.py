@@ -83,6 +83,7 @@ class Explorer:
         self._recoveries = Recoveries(self._scenario, self._views, self.counts)
         self._decided: dict[tuple[View, int], Outcome] = {}
         self._queue: list[_Nested] = []
+        self._begun_at = 0
 
     def explore(self, history: History) -> None:
         """Try the crashes at every moment, then those in the recoveries from them."""
@@ -92,14 +93,24 @@ class Explorer:
         counts.histories += 1
         if history.breach is not None:
             self._note_run(history)
-        for moment in history.moments:
-            if self._stops():
+        self._begin_depth()
+        for number, moment in enumerate(history.moments):
+            if self._stops() or self._is_enough():
+                counts.open += len(history.moments) - number
                 break
             self._explore(moment, 1)
         self._explore_recoveries()
         counts.states_per_history.append(counts.visited - before)
         if was_open == (counts.open, counts.open_recoveries):
             counts.closed_histories += not counts.stopped_early
+
+    def _begin_depth(self) -> None:
+        self._begun_at = self.counts.visited
+
+    def _is_enough(self) -> bool:
+        """Whether this depth of the history has had its share."""
+        most = self._limits.states_max
+        return bool(most) and self.counts.visited - self._begun_at >= most
 
     def _stops(self) -> bool:
         if self._is_over():
@@ -139,7 +150,8 @@ class Explorer:
         counts = self.counts
         counts.space += space
         limits, seed = self._limits, self._seed + counts.visited
-        is_small = space <= limits.exact_max
+        most = limits.exact_max if depth == 1 else limits.exact_max_nested
+        is_small = space <= most
         states = (
             spread.all() if is_small else spread.some(seed, limits.told, limits.draws)
         )
@@ -224,8 +236,9 @@ class Explorer:
             queue = [state for state in self._queue if state.depth == depth]
             chosen = self._chosen(queue, depth)
             self.counts.open_recoveries += len(queue) - len(chosen)
+            self._begin_depth()
             for number, state in enumerate(chosen):
-                if self._stops():
+                if self._stops() or self._is_enough():
                     self.counts.open_recoveries += len(chosen) - number
                     break
                 for moment in self._recoveries.moments(

@@ -13,22 +13,30 @@ class Limits:
         depth: crashes in a row, each in the recovery from the one before.
         exact_max: a moment with at most so many states has each of them tried; of one
             with more, the ``told`` that find most, and ``draws`` by chance.
+        exact_max_nested: the same at moments of a recovery.
         told: see ``exact_max``.
         draws: see ``exact_max``.
         nested_max: of how many states of a history the recovery is crashed too; the
             first of each class come first. 0: of all.
         nested_draws: of how many states at depth 2 the recovery is crashed again.
+        states_max: after so many states at one depth of a history, no other moment is
+            looked at; 0: all are.
         cuts: whether a store into a mapping is also stopped halfway, on a grid.
     """
 
     depth: int = 2
     exact_max: int = 4096
+    exact_max_nested: int = 256
     told: int = 256
     draws: int = 64
-    nested_max: int = 24
+    nested_max: int = 8
     nested_draws: int = 4
+    states_max: int = 5000
     cuts: bool = True
 
+
+WHOLE = Limits(exact_max_nested=4096, nested_max=0, states_max=0)
+"""For one program, or a small world: as much as can be closed."""
 
 HEADS = (4, 8, 20, 48)
 GRID = 64

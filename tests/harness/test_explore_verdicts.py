@@ -25,7 +25,15 @@ from scenarios.mutants import MUTANTS
 from scenarios.mutation import applied
 from scenarios.workload import program_for
 
-SMALL = Limits(depth=2, exact_max=16, told=8, draws=4, nested_max=1, nested_draws=0)
+SMALL = Limits(
+    depth=2,
+    exact_max=16,
+    exact_max_nested=4,
+    told=8,
+    draws=4,
+    nested_max=1,
+    nested_draws=0,
+)
 
 
 def short(scenario: str, number: int, ops: int) -> Program:

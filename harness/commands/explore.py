@@ -1,0 +1,272 @@
+"""``crashmq explore``: histories run once, and all the crashes they could have had."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from harness.case_file import SUFFIX, CaseFile
+from harness.commands.arguments import (
+    case_at,
+    check_subject,
+    mutant_named,
+    mutant_option,
+    planted,
+    scenarios_named,
+    writing,
+)
+from harness.commands.exits import BadInput, unknown
+from harness.commands.output import Progress
+from harness.disk.profiles import PROFILES
+from harness.explore.campaign import (
+    Job,
+    Result,
+    jobs_of_program,
+    jobs_of_scenario,
+    jobs_of_world,
+    on_profile,
+    run_jobs,
+)
+from harness.explore.finding import Small, made_small
+from harness.explore.limits import WHOLE, Limits
+from harness.explore.told import (
+    certificate_lines,
+    exit_code_of,
+    speed_line,
+    summary_of,
+)
+from models.ops import Crash, During, Event
+from reports.errors import BadRequest
+from reports.exploration_records import ClassRow, FindingRow, write_rows
+from reports.files import check_output, write_json
+
+FINDINGS_TAKEN = 12
+_OPS_MAX = 1000
+
+
+@click.command()
+@click.argument("target", required=False, metavar="[SCENARIO|CASE]")
+@click.option(
+    "--world",
+    type=click.IntRange(1, 4),
+    metavar="N",
+    help="Instead: every program of at most N letters over a small alphabet.",
+)
+@click.option(
+    "--ops", type=click.IntRange(min=1), metavar="N", help="Cut histories to N ops."
+)
+@click.option(
+    "--histories",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Stop after so many histories of a scenario; by default at the budget.",
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(1, 3),
+    default=2,
+    show_default=True,
+    help="Crashes in a row, each in the recovery from the one before.",
+)
+@click.option("--profile", metavar="P", help="The disk to lose power on, for all.")
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0.1),
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds to explore.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes; by default one a core.",
+)
+@click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A new directory for summary.json, rows and case files.",
+)
+def command(
+    target: str | None,
+    world: int | None,
+    ops: int | None,
+    histories: int | None,
+    depth: int,
+    profile: str | None,
+    budget: float,
+    seed: int,
+    workers: int | None,
+    mutant: str | None,
+    out: Path | None,
+) -> None:
+    """Crash histories at every disk action, in every way, and judge what is left."""
+    if (target is None) == (world is None):
+        raise click.UsageError("name a SCENARIO or a CASE file, or --world N.")
+    if profile is not None and profile not in PROFILES:
+        hint = f"There are {', '.join(PROFILES)}."
+        raise unknown("disk profile", profile, PROFILES, hint)
+    if out is not None:
+        _check_out(out)
+    count = workers or len(os.sched_getaffinity(0))
+    name, bug, jobs = "", mutant_named(mutant), iter(())  # type: str, str, Iterator[Job]
+    if world is not None:
+        limits = replace(WHOLE, depth=depth)
+        jobs = jobs_of_world(world, seed, limits, profile or "", bug)
+    elif target is not None and target.endswith(SUFFIX):
+        case = _case_on(Path(target), profile, ops)
+        name, bug = case.scenario, bug if mutant else mutant_named(case.mutant)
+        limits = replace(WHOLE, depth=depth)
+        jobs = jobs_of_program(name, case.program, limits, count, bug)
+    elif target is not None:
+        (name,) = scenarios_named((target,))
+        some = jobs_of_scenario(
+            name, seed, ops or _OPS_MAX, Limits(depth=depth), profile or "", bug
+        )
+        jobs = islice(some, histories)
+    started = time.monotonic()
+    result = _explored(jobs, count, budget, started)
+    seconds = time.monotonic() - started
+    smalls = _smalls(result, name, bug)
+    cases = _save(result, smalls, name, bug, out, seconds) if out else []
+    for line in (*certificate_lines(result), speed_line(result, seconds, count)):
+        click.echo(line)
+    _tell(smalls, cases, len(result.found))
+    click.echo(f"  next    {_next(cases, out, target, bug)}")
+    raise SystemExit(exit_code_of(result))
+
+
+def _case_on(path: Path, profile: str | None, ops: int | None) -> CaseFile:
+    """The case of a file, cut and put on a disk as wished."""
+    case = case_at(path)
+    check_subject(case, path)
+    program = on_profile(case.program, profile or "")
+    return replace(case, program=replace(program, ops=program.ops[:ops]))
+
+
+def _smalls(result: Result, scenario: str, mutant: str) -> list[Small]:
+    """The first few findings, each as small as it goes; of one cause the smallest."""
+    found = sorted(result.found.values(), key=lambda one: len(one.program.ops))
+    smalls: dict[str, Small] = {}
+    with planted(mutant):
+        for one in found[:FINDINGS_TAKEN]:
+            small = made_small(one, scenario)
+            before = smalls.get(small.cause)
+            if before is None or len(small.program.ops) < len(before.program.ops):
+                smalls[small.cause] = small
+    return list(smalls.values())
+
+
+def _check_out(out: Path) -> None:
+    try:
+        check_output(out)
+    except BadRequest as error:
+        raise BadInput(str(error)) from None
+
+
+def _explored(jobs: Iterator[Job], workers: int, budget: float, began: float) -> Result:
+    """All that came of the jobs; a line of progress while one waits."""
+    result = Result()
+    with Progress("explore") as progress:
+        for one in run_jobs(jobs, workers, budget):
+            if one.found and result.first_found_s < 0:
+                result.first_found_s = time.monotonic() - began
+            result.add(one)
+            counts = result.counts
+            detail = f"{counts.histories:,} histories, {counts.violations:,} violated"
+            progress.update(counts.visited, None, detail)
+    return result
+
+
+def _save(
+    result: Result,
+    smalls: list[Small],
+    scenario: str,
+    mutant: str,
+    out: Path,
+    seconds: float,
+) -> list[Path]:
+    """Write summary, rows and case files; where these lie."""
+    cases: list[Path] = []
+    rows: list[FindingRow] = []
+    with writing():
+        out.mkdir(parents=True, exist_ok=True)
+        for small in smalls:
+            law = "" if small.found.is_unknown else small.found.invariant
+            case = CaseFile(
+                scenario=scenario,
+                program=small.program,
+                violated=law,
+                step=small.result.step,
+                digest=small.result.digest,
+                message=small.result.message,
+                mutant=mutant,
+            )
+            path = case.save_beside(out / "cases", small.found.invariant)
+            cases.append(path)
+            rows.append(_row(small, scenario, mutant, path.relative_to(out)))
+        counts = result.counts
+        classes = [
+            ClassRow(name, times, counts.drawn[name])
+            for name, times in sorted(counts.classes.items())
+        ]
+        write_rows(rows, classes, out)
+        summary = summary_of(result, seconds)
+        summary["first_finding_seconds"] = round(result.first_found_s, 3)
+        write_json(out / "summary.json", summary)
+    return cases
+
+
+def _row(small: Small, scenario: str, mutant: str, case: Path) -> FindingRow:
+    return FindingRow(
+        signature=small.found.signature,
+        invariant=small.found.invariant,
+        message=small.result.message,
+        scenario=scenario,
+        mutant=mutant,
+        ops=len(small.program.ops),
+        crashes=sum(_crashes(op) for op in small.program.ops),
+        profile=small.profile,
+        lost=small.words,
+        case=case.as_posix(),
+    )
+
+
+def _crashes(op: Event) -> int:
+    if isinstance(op, During):
+        return _crashes(op.op) + _crashes(op.event)
+    return int(isinstance(op, Crash))
+
+
+def _tell(smalls: list[Small], cases: list[Path], found: int) -> None:
+    for number, small in enumerate(smalls):
+        ops = len(small.program.ops)
+        click.echo(f"  {small.found.signature}")
+        click.echo(f"    {ops} ops, on {small.profile} and what is less mild")
+        if small.words:
+            click.echo(f"    {small.words}")
+        if cases:
+            click.echo(f"    case    {cases[number]}")
+    if found > FINDINGS_TAKEN:
+        click.echo(f"  and {found - FINDINGS_TAKEN} more that were not shrunk")
+
+
+def _next(cases: list[Path], out: Path | None, target: str | None, bug: str) -> str:
+    if cases:
+        return f"crashmq replay {shlex.quote(str(cases[0]))}"
+    planted_too = mutant_option(bug)
+    if target is None:
+        return f"crashmq explore --world 3 --budget 1800{planted_too}"
+    where = "" if out else " --out runs/explore"
+    return f"crashmq explore {shlex.quote(target)}{planted_too} --budget 600{where}"

@@ -1,0 +1,168 @@
+"""Campaign: many histories explored by many processes, until a budget ends.
+
+A job is one history: of a scenario by its number, of a small world by its node, or a
+part of the moments of one given program. Jobs are dealt to processes as these get free;
+what each comes to adds up in any order. A planted bug is planted in each process.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+
+from harness.explore.certificate import Certificate
+from harness.explore.explorer import Explorer, Found
+from harness.explore.limits import Limits
+from harness.explore.moment import Moment, record
+from models.program import Program
+from scenarios.catalogue import SCENARIOS
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import applied
+from scenarios.small_worlds import nodes
+from scenarios.workload import program_for
+
+LENGTHS = (2, 4, 3, 6, 5, 9, 4, 14, 7, 3, 24, 10)  # ops of a history; short ones often
+WAITING_A_WORKER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One history, or a part of its moments.
+
+    Attributes:
+        shared: moments in the first so many ops are left out.
+        part: of so many parts, which: every ``parts``-th moment.
+    """
+
+    scenario: str
+    program: Program
+    seed: int
+    limits: Limits
+    mutant: str = ""
+    shared: int = 0
+    part: int = 0
+    parts: int = 1
+
+
+@dataclass(slots=True)
+class Result:
+    """What jobs came to: the certificate, and what broke a law, by signature."""
+
+    counts: Certificate = field(default_factory=Certificate)
+    found: dict[str, Found] = field(default_factory=dict)
+    first_found_s: float = -1.0
+
+    def add(self, other: Result) -> None:
+        """Take in what another job came to; of two findings the shorter one."""
+        self.counts.add(other.counts)
+        for name, one in other.found.items():
+            before = self.found.get(name)
+            if before is None or len(one.program.ops) < len(before.program.ops):
+                self.found[name] = one
+
+
+def jobs_of_scenario(
+    name: str, seed: int, ops: int, limits: Limits, profile: str = "", mutant: str = ""
+) -> Iterator[Job]:
+    """Endless: history n is the n-th program of the seed, cut to one of the lengths."""
+    for number in count():
+        program = program_for(SCENARIOS[name], seed, number)
+        length = min(ops, LENGTHS[number % len(LENGTHS)])
+        program = Program(on_profile(program, profile).setup, program.ops[:length])
+        yield Job(name, program, seed + number, limits, mutant)
+
+
+def jobs_of_world(
+    length: int, seed: int, limits: Limits, profile: str = "", mutant: str = ""
+) -> Iterator[Job]:
+    """A job for each node of a small world."""
+    for number, node in enumerate(nodes(length, profile)):
+        yield Job("", node.program, seed + number, limits, mutant, node.shared)
+
+
+def jobs_of_program(
+    scenario: str, program: Program, limits: Limits, parts: int, mutant: str = ""
+) -> Iterator[Job]:
+    """The moments of one program, dealt out."""
+    for part in range(parts):
+        yield Job(scenario, program, 0, limits, mutant, part=part, parts=parts)
+
+
+def on_profile(program: Program, profile: str) -> Program:
+    """The program on another kind of disk; as it is for ""."""
+    if not profile:
+        return program
+    return replace(program, setup=replace(program.setup, disk_profile=profile))
+
+
+def run_job(job: Job, deadline: float) -> Result:
+    """Explore one job's history until it is done or the time is over."""
+    started = time.process_time()
+    explorer = Explorer(
+        job.scenario,
+        job.limits,
+        seed=job.seed,
+        is_over=lambda: time.monotonic() >= deadline,
+    )
+    with applied(MUTANTS[job.mutant]) if job.mutant else nullcontext():
+        history = record(job.program, job.scenario)
+        history.moments = [
+            moment
+            for number, moment in enumerate(history.moments)
+            if _is_own(moment, job.shared) and number % job.parts == job.part
+        ]
+        if job.part:
+            history.breach = None  # the first part tells it
+        explorer.explore(history)
+    explorer.counts.seconds = time.process_time() - started
+    return Result(explorer.counts, explorer.found)
+
+
+def _is_own(moment: Moment, shared: int) -> bool:
+    """Whether a moment comes after the first ``shared`` ops and what follows them."""
+    done = len(moment.before)
+    return not shared or done > shared or (done == shared and not moment.is_between)
+
+
+def run_jobs(jobs: Iterator[Job], workers: int, budget_s: float) -> Iterator[Result]:
+    """What each job came to, as they are done; none is begun after the budget."""
+    deadline = time.monotonic() + budget_s
+    if workers == 1:
+        for job in jobs:
+            if time.monotonic() >= deadline:
+                yield _unfinished()
+                return
+            yield run_job(job, deadline)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _leave_interrupts) as pool:
+        waiting: set[Future[Result]] = set()
+        try:
+            while time.monotonic() < deadline:
+                room = workers * WAITING_A_WORKER - len(waiting)
+                dealt = [pool.submit(run_job, j, deadline) for j in islice(jobs, room)]
+                waiting.update(dealt)
+                if not waiting:
+                    return
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                yield from (each.result() for each in done)
+            yield from (each.result() for each in waiting)
+            if next(jobs, None) is not None:
+                yield _unfinished()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _unfinished() -> Result:
+    return Result(Certificate(stopped_early=True))
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C is for the parent, which ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,229 @@
+"""Finding: a state that broke a law, made as small as it goes, and told in words.
+
+First the state must be what its program says: ``run_program`` breaks the same law. Then
+the program is shrunk, and its power losses are let take as few pieces as still do it:
+each piece in turn is kept, and stays kept if the law is broken all the same. Last, the
+mildest disk that shows it is looked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from harness.disk.crash import StoreCrashed
+from harness.disk.units import PendingUnits, Unit
+from harness.episode import Episode, EpisodeResult, run_program
+from harness.explore.explorer import Found
+from harness.power.cause import cause_of, mildest_profile
+from harness.shrink import shrink
+from harness.subjects.python_store import PythonStore
+from models.invariants.registry import InvariantUnknown, InvariantViolated
+from models.ops import (
+    UNIT_ENTRY,
+    UNIT_ORDER,
+    UNIT_SIZE,
+    Crash,
+    During,
+    KeptUnit,
+    Op,
+    Survivors,
+)
+from models.program import Program, Setup
+
+LOSSES_TRIED_MAX = 400
+
+
+class NotWhatItSays(AssertionError):
+    """An explored state and its program disagree: a defect of the explorer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """A finding at its smallest.
+
+    Attributes:
+        words: what has to be lost, in a sentence; "" if nothing has.
+        profile: the mildest disk that shows it.
+        cause: equal for findings that are one bug, as far as can be told.
+    """
+
+    found: Found
+    program: Program
+    result: EpisodeResult
+    words: str
+    profile: str
+    cause: str
+
+
+def made_small(found: Found, scenario: str, budget_runs: int = 400) -> Small:
+    """The smallest program that breaks the law; the planted bug is the caller's.
+
+    Raises:
+        NotWhatItSays: the program does not break the law that the state did.
+    """
+    result = run_program(found.program, scenario)
+    if result.invariant != found.invariant:
+        raise NotWhatItSays(
+            f"the explorer saw {found.invariant} broken where the program breaks "
+            f"{result.invariant or 'no law'}: {found.program}"
+        )
+    program = found.program
+    if not found.is_unknown:
+        small = shrink(program, scenario, found.invariant, budget_runs=budget_runs)
+        program = fewest_lost(small.program, scenario, found.invariant)
+        result = run_program(program, scenario)
+    return Small(
+        found,
+        program,
+        result,
+        words_for(program, scenario),
+        mildest_profile(program, scenario, found.invariant),
+        cause_of(program, scenario, found.invariant).signature,
+    )
+
+
+def fewest_lost(program: Program, scenario: str, law: str) -> Program:
+    """The program with power losses that take as little as still breaks the law."""
+    tried: set[tuple[int, str, int]] = set()
+    while len(tried) < LOSSES_TRIED_MAX:
+        untried = [
+            (at, loss, unit)
+            for at, loss in _losses(program, scenario).items()
+            for unit in loss.lost
+            if (at, unit.path, unit.place) not in tried
+        ]
+        if not untried:
+            break
+        at, loss, unit = untried[0]
+        tried.add((at, unit.path, unit.place))
+        kept = {**loss.newest, **loss.lost, unit: loss.newest[unit]}
+        candidate = _with_survivors(program, at, kept)
+        now = _losses(candidate, scenario).get(at)
+        if now is None or len(now.lost) >= len(loss.lost):
+            continue  # with the name, more came to be lost
+        if run_program(candidate, scenario, keep_trace=False).invariant == law:
+            program = candidate
+    return program
+
+
+def words_for(program: Program, scenario: str) -> str:
+    """What the power losses of a program take, in words."""
+    told = []
+    for at, loss in _losses(program, scenario).items():
+        pieces: Counter[str] = Counter(_piece(unit) for unit in loss.lost)
+        if pieces:
+            listed = " and ".join(
+                f"{_count(number, name)}" for name, number in pieces.items()
+            )
+            op = program.ops[at]
+            assert isinstance(op, During)
+            told.append(
+                f"{listed}, lost when power goes at disk action {op.at_action} of step "
+                f"{at}, {'is' if loss.lost and len(loss.lost) == 1 else 'are'} enough"
+            )
+    return "; ".join(told)
+
+
+def _piece(unit: Unit) -> str:
+    match unit.place:
+        case place if place == UNIT_ENTRY:
+            return f"entry of {unit.path}"
+        case place if place == UNIT_SIZE:
+            return f"size of {unit.path}"
+        case place if place == UNIT_ORDER:
+            return "tail of the directory changes"
+        case _:
+            return f"sector of {unit.path}"
+
+
+def _count(number: int, name: str) -> str:
+    if number == 1:
+        return f"one {name}"
+    first, _, rest = name.partition(" ")
+    plural = "entries" if first == "entry" else f"{first}s"
+    return f"{number} {plural} {rest}"
+
+
+@dataclass(slots=True)
+class _Loss:
+    """What one power loss could take: every unit's newest version, and what it took."""
+
+    newest: dict[Unit, int]
+    lost: dict[Unit, int]
+
+
+class _LossStore(PythonStore):
+    """Our engine, noting what each power loss takes."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.losses: list[_Loss] = []
+
+    def crash(self, crash: Crash) -> StoreCrashed:
+        """Note what is lost, and end this life."""
+        if crash.kind == "power_loss" and self.disk.profile.loses_unsynced:
+            self.losses.append(_loss(self, crash))
+        return super().crash(crash)
+
+
+def _loss(store: PythonStore, crash: Crash) -> _Loss:
+    pending = PendingUnits.of(store.disk.snapshot())
+    given = {(u.path, u.place): u.version for u in crash.survivors.units}
+    is_all = crash.survivors.kind == "all"
+    names = [
+        KeptUnit(u.path, u.place, u.versions - 1 if is_all else given[u.path, u.place])
+        for u in pending.names
+        if is_all or given.get((u.path, u.place))
+    ]
+    newest, lost = {}, {}
+    for unit in (*pending.names, *pending.sectors(names)):
+        top = unit.versions - 1
+        version = top if is_all else min(top, given.get((unit.path, unit.place), 0))
+        newest[unit] = top
+        if version < top:
+            lost[unit] = version
+    return _Loss(newest, lost)
+
+
+def _losses(program: Program, scenario: str) -> dict[int, _Loss]:
+    """What each power loss took that a step of its own brings, by the step."""
+    store = _LossStore(program.setup)
+    episode = Episode(scenario, program.setup, subject=store, keep_trace=False)
+    losses: dict[int, _Loss] = {}
+    try:
+        for number, op in enumerate(program.ops):
+            before = len(store.losses)
+            try:
+                episode.step(op)
+            finally:
+                if len(store.losses) > before and _is_told(op):
+                    losses[number] = store.losses[-1]
+    except (InvariantViolated, InvariantUnknown):
+        pass  # it is what the program is kept for
+    finally:
+        episode.close()
+    return losses
+
+
+def _is_told(op: Op) -> bool:
+    """Whether the crash of the op says piece by piece what it takes."""
+    return (
+        isinstance(op, During)
+        and isinstance(op.event, Crash)
+        and op.event.survivors.kind in ("none", "all", "units")
+    )
+
+
+def _with_survivors(program: Program, at: int, kept: dict[Unit, int]) -> Program:
+    op = program.ops[at]
+    assert isinstance(op, During)
+    assert isinstance(op.event, Crash)
+    units = tuple(
+        KeptUnit(unit.path, unit.place, version)
+        for unit, version in kept.items()
+        if version
+    )
+    crash = replace(op.event, survivors=Survivors("units", units=units))
+    ops = (*program.ops[:at], replace(op, event=crash), *program.ops[at + 1 :])
+    return replace(program, ops=ops)
