@@ -50,6 +50,7 @@ _BATCH_MAX = 1000
 _SETUP_BOUNDS = {
     "log_file_size": (256, 64 * _MIB),
     "queue_file_units": (1, 1_000_000),
+    "queue_ext_size": (0, 64 * _MIB),
     "index_slots": (0, 1_000_000),
     "index_entries": (0, 1_000_000),
     "start_window": (0, _INT64),

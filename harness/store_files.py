@@ -17,7 +17,7 @@ from models.store_image import Bytes
 
 # Mapping costs more than reading below this, and a process has 65,530 mappings.
 _MAPPED_SIZE_MIN = 1 << 18
-_JUDGED_DIRS = ("commitlog/", "consumequeue/", "index/")
+_JUDGED_DIRS = ("commitlog/", "consumequeue/", "consumequeue_ext/", "index/")
 
 
 class NotAStore(ValueError):

@@ -30,6 +30,7 @@ class Setup:
 
     ``disk_profile`` names the rules of the simulated disk (``harness.disk.profiles``),
     which holds ``disk_capacity`` bytes; 0: without an end.
+    ``queue_ext_size`` is that of a file beside a queue; 0: queues have none.
     ``index_slots`` and ``index_entries`` are those of one index file; 0: no index.
     With ``transient_store_pool`` a log file's appends go to a write buffer first, if
     one of ``transient_store_buffers`` is free. With ``preallocate`` a service makes the
@@ -45,6 +46,7 @@ class Setup:
     disk_profile: str = "ext4_ordered"
     start_window: int = 1024 * 1024 * 1024
     disk_capacity: int = 0
+    queue_ext_size: int = 0
     index_slots: int = 0
     index_entries: int = 0
     transient_store_pool: bool = False

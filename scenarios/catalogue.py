@@ -254,15 +254,16 @@ _SCENARIOS = (
             for slots, entries in ((8, 20), (8, 20), (3, 7), (1, 30), (16, 2), (40, 90))
             for setup in (
                 Setup(),
-                Setup(flush_mode="SYNC_FLUSH", queue_file_units=7),
+                Setup(flush_mode="SYNC_FLUSH", queue_file_units=7, queue_ext_size=100),
                 Setup(log_file_size=8192, disk_profile="kill9"),
-                Setup(log_file_size=16384, queue_file_units=40),
+                Setup(log_file_size=16384, queue_file_units=40, queue_ext_size=200),
             )
         ),
         required_probes=(
             "index_audit.disagreed",
             "index_audit.unlinked",
-            "index_file.put.again",
+            "consume_queue_ext.put",
+            "consume_queue_ext.truncate",
             "index_file.put.linked",
             "index_service.dispatch.built",
             "index_service.dispatch.resumed",
@@ -274,7 +275,7 @@ _SCENARIOS = (
         ),
         required_invariants=(
             *CORE_LAWS,
-            *("IX-1", "IX-2", "IX-3", "IX-4", "IX-5", "IX-6", "IX-7", "IX-8"),
+            *("CQ-6", "IX-1", "IX-2", "IX-3", "IX-4", "IX-5", "IX-6", "IX-7", "IX-8"),
         ),
     ),
     Scenario(

@@ -51,6 +51,8 @@ class StoreConfig:
     access_message_in_memory_max_size: int = 24 * 1024**3 * 40 // 100
     check_crc_on_read: bool = False
     max_filter_message_size: int = 16_000
+    enable_consume_queue_ext: bool = False
+    mapped_file_size_consume_queue_ext: int = 48 * 1024 * 1024
     message_index_enable: bool = False  # RocketMQ's default is True, 420 MB a file
     max_hash_slot_num: int = 5_000_000
     max_index_num: int = 20_000_000
@@ -84,6 +86,12 @@ class StoreConfig:
                 f"least one unit of 20 bytes."
             )
 
+        if self.mapped_file_size_consume_queue_ext < 24:
+            raise ValueError(
+                f"mapped_file_size_consume_queue_ext is "
+                f"{self.mapped_file_size_consume_queue_ext}: a file must hold at least "
+                f"one unit of 20 bytes and the four that are never used."
+            )
         if self.max_hash_slot_num < 1 or self.max_index_num < 2:
             raise ValueError(
                 f"max_hash_slot_num is {self.max_hash_slot_num} and max_index_num "

@@ -16,6 +16,12 @@ from collections.abc import Callable
 
 from engine.host.disk import Disk
 from engine.host.probe import probe
+from engine.store.consume_queue_ext import (
+    NO_ADDRESS,
+    ConsumeQueueExt,
+    CqExtUnit,
+    is_address,
+)
 from engine.store.dispatch import DispatchRequest
 from engine.store.mapped_file import MappedFile
 from engine.store.mapped_file_queue import MappedFileQueue
@@ -80,7 +86,14 @@ class ConsumeQueue:
         units [min_offset, max_offset) point at this queue's records, in order
     """
 
-    def __init__(self, disk: Disk, topic: str, queue_id: int, file_size: int) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        topic: str,
+        queue_id: int,
+        file_size: int,
+        ext: ConsumeQueueExt | None = None,
+    ) -> None:
         assert file_size % CQ_STORE_UNIT_SIZE == 0, file_size
         self.topic = topic
         self.queue_id = queue_id
@@ -88,6 +101,7 @@ class ConsumeQueue:
         self.mapped_files = MappedFileQueue(
             disk, f"consumequeue/{topic}/{queue_id}", file_size
         )
+        self._ext = ext
         self.min_offset = 0
         self._has_unit = False
         self._recovered_end = 0
@@ -108,23 +122,53 @@ class ConsumeQueue:
     def load(self) -> None:
         """Open the queue's files; changes nothing on the disk."""
         self.mapped_files.load()
+        if self._ext is not None:
+            self._ext.load()
 
-    def put_message_position_info(self, request: DispatchRequest) -> None:
+    def put_message_position_info(
+        self, request: DispatchRequest, bit_map: bytes = b""
+    ) -> None:
         """Append the unit of one record, unless the queue has it.
+
+        ``bit_map`` goes beside the queue, if it has an extension.
 
         Raises:
             OSError: the unit was not appended; ask again.
 
-        Source: ConsumeQueue#putMessagePositionInfo, its order-check table.
+        Source: ConsumeQueue#putMessagePositionInfoWrapper, #putMessagePositionInfo, its
+        order-check table.
         """
         unit = encode_unit(
             request.commit_log_offset, request.msg_size, request.tags_code
         )
         try:
+            if self._ext is not None:
+                unit = self._unit_with_address(self._ext, request, bit_map)
             self._put_unit(request.consume_queue_offset, unit)
         except OSError:
             NO_SPACE.hit()
             raise
+
+    def _unit_with_address(
+        self, ext: ConsumeQueueExt, request: DispatchRequest, bit_map: bytes
+    ) -> bytes:
+        """The record's unit, with the address of what was put beside the queue."""
+        if request.consume_queue_offset < self.max_offset:
+            return self.unit_at(request.consume_queue_offset)
+        said = CqExtUnit(request.tags_code, request.store_timestamp, bit_map)
+        address = ext.put(said)
+        code = address if is_address(address) else request.tags_code
+        return encode_unit(request.commit_log_offset, request.msg_size, code)
+
+    def tags_code_of(self, code: int) -> int | None:
+        """The tags code a unit means by ``code``; None if nobody knows any more.
+
+        Source: ConsumeQueue#getExt, DefaultMessageFilter#isMatchedByConsumeQueue.
+        """
+        if self._ext is None or not is_address(code):
+            return code
+        said = self._ext.get(code)
+        return None if said is None else said.tags_code
 
     def _put_unit(self, queue_offset: int, unit: bytes) -> None:
         expect = queue_offset * CQ_STORE_UNIT_SIZE
@@ -236,8 +280,28 @@ class ConsumeQueue:
         if not 0 <= at < len(self._window):
             self._window_start, at = offset, 0
             self._window = self._recovered_bytes(offset, _WINDOW_SIZE)
-        return self._window[at : at + CQ_STORE_UNIT_SIZE] == _UNIT.pack(
+        unit = self._window[at : at + CQ_STORE_UNIT_SIZE]
+        if unit == _UNIT.pack(
             request.commit_log_offset, request.msg_size, request.tags_code
+        ):
+            return True
+        return len(unit) == CQ_STORE_UNIT_SIZE and self._agrees_by_address(
+            unit, request
+        )
+
+    def _agrees_by_address(self, unit: bytes, request: DispatchRequest) -> bool:
+        phy_offset, size, code = _UNIT.unpack(unit)
+        if self._ext is None or not is_address(code):
+            return False
+        said = self._ext.get(code)
+        return said is not None and (
+            (phy_offset, size, said.tags_code, said.msg_store_time)
+            == (
+                request.commit_log_offset,
+                request.msg_size,
+                request.tags_code,
+                request.store_timestamp,
+            )
         )
 
     def _recovered_bytes(self, offset: int, size: int) -> bytes:
@@ -275,11 +339,27 @@ class ConsumeQueue:
             return
         (CUT if offset < self._recovered_end else KEPT).hit()
         self.mapped_files.truncate_dirty_files(offset)
+        if self._ext is not None:
+            self._ext.truncate_by_max_address(self._last_address())
+
+    def _last_address(self) -> int:
+        """The newest address in a unit; ``NO_ADDRESS`` without one.
+
+        Nearly always the last unit has one: only a bit map too large makes it lack.
+        """
+        first = max(0, self.mapped_files.min_offset) // CQ_STORE_UNIT_SIZE
+        for queue_offset in range(self.max_offset - 1, first - 1, -1):
+            code = int(_UNIT.unpack(self.unit_at(queue_offset))[2])
+            if is_address(code):
+                return code
+        return NO_ADDRESS
 
     def destroy(self) -> None:
         """Remove every file; the queue begins anew."""
         DESTROYED.hit()
         self.mapped_files.destroy()
+        if self._ext is not None:
+            self._ext.truncate_by_max_address(NO_ADDRESS)
         self.min_offset = 0
         self._has_unit = False
 
@@ -293,6 +373,8 @@ class ConsumeQueue:
         for file in self.mapped_files.files:
             file.flushed = min(file.wrote, max(0, offset - file.file_from_offset))
         self.mapped_files.rewrite(offset)
+        if self._ext is not None:
+            self._ext.set_unflushed()
 
     def correct_min_offset(self, log_min_offset: int) -> None:
         """Let the queue begin at its first unit whose record the log still has.
@@ -327,7 +409,13 @@ class ConsumeQueue:
             return is_pre_blank(last) or _UNIT.unpack(last)[0] < log_min_offset
 
         files = self.mapped_files
-        return files.delete_first_files(may_go, at_most=len(files.files), pause=pause)
+        deleted = files.delete_first_files(
+            may_go, at_most=len(files.files), pause=pause
+        )
+        unit = self.unit_at(self.min_offset)
+        if self._ext is not None and unit:
+            deleted += self._ext.truncate_by_min_address(_UNIT.unpack(unit)[2])
+        return deleted
 
     def flush(self, least_pages: int) -> bool:
         """Sync one file of the queue; whether that moved its flushed mark.
@@ -335,7 +423,15 @@ class ConsumeQueue:
         Raises:
             OSError: the mark has not moved, and no later sync may move it.
         """
+        if self._ext is not None:
+            self._ext.flush()
         return self.mapped_files.flush(least_pages)
+
+    def close(self) -> None:
+        """Let go of every file."""
+        self.mapped_files.close()
+        if self._ext is not None:
+            self._ext.close()
 
 
 def _end_of_units(data: bytes) -> int:

@@ -13,8 +13,10 @@ from engine.host.disk import Disk
 from engine.host.probe import probe
 from engine.store.config import StoreConfig
 from engine.store.consume_queue import ConsumeQueue
+from engine.store.consume_queue_ext import ConsumeQueueExt
 from engine.store.dispatch import DispatchRequest
 from engine.store.log_scan import LogScan
+from engine.store.message import is_light_queue
 
 QueueKey = tuple[str, int]
 
@@ -90,7 +92,13 @@ class QueueAudit:
 
 
 class ConsumeQueueStore:
-    """Every queue of the store, found by topic and queue id."""
+    """Every queue of the store, found by topic and queue id.
+
+    Attributes:
+        calc_bit_map: asked for each record's bit map, which goes beside its queue if
+            there is an extension. A broker sets it; it may be another after a start.
+            Source: CommitLogDispatcherCalcBitMap.
+    """
 
     def __init__(self, config: StoreConfig, disk: Disk) -> None:
         self._config = config
@@ -101,6 +109,7 @@ class ConsumeQueueStore:
         self.dispatched_offset = 0
         self.durable_dispatched_offset = 0
         self.flush_failed = False
+        self.calc_bit_map: Callable[[DispatchRequest], bytes] | None = None
 
     def load(self, trusted_below: int = 0) -> None:
         """Open every queue and find where its units end; changes nothing.
@@ -133,7 +142,11 @@ class ConsumeQueueStore:
         queue = self._queues.get(key)
         if queue is None:
             size = self._config.queue_file_size
-            queue = ConsumeQueue(self._disk, topic, queue_id, size)
+            ext = None
+            if self._config.enable_consume_queue_ext and not is_light_queue(topic):
+                ext_size = self._config.mapped_file_size_consume_queue_ext
+                ext = ConsumeQueueExt(self._disk, topic, queue_id, ext_size)
+            queue = ConsumeQueue(self._disk, topic, queue_id, size, ext)
             self._queues[key] = queue
         return queue
 
@@ -203,7 +216,8 @@ class ConsumeQueueStore:
             NO_UNIT.hit()
         else:
             queue = self._queue(request.topic, request.queue_id)
-            queue.put_message_position_info(request)
+            bit_map = self.calc_bit_map(request) if self.calc_bit_map else b""
+            queue.put_message_position_info(request, bit_map)
             for light in request.in_light_queues():
                 LIGHT.hit()
                 self._queue(light.topic, 0).put_message_position_info(light)
@@ -259,4 +273,4 @@ class ConsumeQueueStore:
     def close(self) -> None:
         """Let go of every file."""
         for queue in self._queues.values():
-            queue.mapped_files.close()
+            queue.close()

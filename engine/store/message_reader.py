@@ -129,7 +129,7 @@ class MessageReader:
                 BATCH_FULL.hit()
                 break
             taken += 1
-            if wanted is not None and not wanted.may_take(code):
+            if wanted is not None and not _may_take(wanted, queue, code):
                 FILTERED.hit()
                 continue
             message = self._record_of(phy_offset, size)
@@ -183,6 +183,12 @@ class MessageReader:
             most = config.max_transfer_count_on_message_in_disk
             bytes_max = config.max_transfer_bytes_on_message_in_disk
         return len(messages) >= min(max_msg_nums, most) or sent + size > bytes_max
+
+
+def _may_take(wanted: TagsFilter, queue: ConsumeQueue, code: int) -> bool:
+    """Whether a unit lets its record through; a tags code nobody knows does."""
+    tags_code = queue.tags_code_of(code)
+    return tags_code is None or wanted.may_take(tags_code)
 
 
 def _out_of_range(

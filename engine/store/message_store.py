@@ -12,6 +12,8 @@ durable before anything is changed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from engine.host.disk import Disk, FileLock
 from engine.host.probe import probe
 from engine.host.runtime import Runtime
@@ -23,7 +25,7 @@ from engine.store.config import FlushDiskType, StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.deletion import Deletion
 from engine.store.disk_space import DiskSpace
-from engine.store.dispatch import CommitLogDispatcher
+from engine.store.dispatch import CommitLogDispatcher, DispatchRequest
 from engine.store.errors import StoreCorrupted, StoreLocked, StoreStopped
 from engine.store.flush import (
     CheckpointService,
@@ -214,6 +216,13 @@ class MessageStore:
             self._let_go()
             raise
         self.is_started = True
+
+    def calc_bit_map(self, bit_map_of: Callable[[DispatchRequest], bytes]) -> None:
+        """Let what is dispatched have the bit maps of ``bit_map_of`` beside its queue.
+
+        Source: CommitLogDispatcherCalcBitMap, which a broker adds to the others.
+        """
+        self._consume_queues.calc_bit_map = bit_map_of
 
     def put_message(self, message: Message) -> PutMessageResult:
         """Store one message, and wait for its sync under SYNC_FLUSH.

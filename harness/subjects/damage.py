@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from models.ops import Damage
 
-_SELECTOR = re.compile(r"(commitlog|consumequeue|index)\[(-?\d+)\]")
+_SELECTOR = re.compile(r"(commitlog|consumequeue|consumequeue_ext|index)\[(-?\d+)\]")
 
 
 def selected(files: Mapping[str, bytes], selector: str) -> str | None:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from engine.host.service import Service
 from engine.store.config import FlushDiskType, StoreConfig
+from engine.store.dispatch import DispatchRequest
 from engine.store.errors import StoreError, StoreStopped
 from engine.store.message import Host, Message
 from engine.store.message_batch import InnerMessage, encode_batch
@@ -41,6 +42,7 @@ from models.observations import (
 from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName
 from models.program import Setup
 
+EXT_SIZE_MIN = 24
 EPOCH_MS = 1_700_000_000_000
 THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them
 OP_ACTIONS_MAX = 300_000  # the busiest op of an episode makes some hundreds
@@ -78,6 +80,8 @@ class PythonStore:
             flush_disk_type=FlushDiskType[setup.flush_mode],
             max_message_size=setup.max_message_size,
             start_window=setup.start_window,
+            enable_consume_queue_ext=setup.queue_ext_size >= EXT_SIZE_MIN,
+            mapped_file_size_consume_queue_ext=max(EXT_SIZE_MIN, setup.queue_ext_size),
             message_index_enable=setup.has_index,
             max_hash_slot_num=setup.index_slots or 1,
             max_index_num=max(2, setup.index_entries),
@@ -265,6 +269,7 @@ class PythonStore:
         if self._store is not None:
             return Skipped("the store is up")
         store = MessageStore(self._config, self.disk.mount(), self._runtime)
+        store.calc_bit_map(_bit_map_of)
         try:
             store.load()
             store.start()
@@ -384,6 +389,11 @@ class PythonStore:
     def close(self) -> None:
         """End the life there may be."""
         self._end_life()
+
+
+def _bit_map_of(request: DispatchRequest) -> bytes:
+    """Bit maps of many sizes, as a filter would make them; empty ones too."""
+    return b"\x5a" * (request.msg_size % 13)
 
 
 _SKIPPED_DOWN = Skipped("the store is down")

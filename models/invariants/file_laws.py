@@ -8,6 +8,7 @@ from models.invariants import (
     consume_queue,
     index,
     offsets,
+    queue_ext,
 )
 from models.invariants.judged import Judged
 from models.invariants.registry import Invariant
@@ -23,6 +24,7 @@ FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
     consume_queue.no_unit_past_the_log,
     consume_queue.every_record_has_its_unit,
     consume_queue.queue_files_fit_together,
+    queue_ext.addresses_lead_to_their_records,
     offsets.queue_offsets_rise_by_one,
     checkpoint.durable_mark_is_in_the_log,
     checkpoint.flushed_time_is_in_the_log,

@@ -1,0 +1,229 @@
+"""ConsumeQueueExt: what a unit of a queue has no room for, beside the queue.
+
+A unit here says what filters want to know of a message: its tags code, when it was
+stored, and a bit map. Layout, big-endian: size i16 | tags_code i64 | msg_store_time i64
+| size of the bit map i16, bit map. A file's last four bytes are never used; where a
+unit does not fit, a size of -1 closes the file. The queue's unit then holds, in the
+place of the tags code, an address: the byte offset above the least i64, which no hash
+of 32 bits reaches.
+
+These files are derived from the log as the queue is: a start believes an address only
+if what it leads to is the record's, and cuts what no unit of the queue leads to.
+
+Source: org.apache.rocketmq.store.ConsumeQueueExt, RocketMQ 5.3. Differs: it is synced
+before the units that lead to it, and what is cut is erased.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from engine.host.disk import Disk
+from engine.host.probe import probe
+from engine.store.mapped_file import MappedFile
+from engine.store.mapped_file_queue import MappedFileQueue
+
+ADDRESS_MAX = -(1 << 31) - 1  # just below every tags code
+OFFSET_ADDED = -(1 << 63)
+NO_ADDRESS = 1
+UNIT_SIZE_MIN = 20
+UNIT_SIZE_MAX = 0x7FFF
+END_BLANK_SIZE = 4
+_UNIT = struct.Struct(">hqqh")
+_SIZE = struct.Struct(">h")
+assert _UNIT.size == UNIT_SIZE_MIN
+_CLOSED = _SIZE.pack(-1)
+
+APPENDED = probe("consume_queue_ext.put", "a unit was put beside its queue")
+ROLLED = probe("consume_queue_ext.roll", "a unit met the end of its file")
+TOO_LARGE = probe("consume_queue_ext.put.too_large", "a bit map no unit can hold")
+UNREADABLE = probe("consume_queue_ext.get.none", "an address that leads to no unit")
+CUT = probe("consume_queue_ext.truncate", "units that no queue leads to were cut")
+EXPIRED = probe("consume_queue_ext.expired", "a file whose messages expired went")
+
+
+class CqExtUnit(NamedTuple):
+    """What filters want to know of one message."""
+
+    tags_code: int
+    msg_store_time: int
+    bit_map: bytes = b""
+
+    @property
+    def size(self) -> int:
+        """Its bytes in a file."""
+        return UNIT_SIZE_MIN + len(self.bit_map)
+
+    def encode(self) -> bytes:
+        """The unit's bytes."""
+        head = _UNIT.pack(
+            self.size, self.tags_code, self.msg_store_time, len(self.bit_map)
+        )
+        return head + self.bit_map
+
+
+def is_address(tags_code: int) -> bool:
+    """Whether what stands in a unit's tags code is an address."""
+    return tags_code <= ADDRESS_MAX
+
+
+class ConsumeQueueExt:
+    """The extension of one queue.
+
+    Invariants:
+        units follow each other without a gap, and lie in one file each
+    """
+
+    def __init__(self, disk: Disk, topic: str, queue_id: int, file_size: int) -> None:
+        self.mapped_files = MappedFileQueue(
+            disk, f"consumequeue_ext/{topic}/{queue_id}", file_size
+        )
+        self._recovered_end = 0
+
+    def load(self) -> None:
+        """Open the files and find where the units end; changes nothing on the disk.
+
+        Source: ConsumeQueueExt#load, #recover.
+        """
+        self.mapped_files.load()
+        files = self.mapped_files.files
+        end = files[0].file_from_offset if files else 0
+        for file in files:
+            if file.file_from_offset != end:
+                break
+            position = _end_of_units(file.read(0, file.file_size))
+            file.set_positions(position)
+            end += position
+            if position < file.file_size:
+                break
+        self._recovered_end = end
+
+    def put(self, unit: CqExtUnit) -> int:
+        """Append a unit; its address, or ``NO_ADDRESS`` if no file can hold it.
+
+        Raises:
+            OSError: no address leads to it; ask again.
+
+        Source: ConsumeQueueExt#put, #fullFillToEnd.
+        """
+        room = self.mapped_files.file_size - END_BLANK_SIZE
+        if unit.size > min(UNIT_SIZE_MAX, room):
+            TOO_LARGE.hit()
+            return NO_ADDRESS
+        file = self.mapped_files.last_mapped_file(0)
+        if unit.size > room - file.wrote:
+            file.append_declared(_CLOSED, file.file_size - file.wrote)
+            ROLLED.hit()
+            file = self.mapped_files.last_mapped_file(0)
+        offset = file.file_from_offset + file.wrote
+        appended = file.append_message(unit.encode())
+        assert appended, file
+        APPENDED.hit()
+        return offset + OFFSET_ADDED
+
+    def get(self, address: int) -> CqExtUnit | None:
+        """The unit an address leads to; None if it leads to none that is whole.
+
+        Source: ConsumeQueueExt#get.
+        """
+        found = self._find(address)
+        if found is None:
+            UNREADABLE.hit()
+            return None
+        file, position = found
+        head = file.read(position, min(UNIT_SIZE_MIN, file.file_size - position))
+        if len(head) == UNIT_SIZE_MIN:
+            size, tags_code, stored_at, bit_map_size = _UNIT.unpack(head)
+            end = position + size
+            is_whole = 0 <= bit_map_size == size - UNIT_SIZE_MIN
+            if is_whole and end <= file.file_size - END_BLANK_SIZE:
+                bit_map = file.read(position + UNIT_SIZE_MIN, bit_map_size)
+                return CqExtUnit(tags_code, stored_at, bit_map)
+        UNREADABLE.hit()
+        return None
+
+    def _find(self, address: int) -> tuple[MappedFile, int] | None:
+        if not is_address(address):
+            return None
+        offset = address - OFFSET_ADDED
+        file = self.mapped_files.find_mapped_file_by_offset(offset)
+        if file is None or offset - file.file_from_offset >= file.wrote:
+            return None
+        return file, offset - file.file_from_offset
+
+    def truncate_by_max_address(self, address: int) -> None:
+        """Keep the units up to the one at ``address``; none, if it is no address.
+
+        Source: ConsumeQueueExt#truncateByMaxAddress.
+        """
+        unit = self.get(address) if is_address(address) else None
+        if unit is None:
+            if self.mapped_files.files:
+                CUT.hit()
+                self.mapped_files.destroy()
+            return
+        end = address - OFFSET_ADDED + unit.size
+        if end < self._recovered_end:
+            CUT.hit()
+        self.mapped_files.truncate_dirty_files(end)
+
+    def truncate_by_min_address(self, address: int) -> int:
+        """Remove the files whose units all lie before ``address``; how many.
+
+        Source: ConsumeQueueExt#truncateByMinAddress.
+        """
+        if not is_address(address):
+            return 0
+        offset = address - OFFSET_ADDED
+
+        def may_go(file: MappedFile) -> bool:
+            return file.end_offset <= offset
+
+        files = self.mapped_files
+        deleted = files.delete_first_files(
+            may_go, at_most=len(files.files), pause=lambda: None
+        )
+        if deleted:
+            EXPIRED.hit()
+        return deleted
+
+    def set_unflushed(self) -> None:
+        """Let nothing count as durable, and write it again before it does.
+
+        See ``MappedFile.rewrite``: a failed sync may have left it behind as clean.
+        """
+        start = max(0, self.mapped_files.min_offset)
+        self.mapped_files.flushed_where = start
+        for file in self.mapped_files.files:
+            file.flushed = 0
+        self.mapped_files.rewrite(start)
+
+    def flush(self) -> None:
+        """Sync everything to the last unit.
+
+        Raises:
+            OSError: some units may never be durable in this life of the store.
+        """
+        end = self.mapped_files.max_offset
+        while self.mapped_files.flushed_where < end and self.mapped_files.flush(0):
+            pass
+
+    def close(self) -> None:
+        """Let go of every file."""
+        self.mapped_files.close()
+
+
+def _end_of_units(data: bytes) -> int:
+    """Where a file's units end, by their sizes; its length if it is closed."""
+    position = 0
+    while position + UNIT_SIZE_MIN <= len(data) - END_BLANK_SIZE:
+        (size,) = _SIZE.unpack_from(data, position)
+        if size == -1:
+            return len(data)
+        end = position + size
+        if size < UNIT_SIZE_MIN or end > len(data) - END_BLANK_SIZE:
+            return position
+        position = end
+    closed = data[position : position + _SIZE.size] == _CLOSED
+    return len(data) if closed else position

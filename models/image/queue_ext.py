@@ -1,0 +1,55 @@
+"""The files beside a queue: what its units have no room for.
+
+Layout of a unit, big-endian: size i16 | tags_code i64 | msg_store_time i64 | size of
+the bit map i16, bit map. An address, in the place of a queue unit's tags code, is a
+byte offset above the least i64.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from models.image.record import Bytes
+
+EXT_ADDRESS_MAX = -(1 << 31) - 1
+EXT_UNIT_SIZE_MIN = 20
+_UNIT = struct.Struct(">hqqh")
+
+
+class ExtUnit(NamedTuple):
+    """One unit, as its bytes say it."""
+
+    tags_code: int
+    msg_store_time: int
+    bit_map: bytes
+
+
+def ext_unit_at(
+    files: Mapping[str, Bytes], queue_name: str, address: int
+) -> ExtUnit | None:
+    """The unit that an address of a queue leads to; None if none does.
+
+    Args:
+        files: of the store, by path.
+        queue_name: ``topic/queue_id``.
+        address: a tags code of at most ``EXT_ADDRESS_MAX``.
+    """
+    offset = address + (1 << 63)
+    folder = f"consumequeue_ext/{queue_name}/"
+    for path, data in files.items():
+        name = path[len(folder) :]
+        if path.startswith(folder) and name.isdecimal():
+            at = offset - int(name)
+            if 0 <= at <= len(data) - EXT_UNIT_SIZE_MIN:
+                return _unit_in(data, at)
+    return None
+
+
+def _unit_in(data: Bytes, at: int) -> ExtUnit | None:
+    size, tags_code, stored_at, bit_map_size = _UNIT.unpack_from(data, at)
+    if bit_map_size < 0 or size != EXT_UNIT_SIZE_MIN + bit_map_size:
+        return None
+    bit_map = bytes(data[at + EXT_UNIT_SIZE_MIN : at + size])
+    return ExtUnit(tags_code, stored_at, bit_map) if at + size <= len(data) else None

@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+from store_builder import StoreBuilder
+
+from engine.store.config import StoreConfig
+from engine.store.consume_queue_ext import (
+    ADDRESS_MAX,
+    NO_ADDRESS,
+    ConsumeQueueExt,
+    CqExtUnit,
+    is_address,
+)
+from engine.store.dispatch import DispatchRequest
+from harness.disk.mount import Mount
+from harness.disk.sim_disk import SimDisk
+from models.image.queue_ext import ExtUnit, ext_unit_at
+from models.invariants.judged import Judged
+from models.invariants.queue_ext import addresses_lead_to_their_records
+
+FILE_SIZE = 104  # four units of 25 bytes, and the four that are never used
+FILE = "consumequeue_ext/T0/0/00000000000000000000"
+BIT_MAP = b"\x01\x02\x03\x04\x05"
+
+
+def unit(number: int) -> CqExtUnit:
+    return CqExtUnit(number, 1000 + number, BIT_MAP)
+
+
+def an_extension(mount: Mount | None = None) -> ConsumeQueueExt:
+    ext = ConsumeQueueExt(mount or SimDisk().mount(), "T0", 0, FILE_SIZE)
+    ext.load()
+    return ext
+
+
+def filled(mount: Mount, count: int = 10) -> list[int]:
+    """The addresses of so many units."""
+    ext = an_extension(mount)
+    addresses = [ext.put(unit(number)) for number in range(count)]
+    ext.close()
+    return addresses
+
+
+@pytest.fixture
+def beside() -> StoreBuilder:
+    return StoreBuilder().configured(
+        enable_consume_queue_ext=True, mapped_file_size_consume_queue_ext=FILE_SIZE
+    )
+
+
+def put_and_reput(store: StoreBuilder, count: int = 6) -> StoreBuilder:
+    def bit_map_of(request: DispatchRequest) -> bytes:
+        return BIT_MAP[: request.consume_queue_offset % 6]
+
+    store.live.calc_bit_map(bit_map_of)
+    for number in range(count):
+        store.put(properties={"TAGS": "odd" if number % 2 else "even"})
+    return store.reput()
+
+
+def broken(store: StoreBuilder) -> list[str]:
+    image = store.image()
+    judged = Judged(image, image.commit_log.max_phy_offset)
+    return [
+        str(breach) for breach in addresses_lead_to_their_records.violations(judged)
+    ]
+
+
+def test_an_address_is_below_every_hash_of_32_bits() -> None:
+    assert not is_address(-(1 << 31))
+    assert is_address(ADDRESS_MAX)
+    assert is_address(-(1 << 63))
+    assert not is_address(NO_ADDRESS)
+
+
+def test_a_unit_lies_byte_for_byte_as_rocketmq_lays_it() -> None:
+    disk = SimDisk()
+    filled(disk.mount(), 1)
+
+    data = disk.files()[FILE]
+
+    assert data[:25] == struct.pack(">hqqh", 25, 0, 1000, 5) + BIT_MAP
+    assert not any(data[25:])
+
+
+def test_units_round_trip_by_negative_addresses() -> None:
+    mount = SimDisk().mount()
+    ext = an_extension(mount)
+
+    addresses = [ext.put(unit(number)) for number in range(10)]
+
+    assert all(address < 0 for address in addresses)
+    assert addresses[3:5] == [75 - (1 << 63), 104 - (1 << 63)]
+    assert [ext.get(address) for address in addresses] == [*map(unit, range(10))]
+
+
+def test_a_file_that_has_no_room_is_closed_by_minus_one() -> None:
+    disk = SimDisk()
+    filled(disk.mount(), 5)
+
+    assert disk.files()[FILE][100:102] == b"\xff\xff"
+
+
+@pytest.mark.parametrize("address", [0, 1, 75, -1, 5 - (1 << 63), 4096 - (1 << 63)])
+def test_what_is_no_address_of_a_unit_leads_to_nothing(address: int) -> None:
+    mount = SimDisk().mount()
+    filled(mount, 3)
+
+    assert an_extension(mount).get(address) is None
+
+
+@pytest.mark.parametrize("size", [81, 32_768])
+def test_a_bit_map_that_no_file_holds_gets_no_address(size: int) -> None:
+    ext = an_extension()
+
+    assert ext.put(CqExtUnit(1, 2, bytes(size))) == NO_ADDRESS
+    assert ext.mapped_files.files == []
+
+
+def test_an_extension_goes_on_where_its_units_end() -> None:
+    mount = SimDisk().mount()
+    addresses = filled(mount, 6)
+
+    ext = an_extension(mount)
+
+    assert [ext.get(address) for address in addresses] == [*map(unit, range(6))]
+    assert ext.put(unit(6)) == addresses[5] + 25
+
+
+def test_units_after_the_addressed_one_are_cut() -> None:
+    mount = SimDisk().mount()
+    addresses = filled(mount)
+    ext = an_extension(mount)
+
+    ext.truncate_by_max_address(addresses[5])
+
+    assert ext.get(addresses[5]) == unit(5)
+    assert ext.get(addresses[6]) is None
+    assert ext.mapped_files.max_offset == 104 + 50
+
+
+def test_files_before_the_addressed_unit_are_removed() -> None:
+    mount = SimDisk().mount()
+    addresses = filled(mount)
+    ext = an_extension(mount)
+
+    assert ext.truncate_by_min_address(addresses[4]) == 1
+    assert ext.truncate_by_min_address(1) == 0
+    assert ext.get(addresses[3]) is None
+    assert ext.get(addresses[4]) == unit(4)
+
+
+def test_every_unit_of_a_queue_leads_to_what_its_filter_asks(
+    beside: StoreBuilder,
+) -> None:
+    put_and_reput(beside)
+
+    units, files = beside.queue(), beside.image().files
+
+    found = [ext_unit_at(files, "T0/0", one.tags_code) for one in units]
+    records = beside.image().commit_log.records
+    assert found == [
+        ExtUnit(record.tags_code, record.store_timestamp, BIT_MAP[: n % 6])
+        for n, record in enumerate(records)
+    ]
+    assert beside.served() == [*range(6)]
+    assert broken(beside) == []
+
+
+def test_a_filter_reads_the_tags_code_behind_the_address(beside: StoreBuilder) -> None:
+    put_and_reput(beside)
+    queue = beside.live._consume_queues.find("T0", 0)
+    assert queue is not None
+    code = beside.queue()[1].tags_code
+
+    assert queue.tags_code_of(code) == beside.image().commit_log.records[1].tags_code
+    assert queue.tags_code_of(7) == 7
+    assert queue.tags_code_of(code + 1) is None
+
+
+@pytest.mark.parametrize("at", range(0, 60, 2))
+def test_damage_beside_a_queue_is_mended_by_the_next_start(
+    beside: StoreBuilder, at: int
+) -> None:
+    put_and_reput(beside).stop()
+
+    beside.damage(FILE, at, b"\x7b\x7b").restart().reput()
+
+    assert broken(beside) == []
+    assert beside.served() == [*range(6)]
+
+
+@pytest.mark.parametrize("length", [0, 1, 19, 20, 50, 103])
+def test_a_short_file_beside_a_queue_is_mended_by_the_next_start(
+    beside: StoreBuilder, length: int
+) -> None:
+    put_and_reput(beside).stop()
+    beside.disk.replace_file(FILE, beside.disk.files()[FILE][:length])
+
+    beside.restart().reput()
+
+    assert broken(beside) == []
+    assert beside.served() == [*range(6)]
+
+
+def test_a_removed_extension_is_made_again(beside: StoreBuilder) -> None:
+    put_and_reput(beside).stop()
+    for path in [*beside.disk.files()]:
+        if path.startswith("consumequeue_ext/"):
+            beside.remove(path)
+
+    beside.restart().reput()
+
+    assert broken(beside) == []
+    assert all(is_address(one.tags_code) for one in beside.queue())
+
+
+def test_dispatching_again_what_is_listed_puts_nothing_beside_the_queue(
+    beside: StoreBuilder,
+) -> None:
+    put_and_reput(beside)
+    before = beside.disk.files()
+
+    beside.live.reput.reput_from_offset = 0
+    beside.reput()
+
+    assert beside.disk.files() == before
+
+
+def test_an_extension_switched_off_leaves_plain_tags_codes(
+    beside: StoreBuilder,
+) -> None:
+    put_and_reput(beside).stop()
+
+    beside.configured(enable_consume_queue_ext=False).restart().reput()
+
+    records = beside.image().commit_log.records
+    assert [one.tags_code for one in beside.queue()] == [r.tags_code for r in records]
+
+
+def test_what_lies_beside_a_queue_is_durable_before_the_queue_is(
+    beside: StoreBuilder,
+) -> None:
+    put_and_reput(beside).make_all_durable().lose_power()
+
+    assert beside.served() == [*range(6)]
+    assert broken(beside) == []
+
+
+def test_an_address_that_leads_elsewhere_breaks_the_law(beside: StoreBuilder) -> None:
+    put_and_reput(beside)
+
+    beside.scribble(FILE, 2, b"\x7b")
+
+    assert len(broken(beside)) == 1
+
+
+def test_a_file_without_room_for_one_unit_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one unit of 20 bytes"):
+        StoreConfig(mapped_file_size_consume_queue_ext=23)
