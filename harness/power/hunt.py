@@ -1,10 +1,11 @@
 """Hunt: the unscripted search for one planted bug, until the first kill.
 
 A hunt is a portfolio of slices, numbered and dealt in a fixed order: seeded episodes
-of all scenarios and Hypothesis machines. Each slice is a function of the hunt's seed
-and its number, so hunts differ between machines only in how far they come. A child
-process does the slices with the bug in place; one that hangs, or takes its process with
-it, has found the bug too, and it is said so.
+of all scenarios, crash exploration of the beginnings of some, and Hypothesis machines.
+Each slice is a function of the hunt's seed and its number, so hunts differ between
+machines only in how far they come. A child process does the slices with the bug in
+place; one that hangs, or takes its process with it, has found the bug too, and it is
+said so.
 
 Nothing here asks the mutant anything but its edits: not where it is, not what kills it.
 """
@@ -32,7 +33,7 @@ from scenarios.mutation import Mutant, applied
 SLICE_TIMEOUT_S = 20.0  # a hundred times what a slice takes
 EPISODE_TIMEOUT_S = 5.0
 SLICES_MAX = 1_000_000
-_TURNS: tuple[SliceKind, ...] = ("soak", "soak", "soak", "machine")
+_TURNS: tuple[SliceKind, ...] = ("soak", "soak", "explore", "soak", "machine")
 
 HANG = "timeout"  # stand where a law's id would: no law had spoken by then
 DIED = "died"

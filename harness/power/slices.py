@@ -6,16 +6,22 @@ Everything it does follows from the hunt's seed and the slice's number.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Literal
 
 from hypothesis import seed as seeded
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from harness.disk.survivors import mixed
 from harness.episode import EpisodeResult
-from harness.machine import Recorder, machine_for
+from harness.explore.explorer import Explorer
+from harness.explore.limits import Limits
+from harness.explore.moment import record
+from harness.machine import Recorder, StoreMachine, machine_for
 from harness.power.policies import OURS, POLICIES, run_under
 from harness.search_settings import search_settings
 from models.invariants.registry import InvariantUnknown, InvariantViolated
@@ -24,10 +30,17 @@ from models.verdict import Outcome
 from scenarios.catalogue import SCENARIOS
 from scenarios.workload import program_for
 
-SliceKind = Literal["soak", "machine"]
+SliceKind = Literal["soak", "machine", "explore"]
 
 EPISODES = 10
 EXAMPLES = 10
+EXPLORED_OPS = (4, 6, 8, 12, 16, 24)
+EXPLORED_MOMENTS = 12
+EXPLORED_STARTS = 400
+LIMITS = Limits(exact_max=64, told=32, draws=16, nested_max=4, nested_draws=1)
+"""A slice tries a little of many histories, where the explorer's command tries all of
+one: bugs lie in few moments, and nobody knows in which."""
+
 _SEEDS_APART = 1_000_003
 
 
@@ -65,6 +78,8 @@ def run_slice(kind: SliceKind, seed: int, number: int, policy: str) -> SliceRow:
     """
     if kind == "machine" and not policy:
         return _machine(seed, number)
+    if kind == "explore" and not policy:
+        return _explore(seed, number)
     return _soak(seed, number, policy)
 
 
@@ -106,17 +121,19 @@ def _soak(seed: int, number: int, policy: str) -> SliceRow:
 def _machine(seed: int, number: int) -> SliceRow:
     """Let Hypothesis drive the machine of one scenario for a few cases."""
     names = list(SCENARIOS)
-    recorder = Recorder()
-    machine = machine_for(names[number // 4 % len(names)], recorder)
+    machine = _machine_of(names[number // 5 % len(names)])
+    recorder = machine.recorder = Recorder()
     chosen = search_settings(
         "ci", max_examples=EXAMPLES, steps=machine.scenario.machine_steps, shrinks=False
     )
     chosen = settings(chosen, derandomize=False, database=None)
     row = SliceRow()
+    test = seeded(seed * _SEEDS_APART + number)(machine)
     try:
-        run_state_machine_as_test(
-            seeded(seed * _SEEDS_APART + number)(machine), settings=chosen
-        )
+        with warnings.catch_warnings():
+            # Of strategies over many setups; nobody reads their text here.
+            warnings.filterwarnings("ignore", "Generating overly large repr")
+            run_state_machine_as_test(test, settings=chosen)
     except InvariantViolated as breach:
         found = recorder.failures[breach.id]
         row.found = Found(
@@ -126,4 +143,36 @@ def _machine(seed: int, number: int) -> SliceRow:
         row.unknown = 1
     row.histories, row.states = recorder.episodes, recorder.starts
     row.probes.update(recorder.probes)
+    return row
+
+
+@cache
+def _machine_of(scenario: str) -> type[StoreMachine]:
+    """The machine of a scenario: making its rules takes longer than running them."""
+    return machine_for(scenario)
+
+
+def _explore(seed: int, number: int) -> SliceRow:
+    """Crash the beginning of one program at a few of its moments, in many ways."""
+    scenario, program = soak_program(seed, number * EPISODES)
+    draw = mixed(seed * _SEEDS_APART + number)
+    length = EXPLORED_OPS[draw % len(EXPLORED_OPS)]
+    history = record(replace(program, ops=program.ops[:length]), scenario)
+    apart = max(1, len(history.moments) // EXPLORED_MOMENTS)
+    history.moments = history.moments[(draw >> 8) % apart :: apart]
+    explorer = Explorer(
+        scenario,
+        LIMITS,
+        seed=draw,
+        is_over=lambda: explorer.counts.starts >= EXPLORED_STARTS,
+    )
+    explorer.explore(history)
+    counts = explorer.counts
+    row = SliceRow(states=counts.starts, histories=1, unknown=counts.unknown)
+    for one in explorer.found.values():
+        if not one.is_unknown:
+            row.found = Found(
+                one.invariant, one.message, "explore", scenario, one.program
+            )
+            break
     return row

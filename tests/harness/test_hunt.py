@@ -13,7 +13,7 @@ from harness.power.cause import cause_of
 from harness.power.examine import examine
 from harness.power.hunt import DIED, HANG, Hunt, hunt
 from harness.power.policies import POLICIES
-from harness.power.slices import run_slice
+from harness.power.slices import SliceKind, run_slice
 from harness.power.verdict import bucketing, policy_table, verdict_of
 from models.ops import Crash, During, PutMessage, Restart
 from models.program import Program, Setup, from_json
@@ -48,9 +48,32 @@ def test_the_clean_engine_survives_to_the_end_of_its_budget() -> None:
     assert row.probes
 
 
-def test_a_slice_is_a_function_of_seed_and_number() -> None:
-    assert run_slice("machine", 5, 2, "") == run_slice("machine", 5, 2, "")
-    assert run_slice("soak", 5, 0, "") == run_slice("soak", 5, 0, "")
+@pytest.mark.parametrize("kind", ["soak", "machine", "explore"])
+def test_a_slice_is_a_function_of_seed_and_number(kind: SliceKind) -> None:
+    assert run_slice(kind, 5, 2, "") == run_slice(kind, 5, 2, "")
+
+
+def test_exploring_finds_what_a_lost_sync_does_and_its_program_replays() -> None:
+    bug = Mutant(
+        "T02",
+        "never syncs",
+        ("REC-1", "REC-2"),
+        (
+            Edit(
+                "engine.store.mapped_file",
+                "MappedFile.flush",
+                "self._open_file.sync()",
+                "pass",
+            ),
+        ),
+    )
+    with applied(bug):
+        rows = (run_slice("explore", 1, number, "") for number in range(2, 30))
+        found = next(row.found for row in rows if row.found)
+        assert found.program is not None
+        again = run_program(found.program, found.scenario)
+
+    assert again.invariant == found.law
 
 
 @pytest.mark.parametrize(
