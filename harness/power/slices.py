@@ -16,7 +16,7 @@ from hypothesis import seed as seeded
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from harness.disk.survivors import mixed
+from harness.disk.mixing import mixed
 from harness.episode import EpisodeResult
 from harness.explore.explorer import Explorer
 from harness.explore.limits import Limits
