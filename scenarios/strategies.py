@@ -223,9 +223,23 @@ def interrupted_ops(scenario: Scenario) -> SearchStrategy[tuple[Op, int]]:
     return st.sampled_from(space.interrupted).flatmap(of_kind.__getitem__)
 
 
+def crowded_ops(scenario: Scenario) -> SearchStrategy[tuple[Op, int]]:
+    """The same, some with a put or service coming in at their first action."""
+    alone = interrupted_ops(scenario)
+    if True not in scenario.space.crowded:
+        return alone
+
+    def crowd(interrupted: tuple[Op, int], event: Op) -> tuple[Op, int]:
+        op, at_action = interrupted
+        return During(op, 1, event), at_action
+
+    events: SearchStrategy[Op] = put_messages(scenario) | service_runs(scenario.space)
+    return alone | st.builds(crowd, alone, events)
+
+
 def crashed_ops(scenario: Scenario) -> SearchStrategy[During]:
     """An op cut short by a crash at one of its disk actions."""
-    return st.builds(_during, interrupted_ops(scenario), crashes(scenario.space))
+    return st.builds(_during, crowded_ops(scenario), crashes(scenario.space))
 
 
 def crashed_restarts(space: Space) -> SearchStrategy[During]:
@@ -248,7 +262,7 @@ def interleaved_ops(scenario: Scenario) -> SearchStrategy[During]:
     events = st.sampled_from(space.interleaved).flatmap(of_kind.__getitem__)
     if space.query_keys:
         events = events | queries(space)
-    return st.builds(_during, interrupted_ops(scenario), events)
+    return st.builds(_during, crowded_ops(scenario), events)
 
 
 def interleaved_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
@@ -263,7 +277,7 @@ def interleaved_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
 def faulted_ops(scenario: Scenario) -> SearchStrategy[During]:
     """An op that meets a failing disk."""
     faults: SearchStrategy[DiskFault] = choices(scenario.space.faults)
-    return st.builds(_during, interrupted_ops(scenario), faults)
+    return st.builds(_during, crowded_ops(scenario), faults)
 
 
 def damages(space: Space) -> SearchStrategy[Damage]:
