@@ -36,6 +36,8 @@ from models.observations import (
 )
 from models.ops import (
     AdvanceClock,
+    DeleteManually,
+    FillDisk,
     LookMessage,
     Op,
     PullMessage,
@@ -59,6 +61,8 @@ from reports.records import (
 
 THOROUGH_MS = 61_000
 _UNJUDGED = Skipped("the log holds rot that nothing could show: nobody can judge it")
+HOUR_MS = 3_600_000
+HEALING_HOURS = 1000  # whatever was set back or touched, it has expired by then
 HEALING_ROUNDS_MAX = 200
 
 
@@ -279,6 +283,8 @@ class Episode:
     def go_on(self) -> None:
         """Let a healed store take a put, catch up, be read whole and stop."""
         number = len(self.ops)
+        if self.setup.disk_capacity:
+            self._make_room(number)
         answer = self._take(PutMessage("T0", 0, 16), number)
         self._take(PutMessage("T0", 1, 16, wait_store_ok=False), number)
         self._catch_up(number)
@@ -290,6 +296,18 @@ class Episode:
             status_of(answer),
             is_clean=isinstance(stopped, Stopped) and stopped.clean,
         )
+
+    def _make_room(self, number: int) -> None:
+        """Free the disk; if what the store has fills it, let that expire and go."""
+        self._take(FillDisk(0), number)
+        self._turn_until_idle("flush_commit_log", number)
+        self._turn_until_idle("reput", number)
+        hours = self.setup.reserved_hours + HEALING_HOURS
+        self._take(AdvanceClock(hours * HOUR_MS), number)
+        self._take(DeleteManually(), number)
+        self._take(RunService("clean_commit_log", HEALING_ROUNDS_MAX), number)
+        self._take(RunService("clean_consume_queue", HEALING_ROUNDS_MAX), number)
+        self._take(RunService("clean_commit_log"), number)
 
     def _catch_up(self, number: int) -> None:
         services: list[ServiceName] = [
@@ -304,25 +322,26 @@ class Episode:
             services.insert(0, "commit")
         if self.setup.has_index:
             services.append("flush_index")
-        busy: list[str] = []
-        for service in services:
-            for _ in range(HEALING_ROUNDS_MAX):
-                if service != "reput":  # the others do all only now and then
-                    self._take(AdvanceClock(THOROUGH_MS), number)
-                seen = self._take(RunService(service), number)
-                if not (isinstance(seen, Ran) and seen.work):
-                    break
-            else:
-                busy.append(service)
+        busy = [name for name in services if not self._turn_until_idle(name, number)]
         self._judge.judge_caught_up(self.subject.positions(), busy)
         self._judge.judge_statistics(self.subject.statistics())
+
+    def _turn_until_idle(self, service: ServiceName, number: int) -> bool:
+        """Give a service rounds until it finds nothing to do; whether it came to it."""
+        for _ in range(HEALING_ROUNDS_MAX):
+            if service != "reput":  # the others do all only now and then
+                self._take(AdvanceClock(THOROUGH_MS), number)
+            seen = self._take(RunService(service), number)
+            if not (isinstance(seen, Ran) and seen.work):
+                return True
+        return False
 
     def _read_everything(self, number: int) -> None:
         for (topic, queue_id), messages in self._judge.model.queues.items():
             self._take(LookMessage(messages[-1].phy_offset), number)
             self._take(SearchOffset(topic, queue_id, number), number)
             at = 0
-            while at < len(messages):
+            while at <= messages[-1].queue_offset:
                 seen = self._take(PullMessage(topic, queue_id, at), number)
                 if not isinstance(seen, Pulled) or seen.next_begin_offset <= at:
                     break  # the judge has found this wrong, or raises next

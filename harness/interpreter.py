@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from harness.disk.crash import Hang, StoreCrashed
 from harness.subjects.subject import Subject
@@ -26,6 +26,7 @@ from models.observations import (
     Pulled,
     Put,
     Queried,
+    Ran,
     Searched,
     Skipped,
     Started,
@@ -37,9 +38,11 @@ from models.ops import (
     Capability,
     Crash,
     Damage,
+    DeleteManually,
     DiskFault,
     During,
     Event,
+    FillDisk,
     LookMessage,
     Op,
     PullMessage,
@@ -54,6 +57,22 @@ from models.ops import (
     nesting,
 )
 from models.plain_state import fork_of_fields
+
+
+class World(NamedTuple):
+    """The wall clock, and the bytes of the disk in use; ``total`` 0: without an end."""
+
+    now_ms: int = 0
+    used: int = 0
+    total: int = 0
+
+    @property
+    def percent(self) -> int:
+        """The share in use, rounded up."""
+        return -(-self.used * 100 // self.total) if self.total else 0
+
+
+_NO_WORLD = World()
 
 
 @dataclass(slots=True)
@@ -72,6 +91,8 @@ class Report:
         crash: the event that ended the store's life, if one did.
         disk_actions: how many the op did, and what happened during it.
         interrupted: whether anything else happened while the op ran.
+        world: clock and disk after the op; before it, while it goes on.
+        first_mtime_ms: how old the log's first file says it is, where that matters.
         is_stopping: whether the store began to stop, come to an end or not.
         stalled_ms: how long activities stood still at their disk actions.
     """
@@ -96,6 +117,8 @@ class Report:
     fault_armed: bool = False
     interrupted: bool = False
     is_stopping: bool = False
+    world: World = _NO_WORLD
+    first_mtime_ms: int = 0
     stalled_ms: int = 0
 
     def fork(self) -> Report:
@@ -139,8 +162,8 @@ class Interpreter:
             step: its number, from which its messages are derived.
         """
         self._step = step
-        self._report = report = Report(_NOTHING_YET)
         subject = self._subject
+        self._report = report = Report(_NOTHING_YET, world=self._world())
         before = subject.disk_actions()
         try:
             report.observation = subject.run(lambda: self._do(op))
@@ -161,7 +184,11 @@ class Interpreter:
             report.observation = Failed("Hang", str(endless))
             report.failures.append(report.observation)
         report.disk_actions = subject.disk_actions() - before
+        report.world = self._world()
         return report
+
+    def _world(self) -> World:
+        return World(self._subject.now_ms(), *self._subject.disk_usage())
 
     def _do(self, op: Op) -> Observation:
         if isinstance(op, During):
@@ -206,9 +233,16 @@ class Interpreter:
                     report.queries.append((op, seen))
                 return seen
             case RunService(service, times):
-                return subject.run_service(service, times)
+                seen = subject.run_service(service, times)
+                if service == "clean_commit_log" and isinstance(seen, Ran):
+                    report.first_mtime_ms = self._first_mtime_ms()
+                return seen
             case AdvanceClock(ms):
                 return subject.advance_clock(ms)
+            case DeleteManually():
+                return subject.delete_manually()
+            case FillDisk(percent):
+                return subject.fill_disk(percent)
             case Shutdown():
                 return self._shutdown()
             case Restart():
@@ -223,6 +257,10 @@ class Interpreter:
                 raise AssertionError("During is not simple")
             case _:
                 assert_never(op)
+
+    def _first_mtime_ms(self) -> int:
+        log = [path for path in self._subject.files() if path.startswith("commitlog/")]
+        return self._subject.mtime_ms(min(log)) if log else 0
 
     def _put(self, op: PutMessage) -> Observation:
         if not self._subject.is_up:

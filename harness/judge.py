@@ -7,9 +7,15 @@ raised as unknown, never passed over.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
 
+from harness.deletion_judge import (
+    DeletionState,
+    adopt_after_deletion,
+    judge_cut_short,
+    judge_deletion,
+)
 from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
 from harness.judge_damage import extended, takes_rot
@@ -25,7 +31,7 @@ from harness.judging_puts import (
 )
 from harness.promises import SPOILT, Promises
 from models.image.checkpoint import CheckpointImage
-from models.invariants import deletion, marks, reading, recovery, run, statistics
+from models.invariants import marks, reading, recovery, run, statistics
 from models.invariants.checkpoint import (
     checkpoint_is_up_to_date,
     dispatched_offset_is_in_the_queues,
@@ -118,6 +124,7 @@ class Judge:
         self._promises = Promises(PROFILES[setup.disk_profile])
         self._end = End.UNKNOWN
         self._positions: Positions | None = None
+        self._deletion = DeletionState(setup)
 
     def fork(self, subject: LookedAt, read: Reader | None = None) -> Judge:
         """A judge of another subject with this one's history, counting with it.
@@ -158,11 +165,17 @@ class Judge:
             self.checks,
             report.failures,
             report.fault_armed or self._promises.errors_come_late,
+            self._setup.disk_capacity > 0,
         )
         if report.fault_armed:
             self._promises.saw_fault(op)
             if self._promises.reverts:
                 self.model.lose_what_was_not_synced()
+        self._deletion.begin_step(op)
+        self._judge_step(op, report, positions)
+        self._deletion.end_step(op, report)
+
+    def _judge_step(self, op: Event, report: Report, positions: Positions) -> None:
         end = self.model.end
         may_refuse = self._may_refuse(report)
         judge_batches(self.checks, self._setup, report, may_refuse=may_refuse)
@@ -177,6 +190,7 @@ class Judge:
             self._damaged += report.damages
         self.disk_failed = self.disk_failed or report.fault_armed
         found = [self._judge_found(files) for files in report.found]
+        judge_cut_short(op, report, self._deletion, self.model)
         if report.crash is not None:
             has_stopped = not report.is_stopping or self._end is End.ORDERLY
             if report.found or not has_stopped:
@@ -198,7 +212,19 @@ class Judge:
         if dispatched and isinstance(report.observation, Ran):
             self._judge_files(self.image(), positions.reput_from_offset)
         if positions.max_phy_offset >= 0:
+            judge_deletion(
+                self.checks,
+                op,
+                report,
+                self._deletion,
+                self.model,
+                positions,
+                None if self.disk_failed else self.image,
+            )
             self._judge_marks(positions, is_new_life=bool(report.starts))
+        self._judge_reads(report)
+
+    def _judge_reads(self, report: Report) -> None:
         for pull, pulled in report.pulls if not self._promises.reverts else ():
             self._judge_pull(pull, pulled, exactly=not report.interrupted)
         if report.queries:
@@ -232,7 +258,7 @@ class Judge:
         """Judge that a healed store goes on working."""
         recovery.healed_store_works.hold(self.checks, put_status, is_clean)
 
-    def judge_caught_up(self, positions: Positions, busy: list[str]) -> None:
+    def judge_caught_up(self, positions: Positions, busy: Sequence[str]) -> None:
         """Judge that every service has done what there was to do, and rests."""
         recovery.services_have_caught_up.hold(self.checks, positions, busy)
         self._judge_rest(self.image())
@@ -249,7 +275,8 @@ class Judge:
             checkpoint_is_up_to_date.hold(self.checks, image)
 
     def _may_refuse(self, report: Report) -> bool:
-        return self.disk_failed or report.fault_armed or report.is_stopping
+        failed = self.disk_failed or report.fault_armed or report.is_stopping
+        return failed or self._deletion.may_refuse(report.world)
 
     def _judge_puts(
         self, puts: Puts, report: Report, positions: Positions
@@ -258,7 +285,15 @@ class Judge:
             self.checks,
             self._setup,
             self.model,
-            Putting(puts, report, self._positions, positions, self._may_refuse(report)),
+            Putting(
+                puts,
+                report,
+                self._positions,
+                positions,
+                self._may_refuse(report),
+                self._deletion.must_be_full,
+                self._deletion.now_ms,
+            ),
         )
 
     def _judge_found(self, files: Mapping[str, bytes]) -> StoreImage:
@@ -359,19 +394,8 @@ class Judge:
         recovery.recovered_log_reaches_the_floor.hold(
             self.checks, records, expected, floor
         )
-        built = {
-            (queue.topic, queue.queue_id): queue.end for queue in image.consume_queues
-        }
-        if not self._damaged:
-            deletion.log_begins_where_it_was_left.hold(
-                self.checks, log_min, model.log_min, model.may_expire
-            )
-        model.adopt(records, built, log_min)
-        if not self._damaged:
-            deletion.empty_queues_keep_their_end.hold(
-                self.checks, built, model.ends_of_empty_queues()
-            )
-        model.forget_lost_numbers()
+        is_damaged, failed = bool(self._damaged), self.disk_failed
+        adopt_after_deletion(self.checks, model, image, is_damaged, failed)
         model.indexed = indexed_up_to(image.index(self._setup.index_slots))
         self._damaged = []
         self.disk_failed = False

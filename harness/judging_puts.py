@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from harness.interpreter import Report
-from models.invariants import marks, putting
+from models.invariants import deletion, marks, putting
 from models.messages import FILLER_SIZE_MIN, MessageToPut
 from models.observations import Positions, Put
 from models.program import Setup
@@ -25,7 +25,9 @@ class Putting(NamedTuple):
         report: of the step.
         before: what the store reported before the step; None if it was down.
         after: what it reports after it.
-        may_refuse: the disk failed, or the store was stopping.
+        may_refuse: the disk failed or is full, or the store was stopping.
+        must_refuse: a cleaner has stopped puts.
+        stored_ms: a time not after that of their storing, where it matters.
     """
 
     puts: Puts
@@ -33,6 +35,8 @@ class Putting(NamedTuple):
     before: Positions | None
     after: Positions
     may_refuse: bool
+    must_refuse: bool = False
+    stored_ms: int = 0
 
 
 def puts_around_the_start(report: Report) -> tuple[Puts, Puts]:
@@ -72,8 +76,10 @@ def judge_puts(
         key = (message.topic, message.queue_id)
         rivals = [m for m in in_flight if (m.topic, m.queue_id) == key]
         _judge_put(checks, setup, model, step, message, answer, len(rivals))
+        if step.must_refuse and not report.interrupted:
+            deletion.a_full_disk_takes_no_put.hold(checks, answer)
         if answer.phy_offset >= 0:
-            model.put(message, answer)
+            model.put(message, answer, step.stored_ms)
         waited = model.flush_mode == "SYNC_FLUSH" and message.wait_store_ok
         if waited and report.crash is None and not report.is_stopping:
             marks.acknowledged_is_flushed.hold(checks, answer, step.after)

@@ -20,6 +20,7 @@ from models.ops import (
     DiskFault,
     During,
     Event,
+    FillDisk,
     LookMessage,
     Op,
     PullMessage,
@@ -128,6 +129,9 @@ def _simpler(event: Event) -> Iterator[Event]:
         case AdvanceClock(ms):
             for less in smaller_numbers(ms, 1 if ms >= 0 else -1):
                 yield replace(event, ms=less)
+        case FillDisk(percent):
+            for less in smaller_numbers(percent, 0):
+                yield replace(event, percent=less)
         case During():
             yield from _simpler_during(event)
         case Crash():

@@ -159,6 +159,19 @@ class Damaged:
 
 
 @dataclass(frozen=True, slots=True)
+class Done:
+    """What was asked for is so now."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFilled:
+    """How full the disk is, in bytes."""
+
+    used: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Armed:
     """A disk fault was set off; ``failed`` calls met it."""
 
@@ -195,6 +208,8 @@ Observation: TypeAlias = (
     | Refused
     | Crashed
     | Damaged
+    | Done
+    | DiskFilled
     | Armed
     | Interrupted
     | Failed
@@ -242,6 +257,10 @@ def describe_observation(observation: Observation) -> str:
             return f"down by {kind} at action {disk_actions} ({action})"
         case Damaged(path, start, end):
             return f"{path}: bytes [{start}, {end}) changed"
+        case Done():
+            return "done"
+        case DiskFilled(used, total):
+            return f"{used} of {total} B in use"
         case Armed(failed):
             return f"{failed} calls failed"
         case Interrupted(inner, event):

@@ -18,6 +18,8 @@ ServiceName = Literal[
     "flush_index",
     "commit",
     "allocate",
+    "clean_commit_log",
+    "clean_consume_queue",
 ]
 SERVICE_NAMES: tuple[ServiceName, ...] = (
     "reput",
@@ -27,6 +29,8 @@ SERVICE_NAMES: tuple[ServiceName, ...] = (
     "flush_index",
     "commit",
     "allocate",
+    "clean_commit_log",
+    "clean_consume_queue",
 )
 
 ALL_TIME_MS = 1 << 62
@@ -38,7 +42,7 @@ FaultCall = Literal["read", "write", "sync", "create"]
 FaultErrno = Literal["EIO", "ENOSPC"]
 Boundary = Literal["LOWER", "UPPER"]
 BOUNDARIES: tuple[Boundary, ...] = ("LOWER", "UPPER")
-DamageKind = Literal["truncate", "zero", "flip", "delete"]
+DamageKind = Literal["truncate", "zero", "flip", "delete", "touch"]
 IPv6Hosts = Literal["none", "born", "store", "both"]
 TransactionType = Literal["none", "prepared", "commit", "rollback"]
 
@@ -53,6 +57,7 @@ class Capability(Enum):
     DISK_FAULT = "calls to the disk can be made to fail"
     DAMAGE = "files can be changed while the store is down"
     CLOCK = "time moves only when told"
+    ROOM = "others can fill the disk, and set the times of files"
 
 
 UNIT_ENTRY = -1
@@ -222,6 +227,18 @@ class AdvanceClock:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteManually:
+    """Ask for a deletion of what has expired, whatever the hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class FillDisk:
+    """Let a foreign file fill the disk to ``percent``; 0: there is no such file."""
+
+    percent: int
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """Stop the store in an orderly way."""
 
@@ -256,6 +273,7 @@ class Damage:
         kind: ``truncate`` cuts the file to ``at`` bytes, ``zero`` zeroes ``size``
             bytes from ``at`` (0: to the end), ``flip`` inverts ``size`` bytes from
             ``at``, ``delete`` removes the file. ``at`` counts modulo the file's size.
+            ``touch`` lets the file say that it last changed ``at`` ms ago.
     """
 
     file: str
@@ -273,6 +291,8 @@ Op: TypeAlias = (
     | QueryMessage
     | RunService
     | AdvanceClock
+    | DeleteManually
+    | FillDisk
     | Shutdown
     | Restart
     | During
@@ -288,6 +308,8 @@ OP_CLASSES: tuple[type[Op], ...] = (
     QueryMessage,
     RunService,
     AdvanceClock,
+    DeleteManually,
+    FillDisk,
     Shutdown,
     Restart,
     During,
@@ -310,6 +332,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.STEP_SERVICES})
         case AdvanceClock():
             return frozenset({Capability.CLOCK})
+        case Damage(kind="touch"):
+            return frozenset({Capability.DAMAGE, Capability.ROOM})
         case Damage():
             return frozenset({Capability.DAMAGE})
         case DiskFault():
@@ -318,8 +342,10 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.POWER_LOSS})
         case Crash() | PutMessage() | PutBatch() | PullMessage() | QueryMessage():
             return frozenset()
-        case Shutdown() | Restart():
+        case Shutdown() | Restart() | DeleteManually():
             return frozenset()
+        case FillDisk():
+            return frozenset({Capability.ROOM})
         case LookMessage() | SearchOffset():
             return frozenset()
         case _:
@@ -359,6 +385,10 @@ def describe(op: Event) -> str:
             return f"run {service}" + (f" x{times}" if times != 1 else "")
         case AdvanceClock(ms):
             return f"clock {ms:+d} ms"
+        case DeleteManually():
+            return "delete what has expired"
+        case FillDisk(percent):
+            return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():
             return "shutdown"
         case Restart():
@@ -404,6 +434,8 @@ def _describe_damage(file: str, kind: DamageKind, at: int, size: int) -> str:
     match kind:
         case "delete":
             return f"delete {file}"
+        case "touch":
+            return f"let {file} look {at} ms old"
         case "truncate":
             return f"cut {file} to {at} B"
         case "zero":

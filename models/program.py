@@ -31,6 +31,10 @@ class Setup:
     ``disk_profile`` names the rules of the simulated disk (``harness.disk.profiles``),
     which holds ``disk_capacity`` bytes; 0: without an end.
     ``queue_ext_size`` is that of a file beside a queue; 0: queues have none.
+    which holds ``disk_capacity`` bytes; 0: without an end. Where the store ``cleans``,
+    the log's files go after ``reserved_hours``, in each of the ``delete_hours`` (UTC,
+    semicolons between), at most ``delete_batch`` a round; or sooner on a full disk if
+    it ``cleans_forcibly``.
     ``index_slots`` and ``index_entries`` are those of one index file; 0: no index.
     With ``transient_store_pool`` a log file's appends go to a write buffer first, if
     one of ``transient_store_buffers`` is free. With ``preallocate`` a service makes the
@@ -47,6 +51,11 @@ class Setup:
     start_window: int = 1024 * 1024 * 1024
     disk_capacity: int = 0
     queue_ext_size: int = 0
+    cleans: bool = False
+    reserved_hours: int = 72
+    delete_hours: str = "04"
+    delete_batch: int = 10
+    cleans_forcibly: bool = False
     index_slots: int = 0
     index_entries: int = 0
     transient_store_pool: bool = False

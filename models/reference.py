@@ -41,7 +41,8 @@ class Appended:
     """A message that lies in the log, or did.
 
     ``found`` is the record that a start has found and that was judged to be it; it
-    spares judging that record again, and says nothing new. Nothing else ever changes:
+    spares judging that record again, and says nothing new. ``stored_ms`` is a time not
+    after that of its storing, where anybody wants to know. Nothing else ever changes:
     copies of a model share it.
 
     Attributes:
@@ -57,6 +58,7 @@ class Appended:
     found: Record | None = field(default=None, compare=False)
     light_offsets: str = ""
     listed_as: Appended | None = None
+    stored_ms: int = 0
 
     @property
     def end(self) -> int:
@@ -84,6 +86,7 @@ class ReferenceModel:
         buffers_appends: appends go to write buffers first, which a kill empties.
         log_min: where the log begins; the messages before have expired.
         may_expire: how far a deletion that was cut short may have come.
+        min_certain: from where on the log's beginning cannot come back.
         built: where each queue's units ended at the last start, or at least must end
             since a message before that has expired; a queue_offset.
         indexed: how far the index reached at the last start: the phy_offset of its
@@ -107,6 +110,7 @@ class ReferenceModel:
     reput_from_offset: int = 0
     log_min: int = 0
     may_expire: int = 0
+    min_certain: int = 0
     buffers_appends: bool = False
     built: dict[QueueKey, int] = field(default_factory=dict)
     multi_dispatch: bool = False
@@ -151,7 +155,7 @@ class ReferenceModel:
         added = self.properties_size(message) - message.properties_size
         return message.record_size + added
 
-    def put(self, message: MessageToPut, answer: Put) -> None:
+    def put(self, message: MessageToPut, answer: Put, stored_ms: int = 0) -> None:
         """Take note of an answered put that was appended."""
         appended = Appended(
             message,
@@ -159,6 +163,7 @@ class ReferenceModel:
             answer.size,
             answer.queue_offset,
             light_offsets=self.light_offsets(message) if message.multi_dispatch else "",
+            stored_ms=stored_ms,
         )
         self.messages.append(appended)
         self._list(appended)
@@ -240,6 +245,25 @@ class ReferenceModel:
     def _lower_floor(self, survives: int) -> None:
         self.floor = survives if self.floor is None else min(self.floor, survives)
 
+    def stored_between(self, begin: int, end: int) -> list[int]:
+        """When the messages of [begin, end) were stored, at the earliest."""
+        messages = self.messages[self._expired_count(begin) : self._expired_count(end)]
+        return [appended.stored_ms for appended in messages]
+
+    def expirable_until(self, file_size: int, old_ms: int | None) -> int:
+        """How far a deletion may come: whole files, not the last, all dispatched.
+
+        What was stored until ``old_ms`` may go; None: any message may.
+        """
+        until = self.reput_from_offset
+        if self.messages:
+            until = min(until, self.messages[-1].phy_offset)
+        for appended in self.live_messages(self.log_min):
+            if old_ms is not None and appended.stored_ms > old_ms:
+                until = min(until, appended.phy_offset)
+                break
+        return until - until % file_size
+
     def ends_of_empty_queues(self) -> dict[QueueKey, int]:
         """Where the queues end whose messages have all expired."""
         log_min = self.log_min
@@ -313,6 +337,7 @@ class ReferenceModel:
                     record.size,
                     record.queue_offset,
                     light_offsets=record.properties.get(MULTI_QUEUE_OFFSET, ""),
+                    stored_ms=record.store_timestamp,
                 )
             found.append(appended)
         return found

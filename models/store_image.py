@@ -159,6 +159,12 @@ class StoreImage:
         return common_size([], lengths)
 
     @property
+    def all_has_expired(self) -> bool:
+        """Whether records went by deletion and none is left, so no time is known."""
+        log = self.commit_log
+        return log.min_phy_offset > 0 and not log.records
+
+    @property
     def newest_store_timestamp(self) -> int:
         """The highest store timestamp of the log's chain; 0 without records."""
         return self.commit_log.newest_store_timestamp

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.program import Setup
+from scenarios.expiring import EXPIRING
 from scenarios.message_scenarios import MESSAGE_SCENARIOS
 from scenarios.rotting import ROTTING
 from scenarios.scenario import Scenario
@@ -331,6 +332,7 @@ _SCENARIOS = (
         ),
         required_invariants=(*CORE_LAWS, "FL-5", "FL-6", "FL-7"),
     ),
+    *EXPIRING,
 )
 
 SCENARIOS: dict[str, Scenario] = {

@@ -42,6 +42,8 @@ Kind = Literal[
     "fault",
     "interleave",
     "damage",
+    "expire",
+    "fill",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -151,6 +153,10 @@ class Space:
         batch_counts: how many messages a batch has; as above for ``batch``, and then
             some of the puts under way are batches.
         pull_tags: tag expressions of pulls.
+        expiry_steps_ms: how long messages age in front of a cleaner's round; a space
+            has them to list ``expire``.
+        touch_ages_ms: how old a touched file says that it is.
+        fill_percents: how full others make the disk; as above for ``fill``.
     """
 
     kinds: tuple[Kind, ...]
@@ -188,6 +194,9 @@ class Space:
     stalls_ms: Numbers = ONLY_ZERO
     batch_counts: tuple[int, ...] = ()
     pull_tags: tuple[str, ...] = ("*",)
+    expiry_steps_ms: Numbers = ONLY_ZERO
+    touch_ages_ms: Numbers = ONLY_ZERO
+    fill_percents: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""
@@ -198,6 +207,7 @@ class Space:
         assert self.faults or "fault" not in self.kinds
         assert self.damage_targets or "damage" not in self.kinds
         assert self.batch_counts or "batch" not in self.kinds
+        assert self.fill_percents or "fill" not in self.kinds
 
 
 def often(*weighted: tuple[T, int]) -> tuple[T, ...]:

@@ -21,9 +21,11 @@ from models.ops import (
     CrashKind,
     Damage,
     DamageKind,
+    DeleteManually,
     DiskFault,
     During,
     Event,
+    FillDisk,
     LookMessage,
     Op,
     PullMessage,
@@ -280,13 +282,39 @@ def faulted_ops(scenario: Scenario) -> SearchStrategy[During]:
     return st.builds(_during, crowded_ops(scenario), faults)
 
 
+def expiry_phrases(space: Space) -> SearchStrategy[tuple[Op, ...]]:
+    """Messages grow old, and cleaners look whether they may go."""
+
+    def expire(
+        served: bool, ms: int, asked: bool, times: int, follows: bool
+    ) -> tuple[Op, ...]:
+        first = (RunService("flush_commit_log", 9), RunService("reput"))
+        wish = (DeleteManually(),) if asked else ()
+        rest = (RunService("clean_consume_queue"),) if follows else ()
+        clean = (*wish, RunService("clean_commit_log", times))
+        return (AdvanceClock(ms), *(first if served else ()), *clean, *rest)
+
+    return st.builds(
+        expire,
+        choices(space.served_first),
+        numbers(space.expiry_steps_ms),
+        st.booleans(),
+        choices(space.service_times),
+        st.booleans(),
+    )
+
+
 def damages(space: Space) -> SearchStrategy[Damage]:
     """A file loses or zeroes bytes, or is gone."""
 
-    def damage(target: tuple[str, DamageKind], at: int, size: int) -> Damage:
+    def damage(
+        target: tuple[str, DamageKind], at: int, size: int, age_ms: int
+    ) -> Damage:
         file, kind = target
         if kind == "delete":
             return Damage(file, kind)
+        if kind == "touch":
+            return Damage(file, kind, age_ms)
         return Damage(file, kind, at, 0 if kind == "truncate" else size)
 
     return st.builds(
@@ -294,6 +322,7 @@ def damages(space: Space) -> SearchStrategy[Damage]:
         choices(space.damage_targets),
         numbers(space.damage_offsets),
         choices(space.damage_sizes),
+        numbers(space.touch_ages_ms),
     )
 
 
@@ -375,6 +404,10 @@ def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
         found["interleave"] = interleaved_phrases(scenario)
     if "fault" in kinds:
         found["fail_disk"] = fault_phrases(scenario)
+    if "expire" in kinds:
+        found["expire"] = expiry_phrases(space)
+    if "fill" in kinds:
+        found["fill"] = st.tuples(choices(space.fill_percents).map(FillDisk))
     if "damage" in kinds:
         found["damage"] = damage_phrases(scenario)
     return found

@@ -21,7 +21,9 @@ from models.ops import (
     AdvanceClock,
     Crash,
     Damage,
+    DeleteManually,
     During,
+    FillDisk,
     LookMessage,
     Op,
     PullMessage,
@@ -104,6 +106,8 @@ class _Writer:
             "fault": self._fault,
             "interleave": self._interleave,
             "damage": self._damage,
+            "expire": self._expire,
+            "fill": self._fill,
         }
         steps = [phrases[kind] for kind in kinds]
         while len(self.ops) < length:
@@ -282,11 +286,31 @@ class _Writer:
             self.ops.append(self._damaged_file())
         self.ops.append(Restart())
 
+    def _expire(self) -> None:
+        """Messages grow old, and cleaners look whether they may go."""
+        self.ops.append(AdvanceClock(self.space.expiry_steps_ms.choose(self.draw())))
+        served = self.space.served_first
+        if served[self.draw() % len(served)]:
+            self.ops += (RunService("flush_commit_log", 9), RunService("reput"))
+        if self.draw() & 1:
+            self.ops.append(DeleteManually())
+        rounds = self.space.service_times
+        times = rounds[self.draw() % len(rounds)]
+        self.ops.append(RunService("clean_commit_log", times))
+        if self.draw() & 1:
+            self.ops.append(RunService("clean_consume_queue"))
+
+    def _fill(self) -> None:
+        percents = self.space.fill_percents
+        self.ops.append(FillDisk(percents[self.draw() % len(percents)]))
+
     def _damaged_file(self) -> Damage:
         space, draw = self.space, self.draw
         file, kind = space.damage_targets[draw() % len(space.damage_targets)]
         if kind == "delete":
             return Damage(file, kind)
+        if kind == "touch":
+            return Damage(file, kind, space.touch_ages_ms.choose(draw()))
         at = space.damage_offsets.choose(draw())
         if kind == "truncate":
             return Damage(file, kind, at)

@@ -1,8 +1,8 @@
 """CleanConsumeQueueService: deletes queue files whose records have all expired.
 
 Source: DefaultMessageStore.CleanConsumeQueueService, RocketMQ 5.3. Differs: where a
-queue begins is corrected when the log's file goes, not here; and a round that the disk
-failed is done again.
+queue begins is corrected when the log's file goes, not here; and every round looks at
+every queue, so that one which the disk failed, or a file that was the last, goes later.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from engine.store.commit_log import CommitLog
 from engine.store.config import StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
 
-IDLE = probe("clean_consume_queue.idle", "the log begins where it did a round ago")
+IDLE = probe("clean_consume_queue.idle", "the log begins at 0: nothing has expired")
 DELETED = probe("clean_consume_queue.deleted", "files of queues were deleted")
 NONE_TO_DELETE = probe(
-    "clean_consume_queue.none", "the log begins later, but no queue file may go"
+    "clean_consume_queue.none", "the log begins above 0, but no queue file may go"
 )
 
 
@@ -47,7 +47,6 @@ class CleanConsumeQueueService:
         self._consume_queues = consume_queues
         self._delete_expired = delete_expired
         self._lock = runtime.lock()
-        self._last_min_offset = 0
         self._is_stopped = False
 
     def run_once(self) -> int:
@@ -60,12 +59,11 @@ class CleanConsumeQueueService:
         """
         with self._lock:
             log_min = self._commit_log.min_offset
-            if self._is_stopped or log_min <= self._last_min_offset:
+            if self._is_stopped or log_min <= 0:
                 IDLE.hit()
                 return 0
             deleted = self._consume_queues.delete_expired(log_min, self._pause)
             deleted += sum(delete(log_min) for delete in self._delete_expired)
-            self._last_min_offset = log_min
         (DELETED if deleted else NONE_TO_DELETE).hit()
         return deleted
 

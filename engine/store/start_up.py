@@ -14,6 +14,7 @@ times decide nothing, since nothing proves them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from engine.host.probe import probe
 from engine.store.abort_file import AbortFile
@@ -118,7 +119,12 @@ class StartUp:
         visit: Callable[[DispatchRequest], None] = audit.visit
         if self._config.message_index_enable:
             visit = _both(audit.visit, index.visit)
-        return self._commit_log.scan(visit, start), audit, index
+        scan = self._commit_log.scan(visit, start)
+        if scan.start and not scan.records:
+            # The message stored last has expired; the next must not look older.
+            newest = self._checkpoint.physic_msg_timestamp
+            scan = replace(scan, newest_timestamp=newest)
+        return scan, audit, index
 
     def _lacks_old(self, scan: LogScan, audit: QueueAudit) -> bool:
         """Whether queues lack units that the mark says were durable."""

@@ -58,6 +58,7 @@ class ChildStore:
     capabilities = frozenset(Capability) - {
         Capability.POWER_LOSS,
         Capability.INTERLEAVE,
+        Capability.ROOM,
     }
 
     def __init__(self, setup: Setup, root: Path) -> None:
@@ -123,6 +124,22 @@ class ChildStore:
     def stall(self, ms: int) -> Observation:
         """Let the op in progress stand still, and others run."""
         return self._verb("stall", ms)
+
+    def delete_manually(self) -> Observation:
+        """Ask for a deletion at the next rounds of the cleaner."""
+        return self._verb("delete_manually")
+
+    def fill_disk(self, percent: int) -> Observation:
+        """Let a foreign file fill the disk: it cannot, as its capabilities say."""
+        raise AssertionError(f"{self.name} cannot fill a disk to {percent} %")
+
+    def disk_usage(self) -> tuple[int, int]:
+        """None is known: the disk is everybody's."""
+        return 0, 0
+
+    def mtime_ms(self, path: str) -> int:
+        """When a file says that it last changed."""
+        return (self._disk.root / path).stat().st_mtime_ns // 1_000_000
 
     def shutdown(self) -> Observation:
         """Stop in an orderly way."""

@@ -36,7 +36,7 @@ def damaged(
     data = files[path]
     if damage.kind == "delete":
         return path, None, 0, len(data)
-    if not data:
+    if not data or damage.kind == "touch":
         return None
     at = damage.at % len(data)
     match damage.kind:

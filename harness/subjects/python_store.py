@@ -19,11 +19,13 @@ from harness.disk.crash import StoreCrashed
 from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
 from harness.sim_runtime import Deadlock, SimRuntime
-from harness.subjects.damage import damaged
+from harness.subjects.damage import damaged, selected
 from models.messages import MessageToPut
 from models.observations import (
     ClockMoved,
     Damaged,
+    DiskFilled,
+    Done,
     Failed,
     Looked,
     Observation,
@@ -95,6 +97,10 @@ class PythonStore:
             enabled_append_prop_crc=setup.prop_crc,
             force_verify_prop_crc=setup.prop_crc,
             enable_multi_dispatch=setup.multi_dispatch,
+            file_reserved_time=setup.reserved_hours,
+            delete_when=setup.delete_hours,
+            delete_file_batch_max=setup.delete_batch,
+            clean_file_forcibly_enable=setup.cleans_forcibly,
         )
         self._runtime = SimRuntime(EPOCH_MS)
         self.disk = SimDisk(
@@ -231,6 +237,8 @@ class PythonStore:
         """Turn a service; it stops early once it is idle."""
         if self._store is None:
             return _SKIPPED_DOWN
+        if service.startswith("clean_") and not self.setup.cleans:
+            return Skipped("this store deletes nothing")
         turned = self._services.get(service)
         if turned is None:
             return Skipped(f"the store has no service {service}")
@@ -251,6 +259,28 @@ class PythonStore:
         """Let the op in progress stand still, and others run."""
         self._runtime.sleep_ms(ms)
         return ClockMoved(self._runtime.now_ms())
+
+    def delete_manually(self) -> Observation:
+        """Ask for a deletion at the next rounds of the cleaner."""
+        if self._store is None:
+            return _SKIPPED_DOWN
+        self._store.deletion.execute_delete_files_manually()
+        return Done()
+
+    def fill_disk(self, percent: int) -> Observation:
+        """Let a foreign file fill the disk."""
+        if not self.setup.disk_capacity:
+            return Skipped("the disk has no end")
+        self.disk.fill(percent)
+        return DiskFilled(*self.disk_usage())
+
+    def disk_usage(self) -> tuple[int, int]:
+        """Bytes in use by everybody, and all there are; 0 if there is no end."""
+        return self.disk.usage() if self.setup.disk_capacity else (0, 0)
+
+    def mtime_ms(self, path: str) -> int:
+        """When a file says that it last changed."""
+        return self.disk.mtimes()[path]
 
     def shutdown(self) -> Observation:
         """Stop in an orderly way."""
@@ -301,6 +331,8 @@ class PythonStore:
         if self._store is not None:
             return Skipped("the store is up")
         files = self.disk.files()
+        if damage.kind == "touch":
+            return self._touch(selected(files, damage.file), damage.at)
         change = damaged(files, damage)
         if change is None:
             return Skipped(f"no file {damage.file} to {damage.kind}")
@@ -308,6 +340,12 @@ class PythonStore:
         if start < end or damage.kind == "delete":
             self.disk.replace_file(path, data)
         return Damaged(path, start, end)
+
+    def _touch(self, path: str | None, age_ms: int) -> Observation:
+        if path is None:
+            return Skipped("no such file to touch")
+        self.disk.set_mtime(path, self.now_ms() - age_ms)
+        return Done()
 
     def run(self, body: Callable[[], Observation]) -> Observation:
         """Run a verb to its end; what it must not raise is observed as ``Failed``.

@@ -66,6 +66,18 @@ class Subject(Protocol):
     def stall(self, ms: int) -> Observation:
         """Let the op in progress stand still, and others run: ``ClockMoved``."""
 
+    def delete_manually(self) -> Observation:
+        """Ask for a deletion at the next rounds of the cleaner: ``Done``."""
+
+    def fill_disk(self, percent: int) -> Observation:
+        """Let a foreign file fill the disk: ``DiskFilled``."""
+
+    def disk_usage(self) -> tuple[int, int]:
+        """Bytes in use by everybody, and all there are; 0 if there is no end."""
+
+    def mtime_ms(self, path: str) -> int:
+        """When a file says that it last changed."""
+
     def shutdown(self) -> Observation:
         """Stop in an orderly way: ``Stopped``."""
 

@@ -52,7 +52,7 @@ def flushed_time_is_in_the_log(judged: Judged) -> Iterator[Violation]:
     """It holds after a crash too: the time is set once its record is flushed."""
     seen = judged.image.checkpoint.physic_msg_timestamp
     newest = judged.image.newest_store_timestamp
-    if seen > newest:
+    if seen > newest and not judged.image.all_has_expired:
         text = f"physic_msg_timestamp {seen}"
         expected = (
             f"at most {newest}, stored last" if newest else "0: no record is left"
@@ -215,7 +215,8 @@ def checkpoint_is_up_to_date(image: StoreImage) -> Iterator[Violation]:
         ("physic_msg_timestamp", newest),
         ("logics_msg_timestamp", listed),
     ):
-        if not least <= getattr(checkpoint, name) <= newest:
+        is_known = not image.all_has_expired
+        if is_known and not least <= getattr(checkpoint, name) <= newest:
             where = f"{_PATH} byte {_BYTE_OF[name]}"
             expected = f"{newest}" if least == newest else f"in [{least}, {newest}]"
             yield Violation(where, f"{name} {getattr(checkpoint, name)}", expected)

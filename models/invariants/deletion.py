@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from models.image.log import LogImage
 from models.invariants.registry import invariant
+from models.observations import Positions, Put
+from models.store_image import StoreImage
 from models.verdict import Violation
 
 
@@ -43,3 +46,66 @@ def empty_queues_keep_their_end(
         if found != end:
             where = f"consumequeue/{topic}/{queue_id}"
             yield Violation(where, f"it ends at queue_offset {found}", f"{end}")
+
+
+@invariant(
+    "DEL-3",
+    "the log's first files go by a cleaner, and once they have expired",
+    law="I14",
+)
+def only_what_has_expired_goes(
+    now: Positions, stored_ms: Sequence[int], old_ms: int | None, *, is_cleaning: bool
+) -> Iterator[Violation]:
+    """``stored_ms`` are the times of the messages that went, or somewhat earlier ones.
+
+    What was stored until ``old_ms`` has expired; None: anything may go by force.
+    """
+    where = f"commitlog before {now.min_phy_offset}"
+    if not is_cleaning:
+        yield Violation(where, "it is gone", "nothing: no cleaner has run")
+    young = [stored for stored in stored_ms if old_ms is not None and stored > old_ms]
+    if young:
+        seen = f"{len(young)} messages are gone, one stored at {max(young)}"
+        yield Violation(where, seen, f"none stored after {old_ms}")
+
+
+@invariant(
+    "DEL-4", "what has expired goes, once it is dispatched and flushed", law="I14 I19"
+)
+def what_has_expired_goes(
+    log: LogImage, now: Positions, first_mtime_ms: int, old_ms: int
+) -> Iterator[Violation]:
+    """Judged after a round of the cleaner that was due and found nothing to delete."""
+    if len(log.files) < 2:
+        return
+    first, second = log.files[0], log.files[1]
+    is_needed = second.base > min(now.reput_from_offset, now.flushed_where)
+    if is_needed or not second.records or first_mtime_ms > old_ms:
+        return
+    if second.records[0].store_timestamp <= old_ms:
+        expected = f"no such file: it last changed at {first_mtime_ms}"
+        yield Violation(first.path, "it is still there", expected)
+
+
+@invariant(
+    "DEL-5",
+    "queue files go whose records have all expired, but the last",
+    law="I14 I20",
+)
+def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
+    """Judged after a round of the cleaner of queues."""
+    log_min = image.commit_log.min_phy_offset
+    for queue in image.consume_queues:
+        for file in queue.files[:-1]:
+            if file.units and file.units[-1].phy_offset < log_min:
+                seen = f"its last unit points at {file.units[-1].phy_offset}"
+                yield Violation(file.path, seen, f"no file that ends before {log_min}")
+
+
+@invariant(
+    "DEL-6", "no put is taken once the cleaner has seen a disk too full", law="I19"
+)
+def a_full_disk_takes_no_put(answer: Put) -> Iterator[Violation]:
+    """What is left is for the queues, so that what the log has can be dispatched."""
+    if answer.phy_offset >= 0:
+        yield Violation(f"put answered {answer.status}", "it was taken", "a refusal")

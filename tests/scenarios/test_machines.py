@@ -37,6 +37,8 @@ TestTransientPool = machine_test("transient_pool")
 TestIndex = machine_test("index")
 TestBitRot = machine_test("bit_rot")
 TestClockJumps = machine_test("clock_jumps")
+TestExpiry = machine_test("expiry")
+TestDiskFull = machine_test("disk_full")
 
 
 def test_every_scenario_has_its_machine_here() -> None:

@@ -1,0 +1,210 @@
+"""What the judge knows of deletion and of the disk's room, and holds against laws.
+
+Plain state beside the reference model: the clock at the last step's end, whether
+somebody has asked for a deletion, whether puts may have been stopped. Nothing here is
+asked of a store that neither cleans nor has a disk with an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from harness.interpreter import Report, World
+from models.invariants import deletion
+from models.observations import Done, Positions, Ran
+from models.ops import DeleteManually, During, Event, FillDisk, RunService
+from models.plain_state import fork_of_fields
+from models.program import Setup
+from models.reference import ReferenceModel
+from models.store_image import StoreImage
+
+HOUR_MS = 3_600_000
+DELETE_FROM_PERCENT, FORCE_FROM_PERCENT, STOP_FROM_PERCENT = 75, 85, 90
+
+
+def runs(op: Event, service: str) -> bool:
+    """Whether an op, or one that is part of it, turns a service."""
+    if isinstance(op, During):
+        return runs(op.op, service) or runs(op.event, service)
+    return isinstance(op, RunService) and op.service == service
+
+
+def _fills(op: Event) -> bool:
+    if isinstance(op, During):
+        return _fills(op.op) or _fills(op.event)
+    return isinstance(op, FillDisk)
+
+
+@dataclass(slots=True)
+class DeletionState:
+    """Between two steps of one store.
+
+    Attributes:
+        now_ms: the wall clock at the end of the last step.
+        percent: how full the disk was then.
+        is_asked: a deletion was asked for, and no round has run since.
+        may_be_full: puts may have been stopped by now.
+        must_be_full: a round of the cleaner has stopped them.
+    """
+
+    setup: Setup = field(compare=False)
+    now_ms: int = 0
+    percent: int = 0
+    is_asked: bool = False
+    may_be_full: bool = False
+    must_be_full: bool = False
+
+    def fork(self) -> DeletionState:
+        """One that goes on by itself."""
+        return fork_of_fields(self)
+
+    def begin_step(self, op: Event) -> None:
+        """Take note of what a step does to the disk, before it is judged."""
+        self.may_be_full = self.may_be_full or _fills(op)
+
+    def end_step(self, op: Event, report: Report) -> None:
+        """Take note of how a step has left clock and disk."""
+        if not (self.setup.cleans or self.setup.disk_capacity):
+            return
+        world = report.world
+        self.now_ms = world.now_ms
+        if report.starts or report.crash is not None:
+            self.is_asked = self.may_be_full = self.must_be_full = False
+        before, self.percent = self.percent, world.percent
+        if runs(op, "clean_commit_log") and not isinstance(report.observation, Ran):
+            # Nobody knows what the disk was like when it looked.
+            self.may_be_full = self.may_be_full or self.must_be_full
+            self.is_asked = self.must_be_full = False
+        elif runs(op, "clean_commit_log"):
+            self.is_asked = False
+            self.must_be_full = min(before, self.percent) > STOP_FROM_PERCENT
+            if max(before, self.percent) <= FORCE_FROM_PERCENT:
+                self.may_be_full = False
+        if isinstance(op, DeleteManually) and isinstance(report.observation, Done):
+            self.is_asked = True
+        if report.starts:
+            self.must_be_full = False
+        if _fills(op) or self._is_tight(world):
+            self.may_be_full = True
+
+    def may_refuse(self, world: World) -> bool:
+        """Whether the disk gives a put of this step a reason to be refused."""
+        return self.may_be_full or self._is_tight(world)
+
+    def _is_tight(self, world: World) -> bool:
+        with_file = (world.used + self.setup.log_file_size) * 100
+        return with_file > world.total * STOP_FROM_PERCENT if world.total else False
+
+    def old_ms(self, world: World) -> int:
+        """What was stored until then has expired."""
+        return world.now_ms - self.setup.reserved_hours * HOUR_MS
+
+    def may_force(self, world: World) -> bool:
+        """Whether files may go that have not expired."""
+        fullest = max(self.percent, world.percent)
+        return self.setup.cleans_forcibly and fullest > FORCE_FROM_PERCENT
+
+    def is_due(self, world: World) -> bool:
+        """Whether a round that has just ended was to delete what had expired."""
+        hour = world.now_ms // HOUR_MS % 24
+        hours = [int(text) for text in self.setup.delete_hours.split(";")]
+        return hour in hours or self.percent > DELETE_FROM_PERCENT or self.is_asked
+
+
+def judge_cut_short(
+    op: Event,
+    report: Report,
+    state: DeletionState,
+    model: ReferenceModel,
+) -> None:
+    """Take note of a cleaner that a crash or an error may have ended amid its work."""
+    is_whole = report.crash is None and not report.starts and not report.failures
+    if not is_whole and runs(op, "clean_commit_log") and state.setup.cleans:
+        # A round may have begun a little later than the op.
+        old_ms: int | None = state.old_ms(report.world) + HOUR_MS
+        if state.may_force(report.world):
+            old_ms = None
+        until = model.expirable_until(state.setup.log_file_size, old_ms)
+        model.may_expire = max(model.may_expire, until)
+
+
+def adopt_after_deletion(
+    checks: dict[str, int],
+    model: ReferenceModel,
+    image: StoreImage,
+    is_damaged: bool,
+    disk_failed: bool,
+) -> None:
+    """Let the model adopt what a start found, once its beginning was judged.
+
+    Where files were changed from outside nothing is judged; where the disk failed in
+    the life before, a deletion may have been lost.
+    """
+    log_min = image.commit_log.min_phy_offset
+    built = {(queue.topic, queue.queue_id): queue.end for queue in image.consume_queues}
+    if not is_damaged:
+        deletion.log_begins_where_it_was_left.hold(
+            checks, log_min, model.min_certain, model.may_expire
+        )
+    model.adopt(image.commit_log.records, built, log_min)
+    if not disk_failed:
+        model.min_certain = log_min
+    model.min_certain = min(model.min_certain, log_min)
+    if not is_damaged:
+        deletion.empty_queues_keep_their_end.hold(
+            checks, built, model.ends_of_empty_queues()
+        )
+    model.forget_lost_numbers()
+
+
+def judge_deletion(
+    checks: dict[str, int],
+    op: Event,
+    report: Report,
+    state: DeletionState,
+    model: ReferenceModel,
+    positions: Positions,
+    image: Callable[[], StoreImage] | None,
+) -> None:
+    """Judge where the log begins now, before the model takes note of it.
+
+    ``image`` reads the files; None: the disk failed, so they say nothing.
+    """
+    if not report.starts and positions.min_phy_offset > model.log_min:
+        old_ms = None if state.may_force(report.world) else state.old_ms(report.world)
+        deletion.only_what_has_expired_goes.hold(
+            checks,
+            positions,
+            model.stored_between(model.log_min, positions.min_phy_offset),
+            old_ms,
+            is_cleaning=runs(op, "clean_commit_log"),
+        )
+    if state.setup.cleans and not report.interrupted and image is not None:
+        model.min_certain = max(0, positions.min_phy_offset)
+        _judge_round(checks, op, report, state, image, positions)
+
+
+def _judge_round(
+    checks: dict[str, int],
+    op: Event,
+    report: Report,
+    state: DeletionState,
+    image: Callable[[], StoreImage],
+    positions: Positions,
+) -> None:
+    """Judge what a whole round of a cleaner has left, with nobody stepping in."""
+    if not (isinstance(op, RunService) and isinstance(report.observation, Ran)):
+        return
+    if op.service == "clean_commit_log" and not report.observation.work:
+        log = image().commit_log
+        if log.files and state.is_due(report.world):
+            deletion.what_has_expired_goes.hold(
+                checks,
+                log,
+                positions,
+                report.first_mtime_ms,
+                state.old_ms(report.world),
+            )
+    if op.service == "clean_consume_queue":
+        deletion.expired_queue_files_go.hold(checks, image())
