@@ -7,7 +7,7 @@ asked of a store that neither cleans nor has a disk with an end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from harness.interpreter import Report, World
@@ -17,7 +17,7 @@ from models.ops import DeleteManually, During, Event, FillDisk, RunService
 from models.plain_state import fork_of_fields
 from models.program import Setup
 from models.reference import ReferenceModel
-from models.store_image import StoreImage
+from models.store_image import Record, StoreImage
 
 HOUR_MS = 3_600_000
 DELETE_FROM_PERCENT, FORCE_FROM_PERCENT, STOP_FROM_PERCENT = 75, 85, 90
@@ -133,6 +133,7 @@ def adopt_after_deletion(
     checks: dict[str, int],
     model: ReferenceModel,
     image: StoreImage,
+    records: Sequence[Record],
     is_damaged: bool,
     disk_failed: bool,
 ) -> None:
@@ -147,7 +148,7 @@ def adopt_after_deletion(
         deletion.log_begins_where_it_was_left.hold(
             checks, log_min, model.min_certain, model.may_expire
         )
-    model.adopt(image.commit_log.records, built, log_min)
+    model.adopt(records, built, log_min)
     if not disk_failed:
         model.min_certain = log_min
     model.min_certain = min(model.min_certain, log_min)

@@ -395,7 +395,7 @@ class Judge:
             self.checks, records, expected, floor
         )
         is_damaged, failed = bool(self._damaged), self.disk_failed
-        adopt_after_deletion(self.checks, model, image, is_damaged, failed)
+        adopt_after_deletion(self.checks, model, image, records, is_damaged, failed)
         model.indexed = indexed_up_to(image.index(self._setup.index_slots))
         self._damaged = []
         self.disk_failed = False
