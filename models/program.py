@@ -29,12 +29,11 @@ class Setup:
     """The store and the disk a program runs on; sizes in bytes but for units.
 
     ``disk_profile`` names the rules of the simulated disk (``harness.disk.profiles``),
-    which holds ``disk_capacity`` bytes; 0: without an end.
-    ``queue_ext_size`` is that of a file beside a queue; 0: queues have none.
     which holds ``disk_capacity`` bytes; 0: without an end. Where the store ``cleans``,
     the log's files go after ``reserved_hours``, in each of the ``delete_hours`` (UTC,
     semicolons between), at most ``delete_batch`` a round; or sooner on a full disk if
     it ``cleans_forcibly``.
+    ``queue_ext_size`` is that of a file beside a queue; 0: queues have none.
     ``index_slots`` and ``index_entries`` are those of one index file; 0: no index.
     With ``transient_store_pool`` a log file's appends go to a write buffer first, if
     one of ``transient_store_buffers`` is free. With ``preallocate`` a service makes the
