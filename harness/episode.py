@@ -35,6 +35,7 @@ from models.observations import (
     status_of,
 )
 from models.ops import (
+    BOUNDARIES,
     AdvanceClock,
     DeleteManually,
     FillDisk,
@@ -339,7 +340,7 @@ class Episode:
     def _read_everything(self, number: int) -> None:
         for (topic, queue_id), messages in self._judge.model.queues.items():
             self._take(LookMessage(messages[-1].phy_offset), number)
-            self._take(SearchOffset(topic, queue_id, number), number)
+            self._search_for_the_last(topic, queue_id, number)
             at = 0
             while at <= messages[-1].queue_offset:
                 seen = self._take(PullMessage(topic, queue_id, at), number)
@@ -359,6 +360,15 @@ class Episode:
         }
         for topic, key in keys:
             self._take(QueryMessage(topic, key, QUERY_MAX), number)
+
+    def _search_for_the_last(self, topic: str, queue_id: int, number: int) -> None:
+        """Search for the time of a queue's last message, which others may share."""
+        log = self._judge.image().commit_log
+        records = log.indexed_records.get((topic, queue_id))
+        if records:
+            at_ms = records[-1].store_timestamp - self.subject.epoch_ms
+            for boundary in BOUNDARIES:
+                self._take(SearchOffset(topic, queue_id, at_ms, boundary), number)
 
     def checks_of(self, invariant_id: str) -> int:
         """How often a law was judged so far."""

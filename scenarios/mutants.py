@@ -18,6 +18,7 @@ from models.ops import (
 )
 from models.program import Program, Setup
 from scenarios.message_mutants import MESSAGE_MUTANTS
+from scenarios.mutants_recovery import RECOVERY_MUTANTS
 from scenarios.mutation import Edit, Mutant
 
 _KILL = Crash("process_kill")
@@ -126,6 +127,7 @@ DUPLICATE_CQ_ON_REPLAY = Mutant(
 MUTANTS: dict[str, Mutant] = {
     mutant.id: mutant
     for mutant in (
+        *RECOVERY_MUTANTS,
         HALF_RECORD_COUNTED,
         CLEAN_EXIT_WITH_DISPATCH_BEHIND,
         REPUT_STARTS_AT_LOG_END,
