@@ -229,8 +229,9 @@ def _tell(rows: Sequence[HuntRecord], cases: Mapping[str, Path]) -> None:
             click.echo(f"  ! {row.mutant or 'clean engine'}: {''.join(last)}")
         elif row.mutant in ("", CANARY.id):
             name = "canary" if row.mutant else "clean engine"
+            under = f" under {row.policy}" if row.policy else ""
             click.echo(
-                f"  {name}, seed {row.seed}: {row.law or 'nothing'} flagged in "
+                f"  {name}{under}, seed {row.seed}: {row.law or 'nothing'} flagged in "
                 f"{row.histories:,} histories and {row.states:,} states"
             )
     for policy in policy_table(rows):

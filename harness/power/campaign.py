@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from harness.power.examine import examine
 from harness.power.hunt import Hunt
+from harness.power.policies import OURS
 from reports.mutation_records import HuntRecord
 from scenarios.mutation import Edit, Mutant
 
@@ -101,8 +102,11 @@ class MutantOutcome:
 def outcomes(rows: Sequence[HuntRecord]) -> list[MutantOutcome]:
     """One outcome a mutant, in the order of their ids.
 
-    The clean engine and the canary are no mutants, and have none.
+    The clean engine and the canary are no mutants, and have none. Where policies are
+    compared, ours decides: a mutant that only rivals kill has survived.
     """
+    if any(row.policy == OURS for row in rows):
+        rows = [row for row in rows if row.policy == OURS]
     names = sorted({row.mutant for row in rows} - {"", CANARY.id})
     return [_outcome([row for row in rows if row.mutant == name]) for name in names]
 

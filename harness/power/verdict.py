@@ -19,6 +19,7 @@ from harness.power.campaign import (
     MutantOutcome,
     outcomes,
 )
+from harness.power.policies import POLICIES
 from harness.soak import code_version
 from models.invariants.registry import declared_invariants
 from reports.mutation_records import HuntRecord
@@ -50,7 +51,7 @@ class Verdict:
 
 
 def verdict_of(rows: Sequence[HuntRecord]) -> Verdict:
-    """What the rows come to; under several policies a kill by any of them counts."""
+    """What the rows come to."""
     found = outcomes(rows)
     survivors = tuple(one.id for one in found if not one.killed)
     alarms = tuple(
@@ -158,8 +159,9 @@ def bucketing(kills: Sequence[HuntRecord]) -> dict[str, float | int | None]:
 
 
 def policy_table(rows: Sequence[HuntRecord]) -> list[PolicyRow]:
-    """A row a policy, in the order they were asked for; none for the portfolio."""
-    names = list(dict.fromkeys(row.policy for row in rows if row.policy))
+    """A row a policy, ours first; none for the portfolio."""
+    searched = {row.policy for row in rows}
+    names = [name for name in POLICIES if name in searched]
     killed = {
         name: {r.mutant for r in rows if r.policy == name and _is_kill(r)}
         for name in names
