@@ -53,6 +53,8 @@ CALM = Space(
         (Label(tags="TagA"), 3),
         (Label(tags="TagB", keys="key-1"), 1),
         (Label(wait_store_ok=False), 2),
+        (Label(tags="已付款", flag=7, ipv6="both", reconsume_times=2), 1),
+        (Label(transaction="prepared"), 1),
     ),
     sizes=often(
         (Size(extra=16), 8),

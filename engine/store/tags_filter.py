@@ -30,9 +30,10 @@ class TagsFilter:
     def may_take(self, code: int) -> bool:
         """Whether a unit's tags code lets its record through, so far.
 
-        A code that is no hash is a delivery time or an address: it says nothing of tags.
+        A code that is no hash is a delivery time or an address, and says nothing of
+        tags.
 
-        Source: DefaultMessageFilter#isMatchedByConsumeQueue, which takes its low half.
+        Source: DefaultMessageFilter#isMatchedByConsumeQueue; it takes the low half.
         """
         return code in self.codes or not -_HASH_END <= code < _HASH_END
 
