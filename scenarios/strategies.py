@@ -91,18 +91,21 @@ def put_messages(scenario: Scenario) -> SearchStrategy[PutMessage]:
 
 def put_batches(scenario: Scenario) -> SearchStrategy[PutBatch]:
     """Batches, their messages sized as those of single puts."""
+    space = scenario.space
 
     def put(
-        setup: Setup, address: Address, sizes: tuple[Size, ...], label: Label
+        setup: Setup, address: Address, count: int, draw: int, label: Label
     ) -> PutBatch:
-        return put_batch(setup.log_file_size, address, sizes, label)
+        # One draw for all sizes: a draw each would cost more than the step.
+        sizes = [space.sizes[draw // n % len(space.sizes)] for n in range(1, count + 1)]
+        return put_batch(setup.log_file_size, address, tuple(sizes), label)
 
-    space = scenario.space
     return st.builds(
         put,
         setups(scenario),
         choices(space.addresses),
-        several(choices(space.sizes), space.batch_counts),
+        choices(space.batch_counts),
+        st.integers(0, (1 << 32) - 1),
         choices(space.labels),
     )
 

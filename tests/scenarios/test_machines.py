@@ -39,6 +39,9 @@ TestBitRot = machine_test("bit_rot")
 TestClockJumps = machine_test("clock_jumps")
 TestExpiry = machine_test("expiry")
 TestDiskFull = machine_test("disk_full")
+TestTransactions = machine_test("transactions")
+TestBatchAndLmq = machine_test("batch_and_lmq")
+TestLargePulls = machine_test("large_pulls")
 
 
 def test_every_scenario_has_its_machine_here() -> None:
