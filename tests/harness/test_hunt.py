@@ -76,24 +76,27 @@ def test_exploring_finds_what_a_lost_sync_does_and_its_program_replays() -> None
     assert again.invariant == found.law
 
 
-@pytest.mark.parametrize(
-    ("after", "law"),
-    [
-        ("__import__('os')._exit(7)", DIED),
-        ("all(True for _ in iter(int, 1))", HANG),
-    ],
-)
-def test_a_bug_that_ends_or_hangs_its_process_is_found_by_that(
-    monkeypatch: pytest.MonkeyPatch, after: str, law: str
-) -> None:
-    monkeypatch.setattr(hunting, "SLICE_TIMEOUT_S", 0.5)
-    monkeypatch.setattr(hunting, "EPISODE_TIMEOUT_S", 0.2)
+def test_a_bug_that_ends_its_process_is_found_by_that() -> None:
+    bug = planted("if __import__('os')._exit(7):")
 
-    row = examine(Hunt(planted(f"if {after}:"), 0, 20.0))
+    row = examine(Hunt(bug, 0, 20.0))
 
-    assert (row.outcome, row.law, row.is_named) == ("killed", law, 0)
+    assert (row.outcome, row.law, row.is_named) == ("killed", DIED, 0)
     assert row.program
     assert row.scenario
+
+
+def test_a_bug_that_hangs_its_process_is_found_by_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hunting, "SLICE_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(hunting, "EPISODE_TIMEOUT_S", 0.3)
+    bug = planted("if all(True for _ in iter(int, 1)):")
+
+    row = examine(Hunt(bug, 0, 20.0))
+
+    assert (row.outcome, row.law) == ("killed", HANG)
+    assert "no end after 0.5 s" in row.message
 
 
 def test_a_mutant_that_cannot_be_planted_is_a_search_not_carried_out() -> None:
