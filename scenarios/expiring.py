@@ -76,6 +76,7 @@ def expiring_setups(*, capacity: int = 0) -> tuple[Setup, ...]:
         (replace(small, delete_hours="23", delete_batch=10), 1),
         (replace(small, log_file_size=8192, max_message_size=1024), 1),
         (replace(small, log_file_size=16384, queue_file_units=40), 1),
+        (replace(small, index_slots=8, index_entries=20, queue_ext_size=100), 2),
     )
 
 
