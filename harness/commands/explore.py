@@ -47,7 +47,7 @@ from reports.errors import BadRequest
 from reports.exploration_records import ClassRow, FindingRow, write_rows
 from reports.files import check_output, write_json
 
-FINDINGS_TAKEN = 12
+FINDINGS_TAKEN = 8
 _OPS_MAX = 1000
 
 

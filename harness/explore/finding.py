@@ -56,7 +56,7 @@ class Small:
     cause: str
 
 
-def made_small(found: Found, scenario: str, budget_runs: int = 400) -> Small:
+def made_small(found: Found, scenario: str, budget_runs: int = 250) -> Small:
     """The smallest program that breaks the law; the planted bug is the caller's.
 
     Raises:
@@ -99,9 +99,10 @@ def fewest_lost(program: Program, scenario: str, law: str) -> Program:
         tried.add((at, unit.path, unit.place))
         kept = {**loss.newest, **loss.lost, unit: loss.newest[unit]}
         candidate = _with_survivors(program, at, kept)
-        now = _losses(candidate, scenario).get(at)
-        if now is None or len(now.lost) >= len(loss.lost):
-            continue  # with the name, more came to be lost
+        if unit.place < 0 and (now := _losses(candidate, scenario).get(at)):
+            # With the name come units that nobody has chosen yet: they are kept.
+            still = {u: v for u, v in now.lost.items() if u in loss.lost}
+            candidate = _with_survivors(program, at, {**now.newest, **still})
         if run_program(candidate, scenario, keep_trace=False).invariant == law:
             program = candidate
     return program

@@ -1,0 +1,107 @@
+"""The explorer on fixed histories: states decided, recovered and judged, a second.
+
+Run by hand: ``python benchmarks/explore.py [histories]``. Figures are of one core's CPU
+time. The baseline does what a harness without an explorer does: it runs the program of
+each state from its first op to its end. Both do states of the same histories; the
+baseline does one in so many of them, since it would take hours for all.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness.episode import run_program
+from harness.explore.campaign import Job, jobs_of_scenario, run_job
+from harness.explore.certificate import Certificate
+from harness.explore.limits import Limits
+from harness.explore.moment import record
+from harness.explore.spread import Spread
+from harness.explore.views import Views
+from models.ops import Crash
+from models.program import Program
+
+HISTORIES = 200
+BASELINE_STATES = 400
+REPEATS = 5
+FOR_EVER = 1e12
+
+
+def jobs(histories: int, depth: int) -> list[Job]:
+    return list(
+        islice(jobs_of_scenario("power_loss", 7, 1000, Limits(depth=depth)), histories)
+    )
+
+
+def explored(given: list[Job]) -> Certificate:
+    counts = Certificate()
+    for job in given:
+        counts.add(run_job(job, FOR_EVER).counts)
+    return counts
+
+
+def baseline(given: list[Job]) -> float:
+    """States a second when each is a program run on its own."""
+    programs: list[Program] = []
+    for job in given:
+        views = Views()
+        for moment in record(job.program, job.scenario).moments[::5]:
+            spread = Spread(moment.disk, views)
+            for state in islice(spread.some(0, 8, 0), 2, 3):
+                crash = Crash("power_loss", spread.survivors(state.vector))
+                programs.append(moment.program(crash))
+    programs = programs[:: max(1, len(programs) // BASELINE_STATES)]
+    began = time.process_time()
+    for program in programs:
+        run_program(program, "power_loss", keep_trace=False)
+    return len(programs) / (time.process_time() - began)
+
+
+def price_of_recording(given: list[Job]) -> float:
+    """How much longer a history takes when its moments are kept."""
+    plain: list[float] = []
+    kept: list[float] = []
+    for _ in range(REPEATS):
+        began = time.process_time()
+        for job in given:
+            run_program(job.program, job.scenario, keep_trace=False)
+        plain.append(time.process_time() - began)
+        began = time.process_time()
+        for job in given:
+            record(job.program, job.scenario)
+        kept.append(time.process_time() - began)
+    return min(kept) / min(plain)
+
+
+def show(title: str, counts: Certificate) -> None:
+    seconds = counts.seconds
+    print(title)
+    print(f"  states decided        {counts.visited:>11,}  of {counts.space:,}")
+    print(f"  recovered and judged  {counts.distinct:>11,}  starts {counts.starts:,}")
+    print(f"  states/s/core         {counts.visited / seconds:>11,.0f}")
+    print(f"  recoveries/s/core     {counts.distinct / seconds:>11,.0f}")
+    print(
+        f"  states a history      {median(counts.states_per_history):>11,.0f}  median"
+    )
+    print(f"  violations, unknown   {counts.violations:>11,}  {counts.unknown:,}")
+    print(f"  classes               {len(counts.classes):>11,}")
+
+
+def main() -> None:
+    histories = int(sys.argv[1]) if len(sys.argv) > 1 else HISTORIES
+    for depth in (1, 2):
+        given = jobs(histories, depth)
+        show(f"{histories} histories, depth {depth}", explored(given))
+    rate = baseline(given)
+    print(f"baseline: {rate:,.0f} states/s/core, each a program of its own")
+    ratio = price_of_recording(given)
+    print(f"a history whose moments are kept takes {ratio:.2f} of one that is run")
+
+
+if __name__ == "__main__":
+    main()
