@@ -147,7 +147,8 @@ def check_message(
     if check_crc and prop_crc and request.success:
         stored = request.properties[-PROP_CRC_SIZE:]
         covered = data[at : end - PROP_CRC_SIZE]
-        if stored[:9] == PROP_CRC_NAME and prop_crc_digits(covered) != stored[9:-1]:
+        crc = prop_crc_digits(covered) + b"\x02"
+        if stored[:9] == PROP_CRC_NAME and stored[9:] != crc:
             return BAD_PROP_CRC
     return request
 
@@ -197,9 +198,10 @@ def _written_part(properties: bytes) -> bytes:
     It makes room there for a CRC it does not write, 20 bytes of what its buffer held.
     This store's own end with the offsets in light queues, or with that CRC.
     """
-    if _MULTI_QUEUE_OFFSET in properties and properties[-21:-20] == b"\x02":
-        return properties[:-PROP_CRC_SIZE]
-    return properties
+    if _MULTI_QUEUE_OFFSET not in properties or properties[-21:-20] != b"\x02":
+        return properties
+    has_crc = properties[-PROP_CRC_SIZE:-11] == PROP_CRC_NAME
+    return properties if has_crc else properties[:-PROP_CRC_SIZE]
 
 
 def properties_of(record: bytes) -> dict[str, str]:
