@@ -16,10 +16,10 @@ from engine.host.real_disk import RealDisk
 from engine.host.service_threads import ServiceThreads
 from engine.host.thread_runtime import ThreadRuntime
 from engine.store.config import FlushDiskType, StoreConfig
-from engine.store.message import Message
 from engine.store.message_store import MessageStore
 from harness.sim_runtime import SimRuntime
 from harness.store_files import read_files
+from harness.subjects.python_store import message_of as message_of_engine
 from models.invariants.file_laws import FILE_LAWS
 from models.invariants.judged import Judged
 from models.invariants.reading import pulled_messages_are_right
@@ -63,9 +63,8 @@ def live(root: Path, flush: FlushDiskType, answers: Connection) -> None:
         number = 0
         while True:
             message = message_of(putter, number)
-            queue = (message.topic, message.queue_id)
             answer = store.put_message(
-                Message(*queue, message.body, message.properties, 1_700_000_000_000)
+                message_of_engine(message, message.body, message.properties)
             )
             place = (answer.phy_offset, answer.size, answer.queue_offset)
             with one_at_a_time:
