@@ -82,7 +82,11 @@ _OP_BOUNDS: dict[type[Event], dict[str, tuple[int, int]]] = {
     AdvanceClock: {"ms": (-(10**12), 10**12)},
     During: {"at_action": (-_INT64, _INT64)},
     Crash: {"cut": (0, _INT64)},
-    DiskFault: {"times": (0, 1_000_000)},
+    DiskFault: {
+        "times": (0, 1_000_000),
+        "after": (0, 1_000_000),
+        "written": (0, _INT64),
+    },
     Damage: {"at": (0, _INT64), "size": (0, _INT64)},
 }
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from harness.disk.profiles import DiskProfile
 from models.observations import Damaged
-from models.ops import CrashKind, DiskFault, During, Event
+from models.ops import CrashKind, DiskFault, During, Event, FaultCall
 
 SPOILT = Damaged("commitlog", 0, 0)  # where, nobody knows
 
@@ -26,6 +26,7 @@ class Promises:
         profile: the disk's.
         has_lied: a sync has succeeded that made nothing durable.
         errors_come_late: an error may come with a call that was told to succeed.
+        hides_a_failed_sync: memory may hold pages that no later sync makes durable.
         reverts: a failed sync has taken back what only memory held, so that a kill
             spares no more than a power loss.
     """
@@ -33,6 +34,7 @@ class Promises:
     profile: DiskProfile
     has_lied: bool = False
     errors_come_late: bool = False
+    hides_a_failed_sync: bool = False
     reverts: bool = False
 
     def fork(self) -> Promises:
@@ -41,9 +43,12 @@ class Promises:
 
     def saw_fault(self, op: Event) -> None:
         """Take note of what a fault of ``op`` may have spoilt."""
-        if not _fails_a_sync(op):
+        if _has(op, "evict") and self.hides_a_failed_sync:
+            self.reverts = True
+        if not _has(op, "sync"):
             return
-        self.reverts = self.profile.sync_failure == "revert"
+        self.hides_a_failed_sync = True
+        self.reverts = self.reverts or self.profile.sync_failure == "revert"
         if self.profile.sync_failure == "late":
             self.errors_come_late = self.has_lied = True
 
@@ -59,14 +64,14 @@ class Promises:
 
     def lost_power(self) -> None:
         """Take note that the medium alone is left, so that nothing is hidden now."""
-        self.has_lied = False
+        self.has_lied = self.hides_a_failed_sync = False
 
 
-def _fails_a_sync(op: Event) -> bool:
+def _has(op: Event, call: FaultCall) -> bool:
     match op:
         case During(inner, _, event):
-            return _fails_a_sync(inner) or _fails_a_sync(event)
-        case DiskFault(call="sync"):
-            return True
+            return _has(inner, call) or _has(event, call)
+        case DiskFault():
+            return op.call == call
         case _:
             return False

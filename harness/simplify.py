@@ -136,11 +136,23 @@ def _simpler(event: Event) -> Iterator[Event]:
             yield from _simpler_during(event)
         case Crash():
             yield from _simpler_crash(event)
-        case DiskFault(_, _, times):
-            for fewer in smaller_numbers(times, 1):
-                yield replace(event, times=fewer)
+        case DiskFault():
+            yield from _simpler_fault(event)
         case Damage():
             yield from _simpler_damage(event)
+
+
+def _simpler_fault(event: DiskFault) -> Iterator[DiskFault]:
+    if event.errno != "EIO":
+        yield replace(event, errno="EIO")
+    if event.lasts:
+        yield replace(event, lasts=False)
+    for written in smaller_numbers(event.written, 0):
+        yield replace(event, written=written)
+    for after in smaller_numbers(event.after, 0):
+        yield replace(event, after=after)
+    for fewer in smaller_numbers(event.times, 1):
+        yield replace(event, times=fewer)
 
 
 def _simpler_put(op: PutMessage) -> Iterator[PutMessage]:

@@ -38,8 +38,8 @@ ALL_TIME_MS = 1 << 62
 
 SurvivorKind = Literal["none", "all", "prefix", "hashed", "units"]
 CrashKind = Literal["process_kill", "power_loss"]
-FaultCall = Literal["read", "write", "sync", "create"]
-FaultErrno = Literal["EIO", "ENOSPC"]
+FaultCall = Literal["read", "write", "sync", "create", "evict"]
+FaultErrno = Literal["EIO", "ENOSPC", "EDQUOT", "EINTR"]
 Boundary = Literal["LOWER", "UPPER"]
 BOUNDARIES: tuple[Boundary, ...] = ("LOWER", "UPPER")
 DamageKind = Literal["truncate", "zero", "flip", "delete", "touch"]
@@ -113,11 +113,24 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class DiskFault:
-    """The next ``times`` calls of one kind fail with ``errno`` while the op lasts."""
+    """The next ``times`` calls of one kind fail with ``errno`` while the op lasts.
+
+    Attributes:
+        call: the kind; ``evict`` fails none, but lets clean pages leave memory, so
+            that what a failed sync left behind is read as the medium has it.
+        path: only calls on paths that begin so; "": on all.
+        after: how many of those succeed first.
+        lasts: fail all from then on, whatever ``times`` says.
+        written: bytes of a failing write that are done.
+    """
 
     call: FaultCall
     errno: FaultErrno
     times: int = 1
+    path: str = ""
+    after: int = 0
+    lasts: bool = False
+    written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +349,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.DAMAGE, Capability.ROOM})
         case Damage():
             return frozenset({Capability.DAMAGE})
+        case DiskFault(call="evict"):
+            return frozenset({Capability.DISK_FAULT, Capability.POWER_LOSS})
         case DiskFault():
             return frozenset({Capability.DISK_FAULT})
         case Crash(kind="power_loss"):
@@ -399,8 +414,8 @@ def describe(op: Event) -> str:
             return _describe_damage(file, kind, at, size)
         case Crash(kind, survivors, cut):
             return _describe_crash(kind, survivors, cut)
-        case DiskFault(call, errno, times):
-            return f"{call} fails with {errno}" + (f" x{times}" if times != 1 else "")
+        case DiskFault():
+            return _describe_fault(op)
         case _:
             assert_never(op)
 
@@ -428,6 +443,17 @@ def _describe_put(op: PutMessage) -> str:
     if not op.wait_store_ok:
         parts.append(", not waiting for the flush")
     return "".join(parts)
+
+
+def _describe_fault(fault: DiskFault) -> str:
+    if fault.call == "evict":
+        return "clean pages leave memory"
+    where = f" of {fault.path}" if fault.path else ""
+    how_often = f" x{fault.times}" if fault.times != 1 else ""
+    after = f" after {fault.after}" if fault.after else ""
+    part = f", {fault.written} B of it done" if fault.written else ""
+    lasts = " from then on" if fault.lasts else how_often
+    return f"{fault.call}{where} fails with {fault.errno}{lasts}{after}{part}"
 
 
 def _describe_damage(file: str, kind: DamageKind, at: int, size: int) -> str:

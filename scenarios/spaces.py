@@ -127,6 +127,14 @@ BREAKING = replace(
         DiskFault("sync", "EIO", 3),
         DiskFault("write", "EIO"),
         DiskFault("create", "EIO"),
+        DiskFault("evict", "EIO"),
+        DiskFault("sync", "EIO", path="consumequeue"),
+        DiskFault("sync", "EIO", path="checkpoint"),
+        DiskFault("sync", "EIO", after=1),
+        DiskFault("write", "EIO", written=40),
+        DiskFault("write", "ENOSPC", lasts=True),
+        DiskFault("write", "EINTR", path="consumequeue", after=2),
+        DiskFault("sync", "EIO", lasts=True),
     ),
 )
 

@@ -15,12 +15,24 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 from harness.disk.crash import Hang
 from models.ops import DiskFault, FaultCall
 
 NEVER = sys.maxsize
-_ERRNO = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC}
+_ERRNO = {
+    "EIO": errno.EIO,
+    "ENOSPC": errno.ENOSPC,
+    "EDQUOT": errno.EDQUOT,
+    "EINTR": errno.EINTR,
+}
+
+
+class ToldToFail(OSError):
+    """A call failed because it was told to; ``written`` bytes of it were done."""
+
+    written = 0
 
 
 class Watch:
@@ -64,7 +76,7 @@ class Controls:
         self.reads_left = NEVER
         self._last_allowed = NEVER
         self._watches: list[Watch] = []
-        self._faults: dict[FaultCall, tuple[int, int]] = {}
+        self._faults: dict[FaultCall, DiskFault] = {}
         self._failed = 0
         self._listener: Callable[[], None] | None = None
         self.is_listening = False
@@ -123,7 +135,7 @@ class Controls:
     def fail(self, fault: DiskFault) -> None:
         """Make the next ``fault.times`` calls of its kind fail."""
         if fault.times > 0:
-            self._faults[fault.call] = (_ERRNO[fault.errno], fault.times)
+            self._faults[fault.call] = fault
             self._find_stop()
 
     def heal(self) -> int:
@@ -137,17 +149,26 @@ class Controls:
         """Count a call of this kind, and raise if it is to fail.
 
         Raises:
-            OSError: EIO or ENOSPC, as armed.
+            ToldToFail: with the errno that was armed.
         """
-        if call not in self._faults:
+        fault = self._faults.get(call)
+        if fault is None or not path.startswith(fault.path):
             return
-        number, times = self._faults.pop(call)
-        if times > 1:
-            self._faults[call] = (number, times - 1)
+        del self._faults[call]
+        if fault.after > 0:
+            self._faults[call] = replace(fault, after=fault.after - 1)
+            return
+        if fault.lasts:
+            self._faults[call] = fault
+        elif fault.times > 1:
+            self._faults[call] = replace(fault, times=fault.times - 1)
         self._failed += 1
         self._find_stop()
+        number = _ERRNO[fault.errno]
         why = f"{os.strerror(number)}: this {call} was told to fail"
-        raise OSError(number, why, path)
+        error = ToldToFail(number, why, path)
+        error.written = fault.written
+        raise error
 
     def begin(
         self, action: tuple[str, str], storing: tuple[int, bytes] | None = None

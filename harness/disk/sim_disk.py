@@ -184,6 +184,9 @@ class SimDisk:
 
     def fail(self, fault: DiskFault) -> None:
         """Make the next ``fault.times`` calls of its kind fail, one in progress too."""
+        if fault.call == "evict":
+            self._medium.evict()
+            return
         self._controls.fail(fault)
 
     def heal(self) -> int:

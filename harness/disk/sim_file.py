@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 
 from engine.host.disk import PAGE_SIZE
-from harness.disk.controls import Controls
+from harness.disk.controls import Controls, ToldToFail
 from harness.disk.crash import StoreCrashed
 from harness.disk.inode import PAGE_BITS, Inode
 from harness.disk.medium import Medium
@@ -187,7 +187,14 @@ class SimFile:
 
     def _write_in_pieces(self, offset: int, data: bytes) -> None:
         self._check_range(offset, len(data))
-        self._controls.meet_fault("write", self._path)
+        try:
+            self._controls.meet_fault("write", self._path)
+        except ToldToFail as error:
+            self._write_pages(offset, data[: error.written])
+            raise
+        self._write_pages(offset, data)
+
+    def _write_pages(self, offset: int, data: bytes) -> None:
         self._inode.mtime_ms = self._medium.now_ms()
         done = 0
         while done < len(data):

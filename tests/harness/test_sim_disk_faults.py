@@ -1,0 +1,128 @@
+"""What calls that fail leave behind, by kind of disk (E1 to E4)."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from engine.host.disk import File
+from harness.disk.profiles import PROFILES
+from harness.disk.sim_disk import SimDisk
+from models.ops import Crash, DiskFault, Survivors
+
+EVICT = DiskFault("evict", "EIO")
+
+
+def disk_with_a_file(profile: str) -> tuple[SimDisk, File]:
+    disk = SimDisk(PROFILES[profile])
+    disk.load({"f": b"old" + bytes(97)})
+    return disk, disk.mount().open("f", 100, create=False, mapped=True)
+
+
+def durable(disk: SimDisk) -> bytes:
+    return disk.durable_files()["f"][:3]
+
+
+@pytest.mark.parametrize("profile", ["ext4_ordered", "xfs", "posix_min"])
+def test_after_a_failed_sync_memory_is_new_and_the_medium_old(profile: str) -> None:
+    disk, file = disk_with_a_file(profile)
+    file.write_at(0, b"new")
+    disk.fail(DiskFault("sync", "EIO"))
+    with pytest.raises(OSError, match="told to fail"):
+        file.sync()
+
+    file.sync()
+
+    assert (file.read_at(0, 3), durable(disk)) == (b"new", b"old")
+    disk.fail(EVICT)
+    assert file.read_at(0, 3) == b"old"
+
+
+def test_btrfs_takes_the_bytes_back_at_once() -> None:
+    disk, file = disk_with_a_file("btrfs")
+    file.write_at(0, b"new")
+    disk.fail(DiskFault("sync", "EIO"))
+    with pytest.raises(OSError, match="told to fail"):
+        file.sync()
+
+    assert (file.read_at(0, 3), durable(disk)) == (b"old", b"old")
+
+
+def test_with_journalled_data_the_error_comes_with_the_next_sync_once() -> None:
+    disk, file = disk_with_a_file("ext4_data")
+    file.write_at(0, b"new")
+    disk.fail(DiskFault("sync", "EIO"))
+    file.sync()
+    assert durable(disk) == b"old"
+
+    with pytest.raises(OSError, match="failed unnoticed") as raised:
+        file.sync()
+
+    assert raised.value.errno == errno.EIO
+    file.sync()
+
+
+def test_pages_that_are_dirty_do_not_leave_memory() -> None:
+    disk, file = disk_with_a_file("ext4_ordered")
+    file.write_at(0, b"new")
+
+    disk.fail(EVICT)
+
+    assert file.read_at(0, 3) == b"new"
+
+
+def test_a_fault_is_for_the_paths_it_names() -> None:
+    disk, file = disk_with_a_file("ext4_ordered")
+    disk.fail(DiskFault("sync", "EIO", path="g"))
+
+    file.sync()
+
+    assert disk.heal() == 0
+
+
+def test_a_fault_may_wait_for_some_calls_to_succeed() -> None:
+    disk, file = disk_with_a_file("ext4_ordered")
+    disk.fail(DiskFault("write", "EINTR", after=2))
+    file.write_at(0, b"1")
+    file.write_at(1, b"2")
+
+    with pytest.raises(InterruptedError):
+        file.write_at(2, b"3")
+
+    file.write_at(2, b"4")
+    assert file.read_at(0, 3) == b"124"
+
+
+def test_a_fault_may_last_until_the_disk_is_healed() -> None:
+    disk, file = disk_with_a_file("ext4_ordered")
+    disk.fail(DiskFault("write", "EDQUOT", lasts=True))
+    for _ in range(3):
+        with pytest.raises(OSError, match="told to fail"):
+            file.write_at(0, b"new")
+
+    assert disk.heal() == 3
+    file.write_at(0, b"new")
+
+
+@pytest.mark.parametrize(("written", "left"), [(0, b"old"), (2, b"ned"), (9, b"new")])
+def test_of_a_failing_write_a_prefix_may_be_done(written: int, left: bytes) -> None:
+    disk, file = disk_with_a_file("ext4_ordered")
+    disk.fail(DiskFault("write", "EIO", written=written))
+
+    with pytest.raises(OSError, match="told to fail"):
+        file.write_at(0, b"new")
+
+    assert file.read_at(0, 3) == left
+
+
+def test_what_memory_alone_held_after_a_failed_sync_is_lost_with_the_power() -> None:
+    disk, file = disk_with_a_file("ext4_ordered")
+    file.write_at(0, b"new")
+    disk.fail(DiskFault("sync", "EIO"))
+    with pytest.raises(OSError, match="told to fail"):
+        file.sync()
+
+    disk.crash(Crash("power_loss", Survivors("all")))
+
+    assert disk.files()["f"][:3] == b"old"
