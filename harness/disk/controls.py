@@ -29,12 +29,6 @@ _ERRNO = {
 }
 
 
-class ToldToFail(OSError):
-    """A call failed because it was told to; ``written`` bytes of it were done."""
-
-    written = 0
-
-
 class Watch:
     """An event that waits for one action."""
 
@@ -67,6 +61,7 @@ class Controls:
         "reads_left",
         "stop_at",
         "storing",
+        "written",
     )
 
     def __init__(self, actions: int = 0, last: tuple[str, str] = ("", "")) -> None:
@@ -78,6 +73,7 @@ class Controls:
         self._watches: list[Watch] = []
         self._faults: dict[FaultCall, DiskFault] = {}
         self._failed = 0
+        self.written = 0
         self._listener: Callable[[], None] | None = None
         self.is_listening = False
         self.storing: tuple[int, bytes] | None = None
@@ -149,7 +145,7 @@ class Controls:
         """Count a call of this kind, and raise if it is to fail.
 
         Raises:
-            ToldToFail: with the errno that was armed.
+            OSError: with the errno that was armed; ``written`` bytes are to be done.
         """
         fault = self._faults.get(call)
         if fault is None or not path.startswith(fault.path):
@@ -166,9 +162,8 @@ class Controls:
         self._find_stop()
         number = _ERRNO[fault.errno]
         why = f"{os.strerror(number)}: this {call} was told to fail"
-        error = ToldToFail(number, why, path)
-        error.written = fault.written
-        raise error
+        self.written = fault.written
+        raise OSError(number, why, path)
 
     def begin(
         self, action: tuple[str, str], storing: tuple[int, bytes] | None = None

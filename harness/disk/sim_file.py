@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 
 from engine.host.disk import PAGE_SIZE
-from harness.disk.controls import Controls, ToldToFail
+from harness.disk.controls import Controls
 from harness.disk.crash import StoreCrashed
 from harness.disk.inode import PAGE_BITS, Inode
 from harness.disk.medium import Medium
@@ -189,8 +189,8 @@ class SimFile:
         self._check_range(offset, len(data))
         try:
             self._controls.meet_fault("write", self._path)
-        except ToldToFail as error:
-            self._write_pages(offset, data[: error.written])
+        except OSError:
+            self._write_pages(offset, data[: self._controls.written])
             raise
         self._write_pages(offset, data)
 
