@@ -6,8 +6,12 @@ import pytest
 from written_store import LOG_FILE_SIZE, WrittenStore, log_path, slot_bytes, without
 
 from models.invariants.deletion import (
+    a_full_disk_takes_no_put,
     empty_queues_keep_their_end,
+    expired_queue_files_go,
     log_begins_where_it_was_left,
+    only_what_has_expired_goes,
+    what_has_expired_goes,
 )
 from models.invariants.file_laws import FILE_LAWS
 from models.invariants.judged import Judged
@@ -130,3 +134,43 @@ def test_a_log_that_begins_elsewhere_is_a_breach(found: int) -> None:
 def test_a_queue_that_counts_anew_is_a_breach() -> None:
     with pytest.raises(InvariantViolated, match="it ends at queue_offset 0"):
         empty_queues_keep_their_end.hold({}, {}, {KEY: 10})
+
+
+def test_files_that_no_cleaner_took_are_a_breach() -> None:
+    now = Positions(4096, 8192, 8192, 8192)
+
+    with pytest.raises(InvariantViolated, match="no cleaner has run"):
+        only_what_has_expired_goes.hold({}, now, [], 100, is_cleaning=False)
+
+
+def test_young_messages_that_went_are_a_breach_unless_by_force() -> None:
+    now = Positions(4096, 8192, 8192, 8192)
+
+    only_what_has_expired_goes.hold({}, now, [100, 101], None, is_cleaning=True)
+    with pytest.raises(InvariantViolated, match="one stored at 101"):
+        only_what_has_expired_goes.hold({}, now, [100, 101], 100, is_cleaning=True)
+
+
+def test_an_old_file_that_is_still_there_is_a_breach() -> None:
+    log = expired_store().commit_log
+    end = log.max_phy_offset
+    old_ms = log.files[1].records[0].store_timestamp
+
+    what_has_expired_goes.hold({}, log, Positions(0, end, end, end), 0, old_ms - 1)
+    what_has_expired_goes.hold({}, log, Positions(0, end, end, 0), 0, old_ms)
+    with pytest.raises(InvariantViolated, match="it is still there"):
+        what_has_expired_goes.hold({}, log, Positions(0, end, end, end), 0, old_ms)
+
+
+def test_a_queue_file_that_points_before_the_log_is_a_breach() -> None:
+    files = WrittenStore().fill(90).files()
+    image = read_store(without(files, log_path(0), log_path(LOG_FILE_SIZE)))
+
+    with pytest.raises(InvariantViolated, match="its last unit points at"):
+        expired_queue_files_go.hold({}, image)
+
+
+def test_a_put_taken_on_a_full_disk_is_a_breach() -> None:
+    a_full_disk_takes_no_put.hold({}, Put("SERVICE_NOT_AVAILABLE"))
+    with pytest.raises(InvariantViolated, match="it was taken"):
+        a_full_disk_takes_no_put.hold({}, Put("PUT_OK", 0, 100, 0))
