@@ -3,21 +3,21 @@
 Readers see the *cache*; the *durable* image is what is on the medium for certain. What
 lies between is *pending*: every store into a page, every creation, size, rename and
 removal, in the order they were made. A sync of a file makes its pages durable one by
-one, then commits all directory changes made before it anywhere; a sync of a directory
+one, then commits the directory changes that its profile says; a sync of a directory
 commits alone. A *disk action* is one page's part of a write, one page made durable, or
 one directory change; whatever steps in, steps in at an action.
 
 A process kill ends the life of the store and keeps the cache; what was pending stays
-so. A power loss keeps the durable image and, of the pending, what ``Survivors`` says:
-directory changes as a prefix of their order, each sector of 512 bytes at any version it
-had at a store's boundary, whatever its neighbours have. A file whose creation is lost
-is gone with its bytes; bytes within a surviving size without surviving data are zero; a
-removed file may come back. After it nothing is pending. A failed sync leaves pages
-clean: readers go on seeing bytes that no later sync makes durable, until they are
-written again.
+so. A power loss keeps the durable image and, of the pending, what ``Survivors`` says
+and the profile allows: directory changes in their order or in none, each sector at any
+version it had at a store's boundary, whatever its neighbours have. A file whose
+creation is lost is gone with its bytes; a removed file may come back. After it nothing
+is pending. A failed sync leaves pages clean, so that no later sync makes them durable
+until they are written again; what readers see of them meanwhile is the profile's.
 
 ``DiskProfile`` holds what differs between file systems. The choice of survivors is made
-in ``survivors``, the images are kept by ``medium``, a store is given a ``Mount``.
+in ``survivors`` and ``units``, its outcome worked out in ``remains``; the images are
+kept by ``medium``, a store is given a ``Mount``.
 """
 
 from __future__ import annotations

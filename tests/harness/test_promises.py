@@ -1,0 +1,56 @@
+"""What a law may still demand of a disk that has failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.disk.profiles import PROFILES
+from harness.promises import Promises
+from models.ops import DiskFault, During, RunService
+
+FAILED_SYNC = During(RunService("flush_commit_log"), 1, DiskFault("sync", "EIO"))
+EVICTED = During(RunService("reput"), 1, DiskFault("evict", "EIO"))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_power_loss_breaks_promises_where_syncs_lie_or_sectors_tear(
+    profile: str,
+) -> None:
+    promises = Promises(PROFILES[profile])
+
+    assert promises.is_broken_by("power_loss") == (
+        profile in ("nvme_torn", "lying_disk")
+    )
+    assert not promises.is_broken_by("process_kill")
+
+
+def test_an_error_that_comes_late_breaks_them_until_power_was_lost() -> None:
+    promises = Promises(PROFILES["ext4_data"])
+    promises.saw_fault(FAILED_SYNC)
+    promises.renewed()
+
+    assert promises.is_broken_by("power_loss")
+    promises.lost_power()
+    assert not promises.is_broken_by("power_loss")
+
+
+def test_memory_reverts_at_once_or_when_clean_pages_leave_it() -> None:
+    at_once, later = Promises(PROFILES["btrfs"]), Promises(PROFILES["xfs"])
+    later.saw_fault(EVICTED)
+    assert not later.reverts
+    for promises in (at_once, later):
+        promises.saw_fault(FAILED_SYNC)
+    assert (at_once.reverts, later.reverts) == (True, False)
+
+    later.saw_fault(EVICTED)
+
+    assert later.reverts
+    later.renewed()
+    assert not later.reverts
+
+
+def test_a_copy_lives_on_its_own() -> None:
+    promises = Promises(PROFILES["btrfs"])
+    promises.fork().saw_fault(FAILED_SYNC)
+
+    assert not promises.reverts
