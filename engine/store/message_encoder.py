@@ -188,6 +188,15 @@ def _check_fields(message: Message) -> None:
             _ILLEGAL,
             f"{message.topic!r} is no topic: use letters, digits, and % | _ -.",
         )
+    if (
+        0 <= message.queue_id <= QUEUE_ID_MAX
+        and -_I32 <= message.flag < _I32
+        and 0 <= message.sys_flag <= SYS_FLAG_MAX
+        and -_I64 <= message.born_timestamp < _I64
+        and 0 <= message.reconsume_times < _I32
+        and 0 <= message.prepared_transaction_offset < _I64
+    ):
+        return
     for name, least, below in (
         ("queue_id", 0, QUEUE_ID_MAX + 1),
         ("flag", -_I32, _I32),
