@@ -1,14 +1,15 @@
 """Cause: what a shrunk failure is about, so that failures of one bug lie together.
 
 A signature names the law that was broken, what had to be done to the store (which kinds
-of pieces were lost, which files were damaged, which calls failed), and how its last
-start recovered. It says nothing of topics, sizes, places and kinds of damage, which
-differ between two programs that show the same bug; nor of process kills, since the way
-of recovery tells them.
+of pieces were lost, which files were damaged, which calls failed), how its last start
+recovered, and what the law saw where it expected something else. It says nothing of
+topics, sizes, places and kinds of damage, which differ between two programs that show
+the same bug; nor of process kills, since the way of recovery tells them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -35,6 +36,7 @@ from models.program import Program, Setup
 from models.verdict import Outcome
 
 _PLACES = {UNIT_ENTRY: "entry", UNIT_SIZE: "size", UNIT_ORDER: "order"}
+_PLACE = re.compile(r"[\w./-]*\d[\w./-]*")
 _RECOVERIES = ("recover.normal", "recover.abnormal", "load.refused")
 
 
@@ -47,6 +49,7 @@ class Cause:
         lost_units: how many pieces they took, where the program lists them; else how
             many were at risk.
         recovery: the ways that the last start took.
+        seen: what the law first saw and expected, without places.
     """
 
     law: str
@@ -54,12 +57,14 @@ class Cause:
     lost: tuple[str, ...]
     lost_units: int
     recovery: tuple[str, ...]
+    seen: str = ""
 
     @property
     def signature(self) -> str:
         """One text, equal for failures with one cause."""
         parts = (self.done, self.lost, self.recovery)
-        return " | ".join([self.law, *(", ".join(part) or "-" for part in parts)])
+        told = (", ".join(part) or "-" for part in parts)
+        return " | ".join([self.law, *told, self.seen or "-"])
 
 
 def cause_of(program: Program, scenario: str, law: str) -> Cause:
@@ -67,14 +72,15 @@ def cause_of(program: Program, scenario: str, law: str) -> Cause:
     store = _LossStore(program.setup)
     episode = Episode(scenario, program.setup, subject=store, keep_trace=False)
     way: list[str] = []
+    seen = ""
     try:
         for op in program.ops:
             _step(episode, op, way)
         if not episode.is_up:
             _step(episode, Restart(), way)
         episode.finish()
-    except (InvariantViolated, InvariantUnknown):
-        pass  # it is the failure whose cause is asked for
+    except (InvariantViolated, InvariantUnknown) as breach:
+        seen = _without_places(str(breach))  # the failure whose cause is asked for
     episode.close()
     done = {name for op in program.ops for name in _harm(op)}
     lost = {_kind_of(unit) for unit in store.lost}
@@ -84,7 +90,14 @@ def cause_of(program: Program, scenario: str, law: str) -> Cause:
         tuple(sorted(lost)),
         len(store.lost),
         tuple(way),
+        seen,
     )
+
+
+def _without_places(message: str) -> str:
+    """What a law first saw, without the words that hold a digit."""
+    first = [line.strip() for line in message.splitlines()[1:2]]
+    return _PLACE.sub("#", "".join(first))
 
 
 def _step(episode: Episode, op: Op, way: list[str]) -> None:
