@@ -60,6 +60,7 @@ class Mutant:
         component: the part of the store it is in, as the catalogue names it.
         difficulty: 1 (any restart shows it) to 5 (several rare things together); 0
             if nobody has judged it.
+        needs: what the world must be able to do, in the catalogue's words.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Mutant:
     as_shipped: bool = False
     component: str = ""
     difficulty: int = 0
+    needs: str = ""
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from engine.host.probe import declared_probes
 from models.invariants.registry import declared_invariants
 from models.ops import OP_CLASSES, SERVICE_NAMES
 from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import MUTANTS
+from scenarios.mutants import LEFT_OUT, MUTANTS
+from scenarios.mutation import Mutant
 
 _SERVICES = {
     "reput": "hands what the log gained to the consume queues",
@@ -21,6 +22,8 @@ _SERVICES = {
     "flush_index": "makes full index files durable",
     "commit": "takes what lies in write buffers to the log's files",
     "allocate": "makes the log's next file before a put needs it",
+    "clean_commit_log": "removes log files that have expired",
+    "clean_consume_queue": "removes queue files whose records are gone",
 }
 
 
@@ -30,10 +33,20 @@ def _laws() -> dict[str, str]:
 
 
 def _mutants() -> dict[str, str]:
-    return {
-        name: f"{mutant.title}, killed by {' or '.join(mutant.killed_by)}"
-        for name, mutant in MUTANTS.items()
+    return {name: _mutant(mutant) for name, mutant in MUTANTS.items()} | {
+        name: f"left out: {reason}" for name, reason in LEFT_OUT.items()
     }
+
+
+def _mutant(mutant: Mutant) -> str:
+    told = [
+        mutant.title,
+        f"{mutant.component} D{mutant.difficulty}" if mutant.component else "",
+        f"needs {mutant.needs}" if mutant.needs else "",
+        "as shipped" if mutant.as_shipped else "",
+        f"killed by {' or '.join(mutant.killed_by)}",
+    ]
+    return ", ".join(filter(None, told))
 
 
 _KINDS: dict[str, Callable[[], dict[str, str]]] = {

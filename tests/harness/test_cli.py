@@ -219,7 +219,9 @@ def test_a_directory_of_something_else_is_no_store(tmp_path: Path) -> None:
     assert str(tmp_path) in complaint(crashmq("fsck", tmp_path))
 
 
-@pytest.mark.parametrize("kind", ["scenarios", "laws", "probes", "services", "ops"])
+@pytest.mark.parametrize(
+    "kind", ["scenarios", "laws", "probes", "mutants", "services", "ops"]
+)
 def test_what_there_is_can_be_listed(kind: str) -> None:
     result = crashmq("list", kind)
 

@@ -1,4 +1,4 @@
-"""Planted bugs of records and their places: encoders, light queues, batches."""
+"""Planted bugs of records and their places: encoders, batches, light queues."""
 
 from __future__ import annotations
 
@@ -24,29 +24,6 @@ RESERVED_BYTES_GARBAGE = Mutant(
     ),
     trigger=Program(_LIGHTS_ON, (_LIGHT,)),
     as_shipped=True,
-)
-
-SECOND_OFFSET_TABLE_NOT_RESTORED = Mutant(
-    id="R18",
-    title="second-offset-table-not-restored",
-    source="apache/rocketmq#5965, PR #5968",
-    killed_by=("REC-1", "OFF-1", "CQ-1", "CQ-4", "RD-1", "PUT-1"),
-    edits=(
-        Edit(
-            module="engine.store.consume_queue_store",
-            function="ConsumeQueueStore.recover",
-            before="self._next_offsets[key] = max(known, next_offset)",
-            after=(
-                "self._next_offsets[key] = max(known, next_offset)\n"
-                "        for key in self._next_offsets:\n"
-                '            if key[0].startswith("%LMQ%"):\n'
-                "                self._next_offsets[key] = 0"
-            ),
-        ),
-    ),
-    trigger=Program(
-        _LIGHTS_ON, (_LIGHT, RunService("reput"), Restart(), _LIGHT, Restart())
-    ),
 )
 
 # RocketMQ appends such a record. Its dispatch then fails for ever, for the whole store.
@@ -116,9 +93,8 @@ PREPARED_TAKES_AN_OFFSET = Mutant(
     ),
 )
 
-MESSAGE_MUTANTS = (
+RECORD_MUTANTS = (
     RESERVED_BYTES_GARBAGE,
-    SECOND_OFFSET_TABLE_NOT_RESTORED,
     LIGHT_QUEUE_POISON,
     BATCH_COUNTS_ONE,
     PREPARED_TAKES_AN_OFFSET,

@@ -1,0 +1,1 @@
+"""Planted bugs, a module a group of the store's parts; see ``scenarios.mutants``."""

@@ -1,0 +1,100 @@
+"""Planted bugs of the replay from the log to the queues."""
+
+from __future__ import annotations
+
+from models.ops import (
+    Crash,
+    During,
+    PullMessage,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+)
+from models.program import Program, Setup
+from scenarios.mutation import Edit, Mutant
+
+_PUT = PutMessage("T0", 0, 16)
+_REPUT = RunService("reput")
+_KILL = Crash("process_kill")
+
+# A lost abort file alone does no harm here: every start holds the queues against the
+# log, whatever the marker says. So the bug comes with RocketMQ's trust in the marker.
+CLEAN_EXIT_WITH_DISPATCH_BEHIND = Mutant(
+    id="R21",
+    title="clean-exit-with-dispatch-behind",
+    source="apache/rocketmq PR #197 (ROCKETMQ-320)",
+    killed_by=("CQ-4", "REC-3"),
+    edits=(
+        Edit(
+            module="engine.store.message_store",
+            function="MessageStore._make_durable",
+            before="self._flags.is_sound and self.reput.behind <= 0",
+            after="self._flags.is_sound",
+        ),
+        Edit(
+            module="engine.store.start_up",
+            function="StartUp.mend",
+            before="return lacks if lacks >= 0 else scan.end",
+            after="return lacks if lacks >= 0 and not clean else scan.end",
+        ),
+    ),
+    trigger=Program(Setup(), (PutMessage("T0", 0, 16), Shutdown(), Restart())),
+)
+
+REPUT_STARTS_AT_LOG_END = Mutant(
+    id="R22",
+    title="reput-starts-at-log-end",
+    source="apache/rocketmq#405",
+    killed_by=("CQ-4", "REC-3"),
+    edits=(
+        Edit(
+            module="engine.store.start_up",
+            function="StartUp.mend",
+            before="return lacks if lacks >= 0 else scan.end",
+            after="return scan.end",
+        ),
+    ),
+    trigger=Program(
+        Setup(),
+        (
+            PutMessage("T0", 0, 16),
+            During(PullMessage("T0", 0, 0), 1, _KILL),
+            Restart(),
+        ),
+    ),
+    as_shipped=True,
+)
+
+LAGGING_QUEUE_NEVER_REBUILT = Mutant(
+    id="R23",
+    title="lagging-queue-never-rebuilt",
+    source="4.9's recheck of the reput offset: the maximum over all queues",
+    killed_by=("CQ-4", "REC-3", "CP-3", "CP-7"),
+    edits=(
+        Edit(
+            module="engine.store.consume_queue_store",
+            function="QueueAudit._visit_place",
+            before="if self.first_wrong_phy_offset < 0:",
+            after="if True:",
+        ),
+    ),
+    trigger=Program(
+        Setup(),
+        (
+            _PUT,
+            PutMessage("T0", 1, 16),
+            During(_REPUT, 1, Crash("process_kill")),
+            Restart(),
+        ),
+    ),
+    as_shipped=True,
+    component="REPUT",
+    difficulty=4,
+)
+
+DISPATCH_MUTANTS = (
+    CLEAN_EXIT_WITH_DISPATCH_BEHIND,
+    REPUT_STARTS_AT_LOG_END,
+    LAGGING_QUEUE_NEVER_REBUILT,
+)
