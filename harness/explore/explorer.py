@@ -18,7 +18,7 @@ from harness.disk.mixing import mixed
 from harness.disk.sim_disk import DiskSnapshot, SimDisk
 from harness.explore.certificate import Certificate
 from harness.explore.fall import Fall, fall
-from harness.explore.limits import Limits, cuts_of
+from harness.explore.limits import HEADS, Limits, cuts_of
 from harness.explore.moment import History, Moment
 from harness.explore.recovery import Breach, Outcome, Recoveries
 from harness.explore.spread import Spread, Vector
@@ -122,7 +122,7 @@ class Explorer:
         loss = fall(moment, "power_loss", self._views)
         for cut, disk in self._disks(moment):
             self._kill(moment, kill, cut, disk, depth)
-            if disk.profile.loses_unsynced:
+            if disk.profile.loses_unsynced and cut not in HEADS:
                 self._lose_power(moment, loss, cut, disk, depth)
 
     def _disks(self, moment: Moment) -> Iterator[tuple[int, DiskSnapshot]]:

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
+from math import prod
 from typing import NamedTuple
 
 from harness.disk.mixing import mixed
 from harness.disk.sim_disk import DiskSnapshot
-from harness.disk.units import Left, PendingUnits, Unit
+from harness.disk.units import EXACT_COUNT_MAX, Left, PendingUnits, Unit
 from harness.explore.views import View, Views
 from models.ops import KeptUnit, Survivors
 
@@ -51,11 +52,13 @@ class Spread:
 
     def space(self) -> int:
         """How many vectors there are; at most so many, where nobody can count them."""
-        return self._pending.count().states
+        if prod([unit.versions for unit in self._pending.names]) > EXACT_COUNT_MAX:
+            return self._pending.count().states
+        return sum(self._side(names).count for names in self._all_names())
 
     def all(self) -> Iterator[State]:
         """Each vector once: all lost first, all kept last."""
-        for names in product(*(range(unit.versions) for unit in self._pending.names)):
+        for names in self._all_names():
             side = self._side(names)
             for sectors in product(*(range(unit.versions) for unit in side.units)):
                 yield State(Vector(names, sectors), side.view(sectors), False)
@@ -80,6 +83,9 @@ class Spread:
         names = _kept(self._pending.names, vector.names)
         sectors = _kept(self._side(vector.names).units, vector.sectors)
         return Survivors("units", units=(*names, *sectors))
+
+    def _all_names(self) -> Iterator[tuple[int, ...]]:
+        return product(*(range(unit.versions) for unit in self._pending.names))
 
     def _state(self, vector: Vector, *, is_drawn: bool) -> State:
         view = self._side(vector.names).view(vector.sectors)
@@ -158,6 +164,11 @@ class _Side:
         )
         self._parts = left.files
         self._made: list[dict[tuple[int, ...], int]] = [{} for _ in left.files]
+
+    @property
+    def count(self) -> int:
+        """How many vectors of sectors there are."""
+        return prod([unit.versions for unit in self.units])
 
     def view(self, sectors: tuple[int, ...]) -> View:
         """What a store will find."""
