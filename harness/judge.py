@@ -168,9 +168,7 @@ class Judge:
             self._setup.disk_capacity > 0,
         )
         if report.fault_armed:
-            self._promises.saw_fault(op)
-            if self._promises.reverts:
-                self.model.lose_what_was_not_synced()
+            self._see_fault(op)
         self._deletion.begin_step(op)
         self._judge_step(op, report, positions)
         self._deletion.end_step(op, report)
@@ -203,6 +201,9 @@ class Judge:
             self._judge_start(start, image, report.started_end, positions)
             if isinstance(start, Started):
                 self._judge_second_start(image, alone=not report.interrupted)
+        if report.starts and report.fault_armed:
+            self._see_fault(op)  # it may have met the start that was just adopted
+            self.disk_failed = self.disk_failed or self._promises.errors_come_late
         self._judge_puts(later, report, positions)
         if report.started_end >= 0 and len(report.stops) > report.stops_before_start:
             stops = report.stops[report.stops_before_start :]
@@ -245,6 +246,11 @@ class Judge:
             round_marks_what_is_flushed.hold(
                 self.checks, self.image(), positions.flushed_where
             )
+
+    def _see_fault(self, op: Event) -> None:
+        self._promises.saw_fault(op)
+        if self._promises.reverts:
+            self.model.lose_what_was_not_synced()
 
     def _lose_promises(self, crash: CrashKind) -> None:
         """After some crashes even synced bytes may be gone, as if damaged."""

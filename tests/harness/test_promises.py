@@ -34,19 +34,25 @@ def test_an_error_that_comes_late_breaks_them_until_power_was_lost() -> None:
     assert not promises.is_broken_by("power_loss")
 
 
-def test_memory_reverts_at_once_or_when_clean_pages_leave_it() -> None:
-    at_once, later = Promises(PROFILES["btrfs"]), Promises(PROFILES["xfs"])
-    later.saw_fault(EVICTED)
-    assert not later.reverts
-    for promises in (at_once, later):
-        promises.saw_fault(FAILED_SYNC)
-    assert (at_once.reverts, later.reverts) == (True, False)
+@pytest.mark.parametrize(
+    ("profile", "faults", "reverts"),
+    [
+        ("btrfs", (FAILED_SYNC,), True),
+        ("xfs", (FAILED_SYNC,), False),
+        ("xfs", (FAILED_SYNC, EVICTED), True),
+        ("xfs", (EVICTED,), False),
+        ("xfs", (EVICTED, FAILED_SYNC), False),
+    ],
+)
+def test_memory_reverts_at_once_or_when_clean_pages_leave_it(
+    profile: str, faults: tuple[During, ...], reverts: bool
+) -> None:
+    promises = Promises(PROFILES[profile])
 
-    later.saw_fault(EVICTED)
+    for fault in faults:
+        promises.saw_fault(fault)
 
-    assert later.reverts
-    later.renewed()
-    assert not later.reverts
+    assert promises.reverts == reverts
 
 
 def test_a_copy_lives_on_its_own() -> None:
