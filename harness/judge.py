@@ -127,10 +127,7 @@ class Judge:
         self._deletion = DeletionState(setup)
 
     def fork(self, subject: LookedAt, read: Reader | None = None) -> Judge:
-        """A judge of another subject with this one's history, counting with it.
-
-        ``read`` decodes files from here on; by default whatever did so far.
-        """
+        """A judge of another subject with this history; ``read`` decodes for it."""
         other = Judge.__new__(Judge)
         for name, value in vars(self).items():
             setattr(other, name, value if name in _SHARED else forked(value))

@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 from hypothesis.strategies import SearchStrategy
 
 from harness.episode import Episode
+from harness.explore.glance import glance
 from harness.search_settings import search_settings
 from harness.shrink import shrink
 from models.invariants.registry import InvariantUnknown, InvariantViolated
@@ -81,6 +82,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     scenario: ClassVar[Scenario]
     recorder: ClassVar[Recorder]
+    explore: ClassVar[int] = 0
+    """How many crash states of a history that broke no law are glanced at."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,12 +115,30 @@ class StoreMachine(RuleBasedStateMachine):
         try:
             if not self.failed:
                 self.episode.finish()
+                self._glance()
         except (InvariantViolated, InvariantUnknown) as breach:
             self._record(breach, len(self.taken))
             raise
         finally:
             self.recorder.add(self.episode)
             self.episode.close()
+
+    def _glance(self) -> None:
+        """Look at crashes of the history; what breaks a law there is raised as here."""
+        if not self.explore:
+            return
+        program = Program(self.setup, tuple(self.taken))
+        found = glance(program, self.scenario.name, self.explore)
+        if found is None:
+            return
+        self.taken = list(found.program.ops)
+        crashed = Episode(self.scenario.name, self.setup, keep_trace=False)
+        try:
+            for op in self.taken:
+                crashed.step(op)
+            crashed.finish()
+        finally:
+            crashed.close()
 
     def _record(self, breach: InvariantViolated | InvariantUnknown, step: int) -> None:
         self.failed = True
@@ -132,13 +153,14 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def machine_for(
-    scenario_name: str, recorder: Recorder | None = None
+    scenario_name: str, recorder: Recorder | None = None, explore: int = 0
 ) -> type[StoreMachine]:
     """The state machine of a scenario; its ``TestCase`` is for unittest and pytest.
 
     Args:
         scenario_name: of the catalogue.
         recorder: where failing programs go; the class has one of its own otherwise.
+        explore: how many crash states of each history are glanced at.
 
     Raises:
         KeyError: there is no such scenario.
@@ -152,6 +174,7 @@ def machine_for(
             "__doc__": f"A store in which {scenario.sentence}.",
             "scenario": scenario,
             "recorder": recorder or Recorder(),
+            "explore": explore,
             "begin": _beginning(scenario),
             **{name: _taking(name, ops) for name, ops in phrases(scenario).items()},
         },

@@ -14,13 +14,14 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
 from engine.host.probe import declared_probes
 from harness.episode import EpisodeResult, Step, run_program
+from harness.explore.glance import glance
 from harness.supervised import Lost, supervised
 from models.invariants.registry import declared_invariants
 from models.invariants.run import same_digest
@@ -60,6 +61,7 @@ class SoakTask:
         code_version: a hash of the source text, since another engine digests
             otherwise.
         episode_timeout_s: after which an episode is killed and its outcome timeout.
+        explore: how many crash states of an episode that passed are glanced at too.
     """
 
     run_id: str
@@ -69,21 +71,30 @@ class SoakTask:
     mutant: str
     code_version: str
     episode_timeout_s: float = EPISODE_TIMEOUT_S
+    explore: int = 0
 
     @classmethod
     def define(
-        cls, scenarios: tuple[str, ...], seed: int, episodes: int, mutant: str = ""
+        cls,
+        scenarios: tuple[str, ...],
+        seed: int,
+        episodes: int,
+        mutant: str = "",
+        explore: int = 0,
     ) -> Self:
         """The task of these scenarios, named by what decides it."""
-        task = cls("", scenarios, seed, episodes, mutant, code_version())
+        version = code_version()
+        task = cls("", scenarios, seed, episodes, mutant, version, explore=explore)
         text = json.dumps(task.definition, sort_keys=True)
         run_id = hashlib.sha256(text.encode()).hexdigest()[:12]
-        return cls(run_id, scenarios, seed, episodes, mutant, task.code_version)
+        return replace(task, run_id=run_id)
 
     @property
     def definition(self) -> dict[str, Any]:
         """All that decides the records, JSON-able."""
+        explored = {"explore": self.explore} if self.explore else {}
         return {
+            **explored,
             "scenarios": list(self.scenarios),
             "seed": self.seed,
             "episodes": self.episodes,
@@ -112,6 +123,11 @@ class SoakTask:
         scenario, program = self.scenario_of(number), self.program_of(number)
         started = time.perf_counter_ns()
         result = run_program(program, scenario, keep_trace=False)
+        if self.explore and result.outcome is Outcome.PASSED:
+            found = glance(program, scenario, self.explore, number)
+            if found is not None:
+                program = found.program
+                result = run_program(program, scenario, keep_trace=False)
         elapsed_ns = time.perf_counter_ns() - started
         record = result.record
         round_number = number // len(self.scenarios)

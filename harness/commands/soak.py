@@ -44,6 +44,13 @@ from harness.soak import SoakTask, declared, shards_for
     show_default=True,
     help="With an episode's number it decides its program.",
 )
+@click.option(
+    "--explore",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Glance at N crash states of each episode that passed, too.",
+)
 @click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
 def command(
     scenario: tuple[str, ...],
@@ -52,13 +59,14 @@ def command(
     master: str | None,
     workers: int | None,
     seed: int,
+    explore: int,
     mutant: str | None,
 ) -> None:
     """Run many episodes of SCENARIO... on Spark and write a report to DIR."""
     if master and workers:
         raise click.UsageError("--workers is for this machine; leave it or --master.")
     names = scenarios_named(scenario)
-    task = SoakTask.define(names, seed, episodes, mutant_named(mutant))
+    task = SoakTask.define(names, seed, episodes, mutant_named(mutant), explore)
     with no_spark_is_told():
         from reports.files import check_output
 

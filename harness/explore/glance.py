@@ -1,0 +1,46 @@
+"""Glance: a few crashes of a history that was run for another reason.
+
+A soak or a machine that has paid for a history can look at some of its crash states for
+little more. What a glance finds is a program that breaks a law by itself.
+"""
+
+from __future__ import annotations
+
+from harness.explore.explorer import Explorer, Found
+from harness.explore.limits import Limits
+from harness.explore.moment import Moment, record
+from models.program import Program
+
+_STATES_A_MOMENT = 16
+
+
+def glance(program: Program, scenario: str, states: int, seed: int = 0) -> Found | None:
+    """The first state of about ``states`` that breaks a law, spread over the history.
+
+    Args:
+        program: one that broke no law by itself.
+        scenario: it is judged under.
+        states: to decide at most, but for those of one moment.
+        seed: which of a moment's states chance chooses.
+    """
+    limits = Limits(
+        depth=1,
+        exact_max=_STATES_A_MOMENT,
+        told=_STATES_A_MOMENT // 2,
+        draws=_STATES_A_MOMENT // 4,
+        states_max=states,
+        cuts=False,
+    )
+    explorer = Explorer(scenario, limits, seed=seed)
+    history = record(program, scenario)
+    history.moments = _spread_out(history.moments, max(1, states // _STATES_A_MOMENT))
+    explorer.explore(history)
+    return next(iter(explorer.found.values()), None)
+
+
+def _spread_out(moments: list[Moment], wanted: int) -> list[Moment]:
+    """As many moments, from the first to the last."""
+    count = len(moments)
+    if count <= wanted:
+        return moments
+    return [moments[count * number // wanted] for number in range(wanted)]
