@@ -11,6 +11,7 @@ from __future__ import annotations
 from scenarios.mutation import Mutant
 from scenarios.planted.checkpoint import CHECKPOINT_MUTANTS
 from scenarios.planted.dispatch import DISPATCH_MUTANTS
+from scenarios.planted.flush import FLUSH_MUTANTS
 from scenarios.planted.left_out import LEFT_OUT
 from scenarios.planted.queues import QUEUE_MUTANTS
 from scenarios.planted.reading import READING_MUTANTS
@@ -24,6 +25,7 @@ MUTANTS: dict[str, Mutant] = {
     for mutant in (
         *CHECKPOINT_MUTANTS,
         *DISPATCH_MUTANTS,
+        *FLUSH_MUTANTS,
         *QUEUE_MUTANTS,
         *READING_MUTANTS,
         *RECORD_MUTANTS,

@@ -200,7 +200,11 @@ class FlushConsumeQueueService:
 
 
 class CheckpointService:
-    """Writes the checkpoint every second."""
+    """Writes the checkpoint every second.
+
+    One round at a time: the cleaner of the log asks for one too, and deletes on the
+    strength of it, so a round that began before must not end after.
+    """
 
     name = "checkpoint"
 
@@ -211,6 +215,7 @@ class CheckpointService:
         consume_queues: ConsumeQueueStore,
         checkpoint: StoreCheckpoint,
         sums: LogSums,
+        runtime: Runtime,
     ) -> None:
         self.interval_ms = config.flush_interval_checkpoint
         self._config = config
@@ -218,6 +223,7 @@ class CheckpointService:
         self._consume_queues = consume_queues
         self._checkpoint = checkpoint
         self._sums = sums
+        self._lock = runtime.lock()
 
     def run_once(self) -> int:
         """Write what has become durable; returns 1 if there was anything.
@@ -227,6 +233,10 @@ class CheckpointService:
 
         Source: DefaultMessageStore#addScheduleTask, its checkpoint flush.
         """
+        with self._lock:
+            return self._write()
+
+    def _write(self) -> int:
         flushed_where = self._commit_log.flushed_where
         self._checkpoint.mark = DurableMark(
             self._commit_log.kept_from_offset,

@@ -95,7 +95,12 @@ class MessageStore:
         )
         sums = LogSums(self.commit_log.mapped_files, runtime)
         self._checkpoint_service = CheckpointService(
-            config, self.commit_log, self._consume_queues, self._checkpoint, sums
+            config,
+            self.commit_log,
+            self._consume_queues,
+            self._checkpoint,
+            sums,
+            runtime,
         )
         self._flush_index = FlushIndexService(config, self._index, self.commit_log)
         self._key_query = KeyQuery(config, self.commit_log, self._index)
