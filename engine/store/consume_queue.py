@@ -12,7 +12,7 @@ pre-blank unit never counts as built, and recovery compares units with their rec
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from engine.host.disk import Disk
 from engine.host.probe import probe
@@ -68,9 +68,9 @@ def encode_unit(phy_offset: int, size: int, tags_code: int) -> bytes:
     return _UNIT.pack(phy_offset, size, tags_code)
 
 
-def decode_units(data: bytes) -> list[tuple[int, int, int]]:
+def decode_units(data: bytes) -> Iterator[tuple[int, int, int]]:
     """(phy_offset, size, tags_code) of each whole unit in ``data``."""
-    return list(_UNIT.iter_unpack(data[: len(data) - len(data) % CQ_STORE_UNIT_SIZE]))
+    return _UNIT.iter_unpack(data[: len(data) - len(data) % CQ_STORE_UNIT_SIZE])
 
 
 def is_pre_blank(unit: bytes) -> bool:

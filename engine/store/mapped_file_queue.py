@@ -181,7 +181,7 @@ class MappedFileQueue:
             index = (offset - files[0].file_from_offset) // self.file_size
             if index >= 0:
                 file = files[index]
-                if file.file_from_offset <= offset < file.end_offset:
+                if 0 <= offset - file.file_from_offset < self.file_size:
                     return file
         except IndexError:
             pass  # there is none, or the first ones have just been deleted

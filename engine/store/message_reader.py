@@ -7,6 +7,8 @@ compared by their text where their hash agrees.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from engine.host.probe import probe
 from engine.store.commit_log import CommitLog
 from engine.store.config import StoreConfig
@@ -29,8 +31,17 @@ COLLIDED = probe(
 )
 FOUND = probe("message_reader.found", "a read returned messages")
 DAMAGED = probe("message_reader.damaged", "a damaged record was not returned")
-FROM_DISK = probe("message_reader.from_disk", "a read met what lies far behind")
 BATCH_FULL = probe("message_reader.batch_full", "a read stopped at a transfer limit")
+FROM_DISK = probe(
+    "message_reader.from_disk", "a read stopped at the limit for what lies far behind"
+)
+
+
+class Limits(NamedTuple):
+    """How much one answer may hold: messages, and bytes once it holds one."""
+
+    messages: int
+    size: int
 
 
 class MessageReader:
@@ -101,8 +112,9 @@ class MessageReader:
         return self._time_at(queue, queue_offset)
 
     def _time_at(self, queue: ConsumeQueue, queue_offset: int) -> int:
-        units = decode_units(queue.unit_at(queue_offset))
-        return self._commit_log.store_timestamp_at(units[0][0]) if units else -1
+        for phy_offset, _, _ in decode_units(queue.unit_at(queue_offset)):
+            return self._commit_log.store_timestamp_at(phy_offset)
+        return -1
 
     def _read_units(
         self,
@@ -115,18 +127,22 @@ class MessageReader:
         scan_max = max(
             self._config.max_filter_message_size // CQ_STORE_UNIT_SIZE, max_msg_nums
         )
-        units = decode_units(queue.units_from(queue_offset, scan_max))
+        units = queue.units_from(queue_offset, scan_max)
         if not units:
             FOUND_NULL.hit()
             next_begin = queue.roll_next_file(queue_offset)
             status = GetMessageStatus.OFFSET_FOUND_NULL
             return GetMessageResult(status, next_begin, low, high)
         messages: list[bytes] = []
-        taken = 0
+        taken = sent = 0
         filtered_only = True
-        for phy_offset, size, code in units:
-            if self._is_batch_full(messages, phy_offset, size, max_msg_nums):
-                BATCH_FULL.hit()
+        near, far = self._limits(max_msg_nums)
+        memory_from = self._memory_from
+        for phy_offset, size, code in decode_units(units):
+            limits = near if phy_offset >= memory_from else far
+            is_too_much = sent and sent + size > limits.size
+            if is_too_much or len(messages) >= limits.messages:
+                (BATCH_FULL if limits is near else FROM_DISK).hit()
                 break
             taken += 1
             if wanted is not None and not _may_take(wanted, queue, code):
@@ -141,6 +157,7 @@ class MessageReader:
                 COLLIDED.hit()
                 continue
             messages.append(message)
+            sent += size
         status = GetMessageStatus.MESSAGE_WAS_REMOVING
         if messages:
             FOUND.hit()
@@ -160,29 +177,36 @@ class MessageReader:
         DAMAGED.hit()
         return None
 
-    def _is_batch_full(
-        self, messages: list[bytes], phy_offset: int, size: int, max_msg_nums: int
-    ) -> bool:
-        """Whether one message more would be too much; the first never is.
+    def _limits(self, max_msg_nums: int) -> tuple[Limits, Limits]:
+        """What an answer may hold of what lies near the log's end, and far from it.
 
-        What lies far behind the log's end has to come from the disk, so less of it is
-        sent at a time.
+        What lies far behind has to come from the disk, so less of it is sent at a
+        time; but at least one message, if any was asked for.
 
-        Source: DefaultMessageStore#isTheBatchFull, #checkInMemByCommitOffset.
+        Source: DefaultMessageStore#isTheBatchFull.
         """
-        if not messages:
-            return max_msg_nums <= 0
         config = self._config
-        sent = sum(map(len, messages))
-        behind = self._commit_log.max_offset - phy_offset
-        if behind <= config.access_message_in_memory_max_size:
-            most = config.max_transfer_count_on_message_in_memory
-            bytes_max = config.max_transfer_bytes_on_message_in_memory
-        else:
-            FROM_DISK.hit()
-            most = config.max_transfer_count_on_message_in_disk
-            bytes_max = config.max_transfer_bytes_on_message_in_disk
-        return len(messages) >= min(max_msg_nums, most) or sent + size > bytes_max
+        near = config.max_transfer_count_on_message_in_memory
+        far = config.max_transfer_count_on_message_in_disk
+        return (
+            Limits(
+                min(max_msg_nums, max(1, near)),
+                config.max_transfer_bytes_on_message_in_memory,
+            ),
+            Limits(
+                min(max_msg_nums, max(1, far)),
+                config.max_transfer_bytes_on_message_in_disk,
+            ),
+        )
+
+    @property
+    def _memory_from(self) -> int:
+        """From where on the log is taken to lie in memory.
+
+        Source: DefaultMessageStore#checkInMemByCommitOffset.
+        """
+        in_memory = self._config.access_message_in_memory_max_size
+        return self._commit_log.max_offset - in_memory
 
 
 def _may_take(wanted: TagsFilter, queue: ConsumeQueue, code: int) -> bool:

@@ -66,7 +66,7 @@ def recovered(disk: SimDisk, files: dict[int, bytes]) -> ConsumeQueue:
 def units_in(disk: SimDisk, base: int = 0) -> list[int]:
     """Phy offsets in a file, -1 for a pre-blank, up to the zeros."""
     data = disk.files()[path(base)]
-    found = decode_units(data)
+    found = list(decode_units(data))
     return [-1 if size == 0x7FFFFFFF else phy for phy, size, _ in found if size]
 
 
@@ -83,7 +83,7 @@ def test_a_unit_is_rocketmqs_byte_for_byte(tags: str, tail: str) -> None:
     wanted = bytes.fromhex("00 00 00 00 40 00 01 00 00 00 00 8d" + tail)
 
     assert encode_unit(0x40000100, 141, tags_code(tags)) == wanted
-    assert decode_units(wanted) == [(0x40000100, 141, tags_code(tags))]
+    assert list(decode_units(wanted)) == [(0x40000100, 141, tags_code(tags))]
 
 
 @pytest.mark.parametrize(("phy_offset", "size"), [(-1, 100), (0, 0), (0, -1)])
