@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from models.ops import (
+    AdvanceClock,
     Crash,
+    DeleteManually,
     DiskFault,
     During,
     PullMessage,
     PutMessage,
     Restart,
+    RunService,
     Shutdown,
 )
 from models.program import Program, Setup
@@ -66,6 +69,15 @@ FLUSH_CURSOR_ZERO = Mutant(
             function="CommitLog._set_recovered",
             before="self.mapped_files.flushed_where = scan.end",
             after="self.mapped_files.flushed_where = 0 if scan.start else scan.end",
+        ),
+    ),
+    trigger=Program(
+        Setup(cleans=True, reserved_hours=2),
+        (
+            *(_UNFLUSHED, _UNFLUSHED),
+            *(RunService("flush_commit_log", 2), RunService("reput")),
+            *(AdvanceClock(3 * 3_600_000), DeleteManually()),
+            *(RunService("clean_commit_log"), Restart()),
         ),
     ),
     component="FLUSH",
