@@ -93,14 +93,10 @@ class MessageStore:
         self._flush_queues = FlushConsumeQueueService(
             config, self._consume_queues, self._checkpoint, runtime
         )
-        sums = LogSums(self.commit_log.mapped_files, runtime)
+        log, queues = self.commit_log, self._consume_queues
+        sums = LogSums(log.mapped_files, runtime)
         self._checkpoint_service = CheckpointService(
-            config,
-            self.commit_log,
-            self._consume_queues,
-            self._checkpoint,
-            sums,
-            runtime,
+            config, log, queues, self._checkpoint, sums, runtime
         )
         self._flush_index = FlushIndexService(config, self._index, self.commit_log)
         self._key_query = KeyQuery(config, self.commit_log, self._index)
