@@ -148,6 +148,9 @@ class IndexService:
             self._odd_paths = []
         for recount in self._unsettled:
             recount.file.settle(recount.header, recount.slots)
+            # Else a crash could bring back the header whose times were wrong, and the
+            # checkpoint's time would stand beside it.
+            recount.file.flush()
             SETTLED.hit()
         self._unsettled = []
 
