@@ -17,6 +17,7 @@ LIGHT = ("%LMQ%a", "%LMQ%b")
 NEGATIVE_HASH = "payment"
 LEAST_HASH = "polygenelubricants"
 CHINESE = "已付款💰"
+TOPIC_OF_WIDE_LETTERS = "付" * 43  # 129 bytes, and no topic
 
 _KINDS: tuple[Kind, ...] = often(
     ("put", 6),
@@ -60,6 +61,7 @@ MESSAGE_SCENARIOS = (
                 (Address(TOPIC_V1, 0), 1),
                 (Address(TOPIC_V2, 0), 1),
                 (Address(TOPIC_LONGEST, 1), 1),
+                (Address(TOPIC_OF_WIDE_LETTERS, 0), 1),
             ),
             labels=often(
                 (Label(), 3),

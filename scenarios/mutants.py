@@ -3,20 +3,24 @@
 Each names the laws of which one must flag it, and a trigger: a program that is red with
 the bug and green without. How an edit is applied is told in ``scenarios.mutation``.
 Ids R and X are the catalogue's, S those of the sharp edges (``docs/sharp-edges.md``;
-S01 is row 14.1), E our own.
+S01 is row 14.1), N of what else was found in RocketMQ, E our own.
 """
 
 from __future__ import annotations
 
 from scenarios.mutation import Mutant
 from scenarios.planted.checkpoint import CHECKPOINT_MUTANTS
+from scenarios.planted.deletion import DELETION_MUTANTS
 from scenarios.planted.dispatch import DISPATCH_MUTANTS
 from scenarios.planted.flush import FLUSH_MUTANTS
+from scenarios.planted.index import INDEX_MUTANTS
 from scenarios.planted.left_out import LEFT_OUT
+from scenarios.planted.pressure import PRESSURE_MUTANTS
 from scenarios.planted.queues import QUEUE_MUTANTS
 from scenarios.planted.reading import READING_MUTANTS
 from scenarios.planted.records import RECORD_MUTANTS
 from scenarios.planted.recovery import RECOVERY_MUTANTS
+from scenarios.planted.shipped import SHIPPED_MUTANTS
 
 __all__ = ["LEFT_OUT", "MUTANTS"]
 
@@ -24,11 +28,15 @@ MUTANTS: dict[str, Mutant] = {
     mutant.id: mutant
     for mutant in (
         *CHECKPOINT_MUTANTS,
+        *DELETION_MUTANTS,
         *DISPATCH_MUTANTS,
         *FLUSH_MUTANTS,
+        *INDEX_MUTANTS,
+        *PRESSURE_MUTANTS,
         *QUEUE_MUTANTS,
         *READING_MUTANTS,
         *RECORD_MUTANTS,
         *RECOVERY_MUTANTS,
+        *SHIPPED_MUTANTS,
     )
 }

@@ -38,4 +38,5 @@ FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
     index.every_key_is_listed,
     index.index_files_fit_together,
     index.ended_files_are_whole,
+    index.full_files_alone_are_left,
 )

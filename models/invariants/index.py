@@ -139,6 +139,23 @@ def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
         yield from _wrong_links(path, file)
 
 
+@invariant(
+    "IX-9", "an index file is left for a newer one only once it is full", law="I19 I20"
+)
+def full_files_alone_are_left(judged: Judged) -> Iterator[Violation]:
+    """Else nobody fills it; judged where no crash came, but the disk failed.
+
+    Where it did not, IX-7 says the same; what a crash left, the next start mends.
+    """
+    is_running = judged.keeps_index and judged.reput_from_offset is not None
+    if judged.clean or not is_running:
+        return
+    for path, file in index_of(judged).files[:-1]:
+        if file.index_num and not file.is_full:
+            seen = f"{len(file.entries)} entries, and a later file exists"
+            yield Violation(path, seen, f"{file.index_num - 1}, a full file, or none")
+
+
 def live_entries(
     judged: Judged,
 ) -> Iterator[tuple[str, IndexFileImage, int, IndexEntry]]:

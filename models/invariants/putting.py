@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from models.invariants.registry import invariant
@@ -17,6 +18,7 @@ from models.program import Setup
 from models.verdict import Violation
 
 SYNC_TIMEOUT_MS = 5000
+_TOPIC = re.compile(r"[%|a-zA-Z0-9_-]+")
 _APPENDED = frozenset({"PUT_OK", "FLUSH_DISK_TIMEOUT"})
 _INNER_BATCH_FLAG = 0x80
 _WAIT_SIZE = len("WAIT") + len("false") + 2
@@ -153,6 +155,8 @@ def _expected_status(
     if lights and message.asks_for_no_light_queue:
         return "MESSAGE_ILLEGAL"
     if message.sys_flag & _INNER_BATCH_FLAG or len(topic.encode()) > TOPIC_SIZE_MAX:
+        return "MESSAGE_ILLEGAL"
+    if _TOPIC.fullmatch(topic) is None:
         return "MESSAGE_ILLEGAL"
     if any("\0" in value for value in message.properties.values()):
         return "MESSAGE_ILLEGAL"

@@ -93,7 +93,65 @@ LAGGING_QUEUE_NEVER_REBUILT = Mutant(
     difficulty=4,
 )
 
+DISPATCH_PAST_FLUSHED = Mutant(
+    id="R26",
+    title="dispatch-past-flushed",
+    source="apache/rocketmq#8239, PR #8240",
+    killed_by=("FL-3", "FL-6", "FL-7"),
+    edits=(
+        Edit(
+            module="engine.store.reput",
+            function="ReputMessageService.confirm_offset",
+            before="return self._commit_log.flushed_where",
+            after="return self._commit_log.committed_where",
+        ),
+    ),
+    trigger=Program(
+        Setup(flush_mode="SYNC_FLUSH"),
+        (PutMessage("T0", 0, 16, wait_store_ok=False), _REPUT),
+    ),
+    component="REPUT",
+    difficulty=4,
+    needs="power loss",
+)
+
+# Two records are handed over at a time, and each task looks at the shared cursor when
+# it runs.
+SHARED_CURSOR = Mutant(
+    id="R27",
+    title="shared-cursor-in-parallel-dispatch",
+    source="apache/rocketmq#6518, PR #6519",
+    killed_by=("CQ-4", "CQ-1", "REC-3", "RD-1", "RD-2"),
+    edits=(
+        Edit(
+            module="engine.store.reput",
+            function="ReputMessageService._reput_file",
+            before="    at = 0\n",
+            after="    at = 0\n    tasks = []\n",
+        ),
+        Edit(
+            module="engine.store.reput",
+            function="ReputMessageService._reput_file",
+            before="self._dispatch(request)\n            at += request.msg_size",
+            after=(
+                "tasks.append(lambda: self._dispatch(request))\n"
+                "            at += request.msg_size\n"
+                "            if len(tasks) == 2 or at >= len(data):\n"
+                "                for task in tasks:\n"
+                "                    task()\n"
+                "                tasks = []"
+            ),
+        ),
+    ),
+    trigger=Program(Setup(), (_PUT, _PUT, _REPUT)),
+    component="REPUT",
+    difficulty=4,
+    needs="concurrency",
+)
+
 DISPATCH_MUTANTS = (
+    DISPATCH_PAST_FLUSHED,
+    SHARED_CURSOR,
     CLEAN_EXIT_WITH_DISPATCH_BEHIND,
     REPUT_STARTS_AT_LOG_END,
     LAGGING_QUEUE_NEVER_REBUILT,

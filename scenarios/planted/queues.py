@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from models.ops import Damage, PutMessage, Restart, RunService, Shutdown
+from models.ops import (
+    Crash,
+    Damage,
+    During,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+)
 from models.program import Program, Setup
 from scenarios.mutation import Edit, Mutant
+
+_PUT = PutMessage("T0", 0, 16)
+_REPUT = RunService("reput")
+_KILL = Crash("process_kill")
 
 DUPLICATE_CQ_ON_REPLAY = Mutant(
     id="R28",
@@ -33,4 +45,75 @@ DUPLICATE_CQ_ON_REPLAY = Mutant(
     ),
 )
 
-QUEUE_MUTANTS = (DUPLICATE_CQ_ON_REPLAY,)
+# RocketMQ asks first whether the newest unit is too old, and then for the oldest.
+EMPTY_LAST_FILE_START_FAILS = Mutant(
+    id="R30",
+    title="empty-last-cq-file-start-fails",
+    source="apache/rocketmq#9728, #10108, PR #10109, PR #10211",
+    killed_by=("RUN-1", "REC-4"),
+    edits=(
+        Edit(
+            module="engine.store.consume_queue",
+            function="ConsumeQueue.correct_min_offset",
+            before="low = max(0, self.mapped_files.min_offset // CQ_STORE_UNIT_SIZE)",
+            after=(
+                "if self.mapped_files.files:\n"
+                "        newest = self.mapped_files.files[-1]\n"
+                "        at = newest.wrote - CQ_STORE_UNIT_SIZE\n"
+                "        _UNIT.unpack(newest.read(at, CQ_STORE_UNIT_SIZE))\n"
+                "    low = max(0, self.mapped_files.min_offset // CQ_STORE_UNIT_SIZE)"
+            ),
+        ),
+    ),
+    trigger=Program(Setup(), (_PUT, During(_REPUT, 8, _KILL), Restart())),
+    as_shipped=True,
+    component="CQ",
+    difficulty=3,
+    needs="power loss",
+)
+
+# A start finds where the log's last whole record ends, so that is where a message that
+# crosses the cut begins; and only a queue whose units are all right is cut by it.
+STRADDLING_ENTRY_SURVIVES = Mutant(
+    id="R32",
+    title="straddling-entry-survives",
+    source="apache/rocketmq#2571, PR #2573",
+    killed_by=("CQ-3", "CQ-1", "RD-1", "RD-2"),
+    edits=(
+        Edit(
+            module="engine.store.consume_queue_store",
+            function="ConsumeQueueStore._cut",
+            before="if end is not None:",
+            after=(
+                "if end is not None and key not in audit.first_wrong:\n"
+                "        units = queue._recovered_bytes(end * 20, 20)\n"
+                "        end += units[:8] == audit.log_end.to_bytes(8, 'big')\n"
+                "    if end is not None:"
+            ),
+        ),
+        Edit(
+            module="engine.store.consume_queue_store",
+            function="ConsumeQueueStore.recover",
+            before="lacks = audit.first_wrong_phy_offset",
+            after="lacks, audit.log_end = audit.first_wrong_phy_offset, scan.end",
+        ),
+    ),
+    trigger=Program(
+        Setup(),
+        (
+            *(_PUT, RunService("flush_commit_log"), _PUT, _REPUT),
+            RunService("flush_consume_queue"),
+            During(_REPUT, 1, Crash("power_loss")),
+            Restart(),
+        ),
+    ),
+    component="CQ",
+    difficulty=2,
+    needs="truncation",
+)
+
+QUEUE_MUTANTS = (
+    EMPTY_LAST_FILE_START_FAILS,
+    STRADDLING_ENTRY_SURVIVES,
+    DUPLICATE_CQ_ON_REPLAY,
+)

@@ -1,0 +1,89 @@
+"""Planted bugs of a full disk and of the flags that say what a store may do."""
+
+from __future__ import annotations
+
+from models.ops import (
+    Crash,
+    DiskFault,
+    During,
+    PullMessage,
+    PutMessage,
+    Restart,
+    RunService,
+)
+from models.program import Program, Setup
+from scenarios.mutation import Edit, Mutant
+
+_PUT = PutMessage("T0", 0, 16)
+_LARGE = PutMessage("T0", 0, 3000)  # the second one lies in two pages
+_REPUT = RunService("reput")
+
+# The flags are members of an enum, so they collide where they are kept.
+FLAG_BITS_COLLIDE = Mutant(
+    id="R72",
+    title="flag-bits-collide",
+    source="apache/rocketmq#7574, PR #7575",
+    killed_by=("PUT-1", "REC-2", "FL-2", "REC-1", "FL-5"),
+    edits=(
+        Edit(
+            module="engine.store.running_flags",
+            function="RunningFlags.set",
+            before="self._flags.add(flag)",
+            after=(
+                "both = {Flag.DISK_FULL, Flag.FLUSH_FAILED}\n"
+                "    self._flags.update(both if flag in both else {flag})"
+            ),
+        ),
+        Edit(
+            module="engine.store.running_flags",
+            function="RunningFlags.clear",
+            before="self._flags.discard(flag)",
+            after=(
+                "both = {Flag.DISK_FULL, Flag.FLUSH_FAILED}\n"
+                "    self._flags.difference_update(both if flag in both else {flag})"
+            ),
+        ),
+    ),
+    trigger=Program(
+        Setup(cleans=True, flush_mode="SYNC_FLUSH", log_file_size=8192),
+        (
+            _LARGE,
+            During(_LARGE, 1, DiskFault("sync", "EIO")),
+            RunService("clean_commit_log"),
+            _PUT,
+            During(_PUT, 9, Crash("power_loss")),
+            Restart(),
+        ),
+    ),
+    component="FLAGS",
+    difficulty=1,
+    needs="ENOSPC",
+)
+
+DISK_FULL_LEAVES_A_HOLE = Mutant(
+    id="R73",
+    title="disk-full-makes-permanent-hole",
+    source="alibaba/rocketmq#331",
+    killed_by=("RD-2", "RD-1", "REC-3", "IX-2"),
+    edits=(
+        Edit(
+            module="engine.store.reput",
+            function="ReputMessageService._dispatch",
+            before="FAILED.hit()\n        raise",
+            after="FAILED.hit()",
+        ),
+    ),
+    trigger=Program(
+        Setup(),
+        (
+            _PUT,
+            During(_REPUT, 1, DiskFault("create", "ENOSPC")),
+            PullMessage("T0", 0, 0),
+        ),
+    ),
+    component="FLAGS",
+    difficulty=3,
+    needs="ENOSPC",
+)
+
+PRESSURE_MUTANTS = (FLAG_BITS_COLLIDE, DISK_FULL_LEAVES_A_HOLE)
