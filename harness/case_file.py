@@ -33,6 +33,7 @@ from models.ops import (
     QueryMessage,
     RunService,
     SearchOffset,
+    Together,
 )
 from models.program import BadProgram, Program, Setup, from_json, op_to_dict
 
@@ -88,6 +89,14 @@ _OP_BOUNDS: dict[type[Event], dict[str, tuple[int, int]]] = {
         "written": (0, _INT64),
     },
     Damage: {"at": (0, _INT64), "size": (0, _INT64)},
+}
+
+
+_TOGETHER_MAX = 64
+_SCHEDULE_BOUNDS = {
+    "seed": (0, _INT64),
+    "depth": (1, 1000),
+    "steps": (1, 1_000_000),
 }
 
 
@@ -290,6 +299,13 @@ def _check_op(op: Event, path: Path, where: str) -> None:
         case During(inner, _, event):
             _check_op(inner, path, f"{where}.during")
             _check_op(event, path, f"{where}.event")
+        case Together(ops, schedule):
+            if len(ops) > _TOGETHER_MAX:
+                found = f"{len(ops)} ops at once, at most {_TOGETHER_MAX} are run"
+                raise _bad(path, f"{where}.together", found)
+            for number, part in enumerate(ops):
+                _check_op(part, path, f"{where}.together[{number}]")
+            _check_bounds(schedule, _SCHEDULE_BOUNDS, path, f"{where}.schedule")
         case Crash(survivors=survivors):
             bounds = {"number": (0, _INT64)}
             _check_bounds(survivors, bounds, path, f"{where}.survivors")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from harness.interpreter import Report, World
 from models.invariants import deletion
 from models.observations import Done, Positions, Ran
-from models.ops import DeleteManually, During, Event, FillDisk, RunService
+from models.ops import DeleteManually, Event, FillDisk, RunService, parts
 from models.plain_state import fork_of_fields
 from models.program import Setup
 from models.reference import ReferenceModel
@@ -25,15 +25,13 @@ DELETE_FROM_PERCENT, FORCE_FROM_PERCENT, STOP_FROM_PERCENT = 75, 85, 90
 
 def runs(op: Event, service: str) -> bool:
     """Whether an op, or one that is part of it, turns a service."""
-    if isinstance(op, During):
-        return runs(op.op, service) or runs(op.event, service)
-    return isinstance(op, RunService) and op.service == service
+    if isinstance(op, RunService):
+        return op.service == service
+    return any(runs(part, service) for part in parts(op))
 
 
 def _fills(op: Event) -> bool:
-    if isinstance(op, During):
-        return _fills(op.op) or _fills(op.event)
-    return isinstance(op, FillDisk)
+    return isinstance(op, FillDisk) or any(map(_fills, parts(op)))
 
 
 @dataclass(slots=True)

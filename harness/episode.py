@@ -77,6 +77,7 @@ class Step:
     positions: Positions
     disk_actions: int
     at_ms: int
+    turns: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -227,7 +228,8 @@ class Episode:
             self._record_crash(op, number, report)
         if self._keep_trace:
             at_ms = self.subject.now_ms()
-            self.trace.append(Step(number, op, seen, positions, actions, at_ms))
+            turns = tuple(report.turns)
+            self.trace.append(Step(number, op, seen, positions, actions, at_ms, turns))
 
     def _record_recovery(self, start: Observation) -> None:
         self._counts.recoveries += 1

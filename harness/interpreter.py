@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, assert_never
 
 from harness.disk.crash import Hang, StoreCrashed
 from harness.subjects.subject import Subject
+from harness.turns import Turns
+from models.describe import describe
 from models.messages import PROP_CRC_SIZE, MessageToPut, batch_for, message_for
 from models.observations import (
     Armed,
@@ -20,6 +23,7 @@ from models.observations import (
     Crashed,
     Damaged,
     Failed,
+    Interleaved,
     Interrupted,
     Looked,
     Observation,
@@ -33,6 +37,7 @@ from models.observations import (
     Stopped,
 )
 from models.ops import (
+    CAN_BE_TOGETHER,
     NESTING_MAX,
     AdvanceClock,
     Capability,
@@ -53,6 +58,7 @@ from models.ops import (
     RunService,
     SearchOffset,
     Shutdown,
+    Together,
     needs,
     nesting,
 )
@@ -82,6 +88,8 @@ class Report:
     Attributes:
         observation: what was seen of the op itself.
         puts: each message with its answer; None if the store crashed first.
+        spans: of each of those, when it began and when it was answered, in beats that
+            count what began and what was answered.
         batches: the messages of each batch that was answered, with its answer.
         found: the files as each start found them.
         starts: what came of each start, ``Failed`` if it did not end.
@@ -91,6 +99,8 @@ class Report:
         crash: the event that ended the store's life, if one did.
         disk_actions: how many the op did, and what happened during it.
         interrupted: whether anything else happened while the op ran.
+        together: whether that was ops which began at the same time.
+        turns: what their schedule did to them, as preemptions.
         world: clock and disk after the op; before it, while it goes on.
         first_mtime_ms: how old the log's first file says it is, where that matters.
         is_stopping: whether the store began to stop, come to an end or not.
@@ -99,6 +109,7 @@ class Report:
 
     observation: Observation
     puts: list[tuple[MessageToPut, Put | None]] = field(default_factory=list)
+    spans: list[tuple[int, int]] = field(default_factory=list)
     batches: list[tuple[tuple[MessageToPut, ...], Put]] = field(default_factory=list)
     pulls: list[tuple[PullMessage, Pulled]] = field(default_factory=list)
     looks: list[tuple[LookMessage, Looked]] = field(default_factory=list)
@@ -116,6 +127,8 @@ class Report:
     disk_actions: int = 0
     fault_armed: bool = False
     interrupted: bool = False
+    together: bool = False
+    turns: list[tuple[int, int]] = field(default_factory=list)
     is_stopping: bool = False
     world: World = _NO_WORLD
     first_mtime_ms: int = 0
@@ -126,6 +139,7 @@ class Report:
         return fork_of_fields(self)
 
 
+NEVER = 1 << 62
 _NOTHING_YET = Skipped("nothing was run yet")
 _UNENDED = Failed("start", "it did not come to an end")
 
@@ -142,6 +156,7 @@ class Interpreter:
         self._lacks = frozenset(Capability) - subject.capabilities
         self._life = life
         self._step = 0
+        self._beats = 0
         self._report = Report(_NOTHING_YET)
 
     @property
@@ -193,6 +208,8 @@ class Interpreter:
     def _do(self, op: Op) -> Observation:
         if isinstance(op, During):
             return self._during(op)
+        if isinstance(op, Together):
+            return self._together(op)
         if self._lacks and needs(op) & self._lacks:
             return Skipped(f"{self._subject.name} cannot do this")
         try:
@@ -253,8 +270,8 @@ class Interpreter:
                 return self._start()
             case Damage():
                 return self._damage(op)
-            case During():
-                raise AssertionError("During is not simple")
+            case During() | Together():
+                raise AssertionError("what is made of ops is not simple")
             case _:
                 assert_never(op)
 
@@ -271,9 +288,11 @@ class Interpreter:
         )
         place = len(puts)
         puts.append((message, None))
+        self._begin_span(1)
         answer = self._subject.put(message)
         assert isinstance(answer, Put), answer
         puts[place] = (message, answer)
+        self._end_span(place, 1)
         if op.transaction == "prepared" and answer.phy_offset >= 0:
             self._prepared_offset = answer.phy_offset
         return answer
@@ -285,12 +304,23 @@ class Interpreter:
         place = len(puts)
         messages = batch_for(op, self._life, self._step, place, self._extra_size)
         puts.extend([(message, None) for message in messages])
+        self._begin_span(len(messages))
         answer = self._subject.put_batch(messages)
         assert isinstance(answer, Put), answer
         for number, message in enumerate(messages):
             puts[place + number] = (message, self._answer_in(answer, message))
+        self._end_span(place, len(messages))
         self._report.batches.append((tuple(messages), answer))
         return answer
+
+    def _begin_span(self, count: int) -> None:
+        self._beats += 1
+        self._report.spans += [(self._beats, NEVER)] * count
+
+    def _end_span(self, place: int, count: int) -> None:
+        self._beats += 1
+        for number in range(place, place + count):
+            self._report.spans[number] = (self._report.spans[number][0], self._beats)
 
     def _answer_in(self, answer: Put, message: MessageToPut) -> Put:
         """What the answer to a batch says of one of its messages."""
@@ -330,6 +360,31 @@ class Interpreter:
             self._report.started_end = self._subject.positions().max_phy_offset
             self._prepared_offset = 0
         return seen
+
+    def _together(self, op: Together) -> Observation:
+        """Begin all ops at once; ``Turns`` says who runs when."""
+        if self._report.together:
+            return Skipped("others run at the same time already")
+        if self._lacks and needs(op) & self._lacks:
+            return Skipped(f"{self._subject.name} cannot do this")
+        self._report.interrupted = self._report.together = True
+        turns = Turns(op.schedule)
+        self._report.turns = turns.taken
+        seen = self._subject.together(
+            [
+                (f"activity {number}, {describe(part)}", partial(self._one_of, part))
+                for number, part in enumerate(op.ops)
+            ],
+            turns,
+        )
+        return Interleaved(tuple(seen), tuple(turns.taken), turns.points)
+
+    def _one_of(self, op: Op) -> Observation:
+        if not isinstance(op, CAN_BE_TOGETHER):
+            return Skipped("nobody does this beside others")
+        if isinstance(op, AdvanceClock) and op.ms > 0:
+            self._report.stalled_ms += op.ms
+        return self._do(op)
 
     def _during(self, op: During) -> Observation:
         if nesting(op) > NESTING_MAX:

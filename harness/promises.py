@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from harness.disk.profiles import DiskProfile
 from models.observations import Damaged
-from models.ops import CrashKind, DiskFault, During, Event, FaultCall
+from models.ops import CrashKind, DiskFault, Event, FaultCall, parts
 
 SPOILT = Damaged("commitlog", 0, 0)  # where, nobody knows
 
@@ -68,10 +68,6 @@ class Promises:
 
 
 def _has(op: Event, call: FaultCall) -> bool:
-    match op:
-        case During(inner, _, event):
-            return _has(inner, call) or _has(event, call)
-        case DiskFault():
-            return op.call == call
-        case _:
-            return False
+    if isinstance(op, DiskFault):
+        return op.call == call
+    return any(_has(part, call) for part in parts(op))

@@ -21,10 +21,11 @@ from harness.simplify import (
     simpler_everywhere,
     simpler_ops,
     simpler_setups,
+    told_by,
     unwrapped,
 )
 from models.observations import Put
-from models.ops import During, Op, PutMessage
+from models.ops import During, Op, PutMessage, Together
 from models.program import Program
 from models.verdict import Outcome
 
@@ -130,6 +131,7 @@ class _Search:
             self._simplify_everywhere()
             self._simplify_each(unwrapped)
             self._split_each()
+            self._tell_turns()
             self._simplify_each(simpler_ops)
             self._simplify_setup()
             if before == self.best:
@@ -228,6 +230,21 @@ class _Search:
                     for both in ((op, event), (event, op)):
                         if self._take_ops((*ops[:at], *both, *ops[at + 1 :])):
                             break
+                case Together(parts):
+                    for order in (parts, parts[::-1]):
+                        if self._take_ops((*ops[:at], *order, *ops[at + 1 :])):
+                            break
+
+    def _tell_turns(self) -> None:
+        """Let schedules that were drawn say, point by point, what they did."""
+        assert self.result is not None
+        for step in self.result.trace:
+            ops = self.best.ops
+            if 0 <= step.number < len(ops) and step.turns:
+                told = told_by(ops[step.number], step.turns)
+                if told != ops[step.number] and is_op(told):
+                    at = step.number
+                    self._take_ops((*ops[:at], told, *ops[at + 1 :]))
 
     def _simplify_each(self, variants: Callable[[Op], Iterator[Op]]) -> None:
         """Take variants of each op, the last op first, while they break the law."""

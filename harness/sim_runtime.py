@@ -15,19 +15,25 @@ A lock goes to whoever has waited longest, at the moment of its release. A crash
 store (any ``BaseException`` that is no ``Exception``) in one activity is thrown into
 all, so that each unwinds, and ``run`` raises it. Control moves at one place,
 ``SimRuntime._switch_to``.
+
+Activities that begin ``together`` stand still halfway too: at each call of their host
+``pause`` asks ``Turns`` who runs on, and so does rule 1. They have numbers, and so has
+a round that is turned for them; who has none, as the main activity, goes first.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from greenlet import getcurrent, greenlet
 
 from engine.host.service import Service
 from harness.disk.crash import Hang
+from harness.line_switches import at_each_line
+from harness.sim_locks import SimEvent, SimLock
+from harness.turns import Turns
 
 T = TypeVar("T")
 SWEEPS_MAX = 1000
@@ -46,11 +52,13 @@ class Activity(Generic[T]):
         "_result",
         "_runtime",
         "asked",
+        "body",
         "crash",
         "deadline",
         "done",
         "fiber",
         "name",
+        "number",
         "queue",
         "waiters",
         "waits_for",
@@ -62,6 +70,8 @@ class Activity(Generic[T]):
         self.asked = False
         self.crash: BaseException | None = None
         self.fiber: greenlet | None = None
+        self.body: Callable[[], T] | None = None
+        self.number = -1
         self.waiters: deque[Activity[Any]] = deque()
         self.waits_for = ""
         self.deadline: int | None = None
@@ -96,75 +106,6 @@ class Activity(Generic[T]):
             self._runtime.wake(self.waiters[0])
 
 
-class SimLock:
-    """Mutual exclusion among activities, first come, first served."""
-
-    __slots__ = ("_owner", "_runtime", "_waiters")
-
-    def __init__(self, runtime: SimRuntime) -> None:
-        self._runtime = runtime
-        self._owner: Activity[Any] | None = None
-        self._waiters: deque[Activity[Any]] = deque()
-
-    def __enter__(self) -> SimLock:
-        asker = self._runtime.current
-        if self._owner is None:
-            self._owner = asker
-            return self
-        is_mine = False
-        try:
-            what = f"a lock that {self._owner.name} holds"
-            self._runtime.wait_in(self._waiters, what, None)
-            is_mine = self._owner is asker
-            assert is_mine
-        finally:
-            # It may have been given to an activity whose wait ends by an error.
-            if not is_mine and self._owner is asker:
-                self._release()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._release()
-
-    def _release(self) -> None:
-        if self._waiters:
-            self._owner = self._runtime.wake(self._waiters[0])
-        else:
-            self._owner = None
-
-
-class SimEvent:
-    """Something that happens once, and that activities wait for."""
-
-    __slots__ = ("_is_set", "_runtime", "_waiters")
-
-    def __init__(self, runtime: SimRuntime) -> None:
-        self._runtime = runtime
-        self._is_set = False
-        self._waiters: deque[Activity[Any]] = deque()
-
-    def set(self) -> None:
-        """Let it have happened; every waiter becomes runnable."""
-        self._is_set = True
-        while self._waiters:
-            self._runtime.wake(self._waiters[0])
-
-    def is_set(self) -> bool:
-        """Whether it has happened."""
-        return self._is_set
-
-    def wait(self, timeout_ms: int) -> bool:
-        """Wait until it has happened; False if ``timeout_ms`` passed first."""
-        if not self._is_set and timeout_ms > 0:
-            self._runtime.wait_in(self._waiters, "an event", timeout_ms)
-        return self._is_set
-
-
 class SimRuntime:
     """The host of one simulated store: its clock, its locks and its turns.
 
@@ -188,6 +129,11 @@ class SimRuntime:
         self._turns = 0
         self._running = False
         self._turned = False
+        self._turns_taken: Turns | None = None
+        self._next: Activity[Any] | None = None
+        self._newest = -1
+        self._numbered = 0
+        self._wheel: greenlet | None = None
 
     def now_ms(self) -> int:
         """The wall clock, in milliseconds since the Unix epoch."""
@@ -235,6 +181,7 @@ class SimRuntime:
         """
         assert not self._running, "run() inside run(); spawn an activity instead"
         self._running = True
+        self._wheel = getcurrent()
         try:
             try:
                 result = body()
@@ -262,6 +209,59 @@ class SimRuntime:
         self._spawned.append(activity)
         self._start(activity, body)
         return activity
+
+    def together(
+        self, bodies: Sequence[tuple[str, Callable[[], T]]], turns: Turns
+    ) -> list[T]:
+        """Run named bodies at the same time, to their ends; ``turns`` says who when.
+
+        Raises:
+            Deadlock: every activity waits for another one.
+            Exception: the first error of a body, in their order.
+        """
+        assert self._turns_taken is None, "together() inside together()"
+        self._turned = True
+        activities: list[Activity[T]] = []
+        for number, (name, body) in enumerate(bodies):
+            activity: Activity[T] = Activity(self, name)
+            activity.body, activity.number = body, number
+            activities.append(activity)
+        self._spawned += activities
+        self._runnable += activities
+        self._turns_taken, self._newest = turns, -1
+        self._numbered = len(activities)
+        try:
+            with at_each_line(self.pause, enabled=turns.grain == "lines"):
+                return [activity.result() for activity in activities]
+        finally:
+            self._turns_taken = None
+
+    @property
+    def is_together(self) -> bool:
+        """Whether activities that began together are still at it."""
+        return self._turns_taken is not None
+
+    def pause(self) -> None:
+        """A switch point: another activity may run on here, if a schedule says so."""
+        turns, activity = self._turns_taken, self.current
+        if turns is None or activity.number < 0 or not self._runnable:
+            return
+        fiber = activity.fiber
+        assert fiber is not None
+        if fiber.parent is not self._wheel:
+            return  # it began inside another activity, which has to go on first
+        others = sorted([a.number for a in self._runnable if a.number >= 0])
+        if not others:
+            return
+        chosen = turns.next(activity.number, others, goes_on=True)
+        if chosen == activity.number:
+            return
+        self._next = next(a for a in self._runnable if a.number == chosen)
+        self._runnable.append(activity)
+        assert fiber.parent is not None
+        fiber.parent.switch()
+        if self._crash is not None:
+            raise self._crash
 
     def wake(self, activity: Activity[Any]) -> Activity[Any]:
         """Let a waiting activity be runnable; it runs when its turn comes."""
@@ -320,10 +320,14 @@ class SimRuntime:
             raise Hang(f"{TURNS_MAX} turns and no end; still waiting: {waits}.")
         if self._runnable:
             self._sweeps = 0
-            activity = self._runnable.popleft()
+            activity = self._take_runnable()
             if activity is self._main:
                 return True
-            self._switch_to(activity)
+            body, activity.body = activity.body, None
+            if body is not None:
+                self._start(activity, body)
+            else:
+                self._switch_to(activity)
             if self._crash is not None:
                 raise self._crash
         elif not self._wake_first(by_ms=self._elapsed_ms):
@@ -333,6 +337,24 @@ class SimRuntime:
                 self._sweeps = 0
                 self._jump()
         return False
+
+    def _take_runnable(self) -> Activity[Any]:
+        turns = self._turns_taken
+        if turns is None:
+            return self._runnable.popleft()
+        chosen, self._next = self._next, None
+        if chosen is None:
+            chosen = next((a for a in self._runnable if a.number < 0), None)
+        if chosen is None:
+            by_number = {a.number: a for a in self._runnable}
+            numbers = sorted(by_number)
+            number = numbers[0]
+            if len(numbers) > 1:
+                number = turns.next(self._newest, numbers, goes_on=False)
+            chosen = by_number[number]
+        self._runnable.remove(chosen)
+        self._newest = max(chosen.number, -1)
+        return chosen
 
     def _wake_first(self, by_ms: int | None) -> bool:
         """Wake who is first out of time, by a moment if given; whether there is one."""
@@ -363,6 +385,9 @@ class SimRuntime:
             if before is not None and not before.done:
                 continue
             turn: Activity[int] = Activity(self, f"a round of {service.name}")
+            if self._turns_taken is not None:
+                turn.number = self._numbered
+                self._numbered += 1
             self._start(turn, service.run_once)
             self._rounds[service.name] = turn
             if not turn.done or turn.error is not None:
@@ -408,7 +433,9 @@ class SimRuntime:
         self._turned = True
         self._crash = error
         for activity in self._spawned:
-            if not activity.done:
+            if activity.body is not None:
+                activity.body, activity.done = None, True  # it never began
+            elif not activity.done:
                 self._switch_to(activity)
         assert all(activity.done for activity in self._spawned)
 
@@ -421,6 +448,7 @@ class SimRuntime:
         self._sweeps = 0
         self._turns = 0
         self._turned = False
+        self._next = None
 
 
 def _new_fiber() -> greenlet:

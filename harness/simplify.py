@@ -28,8 +28,10 @@ from models.ops import (
     PutMessage,
     QueryMessage,
     RunService,
+    Schedule,
     SearchOffset,
     Survivors,
+    Together,
 )
 from models.program import Program, Setup
 
@@ -45,6 +47,10 @@ OnQueue = TypeVar("OnQueue", PutMessage, PutBatch, PullMessage, SearchOffset)
 
 def unwrapped(op: Op) -> Iterator[Op]:
     """For a ``During``: its op alone, its event alone, then those of its parts."""
+    if isinstance(op, Together):
+        yield from op.ops
+        yield from _without_one(op)
+        return
     if not isinstance(op, During):
         return
     yield op.op
@@ -55,6 +61,32 @@ def unwrapped(op: Op) -> Iterator[Op]:
     if is_op(op.event):
         for event in unwrapped(op.event):
             yield replace(op, event=event)
+
+
+def _without_one(op: Together) -> Iterator[Together]:
+    """One op fewer at a time; those behind it are told by their new numbers."""
+    for gone in reversed(range(len(op.ops))):
+        told = tuple(
+            (point, who - (who > gone))
+            for point, who in op.schedule.preemptions
+            if who != gone
+        )
+        schedule = replace(op.schedule, preemptions=told)
+        yield Together((*op.ops[:gone], *op.ops[gone + 1 :]), schedule)
+
+
+def told_by(op: Event, turns: tuple[tuple[int, int], ...]) -> Event:
+    """The op with its schedule said point by point, as it was run."""
+    match op:
+        case Together(ops, schedule):
+            told = Schedule(preemptions=turns, grain=schedule.grain)
+            return Together(ops, told)
+        case During(inner, at_action, event):
+            changed = told_by(inner, turns)
+            assert is_op(changed), changed
+            return During(changed, at_action, told_by(event, turns))
+        case _:
+            return op
 
 
 def is_op(event: Event) -> TypeGuard[Op]:
@@ -134,6 +166,8 @@ def _simpler(event: Event) -> Iterator[Event]:
                 yield replace(event, percent=less)
         case During():
             yield from _simpler_during(event)
+        case Together():
+            yield from _simpler_together(event)
         case Crash():
             yield from _simpler_crash(event)
         case DiskFault():
@@ -206,6 +240,47 @@ def _simpler_during(op: During) -> Iterator[During]:
         yield replace(op, at_action=at_action)
 
 
+def _simpler_together(op: Together) -> Iterator[Together]:
+    """Fewer preemptions, then earlier ones; then simpler ops, one at a time."""
+    for schedule in _simpler_schedules(op.schedule):
+        yield replace(op, schedule=schedule)
+    told = op.schedule.preemptions
+    if told and told[0][0] == 1 and 0 < told[0][1] < len(op.ops):
+        yield _begun_by(op, told[0][1])
+    for number, part in enumerate(op.ops):
+        for simpler in _simpler(part):
+            assert is_op(simpler), simpler
+            yield replace(op, ops=(*op.ops[:number], simpler, *op.ops[number + 1 :]))
+
+
+def _begun_by(op: Together, first: int) -> Together:
+    """The same turns, where the op that is told to begin is the first by number."""
+    rest = [number for number in range(len(op.ops)) if number != first]
+    new = {old: number for number, old in enumerate([first, *rest])}
+    told = tuple((at, new.get(who, who)) for at, who in op.schedule.preemptions[1:])
+    schedule = replace(op.schedule, preemptions=told)
+    return Together(tuple([op.ops[old] for old in new]), schedule)
+
+
+def _simpler_schedules(schedule: Schedule) -> Iterator[Schedule]:
+    told = schedule.preemptions
+    if schedule != Schedule():
+        yield Schedule()
+    if schedule.grain == "lines":
+        yield replace(schedule, grain="calls")
+    for number in reversed(range(len(told))):
+        yield replace(schedule, preemptions=told[:number])
+        fewer = (*told[:number], *told[number + 1 :])
+        yield replace(schedule, preemptions=fewer)
+    for depth in smaller_numbers(schedule.depth, 1):
+        yield replace(schedule, depth=depth)
+    for number, (point, who) in enumerate(told):
+        least = told[number - 1][0] + 1 if number else 1
+        for earlier in smaller_numbers(point, least):
+            moved = (*told[:number], (earlier, who), *told[number + 1 :])
+            yield replace(schedule, preemptions=moved)
+
+
 def _simpler_crash(event: Crash) -> Iterator[Crash]:
     """A kill is simpler than a power loss, and none or all than a choice."""
     if event.kind == "power_loss":
@@ -262,6 +337,9 @@ def _changed(event: Event, change: Callable[[Event], Event]) -> Event:
     if isinstance(event, During):
         inner = _in_every_part(event.op, change)
         return During(inner, event.at_action, _changed(event.event, change))
+    if isinstance(event, Together):
+        ops = tuple([_in_every_part(part, change) for part in event.ops])
+        return replace(event, ops=ops)
     return change(event)
 
 

@@ -23,10 +23,11 @@ from engine.host.probe import declared_probes
 from harness.episode import EpisodeResult, Step, run_program
 from harness.explore.glance import glance
 from harness.supervised import Lost, supervised
+from models.describe import describe
 from models.invariants.registry import declared_invariants
 from models.invariants.run import same_digest
 from models.observations import describe_observation, status_of
-from models.ops import OP_CLASSES, describe
+from models.ops import OP_CLASSES
 from models.program import Program, to_json
 from models.verdict import Outcome
 from reports.records import (

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from harness.episode import EpisodeResult, Step
+from models.describe import describe
 from models.observations import Observation, Positions, describe_observation
-from models.ops import Crash, Damage, DiskFault, During, Event, describe
+from models.ops import Crash, Damage, DiskFault, During, Event, parts
 from models.program import Setup
 from models.verdict import Outcome
 
@@ -127,13 +128,9 @@ def _op_and_event(op: Event) -> tuple[str, str]:
 
 
 def _has_fault(op: Event) -> bool:
-    match op:
-        case Crash() | DiskFault() | Damage():
-            return True
-        case During(inner, _, event):
-            return _has_fault(inner) or _has_fault(event)
-        case _:
-            return False
+    if isinstance(op, Crash | DiskFault | Damage):
+        return True
+    return any(map(_has_fault, parts(op)))
 
 
 def _seen(observation: Observation) -> str:

@@ -187,6 +187,21 @@ class Interrupted:
 
 
 @dataclass(frozen=True, slots=True)
+class Interleaved:
+    """What was seen of ops that ran at the same time, in their order.
+
+    Attributes:
+        observations: one an op.
+        turns: the ``preemptions`` of a schedule that runs them so again.
+        points: how many switch points there were.
+    """
+
+    observations: tuple[Observation, ...]
+    turns: tuple[tuple[int, int], ...]
+    points: int
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The op raised what its contract does not name."""
 
@@ -212,6 +227,7 @@ Observation: TypeAlias = (
     | DiskFilled
     | Armed
     | Interrupted
+    | Interleaved
     | Failed
 )
 
@@ -223,6 +239,8 @@ def status_of(observation: Observation) -> str:
             return status
         case Interrupted(inner, event):
             return f"{status_of(inner)}+{status_of(event)}"
+        case Interleaved(observations):
+            return "||".join(map(status_of, observations))
         case _:
             return type(observation).__name__
 
@@ -265,5 +283,8 @@ def describe_observation(observation: Observation) -> str:
             return f"{failed} calls failed"
         case Interrupted(inner, event):
             return f"{describe_observation(inner)} | {describe_observation(event)}"
+        case Interleaved(observations, turns, points):
+            told = " || ".join(map(describe_observation, observations))
+            return f"{told} (turns {list(turns)} at {points} points)"
         case Failed(error, message):
             return f"RAISED {error}: {message}"

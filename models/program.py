@@ -11,7 +11,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from models.ops import EVENT_CLASSES, OP_CLASSES, Crash, During, Event, Op, Survivors
+from models.ops import (
+    EVENT_CLASSES,
+    OP_CLASSES,
+    Crash,
+    During,
+    Event,
+    Op,
+    Schedule,
+    Survivors,
+    Together,
+)
 
 FlushMode = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
 
@@ -86,10 +96,20 @@ def op_to_dict(op: Event) -> dict[str, Any]:
         if isinstance(op, During) and field.name in ("op", "event"):
             value = op_to_dict(value)
             out["during" if field.name == "op" else "event"] = value
+        elif isinstance(op, Together) and field.name == "ops":
+            out["together"] = [op_to_dict(part) for part in op.ops]
+        elif isinstance(op, Together):
+            out["schedule"] = _schedule_to_dict(op.schedule)
         elif isinstance(op, Crash) and field.name == "survivors":
             out["survivors"] = _survivors_to_dict(value)
         else:
             out[field.name] = value
+    return out
+
+
+def _schedule_to_dict(schedule: Schedule) -> dict[str, Any]:
+    out = {f.name: getattr(schedule, f.name) for f in fields(schedule)}
+    out["preemptions"] = [list(one) for one in schedule.preemptions]
     return out
 
 
@@ -128,6 +148,8 @@ def _event_from_dict(value: object, where: str, depth: int) -> Event:
         raise BadProgram(f"{where}: unknown op {name!r}; known are {known}.")
     if cls is During:
         return _during_from_dict(given, where, depth)
+    if cls is Together:
+        return _together_from_dict(given, where, depth)
     event: Event = _convert(given, cls, where)
     return event
 
@@ -140,6 +162,21 @@ def _during_from_dict(given: dict[str, Any], where: str, depth: int) -> During:
     inner = op_from_dict(given.get("during"), f"{where}.during", depth=depth + 1)
     event = _event_from_dict(given.get("event"), f"{where}.event", depth + 1)
     return During(inner, at_action, event)
+
+
+def _together_from_dict(given: dict[str, Any], where: str, depth: int) -> Together:
+    unknown = sorted(set(given) - {"together", "schedule"})
+    if unknown:
+        raise BadProgram(f"{where}: Together has no field {unknown[0]!r}.")
+    ops = given.get("together")
+    if not isinstance(ops, list):
+        raise BadProgram(f"{where}.together: expected a list of ops.")
+    schedule = _convert(given.get("schedule", {}), Schedule, f"{where}.schedule")
+    read = [
+        op_from_dict(op, f"{where}.together[{n}]", depth=depth + 1)
+        for n, op in enumerate(ops)
+    ]
+    return Together(tuple(read), schedule)
 
 
 def _convert(value: Any, cls: Any, where: str) -> Any:

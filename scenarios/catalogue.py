@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from models.program import Setup
 from scenarios.expiring import EXPIRING
+from scenarios.interleaving import INTERLEAVING
 from scenarios.message_scenarios import MESSAGE_SCENARIOS
 from scenarios.rotting import ROTTING
 from scenarios.scenario import Scenario
@@ -333,6 +334,7 @@ _SCENARIOS = (
         required_invariants=(*CORE_LAWS, "FL-5", "FL-6", "FL-7"),
     ),
     *EXPIRING,
+    *INTERLEAVING,
 )
 
 SCENARIOS: dict[str, Scenario] = {

@@ -8,7 +8,7 @@ How ops follow each other belongs to ``workload`` and to the machines.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
@@ -20,6 +20,7 @@ from models.ops import (
     IPv6Hosts,
     PutBatch,
     PutMessage,
+    Schedule,
     ServiceName,
     SurvivorKind,
     TransactionType,
@@ -41,12 +42,26 @@ Kind = Literal[
     "crash",
     "fault",
     "interleave",
+    "together",
     "damage",
     "expire",
     "fill",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
+
+TogetherKind = Literal[
+    "put",
+    "batch",
+    "pull",
+    "look",
+    "search",
+    "query",
+    "service",
+    "wait",
+    "delete",
+    "shutdown",
+]
 
 RECORD_OVERHEAD = 91  # the record's fixed fields, both hosts IPv4, a short topic
 UNIQUE_KEY_SIZE = 12  # harness.interpreter gives every message such a UNIQ_KEY
@@ -156,6 +171,10 @@ class Space:
         expiry_steps_ms: how long messages age in front of a cleaner's round; a space
             has them to list ``expire``.
         touch_ages_ms: how old a touched file says that it is.
+        together: what begins at the same time, and ``together_counts`` how many;
+            a space has those to list ``together``.
+        schedules: who runs on then; of ``pct`` the seed is drawn, of ``preempt`` as
+            many preemptions as its depth says, below its steps.
         fill_percents: how full others make the disk; as above for ``fill``.
     """
 
@@ -197,6 +216,9 @@ class Space:
     expiry_steps_ms: Numbers = ONLY_ZERO
     touch_ages_ms: Numbers = ONLY_ZERO
     fill_percents: tuple[int, ...] = ()
+    together: tuple[TogetherKind, ...] = ("put", "service")
+    together_counts: tuple[int, ...] = ()
+    schedules: tuple[Schedule, ...] = (Schedule(),)
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""
@@ -207,12 +229,25 @@ class Space:
         assert self.faults or "fault" not in self.kinds
         assert self.damage_targets or "damage" not in self.kinds
         assert self.batch_counts or "batch" not in self.kinds
+        assert self.together_counts or "together" not in self.kinds
         assert self.fill_percents or "fill" not in self.kinds
 
 
 def often(*weighted: tuple[T, int]) -> tuple[T, ...]:
     """Each choice as often as its weight says, in the given order."""
     return tuple(choice for choice, weight in weighted for _ in range(weight))
+
+
+def schedule_of(of: Schedule, count: int, draw: int) -> Schedule:
+    """The schedule of ``count`` activities that a drawn integer >= 0 stands for."""
+    if of.kind == "pct":
+        return replace(of, seed=draw)
+    told: dict[int, int] = {}
+    for _ in range(of.depth):
+        draw, point = divmod(draw, of.steps)
+        draw, who = divmod(draw, count)
+        told[point + 1] = who
+    return replace(of, preemptions=tuple(sorted(told.items())), depth=1)
 
 
 @cache

@@ -34,10 +34,12 @@ from models.ops import (
     QueryMessage,
     Restart,
     RunService,
+    Schedule,
     SearchOffset,
     Shutdown,
     SurvivorKind,
     Survivors,
+    Together,
 )
 from models.program import Setup
 from scenarios.catalogue import Scenario
@@ -49,8 +51,10 @@ from scenarios.space import (
     Numbers,
     Size,
     Space,
+    TogetherKind,
     put_batch,
     put_message,
+    schedule_of,
 )
 
 T = TypeVar("T")
@@ -142,15 +146,20 @@ def looks(space: Space) -> SearchStrategy[LookMessage]:
 def search_phrases(space: Space) -> SearchStrategy[tuple[Op, ...]]:
     """Searches by time, reput right before some."""
 
-    def search(
-        served: bool, address: Address, at_ms: int, boundary: Boundary
-    ) -> tuple[Op, ...]:
-        op = SearchOffset(*address, at_ms, boundary)
+    def search(served: bool, op: SearchOffset) -> tuple[Op, ...]:
         return (RunService("reput"), op) if served else (op,)
+
+    return st.builds(search, choices(space.served_first), searches(space))
+
+
+def searches(space: Space) -> SearchStrategy[SearchOffset]:
+    """Searches of any queue, by any time."""
+
+    def search(address: Address, at_ms: int, boundary: Boundary) -> SearchOffset:
+        return SearchOffset(*address, at_ms, boundary)
 
     return st.builds(
         search,
-        choices(space.served_first),
         choices(space.addresses),
         numbers(space.search_times_ms),
         choices(BOUNDARIES),
@@ -279,6 +288,54 @@ def interleaved_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
     return interleaved_ops(scenario).map(perhaps_restarted)
 
 
+def together_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
+    """Ops that begin at once, some of them met by a crash; up again afterwards."""
+    space = scenario.space
+    of_kind: dict[TogetherKind, SearchStrategy[Op]] = {
+        "put": put_messages(scenario),
+        "pull": pulls(space),
+        "look": looks(space),
+        "search": searches(space),
+        "service": service_runs(space),
+        "wait": numbers(space.stalls_ms).map(AdvanceClock),
+        "delete": st.just(DeleteManually()),
+        "shutdown": st.just(Shutdown()),
+    }
+    if space.batch_counts:
+        of_kind["batch"] = put_batches(scenario)
+    if space.query_keys:
+        of_kind["query"] = queries(space)
+
+    # By number: Hypothesis would print every part with every strategy.
+    def part(number: int) -> SearchStrategy[Op]:
+        return of_kind[space.together[number]]
+
+    part_drawn = st.integers(0, len(space.together) - 1).flatmap(part)
+
+    def as_many(count: int) -> SearchStrategy[tuple[Op, ...]]:
+        return st.tuples(*[part_drawn] * count)
+
+    parts = choices(space.together_counts).flatmap(as_many)
+
+    def together(ops: tuple[Op, ...], template: Schedule, draw: int) -> Together:
+        return Together(ops, schedule_of(template, len(ops), draw))
+
+    def with_restart(op: Op) -> tuple[Op, ...]:
+        inner = op.op if isinstance(op, During) else op
+        assert isinstance(inner, Together)
+        is_down = inner is not op or Shutdown() in inner.ops
+        return (op, Restart()) if is_down else (op,)
+
+    drawn = st.integers(0, (1 << 32) - 1)
+    ops: SearchStrategy[Op] = st.builds(
+        together, parts, choices(space.schedules), drawn
+    )
+    if space.crash_kinds:
+        at_action = numbers(space.at_actions.service)
+        ops = ops | st.builds(During, ops, at_action, crashes(space))
+    return ops.map(with_restart)
+
+
 def faulted_ops(scenario: Scenario) -> SearchStrategy[During]:
     """An op that meets a failing disk."""
     faults: SearchStrategy[DiskFault] = choices(scenario.space.faults)
@@ -405,6 +462,8 @@ def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
         found["crash"] = crash_phrases(scenario)
     if "interleave" in kinds:
         found["interleave"] = interleaved_phrases(scenario)
+    if "together" in kinds:
+        found["together"] = together_phrases(scenario)
     if "fault" in kinds:
         found["fail_disk"] = fault_phrases(scenario)
     if "expire" in kinds:

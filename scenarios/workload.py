@@ -33,10 +33,19 @@ from models.ops import (
     SearchOffset,
     Shutdown,
     Survivors,
+    Together,
 )
 from models.program import Program
 from scenarios.catalogue import Scenario
-from scenarios.space import InterruptedKind, Kind, Space, put_batch, put_message
+from scenarios.space import (
+    InterruptedKind,
+    Kind,
+    Space,
+    TogetherKind,
+    put_batch,
+    put_message,
+    schedule_of,
+)
 
 BLOCK_SIZE = 256
 SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one episode; 0 drops it
@@ -105,6 +114,7 @@ class _Writer:
             "crash": self._crash,
             "fault": self._fault,
             "interleave": self._interleave,
+            "together": self._together,
             "damage": self._damage,
             "expire": self._expire,
             "fill": self._fill,
@@ -160,12 +170,15 @@ class _Writer:
         self.ops.append(LookMessage(self.space.look_offsets.choose(self.draw())))
 
     def _search(self) -> None:
-        space, draw = self.space, self.draw
         self._perhaps_serve()
+        self.ops.append(self._searched())
+
+    def _searched(self) -> Op:
+        space, draw = self.space, self.draw
         address = space.addresses[draw() % len(space.addresses)]
         at_ms = space.search_times_ms.choose(draw())
         boundary = BOUNDARIES[draw() % len(BOUNDARIES)]
-        self.ops.append(SearchOffset(*address, at_ms, boundary))
+        return SearchOffset(*address, at_ms, boundary)
 
     def _perhaps_serve(self) -> None:
         served = self.space.served_first
@@ -266,6 +279,50 @@ class _Writer:
                 return Shutdown()
             case "stall":
                 return AdvanceClock(space.stalls_ms.choose(draw()))
+
+    def _together(self) -> None:
+        space, draw = self.space, self.draw
+        count = space.together_counts[draw() % len(space.together_counts)]
+        kinds = [space.together[draw() % len(space.together)] for _ in range(count)]
+        parts = tuple([self._part(kind) for kind in kinds])
+        template = space.schedules[draw() % len(space.schedules)]
+        together = Together(parts, schedule_of(template, count, draw()))
+        event = draw() % 8
+        if event == 0 and space.crash_kinds:
+            at_action = space.at_actions.service.choose(draw())
+            self._crash_during(together, at_action)
+            self.ops.append(Restart())
+        elif event == 1 and space.faults:
+            fault = space.faults[draw() % len(space.faults)]
+            at_action = space.at_actions.service.choose(draw())
+            self.ops.append(During(together, at_action, fault))
+        else:
+            self.ops.append(together)
+        if "shutdown" in kinds:
+            self.ops.append(Restart())
+
+    def _part(self, kind: TogetherKind) -> Op:
+        match kind:
+            case "put":
+                return self._put()
+            case "batch":
+                return self._batch()
+            case "pull":
+                return self._pulled()
+            case "look":
+                return LookMessage(self.space.look_offsets.choose(self.draw()))
+            case "search":
+                return self._searched()
+            case "query":
+                return self._query()
+            case "service":
+                return self._service()
+            case "wait":
+                return AdvanceClock(self.space.stalls_ms.choose(self.draw()))
+            case "delete":
+                return DeleteManually()
+            case "shutdown":
+                return Shutdown()
 
     def _crowded(self, op: Op, at_action: int) -> tuple[Op, int]:
         """The op, or the same with a put or service coming in at its first action."""

@@ -42,7 +42,7 @@ from harness.explore.told import (
     speed_line,
     summary_of,
 )
-from models.ops import Crash, During, Event
+from models.ops import Crash, Event, parts
 from reports.errors import BadRequest
 from reports.exploration_records import ClassRow, FindingRow, write_rows
 from reports.files import check_output, write_json
@@ -244,9 +244,7 @@ def _row(small: Small, scenario: str, mutant: str, case: Path) -> FindingRow:
 
 
 def _crashes(op: Event) -> int:
-    if isinstance(op, During):
-        return _crashes(op.op) + _crashes(op.event)
-    return int(isinstance(op, Crash))
+    return sum(map(_crashes, parts(op))) + isinstance(op, Crash)
 
 
 def _tell(smalls: list[Small], cases: list[Path], found: int) -> None:

@@ -29,6 +29,10 @@ _ERRNO = {
 }
 
 
+def _nothing() -> None:
+    """Nobody else is to run."""
+
+
 class Watch:
     """An event that waits for one action."""
 
@@ -58,6 +62,7 @@ class Controls:
         "actions",
         "is_listening",
         "last",
+        "pause",
         "reads_left",
         "stop_at",
         "storing",
@@ -75,6 +80,7 @@ class Controls:
         self._failed = 0
         self.written = 0
         self._listener: Callable[[], None] | None = None
+        self.pause: Callable[[], None] = _nothing
         self.is_listening = False
         self.storing: tuple[int, bytes] | None = None
 
@@ -84,6 +90,11 @@ class Controls:
         It changes nothing; None: nobody looks any more.
         """
         self._listener = listener
+        self._find_stop()
+
+    def pause_by(self, pause: Callable[[], None] | None) -> None:
+        """Call ``pause`` in front of each action and read; None: of none any more."""
+        self.pause = pause or _nothing
         self._find_stop()
 
     def at_action(self, n: int, cut: int, event: Callable[[], None]) -> None:
@@ -196,7 +207,7 @@ class Controls:
         watch.event()
 
     def _find_stop(self) -> None:
-        if self._faults:
+        if self._faults or self.pause is not _nothing:
             self.stop_at = 0
             return
         if self._listener is not None:

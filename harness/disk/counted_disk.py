@@ -16,7 +16,8 @@ from engine.host.disk import PAGE_SIZE
 from engine.host.real_disk import RealDisk, RealFile
 from harness.disk.controls import Controls
 from harness.disk.crash import StoreCrashed, crash_class
-from models.ops import Crash, DiskFault, FaultCall, describe
+from models.describe import describe
+from models.ops import Crash, DiskFault, FaultCall
 
 
 class CountedFile:

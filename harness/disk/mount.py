@@ -231,8 +231,9 @@ class Mount:
         Returns:
             The number of the newest action, which the change is made under.
         """
-        check()
         controls = self._controls
+        controls.pause()
+        check()
         if call is not None:
             controls.meet_fault(call, path)
         action = controls.begin((verb, path))

@@ -33,7 +33,8 @@ from harness.disk.medium import Clock, Medium, MediumImage, stopped_clock
 from harness.disk.mount import Mount
 from harness.disk.profiles import EXT4_ORDERED, DiskProfile
 from harness.disk.sim_file import Life
-from models.ops import Crash, DiskFault, describe
+from models.describe import describe
+from models.ops import Crash, DiskFault
 
 
 class DiskSnapshot(NamedTuple):
@@ -173,6 +174,13 @@ class SimDisk:
         It may take a snapshot and changes nothing; None: nobody looks any more.
         """
         self._controls.on_every_action(listener)
+
+    def pause_by(self, pause: Callable[[], None] | None) -> None:
+        """Call ``pause`` in front of each action and read, which others may run in.
+
+        None: nobody else is to run any more.
+        """
+        self._controls.pause_by(pause)
 
     def end_watch(self) -> bool:
         """Forget the newest ``at_action``; whether it had happened."""

@@ -97,6 +97,7 @@ class SimFile:
             or size < 0
             or not controls.stop_at
         ):
+            controls.pause()
             self._check_range(offset, size)
             controls.refuse_read(self._path)
             controls.meet_fault("read", self._path)
@@ -204,6 +205,7 @@ class SimFile:
 
     def _write_piece(self, offset: int, data: bytes) -> None:
         controls = self._controls
+        controls.pause()
         action = controls.begin(self._wrote, (offset, data) if self._mapped else None)
         done = 0
         while (watch := controls.next_due(action)) is not None:
@@ -224,6 +226,7 @@ class SimFile:
     def _sync_in_steps(self, pages: list[int]) -> None:
         controls = self._controls
         for page in pages or [_NO_PAGE]:
+            controls.pause()
             action = controls.begin(("sync", self._path))
             while (watch := controls.next_due(action)) is not None:
                 controls.fire(watch)

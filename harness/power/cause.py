@@ -26,11 +26,11 @@ from models.ops import (
     Crash,
     Damage,
     DiskFault,
-    During,
     Event,
     KeptUnit,
     Op,
     Restart,
+    parts,
 )
 from models.program import Program, Setup
 from models.verdict import Outcome
@@ -155,9 +155,8 @@ def _kind_of(unit: KeptUnit) -> str:
 def _parts(op: Event) -> Iterator[Event]:
     """An op, and what stands inside it."""
     yield op
-    if isinstance(op, During):
-        yield from _parts(op.op)
-        yield from _parts(op.event)
+    for part in parts(op):
+        yield from _parts(part)
 
 
 def _harm(op: Event) -> Iterator[str]:

@@ -15,7 +15,7 @@ from harness.power.hunt import DIED, HANG, Hunt, HuntResult, hunt
 from harness.power.slices import Found
 from harness.shrink import NothingToShrink, shrink
 from harness.supervised import Lost, supervised
-from models.ops import Crash, During, Event
+from models.ops import Crash, Event, parts
 from models.program import Program, to_json
 from reports.mutation_records import HuntRecord
 from reports.records import ProbeHit
@@ -64,8 +64,7 @@ def crashes_of(program: Program) -> int:
     """How many crashes a program holds."""
 
     def count(op: Event) -> int:
-        inner = count(op.op) + count(op.event) if isinstance(op, During) else 0
-        return inner + isinstance(op, Crash)
+        return sum(map(count, parts(op))) + isinstance(op, Crash)
 
     return sum(map(count, program.ops))
 

@@ -22,6 +22,7 @@ from harness.disk.counted_disk import CountedDisk
 from harness.disk.crash import StoreCrashed
 from harness.disk.sim_disk import SimDisk
 from harness.subjects.python_store import EPOCH_MS, PythonStore
+from harness.turns import Turns
 from models.messages import MessageToPut
 from models.observations import Observation, Positions, Statistics
 from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName
@@ -160,6 +161,12 @@ class ChildStore:
     def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
         """Begin a second activity now: it cannot, and its capabilities say so."""
         raise AssertionError(f"{self.name} runs one op at a time: {body}")
+
+    def together(
+        self, bodies: Sequence[tuple[str, Callable[[], Observation]]], turns: Turns
+    ) -> list[Observation]:
+        """Run bodies at the same time: it cannot, and its capabilities say so."""
+        raise AssertionError(f"{self.name} runs one op at a time: {bodies}, {turns}")
 
     def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
         """Let ``event`` happen here, the child waiting in its n-th action from now."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
+from engine.host.runtime import Event
 from engine.host.service import Service
 from engine.store.config import FlushDiskType, StoreConfig
 from engine.store.dispatch import DispatchRequest
@@ -20,6 +21,8 @@ from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
 from harness.sim_runtime import Deadlock, SimRuntime
 from harness.subjects.damage import damaged, selected
+from harness.subjects.one_at_a_time import OneAtATime
+from harness.turns import Turns
 from models.messages import MessageToPut
 from models.observations import (
     ClockMoved,
@@ -49,22 +52,8 @@ EPOCH_MS = 1_700_000_000_000
 THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them
 OP_ACTIONS_MAX = 300_000  # the busiest op of an episode makes some hundreds
 OP_READS_MAX = 1_000_000
+CALLERS_END_MS = 60_000
 DOWN = Positions(-1, -1, -1, -1)
-
-
-class OneAtATime:
-    """A service whose rounds never overlap, as a thread of its own would see to."""
-
-    def __init__(self, service: Service, runtime: SimRuntime) -> None:
-        self.name = service.name
-        self.interval_ms = service.interval_ms
-        self._service = service
-        self._turn = runtime.lock()
-
-    def run_once(self) -> int:
-        """Do one round, once the one in progress has ended."""
-        with self._turn:
-            return self._service.run_once()
 
 
 class PythonStore:
@@ -110,6 +99,8 @@ class PythonStore:
         )
         self._store: MessageStore | None = None
         self._services: dict[str, Service] = {}
+        self._callers = 0
+        self._alone: Event | None = None
 
     @property
     def clock(self) -> tuple[int, int]:
@@ -191,7 +182,7 @@ class PythonStore:
                 topic, queue_id, queue_offset, max_msg_nums, tags
             )
         except StoreStopped:
-            return Skipped("the store is stopping")
+            return _SKIPPED_STOPPING
         return Pulled(
             result.status.value,
             result.next_begin_offset,
@@ -204,7 +195,10 @@ class PythonStore:
         """Read the record at a place of the log."""
         if self._store is None:
             return _SKIPPED_DOWN
-        return Looked(self._store.look_message_by_offset(phy_offset))
+        try:
+            return Looked(self._store.look_message_by_offset(phy_offset))
+        except StoreStopped:
+            return _SKIPPED_STOPPING
 
     def search(
         self, topic: str, queue_id: int, at_ms: int, boundary: Boundary
@@ -212,9 +206,12 @@ class PythonStore:
         """Find a time in a queue."""
         if self._store is None:
             return _SKIPPED_DOWN
-        found = self._store.get_offset_in_queue_by_time(
-            topic, queue_id, EPOCH_MS + at_ms, BoundaryType[boundary]
-        )
+        try:
+            found = self._store.get_offset_in_queue_by_time(
+                topic, queue_id, EPOCH_MS + at_ms, BoundaryType[boundary]
+            )
+        except StoreStopped:
+            return _SKIPPED_STOPPING
         return Searched(found)
 
     def query(
@@ -230,7 +227,7 @@ class PythonStore:
         try:
             result = store.query_message(topic, key, max_num, begin, end)
         except StoreStopped:
-            return Skipped("the store is stopping")
+            return _SKIPPED_STOPPING
         return Queried(result.messages)
 
     def run_service(self, service: ServiceName, times: int) -> Observation:
@@ -288,11 +285,20 @@ class PythonStore:
         if store is None:
             return _SKIPPED_DOWN
         if not store.is_started:
-            return Skipped("the store is stopping")
+            return _SKIPPED_STOPPING
         try:
-            return Stopped(store.shutdown())
+            clean = store.shutdown()
+            self._wait_for_callers()
+            return Stopped(clean)
         finally:
             self._end_life()
+
+    def _wait_for_callers(self) -> None:
+        """A process ends, and its files with it, when nobody is in it any more."""
+        if self._callers > 1:
+            self._alone = self._runtime.event()
+            while self._callers > 1:
+                self._alone.wait(CALLERS_END_MS)
 
     def start(self) -> Observation:
         """Load, recover and start."""
@@ -361,6 +367,27 @@ class PythonStore:
     def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
         """Begin a second activity now."""
         return self._runtime.spawn(body).result
+
+    def together(
+        self, bodies: Sequence[tuple[str, Callable[[], Observation]]], turns: Turns
+    ) -> list[Observation]:
+        """Run bodies at the same time, each a caller of the store."""
+        called = [(name, partial(self._call, body)) for name, body in bodies]
+        self._callers = len(bodies)
+        self.disk.pause_by(self._runtime.pause)
+        try:
+            return self._runtime.together(called, turns)
+        finally:
+            self.disk.pause_by(None)
+            self._callers, self._alone = 0, None
+
+    def _call(self, body: Callable[[], Observation]) -> Observation:
+        try:
+            return body()
+        finally:
+            self._callers -= 1
+            if self._alone is not None and self._callers == 1:
+                self._alone.set()
 
     def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
         """Let ``event`` happen at the n-th disk action from now."""
@@ -435,6 +462,7 @@ def _bit_map_of(request: DispatchRequest) -> bytes:
 
 
 _SKIPPED_DOWN = Skipped("the store is down")
+_SKIPPED_STOPPING = Skipped("the store is stopping")
 
 
 def message_of(

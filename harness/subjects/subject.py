@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from harness.turns import Turns
 from models.messages import MessageToPut
 from models.observations import Observation, Positions, Statistics
 from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName
@@ -92,6 +93,11 @@ class Subject(Protocol):
 
     def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
         """Begin a second activity now; the callable waits for what it observed."""
+
+    def together(
+        self, bodies: Sequence[tuple[str, Callable[[], Observation]]], turns: Turns
+    ) -> list[Observation]:
+        """Run named bodies at the same time, to their ends; ``turns`` says who when."""
 
     def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
         """Let ``event`` happen at the n-th disk action from now, once."""

@@ -42,6 +42,7 @@ TestDiskFull = machine_test("disk_full")
 TestTransactions = machine_test("transactions")
 TestBatchAndLmq = machine_test("batch_and_lmq")
 TestLargePulls = machine_test("large_pulls")
+TestInterleavings = machine_test("interleavings")
 
 
 def test_every_scenario_has_its_machine_here() -> None:

@@ -1,0 +1,42 @@
+"""A switch point at each line of the store, for races that no call of the host shows.
+
+Threads of a real host can be interrupted between any two lines. Python's own tracing
+tells of each; what it calls may move control to another greenlet, whose lines are to be
+told of as well, hence ``sys.call_tracing``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import engine.store
+
+_STORE = str(Path(engine.store.__file__).parent)
+
+
+@contextmanager
+def at_each_line(pause: Callable[[], None], *, enabled: bool) -> Iterator[None]:
+    """Call ``pause`` before each line of the store that runs meanwhile, if enabled."""
+    if not enabled:
+        yield
+        return
+
+    def in_store(_: FrameType, event: str, __: Any) -> Any:
+        if event == "line":
+            sys.call_tracing(pause, ())
+        return in_store
+
+    def begins(frame: FrameType, _: str, __: Any) -> Any:
+        return in_store if frame.f_code.co_filename.startswith(_STORE) else None
+
+    before = sys.gettrace()
+    sys.settrace(begins)
+    try:
+        yield
+    finally:
+        sys.settrace(before)

@@ -1,0 +1,89 @@
+"""What activities of a ``SimRuntime`` wait for: locks and events.
+
+Each call is a switch point, where a schedule may let another activity run on: before a
+lock is asked for and after it was let go, before an event is waited for and after it
+was set.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.sim_runtime import Activity, SimRuntime
+
+
+class SimLock:
+    """Mutual exclusion among activities, first come, first served."""
+
+    __slots__ = ("_owner", "_runtime", "_waiters")
+
+    def __init__(self, runtime: SimRuntime) -> None:
+        self._runtime = runtime
+        self._owner: Activity[Any] | None = None
+        self._waiters: deque[Activity[Any]] = deque()
+
+    def __enter__(self) -> SimLock:
+        self._runtime.pause()
+        asker = self._runtime.current
+        if self._owner is None:
+            self._owner = asker
+            return self
+        is_mine = False
+        try:
+            what = f"a lock that {self._owner.name} holds"
+            self._runtime.wait_in(self._waiters, what, None)
+            is_mine = self._owner is asker
+            assert is_mine
+        finally:
+            # It may have been given to an activity whose wait ends by an error.
+            if not is_mine and self._owner is asker:
+                self._release()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._release()
+        if error is None:
+            self._runtime.pause()
+
+    def _release(self) -> None:
+        if self._waiters:
+            self._owner = self._runtime.wake(self._waiters[0])
+        else:
+            self._owner = None
+
+
+class SimEvent:
+    """Something that happens once, and that activities wait for."""
+
+    __slots__ = ("_is_set", "_runtime", "_waiters")
+
+    def __init__(self, runtime: SimRuntime) -> None:
+        self._runtime = runtime
+        self._is_set = False
+        self._waiters: deque[Activity[Any]] = deque()
+
+    def set(self) -> None:
+        """Let it have happened; every waiter becomes runnable."""
+        self._is_set = True
+        while self._waiters:
+            self._runtime.wake(self._waiters[0])
+        self._runtime.pause()
+
+    def is_set(self) -> bool:
+        """Whether it has happened."""
+        return self._is_set
+
+    def wait(self, timeout_ms: int) -> bool:
+        """Wait until it has happened; False if ``timeout_ms`` passed first."""
+        self._runtime.pause()
+        if not self._is_set and timeout_ms > 0:
+            self._runtime.wait_in(self._waiters, "an event", timeout_ms)
+        return self._is_set

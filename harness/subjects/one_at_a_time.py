@@ -1,0 +1,21 @@
+"""OneAtATime: what a thread of its own sees to for a service, for one that has none."""
+
+from __future__ import annotations
+
+from engine.host.service import Service
+from harness.sim_runtime import SimRuntime
+
+
+class OneAtATime:
+    """A service whose rounds never overlap, as a thread of its own would see to."""
+
+    def __init__(self, service: Service, runtime: SimRuntime) -> None:
+        self.name = service.name
+        self.interval_ms = service.interval_ms
+        self._service = service
+        self._turn = runtime.lock()
+
+    def run_once(self) -> int:
+        """Do one round, once the one in progress has ended."""
+        with self._turn:
+            return self._service.run_once()

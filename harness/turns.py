@@ -1,0 +1,71 @@
+"""Turns: who runs on at each switch point of ops that run at the same time.
+
+A ``Schedule`` is data; here it becomes choices, one a switch point, and what was chosen
+is kept as the preemptions that choose so again. Which activities there are, and how
+control moves, is known to ``SimRuntime`` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.disk.mixing import mixed
+from models.ops import Schedule
+
+_BITS = 64  # a seed times this leaves room for what is drawn by it
+
+
+class Turns:
+    """The choices of one schedule, made one after the other.
+
+    Attributes:
+        taken: switch points at which another one ran on than would have by itself.
+        points: switch points so far.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.grain = schedule.grain
+        self.taken: list[tuple[int, int]] = []
+        self.points = 0
+        self._is_pct = schedule.kind == "pct"
+        self._told = dict(schedule.preemptions)
+        self._seed = schedule.seed
+        self._lowered: dict[int, int] = {}
+        steps = max(1, schedule.steps)
+        self._changes = {
+            1 + mixed(mixed(self._seed) ^ (n + 1) << 32) % steps
+            for n in range(schedule.depth - 1)
+        }
+
+    def next(self, current: int, others: Sequence[int], *, goes_on: bool) -> int:
+        """Who runs now, of those that can.
+
+        Args:
+            current: the number of who has run until here.
+            others: those that can run besides, at least one.
+            goes_on: whether ``current`` could run on as well.
+        """
+        self.points += 1
+        by_itself = current if goes_on else _after(current, others)
+        chosen = by_itself
+        if self._is_pct:
+            if self.points in self._changes:
+                self._lowered[current] = -self.points
+            able = [*others, current] if goes_on else others
+            chosen = max(able, key=self._priority)
+        else:
+            told = self._told.get(self.points, by_itself)
+            if told in others:
+                chosen = told
+        if chosen != by_itself:
+            self.taken.append((self.points, chosen))
+        return chosen
+
+    def _priority(self, number: int) -> tuple[int, int]:
+        lowered = self._lowered.get(number, 0)
+        return lowered, mixed(mixed(self._seed * _BITS) + number)
+
+
+def _after(current: int, others: Sequence[int]) -> int:
+    """The next one by number, round and round."""
+    return min(others, key=lambda number: (number <= current, number))

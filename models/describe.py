@@ -1,0 +1,169 @@
+"""Ops and events in words, one line each, for timelines and reports."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from models.ops import (
+    ALL_TIME_MS,
+    AdvanceClock,
+    Crash,
+    CrashKind,
+    Damage,
+    DamageKind,
+    DeleteManually,
+    DiskFault,
+    During,
+    Event,
+    FillDisk,
+    KeptUnit,
+    LookMessage,
+    PullMessage,
+    PutBatch,
+    PutMessage,
+    QueryMessage,
+    Restart,
+    RunService,
+    Schedule,
+    SearchOffset,
+    Shutdown,
+    Survivors,
+    Together,
+)
+
+
+def describe(op: Event) -> str:
+    """One line for people."""
+    match op:
+        case PutMessage():
+            return _describe_put(op)
+        case PutBatch(topic, queue_id, body_sizes, tags):
+            tagged = f" tagged {tags}" if tags else ""
+            waits = "" if op.wait_store_ok else ", not waiting for the flush"
+            sizes = ", ".join(map(str, body_sizes))
+            return f"put a batch of {sizes} B to {topic}/{queue_id}{tagged}{waits}"
+        case PullMessage(topic, queue_id, queue_offset, max_msg_nums, tags):
+            tagged = "" if tags == "*" else f" tagged {tags}"
+            return (
+                f"pull {topic}/{queue_id}{tagged} from {queue_offset}, "
+                f"at most {max_msg_nums}"
+            )
+        case LookMessage(phy_offset):
+            return f"look at phy_offset {phy_offset}"
+        case SearchOffset(topic, queue_id, at_ms, boundary):
+            return f"search {topic}/{queue_id} for {boundary} of {at_ms:+d} ms"
+        case QueryMessage(topic, key, max_num):
+            return f"query {topic} for {key}, at most {max_num}{_describe_range(op)}"
+        case RunService(service, times):
+            return f"run {service}" + (f" x{times}" if times != 1 else "")
+        case AdvanceClock(ms):
+            return f"clock {ms:+d} ms"
+        case DeleteManually():
+            return "delete what has expired"
+        case FillDisk(percent):
+            return f"fill the disk to {percent} %" if percent else "free the disk"
+        case Shutdown():
+            return "shutdown"
+        case Restart():
+            return "restart"
+        case During(inner, at_action, event):
+            return f"{describe(inner)}; at disk action {at_action}: {describe(event)}"
+        case Together(ops, schedule):
+            told = "; ".join(map(describe, ops))
+            return f"together, {describe_schedule(schedule)}: {told}"
+        case Damage(file, kind, at, size):
+            return _describe_damage(file, kind, at, size)
+        case Crash(kind, survivors, cut):
+            return _describe_crash(kind, survivors, cut)
+        case DiskFault():
+            return _describe_fault(op)
+        case _:
+            assert_never(op)
+
+
+def describe_schedule(schedule: Schedule) -> str:
+    """How turns are taken, in words."""
+    lines = ", at any line" if schedule.grain == "lines" else ""
+    if schedule.kind == "pct":
+        drawn = f"{schedule.seed}, {schedule.depth} of {schedule.steps}"
+        return f"by priorities ({drawn}){lines}"
+    told = ", ".join(f"{who} from {point} on" for point, who in schedule.preemptions)
+    return f"one after the other{lines}" if not told else f"{told}{lines}"
+
+
+def _describe_range(op: QueryMessage) -> str:
+    if (op.begin_ms, op.end_ms) == (-ALL_TIME_MS, ALL_TIME_MS):
+        return ""
+    return f", stored from {op.begin_ms} to {op.end_ms} ms"
+
+
+def _describe_put(op: PutMessage) -> str:
+    kind = "" if op.transaction == "none" else f"{op.transaction} message of "
+    parts = [f"put {kind}{op.body_size} B to {op.topic}/{op.queue_id}"]
+    if op.tags:
+        parts.append(f" tagged {op.tags}")
+    if op.multi_dispatch:
+        parts.append(f", listed in {op.multi_dispatch} too")
+    if op.delay_level:
+        parts.append(f", delayed by level {op.delay_level}")
+    if op.ipv6 != "none":
+        hosts = "both hosts" if op.ipv6 == "both" else f"{op.ipv6} host"
+        parts.append(f", {hosts} IPv6")
+    numbers = ("flag", "sys_flag", "reconsume_times")
+    parts += [f", {name} {getattr(op, name)}" for name in numbers if getattr(op, name)]
+    if not op.wait_store_ok:
+        parts.append(", not waiting for the flush")
+    return "".join(parts)
+
+
+def _describe_fault(fault: DiskFault) -> str:
+    if fault.call == "evict":
+        return "clean pages leave memory"
+    where = f" of {fault.path}" if fault.path else ""
+    how_often = f" x{fault.times}" if fault.times != 1 else ""
+    after = f" after {fault.after}" if fault.after else ""
+    part = f", {fault.written} B of it done" if fault.written else ""
+    lasts = " from then on" if fault.lasts else how_often
+    return f"{fault.call}{where} fails with {fault.errno}{lasts}{after}{part}"
+
+
+def _describe_damage(file: str, kind: DamageKind, at: int, size: int) -> str:
+    match kind:
+        case "delete":
+            return f"delete {file}"
+        case "touch":
+            return f"let {file} look {at} ms old"
+        case "truncate":
+            return f"cut {file} to {at} B"
+        case "zero":
+            return f"zero {size or 'all'} B of {file} from byte {at}"
+        case "flip":
+            return f"flip {size} B of {file} from byte {at}"
+        case _:
+            assert_never(kind)
+
+
+def _describe_crash(kind: CrashKind, survivors: Survivors, cut: int) -> str:
+    after = f" after {cut} B of the page" if cut else ""
+    if kind == "process_kill":
+        return f"PROCESS KILL{after}"
+    number = f"({survivors.number})" if survivors.kind in ("prefix", "hashed") else ""
+    units = "; ".join(describe_unit(unit) for unit in survivors.units)
+    listed = f" [{units}]" if survivors.kind == "units" else ""
+    return f"POWER LOSS{after}, survivors {survivors.kind.upper()}{number}{listed}"
+
+
+def describe_unit(unit: KeptUnit) -> str:
+    """One unit in words."""
+    match unit.place:
+        case -1:  # UNIT_ENTRY
+            return f"entry {unit.path} after change {unit.version}"
+        case -2:  # UNIT_SIZE
+            return f"size of {unit.path} after change {unit.version}"
+        case -3:  # UNIT_ORDER
+            return f"the first {unit.version} directory changes"
+        case -4:  # UNIT_TAIL
+            what = "garbage" if unit.version == 1 else "another file's bytes"
+            return f"{what} in new room of {unit.path}"
+        case sector:
+            return f"{unit.path} sector {sector} after change {unit.version}"

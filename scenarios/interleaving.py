@@ -1,0 +1,116 @@
+"""Scenarios in which callers and services run at the same time, by any schedule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from models.ops import Schedule
+from scenarios.expiring import HOUR_MS, KEEPING
+from scenarios.scenario import Scenario
+from scenarios.space import Address, Label, Numbers, Size, often
+from scenarios.spaces import CORE_LAWS, FLUSHED, FLUSHING, POOLED, SYNCED
+
+SCHEDULES = often(
+    (Schedule("pct", depth=3, steps=24), 3),
+    (Schedule("pct", depth=2, steps=64), 2),
+    (Schedule("pct", depth=4, steps=400, grain="lines"), 2),
+    (Schedule("pct", depth=2, steps=120, grain="lines"), 2),
+    (Schedule("preempt", depth=1, steps=24), 2),
+    (Schedule("preempt", depth=3, steps=48), 1),
+)
+"""Most races need one or two switches; few ops make more than some dozens of points, or
+some hundreds of lines."""
+
+TOGETHER = replace(
+    FLUSHING,
+    kinds=often(
+        ("together", 9),
+        ("put", 4),
+        ("burst", 5),
+        ("service", 4),
+        ("pull", 2),
+        ("query", 1),
+        ("expire", 2),
+        ("crash", 1),
+        ("restart", 1),
+        ("clock", 1),
+    ),
+    kept=("burst", "together"),
+    addresses=often(
+        (Address("T0", 0), 6), (Address("T0", 1), 1), (Address("T1", 0), 1)
+    ),
+    pull_offsets=Numbers((0, 0, 1, 2, 3, 5, 9, 10, 11), 24),
+    labels=often(
+        (Label(), 5),
+        (Label(wait_store_ok=False), 2),
+        (Label("TagA", "Aa"), 2),
+        (Label(multi_dispatch="%LMQ%a,%LMQ%b"), 1),
+        (Label(transaction="prepared"), 1),
+    ),
+    sizes=often(
+        (Size(extra=60), 3),
+        (Size(extra=1000), 3),
+        (Size(parts=4), 3),
+        (Size(parts=2), 3),
+        (Size(parts=1), 1),
+    ),
+    burst_sizes=often((2, 1), (3, 2), (5, 3), (11, 3), (17, 1)),
+    batch_counts=(2, 3),
+    query_keys=("Aa", "BB"),
+    services=often(
+        ("reput", 6),
+        ("flush_commit_log", 4),
+        ("flush_consume_queue", 2),
+        ("checkpoint", 3),
+        ("commit", 2),
+        ("allocate", 2),
+        ("clean_commit_log", 3),
+        ("clean_consume_queue", 2),
+        ("flush_index", 1),
+    ),
+    together=often(
+        ("put", 6),
+        ("service", 8),
+        ("pull", 4),
+        ("batch", 1),
+        ("look", 1),
+        ("search", 1),
+        ("query", 1),
+        ("delete", 1),
+        ("wait", 1),
+        ("shutdown", 1),
+    ),
+    together_counts=often((2, 4), (3, 4), (4, 2), (6, 1)),
+    schedules=SCHEDULES,
+    expiry_steps_ms=Numbers((2 * HOUR_MS, 3 * HOUR_MS, HOUR_MS), 8 * HOUR_MS),
+)
+
+INTERLEAVING = (
+    Scenario(
+        name="interleavings",
+        sentence="callers and services run at the same time, and whoever runs may be "
+        "stopped at any call or line for another, by a schedule",
+        space=TOGETHER,
+        setups=often(
+            (KEEPING, 3),
+            (replace(KEEPING, flush_mode="SYNC_FLUSH"), 3),
+            (replace(KEEPING, queue_file_units=2, delete_batch=1), 2),
+            (replace(KEEPING, queue_file_units=7, multi_dispatch=True), 1),
+            (replace(KEEPING, index_slots=8, index_entries=20, queue_ext_size=100), 2),
+            (replace(KEEPING, log_file_size=8192, queue_file_units=40), 1),
+            (FLUSHED, 2),
+            (SYNCED, 3),
+            (POOLED, 2),
+            (replace(POOLED, flush_mode="SYNC_FLUSH", transient_store_buffers=1), 2),
+            (replace(POOLED, log_file_size=16384, preallocate=False), 1),
+        ),
+        length=(12, 40),
+        required_probes=(
+            "clean_commit_log.deleted",
+            "flush.group.committed",
+            "reput.dispatched",
+        ),
+        required_invariants=(*CORE_LAWS, "FL-2", "FL-6"),
+    ),
+)
+"""What ``catalogue`` lists of them."""
