@@ -65,7 +65,15 @@ def new_file(
     if disk.exists(path):
         # What an earlier life left under this name was lost to it, and is to us.
         disk.remove(path)
-    return MappedFile(disk, path, file_size, create=True, pool=pool)
+    file = MappedFile(disk, path, file_size, create=True, pool=pool)
+    try:
+        # New room may hold what another file had there, and no CRC covers all of a
+        # record: until its zeros are durable, a torn record could end in old bytes.
+        file.sync()
+    except OSError:
+        file.destroy()
+        raise
+    return file
 
 
 class MappedFileQueue:
@@ -100,6 +108,7 @@ class MappedFileQueue:
         self._disk = disk
         self._names_made = 0
         self._names_durable = -1  # how many of those a sync has covered
+        self._is_path_durable = False
 
     def load(self) -> None:
         """Open what is there, positions at 0; changes nothing on the disk.
@@ -282,8 +291,20 @@ class MappedFileQueue:
 
     def _sync_names_now(self) -> None:
         made = self._names_made  # a name made during the sync needs another one
+        self._sync_path()
         self._disk.sync_dir(self.path)
         self._names_durable = made
+
+    def _sync_path(self) -> None:
+        """Make the directories above durable, once: who made them may have been killed.
+
+        The root is each start's: it holds the abort file.
+        """
+        if not self._is_path_durable:
+            parts = self.path.split("/")
+            for depth in range(1, len(parts)):
+                self._disk.sync_dir("/".join(parts[:depth]))
+            self._is_path_durable = True
 
     def truncate_dirty_files(self, offset: int) -> None:
         """Let the data end at ``offset``: later files go, later bytes are erased.

@@ -516,3 +516,26 @@ def test_a_directory_whose_name_could_not_be_synced_is_made_again() -> None:
     assert mount.is_dir("log")
     disk.crash(Crash("power_loss", Survivors("none")))
     assert disk.mount().is_dir("log")
+
+
+def test_room_that_was_never_written_is_durable_zeros_before_anything_is_appended(
+    disk: SimDisk,
+) -> None:
+    queue = MappedFileQueue(disk.mount(), "log", SIZE)
+    queue.last_mapped_file(0)
+
+    assert disk.durable_files() == {name(0): bytes(SIZE)}
+
+
+def test_a_directory_that_a_killed_process_made_is_durable_before_its_files_are(
+    disk: SimDisk,
+) -> None:
+    disk = SimDisk(PROFILES["posix_min"])
+    mount = disk.mount()
+    mount.make_dir("above")
+    disk.unmount()
+    queue = MappedFileQueue(disk.mount(), "above/log", SIZE)
+    queue.last_mapped_file(0).append_message(b"x" * SIZE)
+
+    assert queue.flush(0)
+    assert list(disk.durable_files()) == [f"above/log/{file_name(0)}"]

@@ -48,7 +48,7 @@ def test_a_service_that_reads_for_ever_is_ended(
 def test_a_store_goes_on_after_many_ops_that_each_stay_in_bounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(python_store, "OP_ACTIONS_MAX", 40)
+    monkeypatch.setattr(python_store, "OP_ACTIONS_MAX", 50)
     monkeypatch.setattr(python_store, "OP_READS_MAX", 200)
     ops = (PutMessage("T0", 0, 16), PullMessage("T0", 0, 0), Restart()) * 20
 
