@@ -366,7 +366,8 @@ class Judge:
                     self.checks, found, start.log_bytes_read, self._setup
                 )
             log = self.image().commit_log
-            if is_damaged and takes_rot(self.checks, log, self.model, self._damaged):
+            tears = self._promises.profile.shorn_sectors
+            if takes_rot(self.checks, log, self.model, self._damaged, tears=tears):
                 self.is_unsure = True
                 return
             self._adopt(end, positions)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
 
+from harness.promises import SPOILT
 from models.image.log import LogImage
+from models.image.record import Record
 from models.image.rot import rotten_records
 from models.invariants.recovery import recovered_log_is_a_prefix
+from models.messages import MessageToPut
 from models.observations import Damaged
-from models.reference import ReferenceModel
+from models.reference import Appended, ReferenceModel, differs, differs_from_message
 from models.store_image import StoreImage, read_store
 
 
@@ -18,24 +20,53 @@ def takes_rot(
     log: LogImage,
     model: ReferenceModel,
     damages: Sequence[Damaged],
+    *,
+    tears: bool,
 ) -> bool:
     """Whether a start took over a record that has rotted, and could not know.
 
     No mark vouched for it, and no CRC covers what has changed of it. Every other record
-    must be what it was; what the store makes of this one, nobody can say.
+    must be what it was; what the store makes of this one, nobody can say. If the
+    disk ``tears`` sectors, nobody says either which bytes it spoilt.
     """
     rotten = rotten_records(log, damages)
+    if tears and SPOILT in damages:
+        rotten |= _torn_records(log, model)
     if not rotten:
         return False
-    pairs = zip_longest(log.records, model.live_messages(log.min_phy_offset))
-    whole = [pair for pair in pairs if pair[0] not in rotten]
+    places = {record.phy_offset for record in rotten}
+    messages = model.live_messages(log.min_phy_offset)
     recovered_log_is_a_prefix.hold(
         checks,
-        [record for record, _ in whole if record is not None],
-        [appended for _, appended in whole if appended is not None],
+        [record for record in log.records if record.phy_offset not in places],
+        [appended for appended in messages if appended.phy_offset not in places],
         model.in_flight,
     )
     return True
+
+
+def _torn_records(log: LogImage, model: ReferenceModel) -> frozenset[Record]:
+    """Records of a known body, for whose header and names no CRC speaks.
+
+    That may be the CRC itself that was torn.
+    """
+    messages = model.live_messages(log.min_phy_offset)
+    known = {appended.phy_offset: appended for appended in messages}
+    return frozenset(
+        record
+        for record in log.records
+        if not record.has_property_crc
+        and _is_torn(record, known.get(record.phy_offset), model.in_flight)
+    )
+
+
+def _is_torn(
+    record: Record, appended: Appended | None, in_flight: Sequence[MessageToPut]
+) -> bool:
+    if appended is not None and record.body == appended.message.body:
+        return bool(differs(record, appended))
+    alike = [message for message in in_flight if message.body == record.body]
+    return bool(alike) and all(differs_from_message(record, m) for m in alike)
 
 
 def extended(found: StoreImage, log_file_size: int) -> StoreImage:

@@ -231,6 +231,8 @@ class ReferenceModel:
     def lose_what_was_not_synced(self) -> None:
         """Take note that a failed sync took back what only memory held."""
         self.memory_reverted = True
+        if self.floor is not None:  # the store is down: that may spare less than then
+            self._lower_floor(self._spared_by_kill)
 
     @property
     def _spared_by_kill(self) -> int:

@@ -27,6 +27,7 @@ from scenarios.spaces import (
     LOSSY_DISKS,
     POOLED,
     SYNCED,
+    TORN_DISKS,
     setups_on,
 )
 
@@ -68,7 +69,7 @@ _SCENARIOS = (
             crash_kinds=often(("power_loss", 8), ("process_kill", 1)),
             survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
         ),
-        setups=LOSSY_DISKS,
+        setups=(*LOSSY_DISKS, *TORN_DISKS),
         required_probes=(
             "commit_log.recover.abnormal",
             "checkpoint.load.mark",

@@ -248,6 +248,12 @@ LOSSY_DISKS = (
 """Stores on every disk that loses what was not synced; the mildest and the wildest
 are the likeliest."""
 
+TORN_DISKS = tuple(
+    replace(setup, prop_crc=bool(number % 2))
+    for number, setup in enumerate(setups_on("nvme_torn"))
+)
+"""Stores on a disk that tears sectors; a CRC over each record shows what it tore."""
+
 CORE_LAWS = ("CL-1", "CQ-1", "CQ-4", "FL-1", "PUT-1", "RD-1", "REC-1", "REC-2", "REC-4")
 """What no scenario can do without having judged."""
 
