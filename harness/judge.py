@@ -8,7 +8,6 @@ raised as unknown, never passed over.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from enum import Enum
 
 from harness.deletion_judge import (
     DeletionState,
@@ -19,9 +18,14 @@ from harness.deletion_judge import (
 from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
 from harness.judge_damage import extended, takes_rot
-from harness.judge_lookups import judge_looks, judge_searches
+from harness.judge_lookups import (
+    judge_looks,
+    judge_pulls_together,
+    judge_searches,
+    seen_before,
+)
 from harness.judge_queries import indexed_up_to, judge_queries
-from harness.judge_terms import LookedAt, Reader
+from harness.judge_terms import End, LookedAt, Reader
 from harness.judging_puts import (
     Puts,
     Putting,
@@ -80,14 +84,6 @@ CLAIMS: tuple[Invariant[[Judged]], ...] = (
 _SHARED = frozenset(
     {"checks", "_image", "_left_by_start", "_read", "_setup", "_subject"}
 )
-
-
-class End(Enum):
-    """How the newest life of the store ended, if it has, as the abort file tells it."""
-
-    ORDERLY = "everything is durable, and the abort file is gone"
-    ABORT_STAYS = "the abort file is there: it runs, or nobody ended it in order"
-    UNKNOWN = "something stepped in while the abort file was made or removed"
 
 
 class Judge:
@@ -172,10 +168,12 @@ class Judge:
 
     def _judge_step(self, op: Event, report: Report, positions: Positions) -> None:
         end = self.model.end
+        failed = self.disk_failed or report.fault_armed or self._promises.reverts
+        before = seen_before(report, self.model) if not failed else {}
         may_refuse = self._may_refuse(report)
         judge_batches(self.checks, self._setup, report, may_refuse=may_refuse)
-        before, later = puts_around_the_start(report)
-        in_flight = self._judge_puts(before, report, positions)
+        earlier, later = puts_around_the_start(report)
+        in_flight = self._judge_puts(earlier, report, positions)
         if report.stops:
             count = len(report.stops)
             if report.crash is None and report.started_end >= 0:
@@ -221,6 +219,7 @@ class Judge:
             )
             self._judge_marks(positions, is_new_life=bool(report.starts))
         self._judge_reads(report)
+        judge_pulls_together(self.checks, report, self.model, self._setup, before)
 
     def _judge_reads(self, report: Report) -> None:
         for pull, pulled in report.pulls if not self._promises.reverts else ():

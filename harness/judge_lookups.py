@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from harness.interpreter import Report
 from models.invariants.reading import (
     looked_up_message_is_right,
+    pull_sees_a_moment,
     searched_time_is_found,
 )
-from models.reference import Appended, QueueKey, ReferenceModel
+from models.program import Setup
+from models.reference import Appended, QueueKey, ReferenceModel, VisibleQueue
 from models.store_image import StoreImage
 
 
@@ -53,4 +55,36 @@ def judge_searches(
             search.boundary,
             visible.min_offset,
             [r.store_timestamp for r in records[: len(visible.messages)]],
+        )
+
+
+def seen_before(report: Report, model: ReferenceModel) -> dict[QueueKey, VisibleQueue]:
+    """Of ops that ran at the same time, what each pull must find at least, by queue."""
+    if not report.together or report.crash is not None or report.is_stopping:
+        return {}
+    keys = {(pull.topic, pull.queue_id) for pull, _ in report.pulls}
+    return {key: model.visible(key) for key in sorted(keys)}
+
+
+def judge_pulls_together(
+    checks: dict[str, int],
+    report: Report,
+    model: ReferenceModel,
+    setup: Setup,
+    before: dict[QueueKey, VisibleQueue],
+) -> None:
+    """Judge the pulls of ops that ran at the same time, by what lay before and after.
+
+    ``before`` is what could be read of each queue when they began; {}: nothing is
+    known of it.
+    """
+    for pull, pulled in report.pulls if before else ():
+        key = (pull.topic, pull.queue_id)
+        pull_sees_a_moment.hold(
+            checks,
+            pulled,
+            pull,
+            before[key],
+            model.visible(key),
+            setup.queue_file_units,
         )

@@ -1,13 +1,22 @@
-"""What a judge is given to look at: a subject's files, and whoever decodes them."""
+"""What a judge is given to look at, and what it calls the end of a life."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Protocol, TypeAlias
 
 from models.store_image import StoreImage
 
 Reader: TypeAlias = Callable[[Mapping[str, bytes], StoreImage | None], StoreImage]
+
+
+class End(Enum):
+    """How the newest life of the store ended, if it has, as the abort file tells it."""
+
+    ORDERLY = "everything is durable, and the abort file is gone"
+    ABORT_STAYS = "the abort file is there: it runs, or nobody ended it in order"
+    UNKNOWN = "something stepped in while the abort file was made or removed"
 
 
 class LookedAt(Protocol):

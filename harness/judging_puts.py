@@ -27,6 +27,7 @@ class Putting(NamedTuple):
         after: what it reports after it.
         may_refuse: the disk failed or is full, or the store was stopping.
         must_refuse: a cleaner has stopped puts.
+        end: where the log ended in front of the next put, if others only put as well.
         stored_ms: a time not after that of their storing, where it matters.
     """
 
@@ -37,6 +38,7 @@ class Putting(NamedTuple):
     may_refuse: bool
     must_refuse: bool = False
     stored_ms: int = 0
+    end: int = -1
 
 
 def puts_around_the_start(report: Report) -> tuple[Puts, Puts]:
@@ -72,9 +74,14 @@ def judge_puts(
             answered.append((message, answer))
     if len(answered) > 1:
         answered.sort(key=lambda pair: pair[1].phy_offset)
+    is_alone = report.together and not in_flight and not report.fault_armed
+    place = step.before.max_phy_offset if step.before and is_alone else -1
     for message, answer in answered:
         key = (message.topic, message.queue_id)
         rivals = [m for m in in_flight if (m.topic, m.queue_id) == key]
+        if place >= 0 and (message.batch is None or message.batch.number == 0):
+            place = max(place, model.end)
+        step = step._replace(end=place)
         _judge_put(checks, setup, model, step, message, answer, len(rivals))
         if step.must_refuse and not report.interrupted:
             deletion.a_full_disk_takes_no_put.hold(checks, answer)
@@ -83,6 +90,15 @@ def judge_puts(
         waited = model.flush_mode == "SYNC_FLUSH" and message.wait_store_ok
         if waited and report.crash is None and not report.is_stopping:
             marks.acknowledged_is_flushed.hold(checks, answer, step.after)
+    if report.together:
+        putting.puts_lie_in_the_order_they_were_made.hold(
+            checks,
+            [
+                (answer, span)
+                for (_, answer), span in zip(report.puts, report.spans, strict=True)
+                if answer is not None
+            ],
+        )
     if report.crash is None:
         model.in_flight += in_flight
     return in_flight
@@ -103,6 +119,8 @@ def _judge_put(
     place = -1
     if step.before is not None and not report.interrupted:
         place = _place_of(message, size, step.before.max_phy_offset, setup)
+    elif step.end >= 0 and answer.phy_offset >= 0:
+        place = _place_of(message, size, step.end, setup)
     putting.put_takes_the_next_place.hold(
         checks,
         answer,

@@ -129,6 +129,8 @@ class MessageStore:
         )
         self._lock: FileLock | None = None
         self.is_started = False
+        self._stop_lock = runtime.lock()
+        self._stopped_clean = False
 
     @property
     def last_exit_ok(self) -> bool:
@@ -345,13 +347,18 @@ class MessageStore:
 
         Waits up to ``shutdown_dispatch_timeout`` for the replay to catch up, since a
         host that turns it still can. If records stay undispatched, or a sync fails,
-        the abort file stays, and the next start mends.
+        the abort file stays, and the next start mends. Who stops a store that somebody
+        stops already waits for that end, and is told the same.
 
         Source: DefaultMessageStore#shutdown.
         """
-        if not self.is_started:
-            return False
-        self.is_started = False
+        with self._stop_lock:
+            if self.is_started:
+                self.is_started = False
+                self._stopped_clean = self._stop()
+        return self._stopped_clean
+
+    def _stop(self) -> bool:
         self.deletion.stop()
         self.commit_log.refuse_puts()
         try:

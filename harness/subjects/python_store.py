@@ -99,7 +99,7 @@ class PythonStore:
         )
         self._store: MessageStore | None = None
         self._services: dict[str, Service] = {}
-        self._callers = 0
+        self._callers = self._stopping = 0
         self._alone: Event | None = None
 
     @property
@@ -295,10 +295,11 @@ class PythonStore:
 
     def _wait_for_callers(self) -> None:
         """A process ends, and its files with it, when nobody is in it any more."""
-        if self._callers > 1:
-            self._alone = self._runtime.event()
-            while self._callers > 1:
-                self._alone.wait(CALLERS_END_MS)
+        self._stopping += 1
+        while self._callers > self._stopping:
+            if self._alone is None:
+                self._alone = self._runtime.event()
+            self._alone.wait(CALLERS_END_MS)
 
     def start(self) -> Observation:
         """Load, recover and start."""
@@ -373,21 +374,22 @@ class PythonStore:
     ) -> list[Observation]:
         """Run bodies at the same time, each a caller of the store."""
         called = [(name, partial(self._call, body)) for name, body in bodies]
-        self._callers = len(bodies)
+        self._callers, self._alone = len(bodies), None
         self.disk.pause_by(self._runtime.pause)
         try:
             return self._runtime.together(called, turns)
         finally:
             self.disk.pause_by(None)
-            self._callers, self._alone = 0, None
+            self._callers = self._stopping = 0
 
     def _call(self, body: Callable[[], Observation]) -> Observation:
         try:
             return body()
         finally:
             self._callers -= 1
-            if self._alone is not None and self._callers == 1:
-                self._alone.set()
+            waited_for, self._alone = self._alone, None
+            if waited_for is not None:
+                waited_for.set()
 
     def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
         """Let ``event`` happen at the n-th disk action from now."""

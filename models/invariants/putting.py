@@ -124,6 +124,29 @@ def batch_is_put_as_one(
         yield Violation(where, "in two log files", "one")
 
 
+@invariant(
+    "PUT-4",
+    "what is put after another put was answered lies behind it in the log",
+    law="I3 I19",
+)
+def puts_lie_in_the_order_they_were_made(
+    puts: Sequence[tuple[Put, tuple[int, int]]],
+) -> Iterator[Violation]:
+    """Of puts that ran at the same time; with each, when it began and was answered."""
+    appended = [(put, span) for put, span in puts if put.phy_offset >= 0]
+    appended.sort(key=lambda pair: pair[0].phy_offset)
+    latest, behind = -1, -1
+    for put, (begun, answered) in appended:
+        if answered < latest:
+            yield Violation(
+                f"put at phy_offset {put.phy_offset}",
+                f"it lies behind phy_offset {behind}, which was put after its answer",
+                "in front of it",
+            )
+        if begun > latest:
+            latest, behind = begun, put.phy_offset
+
+
 def _expected_of_batch(
     messages: Sequence[MessageToPut], total: int, setup: Setup
 ) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from models.invariants.registry import invariant
 from models.observations import Looked, Pulled, Searched
-from models.ops import Boundary
+from models.ops import Boundary, PullMessage
 from models.reference import Appended, VisibleQueue, differs
 from models.store_image import BadRecord, decode_record
 from models.verdict import Violation
@@ -91,6 +91,40 @@ def pull_is_answered_right(
     if (pulled.min_offset, pulled.max_offset) != (low, high):
         seen = f"bounds {pulled.min_offset} and {pulled.max_offset}"
         yield Violation(where, seen, f"{low} and {high}")
+
+
+@invariant(
+    "RD-5", "a pull among others sees the queue as it was at some moment", law="I6 I16"
+)
+def pull_sees_a_moment(
+    pulled: Pulled,
+    pull: PullMessage,
+    before: VisibleQueue,
+    after: VisibleQueue,
+    queue_file_units: int,
+) -> Iterator[Violation]:
+    """``before`` and ``after`` are what a reader found then; it only grows between."""
+    offset, most = pull.queue_offset, pull.max_msg_nums
+    where = f"pull from {offset} among others, {pulled.status}"
+    lows = (before.min_offset, after.min_offset)
+    highs = (before.max_offset, after.max_offset)
+    for name, seen, (least, last) in (
+        ("min_offset", pulled.min_offset, lows),
+        ("max_offset", pulled.max_offset, highs),
+    ):
+        if not least <= seen <= last:
+            yield Violation(where, f"{name} {seen}", f"from {least} to {last}")
+    if not lows[1] <= offset < highs[0]:
+        return
+    there = after.messages[offset - lows[1] :]
+    wanted = wanted_tags(pull.tags)
+    fewest, _ = _fitting(
+        there[: highs[0] - offset], offset, most, queue_file_units, wanted
+    )
+    greatest, _ = _fitting(there, offset, most, queue_file_units, wanted)
+    if most > 0 and not fewest <= len(pulled.messages) <= greatest:
+        found = f"{len(pulled.messages)} messages"
+        yield Violation(where, found, f"from {fewest} to {greatest}")
 
 
 def _expected(

@@ -12,7 +12,16 @@ from harness.shrink import shrink
 from harness.sim_runtime import Deadlock, SimRuntime
 from harness.turns import Turns
 from models.describe import describe
-from models.observations import Interleaved, Observation, Put, Skipped, status_of
+from models.invariants.reading import pull_sees_a_moment
+from models.messages import message_for
+from models.observations import (
+    Interleaved,
+    Observation,
+    Pulled,
+    Put,
+    Skipped,
+    status_of,
+)
 from models.ops import (
     Crash,
     Damage,
@@ -27,6 +36,7 @@ from models.ops import (
     Together,
 )
 from models.program import Program, Setup, from_json, to_json
+from models.reference import Appended, VisibleQueue
 from models.verdict import Outcome
 from scenarios.mutation import Edit, Mutant, applied
 
@@ -208,3 +218,62 @@ def test_a_drawn_schedule_shrinks_to_the_preemption_that_is_enough() -> None:
     assert len(together.ops) == 2
     assert together.schedule.kind == "preempt"
     assert len(together.schedule.preemptions) <= 1
+
+
+STOP_TWICE = Together((Shutdown(), Shutdown()), Schedule(grain="lines"))
+
+
+@pytest.mark.parametrize("point", range(1, 40))
+def test_two_stops_at_once_are_one_stop(point: int) -> None:
+    schedule = replace(STOP_TWICE.schedule, preemptions=((point, 1), (point + 3, 0)))
+    result = run(Setup(), PUT, replace(STOP_TWICE, schedule=schedule), Restart(), PUT)
+
+    told = [status_of(one) for one in both(result, 1).observations]
+    assert sorted(told) in (["Skipped", "Stopped"], ["Stopped", "Stopped"])
+
+
+PULL = PullMessage("T0", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("pulled", "is_right"),
+    [
+        (Pulled("FOUND", 1, 0, 1, (b"1",)), True),
+        (Pulled("FOUND", 2, 0, 2, (b"1", b"2")), True),
+        (Pulled("FOUND", 2, 0, 3, (b"1", b"2")), False),
+        (Pulled("NO_MESSAGE_IN_QUEUE", 0, 0, 1), False),
+        (Pulled("OFFSET_OVERFLOW_ONE", 0, 0, 0), False),
+    ],
+)
+def test_a_pull_that_sees_no_moment_of_the_queue_breaks_rd_5(
+    pulled: Pulled, is_right: bool
+) -> None:
+    message = message_for(PUT, 1, 2, 0, 0)
+    queue = [Appended(message, 131 * n, 131, n) for n in range(2)]
+    before, after = VisibleQueue(queue[:1], 0, 1), VisibleQueue(queue, 0, 2)
+
+    broken = pull_sees_a_moment.violations(pulled, PULL, before, after, 10)
+
+    assert bool(broken) is not is_right
+
+
+def test_a_pull_among_others_is_judged_by_what_lay_before_and_after() -> None:
+    deaf = Mutant(
+        id="T91",
+        title="pull-that-finds-less",
+        killed_by=("RD-5",),
+        edits=(
+            Edit(
+                module="engine.store.message_store",
+                function="MessageStore.get_message",
+                before="return self._reader.get_message(",
+                after="max_msg_nums = 1\n        return self._reader.get_message(",
+            ),
+        ),
+        source="a test",
+        trigger=Program(Setup(), (PUT, PUT, RunService("reput"), Together((PULL,)))),
+    )
+    with applied(deaf):
+        result = run_program(deaf.trigger)
+
+    assert result.invariant == "RD-5", result.message

@@ -6,7 +6,11 @@ from itertools import accumulate
 import pytest
 
 from harness.episode import run_program
-from models.invariants.putting import batch_is_put_as_one, put_takes_the_next_place
+from models.invariants.putting import (
+    batch_is_put_as_one,
+    put_takes_the_next_place,
+    puts_lie_in_the_order_they_were_made,
+)
 from models.invariants.statistics import statistics_count_what_was_put
 from models.messages import MessageToPut, batch_for
 from models.observations import Put, Statistics
@@ -108,3 +112,13 @@ def test_statistics_that_miss_a_message_break_st_1() -> None:
     assert statistics_count_what_was_put.violations(seen, expected, 2)
     assert statistics_count_what_was_put.violations(seen, {"T0": (2, 262)}, 3)
     assert statistics_count_what_was_put.violations(seen, {**expected, "T2": (1, 1)}, 3)
+
+
+def test_a_put_in_front_of_one_that_was_answered_before_it_began_breaks_put_4() -> None:
+    first, second = Put("PUT_OK", 131, 131, 1), Put("PUT_OK", 0, 131, 0)
+    law = puts_lie_in_the_order_they_were_made
+
+    assert law.violations([(first, (1, 2)), (second, (3, 4))])
+    assert not law.violations([(first, (1, 3)), (second, (2, 4))])
+    assert not law.violations([(second, (1, 2)), (first, (3, 4))])
+    assert not law.violations([(first, (1, 2)), (Put("MESSAGE_ILLEGAL"), (3, 4))])
