@@ -266,8 +266,8 @@ def test_a_pull_among_others_is_judged_by_what_lay_before_and_after() -> None:
             Edit(
                 module="engine.store.message_store",
                 function="MessageStore.get_message",
-                before="return self._reader.get_message(",
-                after="max_msg_nums = 1\n        return self._reader.get_message(",
+                before="queue_offset, max_msg_nums, tags",
+                after="queue_offset, 1, tags",
             ),
         ),
         source="a test",
