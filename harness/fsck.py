@@ -16,7 +16,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.store_files import NotAStore, read_files
+from harness.store_files import NotAStore, queue_folders, read_files
+from models.image.log import LogImage, first_nonzero
+from models.image.presumed import Presumption, presumed
+from models.image.record import FILLER_SIZE_MIN
 from models.invariants.checkpoint import checkpoint_is_up_to_date
 from models.invariants.commit_log import clock_steps
 from models.invariants.consume_queue import missing_units, units_past_the_end
@@ -110,13 +113,17 @@ def fsck(root: Path) -> FsckReport:
         NotAStore: it is absent, unreadable or no store.
     """
     image = read_store(read_files(root))
-    judged = judged_as_found(image)
+    taken = Presumption(image, ())
+    if image.checkpoint.mark is None:
+        taken = presumed(image, queue_folders(root))
+    judged = judged_as_found(taken.image)
+    image = judged.image
     return FsckReport(
         root=str(root),
         mode="crashed" if image.abort else "clean",
         summary=_summary(image),
         violations=tuple(_findings(judged)),
-        notes=tuple(_notes(judged)),
+        notes=(*taken.notes, *_notes(judged)),
         next_start=tuple(_next_start(image)),
     )
 
@@ -197,10 +204,20 @@ def _notes(judged: Judged) -> Iterator[str]:
         yield f"checkpoint byte {position}: a torn durable mark; the other one counts."
     if not image.has_checkpoint:
         yield "There is no checkpoint; the next start after a crash replays all."
+    yield from _behind_fillers(image.commit_log)
     if judged.clean:
         yield from _left_over(judged)
     else:
         yield from _unproven(judged)
+
+
+def _behind_fillers(log: LogImage) -> Iterator[str]:
+    """RocketMQ writes a filler's head alone, and leaves what was behind it."""
+    for file in log.files:
+        if file.flaw is None:
+            at = first_nonzero(file.data, file.end + FILLER_SIZE_MIN)
+            if at < file.limit:
+                yield f"{file.path} byte {at}: bytes left over inside a filler."
 
 
 def _left_over(judged: Judged) -> Iterator[str]:
@@ -213,6 +230,11 @@ def _left_over(judged: Judged) -> Iterator[str]:
             f"{log.stop.where}: bytes past the log's end, left over from an earlier "
             f"cut; {len(log.records_beyond)} whole records are among them."
         )
+    for queue in judged.image.consume_queues:
+        if queue.stray_units:
+            where = queue.where(queue.stray_units[0].queue_offset)
+            count = len(queue.stray_units)
+            yield f"{where}: {count} units past the queue's end, left over from a cut."
     for queue, live in judged.image.suspect_queues:
         stale = units_past_the_end(queue, live, judged.image)
         if stale:

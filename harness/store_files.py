@@ -17,6 +17,7 @@ from models.store_image import Bytes
 
 # Mapping costs more than reading below this, and a process has 65,530 mappings.
 _MAPPED_SIZE_MIN = 1 << 18
+_JUDGED_FILES = ("checkpoint", "config/topics.json")
 _JUDGED_DIRS = ("commitlog/", "consumequeue/", "consumequeue_ext/", "index/")
 
 
@@ -49,6 +50,14 @@ def read_files(root: Path) -> dict[str, Bytes]:
         ) from error
 
 
+def queue_folders(root: Path) -> tuple[str, ...]:
+    """Names of the folders in ``consumequeue``, also of those without a file."""
+    folder = root / "consumequeue"
+    if not folder.is_dir():
+        return ()
+    return tuple(sorted(path.name for path in folder.iterdir() if path.is_dir()))
+
+
 def _paths_below(root: Path) -> Iterator[str]:
     """Paths of the regular files; directories may be links, a loop is entered once."""
     entered: set[tuple[int, int]] = set()
@@ -70,7 +79,7 @@ def _raise(error: OSError) -> NoReturn:
 
 
 def _contents(file: Path, path: str) -> Bytes:
-    if path != "checkpoint" and not path.startswith(_JUDGED_DIRS):
+    if path not in _JUDGED_FILES and not path.startswith(_JUDGED_DIRS):
         return b""
     handle = os.open(file, os.O_RDONLY)
     try:

@@ -11,7 +11,7 @@ where the first and the newest entry must lie.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -27,6 +27,7 @@ SECONDS_MAX = 0x7FFFFFFF
 DEFAULT_SLOTS = 5_000_000
 DEFAULT_FILE_SIZE = 420_000_040
 _GUESSED_SIZE_MAX = 1 << 24
+_LOOKED_AT_MAX = 64
 
 _HEADER = struct.Struct(">qqqqii")
 _ENTRY = struct.Struct(">iqii")
@@ -182,37 +183,54 @@ def _decode(data: Bytes, slot_num: int) -> IndexFileImage:
 def guessed_slots(data: Bytes) -> int:
     """How many slots a file has, told by where its entries must lie; 0 if none fits.
 
-    The first entry and the newest are where the header says that they point, the first
-    links to nothing, and as many slots as the header counts are in use.
+    The number with which most entries are linked as an index links them; of a damaged
+    file a quarter of those looked at may be wrong.
     """
     if len(data) == DEFAULT_FILE_SIZE:
         return DEFAULT_SLOTS
     if not HEADER_SIZE < len(data) <= _GUESSED_SIZE_MAX:
         return 0
-    header = IndexHeader._make(_HEADER.unpack_from(data))
-    if header.index_count <= 1:
-        return 0
-    size_max = len(data) - HEADER_SIZE - ENTRY_SIZE * header.index_count
-    for slot_num in range(1, size_max // SLOT_SIZE + 1):
-        rest = len(data) - HEADER_SIZE - SLOT_SIZE * slot_num
-        if rest % ENTRY_SIZE == 0 and _fits(data, header, slot_num):
-            return slot_num
-    return 0
+    raw = bytes(data)
+    rest = len(raw) - HEADER_SIZE - 2 * ENTRY_SIZE
+    whole = [n for n in range(1, rest // SLOT_SIZE + 1) if _is_whole(len(raw), n)]
+    found = _best(raw, whole)
+    # A file that was cut or lengthened has no whole number of entries any more.
+    return found or _best(raw, range(1, rest // SLOT_SIZE + 1))
 
 
-def _fits(data: Bytes, header: IndexHeader, slot_num: int) -> bool:
-    first = HEADER_SIZE + SLOT_SIZE * slot_num + ENTRY_SIZE
-    last = first + ENTRY_SIZE * (header.index_count - 2)
-    key_hash, begin, _, previous = _ENTRY.unpack_from(data, first)
-    if begin != header.begin_phy_offset or previous or key_hash < 0:
-        return False
-    if _ENTRY.unpack_from(data, last)[1] != header.end_phy_offset:
-        return False
-    read = _decode(data, slot_num)
-    return (
-        len(read.written_slots) == header.hash_slot_count
-        and read.written_slots.get(key_hash % slot_num, 0) > 0
-    )
+def _is_whole(length: int, slot_num: int) -> bool:
+    return (length - HEADER_SIZE - SLOT_SIZE * slot_num) % ENTRY_SIZE == 0
+
+
+def _best(raw: bytes, candidates: Iterable[int]) -> int:
+    best = (0.0, 0, 0)
+    for slot_num in candidates:
+        first = HEADER_SIZE + SLOT_SIZE * slot_num
+        if not any(raw[first : first + ENTRY_SIZE]):  # entry 0 is never used
+            good, seen = _linked(raw, slot_num)
+            if good * 4 >= seen * 3 and good:
+                best = max(best, (good / seen, good, slot_num))
+    return best[2]
+
+
+def _linked(raw: bytes, slot_num: int) -> tuple[int, int]:
+    """How many of the first entries are linked as they must be, and how many are."""
+    first = HEADER_SIZE + SLOT_SIZE * slot_num
+    last = min((len(raw) - first) // ENTRY_SIZE, _LOOKED_AT_MAX + 1)
+    good = seen = 0
+    for number in range(1, last):
+        entry = _ENTRY.unpack_from(raw, first + ENTRY_SIZE * number)
+        key_hash, phy_offset, seconds, previous = entry
+        if not any(entry):
+            break
+        seen += 1
+        if key_hash >= 0 and phy_offset >= 0 and seconds >= 0:
+            at = HEADER_SIZE + SLOT_SIZE * (key_hash % slot_num)
+            newest = int.from_bytes(raw[at : at + SLOT_SIZE], "big")
+            good += 0 <= previous < number <= newest
+        if seen == 4 and good < 2:
+            break
+    return good, seen
 
 
 def keys_of_log(records: tuple[Record, ...]) -> Iterator[LogKey]:

@@ -26,10 +26,10 @@ class ExtUnit(NamedTuple):
     bit_map: bytes
 
 
-def ext_unit_at(
+def ext_place(
     files: Mapping[str, Bytes], queue_name: str, address: int
-) -> ExtUnit | None:
-    """The unit that an address of a queue leads to; None if none does.
+) -> tuple[str, int] | None:
+    """The file and byte that an address of a queue leads to; None if none.
 
     Args:
         files: of the store, by path.
@@ -43,8 +43,16 @@ def ext_unit_at(
         if path.startswith(folder) and name.isdecimal():
             at = offset - int(name)
             if 0 <= at <= len(data) - EXT_UNIT_SIZE_MIN:
-                return _unit_in(data, at)
+                return path, at
     return None
+
+
+def ext_unit_at(
+    files: Mapping[str, Bytes], queue_name: str, address: int
+) -> ExtUnit | None:
+    """The unit that an address of a queue leads to; None if none does."""
+    place = ext_place(files, queue_name, address)
+    return None if place is None else _unit_in(files[place[0]], place[1])
 
 
 def _unit_in(data: Bytes, at: int) -> ExtUnit | None:

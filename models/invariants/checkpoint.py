@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from zlib import crc32
 
-from models.image.checkpoint import CHECKPOINT_SIZE, CheckpointImage
+from models.image.checkpoint import CHECKPOINT_SIZE, SLOT_POSITIONS, CheckpointImage
 from models.invariants.consume_queue import missing_units
-from models.invariants.judged import Judged
+from models.invariants.judged import Judged, was_cut_here
 from models.invariants.registry import invariant
 from models.store_image import StoreImage
 from models.verdict import Violation
 
 _PATH = "checkpoint"
+_FIELDS_END = 40
 _RISING = ("physic_msg_timestamp", "logics_msg_timestamp", "index_msg_timestamp")
 _BYTE_OF = {
     "physic_msg_timestamp": 0,
@@ -170,6 +171,7 @@ def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
         if getattr(checkpoint, name) < 0:
             where = f"{_PATH} byte {_BYTE_OF[name]}"
             yield Violation(where, f"{name} {getattr(checkpoint, name)}", "0 or more")
+    yield from _times_of_no_record(judged)
     end = judged.image.commit_log.max_phy_offset
     for name in ("master_flushed_offset", "confirm_phy_offset"):
         if not _NONE_YET <= getattr(checkpoint, name) <= end:
@@ -177,11 +179,55 @@ def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
             seen = f"{name} {getattr(checkpoint, name)}"
             yield Violation(where, seen, f"at most {end}, the log's end")
     yield from _other_sizes(judged)
+    yield from _never_written(judged.image)
     if len(checkpoint.torn_slots) == 2:
         where = f"{_PATH} byte {checkpoint.torn_slots[0]}"
         yield Violation(
             where, "neither slot is whole", "one: a write tears one at most"
         )
+
+
+def _times_of_no_record(judged: Judged) -> Iterator[Violation]:
+    """Times later than all records or earlier; those at which no index file ended."""
+    image, checkpoint = judged.image, judged.image.checkpoint
+    log = image.commit_log
+    if not judged.stale_allowed or was_cut_here(image):
+        return  # of a store of ours CP-6 says all this exactly
+    beyond = [r.store_timestamp for r in log.records_beyond] if log.breaks else []
+    newest = max([image.newest_store_timestamp, *beyond])
+    for name in _RISING:
+        seen = getattr(checkpoint, name)
+        where = f"{_PATH} byte {_BYTE_OF[name]}"
+        if seen > newest and not image.all_has_expired and name != _RISING[0]:
+            yield Violation(where, f"{name} {seen}", f"at most {newest}, stored last")
+        is_whole = log.min_phy_offset == 0 and log.records and judged.monotonic_clock
+        if is_whole:
+            first = log.records[0].store_timestamp
+            if 0 < seen < first:
+                yield Violation(where, f"{name} {seen}", f"at least {first}, or 0")
+    yield from _index_time_amid_a_file(judged)
+
+
+def _index_time_amid_a_file(judged: Judged) -> Iterator[Violation]:
+    """RocketMQ has there when a file ended, and files follow each other."""
+    image = judged.image
+    indexed = image.checkpoint.index_msg_timestamp
+    for path, file in image.index(judged.index_slots).files:
+        if file.header.begin_timestamp < indexed < file.header.end_timestamp:
+            where = f"{_PATH} byte {_BYTE_OF['index_msg_timestamp']}"
+            expected = f"{file.header.end_timestamp}, the end of {path}, or another's"
+            yield Violation(where, f"index_msg_timestamp {indexed}", expected)
+
+
+def _never_written(image: StoreImage) -> Iterator[Violation]:
+    """Bytes outside the fields and the sectors of the two slots are zero for ever."""
+    raw = bytes(image.files["checkpoint"][:CHECKPOINT_SIZE])
+    slots_end = SLOT_POSITIONS[-1] + SLOT_POSITIONS[0]
+    for start, end in ((_FIELDS_END, SLOT_POSITIONS[0]), (slots_end, len(raw))):
+        written = raw[start:end].lstrip(b"\0")
+        if written:
+            where = f"{_PATH} byte {end - len(written)}"
+            yield Violation(where, f"0x{written[0]:02X}", "0: no field is there")
 
 
 def _other_sizes(judged: Judged) -> Iterator[Violation]:

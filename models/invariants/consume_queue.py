@@ -13,6 +13,7 @@ from models.store_image import UNIT_SIZE, StoreImage
 from models.verdict import Violation
 
 # At or below this a tags_code is an address in consumequeue_ext.
+_SECTOR = 512
 _EXT_ADDRESS_MAX = -(1 << 31) - 1
 
 
@@ -224,10 +225,17 @@ def _ends_past_the_log(
         yield Violation(where, f"{_seen(lost[0])}{more}", f"the log ends at {end}")
 
 
+def _may_be_left_over(unit: Unit, end: int) -> bool:
+    """Whether it was a unit once, or what a torn write made of one."""
+    start = unit.queue_offset * UNIT_SIZE
+    is_torn = start // _SECTOR != (start + UNIT_SIZE - 1) // _SECTOR
+    return is_torn or (unit.phy_offset >= end and unit.size > 0)
+
+
 def _hole(queue: QueueImage, judged: Judged) -> Iterator[Violation]:
     strays = queue.stray_units
     end = judged.image.commit_log.max_phy_offset
-    if all(unit.phy_offset >= end for unit in strays) and tail_is_excused(judged):
+    if all(_may_be_left_over(unit, end) for unit in strays) and tail_is_excused(judged):
         return
     first = strays[0]
     where = queue.where(queue.end)
@@ -252,17 +260,20 @@ def _disagreement(
 ) -> str:
     if record is None:
         return f"{_seen(unit)}, where no record begins"
+    place = image.commit_log.where(record.phy_offset)
     if record.topic != queue.topic or record.queue_id != queue.queue_id:
-        return f"{_seen(unit)}, a record of {record.topic}/{record.queue_id}"
+        return f"{_seen(unit)}, a record of {record.topic}/{record.queue_id} at {place}"
     if record.queue_offset != unit.queue_offset:
-        return f"{_seen(unit)}, the record of queue_offset {record.queue_offset}"
+        number = record.queue_offset
+        return f"{_seen(unit)}, the record of queue_offset {number} at {place}"
     if record.size != unit.size:
-        return f"size {unit.size}; the record has {record.size} bytes"
+        return f"size {unit.size}; the record at {place} has {record.size} bytes"
     if record.tags_code == unit.tags_code:
         return ""
     if unit.tags_code <= _EXT_ADDRESS_MAX and image.has_queue_extension:
         return ""
-    return f"tags_code {unit.tags_code}; the record's is {record.tags_code}"
+    code = record.tags_code
+    return f"tags_code {unit.tags_code}; that of the record at {place} is {code}"
 
 
 def _expected(unit: Unit, queue: QueueImage, image: StoreImage) -> str:

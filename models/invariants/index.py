@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 from models.image.index import (
     SECONDS_MAX,
@@ -11,9 +12,20 @@ from models.image.index import (
     IndexImage,
     LogKey,
 )
+from models.image.record import Record
 from models.invariants.judged import Judged
 from models.invariants.registry import invariant
 from models.verdict import Violation
+
+Placed: TypeAlias = tuple[str, IndexFileImage, int, IndexEntry]
+
+_BYTE_OF = {
+    "begin_timestamp": 0,
+    "end_timestamp": 8,
+    "begin_phy_offset": 16,
+    "end_phy_offset": 24,
+    "hash_slot_count": 32,
+}
 
 
 def index_of(judged: Judged) -> IndexImage:
@@ -104,7 +116,12 @@ def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
     for path, file in index.files:
         if len(file.data) != max(lengths, default=0) and (judged.clean or file.data):
             expected = f"{max(lengths)} bytes, as other files"
-            yield Violation(path, f"{len(file.data)} bytes", expected)
+            where = f"{path} byte {min(len(file.data), max(lengths))}"
+            yield Violation(where, f"{len(file.data)} bytes", expected)
+        elif file.index_num and len(file.data) != file.entry_at(file.index_num):
+            where = f"{path} byte {file.entry_at(file.index_num)}"
+            seen = f"{len(file.data)} bytes"
+            yield Violation(where, seen, f"whole entries behind {file.slot_num} slots")
     if judged.clean:
         for path, file in index.files[:-1]:
             if file.index_num and not file.is_full:
@@ -156,9 +173,7 @@ def full_files_alone_are_left(judged: Judged) -> Iterator[Violation]:
             yield Violation(path, seen, f"{file.index_num - 1}, a full file, or none")
 
 
-def live_entries(
-    judged: Judged,
-) -> Iterator[tuple[str, IndexFileImage, int, IndexEntry]]:
+def live_entries(judged: Judged) -> Iterator[Placed]:
     """The entries but for the first ones, as far as their records have expired."""
     minimum = judged.image.commit_log.min_phy_offset
     is_live = False
@@ -184,7 +199,8 @@ def _wrong_header(path: str, file: IndexFileImage) -> Iterator[Violation]:
         seen = getattr(header, name)
         # An empty file of RocketMQ's names where the file before it ended.
         if seen != value and (entries or name == "hash_slot_count"):
-            yield Violation(path, f"{name} {seen}", f"{value}, by its entries")
+            where = f"{path} byte {_BYTE_OF[name]}"
+            yield Violation(where, f"{name} {seen}", f"{value}, by its entries")
 
 
 def _wrong_times(
@@ -200,7 +216,8 @@ def _wrong_times(
         seen = getattr(file.header, name)
         if record is not None and seen != record.store_timestamp:
             expected = f"{record.store_timestamp}, as the record at {entry.phy_offset}"
-            yield Violation(path, f"{name} {seen}", expected)
+            where = f"{path} byte {_BYTE_OF[name]}"
+            yield Violation(where, f"{name} {seen}", expected)
 
 
 def _wrong_links(path: str, file: IndexFileImage) -> Iterator[Violation]:
@@ -220,13 +237,61 @@ def _wrong_links(path: str, file: IndexFileImage) -> Iterator[Violation]:
 
 
 def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
+    """What is no key's, or stands before an entry of an older record.
+
+    Entries past the log's end can be left over from a cut, but only behind all others,
+    and in a file that ended before ``index_msg_timestamp``: a start drops later ones.
+    """
     listed = {(key.key_hash, key.record.phy_offset) for key in judged.image.log_keys}
-    end = judged.image.commit_log.max_phy_offset
-    for path, file, number, entry in live_entries(judged):
-        is_key = (entry.key_hash, entry.phy_offset) in listed
-        if not is_key and entry.phy_offset < end:
-            where = _where(path, file, number)
-            yield Violation(where, _seen(entry), "a key of the record there")
+    log = judged.image.commit_log
+    end = log.max_phy_offset
+    found = list(live_entries(judged))
+    proper = [n for n, (_, _, _, entry) in enumerate(found) if entry.phy_offset < end]
+    last = max(proper, default=-1)
+    yield from _ends_past_the_log(judged, found[last + 1 :])
+    for place, (path, file, number, entry) in enumerate(found[: last + 1]):
+        where = _where(path, file, number)
+        if (entry.key_hash, entry.phy_offset) not in listed:
+            yield Violation(where, _seen(entry), _key_there(judged, entry))
+            continue
+        before = found[place - 1][3].phy_offset if place else 0
+        # A wrong entry before this one has been told of already.
+        if entry.phy_offset < before < end and before in log.record_at:
+            expected = f"at least {before}, as the one before"
+            yield Violation(where, _seen(entry), expected)
+        seconds = _seconds_of(file, log.record_at[entry.phy_offset], log.record_at)
+        if entry.seconds != seconds:
+            seen = f"{entry.seconds} seconds after the file's begin"
+            yield Violation(where, seen, f"{seconds}")
+
+
+def _ends_past_the_log(judged: Judged, ending: list[Placed]) -> Iterator[Violation]:
+    """One violation for all the last entries; where the log is broken, that is told."""
+    log = judged.image.commit_log
+    flushed = judged.image.checkpoint.index_msg_timestamp
+    lost = [part for part in ending if part[1].header.end_timestamp > flushed]
+    if lost and not log.breaks:
+        path, file, number, entry = lost[0]
+        more = f", and {len(lost) - 1} entries more" if len(lost) > 1 else ""
+        where = _where(path, file, number)
+        expected = f"the log ends at {log.max_phy_offset}"
+        yield Violation(where, f"{_seen(entry)}{more}", expected)
+
+
+def _key_there(judged: Judged, entry: IndexEntry) -> str:
+    log = judged.image.commit_log
+    if entry.phy_offset in log.record_at:
+        return f"a key of the record at {log.where(entry.phy_offset)}"
+    return "the phy_offset of a record"
+
+
+def _seconds_of(
+    file: IndexFileImage, record: Record, record_at: Mapping[int, Record]
+) -> int:
+    """By the record of the first entry, where it is left: a header may be damaged."""
+    first = record_at.get(file.entries[0].phy_offset)
+    begin = file.header.begin_timestamp if first is None else first.store_timestamp
+    return min(max(0, record.store_timestamp - begin) // 1000, SECONDS_MAX)
 
 
 def _seconds(file: IndexFileImage, key: LogKey) -> int:

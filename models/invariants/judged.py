@@ -52,8 +52,7 @@ def trace_of_lost_tail(image: StoreImage) -> str:
         beyond = mark.durable_offset > end.phy_offset
         return f"the durable mark is {mark.durable_offset}" if beyond else ""
     confirmed = checkpoint.confirm_phy_offset
-    if log.records and 0 < confirmed == log.records[-1].phy_offset:
-        # RocketMQ's recovery stores the start of the last record it kept.
+    if was_cut_here(image):
         return ""
     if confirmed and confirmed >= end.phy_offset:
         return f"the checkpoint's confirm_phy_offset is {confirmed}"
@@ -67,3 +66,12 @@ def trace_of_lost_tail(image: StoreImage) -> str:
                 if unit.phy_offset == end.phy_offset:
                     return f"{queue.where(unit.queue_offset)} points there"
     return ""
+
+
+def was_cut_here(image: StoreImage) -> bool:
+    """Whether the log ends where a recovery of RocketMQ has cut it.
+
+    It stores the start of the last record it kept as the confirmed offset.
+    """
+    records, confirmed = image.commit_log.records, image.checkpoint.confirm_phy_offset
+    return bool(records) and 0 < confirmed == records[-1].phy_offset

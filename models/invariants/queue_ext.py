@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
-from models.image.queue_ext import EXT_ADDRESS_MAX, ext_unit_at
+from models.image.log import common_size
+from models.image.queue_ext import EXT_ADDRESS_MAX, ext_place, ext_unit_at
 from models.invariants.judged import Judged
 from models.invariants.registry import invariant
 from models.verdict import Violation
@@ -29,5 +31,42 @@ def addresses_lead_to_their_records(judged: Judged) -> Iterator[Violation]:
             wanted = (record.tags_code, record.store_timestamp)
             if found is None or found[:2] != wanted:
                 where = queue.where(unit.queue_offset)
-                seen = f"an address that leads to {found and found[:2]}"
-                yield Violation(where, seen, f"{wanted}, as the record says")
+                place = ext_place(image.files, queue.name, unit.tags_code)
+                there = f"{place[0]} byte {place[1]}" if place else "no unit"
+                yield Violation(
+                    where,
+                    f"an address that leads to {there}",
+                    f"{wanted}, as the record says",
+                )
+
+
+@invariant(
+    "CQ-7",
+    "files beside a queue are named by their base, contiguous, and all of one size",
+    law="I18",
+)
+def files_beside_queues_fit_together(judged: Judged) -> Iterator[Violation]:
+    """One may be empty after a crash that cut its making short."""
+    if not judged.image.has_queue_extension:
+        return
+    by_folder: dict[str, list[tuple[int, str, int]]] = {}
+    for path, data in judged.image.files.items():
+        folder, _, name = path.rpartition("/")
+        if path.startswith("consumequeue_ext/"):
+            if len(name) != 20 or not (name.isascii() and name.isdecimal()):
+                yield Violation(path, "a name that is no offset", "20 digits, its base")
+            elif data or judged.clean:
+                by_folder.setdefault(folder, []).append((int(name), path, len(data)))
+    every = [file for files in by_folder.values() for file in files]
+    size = common_size([], [length for _, _, length in every])
+    for base, path, length in every:
+        if length != size:
+            where = f"{path} byte {min(length, size)} (length {length})"
+            yield Violation(where, f"{length} bytes", f"{size} bytes, as other files")
+        if size and base % size:
+            yield Violation(path, "a base amid a file", f"a multiple of {size}")
+    for folder, files in by_folder.items():
+        for before, after in pairwise(sorted(files)):
+            if judged.clean and after[0] != before[0] + size:
+                where = f"{folder}/{before[0] + size:020d} byte 0"
+                yield Violation(where, f"{after[1]} follows {before[1]}", "this file")
