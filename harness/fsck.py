@@ -20,7 +20,10 @@ from harness.store_files import NotAStore, queue_folders, read_files
 from models.image.log import LogImage, first_nonzero
 from models.image.presumed import Presumption, presumed
 from models.image.record import FILLER_SIZE_MIN
-from models.invariants.checkpoint import checkpoint_is_up_to_date
+from models.invariants.checkpoint import (
+    checkpoint_is_up_to_date,
+    rest_of_the_checkpoint_is_zero,
+)
 from models.invariants.commit_log import clock_steps
 from models.invariants.consume_queue import missing_units, units_past_the_end
 from models.invariants.file_laws import FILE_LAWS
@@ -146,6 +149,9 @@ def judged_as_found(image: StoreImage) -> Judged:
 def _findings(judged: Judged) -> Iterator[Finding]:
     for law in FILE_LAWS:
         yield from _told(law, law.violations(judged))
+    if judged.clean:
+        rest = rest_of_the_checkpoint_is_zero
+        yield from _told(rest, rest.violations(judged.image))
     is_ours_at_rest = judged.clean and judged.image.checkpoint.mark is not None
     if is_ours_at_rest and judged.monotonic_clock:
         law_at_rest = checkpoint_is_up_to_date

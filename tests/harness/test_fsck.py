@@ -15,6 +15,7 @@ from harness.fsck import FsckReport, NotAStore, fsck
 LOG_FILE = "commitlog/00000000000000131072"
 RECORD = 181706 - 131072
 UNIT = 166 * 20
+FIRST_ENTRY = 40 + 4 * 256 + 20
 LAST_LOG_FILE = "commitlog/00000000000000393216"
 
 
@@ -227,6 +228,40 @@ MORE: dict[str, tuple[Damage, set[str], str]] = {
         lambda d: d.write("checkpoint", 0, bytes(range(90, 130))), {"CP-2", "CP-5"},
         "checkpoint byte 0",
     ),
+    "a byte of the checkpoint that is no field's": (
+        lambda d: d.flip("checkpoint", 2000), {"CP-10"}, "checkpoint byte 2000",
+    ),
+    "a time of dispatch later than all records": (
+        lambda d: d.write("checkpoint", 8, i64(1 << 42)), {"CP-5"}, "checkpoint byte 8",
+    ),
+    "a time of the index before all records": (
+        lambda d: d.write("checkpoint", 16, i64(77)), {"CP-5"}, "checkpoint byte 16",
+    ),
+    "an index entry past the log": (
+        lambda d: d.flip(index_file(d), FIRST_ENTRY + 5), {"IX-3", "IX-4"},
+        f"byte {FIRST_ENTRY} ",
+    ),
+    "an index entry's seconds": (
+        lambda d: d.flip(index_file(d), FIRST_ENTRY + 15), {"IX-4"},
+        f"byte {FIRST_ENTRY} ",
+    ),
+    "an index entry in the wrong place": (
+        lambda d: d.swap(index_file(d), FIRST_ENTRY, FIRST_ENTRY + 400, 20),
+        {"IX-4", "IX-5"}, f"byte {FIRST_ENTRY + 20} ",
+    ),
+    "an index header's count": (
+        lambda d: d.flip(index_file(d), 39), {"IX-3"}, "index/",
+    ),
+    "an index header's first place": (
+        lambda d: d.flip(index_file(d), 23), {"IX-3"}, "byte 16",
+    ),
+    "an index file cut": (
+        lambda d: d.cut(index_file(d), 21_000), {"IX-7"}, "byte 21000",
+    ),
+    "a unit behind a queue's end that never was one": (
+        lambda d: d.write("consumequeue/orders/1/00000000000000000000", 4008, b"\xff"),
+        {"CQ-2"}, "consumequeue/orders/1/00000000000000000000",
+    ),
     "the checkpoint cut": (
         lambda d: d.cut("checkpoint", 13), {"CP-5"}, "checkpoint byte 13",
     ),
@@ -238,6 +273,11 @@ MORE: dict[str, tuple[Damage, set[str], str]] = {
         "consumequeue/orders/1/tmp",
     ),
 }  # fmt: skip
+
+
+def index_file(damaged: Damaged) -> str:
+    """The first of its index files, whose names are times."""
+    return min(path for path in golden("clean").files if path.startswith("index/"))
 
 
 def last_filler(damaged: Damaged) -> tuple[str, int]:
