@@ -444,8 +444,9 @@ class Judge:
     def _judge_pull(self, pull: PullMessage, pulled: Pulled, *, exactly: bool) -> None:
         key = (pull.topic, pull.queue_id)
         queue = self.model.queues.get(key, [])
+        gone_below = 0 if exactly else self.model.log_min
         reading.pulled_messages_are_right.hold(
-            self.checks, pulled, pull.queue_offset, queue, pull.tags
+            self.checks, pulled, pull.queue_offset, queue, pull.tags, gone_below
         )
         if pulled.messages and queue and self._confirm_offset >= 0:
             first = pull.queue_offset - queue[0].queue_offset

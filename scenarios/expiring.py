@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from models.ops import DiskFault
 from models.program import Setup
 from scenarios.scenario import Scenario
 from scenarios.space import Kind, Numbers, Size, often
@@ -50,6 +51,10 @@ AGEING = replace(
     ),
     damage_targets=often(
         (("commitlog[0]", "touch"), 3), (("commitlog[1]", "touch"), 1)
+    ),
+    faults=often(
+        *((fault, 1) for fault in BREAKING.faults),
+        (DiskFault("sync", "EIO", path="commitlog"), 4),
     ),
     touch_ages_ms=Numbers((2 * HOUR_MS, 0, 1000 * HOUR_MS, -HOUR_MS), 4 * HOUR_MS),
 )

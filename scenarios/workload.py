@@ -353,7 +353,13 @@ class _Writer:
             self.ops.append(DeleteManually())
         rounds = self.space.service_times
         times = rounds[self.draw() % len(rounds)]
-        self.ops.append(RunService("clean_commit_log", times))
+        cleaning = RunService("clean_commit_log", times)
+        if self.space.faults and self.draw() % 4 == 0:
+            fault = self.space.faults[self.draw() % len(self.space.faults)]
+            at_action = self.space.at_actions.service.choose(self.draw())
+            self.ops.append(During(cleaning, at_action, fault))
+        else:
+            self.ops.append(cleaning)
         if self.draw() & 1:
             self.ops.append(RunService("clean_consume_queue"))
 

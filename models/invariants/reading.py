@@ -10,7 +10,7 @@ from models.invariants.registry import invariant
 from models.observations import Looked, Pulled, Searched
 from models.ops import Boundary, PullMessage
 from models.reference import Appended, VisibleQueue, differs
-from models.store_image import BadRecord, decode_record
+from models.store_image import BadRecord, Record, decode_record
 from models.verdict import Violation
 
 SCAN_UNITS_MAX = 800
@@ -22,32 +22,46 @@ TRANSFER_BYTES_MAX = 262_144
     "RD-1", "a pull returns the queue's messages in order, byte for byte", law="I3 I15"
 )
 def pulled_messages_are_right(
-    pulled: Pulled, queue_offset: int, queue: Sequence[Appended], tags: str = "*"
+    pulled: Pulled,
+    queue_offset: int,
+    queue: Sequence[Appended],
+    tags: str = "*",
+    gone_below: int = 0,
 ) -> Iterator[Violation]:
     """``queue`` is every message appended to the queue, the expired ones too.
 
-    ``tags`` is the tag expression that was asked for.
+    ``tags`` is the tag expression that was asked for. What lay below ``gone_below`` may
+    have gone while the pull went on; then it is passed over.
     """
     first = queue[0].queue_offset if queue else 0
     wanted = wanted_tags(tags)
     number = queue_offset - 1
     for data in pulled.messages:
         number += 1
-        while wanted and 0 <= number - first < len(queue):
-            if queue[number - first].message.tags in wanted:
+        record, flaw = _read(data)
+        gone = min(gone_below, record.phy_offset) if record else 0
+        while 0 <= number - first < len(queue):
+            passed = queue[number - first]
+            is_wanted = not wanted or passed.message.tags in wanted
+            if is_wanted and passed.phy_offset >= gone:
                 break
             number += 1
         where = f"message {number} of the queue"
         if not 0 <= number - first < len(queue):
             yield Violation(where, f"{len(data)} bytes", "none: nobody appended it")
             return
-        try:
-            record = decode_record(data)
-        except BadRecord as flaw:
-            yield Violation(where, str(flaw), "a whole record")
-            continue
-        if difference := differs(record, queue[number - first]):
+        if record is None:
+            yield Violation(where, flaw, "a whole record")
+        elif difference := differs(record, queue[number - first]):
             yield Violation(where, difference, "what was appended")
+
+
+def _read(data: bytes) -> tuple[Record | None, str]:
+    """The record that was pulled, or why it is none."""
+    try:
+        return decode_record(data), ""
+    except BadRecord as flaw:
+        return None, str(flaw)
 
 
 @invariant(

@@ -16,7 +16,9 @@ from models.ops import (
     PutMessage,
     Restart,
     RunService,
+    Schedule,
     Shutdown,
+    Together,
 )
 from models.program import Program, Setup
 from scenarios.mutation import Edit, Mutant
@@ -32,7 +34,7 @@ MIN_STUCK_WHEN_ALL_EXPIRED = Mutant(
     id="R48",
     title="min-stuck-when-all-expired",
     source="apache/rocketmq#3706, #8753, #1960",
-    killed_by=("RD-2",),
+    killed_by=("RD-2", "RD-4"),
     edits=(
         Edit(
             module="engine.store.consume_queue",
@@ -112,6 +114,56 @@ LOG_GOES_BEFORE_ITS_QUEUES = Mutant(
     component="MIN",
     difficulty=2,
     needs="deletion",
+)
+
+# The name goes with the last reader, as RocketMQ lets it go; and a file that was let go
+# already stops the next round.
+HUNG_FILE_BLOCKS_DELETION = Mutant(
+    id="R45",
+    title="hung-file-blocks-deletion",
+    source="apache/rocketmq PR #39; alibaba/rocketmq PR #300; dledger#125",
+    killed_by=("DEL-4", "DEL-5", "RD-1", "RD-2", "RD-3", "CL-1"),
+    edits=(
+        Edit(
+            module="engine.store.mapped_file_queue",
+            function="MappedFileQueue._delete_first",
+            before="first.destroy()\n",
+            after=(
+                "if not first.hold():\n"
+                "            return False\n"
+                "        first.release()\n"
+                "        first.shutdown()\n"
+                "        if not first.is_cleaned_up:\n"
+                "            return False\n"
+                "        self._disk.remove(first.path)\n"
+            ),
+        ),
+        Edit(
+            module="engine.store.mapped_file_queue",
+            function="MappedFileQueue._delete_first",
+            before="    except OSError:",
+            after="        return True\n    except OSError:",
+        ),
+        Edit(
+            module="engine.store.mapped_file_queue",
+            function="MappedFileQueue.delete_first_files",
+            before="        self._delete_first()\n",
+            after="        if not self._delete_first():\n            break\n",
+        ),
+    ),
+    trigger=Program(
+        _KEEPING,
+        (
+            *(_LARGE, _LARGE, *_SERVED, *_EXPIRE[:-1]),
+            Together(
+                (PullMessage("T0", 0, 0), _CLEAN),
+                Schedule(preemptions=((3, 1),)),  # while it reads the record
+            ),
+        ),
+    ),
+    component="DELETE",
+    difficulty=4,
+    needs="concurrency, deletion",
 )
 
 # The file leaves the list once its going is certain, and not with its name.
@@ -245,6 +297,7 @@ DELETION_MUTANTS = (
     MIN_STUCK_WHEN_ALL_EXPIRED,
     CACHED_MIN_NOT_INVALIDATED,
     LOG_GOES_BEFORE_ITS_QUEUES,
+    HUNG_FILE_BLOCKS_DELETION,
     MIN_OFFSET_FROM_DEAD_FILE,
     CHAINED_CRC_SEED_LOST,
     DELETES_WHATEVER_THE_AGE,

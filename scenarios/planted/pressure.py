@@ -64,7 +64,7 @@ DISK_FULL_LEAVES_A_HOLE = Mutant(
     id="R73",
     title="disk-full-makes-permanent-hole",
     source="alibaba/rocketmq#331",
-    killed_by=("RD-2", "RD-1", "REC-3", "IX-2"),
+    killed_by=("RD-2", "RD-1", "REC-3", "IX-2", "CP-7"),
     edits=(
         Edit(
             module="engine.store.reput",

@@ -7,10 +7,11 @@ from written_store import record_bytes
 
 from models.invariants.reading import (
     looked_up_message_is_right,
+    pulled_messages_are_right,
     searched_time_is_found,
 )
 from models.messages import message_for
-from models.observations import Looked, Searched
+from models.observations import Looked, Pulled, Searched
 from models.ops import Boundary, PutMessage
 from models.reference import Appended
 
@@ -29,6 +30,15 @@ RECORD = (
     + RECORD[72:]
 )
 LOG = [Appended(MESSAGE, 0, len(RECORD), 0)]
+
+
+def test_a_pull_may_pass_over_what_goes_while_it_reads_and_nothing_else() -> None:
+    gone = replace(LOG[0], message=replace(MESSAGE, body=b"gone"), phy_offset=-100)
+    queue = [gone, replace(LOG[0], queue_offset=1)]
+    pulled = Pulled("FOUND", 2, 0, 2, (RECORD[:20] + bytes(7) + b"\x01" + RECORD[28:],))
+
+    assert not pulled_messages_are_right.violations(pulled, 0, queue, "*", 0)
+    assert pulled_messages_are_right.violations(pulled, 0, queue, "*", -100)
 
 
 @pytest.mark.parametrize(
