@@ -354,7 +354,7 @@ class _Writer:
         rounds = self.space.service_times
         times = rounds[self.draw() % len(rounds)]
         cleaning = RunService("clean_commit_log", times)
-        if self.space.faults and self.draw() % 4 == 0:
+        if "fault" in self.space.kinds and self.draw() % 4 == 0:
             fault = self.space.faults[self.draw() % len(self.space.faults)]
             at_action = self.space.at_actions.service.choose(self.draw())
             self.ops.append(During(cleaning, at_action, fault))

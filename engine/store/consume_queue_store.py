@@ -182,22 +182,6 @@ class ConsumeQueueStore:
             known = self._next_offsets.get(key, 0)
             self._next_offsets[key] = max(known, next_offset)
 
-    def sync_dirs(self) -> None:
-        """Let the names of topics and queues be durable, whoever made them.
-
-        The life before may have ended amid it, and who meets a directory takes its
-        name for durable.
-
-        Raises:
-            OSError: they may not be; the next start tries again.
-        """
-        for root in ("consumequeue", "consumequeue_ext"):
-            if self._disk.is_dir(root):
-                self._disk.sync_dir(root)
-                for topic in self._disk.list_dir(root):
-                    if self._disk.is_dir(f"{root}/{topic}"):
-                        self._disk.sync_dir(f"{root}/{topic}")
-
     @staticmethod
     def _cut(
         key: QueueKey, queue: ConsumeQueue, audit: QueueAudit, read_from: int

@@ -228,7 +228,6 @@ class StartUp:
         else:
             durable_offset = mark.durable_offset if mark else scan.start
             self._commit_log.recover_abnormally(scan, durable_offset)
-            self._consume_queues.sync_dirs()
         self._consume_queues.recover(audit, scan)
         self._set_checkpoint(scan, audit, mark)
         self._index.recover(index, scan.end, clean=clean)

@@ -134,4 +134,8 @@ def test_disks_fail_where_a_scenario_says_so_and_nowhere_else() -> None:
         if isinstance(op, During) and isinstance(op.event, DiskFault)
     }
 
-    assert failing == {n for n, s in SCENARIOS.items() if "fault" in s.space.kinds}
+    assert failing == {
+        name
+        for name, scenario in SCENARIOS.items()
+        if scenario.space.faults and {"fault", "together"} & set(scenario.space.kinds)
+    }
