@@ -122,11 +122,13 @@ class Stopped:
 class Started:
     """The store is up. ``last_exit_ok`` says how it judged its previous end.
 
-    ``log_bytes_read`` is how much of the log it had to read for that.
+    ``log_bytes_read`` is how much of the log it had to read for that, ``damaged`` the
+    ranges [start, end) of the log that it serves around.
     """
 
     last_exit_ok: bool
     log_bytes_read: int = 0
+    damaged: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +269,9 @@ def describe_observation(observation: Observation) -> str:
             return f"now {now_ms}"
         case Stopped(clean):
             return "stopped clean" if clean else "stopped, abort stays"
-        case Started(last_exit_ok):
-            return f"up, last exit {'ok' if last_exit_ok else 'not ok'}"
+        case Started(last_exit_ok, _, damaged):
+            around = "".join([f", around [{at}, {end})" for at, end in damaged])
+            return f"up, last exit {'ok' if last_exit_ok else 'not ok'}{around}"
         case Refused(reason):
             return f"REFUSED: {reason}"
         case Crashed(kind, disk_actions, action):

@@ -24,6 +24,7 @@ from models.ops import (
 )
 
 FlushMode = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
+OnDamage = Literal["refuse", "serve"]
 
 _EVENTS: dict[str, type[Event]] = {cls.__name__: cls for cls in EVENT_CLASSES}
 _OPS = frozenset(cls.__name__ for cls in OP_CLASSES)
@@ -50,6 +51,7 @@ class Setup:
     log's next file ahead. ``flush_least_pages`` is what a flush or commit waits for.
     ``prop_crc``: every record ends with a CRC over all of it, and starts verify it.
     ``multi_dispatch``: light queues list messages of other topics.
+    ``on_damage`` says what a start does that meets damage below the durable mark.
     """
 
     log_file_size: int = 4096
@@ -73,6 +75,7 @@ class Setup:
     flush_least_pages: int = 4
     prop_crc: bool = False
     multi_dispatch: bool = False
+    on_damage: OnDamage = "refuse"
 
     @property
     def has_index(self) -> bool:

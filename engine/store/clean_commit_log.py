@@ -188,7 +188,8 @@ class CleanCommitLogService:
         newest_ms = self._runtime.now_ms() - self._config.file_reserved_time * _HOUR_MS
         if self._disk.mtime_ms(file.path) > newest_ms:
             return False
-        stored_ms = self._commit_log.store_timestamp_at(file.end_offset)
+        behind = self._commit_log.damage.end_of(file.end_offset)
+        stored_ms = self._commit_log.store_timestamp_at(behind)
         if not 0 < stored_ms <= newest_ms:
             # Nothing was put behind it yet, or what was is too young.
             YOUNG_RECORD.hit()

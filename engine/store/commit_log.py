@@ -18,9 +18,10 @@ from engine.host.runtime import Runtime
 from engine.store.allocate import AllocateMappedFileService
 from engine.store.config import StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.damage import Damage
 from engine.store.disk_space import DiskSpace
 from engine.store.dispatch import DispatchRequest
-from engine.store.log_scan import LogScan
+from engine.store.log_scan import LogScan, why_stopped
 from engine.store.log_writer import REJECTED, LogWriter
 from engine.store.mapped_file import MappedFile
 from engine.store.mapped_file_queue import MappedFileQueue
@@ -35,6 +36,7 @@ from engine.store.message_codec import (
 )
 from engine.store.message_encoder import EncodedMessage
 from engine.store.results import PutMessageResult, PutMessageStatus
+from engine.store.scan_around import end_behind, files_with, scan_around
 from engine.store.transient_store_pool import TransientStorePool
 
 WINDOW_SIZE = 4 * 1024 * 1024
@@ -47,11 +49,6 @@ REFUSED = probe(
 )
 WRITE_FAILED = probe("commit_log.put.write_failed", "the disk failed an append")
 SCANNED_FILLER = probe("commit_log.recover.filler", "a scan met the filler of a file")
-SCANNED_HALF = probe(
-    "commit_log.recover.half", "a scan met a record whose length is not its parts'"
-)
-SCANNED_ZEROS = probe("commit_log.recover.zeros", "a scan met bytes never written")
-SCANNED_ILLEGAL = probe("commit_log.recover.illegal", "a scan met what is no record")
 SCANNED_GAP = probe("commit_log.recover.gap", "a scan met a missing file")
 SCANNED_FIRST = probe("commit_log.recover.first", "a scan left an old file unread")
 SCANNED_ALL = probe("commit_log.recover.all_full", "a scan found every file full")
@@ -81,6 +78,7 @@ class CommitLog:
         self._newest_timestamp = 1  # 0 says in a record and a checkpoint: none
         self._deleting_until = 0
         self.scanned_bytes = 0
+        self.damage = Damage()
         self._file_size = config.mapped_file_size_commit_log
         self._commit_lock = runtime.lock()
         self._has_pool = config.transient_store_pool_enable
@@ -256,6 +254,8 @@ class CommitLog:
         position = phy_offset - file.file_from_offset
         if position + size > file.committed:
             return None
+        if self.damage.ranges and self.damage.meets(phy_offset, phy_offset + size):
+            return None
         return file.read(position, size) or None
 
     def look_message_by_offset(self, phy_offset: int) -> bytes | None:
@@ -264,7 +264,8 @@ class CommitLog:
         Source: DefaultMessageStore#lookMessageByOffset, which believes the size there.
         """
         end = self.max_offset
-        if not max(0, self.min_offset) <= phy_offset < end:
+        is_within = max(0, self.min_offset) <= phy_offset < end
+        if not is_within or self.damage.end_of(phy_offset) > phy_offset:
             return None
         data = self.read_from(phy_offset, end, BLANK_SIZE_MIN)
         size = self.size_beyond(phy_offset, data, 0)
@@ -373,7 +374,6 @@ class CommitLog:
             visit(request)
 
         start = end = files[0].file_from_offset
-        why = "the end of the last file"
         for file in files:
             if file.file_from_offset != end:
                 SCANNED_GAP.hit()
@@ -411,7 +411,7 @@ class CommitLog:
             prop_crc=self._config.force_verify_prop_crc,
         )
         if not request.success:
-            return 0, _why_stopped(request, data, 0)
+            return 0, why_stopped(request, data, 0)
         firsts.append(request)
         return file.file_size, ""
 
@@ -420,11 +420,11 @@ class CommitLog:
         return file.read(position, size)
 
     def _scan_file(
-        self, file: MappedFile, visit: Callable[[DispatchRequest], None]
+        self, file: MappedFile, visit: Callable[[DispatchRequest], None], begin: int = 0
     ) -> tuple[int, str]:
         """Read one file's records; where they end, and why there."""
-        position = window_at = 0
-        window = self._read(file, 0, min(WINDOW_SIZE, file.file_size))
+        position = window_at = begin
+        window = self._read(file, begin, min(WINDOW_SIZE, file.file_size - begin))
         while position < file.file_size:
             at, left = position - window_at, file.file_size - position
             request = check_message(
@@ -446,8 +446,17 @@ class CommitLog:
                 size = max(wanted, min(WINDOW_SIZE, left))
                 window_at, window = position, self._read(file, position, size)
             else:
-                return position, _why_stopped(request, window, at)
+                return position, why_stopped(request, window, at)
         return position, ""
+
+    def scan_around(
+        self,
+        visit: Callable[[DispatchRequest], None],
+        damage: Damage,
+        bounds: tuple[int, int],
+    ) -> LogScan:
+        """Read the log on behind the damage in its durable part, ``bounds``."""
+        return scan_around(self.mapped_files, bounds, damage, self._scan_file, visit)
 
     def recover_normally(self, scan: LogScan) -> None:
         """Take over a log that was shut down in order: all of it is durable.
@@ -467,10 +476,15 @@ class CommitLog:
         Source: CommitLog#recoverAbnormally, which takes what it reads as flushed.
         """
         RECOVERED_ABNORMALLY.hit()
-        self.mapped_files.truncate_dirty_files(scan.end)
+        self.damage = Damage(scan.damaged)
+        durable_offset = max([durable_offset, *[known.end for known in scan.damaged]])
+        damaged = files_with(self.damage, self._file_size)
+        self.mapped_files.truncate_dirty_files(scan.end, damaged)
         self.mapped_files.rewrite(durable_offset)
         self.mapped_files.sync_from(durable_offset)
         self._set_recovered(scan)
+        if scan.damaged:
+            end_behind(self.mapped_files, self.damage, scan.end)
 
     def _set_recovered(self, scan: LogScan) -> None:
         self.mapped_files.flushed_where = scan.end
@@ -483,14 +497,3 @@ class CommitLog:
         """Let go of the files."""
         self.allocate.close()
         self.mapped_files.close()
-
-
-def _why_stopped(request: DispatchRequest, window: bytes, at: int) -> str:
-    if request.msg_size > 0:
-        SCANNED_HALF.hit()
-        return "a record whose length is not its parts'"
-    if not any(window[at : at + BLANK_SIZE_MIN]):
-        SCANNED_ZEROS.hit()
-        return "bytes never written"
-    SCANNED_ILLEGAL.hit()
-    return "bytes that are no record"

@@ -1,7 +1,8 @@
 """MessageStoreConfig, the part this store honours, with RocketMQ's defaults.
 
 Sizes are bytes, intervals milliseconds, ratios percents of the disk in use, and
-``file_reserved_time`` hours; RocketMQ cannot turn ``allocate_ahead`` off.
+``file_reserved_time`` hours; RocketMQ cannot turn ``allocate_ahead`` off, and knows
+no ``on_damage``, nor a ``start_window``.
 Every size may be tiny: a 4 KiB log file and a queue file of ten units make rolls and
 deletions happen in short histories.
 
@@ -12,6 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+
+
+class OnDamage(Enum):
+    """What a start does that meets damage where everything was durable once."""
+
+    REFUSE = "refuse"
+    SERVE = "serve"
 
 
 class FlushDiskType(Enum):
@@ -58,6 +66,7 @@ class StoreConfig:
     max_index_num: int = 20_000_000
     max_msgs_num_batch: int = 64
     start_window: int = 1024 * 1024 * 1024
+    on_damage: OnDamage = OnDamage.REFUSE
     enabled_append_prop_crc: bool = False
     force_verify_prop_crc: bool = False
     enable_multi_dispatch: bool = False

@@ -22,6 +22,7 @@ from engine.store.consume_queue_ext import (
     CqExtUnit,
     is_address,
 )
+from engine.store.damage import Damage
 from engine.store.dispatch import DispatchRequest
 from engine.store.mapped_file import MappedFile
 from engine.store.mapped_file_queue import MappedFileQueue
@@ -30,7 +31,8 @@ CQ_STORE_UNIT_SIZE = 20
 _UNIT = struct.Struct(">qiq")  # phy_offset, size, tags_code
 assert _UNIT.size == CQ_STORE_UNIT_SIZE
 _WINDOW_SIZE = 64 * 1024 // CQ_STORE_UNIT_SIZE * CQ_STORE_UNIT_SIZE
-_PRE_BLANK = _UNIT.pack(0, 0x7FFFFFFF, 0)
+_BLANK_SIZE = 0x7FFFFFFF
+_PRE_BLANK = _UNIT.pack(0, _BLANK_SIZE, 0)
 
 APPENDED = probe("consume_queue.put.append", "a unit was appended at the queue's end")
 BUILT = probe("consume_queue.put.built", "a record that has its unit came again")
@@ -177,15 +179,19 @@ class ConsumeQueue:
             (BUILT if self.unit_at(queue_offset) == unit else BEHIND).hit()
             return
         if expect > end:
-            self._pre_blank(expect)
+            # Amid units the places must rise with them, for searches to find their way.
+            place = unit[:8] if self._has_unit else _PRE_BLANK[:8]
+            self._pre_blank(expect, place + _PRE_BLANK[8:])
         file = self.mapped_files.last_mapped_file(expect)
         appended = file.append_message(unit)
         assert appended, file
         self._has_unit = True
         APPENDED.hit()
 
-    def _pre_blank(self, expect: int) -> None:
+    def _pre_blank(self, expect: int, blank: bytes) -> None:
         """Hold the places before ``expect`` that no record of this log fills.
+
+        Their units have a size that no record has, so they are never read.
 
         Source: ConsumeQueue#fillPreBlank.
         """
@@ -194,7 +200,7 @@ class ConsumeQueue:
             until = min(expect, file.end_offset) - file.file_from_offset
             blanks = (until - file.wrote) // CQ_STORE_UNIT_SIZE
             if blanks:
-                file.append_message(_PRE_BLANK * blanks)
+                file.append_message(blank * blanks)
             if file.end_offset > expect:
                 break
         PRE_BLANKED.hit()
@@ -267,6 +273,26 @@ class ConsumeQueue:
             if size > 0 and 0 <= phy_offset < trusted_below:
                 return number
         return 0
+
+    @property
+    def first_offset(self) -> int:
+        """The queue offset of the first unit that its files may have."""
+        return max(0, self.mapped_files.min_offset) // CQ_STORE_UNIT_SIZE
+
+    def end_of_damaged(self, first: int, end: int, damage: Damage) -> int:
+        """How far the recovered units of [first, end) hold places alone.
+
+        They point at what is damaged, or at nothing a reader is given, and rise.
+        """
+        before = 0
+        for queue_offset in range(first, min(end, self.recovered_units)):
+            phy_offset, size, _ = _UNIT.unpack(self.unit_at(queue_offset))
+            is_damaged = size == _BLANK_SIZE or damage.end_of(phy_offset) > phy_offset
+            is_expired = phy_offset < damage.log_min_offset
+            if phy_offset < before or not (is_damaged or is_expired):
+                return queue_offset
+            before = phy_offset
+        return min(end, self.recovered_units)
 
     @property
     def recovered_units(self) -> int:

@@ -14,6 +14,7 @@ from engine.host.probe import probe
 from engine.store.config import StoreConfig
 from engine.store.consume_queue import ConsumeQueue
 from engine.store.consume_queue_ext import ConsumeQueueExt
+from engine.store.damage import Damage
 from engine.store.dispatch import DispatchRequest
 from engine.store.log_scan import LogScan
 from engine.store.message import is_light_queue
@@ -32,9 +33,13 @@ class QueueAudit:
     """What the log says of the queues, gathered while a start scans it."""
 
     def __init__(
-        self, queues: dict[QueueKey, ConsumeQueue], durable_offset: int
+        self,
+        queues: dict[QueueKey, ConsumeQueue],
+        durable_offset: int,
+        damage: Damage,
     ) -> None:
         self._queues = queues
+        self.damage = damage
         self._durable_offset = durable_offset
         self.next_offsets: dict[QueueKey, int] = {}
         self.first_wrong: dict[QueueKey, int] = {}
@@ -57,23 +62,35 @@ class QueueAudit:
     def _visit_place(self, request: DispatchRequest) -> None:
         key = (request.topic, request.queue_id)
         is_first = key not in self.next_offsets
+        agreed = request.consume_queue_offset
+        if self.damage.ranges:
+            agreed = self._agreed_until(key, agreed)
         self.next_offsets[key] = request.consume_queue_offset + 1
         if request.commit_log_offset >= self._durable_offset:
             self.first_unflushed.setdefault(key, request.consume_queue_offset)
             self._is_unsure_from(request)
         if key in self.first_wrong:
             return
-        if self._has_this_unit(request):
+        is_next = agreed == request.consume_queue_offset
+        if is_next and self._has_this_unit(request):
             return
         queue = self._queues.get(key)
         (LACKED if queue is None else DISAGREED).hit()
         units = queue.recovered_units if queue is not None else 0
         if is_first and units < request.consume_queue_offset:
             self.lacks_unread = True
-        self.first_wrong[key] = request.consume_queue_offset
+        self.first_wrong[key] = agreed
         self._is_unsure_from(request)
         if self.first_wrong_phy_offset < 0:
             self.first_wrong_phy_offset = request.commit_log_offset
+
+    def _agreed_until(self, key: QueueKey, queue_offset: int) -> int:
+        """How far the units before that no record was seen for are of damaged ones."""
+        queue = self._queues.get(key)
+        if queue is None:
+            return queue_offset
+        known = self.next_offsets.get(key, queue.first_offset)
+        return queue.end_of_damaged(known, queue_offset, self.damage)
 
     def has_unit(self, request: DispatchRequest) -> bool:
         """Whether the record needs no unit, or has its own, in every queue."""
@@ -154,13 +171,14 @@ class ConsumeQueueStore:
         """The queue, if any record was ever dispatched to it."""
         return self._queues.get((topic, queue_id))
 
-    def audit(self, durable_offset: int) -> QueueAudit:
+    def audit(self, durable_offset: int, damage: Damage) -> QueueAudit:
         """Begin to hold the loaded queues against the log.
 
         Args:
             durable_offset: units of records that lie before are known durable.
+            damage: what is found damaged of the log, as it is found.
         """
-        return QueueAudit(self._queues, durable_offset)
+        return QueueAudit(self._queues, durable_offset, damage)
 
     def recover(self, audit: QueueAudit, scan: LogScan) -> None:
         """Cut every queue where it parts from the log, and settle the offsets.
@@ -187,6 +205,10 @@ class ConsumeQueueStore:
         key: QueueKey, queue: ConsumeQueue, audit: QueueAudit, read_from: int
     ) -> None:
         end = audit.first_wrong.get(key, audit.next_offsets.get(key))
+        if audit.damage.ranges and key not in audit.first_wrong:
+            # Of its last messages nothing may be left but their numbers.
+            known = queue.first_offset if end is None else end
+            end = queue.end_of_damaged(known, queue.recovered_units, audit.damage)
         if end is not None:
             queue.truncate_dirty_units(end)
             return

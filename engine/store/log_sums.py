@@ -7,6 +7,7 @@ the last, and a start that reads a file knows every byte of it again.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from zlib import crc32
 
 from engine.host.runtime import Runtime
@@ -45,10 +46,16 @@ class LogSums:
         first = last - (len(mark.sums) - 1) * size
         return {first + n * size: sum_ for n, sum_ in enumerate(mark.sums)}
 
-    def first_changed(self, mark: DurableMark, read_from: int) -> int | None:
+    def first_changed(
+        self,
+        mark: DurableMark,
+        read_from: int,
+        but_for: Collection[int] = (),
+    ) -> int | None:
         """Add up what a mark covers from ``read_from`` on; where a file differs.
 
-        The begin of the first file that does; None if none does.
+        The begin of the first file that does, ``but_for`` those that begin there; None
+        if none does.
 
         Raises:
             OSError: the medium could not be read.
@@ -56,7 +63,7 @@ class LogSums:
         self.begin(mark, read_from)
         self.add(mark.durable_offset)
         for base, sum_ in sorted(self.marked(mark).items()):
-            if base in self._sums and self._sums[base] != sum_:
+            if base not in but_for and self._sums.get(base, sum_) != sum_:
                 return base
         return None
 

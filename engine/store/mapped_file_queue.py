@@ -306,8 +306,22 @@ class MappedFileQueue:
                 self._disk.sync_dir("/".join(parts[:depth]))
             self._is_path_durable = True
 
-    def truncate_dirty_files(self, offset: int) -> None:
+    def begin_at(self, offset: int) -> None:
+        """Make the file that begins at ``offset``, behind files that are missing.
+
+        Raises:
+            OSError: it could not be made; the queue is as it was.
+        """
+        assert offset % self.file_size == 0, offset
+        self._create(offset)
+        self.flushed_where = offset
+
+    def truncate_dirty_files(
+        self, offset: int, untouched: frozenset[int] = frozenset()
+    ) -> None:
         """Let the data end at ``offset``: later files go, later bytes are erased.
+
+        The files that begin at ``untouched`` offsets may be too short, and stay so.
 
         Source: MappedFileQueue#truncateDirtyFiles, which leaves the bytes.
         """
@@ -318,7 +332,8 @@ class MappedFileQueue:
             removed = True
             REMOVED.hit()
         for file in self.files:
-            file.extend()
+            if file.file_from_offset not in untouched:
+                file.extend()
             file.set_positions(min(offset - file.file_from_offset, file.file_size))
             if not file.is_full:
                 file.erase(file.wrote)

@@ -23,6 +23,7 @@ from engine.store.checkpoint import StoreCheckpoint
 from engine.store.commit_log import CommitLog
 from engine.store.config import FlushDiskType, StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.damage import DamagedRange
 from engine.store.deletion import Deletion
 from engine.store.disk_space import DiskSpace
 from engine.store.dispatch import CommitLogDispatcher, DispatchRequest
@@ -79,54 +80,34 @@ class MessageStore:
         self._checkpoint = StoreCheckpoint(disk)
         self._consume_queues = ConsumeQueueStore(config, disk)
         space = DiskSpace(config, disk, self._flags)
-        self.commit_log = CommitLog(config, disk, runtime, self._consume_queues, space)
-        self._index = IndexService(config, disk, runtime, self._checkpoint)
-        dispatchers: tuple[CommitLogDispatcher, ...] = (self._consume_queues,)
+        queues, marks = self._consume_queues, self._checkpoint
+        log = self.commit_log = CommitLog(config, disk, runtime, queues, space)
+        index = self._index = IndexService(config, disk, runtime, marks)
+        dispatchers: tuple[CommitLogDispatcher, ...] = (queues,)
         if config.message_index_enable:
-            dispatchers = (self._consume_queues, self._index)
-        self.reput = ReputMessageService(config, self.commit_log, dispatchers)
-        self._flusher = CommitLogFlusher(
-            self.commit_log, self._checkpoint, self._flags, runtime
-        )
-        self._group_commit = GroupCommitService(self.commit_log, self._flusher, runtime)
+            dispatchers = (queues, index)
+        self.reput = ReputMessageService(config, log, dispatchers)
+        self._flusher = CommitLogFlusher(log, marks, self._flags, runtime)
+        self._group_commit = GroupCommitService(log, self._flusher, runtime)
         self._puts = PutService(config, self._flags, self._group_commit, runtime)
-        self._flush_queues = FlushConsumeQueueService(
-            config, self._consume_queues, self._checkpoint, runtime
-        )
-        log, queues = self.commit_log, self._consume_queues
+        self._flush_queues = FlushConsumeQueueService(config, queues, marks, runtime)
         sums = LogSums(log.mapped_files, runtime)
-        self._checkpoint_service = CheckpointService(
-            config, log, queues, self._checkpoint, sums, runtime
-        )
-        self._flush_index = FlushIndexService(config, self._index, self.commit_log)
-        self._key_query = KeyQuery(config, self.commit_log, self._index)
+        rounds = CheckpointService(config, log, queues, marks, sums, runtime)
+        self._checkpoint_service = rounds
+        self._flush_index = FlushIndexService(config, index, log)
+        self._key_query = KeyQuery(config, log, index)
+        expire = (index.delete_expired,) if config.message_index_enable else ()
         self.deletion = Deletion(
-            config,
-            disk,
-            runtime,
-            space,
-            self.commit_log,
-            self._consume_queues,
-            self.reput,
-            self._checkpoint_service,
-            (self._index.delete_expired,) if config.message_index_enable else (),
+            config, disk, runtime, space, log, queues, self.reput, rounds, expire
         )
-        self._reader = MessageReader(config, self.commit_log, self._consume_queues)
+        self._reader = MessageReader(config, log, queues)
         self._flush_commit_log: Service = (
             self._group_commit
             if config.flush_disk_type is FlushDiskType.SYNC_FLUSH
             else FlushRealTimeService(config, self._flusher, runtime)
         )
         self._services = self._services_of(config, runtime)
-        self._start_up = StartUp(
-            config,
-            self._abort,
-            self._checkpoint,
-            self.commit_log,
-            self._consume_queues,
-            self._index,
-            sums,
-        )
+        self._start_up = StartUp(config, self._abort, marks, log, queues, index, sums)
         self._lock: FileLock | None = None
         self.is_started = False
         self._stop_lock = runtime.lock()
@@ -136,6 +117,11 @@ class MessageStore:
     def last_exit_ok(self) -> bool:
         """Whether the life before came to an orderly end, as ``load`` found it."""
         return self._start_up.last_exit_ok
+
+    @property
+    def damaged_ranges(self) -> tuple[DamagedRange, ...]:
+        """What the start found damaged and serves around; see ``scan_around``."""
+        return tuple(self.commit_log.damage.ranges)
 
     def _services_of(self, config: StoreConfig, runtime: Runtime) -> tuple[Rounds, ...]:
         services: list[Service] = []
@@ -315,7 +301,7 @@ class MessageStore:
         Source: DefaultMessageStore#getEarliestMessageTime.
         """
         self._refuse_unless_readable()
-        first = self.commit_log.min_offset
+        first = self.commit_log.damage.end_of(self.commit_log.min_offset)
         if self.commit_log.max_offset <= first or first < 0:
             return -1
         return self.commit_log.store_timestamp_at(first)

@@ -22,6 +22,7 @@ BEYOND_WINDOW = probe("reput.beyond_window", "a record goes on behind what was r
 HALF = probe("reput.half", "a record whose length is not its parts' stops the replay")
 ILLEGAL = probe("reput.illegal", "what is no record stops the replay")
 FAILED = probe("reput.failed", "a dispatcher could not take a record")
+PASSED = probe("reput.passed", "the replay went on in a log that has damage")
 NO_DATA = probe("reput.no_data", "the log has no bytes where the replay stands")
 
 
@@ -96,7 +97,12 @@ class ReputMessageService:
 
     def _reput_file(self) -> bool:
         """Dispatch what one file has; whether the replay went on."""
-        start, end = self.reput_from_offset, self.confirm_offset
+        damage, end = self._commit_log.damage, self.confirm_offset
+        start = self.reput_from_offset
+        if damage.ranges:
+            PASSED.hit()
+            start = self.reput_from_offset = damage.end_of(start)
+            end = damage.next_start(start, end)
         data = self._commit_log.read_from(start, end)
         if not data:
             NO_DATA.hit()

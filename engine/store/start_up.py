@@ -20,14 +20,16 @@ from engine.host.probe import probe
 from engine.store.abort_file import AbortFile
 from engine.store.checkpoint import DurableMark, StoreCheckpoint
 from engine.store.commit_log import CommitLog
-from engine.store.config import StoreConfig
+from engine.store.config import OnDamage, StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore, QueueAudit
+from engine.store.damage import Damage
 from engine.store.dispatch import DispatchRequest
 from engine.store.errors import StoreCorrupted
 from engine.store.index_audit import IndexAudit
 from engine.store.index_service import IndexService
 from engine.store.log_scan import LogScan
 from engine.store.log_sums import LogSums
+from engine.store.scan_around import files_with
 
 WINDOWED = probe("start_up.read.window", "a start left old log files unread")
 READ_AGAIN = probe("start_up.read.again", "damaged queues made a start read all")
@@ -80,6 +82,8 @@ class StartUp:
         self._consume_queues.load(start)
         self._index.load()
         found = self._scan(start)
+        if self._serves_around and self._is_damaged(found[0]):
+            found = self._scan(start, around=True)
         if start > max(0, self._commit_log.min_offset) and self._lacks_old(*found[:2]):
             READ_AGAIN.hit()
             self._consume_queues.recover_all()
@@ -89,6 +93,10 @@ class StartUp:
         is_whole = mark is None or mark.durable_offset == found[0].end
         self.last_exit_ok = is_whole and not self._abort.exists()
         self._found = found
+
+    @property
+    def _serves_around(self) -> bool:
+        return self._config.on_damage is OnDamage.SERVE
 
     def _replay_point(self) -> int:
         """Where the log must be read from: the begin of one of its files.
@@ -101,6 +109,7 @@ class StartUp:
             mark is None
             or not log.mapped_files.files
             or self._config.message_index_enable
+            or self._serves_around
         ):
             return first
         end = log.mapped_files.files[-1].end_offset
@@ -111,15 +120,31 @@ class StartUp:
         WINDOWED.hit()
         return point - point % self._config.mapped_file_size_commit_log
 
-    def _scan(self, start: int) -> tuple[LogScan, QueueAudit, IndexAudit]:
+    def _is_damaged(self, scan: LogScan) -> bool:
+        """Whether the log lacks what was durable once."""
         mark = self._checkpoint.mark
+        if mark is None or mark.is_empty:
+            return False
+        return scan.end < mark.durable_offset or scan.start > mark.log_min_offset
+
+    def _scan(
+        self, start: int, *, around: bool = False
+    ) -> tuple[LogScan, QueueAudit, IndexAudit]:
+        mark, log = self._checkpoint.mark, self._commit_log
         dispatched = mark.dispatched_offset if mark else 0
-        audit = self._consume_queues.audit(dispatched)
-        index = self._index.audit(max(0, self._commit_log.min_offset))
+        damage = Damage(log_min_offset=max(0, log.min_offset))
+        audit = self._consume_queues.audit(dispatched, damage)
+        index = self._index.audit(max(0, log.min_offset))
         visit: Callable[[DispatchRequest], None] = audit.visit
         if self._config.message_index_enable:
             visit = _both(audit.visit, index.visit)
-        scan = self._commit_log.scan(visit, start)
+        if around and mark is not None:
+            first = mark.log_min_offset
+            if log.mapped_files.files:
+                first = min(first, log.min_offset)
+            scan = log.scan_around(visit, damage, (first, mark.durable_offset))
+        else:
+            scan = log.scan(visit, start)
         if scan.start and not scan.records:
             # The message stored last has expired; the next must not look older.
             newest = self._checkpoint.physic_msg_timestamp
@@ -157,6 +182,9 @@ class StartUp:
             self._refuse_short_files(scan)
             self._sums.begin(None, scan.read_from)
             return
+        if scan.damaged:
+            self._refuse_changed_bytes(scan, mark)
+            return
         if scan.start > mark.log_min_offset and not mark.is_empty:
             raise StoreCorrupted(
                 f"commitlog: the log begins at {scan.start}, but began at "
@@ -173,7 +201,9 @@ class StartUp:
         self._refuse_changed_bytes(scan, mark)
 
     def _refuse_changed_bytes(self, scan: LogScan, mark: DurableMark) -> None:
-        changed = self._sums.first_changed(mark, scan.read_from)
+        size = self._config.mapped_file_size_commit_log
+        damaged = files_with(Damage(scan.damaged), size)
+        changed = self._sums.first_changed(mark, scan.read_from, damaged)
         if changed is not None:
             CHANGED.hit()
             raise StoreCorrupted(
@@ -222,6 +252,7 @@ class StartUp:
         # the store is new, or the files are another program's, or an operator took the
         # checkpoint away.
         clean = self.last_exit_ok and (mark is not None or scan.end == 0)
+        clean = clean and not scan.damaged
         if clean:
             self._checkpoint.trust_loaded()
             self._commit_log.recover_normally(scan)

@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 
 from engine.host.runtime import Event
 from engine.host.service import Service
-from engine.store.config import FlushDiskType, StoreConfig
+from engine.store.config import FlushDiskType, OnDamage, StoreConfig
 from engine.store.dispatch import DispatchRequest
 from engine.store.errors import StoreError, StoreStopped
 from engine.store.message import Host, Message
@@ -71,6 +71,7 @@ class PythonStore:
             flush_disk_type=FlushDiskType[setup.flush_mode],
             max_message_size=setup.max_message_size,
             start_window=setup.start_window,
+            on_damage=OnDamage(setup.on_damage),
             enable_consume_queue_ext=setup.queue_ext_size >= EXT_SIZE_MIN,
             mapped_file_size_consume_queue_ext=max(EXT_SIZE_MIN, setup.queue_ext_size),
             message_index_enable=setup.has_index,
@@ -325,7 +326,9 @@ class PythonStore:
         self._runtime.serve(
             [service for name, service in self._services.items() if name in answering]
         )
-        return Started(store.last_exit_ok, store.commit_log.scanned_bytes)
+        damaged = tuple([(at.start, at.end) for at in store.damaged_ranges])
+        read = store.commit_log.scanned_bytes
+        return Started(store.last_exit_ok, read, damaged)
 
     def _end_life(self) -> None:
         self._store = None

@@ -1,0 +1,155 @@
+"""Reading a log on behind damage, and appending behind it.
+
+Below the durable mark everything was whole once, so what is not whole there was
+damaged. A range of damage begins where reading stops and ends where the next record
+proves itself whole, by its own offset and its body's CRC; at the latest at the mark or
+at the next file. Above the mark it is as ever: the log ends where it stops being whole.
+
+No file that has damage is appended to, and none below the mark is changed, so that it
+can be put back from a copy, or looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from engine.host.probe import probe
+from engine.store.damage import Damage, DamagedRange
+from engine.store.dispatch import DispatchRequest
+from engine.store.log_scan import LogScan
+from engine.store.mapped_file import MappedFile, file_name
+from engine.store.mapped_file_queue import MappedFileQueue
+from engine.store.message_codec import check_message, encode_filler
+
+_MAGIC_STARTS = b"\xda\xa3\x20"  # of both of a record's magics
+
+FOUND = probe("scan_around.found", "a start met damage, and served around it")
+FILE_MISSING = probe("scan_around.file_missing", "a file below the mark was missing")
+RESYNCED = probe("scan_around.resynced", "a whole record was found behind damage")
+TO_THE_END = probe(
+    "scan_around.to_the_end", "damage reached its file's end or the mark"
+)
+CLOSED = probe("scan_around.closed", "a damaged last file was closed by a filler")
+BEGUN = probe("scan_around.begun", "the log goes on behind a missing file")
+
+Visit: TypeAlias = Callable[[DispatchRequest], None]
+ScanFile: TypeAlias = Callable[[MappedFile, Visit, int], tuple[int, str]]
+
+
+def scan_around(
+    files: MappedFileQueue,
+    bounds: tuple[int, int],
+    damage: Damage,
+    scan_file: ScanFile,
+    visit: Visit,
+) -> LogScan:
+    """Read a log whole, and on behind every range of damage.
+
+    Args:
+        files: the log's.
+        bounds: where it began when it was last made durable, and how far it was.
+        damage: takes note of each range, before anything behind it is visited.
+        scan_file: reads the records of one file from a position on; where they end
+            in it, and why.
+        visit: called with each record, in order.
+
+    Raises:
+        OSError: the medium could not be read.
+    """
+    newest = records = 0
+
+    def count(request: DispatchRequest) -> None:
+        nonlocal newest, records
+        newest, records = max(newest, request.store_timestamp), records + 1
+        visit(request)
+
+    FOUND.hit()
+    end, why = _walk(files, bounds, damage, scan_file, count)
+    start = files.min_offset if files.files else end
+    ranges = tuple(damage.ranges)
+    return LogScan(start, end, newest, records, why, start, damaged=ranges)
+
+
+def _walk(
+    files: MappedFileQueue,
+    bounds: tuple[int, int],
+    damage: Damage,
+    scan_file: ScanFile,
+    visit: Visit,
+) -> tuple[int, str]:
+    """Where the log ends, and why there."""
+    at, durable = bounds
+    size = files.file_size
+    while True:
+        file = files.find_mapped_file_by_offset(at)
+        if file is None:
+            if at >= durable:
+                return at, "the end of the last file"
+            FILE_MISSING.hit()
+            later = [f.file_from_offset for f in files.files if f.file_from_offset > at]
+            end = min([*later, durable - 1 - (durable - 1) % size + size])
+            path = f"{files.path}/{file_name(at - at % size)}"
+            damage.add(DamagedRange(at, end, path, "a missing file"))
+            at = end
+            continue
+        position, why = scan_file(file, visit, at - file.file_from_offset)
+        at = file.file_from_offset + position
+        if position == size:
+            continue
+        if at >= durable:
+            return at, why
+        end = _end_of_damage(file, position, durable)
+        damage.add(DamagedRange(at, end, file.path, why))
+        at = end
+
+
+def _end_of_damage(file: MappedFile, position: int, durable: int) -> int:
+    """Where a range ends that begins at ``position`` of a file.
+
+    Not beyond the mark, which lies between two records: what is not whole behind it
+    may only be lost, and then no later record counts. A file too short to have all
+    that the mark says is left as it is, so nothing is ever put behind its end.
+    """
+    base = file.file_from_offset
+    end = min(durable - base, file.file_size)
+    if file.on_disk_size < end:
+        end = file.file_size
+    data = file.read(position, file.file_size - position)
+    for at in _candidates(data, end - position):
+        left = len(data) - at
+        found = check_message(data, at, base + position + at, left, check_crc=True)
+        if found.success and found.msg_size > 0:
+            RESYNCED.hit()
+            return base + position + at
+    TO_THE_END.hit()
+    return base + end
+
+
+def _candidates(data: bytes, end: int) -> Iterator[int]:
+    """Where a record may begin, from 1 on and before ``end``, by its magic."""
+    at = data.find(_MAGIC_STARTS, 5)
+    while 0 <= at - 4 < end:
+        yield at - 4
+        at = data.find(_MAGIC_STARTS, at + 1)
+
+
+def files_with(damage: Damage, file_size: int) -> frozenset[int]:
+    """Where the files begin that have damage."""
+    return frozenset([known.start - known.start % file_size for known in damage.ranges])
+
+
+def end_behind(files: MappedFileQueue, damage: Damage, end: int) -> None:
+    """Let the next record go to a file that has no damage.
+
+    Raises:
+        OSError: the disk failed; another start tries again.
+    """
+    if not files.files or files.files[-1].end_offset < end:
+        BEGUN.hit()
+        files.begin_at(end)
+    last = files.files[-1]
+    left = last.file_size - last.wrote
+    if left and damage.meets(last.file_from_offset, last.end_offset):
+        CLOSED.hit()
+        last.append_declared(encode_filler(left), left)
