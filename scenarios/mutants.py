@@ -20,6 +20,7 @@ from scenarios.planted.queues import QUEUE_MUTANTS
 from scenarios.planted.reading import READING_MUTANTS
 from scenarios.planted.records import RECORD_MUTANTS
 from scenarios.planted.recovery import RECOVERY_MUTANTS
+from scenarios.planted.restarts import RESTART_MUTANTS
 from scenarios.planted.shipped import SHIPPED_MUTANTS
 
 __all__ = ["LEFT_OUT", "MUTANTS"]
@@ -37,6 +38,7 @@ MUTANTS: dict[str, Mutant] = {
         *READING_MUTANTS,
         *RECORD_MUTANTS,
         *RECOVERY_MUTANTS,
+        *RESTART_MUTANTS,
         *SHIPPED_MUTANTS,
     )
 }

@@ -527,15 +527,17 @@ def test_room_that_was_never_written_is_durable_zeros_before_anything_is_appende
     assert disk.durable_files() == {name(0): bytes(SIZE)}
 
 
-def test_a_directory_that_a_killed_process_made_is_durable_before_its_files_are(
-    disk: SimDisk,
-) -> None:
+def test_a_directory_that_a_killed_process_made_is_durable_before_its_files_are() -> (
+    None
+):
     disk = SimDisk(PROFILES["posix_min"])
+    disk.mount().make_dir("above")
+    disk.crash(Crash("process_kill"))
     mount = disk.mount()
-    mount.make_dir("above")
-    disk.unmount()
-    queue = MappedFileQueue(disk.mount(), "above/log", SIZE)
+    queue = MappedFileQueue(mount, "above/log", SIZE)
     queue.last_mapped_file(0).append_message(b"x" * SIZE)
 
     assert queue.flush(0)
-    assert list(disk.durable_files()) == [f"above/log/{file_name(0)}"]
+    mount.sync_dir("")
+    disk.crash(Crash("power_loss"))
+    assert list(disk.files()) == [f"above/log/{file_name(0)}"]
