@@ -15,6 +15,7 @@ from scenarios.planted.dispatch import DISPATCH_MUTANTS
 from scenarios.planted.flush import FLUSH_MUTANTS
 from scenarios.planted.index import INDEX_MUTANTS
 from scenarios.planted.left_out import LEFT_OUT
+from scenarios.planted.mapped_files import MAPPED_FILE_MUTANTS
 from scenarios.planted.pressure import PRESSURE_MUTANTS
 from scenarios.planted.queues import QUEUE_MUTANTS
 from scenarios.planted.reading import READING_MUTANTS
@@ -22,6 +23,8 @@ from scenarios.planted.records import RECORD_MUTANTS
 from scenarios.planted.recovery import RECOVERY_MUTANTS
 from scenarios.planted.restarts import RESTART_MUTANTS
 from scenarios.planted.shipped import SHIPPED_MUTANTS
+from scenarios.planted.shipped_starts import SHIPPED_START_MUTANTS
+from scenarios.planted.shipped_writes import SHIPPED_WRITE_MUTANTS
 
 __all__ = ["LEFT_OUT", "MUTANTS"]
 
@@ -34,11 +37,14 @@ MUTANTS: dict[str, Mutant] = {
         *FLUSH_MUTANTS,
         *INDEX_MUTANTS,
         *PRESSURE_MUTANTS,
+        *MAPPED_FILE_MUTANTS,
         *QUEUE_MUTANTS,
         *READING_MUTANTS,
         *RECORD_MUTANTS,
         *RECOVERY_MUTANTS,
         *RESTART_MUTANTS,
         *SHIPPED_MUTANTS,
+        *SHIPPED_START_MUTANTS,
+        *SHIPPED_WRITE_MUTANTS,
     )
 }

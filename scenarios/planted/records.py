@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from models.ops import PutBatch, PutMessage, Restart, RunService
+from models.ops import (
+    Crash,
+    Damage,
+    During,
+    PutBatch,
+    PutMessage,
+    Restart,
+    RunService,
+)
 from models.program import Program, Setup
 from scenarios.mutation import Edit, Mutant
 
@@ -93,7 +101,59 @@ PREPARED_TAKES_AN_OFFSET = Mutant(
     ),
 )
 
+CRC_ZERO_UNCHECKED = Mutant(
+    id="R08",
+    title="crc-zero-means-unchecked",
+    source="apache/rocketmq#9121, PR #9122",
+    killed_by=("CL-1", "REC-1", "REC-4"),
+    edits=(
+        Edit(
+            module="engine.store.message_codec",
+            function="check_message",
+            before="if body and crc32(body) & 0x7FFFFFFF != fields[2]:",
+            after="if body and crc32(body) & 0x7FFFFFFF != fields[2] > 0:",
+        ),
+    ),
+    trigger=Program(
+        Setup(),
+        (
+            During(PutMessage("T0", 0, 16), 9, Crash("process_kill")),
+            Damage("commitlog[0]", "zero", at=8, size=4),
+            Restart(),
+        ),
+    ),
+    component="FORMAT",
+    difficulty=5,
+    needs="bit rot",
+)
+
+OFFSET_CONSUMED_BY_REJECTED = Mutant(
+    id="R19",
+    title="offset-consumed-by-rejected-append",
+    source="apache/rocketmq#6570, PR #6641",
+    killed_by=("PUT-1", "OFF-1", "REC-1"),
+    edits=(
+        Edit(
+            module="engine.store.commit_log",
+            function="CommitLog._append",
+            before="    if size + BLANK_SIZE_MIN > self._file_size:\n",
+            after=(
+                "    if size + BLANK_SIZE_MIN > self._file_size:\n"
+                "        self._consume_queues.increase_queue_offset(\n"
+                "            message.topic, message.queue_id, len(encoded)\n"
+                "        )\n"
+            ),
+        ),
+    ),
+    trigger=Program(Setup(), (PutMessage("T0", 0, 5000), PutMessage("T0", 0, 16))),
+    component="APPEND",
+    difficulty=1,
+    needs="none",
+)
+
 RECORD_MUTANTS = (
+    CRC_ZERO_UNCHECKED,
+    OFFSET_CONSUMED_BY_REJECTED,
     RESERVED_BYTES_GARBAGE,
     LIGHT_QUEUE_POISON,
     BATCH_COUNTS_ONE,
