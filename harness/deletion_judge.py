@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from harness.interpreter import Report, World
+from harness.topic_judge import Deletions, judge_memory
 from models.invariants import deletion
 from models.observations import Done, Positions, Ran
 from models.ops import DeleteManually, Event, FillDisk, RunService, parts
@@ -134,8 +135,12 @@ def adopt_after_deletion(
     records: Sequence[Record],
     is_damaged: bool,
     disk_failed: bool,
+    log_end: int,
+    later: Deletions = (),
 ) -> None:
     """Let the model adopt what a start found, once its beginning was judged.
+
+    The log ended at ``log_end`` then; deletions ``later`` in the step came after.
 
     Where files were changed from outside nothing is judged; where the disk failed in
     the life before, a deletion may have been lost.
@@ -146,7 +151,9 @@ def adopt_after_deletion(
         deletion.log_begins_where_it_was_left.hold(
             checks, log_min, model.min_certain, model.may_expire
         )
-    model.adopt(records, built, log_min)
+    found = image.commit_log.deleted
+    deleted = judge_memory(checks, model, found, later, log_min, log_end)
+    model.adopt(records, built, log_min, deleted)
     if not disk_failed:
         model.min_certain = log_min
     model.min_certain = min(model.min_certain, log_min)

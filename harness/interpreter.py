@@ -44,6 +44,7 @@ from models.ops import (
     Crash,
     Damage,
     DeleteManually,
+    DeleteTopic,
     DiskFault,
     During,
     Event,
@@ -94,7 +95,9 @@ class Report:
         found: the files as each start found them.
         starts: what came of each start, ``Failed`` if it did not end.
         puts_before_start: how many of ``puts`` began before the newest start ended.
-        stops_before_start: the same of ``stops``.
+        stops_before_start: the same of ``stops``, and so on.
+        deletions: each deletion of a topic with what came of it; None if it failed,
+            or the store crashed first.
         started_end: where the log ended then.
         crash: the event that ended the store's life, if one did.
         disk_actions: how many the op did, and what happened during it.
@@ -120,6 +123,10 @@ class Report:
     starts: list[Observation] = field(default_factory=list)
     puts_before_start: int = 0
     stops_before_start: int = 0
+    deletions: list[tuple[DeleteTopic, Observation | None]] = field(
+        default_factory=list
+    )
+    deletions_before_start: int = 0
     started_end: int = -1
     found: list[Mapping[str, bytes]] = field(default_factory=list)
     damages: list[Damaged] = field(default_factory=list)
@@ -258,6 +265,8 @@ class Interpreter:
                 return subject.advance_clock(ms)
             case DeleteManually():
                 return subject.delete_manually()
+            case DeleteTopic():
+                return self._delete_topic(op)
             case FillDisk(percent):
                 return subject.fill_disk(percent)
             case Shutdown():
@@ -322,6 +331,16 @@ class Interpreter:
         for number in range(place, place + count):
             self._report.spans[number] = (self._report.spans[number][0], self._beats)
 
+    def _delete_topic(self, op: DeleteTopic) -> Observation:
+        if not self._subject.is_up:
+            return Skipped("the store is down")
+        deletions = self._report.deletions
+        place = len(deletions)
+        deletions.append((op, None))
+        seen = self._subject.delete_topic(op.topic, op.queue_id)
+        deletions[place] = (op, seen)
+        return seen
+
     def _answer_in(self, answer: Put, message: MessageToPut) -> Put:
         """What the answer to a batch says of one of its messages."""
         batch = message.batch
@@ -357,6 +376,7 @@ class Interpreter:
             self._life += 1
             self._report.puts_before_start = len(self._report.puts)
             self._report.stops_before_start = len(self._report.stops)
+            self._report.deletions_before_start = len(self._report.deletions)
             self._report.started_end = self._subject.positions().max_phy_offset
             self._prepared_offset = 0
         return seen

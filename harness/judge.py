@@ -17,6 +17,7 @@ from harness.deletion_judge import (
 )
 from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
+from harness.judge_claims import CLAIMS
 from harness.judge_damage import extended, takes_rot
 from harness.judge_lookups import (
     judge_looks,
@@ -24,6 +25,7 @@ from harness.judge_lookups import (
     judge_searches,
     seen_before,
 )
+from harness.judge_pulls import judge_pull
 from harness.judge_queries import indexed_up_to, judge_queries
 from harness.judge_terms import End, LookedAt, Reader
 from harness.judging_puts import (
@@ -34,51 +36,38 @@ from harness.judging_puts import (
     puts_around_the_start,
 )
 from harness.promises import SPOILT, Promises
+from harness.topic_judge import (
+    Deletions,
+    deletions_around_the_start,
+    is_amid_a_deletion,
+    judge_deletions,
+)
 from models.image.checkpoint import CheckpointImage
-from models.invariants import marks, reading, recovery, run, statistics
+from models.invariants import marks, recovery, run, statistics
 from models.invariants.checkpoint import (
     checkpoint_is_up_to_date,
-    dispatched_offset_is_in_the_queues,
-    dispatched_time_is_in_the_queues,
-    durable_mark_is_in_the_log,
-    flushed_time_is_in_the_log,
-    marked_bytes_are_unchanged,
     marks_never_move_backwards,
     round_marks_what_is_flushed,
 )
-from models.invariants.commit_log import every_record_is_whole
 from models.invariants.file_laws import FILE_LAWS
-from models.invariants.index import ended_files_are_whole
 from models.invariants.judged import Judged
-from models.invariants.registry import Invariant
 from models.messages import MessageToPut
 from models.observations import (
     Damaged,
+    Deleted,
     Observation,
     Positions,
-    Pulled,
     Ran,
     Refused,
     Started,
     Statistics,
     Stopped,
 )
-from models.ops import CrashKind, Event, PullMessage, RunService
+from models.ops import CrashKind, Event, RunService
 from models.plain_state import forked, token
 from models.program import Setup
 from models.reference import QueueKey, ReferenceModel
 from models.store_image import StoreImage, read_store
-
-# What no crash may break, even before a start has mended the files.
-CLAIMS: tuple[Invariant[[Judged]], ...] = (
-    every_record_is_whole,
-    durable_mark_is_in_the_log,
-    flushed_time_is_in_the_log,
-    dispatched_time_is_in_the_queues,
-    dispatched_offset_is_in_the_queues,
-    ended_files_are_whole,
-    marked_bytes_are_unchanged,
-)
 
 # Of a judge's state, what forks share and what decides nothing; an image is a cache.
 _SHARED = frozenset(
@@ -169,11 +158,13 @@ class Judge:
     def _judge_step(self, op: Event, report: Report, positions: Positions) -> None:
         end = self.model.end
         failed = self.disk_failed or report.fault_armed or self._promises.reverts
+        failed = failed or bool(report.deletions)
         before = seen_before(report, self.model) if not failed else {}
         may_refuse = self._may_refuse(report)
         judge_batches(self.checks, self._setup, report, may_refuse=may_refuse)
         earlier, later = puts_around_the_start(report)
-        in_flight = self._judge_puts(earlier, report, positions)
+        deleted, deleted_later = deletions_around_the_start(report)
+        in_flight = self._judge_puts(earlier, report, positions, deleted)
         if report.stops:
             count = len(report.stops)
             if report.crash is None and report.started_end >= 0:
@@ -193,19 +184,22 @@ class Judge:
             self._lose_promises(report.crash.kind)
             return
         for start, image in zip(report.starts, found, strict=True):
-            self._judge_start(start, image, report.started_end, positions)
+            self._judge_start(
+                start, image, report.started_end, positions, deleted_later
+            )
             if isinstance(start, Started):
                 self._judge_second_start(image, alone=not report.interrupted)
         if report.starts and report.fault_armed:
             self._see_fault(op)  # it may have met the start that was just adopted
             self.disk_failed = self.disk_failed or self._promises.errors_come_late
-        self._judge_puts(later, report, positions)
+        self._judge_puts(later, report, positions, deleted_later)
         if report.started_end >= 0 and len(report.stops) > report.stops_before_start:
             stops = report.stops[report.stops_before_start :]
             self._judge_stops(stops, report, self.model.end)
         self._judge_round(op, report, positions)
         dispatched = isinstance(op, RunService) and op.service == "reput"
-        if dispatched and isinstance(report.observation, Ran):
+        dispatched = dispatched and isinstance(report.observation, Ran)
+        if dispatched or isinstance(report.observation, Deleted):
             self._judge_files(self.image(), positions.reput_from_offset)
         if positions.max_phy_offset >= 0:
             judge_deletion(
@@ -223,7 +217,14 @@ class Judge:
 
     def _judge_reads(self, report: Report) -> None:
         for pull, pulled in report.pulls if not self._promises.reverts else ():
-            self._judge_pull(pull, pulled, exactly=not report.interrupted)
+            if is_amid_a_deletion(report, pull.topic):
+                continue
+            key = (pull.topic, pull.queue_id)
+            exactly = not report.interrupted and not self._is_half_dispatched(key)
+            units = self._setup.queue_file_units if exactly else 0
+            gone = self.model.log_min if report.interrupted else 0
+            confirmed = self._confirm_offset
+            judge_pull(self.checks, self.model, pull, pulled, confirmed, units, gone)
         if report.queries:
             judge_queries(
                 self.checks,
@@ -281,20 +282,24 @@ class Judge:
         return failed or self._deletion.may_refuse(report.world)
 
     def _judge_puts(
-        self, puts: Puts, report: Report, positions: Positions
+        self, puts: Puts, report: Report, positions: Positions, deletions: Deletions
     ) -> list[MessageToPut]:
+        checks, model, before = self.checks, self.model, self._positions
         return judge_puts(
-            self.checks,
+            checks,
             self._setup,
-            self.model,
+            model,
             Putting(
                 puts,
                 report,
-                self._positions,
+                before,
                 positions,
                 self._may_refuse(report),
                 self._deletion.must_be_full,
                 self._deletion.now_ms,
+                deletions=judge_deletions(
+                    checks, report, model, deletions, before, positions
+                ),
             ),
         )
 
@@ -336,7 +341,12 @@ class Judge:
         self._positions = None
 
     def _judge_start(
-        self, start: Observation, found: StoreImage, end: int, positions: Positions
+        self,
+        start: Observation,
+        found: StoreImage,
+        end: int,
+        positions: Positions,
+        deleted_later: Deletions,
     ) -> None:
         if not isinstance(start, Started | Refused):
             self._end = End.UNKNOWN  # it failed somewhere on its way
@@ -369,7 +379,7 @@ class Judge:
             if takes_rot(self.checks, log, self.model, self._damaged, tears=tears):
                 self.is_unsure = True
                 return
-            self._adopt(end, positions)
+            self._adopt(end, positions, deleted_later)
 
     def _judge_second_start(self, found: StoreImage, *, alone: bool) -> None:
         """Judge a start of what a start has left; ``alone``: nothing else was done."""
@@ -378,7 +388,7 @@ class Judge:
         if alone and left is not None and recovery.same_store(left, found.files):
             recovery.second_start_changes_nothing.hold(self.checks, found.files, now)
 
-    def _adopt(self, end: int, positions: Positions) -> None:
+    def _adopt(self, end: int, positions: Positions, deleted_later: Deletions) -> None:
         """Adopt what a start recovered; past ``end`` is what was put since."""
         model = self.model
         image = self.image()
@@ -398,7 +408,16 @@ class Judge:
             self.checks, records, expected, floor
         )
         is_damaged, failed = bool(self._damaged), self.disk_failed
-        adopt_after_deletion(self.checks, model, image, records, is_damaged, failed)
+        adopt_after_deletion(
+            self.checks,
+            model,
+            image,
+            records,
+            is_damaged,
+            failed,
+            end,
+            deleted_later,
+        )
         model.indexed = indexed_up_to(image.index(self._setup.index_slots))
         self._damaged = []
         self.disk_failed = False
@@ -441,32 +460,6 @@ class Judge:
         model.saw_positions(positions)
         self._positions = positions
 
-    def _judge_pull(self, pull: PullMessage, pulled: Pulled, *, exactly: bool) -> None:
-        key = (pull.topic, pull.queue_id)
-        queue = self.model.queues.get(key, [])
-        gone_below = 0 if exactly else self.model.log_min
-        reading.pulled_messages_are_right.hold(
-            self.checks, pulled, pull.queue_offset, queue, pull.tags, gone_below
-        )
-        if pulled.messages and queue and self._confirm_offset >= 0:
-            first = pull.queue_offset - queue[0].queue_offset
-            marks.served_is_confirmed.hold(
-                self.checks,
-                pull.queue_offset,
-                queue[first : first + len(pulled.messages)],
-                self._confirm_offset,
-            )
-        if exactly and not self._is_half_dispatched(key):
-            reading.pull_is_answered_right.hold(
-                self.checks,
-                pulled,
-                pull.queue_offset,
-                pull.max_msg_nums,
-                self.model.visible(key),
-                self._setup.queue_file_units,
-                pull.tags,
-            )
-
     @property
     def _confirm_offset(self) -> int:
         return self._positions.confirm_offset if self._positions is not None else -1
@@ -474,8 +467,11 @@ class Judge:
     def _is_half_dispatched(self, key: QueueKey) -> bool:
         """Whether a queue may have a message that another listing lacks yet.
 
-        The index, or a light queue, where the disk failed between the two.
+        The index, or a light queue, where the disk failed between the two; or a queue
+        whose deletion did not come to its end.
         """
+        if self.model.is_unsettled(key):
+            return True
         several = self._setup.has_index or self._setup.multi_dispatch
         if not (self.disk_failed and several):
             return False

@@ -6,10 +6,9 @@ here, as far as they were dispatched.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from harness.interpreter import Report
 from models.image.index import IndexImage, index_hash, keys_of
+from models.image.log import LogImage
 from models.invariants.querying import (
     queried_messages_are_right,
     query_finds_what_a_walk_finds,
@@ -48,8 +47,9 @@ def judge_queries(
         queried_messages_are_right.hold(
             checks, queried, query.topic, query.key, times, log.record_at
         )
-        if not report.interrupted:
-            fitting = _fitting(log.records, query, times)
+        is_unsettled = any(key[0] == query.topic for key in model.may_be_deleted)
+        if not (report.interrupted or is_unsettled):
+            fitting = _fitting(log, query, times)
             reput = model.reput_from_offset
             sure = [r for r in fitting if _is_indexed(r, query.key, model, reput)]
             possible = sure
@@ -76,15 +76,16 @@ def indexed_up_to(index: IndexImage) -> tuple[int, int]:
 
 
 def _fitting(
-    records: Sequence[Record], query: QueryMessage, times: tuple[int, int]
+    log: LogImage, query: QueryMessage, times: tuple[int, int]
 ) -> list[Record]:
     return [
         record
-        for record in records
+        for record in log.records
         if record.topic == query.topic
         and record.transaction_type != "rollback"
         and times[0] <= record.store_timestamp <= times[1]
         and query.key in keys_of(record.properties_raw)
+        and record.phy_offset >= log.deleted.dead_below(query.topic, record.queue_id)
     ]
 
 

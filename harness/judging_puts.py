@@ -5,6 +5,7 @@ The model learns of each put once it was judged; what got no answer is given bac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from harness.interpreter import Report
@@ -12,7 +13,7 @@ from models.invariants import deletion, marks, putting
 from models.messages import FILLER_SIZE_MIN, MessageToPut
 from models.observations import Positions, Put
 from models.program import Setup
-from models.reference import ReferenceModel
+from models.reference import QueueKey, ReferenceModel
 
 Puts: TypeAlias = list[tuple[MessageToPut, Put | None]]
 
@@ -29,6 +30,7 @@ class Putting(NamedTuple):
         must_refuse: a cleaner has stopped puts.
         end: where the log ended in front of the next put, if others only put as well.
         stored_ms: a time not after that of their storing, where it matters.
+        deletions: of topics and queues, and the places below which records are dead.
     """
 
     puts: Puts
@@ -39,6 +41,7 @@ class Putting(NamedTuple):
     must_refuse: bool = False
     stored_ms: int = 0
     end: int = -1
+    deletions: Sequence[tuple[QueueKey, int]] = ()
 
 
 def puts_around_the_start(report: Report) -> tuple[Puts, Puts]:
@@ -76,7 +79,10 @@ def judge_puts(
         answered.sort(key=lambda pair: pair[1].phy_offset)
     is_alone = report.together and not in_flight and not report.fault_armed
     place = step.before.max_phy_offset if step.before and is_alone else -1
+    deletions = sorted(step.deletions, key=lambda ended: ended[1])
     for message, answer in answered:
+        while deletions and deletions[0][1] <= answer.phy_offset:
+            model.delete(*deletions.pop(0))
         key = (message.topic, message.queue_id)
         rivals = [m for m in in_flight if (m.topic, m.queue_id) == key]
         if place >= 0 and (message.batch is None or message.batch.number == 0):
@@ -99,6 +105,8 @@ def judge_puts(
                 if answer is not None
             ],
         )
+    for key, dead_below in deletions:
+        model.delete(key, dead_below)
     if report.crash is None:
         model.in_flight += in_flight
     return in_flight

@@ -12,6 +12,7 @@ from models.ops import (
     Damage,
     DamageKind,
     DeleteManually,
+    DeleteTopic,
     DiskFault,
     During,
     Event,
@@ -60,6 +61,8 @@ def describe(op: Event) -> str:
             return f"clock {ms:+d} ms"
         case DeleteManually():
             return "delete what has expired"
+        case DeleteTopic(topic, queue_id):
+            return f"delete topic {topic}" + (f"/{queue_id}" if queue_id >= 0 else "")
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():

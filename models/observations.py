@@ -166,6 +166,16 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class Deleted:
+    """A topic or queue is gone: of it, the records below ``dead_below`` are dead.
+
+    -1 if there was none.
+    """
+
+    dead_below: int
+
+
+@dataclass(frozen=True, slots=True)
 class DiskFilled:
     """How full the disk is, in bytes."""
 
@@ -226,6 +236,7 @@ Observation: TypeAlias = (
     | Crashed
     | Damaged
     | Done
+    | Deleted
     | DiskFilled
     | Armed
     | Interrupted
@@ -280,6 +291,8 @@ def describe_observation(observation: Observation) -> str:
             return f"{path}: bytes [{start}, {end}) changed"
         case Done():
             return "done"
+        case Deleted(dead_below):
+            return f"dead below {dead_below}" if dead_below >= 0 else "there was none"
         case DiskFilled(used, total):
             return f"{used} of {total} B in use"
         case Armed(failed):

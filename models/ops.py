@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, NamedTuple, TypeAlias, assert_never
+from typing import Literal, NamedTuple, TypeAlias, assert_never, get_args
 
 ServiceName = Literal[
     "reput",
@@ -21,17 +21,7 @@ ServiceName = Literal[
     "clean_commit_log",
     "clean_consume_queue",
 ]
-SERVICE_NAMES: tuple[ServiceName, ...] = (
-    "reput",
-    "flush_commit_log",
-    "flush_consume_queue",
-    "checkpoint",
-    "flush_index",
-    "commit",
-    "allocate",
-    "clean_commit_log",
-    "clean_consume_queue",
-)
+SERVICE_NAMES: tuple[ServiceName, ...] = get_args(ServiceName)
 
 ALL_TIME_MS = 1 << 62
 """More milliseconds than any clock says: no bound."""
@@ -247,6 +237,14 @@ class DeleteManually:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteTopic:
+    """Delete a topic with all its queues; or one queue of it, if ``queue_id`` >= 0."""
+
+    topic: str
+    queue_id: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class FillDisk:
     """Let a foreign file fill the disk to ``percent``; 0: there is no such file."""
 
@@ -348,6 +346,7 @@ Op: TypeAlias = (
     | RunService
     | AdvanceClock
     | DeleteManually
+    | DeleteTopic
     | FillDisk
     | Shutdown
     | Restart
@@ -366,6 +365,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     RunService,
     AdvanceClock,
     DeleteManually,
+    DeleteTopic,
     FillDisk,
     Shutdown,
     Restart,
@@ -418,12 +418,12 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.POWER_LOSS})
         case Crash() | PutMessage() | PutBatch() | PullMessage() | QueryMessage():
             return frozenset()
-        case Shutdown() | Restart() | DeleteManually():
+        case Shutdown() | Restart() | DeleteManually() | DeleteTopic():
+            return frozenset()
+        case LookMessage() | SearchOffset():
             return frozenset()
         case FillDisk():
             return frozenset({Capability.ROOM})
-        case LookMessage() | SearchOffset():
-            return frozenset()
         case _:
             assert_never(op)
 

@@ -16,6 +16,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from models.image.deleted import ALL_QUEUES, DeletedImage
 from models.messages import (
     MULTI_DISPATCH,
     MULTI_QUEUE_OFFSET,
@@ -82,7 +83,7 @@ class ReferenceModel:
         a queue's messages follow each other in queue_offset
 
     Attributes:
-        queues: every message of each queue, the expired ones too.
+        queues: every message of each queue, the expired ones too, the deleted not.
         buffers_appends: appends go to write buffers first, which a kill empties.
         log_min: where the log begins; the messages before have expired.
         may_expire: how far a deletion that was cut short may have come.
@@ -92,6 +93,10 @@ class ReferenceModel:
         indexed: how far the index reached at the last start: the phy_offset of its
             newest entry, and how many entries that record has.
         in_flight: puts that got no answer; each may be in the log or not.
+        deleted: the places below which records of a queue, or with queue_id -1 of a
+            topic, are dead.
+        may_be_deleted: the same of deletions that did not come to their end: between
+            which places that is, if they count.
         floor: what the next start must recover; None while the store runs.
         multi_dispatch: light queues list messages that ask for it.
         prop_crc: every record ends with a CRC of its own.
@@ -103,6 +108,8 @@ class ReferenceModel:
     messages: list[Appended] = field(default_factory=list)
     queues: dict[QueueKey, list[Appended]] = field(default_factory=dict)
     in_flight: list[MessageToPut] = field(default_factory=list)
+    deleted: dict[QueueKey, int] = field(default_factory=dict)
+    may_be_deleted: dict[QueueKey, tuple[int, int]] = field(default_factory=dict)
     floor_kill: int = 0
     memory_reverted: bool = False
     floor_power: int = 0
@@ -178,18 +185,51 @@ class ReferenceModel:
             self.floor_power = max(self.floor_power, appended.end)
             self.floor_kill = max(self.floor_kill, appended.end)
 
+    def delete(self, key: QueueKey, dead_below: int) -> None:
+        """Take note that a queue, or with queue_id -1 a topic, was deleted."""
+        topic, queue_id = key
+        if queue_id == ALL_QUEUES:
+            for known in [known for known in self.deleted if known[0] == topic]:
+                del self.deleted[known]
+        self.deleted[key] = dead_below
+        for known in [*self.queues]:
+            if known[0] == topic and queue_id in (ALL_QUEUES, known[1]):
+                queue = self.queues.pop(known)
+                self.built.pop(known, None)
+                if alive := queue[bisect_left(queue, dead_below, key=_phy_offset) :]:
+                    self.queues[known] = alive
+
+    def may_have_deleted(self, key: QueueKey, lowest: int, highest: int) -> None:
+        """Take note of a deletion that did not come to its end."""
+        known = self.may_be_deleted.get(key, (lowest, highest))
+        self.may_be_deleted[key] = (min(known[0], lowest), max(known[1], highest))
+
+    def is_unsettled(self, key: QueueKey) -> bool:
+        """Whether nobody knows if a queue was deleted."""
+        unknown = self.may_be_deleted
+        return bool(unknown) and (key in unknown or (key[0], ALL_QUEUES) in unknown)
+
+    def dead_below(self, key: QueueKey) -> int:
+        """Records of a queue before this place are dead; 0: none is."""
+        of_topic = self.deleted.get((key[0], ALL_QUEUES), 0)
+        return max(of_topic, self.deleted.get(key, 0))
+
     def _list(self, appended: Appended) -> None:
         """Let each queue that a message belongs to list it; there may be none."""
         message = appended.message
         if not message.has_place:
             return
         key = (message.topic, message.queue_id)
-        self.queues.setdefault(key, []).append(appended)
+        self._list_in(key, appended)
         if appended.light_offsets:
             offsets = appended.light_offsets.split(",")
             for name, offset in zip(message.light_queues, offsets, strict=True):
                 light = appended.in_light_queue(int(offset))
-                self.queues.setdefault((name, 0), []).append(light)
+                self._list_in((name, 0), light)
+
+    def _list_in(self, key: QueueKey, appended: Appended) -> None:
+        if not self.deleted or appended.phy_offset >= self.dead_below(key):
+            self.queues.setdefault(key, []).append(appended)
 
     def saw_positions(self, positions: Positions) -> None:
         """Take note of what a running store reports: its marks are promises."""
@@ -292,7 +332,11 @@ class ReferenceModel:
         return bisect_left(self.messages, log_min, key=_phy_offset)
 
     def adopt(
-        self, records: Sequence[Record], built: dict[QueueKey, int], log_min: int
+        self,
+        records: Sequence[Record],
+        built: dict[QueueKey, int],
+        log_min: int,
+        deleted: DeletedImage | None = None,
     ) -> None:
         """Take what a start recovered, once it was found right, for the truth.
 
@@ -301,7 +345,11 @@ class ReferenceModel:
             built: where each queue's units end; they may be read before dispatch,
                 which begins where the queue that lacks most lacks its first, is there.
             log_min: where the recovered log begins.
+            deleted: what the store says was deleted; None: what is known here.
         """
+        if deleted is not None:
+            self.deleted = dict(deleted.places)
+            self.may_be_deleted = {}
         expired = self._expired_count(log_min)
         kept = self.messages[expired : expired + len(records)]
         if self.in_flight:

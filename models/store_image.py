@@ -18,6 +18,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from models.image.checkpoint import CheckpointImage, Mark, read_checkpoint
+from models.image.deleted import (
+    DELETED_PATH,
+    NOTHING_DELETED,
+    DeletedImage,
+    read_deleted,
+)
 from models.image.index import IndexImage, LogKey, keys_of_log, read_index
 from models.image.lazy import lazy
 from models.image.log import (
@@ -51,7 +57,10 @@ __all__ = [
 ]
 
 _NO_CHECKPOINT = read_checkpoint(b"")
-_KNOWN_FILES = frozenset({"abort.bak", "lock", "timerwheel", "timercheck"})
+_KNOWN_FILES = frozenset(
+    {"abort.bak", "lock", "timerwheel", "timercheck"}
+    | {DELETED_PATH, f"{DELETED_PATH}.tmp"}
+)
 _KNOWN_DIRS = frozenset(
     {"index", "config", "consumequeue_ext", "batchconsumequeue", "compaction"}
     | {"timerlog"}
@@ -210,6 +219,7 @@ def read_store(
             {base: (path, files[path]) for base, path in layout.log},
             layout.odd_log,
             old_log,
+            _deleted(files),
         ),
         consume_queues=tuple(
             [
@@ -227,6 +237,11 @@ def read_store(
         odd_queue_paths=layout.odd_queue,
         foreign=layout.foreign,
     )
+
+
+def _deleted(files: Mapping[str, Bytes]) -> DeletedImage:
+    raw = files.get(DELETED_PATH)
+    return NOTHING_DELETED if raw is None else read_deleted(raw)
 
 
 def _unchanged(now: Mapping[str, Bytes], before: Mapping[str, Bytes]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.program import Setup
+from scenarios.deleting import TOPIC_DELETION
 from scenarios.expiring import EXPIRING
 from scenarios.interleaving import INTERLEAVING
 from scenarios.message_scenarios import MESSAGE_SCENARIOS
@@ -336,6 +337,7 @@ _SCENARIOS = (
     ),
     *EXPIRING,
     *INTERLEAVING,
+    *TOPIC_DELETION,
 )
 
 SCENARIOS: dict[str, Scenario] = {

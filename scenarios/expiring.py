@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from models.ops import DiskFault
 from models.program import Setup
+from scenarios.deleting import DELETIONS
 from scenarios.scenario import Scenario
 from scenarios.space import Kind, Numbers, Size, often
 from scenarios.spaces import BREAKING, CORE_LAWS
@@ -24,7 +25,9 @@ AGEING = replace(
         ("interleave", 2),
         ("fault", 1),
         ("damage", 1),
+        ("delete", 1),
     ),
+    deletions=DELETIONS,
     kept=("burst", "expire"),
     sizes=often(
         (Size(extra=60), 2),

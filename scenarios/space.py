@@ -46,6 +46,7 @@ Kind = Literal[
     "damage",
     "expire",
     "fill",
+    "delete",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -176,6 +177,8 @@ class Space:
         schedules: who runs on then; of ``pct`` the seed is drawn, of ``preempt`` as
             many preemptions as its depth says, below its steps.
         fill_percents: how full others make the disk; as above for ``fill``.
+        deletions: queues that are deleted, queue_id -1 for the whole topic; as above
+            for ``delete``.
     """
 
     kinds: tuple[Kind, ...]
@@ -219,6 +222,7 @@ class Space:
     together: tuple[TogetherKind, ...] = ("put", "service")
     together_counts: tuple[int, ...] = ()
     schedules: tuple[Schedule, ...] = (Schedule(),)
+    deletions: tuple[Address, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""
@@ -231,6 +235,8 @@ class Space:
         assert self.batch_counts or "batch" not in self.kinds
         assert self.together_counts or "together" not in self.kinds
         assert self.fill_percents or "fill" not in self.kinds
+        deletes = self.deletions and self.crash_kinds and self.faults
+        assert deletes or "delete" not in self.kinds
 
 
 def often(*weighted: tuple[T, int]) -> tuple[T, ...]:

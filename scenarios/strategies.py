@@ -22,6 +22,7 @@ from models.ops import (
     Damage,
     DamageKind,
     DeleteManually,
+    DeleteTopic,
     DiskFault,
     During,
     Event,
@@ -327,9 +328,8 @@ def together_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
         return (op, Restart()) if is_down else (op,)
 
     drawn = st.integers(0, (1 << 32) - 1)
-    ops: SearchStrategy[Op] = st.builds(
-        together, parts, choices(space.schedules), drawn
-    )
+    schedules = choices(space.schedules)
+    ops: SearchStrategy[Op] = st.builds(together, parts, schedules, drawn)
     if space.crash_kinds:
         at_action = numbers(space.at_actions.service)
         ops = ops | st.builds(During, ops, at_action, crashes(space))
@@ -362,6 +362,16 @@ def expiry_phrases(space: Space) -> SearchStrategy[tuple[Op, ...]]:
         choices(space.service_times),
         st.booleans(),
     )
+
+
+def deletion_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
+    """A topic goes: alone, cut short, with others about, or amid a dispatch."""
+    space, at_actions = scenario.space, numbers(scenario.space.at_actions.service)
+    ops = choices(space.deletions).map(lambda address: DeleteTopic(*address))
+    events = put_messages(scenario) | crashes(space) | choices(space.faults)
+    amid = st.builds(During, st.just(RunService("reput")), at_actions, ops)
+    cut_short = st.builds(During, ops, at_actions, events)
+    return st.tuples(ops) | st.tuples(amid | cut_short, st.just(Restart()))
 
 
 def damages(space: Space) -> SearchStrategy[Damage]:
@@ -470,6 +480,9 @@ def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
         found["expire"] = expiry_phrases(space)
     if "fill" in kinds:
         found["fill"] = st.tuples(choices(space.fill_percents).map(FillDisk))
+    if "delete" in kinds:
+        gone = deletion_phrases(scenario)  # a machine has nine rules at most
+        found["expire"] = found.get("expire", gone) | gone
     if "damage" in kinds:
         found["damage"] = damage_phrases(scenario)
     return found

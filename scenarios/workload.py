@@ -22,6 +22,7 @@ from models.ops import (
     Crash,
     Damage,
     DeleteManually,
+    DeleteTopic,
     During,
     FillDisk,
     LookMessage,
@@ -118,6 +119,7 @@ class _Writer:
             "damage": self._damage,
             "expire": self._expire,
             "fill": self._fill,
+            "delete": self._delete,
         }
         steps = [phrases[kind] for kind in kinds]
         while len(self.ops) < length:
@@ -366,6 +368,26 @@ class _Writer:
     def _fill(self) -> None:
         percents = self.space.fill_percents
         self.ops.append(FillDisk(percents[self.draw() % len(percents)]))
+
+    def _delete(self) -> None:
+        """A topic goes: alone, cut short, with others about, or amid a dispatch."""
+        space, draw = self.space, self.draw
+        op = DeleteTopic(*space.deletions[draw() % len(space.deletions)])
+        at_action = space.at_actions.service.choose(draw())
+        match draw() % 6:
+            case 2:
+                self._crash_during(op, at_action)
+                self.ops.append(Restart())
+            case 3:
+                self.ops.append(During(RunService("reput"), at_action, op))
+            case 4:
+                event = self._put() if draw() & 1 else self._service()
+                self.ops.append(During(op, at_action, event))
+            case 5:
+                fault = space.faults[draw() % len(space.faults)]
+                self.ops += (During(op, at_action, fault), Restart())
+            case _:
+                self.ops.append(op)
 
     def _damaged_file(self) -> Damage:
         space, draw = self.space, self.draw

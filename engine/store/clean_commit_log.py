@@ -73,7 +73,7 @@ class CleanCommitLogService:
         self._reput = reput
         self._checkpoint = checkpoint
         self._space = space
-        self._lock = runtime.lock()
+        self.lock = runtime.lock()
         self._manual_times = 0
         self._is_stopped = False
 
@@ -92,7 +92,7 @@ class CleanCommitLogService:
 
         Source: CleanCommitLogService#run, #deleteExpiredFiles.
         """
-        with self._lock:
+        with self.lock:
             if self._is_stopped:
                 return 0
             percent = self._space.watch()
@@ -103,7 +103,7 @@ class CleanCommitLogService:
 
     def stop(self) -> None:
         """Delete nothing any more; a round in progress ends first."""
-        with self._lock:
+        with self.lock:
             self._is_stopped = True
 
     def _is_due(self, percent: int) -> bool:

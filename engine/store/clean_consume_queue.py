@@ -46,7 +46,7 @@ class CleanConsumeQueueService:
         self._commit_log = commit_log
         self._consume_queues = consume_queues
         self._delete_expired = delete_expired
-        self._lock = runtime.lock()
+        self.lock = runtime.lock()
         self._is_stopped = False
 
     def run_once(self) -> int:
@@ -57,7 +57,7 @@ class CleanConsumeQueueService:
 
         Source: CleanConsumeQueueService#run, #deleteExpiredFiles.
         """
-        with self._lock:
+        with self.lock:
             log_min = self._commit_log.min_offset
             if self._is_stopped or log_min <= 0:
                 IDLE.hit()
@@ -69,7 +69,7 @@ class CleanConsumeQueueService:
 
     def stop(self) -> None:
         """Delete nothing any more; a round in progress ends first."""
-        with self._lock:
+        with self.lock:
             self._is_stopped = True
 
     def _pause(self) -> None:

@@ -73,7 +73,7 @@ class CommitLog:
         self._consume_queues = consume_queues
         self._space = space
         self._writer = LogWriter(config, consume_queues, self._append_encoded)
-        self._put_lock = runtime.lock()
+        self.put_lock = runtime.lock()
         self._takes_puts = True
         self._newest_timestamp = 1  # 0 says in a record and a checkpoint: none
         self._deleting_until = 0
@@ -158,7 +158,7 @@ class CommitLog:
         light_queues: tuple[str, ...] = (),
         /,
     ) -> PutMessageResult:
-        with self._put_lock:
+        with self.put_lock:
             result = self._append(message, encode())
             if result.is_appended:
                 for name in light_queues:
@@ -240,7 +240,7 @@ class CommitLog:
 
     def refuse_puts(self) -> None:
         """Take no put any more; the one in progress ends first."""
-        with self._put_lock:
+        with self.put_lock:
             self._takes_puts = False
 
     def get_message(self, phy_offset: int, size: int) -> bytes | None:

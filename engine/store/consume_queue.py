@@ -389,6 +389,20 @@ class ConsumeQueue:
         self.min_offset = 0
         self._has_unit = False
 
+    def remove(self) -> None:
+        """Remove every file and directory of the queue, durably.
+
+        What lies beside it goes first, so that nothing is left that nobody owns.
+
+        Raises:
+            OSError: some may be there, or come back after a power loss.
+        """
+        if self._ext is not None:
+            self._ext.mapped_files.remove()
+        self.mapped_files.remove()
+        self.min_offset = 0
+        self._has_unit = False
+
     def set_flushed(self, queue_offset: int) -> None:
         """Let the units before ``queue_offset`` count as durable; write the rest again.
 

@@ -11,10 +11,12 @@ from collections.abc import Callable
 
 from engine.host.disk import Disk
 from engine.host.probe import probe
+from engine.host.runtime import Runtime
 from engine.store.config import StoreConfig
 from engine.store.consume_queue import ConsumeQueue
 from engine.store.consume_queue_ext import ConsumeQueueExt
 from engine.store.damage import Damage
+from engine.store.deleted_topics import ALL_QUEUES, DeletedTopics
 from engine.store.dispatch import DispatchRequest
 from engine.store.log_scan import LogScan
 from engine.store.message import is_light_queue
@@ -27,6 +29,10 @@ AGREED = probe("consume_queue_store.audit.agreed", "every record had its unit")
 UNLOGGED = probe("consume_queue_store.audit.unlogged", "the log names not a queue")
 LIGHT = probe("consume_queue_store.dispatch.light", "a light queue listed a record")
 NO_UNIT = probe("consume_queue_store.dispatch.none", "a record that no queue lists")
+DEAD = probe("consume_queue_store.dispatch.dead", "a deleted topic's record came up")
+LEFT_OVER = probe(
+    "consume_queue_store.recover.left_over", "a start removed what a deletion had left"
+)
 
 
 class QueueAudit:
@@ -37,9 +43,11 @@ class QueueAudit:
         queues: dict[QueueKey, ConsumeQueue],
         durable_offset: int,
         damage: Damage,
+        deleted: DeletedTopics,
     ) -> None:
         self._queues = queues
         self.damage = damage
+        self._deleted = deleted
         self._durable_offset = durable_offset
         self.next_offsets: dict[QueueKey, int] = {}
         self.first_wrong: dict[QueueKey, int] = {}
@@ -59,7 +67,13 @@ class QueueAudit:
         if not self.first_wrong:
             self.dispatched_timestamp = request.store_timestamp
 
+    def _is_dead(self, request: DispatchRequest) -> bool:
+        dead_below = self._deleted.dead_below(request.topic, request.queue_id)
+        return request.commit_log_offset < dead_below
+
     def _visit_place(self, request: DispatchRequest) -> None:
+        if self._deleted and self._is_dead(request):
+            return
         key = (request.topic, request.queue_id)
         is_first = key not in self.next_offsets
         agreed = request.consume_queue_offset
@@ -97,7 +111,9 @@ class QueueAudit:
         if not request.has_unit:
             return True
         places = (request, *request.in_light_queues())
-        return all(self._has_this_unit(place) for place in places)
+        return all(
+            self._is_dead(place) or self._has_this_unit(place) for place in places
+        )
 
     def _has_this_unit(self, request: DispatchRequest) -> bool:
         queue = self._queues.get((request.topic, request.queue_id))
@@ -115,11 +131,21 @@ class ConsumeQueueStore:
         calc_bit_map: asked for each record's bit map, which goes beside its queue if
             there is an extension. A broker sets it; it may be another after a start.
             Source: CommitLogDispatcherCalcBitMap.
+        deleted: the topics and queues whose older records are dead.
+        flush_lock: held while queues are synced; who removes one holds it too.
     """
 
-    def __init__(self, config: StoreConfig, disk: Disk) -> None:
+    def __init__(
+        self,
+        config: StoreConfig,
+        disk: Disk,
+        runtime: Runtime,
+    ) -> None:
         self._config = config
         self._disk = disk
+        self.deleted = DeletedTopics(disk)
+        self.flush_lock = runtime.lock()
+        self._dispatch_lock = runtime.lock()
         self._queues: dict[QueueKey, ConsumeQueue] = {}
         self._next_offsets: dict[QueueKey, int] = {}
         self.dispatched_timestamp = 0
@@ -131,12 +157,15 @@ class ConsumeQueueStore:
     def load(self, trusted_below: int = 0) -> None:
         """Open every queue and find where its units end; changes nothing.
 
+        What was deleted is read first.
+
         Args:
             trusted_below: queue files of records before this place of the log are
                 not read.
 
         Source: ConsumeQueueStore#load, #recover.
         """
+        self.deleted.load()
         if not self._disk.is_dir("consumequeue"):
             return
         for topic in self._disk.list_dir("consumequeue"):
@@ -178,7 +207,7 @@ class ConsumeQueueStore:
             durable_offset: units of records that lie before are known durable.
             damage: what is found damaged of the log, as it is found.
         """
-        return QueueAudit(self._queues, durable_offset, damage)
+        return QueueAudit(self._queues, durable_offset, damage, self.deleted)
 
     def recover(self, audit: QueueAudit, scan: LogScan) -> None:
         """Cut every queue where it parts from the log, and settle the offsets.
@@ -190,6 +219,8 @@ class ConsumeQueueStore:
         self.dispatched_offset = lacks if lacks >= 0 else scan.end
         if not audit.first_wrong:
             AGREED.hit()
+        if self.deleted:
+            self._remove_left_overs(audit)
         for key, queue in self._queues.items():
             self._cut(key, queue, audit, scan.read_from)
             durable = queue.max_offset
@@ -199,6 +230,17 @@ class ConsumeQueueStore:
         for key, next_offset in audit.next_offsets.items():
             known = self._next_offsets.get(key, 0)
             self._next_offsets[key] = max(known, next_offset)
+
+    def _remove_left_overs(self, audit: QueueAudit) -> None:
+        """Finish what a crash has ended: no unit of a deleted queue is alive."""
+        for key, queue in list(self._queues.items()):
+            dead_below = self.deleted.dead_below(*key)
+            if not dead_below or key in audit.next_offsets:
+                continue
+            if queue.first_unit_at_or_past(dead_below) == queue.recovered_units:
+                LEFT_OVER.hit()
+                del self._queues[key]
+                queue.remove()
 
     @staticmethod
     def _cut(
@@ -237,16 +279,26 @@ class ConsumeQueueStore:
         if not request.has_unit:
             NO_UNIT.hit()
         else:
-            queue = self._queue(request.topic, request.queue_id)
-            bit_map = self.calc_bit_map(request) if self.calc_bit_map else b""
-            queue.put_message_position_info(request, bit_map)
-            for light in request.in_light_queues():
-                LIGHT.hit()
-                self._queue(light.topic, 0).put_message_position_info(light)
+            # Or a queue might go while it is written.
+            with self._dispatch_lock:
+                bit_map = self.calc_bit_map(request) if self.calc_bit_map else b""
+                self._list_in_queue(request, bit_map)
+                for light in request.in_light_queues():
+                    LIGHT.hit()
+                    self._list_in_queue(light, b"")
             self.dispatched_timestamp = max(
                 self.dispatched_timestamp, request.store_timestamp
             )
         self.dispatched_offset = request.commit_log_offset + request.msg_size
+
+    def _list_in_queue(self, request: DispatchRequest, bit_map: bytes) -> None:
+        if self.deleted:
+            dead_below = self.deleted.dead_below(request.topic, request.queue_id)
+            if request.commit_log_offset < dead_below:
+                DEAD.hit()
+                return
+        queue = self._queue(request.topic, request.queue_id)
+        queue.put_message_position_info(request, bit_map)
 
     def flush(self, least_pages: int) -> int:
         """Sync what is due in every queue; how many files were synced.
@@ -256,17 +308,44 @@ class ConsumeQueueStore:
         """
         synced = 0
         try:
-            # A list: dispatch may add a queue while another is being synced.
-            for queue in list(self._queues.values()):
-                # To its present end: dispatch may append faster than a disk syncs.
-                files = queue.mapped_files
-                end = files.max_offset
-                while files.flushed_where < end and queue.flush(least_pages):
-                    synced += 1
+            with self.flush_lock:
+                # A list: dispatch may add a queue while another is being synced.
+                for queue in list(self._queues.values()):
+                    # To its present end: dispatch may append faster than disks sync.
+                    files = queue.mapped_files
+                    end = files.max_offset
+                    while files.flushed_where < end and queue.flush(least_pages):
+                        synced += 1
         except OSError:
             self.flush_failed = True
             raise
         return synced
+
+    def topics(self) -> list[str]:
+        """Every topic that has a queue or a message, sorted."""
+        return sorted({topic for topic, _ in (*self._queues, *self._next_offsets)})
+
+    def knows(self, topic: str, queue_id: int) -> bool:
+        """Whether there is this queue, or with ``ALL_QUEUES`` any of the topic."""
+        keys = (*self._queues, *self._next_offsets)
+        return any(_is_of(key, topic, queue_id) for key in keys)
+
+    def delete(self, topic: str, queue_id: int) -> None:
+        """Forget a queue, or with ``ALL_QUEUES`` each of the topic, and remove it.
+
+        The caller holds ``flush_lock``, and lets nobody put.
+
+        Raises:
+            OSError: some files may be there; a start removes them.
+        """
+        with self._dispatch_lock:
+            for key in [
+                key for key in self._next_offsets if _is_of(key, topic, queue_id)
+            ]:
+                del self._next_offsets[key]
+            gone = [key for key in self._queues if _is_of(key, topic, queue_id)]
+            for queue in [self._queues.pop(key) for key in gone]:
+                queue.remove()
 
     def correct_min_offset(self, log_min_offset: int) -> None:
         """Let every queue begin at its first unit whose record the log still has."""
@@ -296,3 +375,7 @@ class ConsumeQueueStore:
         """Let go of every file."""
         for queue in self._queues.values():
             queue.close()
+
+
+def _is_of(key: QueueKey, topic: str, queue_id: int) -> bool:
+    return key[0] == topic and queue_id in (ALL_QUEUES, key[1])

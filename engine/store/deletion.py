@@ -19,6 +19,8 @@ from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.disk_space import DiskSpace
 from engine.store.flush import CheckpointService
 from engine.store.reput import ReputMessageService
+from engine.store.running_flags import RunningFlags
+from engine.store.topic_deletion import TopicDeletion
 
 
 class Deletion:
@@ -26,6 +28,9 @@ class Deletion:
 
     Args:
         followers: who else keeps data by the log's offsets; see the cleaner of queues.
+
+    Attributes:
+        topics: deletes topics and queues when it is told.
     """
 
     def __init__(
@@ -39,12 +44,20 @@ class Deletion:
         reput: ReputMessageService,
         checkpoint: CheckpointService,
         followers: Sequence[Callable[[int], int]],
+        flags: RunningFlags,
     ) -> None:
         self._clean_commit_log = CleanCommitLogService(
             config, disk, runtime, commit_log, consume_queues, reput, checkpoint, space
         )
         self._clean_consume_queue = CleanConsumeQueueService(
             config, runtime, commit_log, consume_queues, followers
+        )
+        self.topics = TopicDeletion(
+            runtime,
+            flags,
+            commit_log,
+            consume_queues,
+            (self._clean_commit_log.lock, self._clean_consume_queue.lock),
         )
 
     @property
@@ -61,5 +74,6 @@ class Deletion:
 
     def stop(self) -> None:
         """Delete nothing any more; what is in progress ends first."""
+        self.topics.stop()
         self._clean_commit_log.stop()
         self._clean_consume_queue.stop()

@@ -12,6 +12,7 @@ from contextlib import closing
 from engine.host.probe import probe
 from engine.store.commit_log import CommitLog
 from engine.store.config import StoreConfig
+from engine.store.deleted_topics import DeletedTopics
 from engine.store.index_keys import keys_of
 from engine.store.index_service import IndexService
 from engine.store.results import QueryMessageResult
@@ -19,6 +20,7 @@ from engine.store.results import QueryMessageResult
 FOUND = probe("key_query.found", "a query found a message")
 OTHER = probe("key_query.other", "a hit's record has not the key that was asked for")
 GONE = probe("key_query.gone", "a hit's record is in the log no more")
+DEAD = probe("key_query.dead", "a hit's record is one of a deleted topic")
 LIMITED = probe("key_query.limited", "a query stopped at its limit")
 
 
@@ -26,9 +28,14 @@ class KeyQuery:
     """Answers queries by key."""
 
     def __init__(
-        self, config: StoreConfig, commit_log: CommitLog, index: IndexService
+        self,
+        config: StoreConfig,
+        commit_log: CommitLog,
+        index: IndexService,
+        deleted: DeletedTopics,
     ) -> None:
         self._config = config
+        self._deleted = deleted
         self._commit_log = commit_log
         self._index = index
 
@@ -52,6 +59,10 @@ class KeyQuery:
                     GONE.hit()
                     continue
                 request = self._commit_log.check_message(phy_offset, data, 0)
+                dead_below = self._deleted.dead_below(topic, request.queue_id)
+                if phy_offset < dead_below:
+                    DEAD.hit()
+                    continue
                 is_within = begin_ms <= request.store_timestamp <= end_ms
                 carries = request.topic == topic and key in keys_of(request.properties)
                 if is_within and carries:

@@ -154,7 +154,8 @@ class MappedFileQueue:
     @property
     def min_offset(self) -> int:
         """Where the first file begins; -1 without one."""
-        return self.files[0].file_from_offset if self.files else -1
+        files = self.files
+        return files[0].file_from_offset if files else -1
 
     @property
     def max_offset(self) -> int:
@@ -162,9 +163,10 @@ class MappedFileQueue:
 
         Source: MappedFileQueue#getMaxWrotePosition.
         """
-        if not self.files:
+        files = self.files  # the list that a deletion puts another one in place of
+        if not files:
             return 0
-        last = self.files[-1]
+        last = files[-1]
         return last.file_from_offset + last.wrote
 
     @property
@@ -425,3 +427,19 @@ class MappedFileQueue:
             file.destroy()
         self.files = []
         self.flushed_where = 0
+
+    def remove(self) -> None:
+        """Remove every file and the directories that this empties, durably.
+
+        Raises:
+            OSError: some may be there, or come back after a power loss.
+        """
+        self.destroy()
+        path = self.path
+        while self._disk.is_dir(path):
+            # Or a directory of this name, made again, might have its old files.
+            self._disk.sync_dir(path)
+            if "/" not in path or self._disk.list_dir(path):
+                break
+            self._disk.remove_dir(path)
+            path = path.rpartition("/")[0]

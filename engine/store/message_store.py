@@ -12,7 +12,7 @@ durable before anything is changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from engine.host.disk import Disk, FileLock
 from engine.host.probe import probe
@@ -78,7 +78,8 @@ class MessageStore:
         self._flags = RunningFlags()
         self._abort = AbortFile(disk, config.process_id)
         self._checkpoint = StoreCheckpoint(disk)
-        self._consume_queues = ConsumeQueueStore(config, disk)
+        self._consume_queues = ConsumeQueueStore(config, disk, runtime)
+        self.deleted_topics = self._consume_queues.deleted
         space = DiskSpace(config, disk, self._flags)
         queues, marks = self._consume_queues, self._checkpoint
         log = self.commit_log = CommitLog(config, disk, runtime, queues, space)
@@ -95,10 +96,19 @@ class MessageStore:
         rounds = CheckpointService(config, log, queues, marks, sums, runtime)
         self._checkpoint_service = rounds
         self._flush_index = FlushIndexService(config, index, log)
-        self._key_query = KeyQuery(config, log, index)
+        self._key_query = KeyQuery(config, log, index, queues.deleted)
         expire = (index.delete_expired,) if config.message_index_enable else ()
         self.deletion = Deletion(
-            config, disk, runtime, space, log, queues, self.reput, rounds, expire
+            config,
+            disk,
+            runtime,
+            space,
+            log,
+            queues,
+            self.reput,
+            rounds,
+            expire,
+            self._flags,
         )
         self._reader = MessageReader(config, log, queues)
         self._flush_commit_log: Service = (
@@ -327,6 +337,34 @@ class MessageStore:
         if not self.is_started or not self._flags.is_readable:
             raise StoreStopped("the store is not started: start() it to read.")
         return self._key_query.query(topic, key, max_num, begin_ms, end_ms)
+
+    def delete_topics(self, topics: Collection[str]) -> int:
+        """Delete topics for good; how many there were. See ``TopicDeletion``.
+
+        Raises:
+            StoreStopped: the store is not started, or takes no deletion.
+            OSError: the disk failed.
+
+        Source: DefaultMessageStore#deleteTopics.
+        """
+        self._refuse_unless_readable()
+        return self.deletion.topics.delete_topics(topics)
+
+    def clean_unused_topic(self, retained: Collection[str]) -> int:
+        """Delete every topic but these; raises as ``delete_topics``.
+
+        Source: DefaultMessageStore#cleanUnusedTopic.
+        """
+        self._refuse_unless_readable()
+        return self.deletion.topics.clean_unused_topic(retained)
+
+    def delete_queue(self, topic: str, queue_id: int) -> int:
+        """Delete one queue for good; 1 if there was one; raises as ``delete_topics``.
+
+        Source: ConsumeQueueStore#destroy.
+        """
+        self._refuse_unless_readable()
+        return self.deletion.topics.delete_queue(topic, queue_id)
 
     def shutdown(self) -> bool:
         """Stop in order; True if the next start has nothing to mend.

@@ -260,6 +260,8 @@ class StartUp:
             durable_offset = mark.durable_offset if mark else scan.start
             self._commit_log.recover_abnormally(scan, durable_offset)
         self._consume_queues.recover(audit, scan)
+        # After the log's end is durable, and before anything is put behind it.
+        self._consume_queues.deleted.settle(scan.start, scan.end, is_certain=clean)
         self._set_checkpoint(scan, audit, mark)
         self._index.recover(index, scan.end, clean=clean)
         lacks = _first(audit.first_wrong_phy_offset, index.first_wrong_phy_offset)

@@ -130,6 +130,10 @@ class ChildStore:
         """Ask for a deletion at the next rounds of the cleaner."""
         return self._verb("delete_manually")
 
+    def delete_topic(self, topic: str, queue_id: int) -> Observation:
+        """Delete a topic, or one queue of it."""
+        return self._verb("delete_topic", topic, queue_id)
+
     def fill_disk(self, percent: int) -> Observation:
         """Let a foreign file fill the disk: it cannot, as its capabilities say."""
         raise AssertionError(f"{self.name} cannot fill a disk to {percent} %")

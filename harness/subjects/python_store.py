@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 
 from engine.host.runtime import Event
 from engine.host.service import Service
 from engine.store.config import FlushDiskType, OnDamage, StoreConfig
 from engine.store.dispatch import DispatchRequest
 from engine.store.errors import StoreError, StoreStopped
-from engine.store.message import Host, Message
 from engine.store.message_batch import InnerMessage, encode_batch
 from engine.store.message_encoder import MessageRejected
 from engine.store.message_store import MessageStore
@@ -21,12 +20,14 @@ from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
 from harness.sim_runtime import Deadlock, SimRuntime
 from harness.subjects.damage import damaged, selected
+from harness.subjects.engine_messages import message_of
 from harness.subjects.one_at_a_time import OneAtATime
 from harness.turns import Turns
 from models.messages import MessageToPut
 from models.observations import (
     ClockMoved,
     Damaged,
+    Deleted,
     DiskFilled,
     Done,
     Failed,
@@ -265,6 +266,21 @@ class PythonStore:
         self._store.deletion.execute_delete_files_manually()
         return Done()
 
+    def delete_topic(self, topic: str, queue_id: int) -> Observation:
+        """Delete a topic, or one queue of it."""
+        store = self._store
+        if store is None:
+            return _SKIPPED_DOWN
+        try:
+            if queue_id < 0:
+                count = store.delete_topics((topic,))
+            else:
+                count = store.delete_queue(topic, queue_id)
+        except StoreStopped as stopped:
+            return Skipped(str(stopped))
+        deleted = store.deleted_topics
+        return Deleted(deleted.dead_below(topic, queue_id) if count else -1)
+
     def fill_disk(self, percent: int) -> Observation:
         """Let a foreign file fill the disk."""
         if not self.setup.disk_capacity:
@@ -468,27 +484,3 @@ def _bit_map_of(request: DispatchRequest) -> bytes:
 
 _SKIPPED_DOWN = Skipped("the store is down")
 _SKIPPED_STOPPING = Skipped("the store is stopping")
-
-
-def message_of(
-    message: MessageToPut, body: bytes, properties: dict[str, str]
-) -> Message:
-    """A message for the engine, with the body and properties it is to have."""
-    return Message(
-        message.topic,
-        message.queue_id,
-        body,
-        properties,
-        message.born_timestamp,
-        message.flag,
-        message.sys_flag,
-        message.reconsume_times,
-        message.prepared_transaction_offset,
-        _host(message.born_host),
-        _host(message.store_host),
-    )
-
-
-@lru_cache(maxsize=1024)
-def _host(raw: bytes) -> Host:
-    return Host(raw[:-4], int.from_bytes(raw[-4:], "big"))

@@ -70,6 +70,9 @@ class Subject(Protocol):
     def delete_manually(self) -> Observation:
         """Ask for a deletion at the next rounds of the cleaner: ``Done``."""
 
+    def delete_topic(self, topic: str, queue_id: int) -> Observation:
+        """Delete a topic, or one queue of it if ``queue_id`` >= 0: ``Deleted``."""
+
     def fill_disk(self, percent: int) -> Observation:
         """Let a foreign file fill the disk: ``DiskFilled``."""
 

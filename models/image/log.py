@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import NamedTuple, TypeAlias
 
+from models.image.deleted import NOTHING_DELETED, DeletedImage
 from models.image.lazy import lazy
 from models.image.oddity import is_odd
 from models.image.record import (
@@ -91,6 +92,7 @@ class LogImage:
         records: the chain, from the log's minimum on.
         stop: where and why the chain ends.
         odd_paths: what lies in the log's directory and is no file of the log.
+        deleted: which records are dead, their topic or queue being deleted.
     """
 
     files: tuple[LogFile, ...]
@@ -98,6 +100,7 @@ class LogImage:
     records: tuple[Record, ...]
     stop: LogStop
     odd_paths: tuple[str, ...]
+    deleted: DeletedImage = NOTHING_DELETED
 
     @property
     def min_phy_offset(self) -> int:
@@ -119,6 +122,7 @@ class LogImage:
         """Records of the chain that have a unit, in log order, by (topic, queue_id).
 
         Under a light queue's key stand records of other topics, ``as_listed`` there.
+        Of a deleted topic there are those alone that were put afterwards.
         """
         by_queue: dict[QueueKey, list[Record]] = {}
         for record in self.records:
@@ -132,7 +136,19 @@ class LogImage:
                     for name, _ in record.light_places:
                         listed = as_listed(record, name)
                         by_queue.setdefault((name, 0), []).append(listed)
+        if self.deleted.places:
+            return self._without_dead(by_queue)
         return by_queue
+
+    def _without_dead(
+        self, by_queue: dict[QueueKey, list[Record]]
+    ) -> dict[QueueKey, list[Record]]:
+        alive: dict[QueueKey, list[Record]] = {}
+        for key, records in by_queue.items():
+            dead_below = self.deleted.dead_below(*key)
+            if kept := [r for r in records if r.phy_offset >= dead_below]:
+                alive[key] = kept
+        return alive
 
     @lazy
     def unit_tuples(self) -> dict[QueueKey, tuple[tuple[int, int, int, int], ...]]:
@@ -237,11 +253,12 @@ def read_log(
     files: dict[int, tuple[str, Bytes]],
     odd_paths: tuple[str, ...],
     previous: LogImage | None,
+    deleted: DeletedImage = NOTHING_DELETED,
 ) -> LogImage:
     """The log in ``files``, by base; what ``previous`` knows is not read again."""
     if not files:
         stop = LogStop("end", "commitlog", 0, 0, "there is no log file")
-        return LogImage((), 0, (), stop, odd_paths)
+        return LogImage((), 0, (), stop, odd_paths, deleted)
     bases = sorted(files)
     size = common_size(bases, [len(files[base][1]) for base in bases])
     known = {file.path: file for file in previous.files} if previous else {}
@@ -249,13 +266,16 @@ def read_log(
         _read_file(*files[base], base, size, known.get(files[base][0]))
         for base in bases
     )
-    if previous is not None and odd_paths == previous.odd_paths:
+    if previous is not None and (odd_paths, deleted) == (
+        previous.odd_paths,
+        previous.deleted,
+    ):
         kept = zip(read, previous.files, strict=False)
         if len(read) == len(previous.files) and all(now is old for now, old in kept):
             return previous
     last, stop = _chain_end(read, size)
     records = tuple(chain.from_iterable([f.records for f in read[: last + 1]]))
-    return LogImage(read, size, records, stop, odd_paths)
+    return LogImage(read, size, records, stop, odd_paths, deleted)
 
 
 def common_size(bases: list[int], lengths: list[int]) -> int:

@@ -9,6 +9,7 @@ from models.invariants import (
     index,
     offsets,
     queue_ext,
+    topic_deletion,
 )
 from models.invariants.judged import Judged
 from models.invariants.registry import Invariant
@@ -40,4 +41,6 @@ FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
     index.index_files_fit_together,
     index.ended_files_are_whole,
     index.full_files_alone_are_left,
+    topic_deletion.record_of_deletions_is_whole,
+    topic_deletion.no_unit_points_at_the_dead,
 )

@@ -83,7 +83,7 @@ def test_a_read_in_a_file_that_has_gone_is_sent_to_the_next(
     store: StoreBuilder,
 ) -> None:
     store.put(PER_FILE + 2).reput().kill()
-    queues = ConsumeQueueStore(store.config, store.mount)
+    queues = ConsumeQueueStore(store.config, store.mount, store.runtime)
     queues.load()
     log = CommitLog(store.config, store.mount, store.runtime, queues)
     queue = queues.find("T0", 0)

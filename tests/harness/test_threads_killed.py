@@ -19,7 +19,7 @@ from engine.store.config import FlushDiskType, StoreConfig
 from engine.store.message_store import MessageStore
 from harness.sim_runtime import SimRuntime
 from harness.store_files import read_files
-from harness.subjects.python_store import message_of as message_of_engine
+from harness.subjects.engine_messages import message_of as message_of_engine
 from models.invariants.file_laws import FILE_LAWS
 from models.invariants.judged import Judged
 from models.invariants.reading import pulled_messages_are_right

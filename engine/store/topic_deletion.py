@@ -1,0 +1,142 @@
+"""TopicDeletion: a topic, or one queue of it, is given up while the store runs.
+
+While no put, dispatch, flush or cleaner is amid its work: the log's end is written down
+durably as the place before which the topic's records are dead; then the queues go, in
+memory first, then their files and directories. A crash before the first leaves the
+topic as it was, a crash after it leaves files that the next start removes. What is put
+afterwards numbers its queue offsets from 0.
+
+Source: DefaultMessageStore#deleteTopics, #cleanUnusedTopic, RocketMQ 5.3. Differs:
+there nothing of it is durable but the removal of files, a start may build the queues
+again, and dispatch may write into a file that is just being unmapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from engine.host.probe import probe
+from engine.host.runtime import Lock, Runtime
+from engine.store.commit_log import CommitLog
+from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.deleted_topics import ALL_QUEUES, TopicOrQueue
+from engine.store.errors import StoreStopped
+from engine.store.message import is_light_queue
+from engine.store.running_flags import RunningFlags
+
+DELETED = probe("topic_deletion.deleted", "a topic or a queue was deleted")
+UNKNOWN = probe("topic_deletion.unknown", "a deletion named what the store has not")
+UNWRITTEN = probe("topic_deletion.unwritten", "a deletion failed and changed nothing")
+CUT_SHORT = probe("topic_deletion.cut_short", "a deletion failed amid it; puts stop")
+
+_SYSTEM_TOPICS = frozenset(
+    {
+        "TBW102",
+        "SELF_TEST_TOPIC",
+        "DefaultCluster",
+        "RMQ_SYS_TRANS_HALF_TOPIC",
+        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
+        "RMQ_SYS_TRACE_TOPIC",
+        "SCHEDULE_TOPIC_XXXX",
+        "BenchmarkTest",
+        "TRANS_CHECK_MAX_TIME_TOPIC",
+        "OFFSET_MOVED_EVENT",
+    }
+)
+_SYSTEM_PREFIX = "rmq_sys_"
+
+
+class TopicDeletion:
+    """Deletes what it is told; ``cleaners`` are the locks of those who remove files."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        flags: RunningFlags,
+        commit_log: CommitLog,
+        consume_queues: ConsumeQueueStore,
+        cleaners: tuple[Lock, Lock],
+    ) -> None:
+        self._flags = flags
+        self._commit_log = commit_log
+        self._consume_queues = consume_queues
+        self._deleted = consume_queues.deleted
+        self._cleaners = cleaners
+        self._lock = runtime.lock()
+        self._is_stopped = False
+
+    def delete_topics(self, topics: Collection[str]) -> int:
+        """Delete topics with all their queues; how many there were.
+
+        Raises:
+            StoreStopped: the store is stopping, or a failed disk has stopped puts.
+            OSError: the disk failed. Either nothing has changed, or no put is taken
+                any more and the next start tells whether the topics are gone.
+
+        Source: DefaultMessageStore#deleteTopics.
+        """
+        return self._delete([(topic, ALL_QUEUES) for topic in sorted(set(topics))])
+
+    def delete_queue(self, topic: str, queue_id: int) -> int:
+        """Delete one queue of a topic; 1 if there was one. Raises as above."""
+        return self._delete([(topic, queue_id)])
+
+    def clean_unused_topic(self, retained: Collection[str]) -> int:
+        """Delete every topic but these, the system's and light queues; how many.
+
+        Raises as ``delete_topics``.
+
+        Source: DefaultMessageStore#cleanUnusedTopic.
+        """
+        kept = set(retained)
+        unused = [
+            topic
+            for topic in self._consume_queues.topics()
+            if not (topic in kept or _is_system(topic) or is_light_queue(topic))
+        ]
+        return self.delete_topics(unused)
+
+    def stop(self) -> None:
+        """Delete nothing any more; a deletion in progress ends first."""
+        with self._lock:
+            self._is_stopped = True
+
+    def _delete(self, wanted: list[TopicOrQueue]) -> int:
+        first, second = self._cleaners
+        # In the order in which everybody else takes them.
+        with self._lock, first, second, self._consume_queues.flush_lock:
+            if self._is_stopped or not self._flags.is_sound:
+                raise StoreStopped(
+                    "the store takes no deletion: it is stopping, or a disk that "
+                    "failed has stopped its puts. Start it again, then delete."
+                )
+            with self._commit_log.put_lock:
+                return self._delete_now(wanted)
+
+    def _delete_now(self, wanted: list[TopicOrQueue]) -> int:
+        keys = [key for key in wanted if self._consume_queues.knows(*key)]
+        if not keys:
+            UNKNOWN.hit()
+            return 0
+        entries = self._deleted.with_dead(keys, self._commit_log.max_offset)
+        try:
+            self._deleted.prepare(entries)
+        except OSError:
+            UNWRITTEN.hit()
+            raise
+        try:
+            self._deleted.publish(entries)
+            for key in keys:
+                self._consume_queues.delete(*key)
+        except OSError:
+            # What is on the disk is more than what is known here, or less.
+            CUT_SHORT.hit()
+            self._flags.stop_writing()
+            raise
+        DELETED.hit()
+        return len(keys)
+
+
+def _is_system(topic: str) -> bool:
+    """Source: TopicValidator#isSystemTopic."""
+    return topic in _SYSTEM_TOPICS or topic.startswith(_SYSTEM_PREFIX)

@@ -1,0 +1,32 @@
+"""From a message of the models to one that our engine takes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from engine.store.message import Host, Message
+from models.messages import MessageToPut
+
+
+def message_of(
+    message: MessageToPut, body: bytes, properties: dict[str, str]
+) -> Message:
+    """A message for the engine, with the body and properties it is to have."""
+    return Message(
+        message.topic,
+        message.queue_id,
+        body,
+        properties,
+        message.born_timestamp,
+        message.flag,
+        message.sys_flag,
+        message.reconsume_times,
+        message.prepared_transaction_offset,
+        _host(message.born_host),
+        _host(message.store_host),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _host(raw: bytes) -> Host:
+    return Host(raw[:-4], int.from_bytes(raw[-4:], "big"))

@@ -1,0 +1,97 @@
+"""Laws of deleting topics: a topic goes as a whole, for good, and nothing else goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from models.image.deleted import ALL_QUEUES, DELETED_PATH
+from models.invariants.judged import Judged
+from models.invariants.registry import invariant
+from models.reference import QueueKey
+from models.verdict import Violation
+
+
+@invariant(
+    "DEL-7",
+    "the record of deleted topics is whole, and ends where the log does",
+    law="I14",
+)
+def record_of_deletions_is_whole(judged: Judged) -> Iterator[Violation]:
+    """A place beyond the log's end would take what is put next for dead.
+
+    After a crash the log may have lost its end, which the next start sees to; while
+    the store runs, its end may lie in a write buffer.
+    """
+    log = judged.image.commit_log
+    if log.deleted.flaw:
+        yield Violation(DELETED_PATH, log.deleted.flaw, "a whole file, or none")
+    if not judged.clean or judged.image.abort:
+        return
+    for (topic, queue_id), at in log.deleted.places.items():
+        if at > log.max_phy_offset:
+            seen = f"{topic}/{queue_id} is dead below {at}"
+            yield Violation(DELETED_PATH, seen, f"at most {log.max_phy_offset}")
+
+
+@invariant(
+    "DEL-8", "no unit points at a record that is dead, its topic deleted", law="I3 I14"
+)
+def no_unit_points_at_the_dead(judged: Judged) -> Iterator[Violation]:
+    """Neither in a queue that is left over nor in one of a topic made anew."""
+    deleted = judged.image.commit_log.deleted
+    if not (judged.clean and deleted.places):
+        return
+    for queue in judged.image.consume_queues:
+        dead_below = deleted.dead_below(queue.topic, queue.queue_id)
+        for unit in queue.units:
+            if unit.phy_offset < dead_below and not unit.is_pre_blank:
+                yield Violation(
+                    queue.where(unit.queue_offset),
+                    f"phy_offset {unit.phy_offset}",
+                    f"none before {dead_below}, where the queue was deleted",
+                )
+
+
+@invariant("DEL-9", "what was deleted stays deleted, and nothing else is", law="I14")
+def deletions_are_remembered(
+    found: Mapping[QueueKey, int],
+    deleted: Mapping[QueueKey, int],
+    may_be_deleted: Mapping[QueueKey, tuple[int, int]],
+    log_min: int,
+    log_end: int,
+) -> Iterator[Violation]:
+    """``found`` are the places a start goes by, ``deleted`` those it must.
+
+    What lies before ``log_min`` has expired, so its deletion may be forgotten; what
+    lay beyond ``log_end`` is lost. ``may_be_deleted`` are deletions that a crash or a
+    failing disk cut short: the places between which they are, if they count.
+    """
+    for key in sorted({*found, *deleted, *may_be_deleted}):
+        at = found.get(key, 0)
+        known = min(deleted.get(key, 0), log_end)
+        lowest, highest = may_be_deleted.get(key, (log_end + 1, 0))
+        is_one_cut_short = min(lowest, log_end) <= at <= min(highest, log_end)
+        # The topic's own place, once it has one, speaks for all of its queues.
+        is_of_topic = not at and found.get((key[0], ALL_QUEUES), 0) >= known
+        if at == known or max(at, known) <= log_min:
+            continue
+        if not (is_one_cut_short or is_of_topic):
+            where = f"{DELETED_PATH}: {key[0]}/{key[1]}"
+            yield Violation(where, f"dead below {at}", f"dead below {known}")
+
+
+@invariant(
+    "DEL-10",
+    "a deletion takes all that was put before it, and nothing after",
+    law="I14",
+)
+def deletion_ends_where_the_log_did(
+    dead_below: int, lowest: int, highest: int, *, had_messages: bool
+) -> Iterator[Violation]:
+    """Between ``lowest`` and ``highest`` the log ended while the deletion ran."""
+    if dead_below < 0:
+        if had_messages:
+            yield Violation("deletion", "there was nothing to delete", "messages go")
+    elif not lowest <= dead_below <= highest:
+        expected = f"below the log's end, in [{lowest}, {highest}]"
+        yield Violation("deletion", f"what lies below {dead_below} goes", expected)
