@@ -117,8 +117,12 @@ def judge_cut_short(
     state: DeletionState,
     model: ReferenceModel,
 ) -> None:
-    """Take note of a cleaner that a crash or an error may have ended amid its work."""
+    """Take note of a cleaner that a crash or an error may have ended amid its work.
+
+    Or whose store stopped beside it, so that nobody says any more how far it came.
+    """
     is_whole = report.crash is None and not report.starts and not report.failures
+    is_whole = is_whole and not report.is_stopping
     if not is_whole and runs(op, "clean_commit_log") and state.setup.cleans:
         # A round may have begun a little later than the op.
         old_ms: int | None = state.old_ms(report.world) + HOUR_MS

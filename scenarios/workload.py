@@ -285,6 +285,8 @@ class _Writer:
     def _together(self) -> None:
         space, draw = self.space, self.draw
         count = space.together_counts[draw() % len(space.together_counts)]
+        if "expire" in space.kinds and draw() & 1:
+            self._age()
         kinds = [space.together[draw() % len(space.together)] for _ in range(count)]
         parts = tuple([self._part(kind) for kind in kinds])
         template = space.schedules[draw() % len(space.schedules)]
@@ -344,6 +346,12 @@ class _Writer:
         for _ in range(counts[self.draw() % len(counts)]):
             self.ops.append(self._damaged_file())
         self.ops.append(Restart())
+
+    def _age(self) -> None:
+        """Messages are dispatched and grow old; cleaners are asked to look."""
+        self.ops += (RunService("flush_commit_log", 9), RunService("reput"))
+        self.ops.append(AdvanceClock(self.space.expiry_steps_ms.choose(self.draw())))
+        self.ops.append(DeleteManually())
 
     def _expire(self) -> None:
         """Messages grow old, and cleaners look whether they may go."""

@@ -23,9 +23,12 @@ from models.observations import (
     status_of,
 )
 from models.ops import (
+    AdvanceClock,
     Crash,
     Damage,
+    DeleteManually,
     During,
+    Grain,
     Op,
     PullMessage,
     PutMessage,
@@ -277,3 +280,26 @@ def test_a_pull_among_others_is_judged_by_what_lay_before_and_after() -> None:
         result = run_program(deaf.trigger)
 
     assert result.invariant == "RD-5", result.message
+
+
+KEEPING = Setup(cleans=True, reserved_hours=2, flush_least_pages=0)
+AGED = (
+    *(PutMessage("T0", 0, 3858), PUT, RunService("reput")),
+    *(RunService("flush_commit_log", 9), AdvanceClock(3 * 3_600_000), DeleteManually()),
+)
+CLEAN = RunService("clean_commit_log")
+
+
+@pytest.mark.parametrize("grain", ["calls", "lines"])
+def test_a_reader_goes_on_behind_what_is_deleted_under_it(grain: Grain) -> None:
+    firsts = set()
+    for point in range(1, 60):
+        schedule = Schedule(preemptions=((point, 1),), grain=grain)
+        pulled = both(run(KEEPING, *AGED, Together((PULL, CLEAN), schedule)), len(AGED))
+        firsts.add(status_of(pulled.observations[0]))
+
+    assert firsts <= {"FOUND", "OFFSET_TOO_SMALL"}
+
+
+def test_a_store_may_stop_beside_a_cleaner() -> None:
+    run(KEEPING, *AGED, Together((CLEAN, Shutdown())), Restart(), PULL)

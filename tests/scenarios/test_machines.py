@@ -43,6 +43,7 @@ TestTransactions = machine_test("transactions")
 TestBatchAndLmq = machine_test("batch_and_lmq")
 TestLargePulls = machine_test("large_pulls")
 TestInterleavings = machine_test("interleavings")
+TestInterleavedDeletion = machine_test("interleaved_deletion")
 
 
 def test_every_scenario_has_its_machine_here() -> None:

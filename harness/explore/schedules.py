@@ -1,0 +1,138 @@
+"""Schedules: every way to run the ops of one ``Together`` with few preemptions.
+
+A run is told by the switch points at which another activity ran on than would have by
+itself. Whatever was the same up to a point is the same there; so each run tells which
+points can be preempted next, and a tree of runs holds every schedule of the bound once.
+
+Source: Musuvathi and Qadeer, Iterative Context Bounding, PLDI 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from harness.episode import EpisodeResult, run_program
+from models.observations import Interleaved, Interrupted, Observation
+from models.ops import During, Grain, Op, Schedule, Together
+from models.program import Program
+from models.verdict import Outcome
+
+
+@dataclass(slots=True)
+class Schedules:
+    """What came of the schedules of one program.
+
+    Attributes:
+        bound: preemptions at most.
+        visited: schedules run.
+        open: schedules known that were not run, since time was over; what would have
+            followed from them is not counted.
+        points: the most switch points of one run.
+        found: by law, the first schedule that broke it, fewest preemptions first.
+        outcomes: how often the same was seen of the ops, by what was seen.
+    """
+
+    bound: int
+    visited: int = 0
+    open: int = 0
+    points: int = 0
+    found: dict[str, Program] = field(default_factory=dict)
+    outcomes: dict[Observation, int] = field(default_factory=dict)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether every schedule of the bound was run."""
+        return not self.open
+
+
+def together_in(program: Program) -> int:
+    """The number of the last op whose schedules can be explored; -1 if none is one."""
+    numbers = [n for n, op in enumerate(program.ops) if _together(op) is not None]
+    return numbers[-1] if numbers else -1
+
+
+def _together(op: Op) -> Together | None:
+    while isinstance(op, During):
+        op = op.op
+    return op if isinstance(op, Together) else None
+
+
+def explore_schedules(
+    program: Program,
+    scenario: str,
+    *,
+    bound: int = 2,
+    grain: Grain = "calls",
+    is_over: Callable[[], bool] = lambda: False,
+) -> Schedules:
+    """Run the last ops of a program that begin together by every schedule.
+
+    Args:
+        program: has such ops; their own schedule is put aside.
+        scenario: its name.
+        bound: preemptions at most.
+        grain: where they may be.
+        is_over: whether time is over.
+    """
+    at = together_in(program)
+    assert at >= 0, "no ops of the program begin together"
+    seen = Schedules(bound)
+    level: list[tuple[tuple[int, int], ...]] = [()]
+    for preemptions in range(bound + 1):
+        below: list[tuple[tuple[int, int], ...]] = []
+        for number, told in enumerate(level):
+            if is_over():
+                seen.open += len(level) - number
+                break
+            tried = _with_schedule(program, at, Schedule(preemptions=told, grain=grain))
+            result = run_program(tried, scenario)
+            seen.visited += 1
+            points, observed = _run_of(result, at)
+            seen.points = max(seen.points, points)
+            if observed is not None:
+                seen.outcomes[observed] = seen.outcomes.get(observed, 0) + 1
+            if result.outcome is not Outcome.PASSED:
+                seen.found.setdefault(result.invariant, tried)
+            elif preemptions < bound:
+                below += _next(told, points, len(_ops(program, at)))
+        level = below
+    return seen
+
+
+def _ops(program: Program, at: int) -> tuple[Op, ...]:
+    together = _together(program.ops[at])
+    assert together is not None
+    return together.ops
+
+
+def _next(
+    told: tuple[tuple[int, int], ...], points: int, count: int
+) -> Iterator[tuple[tuple[int, int], ...]]:
+    """The schedules with one preemption more, behind those there are."""
+    first = told[-1][0] + 1 if told else 1
+    for point in range(first, points + 1):
+        for who in range(count):
+            yield (*told, (point, who))
+
+
+def _with_schedule(program: Program, at: int, schedule: Schedule) -> Program:
+    def changed(op: Op) -> Op:
+        if isinstance(op, During):
+            return replace(op, op=changed(op.op))
+        assert isinstance(op, Together), op
+        return replace(op, schedule=schedule)
+
+    ops = program.ops
+    return replace(program, ops=(*ops[:at], changed(ops[at]), *ops[at + 1 :]))
+
+
+def _run_of(result: EpisodeResult, at: int) -> tuple[int, Observation | None]:
+    """How many switch points the ops had, and what was seen of them but for turns."""
+    step = next((s for s in result.trace if s.number == at), None)
+    observed = step.observation if step is not None else None
+    while isinstance(observed, Interrupted):
+        observed = observed.observation
+    if not isinstance(observed, Interleaved):
+        return 0, observed
+    return observed.points, replace(observed, turns=(), points=0)
