@@ -368,10 +368,23 @@ class _Writer:
             fault = self.space.faults[self.draw() % len(self.space.faults)]
             at_action = self.space.at_actions.service.choose(self.draw())
             self.ops.append(During(cleaning, at_action, fault))
+        elif self.space.together and self.draw() & 1:
+            self._beside(cleaning)
         else:
             self.ops.append(cleaning)
         if self.draw() & 1:
+            self.ops.append(self._pulled())  # before the queues' cleaner has looked
+        if self.draw() & 1:
             self.ops.append(RunService("clean_consume_queue"))
+
+    def _beside(self, op: Op) -> None:
+        """The op, begun at the same time as another one."""
+        space, draw = self.space, self.draw
+        other = self._part(space.together[draw() % len(space.together)])
+        template = space.schedules[draw() % len(space.schedules)]
+        self.ops.append(Together((other, op), schedule_of(template, 2, draw())))
+        if isinstance(other, Shutdown):
+            self.ops.append(Restart())
 
     def _fill(self) -> None:
         percents = self.space.fill_percents
