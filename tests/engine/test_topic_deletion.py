@@ -82,16 +82,16 @@ def test_records_not_dispatched_yet_are_deleted_too() -> None:
     assert not store.mount.exists("consumequeue/T0")
 
 
-@pytest.mark.parametrize("kind", ["process_kill", "power_loss"])
-def test_a_crash_at_any_disk_action_leaves_a_topic_whole_or_gone(kind: str) -> None:
+@pytest.mark.parametrize("crash", [LOST, Crash("process_kill")])
+def test_a_crash_at_any_disk_action_leaves_a_topic_whole_or_gone(crash: Crash) -> None:
     served = []
     for at_action in range(1, ACTIONS_MAX):
         store = two_topics()
 
-        def crash(store: StoreBuilder = store) -> None:
-            raise store.disk.crash(LOST if kind == "power_loss" else Crash(kind))
+        def end(store: StoreBuilder = store) -> None:
+            raise store.disk.crash(crash)
 
-        store.disk.at_action(at_action, 0, crash)
+        store.disk.at_action(at_action, 0, end)
         try:
             store.live.delete_topics(["T0"])
         except StoreCrashed:
