@@ -7,12 +7,14 @@ ends the process; a store that runs is to be copied first.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from models.image.sparse import SparseMap
 from models.store_image import Bytes
 
 # Mapping costs more than reading below this, and a process has 65,530 mappings.
@@ -85,8 +87,24 @@ def _contents(file: Path, path: str) -> Bytes:
     try:
         size = os.fstat(handle).st_size
         if size >= _MAPPED_SIZE_MIN:
-            return memoryview(mmap.mmap(handle, size, access=mmap.ACCESS_READ))
+            mapped = SparseMap(handle, size, access=mmap.ACCESS_READ)
+            mapped.extents = tuple(_extents(handle, size))
+            return memoryview(mapped)
         with os.fdopen(handle, "rb", closefd=False) as opened:
             return opened.read()
     finally:
         os.close(handle)
+
+
+def _extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
+    """The ranges of a file outside which it was never written."""
+    end = 0
+    while end < size:
+        try:
+            start = os.lseek(handle, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # a hole up to the end
+                return
+            raise
+        end = os.lseek(handle, start, os.SEEK_HOLE)
+        yield start, end

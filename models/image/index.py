@@ -191,32 +191,39 @@ def guessed_slots(data: Bytes) -> int:
     if not HEADER_SIZE < len(data) <= _GUESSED_SIZE_MAX:
         return 0
     raw = bytes(data)
-    rest = len(raw) - HEADER_SIZE - 2 * ENTRY_SIZE
-    whole = [n for n in range(1, rest // SLOT_SIZE + 1) if _is_whole(len(raw), n)]
-    found = _best(raw, whole)
-    # A file that was cut or lengthened has no whole number of entries any more.
-    return found or _best(raw, range(1, rest // SLOT_SIZE + 1))
+    every = range(1, (len(raw) - HEADER_SIZE - 2 * ENTRY_SIZE) // SLOT_SIZE + 1)
+    whole = [n for n in every if _is_whole(len(raw), n)]
+    counted = min(_LOOKED_AT_MAX, _HEADER.unpack_from(raw)[5] - 1)
+    # The header's count may be wrong; and a file that was cut or lengthened has no
+    # whole number of entries any more.
+    for candidates in (whole, every):
+        for looked_at in (counted, _LOOKED_AT_MAX):
+            if found := _best(raw, candidates, looked_at):
+                return found
+    return 0
 
 
 def _is_whole(length: int, slot_num: int) -> bool:
     return (length - HEADER_SIZE - SLOT_SIZE * slot_num) % ENTRY_SIZE == 0
 
 
-def _best(raw: bytes, candidates: Iterable[int]) -> int:
-    best = (0.0, 0, 0)
+def _best(raw: bytes, candidates: Iterable[int], looked_at: int) -> int:
+    begin = _HEADER.unpack_from(raw)[2]
+    best = (0, False, 0)
     for slot_num in candidates:
         first = HEADER_SIZE + SLOT_SIZE * slot_num
         if not any(raw[first : first + ENTRY_SIZE]):  # entry 0 is never used
-            good, seen = _linked(raw, slot_num)
-            if good * 4 >= seen * 3 and good:
-                best = max(best, (good / seen, good, slot_num))
+            good, seen = _linked(raw, slot_num, looked_at)
+            if good and good * 4 >= seen * 3:
+                begins = _ENTRY.unpack_from(raw, first + ENTRY_SIZE)[1] == begin
+                best = max(best, (good, begins, slot_num))
     return best[2]
 
 
-def _linked(raw: bytes, slot_num: int) -> tuple[int, int]:
+def _linked(raw: bytes, slot_num: int, looked_at: int) -> tuple[int, int]:
     """How many of the first entries are linked as they must be, and how many are."""
     first = HEADER_SIZE + SLOT_SIZE * slot_num
-    last = min((len(raw) - first) // ENTRY_SIZE, _LOOKED_AT_MAX + 1)
+    last = min((len(raw) - first) // ENTRY_SIZE, looked_at + 1)
     good = seen = 0
     for number in range(1, last):
         entry = _ENTRY.unpack_from(raw, first + ENTRY_SIZE * number)

@@ -29,6 +29,7 @@ from models.image.record import (
     as_listed,
     parse_record,
 )
+from models.image.sparse import next_data
 
 _CHUNK = 1 << 20
 _ZEROS = bytes(_CHUNK)
@@ -298,10 +299,12 @@ def common_size(bases: list[int], lengths: list[int]) -> int:
 
 def first_nonzero(data: Bytes, start: int) -> int:
     """The first byte from ``start`` on that is not zero, or the length."""
-    for position in range(start, len(data), _CHUNK):
+    position = next_data(data, start)
+    while position < len(data):
         part = bytes(data[position : position + _CHUNK])
         if part != _ZEROS[: len(part)]:
             return position + len(part) - len(part.lstrip(b"\0"))
+        position = next_data(data, position + len(part))
     return len(data)
 
 
@@ -410,10 +413,12 @@ def _next_record(file: LogFile, start: int) -> int:
 
 def _next_magic(data: Bytes, start: int, limit: int) -> int:
     """Where the next record's magic stands from ``start`` on; -1 if none does."""
-    for position in range(start, limit, _CHUNK):
+    position = next_data(data, start)
+    while position < limit:
         part = bytes(data[position : min(position + _CHUNK + 3, limit)])
         hits = [part.find(magic) for magic in _MAGICS]
         hits = [hit for hit in hits if hit >= 0]
         if hits:
             return position + min(hits)
+        position = next_data(data, position + _CHUNK)
     return -1

@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from models.image.record import Bytes
+from models.image.sparse import next_data
 
 UNIT_SIZE = 20
 PRE_BLANK_SIZE = 0x7FFFFFFF
 
 _UNIT = struct.Struct(">qiq")
 _CHUNK_UNITS = 1024
+_SEARCHED_UNITS = 1 << 15
 assert _UNIT.size == UNIT_SIZE
 
 
@@ -151,11 +153,15 @@ def _read_file(path: str, data: Bytes, base: int, known: QueueFile | None) -> Qu
 def _written_units(file: QueueFile, start: int) -> Iterator[Unit]:
     """Units that are not all zero, from the ``start``-th of the file on."""
     whole = len(file.data) - len(file.data) % UNIT_SIZE
-    rest = bytes(file.data[start * UNIT_SIZE : whole])
-    if rest == bytes(len(rest)):
-        return
-    number = file.base // UNIT_SIZE + start
-    for phy_offset, size, code in _UNIT.iter_unpack(rest):
-        if phy_offset or size or code:
-            yield Unit(number, phy_offset, size, code)
-        number += 1
+    position = next_data(file.data, start * UNIT_SIZE)
+    while position < whole:
+        position -= position % UNIT_SIZE
+        end = min(position + _SEARCHED_UNITS * UNIT_SIZE, whole)
+        part = bytes(file.data[position:end])
+        if part != bytes(len(part)):
+            number = (file.base + position) // UNIT_SIZE
+            for phy_offset, size, code in _UNIT.iter_unpack(part):
+                if phy_offset or size or code:
+                    yield Unit(number, phy_offset, size, code)
+                number += 1
+        position = next_data(file.data, end)

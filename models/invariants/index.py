@@ -12,6 +12,7 @@ from models.image.index import (
     IndexImage,
     LogKey,
 )
+from models.image.log import common_size
 from models.image.record import Record
 from models.invariants.judged import Judged
 from models.invariants.registry import invariant
@@ -114,9 +115,10 @@ def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
         yield Violation(path, "a name that is no time", "17 digits")
     lengths = [len(file.data) for _, file in index.files if judged.clean or file.data]
     for path, file in index.files:
-        if len(file.data) != max(lengths, default=0) and (judged.clean or file.data):
-            expected = f"{max(lengths)} bytes, as other files"
-            where = f"{path} byte {min(len(file.data), max(lengths))}"
+        size = common_size([], lengths)
+        if len(file.data) != size and (judged.clean or file.data):
+            expected = f"{size} bytes, as other files"
+            where = f"{path} byte {min(len(file.data), size)}"
             yield Violation(where, f"{len(file.data)} bytes", expected)
         elif file.index_num and len(file.data) != file.entry_at(file.index_num):
             where = f"{path} byte {file.entry_at(file.index_num)}"

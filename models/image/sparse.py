@@ -1,0 +1,27 @@
+"""Mapped files that know their holes, so that space never written is not read."""
+
+from __future__ import annotations
+
+import mmap
+from bisect import bisect_right
+
+from models.image.record import Bytes
+
+
+class SparseMap(mmap.mmap):
+    """A mapped file; ``extents`` are the ranges outside which it has only holes."""
+
+    extents: tuple[tuple[int, int], ...] = ()
+
+
+def next_data(data: Bytes, position: int) -> int:
+    """The first byte from ``position`` on that lies in no hole; the length if none."""
+    source = data.obj if isinstance(data, memoryview) else None
+    if not isinstance(source, SparseMap) or len(source) != len(data):
+        return position
+    number = bisect_right(source.extents, (position, len(data))) - 1
+    if number >= 0 and position < source.extents[number][1]:
+        return position
+    if number + 1 < len(source.extents):
+        return source.extents[number + 1][0]
+    return len(data)

@@ -1,0 +1,56 @@
+"""Files with holes: as long as a default store's, and read in no time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from golden_store import golden
+
+from harness.fsck import fsck
+from harness.store_files import read_files
+from models.image.log import first_nonzero
+from models.image.sparse import next_data
+
+LONG = 1 << 40
+FIRST = "commitlog/00000000000000000000"
+
+
+def test_a_log_file_that_grew_by_a_terabyte_of_nothing_is_named(tmp_path: Path) -> None:
+    root = golden("clean").unpack(tmp_path / "store")
+    os.truncate(root / FIRST, LONG)
+
+    found = fsck(root).violations
+
+    assert [breach.where for breach in found] == [f"{FIRST} byte 65536 (length {LONG})"]
+
+
+def test_what_is_written_behind_a_hole_is_found(tmp_path: Path) -> None:
+    file = tmp_path / FIRST
+    file.parent.mkdir()
+    with file.open("wb") as opened:
+        opened.write(b"x")
+        opened.seek(LONG)
+        opened.write(b"y")
+
+    data = read_files(tmp_path)[FIRST]
+
+    assert len(data) == LONG + 1
+    assert next_data(data, 0) == 0
+    assert first_nonzero(data, 1) == LONG
+    assert first_nonzero(data, LONG + 1) == LONG + 1
+
+
+def test_a_file_of_nothing_but_a_hole_has_no_data(tmp_path: Path) -> None:
+    (tmp_path / "commitlog").mkdir()
+    (tmp_path / FIRST).touch()
+    os.truncate(tmp_path / FIRST, LONG)
+
+    data = read_files(tmp_path)[FIRST]
+
+    assert next_data(data, 5) == LONG
+    assert fsck(tmp_path).summary.records == 0
+
+
+def test_bytes_have_no_holes() -> None:
+    assert next_data(bytes(10), 3) == 3
