@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from models.invariants.registry import invariant
 from models.observations import Failed
@@ -27,3 +27,18 @@ def same_digest(first: str, second: str) -> Iterator[Violation]:
     """Of two runs of one program by one version of the code."""
     if first != second:
         yield Violation("digest", second, first)
+
+
+@invariant(
+    "RES-1", "a store that has stopped, or would not start, holds nothing", law="I20"
+)
+def everything_is_given_back(
+    before: Mapping[str, int], after: Mapping[str, int]
+) -> Iterator[Violation]:
+    """How many handles, mappings and threads the process has, by kind.
+
+    ``before`` is counted when no store was there, ``after`` once it is gone.
+    """
+    for kind, count in sorted(after.items()):
+        if count > before.get(kind, 0):
+            yield Violation(kind, f"{count}", f"{before.get(kind, 0)}, as before")
