@@ -27,6 +27,8 @@ ROTTING = replace(
         (("commitlog[-1]", "flip"), 4),
         (("commitlog[0]", "flip"), 4),
         (("commitlog[1]", "flip"), 2),
+        (("commitlog[-1]", "zero"), 3),
+        (("commitlog[0]", "zero"), 2),
         (("consumequeue[-1]", "flip"), 2),
         (("consumequeue[0]", "flip"), 2),
         (("consumequeue[1]", "flip"), 2),
@@ -34,5 +36,5 @@ ROTTING = replace(
         (("abort", "flip"), 1),
     ),
     damage_offsets=Numbers((*ROTTEN_BYTES, 512, 552, 1024, 1064), 4096),
-    damage_sizes=often((1, 6), (4, 2), (8, 1), (512, 1)),
+    damage_sizes=often((1, 6), (4, 4), (8, 1), (512, 1)),
 )

@@ -27,7 +27,7 @@ FLUSHED_ADVANCES_ON_FAILED_FSYNC = Mutant(
     id="R35",
     title="flushed-advances-on-failed-fsync",
     source="apache/rocketmq#9713, PR #9714; #3129; sharp edge 14.10",
-    killed_by=("REC-2", "FL-2", "CP-1", "REC-4", "PUT-2"),
+    killed_by=("REC-2", "FL-2", "CL-1", "CP-1", "CP-7", "CP-8", "REC-4", "PUT-2"),
     edits=(
         Edit(
             module="engine.store.mapped_file",

@@ -191,7 +191,45 @@ CONFIRM_KEPT_AFTER_TRUNCATE = Mutant(
     needs="truncation",
 )
 
+HIGH_WATERMARK_BELOW_START = Mutant(
+    id="X03",
+    title="high-watermark-below-log-start",
+    source="apache/kafka PR #8037 (KAFKA-9491)",
+    killed_by=("CP-7", "CP-3", "CQ-4", "REC-2", "CP-6"),
+    edits=(
+        Edit(
+            module="engine.store.mapped_file_queue",
+            function="MappedFileQueue._create",
+            before="self.flushed_where = offset",
+            after="pass",
+        ),
+        Edit(
+            module="engine.store.mapped_file_queue",
+            function="MappedFileQueue._file_to_flush",
+            before="first if self.flushed_where < first.file_from_offset else None",
+            after="None",
+        ),
+    ),
+    trigger=Program(
+        Setup(cleans=True, reserved_hours=2, flush_least_pages=0, queue_file_units=2),
+        (
+            *(_FILLING, _FILLING, _FILLING, _FILLING),
+            *(RunService("flush_commit_log", 4), RunService("reput")),
+            *(AdvanceClock(3 * 3_600_000), DeleteManually()),
+            *(RunService("clean_commit_log"), Shutdown()),
+            *(Damage("consumequeue[0]", "delete"), Damage("consumequeue[0]", "delete")),
+            *(Restart(), RunService("reput"), Shutdown(), Restart()),
+            During(_PULL, 1, Crash("power_loss")),
+            Restart(),
+        ),
+    ),
+    component="TRUNCATE",
+    difficulty=2,
+    needs="deletion, truncation",
+)
+
 MAPPED_FILE_MUTANTS = (
+    HIGH_WATERMARK_BELOW_START,
     ZERO_LENGTH_LAST_FILE,
     MAPPED_FILE_EXISTS_TWICE,
     FOUND_BY_A_STALE_PLACE,

@@ -82,7 +82,7 @@ QUEUES_AHEAD_AFTER_NORMAL_RECOVERY = Mutant(
     id="R02",
     title="cq-ahead-after-normal-recovery",
     source="alibaba/rocketmq#358; apache/rocketmq PR #501",
-    killed_by=("CQ-1", "CQ-2", "CQ-3"),
+    killed_by=("CQ-1", "CQ-2", "CQ-3", "OFF-1", "PUT-1"),
     edits=(
         Edit(
             module="engine.store.start_up",

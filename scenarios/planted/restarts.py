@@ -99,7 +99,7 @@ GAP_UNDETECTED = Mutant(
             after=(
                 "        end = file.file_from_offset + position\n"
                 "        later = files[files.index(file) + 1 :]\n"
-                "        if later and self._scan_first(later[0], [])[0]:\n"
+                "        if later and any(later[0].read(0, BLANK_SIZE_MIN)):\n"
                 "            continue\n"
             ),
         ),
