@@ -5,6 +5,7 @@ from __future__ import annotations
 from models.ops import (
     Crash,
     Damage,
+    DeleteTopic,
     During,
     PutMessage,
     Restart,
@@ -112,7 +113,62 @@ STRADDLING_ENTRY_SURVIVES = Mutant(
     needs="truncation",
 )
 
+# Of the deletion only memory knows; the queue's files go all the same.
+DELETED_TOPIC_COMES_BACK = Mutant(
+    id="R33",
+    title="deleted-topic-comes-back",
+    source="apache/rocketmq#1852, alibaba/rocketmq PR #406",
+    killed_by=("DEL-7", "DEL-8", "DEL-9", "DEL-10", "REC-1", "OFF-1"),
+    edits=(
+        Edit(
+            module="engine.store.topic_deletion",
+            function="TopicDeletion._delete_now",
+            before="self._deleted.prepare(entries)",
+            after="pass",
+        ),
+        Edit(
+            module="engine.store.topic_deletion",
+            function="TopicDeletion._delete_now",
+            before="self._deleted.publish(entries)",
+            after="self._deleted._entries = dict(entries)",
+        ),
+    ),
+    trigger=Program(Setup(), (_PUT, DeleteTopic("T0"), Restart())),
+    as_shipped=True,
+    component="CQ",
+    difficulty=3,
+    needs="deletion, process kill",
+)
+
+DELETION_RACES_WITH_DISPATCH = Mutant(
+    id="R34",
+    title="delete-races-with-dispatch",
+    source="apache/rocketmq#8405, PR #8403; #10288",
+    killed_by=("RUN-1", "DEL-8", "DEL-9", "CQ-4", "RD-1", "RD-2"),
+    edits=(
+        Edit(
+            module="engine.store.consume_queue_store",
+            function="ConsumeQueueStore.dispatch",
+            before="with self._dispatch_lock:",
+            after="if True:",
+        ),
+        Edit(
+            module="engine.store.consume_queue_store",
+            function="ConsumeQueueStore.delete",
+            before="with self._dispatch_lock:",
+            after="if True:",
+        ),
+    ),
+    trigger=Program(Setup(), (_PUT, During(_REPUT, 6, DeleteTopic("T0")))),
+    as_shipped=True,
+    component="CQ",
+    difficulty=4,
+    needs="concurrency, deletion",
+)
+
 QUEUE_MUTANTS = (
+    DELETED_TOPIC_COMES_BACK,
+    DELETION_RACES_WITH_DISPATCH,
     EMPTY_LAST_FILE_START_FAILS,
     STRADDLING_ENTRY_SURVIVES,
     DUPLICATE_CQ_ON_REPLAY,
