@@ -1,8 +1,8 @@
 """Which records of a RocketMQ store no queue has to list: a topic or a queue deleted.
 
 RocketMQ forgets a deleted topic's queues and keeps its records until their log files
-expire. Nothing in the store says so but what is left: the topic's folder is gone, or a
-queue counts from 0 again and its first unit is that of the record put anew. A topic
+expire. Nothing in the store says so but what is left: the folder of a topic that the
+broker's list of topics does not name is gone, or a queue counts from 0 again and its first unit is that of the record put anew. A topic
 whose units lie in ``batchconsumequeue`` has none in ``consumequeue`` either.
 """
 
@@ -111,10 +111,11 @@ def topics_in(raw: Bytes) -> frozenset[str] | None:
 def _is_gone(
     topic: str, folders: Collection[str], topics: frozenset[str] | None
 ) -> bool:
-    """Whether a topic was deleted; where all queues are gone, the queues were lost."""
-    if topic in folders or (topics is not None and topic in topics):
-        return False
-    return topics is not None or bool(folders)
+    """Whether a topic was deleted: the broker's own list, where there is one, tells.
+
+    A folder that is gone without that evidence was lost, and its messages with it.
+    """
+    return topics is not None and topic not in topics and topic not in folders
 
 
 def _put_anew(image: StoreImage, key: QueueKey) -> Record | None:

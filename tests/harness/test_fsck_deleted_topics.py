@@ -30,15 +30,19 @@ def without_topic(root: Path, topics: list[str] | None = None) -> FsckReport:
     return fsck(root)
 
 
-def test_a_topic_without_a_folder_was_deleted(tmp_path: Path) -> None:
-    report = without_topic(tmp_path)
+def test_a_topic_the_broker_does_not_list_was_deleted(tmp_path: Path) -> None:
+    report = without_topic(tmp_path, ["orders", "payments"])
 
     assert report.is_clean
     assert any(note.startswith(f"{TOPIC}: ") for note in report.notes)
 
 
-def test_a_topic_the_broker_does_not_list_was_deleted(tmp_path: Path) -> None:
-    assert without_topic(tmp_path, ["orders", "payments"]).is_clean
+def test_a_topic_without_a_folder_is_lost_where_no_list_says_more(
+    tmp_path: Path,
+) -> None:
+    report = without_topic(tmp_path)
+
+    assert {finding.invariant for finding in report.violations} == {"CQ-4", "CP-3"}
 
 
 def test_a_topic_the_broker_lists_has_lost_its_queues(tmp_path: Path) -> None:
