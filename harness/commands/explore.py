@@ -23,6 +23,7 @@ from harness.commands.arguments import (
     writing,
 )
 from harness.commands.exits import BadInput, unknown
+from harness.commands.explore_schedules import run_schedules
 from harness.commands.output import Progress
 from harness.disk.profiles import PROFILES
 from harness.explore.campaign import (
@@ -75,6 +76,13 @@ _OPS_MAX = 1000
     show_default=True,
     help="Crashes in a row, each in the recovery from the one before.",
 )
+@click.option(
+    "--schedules",
+    type=click.IntRange(0, 3),
+    metavar="N",
+    help="Instead of crashes: each schedule of at most N preemptions of ops that "
+    "begin at the same time.",
+)
 @click.option("--profile", metavar="P", help="The disk to lose power on, for all.")
 @click.option(
     "--budget",
@@ -104,6 +112,7 @@ def command(
     ops: int | None,
     histories: int | None,
     depth: int,
+    schedules: int | None,
     profile: str | None,
     budget: float,
     seed: int,
@@ -114,11 +123,24 @@ def command(
     """Crash histories at every disk action, in every way, and judge what is left."""
     if (target is None) == (world is None):
         raise click.UsageError("name a SCENARIO or a CASE file, or --world N.")
+    if schedules is not None and target is None:
+        raise click.UsageError("--schedules asks for a SCENARIO or a CASE file.")
     if profile is not None and profile not in PROFILES:
         hint = f"There are {', '.join(PROFILES)}."
         raise unknown("disk profile", profile, PROFILES, hint)
     if out is not None:
         _check_out(out)
+    if schedules is not None and target is not None:
+        code = run_schedules(
+            target,
+            bound=schedules,
+            seed=seed,
+            histories=histories,
+            budget=budget,
+            mutant=mutant,
+            out=out,
+        )
+        raise SystemExit(code)
     count = workers or len(os.sched_getaffinity(0))
     name, bug, jobs = "", mutant_named(mutant), iter(())  # type: str, str, Iterator[Job]
     if world is not None:

@@ -201,8 +201,8 @@ APPENDS_WITHOUT_LOCK = Mutant(
         Edit(
             module="engine.store.commit_log",
             function="CommitLog._append_encoded",
-            before="with self._put_lock:",
-            after="if self._put_lock:",
+            before="with self.put_lock:",
+            after="if self.put_lock:",
         ),
     ),
     source="a test",
