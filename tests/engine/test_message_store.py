@@ -52,7 +52,16 @@ def test_a_stopped_store_takes_and_gives_nothing(store: StoreBuilder) -> None:
     assert status is PutMessageStatus.SERVICE_NOT_AVAILABLE
     with pytest.raises(StoreStopped, match="not started"):
         live.get_message("T0", 0, 0, 1)
-    assert not live.shutdown()
+
+
+def test_a_stop_of_a_stopped_store_is_answered_like_the_first(
+    store: StoreBuilder,
+) -> None:
+    live = store.put().reput().live
+    before = live.shutdown()
+
+    assert before
+    assert live.shutdown() is before
 
 
 def test_a_directory_belongs_to_one_store(store: StoreBuilder) -> None:
