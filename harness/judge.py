@@ -19,6 +19,7 @@ from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
 from harness.judge_claims import CLAIMS
 from harness.judge_damage import extended, takes_rot
+from harness.judge_ends import judge_round, judge_stop
 from harness.judge_lookups import (
     judge_looks,
     judge_pulls_together,
@@ -47,7 +48,6 @@ from models.invariants import marks, recovery, run, statistics
 from models.invariants.checkpoint import (
     checkpoint_is_up_to_date,
     marks_never_move_backwards,
-    round_marks_what_is_flushed,
 )
 from models.invariants.file_laws import FILE_LAWS
 from models.invariants.judged import Judged
@@ -196,7 +196,8 @@ class Judge:
         if report.started_end >= 0 and len(report.stops) > report.stops_before_start:
             stops = report.stops[report.stops_before_start :]
             self._judge_stops(stops, report, self.model.end)
-        self._judge_round(op, report, positions)
+        around = (None if self.disk_failed else self._positions, positions)
+        judge_round(self.checks, self._setup, op, report, around, self.image)
         dispatched = isinstance(op, RunService) and op.service == "reput"
         dispatched = dispatched and isinstance(report.observation, Ran)
         if dispatched or isinstance(report.observation, Deleted):
@@ -236,13 +237,6 @@ class Judge:
             )
         if (report.looks or report.searches) and not report.interrupted:
             self._judge_lookups(report)
-
-    def _judge_round(self, op: Event, report: Report, positions: Positions) -> None:
-        is_round = isinstance(op, RunService) and op.service == "checkpoint"
-        if is_round and isinstance(report.observation, Ran):
-            round_marks_what_is_flushed.hold(
-                self.checks, self.image(), positions.flushed_where
-            )
 
     def _see_fault(self, op: Event) -> None:
         self._promises.saw_fault(op)
@@ -330,6 +324,7 @@ class Judge:
 
     def _judge_stops(self, stops: list[Stopped], report: Report, end: int) -> None:
         for stop in stops:
+            judge_stop(self.checks, stop, report, self._promises)
             self.model.stopped(end, clean=stop.clean)
             failed = self.disk_failed or report.fault_armed
             self._end = End.ORDERLY if stop.clean else End.ABORT_STAYS
@@ -374,6 +369,10 @@ class Judge:
                 recovery.start_reads_what_it_must.hold(
                     self.checks, found, start.log_bytes_read, self._setup
                 )
+                if start.last_exit_ok and found.has_checkpoint:
+                    marks_never_move_backwards.hold(
+                        self.checks, found.checkpoint, self.image().checkpoint
+                    )
             log = self.image().commit_log
             tears = self._promises.profile.shorn_sectors
             if takes_rot(self.checks, log, self.model, self._damaged, tears=tears):

@@ -52,6 +52,11 @@ class Promises:
         if self.profile.sync_failure == "late":
             self.errors_come_late = self.has_lied = True
 
+    @property
+    def keeps_what_is_synced(self) -> bool:
+        """Whether what a sync has covered is on the medium now."""
+        return self.profile.honours_sync and not self.has_lied
+
     def is_broken_by(self, crash: CrashKind) -> bool:
         """Whether synced bytes may be gone after this crash."""
         if crash != "power_loss":

@@ -113,9 +113,15 @@ class ClockMoved:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The store was shut down; ``clean`` says that it took its abort file away."""
+    """The store was shut down; ``clean`` says that it took its abort file away.
+
+    ``unsynced`` are files that a power loss could change or take now, ``left_open``
+    those that the store holds still, as far as the disk can tell.
+    """
 
     clean: bool
+    unsynced: tuple[str, ...] = ()
+    left_open: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

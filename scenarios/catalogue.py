@@ -8,14 +8,10 @@ from models.program import Setup
 from scenarios.deleting import TOPIC_DELETION
 from scenarios.expiring import EXPIRING
 from scenarios.interleaving import INTERLEAVING
-from scenarios.message_scenarios import MESSAGE_SCENARIOS
+from scenarios.message_scenarios import MESSAGE_SCENARIOS, with_options
 from scenarios.rotting import ROTTING
 from scenarios.scenario import Scenario
-from scenarios.space import (
-    Numbers,
-    Size,
-    often,
-)
+from scenarios.space import Address, Label, Numbers, often
 from scenarios.spaces import (
     BREAKING,
     BUFFERING,
@@ -29,6 +25,8 @@ from scenarios.spaces import (
     POOLED,
     SYNCED,
     TORN_DISKS,
+    WINDOWED,
+    WINDOWED_STORES,
     setups_on,
 )
 
@@ -185,36 +183,8 @@ _SCENARIOS = (
     Scenario(
         name="checkpoint_window",
         sentence="many files, and a start that reads only what no mark vouches for",
-        space=replace(
-            BREAKING,
-            kinds=often(
-                ("put", 2),
-                ("burst", 8),
-                ("service", 12),
-                ("pull", 2),
-                ("crash", 3),
-                ("restart", 2),
-                ("clock", 3),
-                ("fault", 1),
-            ),
-            kept=("burst", "service", "clock"),
-            sizes=often(
-                (Size(extra=333), 3),
-                (Size(parts=4), 2),
-                (Size(parts=2, extra=1), 2),
-                (Size(parts=1), 2),
-                (Size(extra=16), 2),
-            ),
-            clock_steps_ms=Numbers((3000, 60_000, 500), 5000),
-            service_times=often((1, 2), (5, 2), (20, 1)),
-            crash_kinds=("process_kill", "power_loss"),
-            survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
-        ),
-        setups=tuple(
-            replace(setup, start_window=window)
-            for setup in setups_on("ext4_ordered")
-            for window in (0, 4096, 9000)
-        ),
+        space=WINDOWED,
+        setups=WINDOWED_STORES,
         length=(30, 90),
         required_probes=(
             "start_up.read.window",
@@ -224,10 +194,29 @@ _SCENARIOS = (
         required_invariants=(*CORE_LAWS, "CP-7", "REC-7"),
     ),
     Scenario(
+        name="window_damage",
+        sentence="many files, and a queue that lacks what a start would leave unread",
+        space=replace(
+            WINDOWED,
+            kinds=(*WINDOWED.kinds, "damage", "damage", "damage", "damage"),
+            kept=("burst", "service", "damage"),
+            addresses=(Address("T0", 0),),
+            labels=often((Label(), 3), (Label(transaction="commit"), 1)),
+            damage_targets=(
+                ("consumequeue[0]", "delete"),
+                ("consumequeue[-1]", "delete"),
+            ),
+        ),
+        setups=WINDOWED_STORES,
+        length=(30, 90),
+        required_probes=("start_up.read.window", "start_up.read.again"),
+        required_invariants=CORE_LAWS,
+    ),
+    Scenario(
         name="bit_rot",
         sentence="while the store is down, bytes and sectors of any file rot",
         space=ROTTING,
-        setups=setups_on("ext4_ordered"),
+        setups=with_options(setups_on("ext4_ordered"), lights=False),
         required_probes=(
             "message_store.load.refused",
             "start_up.refused.changed",

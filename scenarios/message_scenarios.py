@@ -14,6 +14,7 @@ TOPIC_V2 = "u" * 128
 TOPIC_LONGEST = "v" * 255
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 LIGHT = ("%LMQ%a", "%LMQ%b")
+TOPIC_TOO_LONG = "w" * 256
 NEGATIVE_HASH = "payment"
 LEAST_HASH = "polygenelubricants"
 CHINESE = "已付款💰"
@@ -61,6 +62,7 @@ MESSAGE_SCENARIOS = (
                 (Address(TOPIC_V1, 0), 1),
                 (Address(TOPIC_V2, 0), 1),
                 (Address(TOPIC_LONGEST, 1), 1),
+                (Address(TOPIC_TOO_LONG, 0), 1),
                 (Address(TOPIC_OF_WIDE_LETTERS, 0), 1),
             ),
             labels=often(
@@ -73,6 +75,8 @@ MESSAGE_SCENARIOS = (
                 (Label(tags=LEAST_HASH, ipv6="store", flag=-1), 1),
                 (Label(tags="TagA", ipv6="both", reconsume_times=3), 1),
                 (Label(keys="k", flag=2**31 - 1, sys_flag=0x101), 1),
+                (Label(keys="x" * 32_760), 1),  # with their names too long to say
+                (Label(tags="a\0b", sys_flag=0x80), 1),  # what no record holds
                 (Label(delay_level=3), 2),
                 (Label(delay_level=99, tags="TagA"), 1),
             ),

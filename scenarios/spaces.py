@@ -257,6 +257,40 @@ TORN_DISKS = tuple(
 CORE_LAWS = ("CL-1", "CQ-1", "CQ-4", "FL-1", "PUT-1", "RD-1", "REC-1", "REC-2", "REC-4")
 """What no scenario can do without having judged."""
 
+WINDOWED = replace(
+    BREAKING,
+    kinds=often(
+        ("put", 2),
+        ("burst", 8),
+        ("service", 12),
+        ("pull", 2),
+        ("crash", 3),
+        ("restart", 2),
+        ("clock", 3),
+        ("fault", 1),
+    ),
+    kept=("burst", "service", "clock"),
+    sizes=often(
+        (Size(extra=333), 3),
+        (Size(parts=4), 2),
+        (Size(parts=2, extra=1), 2),
+        (Size(parts=1), 2),
+        (Size(extra=16), 2),
+    ),
+    clock_steps_ms=Numbers((3000, 60_000, 500), 5000),
+    service_times=often((1, 2), (5, 2), (20, 1)),
+    crash_kinds=("process_kill", "power_loss"),
+    survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
+)
+"""Many files, filled by bursts, and time for the checkpoint to tell of them."""
+
+WINDOWED_STORES = tuple(
+    replace(setup, start_window=window)
+    for setup in setups_on("ext4_ordered")
+    for window in (0, 4096, 9000)
+)
+"""Stores whose starts leave old log files unread."""
+
 JUMPING = replace(
     CALM,
     kinds=often(

@@ -344,8 +344,15 @@ class ConsumeQueueStore:
             ]:
                 del self._next_offsets[key]
             gone = [key for key in self._queues if _is_of(key, topic, queue_id)]
-            for queue in [self._queues.pop(key) for key in gone]:
-                queue.remove()
+            removed = [self._queues.pop(key) for key in gone]
+            try:
+                for queue in removed:
+                    queue.remove()
+            except OSError:
+                # Nobody else will: they are in no list any more.
+                for queue in removed:
+                    queue.close()
+                raise
 
     def correct_min_offset(self, log_min_offset: int) -> None:
         """Let every queue begin at its first unit whose record the log still has."""

@@ -126,10 +126,8 @@ class MappedFileQueue:
                 FOREIGN.hit()
                 continue
             self._load_file(f"{self.path}/{name}", int(name))
-        if len(self.files) > 1:
-            self.files.sort(key=lambda file: file.file_from_offset)
-            if self.first_gap() is not None:
-                GAP.hit()
+        if self.first_gap() is not None:
+            GAP.hit()
         self._names_durable = -1
 
     def _load_file(self, path: str, offset: int) -> None:
@@ -422,9 +420,15 @@ class MappedFileQueue:
             file.close()
 
     def destroy(self) -> None:
-        """Remove every file; the directory stays."""
+        """Remove every file, durably; the directory stays.
+
+        Raises:
+            OSError: some may be there, or come back after a power loss.
+        """
         for file in self.files:
             file.destroy()
+        if self.files:
+            self._disk.sync_dir(self.path)
         self.files = []
         self.flushed_where = 0
 

@@ -182,6 +182,14 @@ class CountedDisk:
         """Disarm every fault; how many calls failed since the last ``heal``."""
         return self._controls.heal()
 
+    def unsynced(self) -> tuple[str, ...]:
+        """None is known: what is synced, the kernel does not tell."""
+        return ()
+
+    def left_open(self) -> tuple[str, ...]:
+        """None is known: the kernel closes them with their process."""
+        return ()
+
     def files(self) -> Mapping[str, bytes]:
         """Every file below the root by path, sorted."""
         paths = sorted(path for path in self.root.rglob("*") if path.is_file())

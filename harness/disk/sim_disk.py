@@ -213,6 +213,19 @@ class SimDisk:
         """What a power loss that spares nothing pending would leave."""
         return self._medium.durable_files()
 
+    def unsynced(self) -> tuple[str, ...]:
+        """The files that a power loss could change, take or bring back; sorted."""
+        seen, certain = self.files(), self.durable_files()
+        return tuple(
+            path
+            for path in sorted({*seen, *certain})
+            if seen.get(path) != certain.get(path)
+        )
+
+    def left_open(self) -> tuple[str, ...]:
+        """What the life that is mounted has open or locked; sorted."""
+        return self._life.left_open() if self._life is not None else ()
+
     def keep_time_by(self, now_ms: Clock) -> None:
         """Let files have their times by this clock from now on; a fork has none."""
         self._medium.now_ms = now_ms

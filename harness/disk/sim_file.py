@@ -30,6 +30,12 @@ class Life:
         self.locked_paths: dict[str, object] = {}
         self._end: StoreCrashed | None = None
 
+    def left_open(self) -> tuple[str, ...]:
+        """The files that are open, and the locks that are held; sorted."""
+        return tuple(
+            sorted([*self.locked_paths, *(f.path for f in self.files if f.is_open)])
+        )
+
     def check(self) -> None:
         """Raise what ended this life, if it has ended."""
         if self._end is not None:
@@ -163,6 +169,16 @@ class SimFile:
         if self._medium.profile.honours_sync:
             self._medium.touch(self._number)
             self._inode.write_back()
+
+    @property
+    def path(self) -> str:
+        """What it was opened by."""
+        return self._path
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody has closed it."""
+        return self._limit != _SHUT
 
     def close(self) -> None:
         """Let go of the file; what was not synced stays so."""

@@ -306,7 +306,7 @@ class PythonStore:
         try:
             clean = store.shutdown()
             self._wait_for_callers()
-            return Stopped(clean)
+            return Stopped(clean, self.disk.unsynced(), self.disk.left_open())
         finally:
             self._end_life()
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from models.invariants.registry import invariant
 from models.observations import Positions, Put
-from models.program import FlushMode
+from models.program import FlushMode, Setup
 from models.reference import Appended
 from models.verdict import Violation
 
+PAGE_SIZE = 4096
 _RISING = (
     "min_phy_offset",
     "max_phy_offset",
@@ -65,6 +66,26 @@ def marks_only_rise(before: Positions, now: Positions) -> Iterator[Violation]:
     if now.reput_from_offset < before.reput_from_offset:
         seen = f"{now.reput_from_offset} after {before.reput_from_offset}"
         yield Violation("reput_from_offset", seen, "no less than before")
+
+
+@invariant(
+    "FL-8", "a round of the flush leaves less than it is to wait for", law="I1 I7"
+)
+def round_flushes_what_is_enough(
+    before: Positions, now: Positions, setup: Setup
+) -> Iterator[Violation]:
+    """Of the file that the mark lay in: whole pages, or any byte of a full file."""
+    start, size = before.flushed_where, setup.log_file_size
+    base = start - start % size
+    end = min(before.committed_where, base + size)
+    pages = (end - base) // PAGE_SIZE - (start - base) // PAGE_SIZE
+    is_full = end == base + size
+    least = 1 if is_full else setup.flush_least_pages
+    has = end - start if is_full or not setup.flush_least_pages else pages
+    if start >= before.min_phy_offset and has >= max(1, least):
+        seen = f"{now.flushed_where} after a round, {start} before"
+        if now.flushed_where < end:
+            yield Violation("flushed_where", seen, f"at least {end}")
 
 
 @invariant("FL-5", "flushed_where <= committed_where <= max_phy_offset", law="I7")

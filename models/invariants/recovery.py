@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from models.invariants.checkpoint import changed_files
 from models.invariants.registry import invariant
 from models.messages import MessageToPut
-from models.observations import Positions
+from models.observations import Positions, Stopped
 from models.program import Setup
 from models.reference import Appended, differs, differs_from_message
 from models.store_image import Bytes, Record, StoreImage
@@ -178,6 +178,20 @@ def start_reads_what_it_must(
     if log_bytes_read > most:
         seen = f"{log_bytes_read} bytes of the log were read"
         yield Violation("start", seen, f"at most {most}: replay begins at {replay}")
+
+
+@invariant(
+    "REC-10", "after an orderly end power loss has nothing to take", law="I1 I7 I9"
+)
+def orderly_end_is_durable(stop: Stopped) -> Iterator[Violation]:
+    """On a disk that keeps what was synced: bytes and names, of every file.
+
+    But for one under a temporary name, which nobody reads and a start removes.
+    """
+    for path in stop.unsynced if stop.clean else ():
+        if not path.endswith(".tmp"):
+            expected = "a file that power loss cannot change"
+            yield Violation(path, "not all synced", expected)
 
 
 _RUN_FILES = frozenset({"abort", "checkpoint", "lock"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from models.invariants.registry import invariant
-from models.observations import Failed
+from models.observations import Failed, Stopped
 from models.verdict import Violation
 
 _NO_SPACE = "[Errno 28]"
@@ -20,6 +20,13 @@ def nothing_unnamed_is_raised(
         is_full = disk_may_fill and failed.message.startswith(_NO_SPACE)
         if not (failed.error == "OSError" and (disk_fault_armed or is_full)):
             yield Violation("op", f"{failed.error}: {failed.message}", "an answer")
+
+
+@invariant("RUN-2", "a store that has stopped holds no file", law="I19")
+def nothing_is_held(stop: Stopped) -> Iterator[Violation]:
+    """Unless somebody else was in it: neither open nor locked, deleted ones too."""
+    for path in stop.left_open:
+        yield Violation(path, "still open or locked", "closed and let go")
 
 
 @invariant("DET-1", "the same program gives the same digest", law="I10")

@@ -7,13 +7,14 @@ import pytest
 from models.invariants.marks import (
     dispatched_is_confirmed,
     marks_are_in_order,
+    round_flushes_what_is_enough,
     served_is_confirmed,
 )
 from models.invariants.putting import gave_up
 from models.messages import message_for
 from models.observations import Positions, Put
 from models.ops import PutMessage
-from models.program import FlushMode
+from models.program import FlushMode, Setup
 from models.reference import Appended
 
 
@@ -72,3 +73,29 @@ def test_only_a_long_stall_excuses_a_time_out(
     status: str, stalled_ms: int, expected: bool
 ) -> None:
     assert gave_up(Put(status), stalled_ms) is expected
+
+
+@pytest.mark.parametrize(
+    ("least", "before", "committed", "now", "broken"),
+    [
+        (4, 0, 16384, 0, 1),  # whole pages enough
+        (4, 0, 16383, 0, 0),
+        (4, 100, 32768, 100, 1),  # the file is full: any byte
+        (4, 32000, 32768, 32768, 0),
+        (4, 32000, 40000, 32000, 1),
+        (0, 200, 201, 200, 1),
+        (0, 200, 200, 200, 0),
+        (1, 4000, 4097, 4000, 1),
+        (1, 4096, 8191, 4096, 0),
+    ],
+)
+def test_a_round_that_leaves_enough_unflushed_breaks_fl_8(
+    least: int, before: int, committed: int, now: int, broken: int
+) -> None:
+    setup = Setup(log_file_size=32768, flush_least_pages=least)
+    was = Positions(0, 40000, before, 0, committed, 0)
+    violations = round_flushes_what_is_enough.violations(
+        was, Positions(0, 40000, now, 0, committed, 0), setup
+    )
+
+    assert len(violations) == broken

@@ -6,10 +6,13 @@ import pytest
 from written_store import WrittenStore, log_path, patched, without
 
 from models.invariants.recovery import (
+    orderly_end_is_durable,
     refusal_changes_nothing,
     second_start_changes_nothing,
     start_reads_what_it_must,
 )
+from models.invariants.run import nothing_is_held
+from models.observations import Stopped
 from models.program import Setup
 from models.store_image import read_store
 
@@ -54,3 +57,13 @@ def test_a_start_must_not_read_what_the_mark_vouches_for() -> None:
     assert start_reads_what_it_must.violations(found, windowed, WINDOWED) == []
     assert len(start_reads_what_it_must.violations(found, whole, WINDOWED)) == 1
     assert start_reads_what_it_must.violations(found, whole, Setup()) == []
+
+
+def test_a_clean_end_must_leave_every_file_synced_and_any_end_must_close_it() -> None:
+    left = Stopped(clean=True, unsynced=("checkpoint",), left_open=("lock", "abort"))
+    unclean = Stopped(clean=False, unsynced=("checkpoint",))
+
+    assert len(orderly_end_is_durable.violations(left)) == 1
+    assert orderly_end_is_durable.violations(unclean) == []
+    assert len(nothing_is_held.violations(left)) == 2
+    assert nothing_is_held.violations(unclean) == []

@@ -1,0 +1,33 @@
+"""What a stop tells of its disk: what is not synced, and what is still held."""
+
+from __future__ import annotations
+
+from harness.disk.sim_disk import SimDisk
+from harness.episode import run_program
+from models.observations import Stopped
+from models.ops import PutMessage, Shutdown
+from models.program import Program, Setup
+
+
+def test_a_disk_tells_what_power_loss_could_take_and_what_is_open() -> None:
+    disk = SimDisk()
+    mount = disk.mount()
+    file = mount.open("f", 8, create=True, mapped=True)
+    lock = mount.lock("lock")
+    mount.open("g", 8, create=True, mapped=True).close()
+    mount.sync_dir("")
+    file.write_at(0, b"x")
+
+    assert disk.unsynced() == ("f",)
+    assert disk.left_open() == ("f", "lock")
+    file.sync()
+    file.close()
+    lock.release()
+    assert disk.unsynced() == disk.left_open() == ()
+
+
+def test_an_orderly_end_leaves_nothing_unsynced_or_open() -> None:
+    result = run_program(Program(Setup(), (PutMessage("T0", 0, 16), Shutdown())))
+
+    assert result.trace[-1].observation == Stopped(clean=True)
+    assert result.invariant == ""
