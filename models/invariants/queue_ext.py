@@ -11,6 +11,8 @@ from models.invariants.judged import Judged
 from models.invariants.registry import invariant
 from models.verdict import Violation
 
+_FOLDER = "consumequeue_ext/"
+
 
 @invariant(
     "CQ-6",
@@ -46,16 +48,20 @@ def addresses_lead_to_their_records(judged: Judged) -> Iterator[Violation]:
     law="I18",
 )
 def files_beside_queues_fit_together(judged: Judged) -> Iterator[Violation]:
-    """One may be empty after a crash that cut its making short."""
+    """One may be empty after a crash that cut its making short.
+
+    It is made before its queue is: a start without that queue leaves it as it is.
+    """
     if not judged.image.has_queue_extension:
         return
+    queues = {queue.name for queue in judged.image.consume_queues if queue.files}
     by_folder: dict[str, list[tuple[int, str, int]]] = {}
     for path, data in judged.image.files.items():
         folder, _, name = path.rpartition("/")
-        if path.startswith("consumequeue_ext/"):
+        if path.startswith(_FOLDER):
             if len(name) != 20 or not (name.isascii() and name.isdecimal()):
                 yield Violation(path, "a name that is no offset", "20 digits, its base")
-            elif data or judged.clean:
+            elif data or (judged.clean and folder[len(_FOLDER) :] in queues):
                 by_folder.setdefault(folder, []).append((int(name), path, len(data)))
     every = [file for files in by_folder.values() for file in files]
     size = common_size([], [length for _, _, length in every])

@@ -118,7 +118,7 @@ DELETED_TOPIC_COMES_BACK = Mutant(
     id="R33",
     title="deleted-topic-comes-back",
     source="apache/rocketmq#1852, alibaba/rocketmq PR #406",
-    killed_by=("DEL-7", "DEL-8", "DEL-9", "DEL-10", "REC-1", "OFF-1"),
+    killed_by=("DEL-7", "DEL-8", "DEL-9", "DEL-10", "CQ-4", "REC-1", "OFF-1"),
     edits=(
         Edit(
             module="engine.store.topic_deletion",

@@ -73,7 +73,7 @@ OFFSET_ZERO_FALLS_BACK = Mutant(
     id="S05B",
     title="offset-zero-falls-back-to-the-first-file",
     source="sharp edge 14.5b",
-    killed_by=("RD-1", "RD-2", "IX-1", "RD-3"),
+    killed_by=("RD-1", "RD-2", "IX-1", "RD-3", "RUN-1"),
     edits=(
         Edit(
             module="engine.store.mapped_file_queue",
