@@ -7,8 +7,11 @@ from dataclasses import replace
 from scenarios.space import Numbers, often
 from scenarios.spaces import CALM
 
-ROTTEN_BYTES = tuple([first + at for first in (0, 131) for at in range(0, 131, 4)])
-"""Bytes of the first two records of a log, if their bodies are the commonest."""
+ROTTEN_BYTES = tuple(
+    [first + at for first in (0, 131) for at in (*range(20), *range(20, 131, 6))]
+)
+"""Bytes of the first two records of a log, if their bodies are the commonest: each of
+size, magic, CRC and queue id, and some of the others."""
 
 ROTTING = replace(
     CALM,
