@@ -10,8 +10,9 @@ from scenarios.spaces import CALM
 ROTTEN_BYTES = tuple(
     [first + at for first in (0, 131) for at in (*range(20), *range(20, 131, 6))]
 )
-"""Bytes of the first two records of a log, if their bodies are the commonest: each of
-size, magic, CRC and queue id, and some of the others."""
+"""Bytes of the first two records of a log, if their bodies are the commonest.
+
+Each of size, magic, CRC and queue id, and some of the others."""
 
 ROTTING = replace(
     CALM,

@@ -48,7 +48,7 @@ MAPPED_FILE_EXISTS_TWICE = Mutant(
     id="R42",
     title="mapped-file-exists-twice",
     source="alibaba/rocketmq#419; commit ba3282d3b7",
-    killed_by=("RUN-1", "PUT-1", "PUT-2", "REC-1", "CL-1", "CL-2", "CL-3"),
+    killed_by=("RUN-1", "PUT-1", "REC-1", "CL-1", "CL-2", "CL-3", "CQ-1", "CQ-3"),
     edits=(
         Edit(
             module="engine.store.allocate",
