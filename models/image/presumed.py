@@ -2,8 +2,9 @@
 
 RocketMQ forgets a deleted topic's queues and keeps its records until their log files
 expire. Nothing in the store says so but what is left: the folder of a topic that the
-broker's list of topics does not name is gone, or a queue counts from 0 again and its first unit is that of the record put anew. A topic
-whose units lie in ``batchconsumequeue`` has none in ``consumequeue`` either.
+broker's list of topics does not name is gone, or a queue counts from 0 again and its
+first unit is that of the record put anew. A topic whose units lie in
+``batchconsumequeue`` has none in ``consumequeue`` either.
 """
 
 from __future__ import annotations
