@@ -195,7 +195,7 @@ HIGH_WATERMARK_BELOW_START = Mutant(
     id="X03",
     title="high-watermark-below-log-start",
     source="apache/kafka PR #8037 (KAFKA-9491)",
-    killed_by=("CP-7", "CP-3", "CQ-4", "REC-2", "CP-6"),
+    killed_by=("REC-10", "CP-7", "CP-3", "CQ-4", "REC-2", "CP-6"),
     edits=(
         Edit(
             module="engine.store.mapped_file_queue",
@@ -218,9 +218,7 @@ HIGH_WATERMARK_BELOW_START = Mutant(
             *(AdvanceClock(3 * 3_600_000), DeleteManually()),
             *(RunService("clean_commit_log"), Shutdown()),
             *(Damage("consumequeue[0]", "delete"), Damage("consumequeue[0]", "delete")),
-            *(Restart(), RunService("reput"), Shutdown(), Restart()),
-            During(_PULL, 1, Crash("power_loss")),
-            Restart(),
+            *(Restart(), RunService("reput"), Shutdown()),
         ),
     ),
     component="TRUNCATE",

@@ -31,7 +31,7 @@ PHANTOM_FIRST_UNIT = Mutant(
     id="S01",
     title="phantom-first-unit",
     source="sharp edge 14.1",
-    killed_by=("CQ-1", "CQ-2", "PUT-1", "REC-1", "RD-1", "RD-2", "RD-4"),
+    killed_by=("CQ-1", "CQ-2", "CQ-4", "PUT-1", "REC-1", "RD-1", "RD-2", "RD-4"),
     edits=(
         Edit(
             module="engine.store.consume_queue",
