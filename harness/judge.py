@@ -17,15 +17,18 @@ from harness.deletion_judge import (
 )
 from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
+from harness.judge_around import adopts_around, judge_reads_around, note_damage
 from harness.judge_claims import CLAIMS
-from harness.judge_damage import extended, takes_rot
+from harness.judge_damage import judge_refusal, takes_rot
 from harness.judge_ends import judge_round, judge_stop
 from harness.judge_lookups import (
+    is_half_dispatched,
     judge_looks,
     judge_pulls_together,
     judge_searches,
     seen_before,
 )
+from harness.judge_marks import judge_marks
 from harness.judge_pulls import judge_pull
 from harness.judge_queries import indexed_up_to, judge_queries
 from harness.judge_terms import End, LookedAt, Reader
@@ -44,7 +47,8 @@ from harness.topic_judge import (
     judge_deletions,
 )
 from models.image.checkpoint import CheckpointImage
-from models.invariants import marks, recovery, run, statistics
+from models.invariants import recovery, run, statistics
+from models.invariants.around import Spoilt
 from models.invariants.checkpoint import (
     checkpoint_is_up_to_date,
     marks_never_move_backwards,
@@ -66,7 +70,7 @@ from models.observations import (
 from models.ops import CrashKind, Event, RunService
 from models.plain_state import forked, token
 from models.program import Setup
-from models.reference import QueueKey, ReferenceModel
+from models.reference import QueueKey, ReferenceModel, VisibleQueue
 from models.store_image import StoreImage, read_store
 
 # Of a judge's state, what forks share and what decides nothing; an image is a cache.
@@ -110,6 +114,7 @@ class Judge:
         self._end = End.UNKNOWN
         self._positions: Positions | None = None
         self._deletion = DeletionState(setup)
+        self._spoilt = Spoilt()
 
     def fork(self, subject: LookedAt, read: Reader | None = None) -> Judge:
         """A judge of another subject with this history; ``read`` decodes for it."""
@@ -213,10 +218,14 @@ class Judge:
                 None if self.disk_failed else self.image,
             )
             self._judge_marks(positions, is_new_life=bool(report.starts))
-        self._judge_reads(report)
-        judge_pulls_together(self.checks, report, self.model, self._setup, before)
+        self._judge_reads(report, before)
 
-    def _judge_reads(self, report: Report) -> None:
+    def _judge_reads(
+        self, report: Report, before: dict[QueueKey, VisibleQueue]
+    ) -> None:
+        if self._spoilt.is_on:
+            judge_reads_around(self.checks, report, self.model)
+            return
         for pull, pulled in report.pulls if not self._promises.reverts else ():
             if is_amid_a_deletion(report, pull.topic):
                 continue
@@ -237,6 +246,7 @@ class Judge:
             )
         if (report.looks or report.searches) and not report.interrupted:
             self._judge_lookups(report)
+        judge_pulls_together(self.checks, report, self.model, self._setup, before)
 
     def _see_fault(self, op: Event) -> None:
         self._promises.saw_fault(op)
@@ -268,7 +278,7 @@ class Judge:
         )
 
     def _judge_rest(self, image: StoreImage) -> None:
-        if not self.disk_failed:
+        if not (self.disk_failed or self._spoilt.is_on):
             checkpoint_is_up_to_date.hold(self.checks, image)
 
     def _may_refuse(self, report: Report) -> bool:
@@ -304,6 +314,8 @@ class Judge:
         an orderly stop left keeps every law, even if power is lost afterwards.
         """
         found = self._image = self._read(files, self._image)
+        if self._spoilt.is_on:
+            return found
         if self._end is End.ORDERLY and not self._damaged:
             # An orderly end says that everything was dispatched.
             self._judge_files(found, found.commit_log.max_phy_offset)
@@ -346,24 +358,21 @@ class Judge:
         if not isinstance(start, Started | Refused):
             self._end = End.UNKNOWN  # it failed somewhere on its way
             return
-        is_damaged = any(
-            damage.path.startswith("commitlog") for damage in self._damaged
-        )
-        at_full_size = found
-        if is_damaged:
-            at_full_size = extended(found, self._setup.log_file_size)
-            self.model.log_damaged(at_full_size.commit_log.max_phy_offset)
-        recovery.refuses_only_damage.hold(
+        is_around = self._spoilt.is_on
+        is_damaged = any(d.path.startswith("commitlog") for d in self._damaged)
+        at_full_size = judge_refusal(
             self.checks,
+            self._setup,
             found,
-            at_full_size,
-            start.reason if isinstance(start, Refused) else "",
-            log_is_damaged=is_damaged,
+            start,
+            self._subject.files,
+            is_damaged=is_damaged or is_around,
         )
-        if isinstance(start, Refused):
-            recovery.refusal_changes_nothing.hold(
-                self.checks, found.files, self._subject.files()
-            )
+        if isinstance(start, Started) and (start.damaged or is_around):
+            self._adopt_around(start, found, end)
+            return
+        if is_damaged:
+            self.model.log_damaged(at_full_size.commit_log.max_phy_offset)
         if isinstance(start, Started):
             if not self._damaged:
                 recovery.start_reads_what_it_must.hold(
@@ -379,6 +388,17 @@ class Judge:
                 self.is_unsure = True
                 return
             self._adopt(end, positions, deleted_later)
+
+    def _adopt_around(self, start: Started, found: StoreImage, end: int) -> None:
+        """Adopt what a start serves around damage."""
+        note_damage(self._spoilt, self._damaged)
+        if self._damaged:
+            self._left_by_start = None
+        self.is_unsure = not adopts_around(
+            self.checks, self.model, self._spoilt, found, self.image(), start, end
+        )
+        self._started(self.image())
+        self._checkpoint = None
 
     def _judge_second_start(self, found: StoreImage, *, alone: bool) -> None:
         """Judge a start of what a start has left; ``alone``: nothing else was done."""
@@ -418,17 +438,20 @@ class Judge:
             deleted_later,
         )
         model.indexed = indexed_up_to(image.index(self._setup.index_slots))
+        self._started(image)
+        self._judge_files(image, positions.reput_from_offset)
+
+    def _started(self, image: StoreImage) -> None:
         self._damaged = []
         self.disk_failed = False
         self._promises.renewed()
         self._end = End.ABORT_STAYS
-        self._judge_files(image, positions.reput_from_offset)
         # A start has synced the checkpoint, so from here on it only rises.
         self._checkpoint = image.checkpoint if image.has_checkpoint else None
 
     def _judge_files(self, image: StoreImage, reput_from_offset: int) -> None:
         """Judge a store at rest or running well, as far as the disk let it."""
-        if self._promises.reverts:
+        if self._promises.reverts or self._spoilt.is_on:
             return  # what only memory held is gone, until a start has mended it
         clean = not self.disk_failed
         judged = self._judged(image, reput_from_offset, clean=clean)
@@ -448,15 +471,8 @@ class Judge:
         )
 
     def _judge_marks(self, positions: Positions, *, is_new_life: bool) -> None:
-        model = self.model
-        marks.marks_lie_in_the_log.hold(self.checks, positions)
-        marks.dispatched_is_flushed.hold(self.checks, model.flush_mode, positions)
-        if self._positions is not None and not is_new_life:
-            marks.marks_only_rise.hold(self.checks, self._positions, positions)
-        if positions.committed_where >= 0:
-            marks.marks_are_in_order.hold(self.checks, positions)
-            marks.dispatched_is_confirmed.hold(self.checks, model.flush_mode, positions)
-        model.saw_positions(positions)
+        before = None if is_new_life else self._positions
+        judge_marks(self.checks, self.model, positions, before)
         self._positions = positions
 
     @property
@@ -464,19 +480,7 @@ class Judge:
         return self._positions.confirm_offset if self._positions is not None else -1
 
     def _is_half_dispatched(self, key: QueueKey) -> bool:
-        """Whether a queue may have a message that another listing lacks yet.
-
-        The index, or a light queue, where the disk failed between the two; or a queue
-        whose deletion did not come to its end.
-        """
-        if self.model.is_unsettled(key):
-            return True
-        several = self._setup.has_index or self._setup.multi_dispatch
-        if not (self.disk_failed and several):
-            return False
-        reput = self.model.reput_from_offset
-        queue = self.model.queues.get(key, [])
-        return any(appended.phy_offset == reput for appended in queue)
+        return is_half_dispatched(self._setup, self.model, key, self.disk_failed)
 
     def _judge_lookups(self, report: Report) -> None:
         messages = self.model.live_messages(self.model.log_min)

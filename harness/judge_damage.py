@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from harness.promises import SPOILT
 from models.image.log import LogImage
 from models.image.record import Record
 from models.image.rot import rotten_records
-from models.invariants.recovery import recovered_log_is_a_prefix
+from models.invariants.around import refuses_what_cannot_be_located
+from models.invariants.recovery import (
+    recovered_log_is_a_prefix,
+    refusal_changes_nothing,
+    refuses_only_damage,
+)
 from models.messages import MessageToPut
-from models.observations import Damaged
+from models.observations import Damaged, Refused, Started
+from models.program import Setup
 from models.reference import Appended, ReferenceModel, differs, differs_from_message
 from models.store_image import StoreImage, read_store
 
@@ -67,6 +73,32 @@ def _is_torn(
         return bool(differs(record, appended))
     alike = [message for message in in_flight if message.body == record.body]
     return bool(alike) and all(differs_from_message(record, m) for m in alike)
+
+
+def judge_refusal(
+    checks: dict[str, int],
+    setup: Setup,
+    found: StoreImage,
+    start: Started | Refused,
+    files: Callable[[], Mapping[str, bytes]],
+    *,
+    is_damaged: bool,
+) -> StoreImage:
+    """Judge whether a start refused, or lists damage, as it must.
+
+    The files it ``found``, short log files of a damaged log made up to their size.
+    """
+    at_full_size = extended(found, setup.log_file_size) if is_damaged else found
+    if is_damaged and setup.on_damage == "serve":
+        refuses_what_cannot_be_located.hold(checks, found, at_full_size, start)
+    if not (isinstance(start, Started) and start.damaged):
+        refusal = start.reason if isinstance(start, Refused) else ""
+        refuses_only_damage.hold(
+            checks, found, at_full_size, refusal, log_is_damaged=is_damaged
+        )
+    if isinstance(start, Refused):
+        refusal_changes_nothing.hold(checks, found.files, files())
+    return at_full_size
 
 
 def extended(found: StoreImage, log_file_size: int) -> StoreImage:

@@ -88,3 +88,19 @@ def judge_pulls_together(
             model.visible(key),
             setup.queue_file_units,
         )
+
+
+def is_half_dispatched(
+    setup: Setup, model: ReferenceModel, key: QueueKey, disk_failed: bool
+) -> bool:
+    """Whether a queue may have a message that another listing lacks yet.
+
+    The index, or a light queue, where the disk failed between the two; or a queue
+    whose deletion did not come to its end.
+    """
+    if model.is_unsettled(key):
+        return True
+    if not (disk_failed and (setup.has_index or setup.multi_dispatch)):
+        return False
+    queue = model.queues.get(key, [])
+    return any(m.phy_offset == model.reput_from_offset for m in queue)

@@ -102,6 +102,8 @@ class ReferenceModel:
         prop_crc: every record ends with a CRC of its own.
         put_by_topic: messages and bytes that this life of the store appended.
         puts: how many puts that were, of a batch one.
+        numbered: up to where the queue offsets are taken of a store that serves
+            around damage, since messages are lost but their numbers are not.
     """
 
     flush_mode: FlushMode
@@ -128,6 +130,7 @@ class ReferenceModel:
     )
     puts: int = field(default=0, compare=False)
     indexed: tuple[int, int] = (-1, 0)
+    numbered: dict[QueueKey, int] = field(default_factory=dict)
 
     def fork(self) -> ReferenceModel:
         """A model that goes on by itself from what this one knows."""
@@ -141,7 +144,8 @@ class ReferenceModel:
     def next_queue_offset(self, key: QueueKey) -> int:
         """The queue offset the next message of a queue must get."""
         queue = self.queues.get(key)
-        return queue[-1].queue_offset + 1 if queue else 0
+        taken = self.numbered.get(key, 0) if self.numbered else 0
+        return max(taken, queue[-1].queue_offset + 1 if queue else 0)
 
     def light_offsets(self, message: MessageToPut) -> str:
         """The queue offsets it gets in light queues if it is put next."""

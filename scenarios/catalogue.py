@@ -9,7 +9,7 @@ from scenarios.deleting import TOPIC_DELETION
 from scenarios.expiring import EXPIRING
 from scenarios.interleaving import INTERLEAVING
 from scenarios.message_scenarios import MESSAGE_SCENARIOS, with_options
-from scenarios.rotting import ROTTING
+from scenarios.rotting import ROTTING, SERVING
 from scenarios.scenario import Scenario
 from scenarios.space import Address, Label, Numbers, often
 from scenarios.spaces import (
@@ -214,16 +214,24 @@ _SCENARIOS = (
     ),
     Scenario(
         name="bit_rot",
-        sentence="while the store is down, bytes and sectors of any file rot",
+        sentence="while the store is down, bytes and sectors of any file rot; a "
+        "start refuses what was durable once, or serves around it",
         space=ROTTING,
-        setups=with_options(setups_on("ext4_ordered"), lights=False),
+        setups=tuple(
+            replace(setup, on_damage=on_damage)
+            for setup in with_options(setups_on("ext4_ordered"), lights=False)
+            for on_damage in SERVING
+        ),
         required_probes=(
             "message_store.load.refused",
             "start_up.refused.changed",
             "consume_queue.put.built",
             "consume_queue_store.audit.disagreed",
+            "scan_around.resynced",
+            "scan_around.to_the_end",
+            "scan_around.closed",
         ),
-        required_invariants=(*CORE_LAWS, "CP-8", "REC-8"),
+        required_invariants=(*CORE_LAWS, "CP-8", "REC-8", "REC-12", "REC-11", "RD-6"),
     ),
     Scenario(
         name="clock_jumps",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from models.program import OnDamage
 from scenarios.space import Numbers, often
 from scenarios.spaces import CALM
+
+SERVING: tuple[OnDamage, ...] = often(("refuse", 2), ("serve", 1))
+"""What the stores do that meet damage below the durable mark."""
 
 ROTTEN_BYTES = tuple(
     [first + at for first in (0, 131) for at in (*range(20), *range(20, 131, 6))]

@@ -36,7 +36,7 @@ from engine.store.message_codec import (
 )
 from engine.store.message_encoder import EncodedMessage
 from engine.store.results import PutMessageResult, PutMessageStatus
-from engine.store.scan_around import end_behind, files_with, scan_around
+from engine.store.scan_around import end_behind, files_cut_short, scan_around
 from engine.store.transient_store_pool import TransientStorePool
 
 WINDOW_SIZE = 4 * 1024 * 1024
@@ -478,8 +478,8 @@ class CommitLog:
         RECOVERED_ABNORMALLY.hit()
         self.damage = Damage(scan.damaged)
         durable_offset = max([durable_offset, *[known.end for known in scan.damaged]])
-        damaged = files_with(self.damage, self._file_size)
-        self.mapped_files.truncate_dirty_files(scan.end, damaged)
+        cut = files_cut_short(self.damage, self._file_size)
+        self.mapped_files.truncate_dirty_files(scan.end, cut)
         self.mapped_files.rewrite(durable_offset)
         self.mapped_files.sync_from(durable_offset)
         self._set_recovered(scan)

@@ -284,9 +284,13 @@ class ConsumeQueue:
 
         They point at what is damaged, or at nothing a reader is given, and rise.
         """
-        before = 0
+        last_seen = self.unit_at(first - 1) if first > self.first_offset else b""
+        before = _UNIT.unpack(last_seen)[0] + 1 if last_seen else 0
         for queue_offset in range(first, min(end, self.recovered_units)):
-            phy_offset, size, _ = _UNIT.unpack(self.unit_at(queue_offset))
+            unit = self.unit_at(queue_offset)
+            if len(unit) < CQ_STORE_UNIT_SIZE:
+                return queue_offset
+            phy_offset, size, _ = _UNIT.unpack(unit)
             is_damaged = size == _BLANK_SIZE or damage.end_of(phy_offset) > phy_offset
             is_expired = phy_offset < damage.log_min_offset
             if phy_offset < before or not (is_damaged or is_expired):

@@ -224,6 +224,9 @@ class ConsumeQueueStore:
         for key, queue in self._queues.items():
             self._cut(key, queue, audit, scan.read_from)
             durable = queue.max_offset
+            if audit.damage.ranges:
+                # Nobody knows of the units of damaged messages; all are synced again.
+                durable = queue.first_offset
             queue.set_flushed(min(durable, audit.first_unflushed.get(key, durable)))
             queue.correct_min_offset(scan.start)
             self._next_offsets[key] = queue.max_offset
@@ -250,7 +253,8 @@ class ConsumeQueueStore:
         if audit.damage.ranges and key not in audit.first_wrong:
             # Of its last messages nothing may be left but their numbers.
             known = queue.first_offset if end is None else end
-            end = queue.end_of_damaged(known, queue.recovered_units, audit.damage)
+            reach = queue.end_of_damaged(known, queue.recovered_units, audit.damage)
+            end = reach if reach > known else end
         if end is not None:
             queue.truncate_dirty_units(end)
             return

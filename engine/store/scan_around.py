@@ -139,6 +139,12 @@ def files_with(damage: Damage, file_size: int) -> frozenset[int]:
     return frozenset([known.start - known.start % file_size for known in damage.ranges])
 
 
+def files_cut_short(damage: Damage, file_size: int) -> frozenset[int]:
+    """Where the files begin whose end is damaged: it may not be there."""
+    ends = [known.end for known in damage.ranges]
+    return frozenset([end - file_size for end in ends if end % file_size == 0])
+
+
 def end_behind(files: MappedFileQueue, damage: Damage, end: int) -> None:
     """Let the next record go to a file that has no damage.
 

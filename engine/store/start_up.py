@@ -123,9 +123,10 @@ class StartUp:
     def _is_damaged(self, scan: LogScan) -> bool:
         """Whether the log lacks what was durable once."""
         mark = self._checkpoint.mark
-        if mark is None or mark.is_empty:
+        if mark is None:
             return False
-        return scan.end < mark.durable_offset or scan.start > mark.log_min_offset
+        lacks_first = scan.start > mark.log_min_offset and not mark.is_empty
+        return lacks_first or scan.end < mark.durable_offset
 
     def _scan(
         self, start: int, *, around: bool = False
@@ -139,9 +140,11 @@ class StartUp:
         if self._config.message_index_enable:
             visit = _both(audit.visit, index.visit)
         if around and mark is not None:
-            first = mark.log_min_offset
+            # Of a log without any file at least one is missing.
+            first = mark.durable_offset - self._config.mapped_file_size_commit_log
             if log.mapped_files.files:
-                first = min(first, log.min_offset)
+                first = log.min_offset
+            first = max(0, min(first, mark.log_min_offset))
             scan = log.scan_around(visit, damage, (first, mark.durable_offset))
         else:
             scan = log.scan(visit, start)

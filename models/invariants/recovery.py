@@ -109,14 +109,15 @@ def refuses_only_damage(
         refusal: why the store did not start; "" if it did.
         log_is_damaged: whether anything outside the store changed its log.
     """
-    reason = _reason_to_refuse(found, extended) if log_is_damaged else ""
+    reason = reason_to_refuse(found, extended) if log_is_damaged else ""
     if refusal and not reason:
         yield Violation("start", f"refused: {refusal}", "a start, for nothing is lost")
     if reason and not refusal:
         yield Violation("start", f"started, although {reason}", "a refusal")
 
 
-def _reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
+def reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
+    """What was durable once and is damaged; "" if nothing is."""
     log, mark = extended.commit_log, found.checkpoint.mark
     if mark is None:
         for short in found.commit_log.files:
@@ -166,10 +167,11 @@ def start_reads_what_it_must(
     """Of files that nobody damaged. A record that spans two reads is read twice.
 
     Of each file below, the first record may be looked at. An index is held against
-    the whole log.
+    the whole log, and so is one that is to be served around damage.
     """
     mark, files = found.checkpoint.mark, found.commit_log.files
-    if mark is None or not files or setup.index_slots:
+    reads_all = setup.index_slots or setup.on_damage == "serve"
+    if mark is None or not files or reads_all:
         return
     size, end = setup.log_file_size, files[-1].base + setup.log_file_size
     replay = min(mark.durable_offset, mark.dispatched_offset, end - setup.start_window)

@@ -1,0 +1,153 @@
+"""Laws of a store that serves around damage, each seen to fire and to hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from written_store import FIRST_MS, record_bytes, slot_bytes
+
+from models.invariants.around import (
+    Range,
+    Spoilt,
+    keeps_what_is_whole,
+    pull_goes_around,
+    refuses_what_cannot_be_located,
+)
+from models.messages import MessageToPut, message_for
+from models.observations import Pulled, Refused, Started
+from models.ops import PullMessage, PutMessage
+from models.reference import Appended
+from models.store_image import Record, StoreImage, decode_record, read_store
+
+MESSAGES = tuple(message_for(PutMessage("T0", 0, 16), 1, n, 0) for n in range(3))
+
+
+def log_of(messages: tuple[MessageToPut, ...]) -> tuple[bytes, list[Appended]]:
+    """The bytes of a log of these messages, and what a model knows of them."""
+    log, known = b"", []
+    for number, message in enumerate(messages):
+        text = "".join(f"{k}\1{v}\2" for k, v in message.properties.items())
+        data = record_bytes(
+            len(log),
+            queue_offset=number,
+            body=message.body,
+            properties=text.encode(),
+            store_ms=FIRST_MS,
+        )
+        born = message.born_timestamp.to_bytes(8, "big", signed=True)
+        data = data[:40] + born + message.born_host + data[56:]
+        data = data[:64] + message.store_host + data[72:]
+        known.append(Appended(message, len(log), len(data), number))
+        log += data
+    return log, known
+
+
+LOG, KNOWN = log_of(MESSAGES)
+RECORDS = [decode_record(LOG[a.phy_offset : a.end]) for a in KNOWN]
+ENDS = [appended.end for appended in KNOWN]
+LOST: Range = (ENDS[0], ENDS[1])
+
+
+def files(log: bytes) -> StoreImage:
+    """A store of one log file whose mark covers all of ``LOG``."""
+    checkpoint = bytes(512) + slot_bytes(1, 0, len(LOG))
+    checkpoint = checkpoint.ljust(4096, b"\0")
+    path = f"commitlog/{0:020d}"
+    return read_store({path: log.ljust(4096, b"\0"), "checkpoint": checkpoint})
+
+
+DAMAGED = files(LOG[: LOST[0]] + bytes(LOST[1] - LOST[0]) + LOG[LOST[1] :])
+
+
+def test_what_was_written_for_these_tests_is_whole() -> None:
+    assert all(a.end == b.phy_offset for a, b in pairwise(KNOWN))
+    assert kept(RECORDS) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "start", "broken"),
+    [
+        (DAMAGED, Started(True, 0, (LOST,)), 0),
+        (DAMAGED, Started(True), 1),
+        (DAMAGED, Refused("damage"), 1),
+        (files(LOG), Started(True), 0),
+        (files(LOG), Started(True, 0, (LOST,)), 1),
+    ],
+)
+def test_what_can_be_located_must_be_listed_and_served_around(
+    found: StoreImage, start: Started | Refused, broken: int
+) -> None:
+    broke = refuses_what_cannot_be_located.violations(found, found, start)
+
+    assert len(broke) == broken
+
+
+def kept(
+    records: list[Record],
+    *,
+    spoilt: tuple[Range, ...] = (),
+    listed: tuple[Range, ...] = (),
+    durable: int = len(LOG),
+) -> list[str]:
+    broken = keeps_what_is_whole.violations(
+        {record.phy_offset: record for record in records},
+        KNOWN,
+        (),
+        (len(LOG), durable),
+        Spoilt(True, [*spoilt]),
+        listed,
+    )
+    return [violation.seen for violation in broken]
+
+
+def test_a_damaged_message_may_be_gone_if_it_is_listed() -> None:
+    left = [RECORDS[0], RECORDS[2]]
+
+    assert kept(left, spoilt=(LOST,), listed=(LOST,)) == []
+    assert kept(left, spoilt=(LOST,)) == ["gone, and not listed"]
+
+
+def test_a_message_that_nothing_damaged_must_be_there() -> None:
+    left = [RECORDS[0], RECORDS[2]]
+
+    assert kept(left, listed=(LOST,)) == ["gone"]
+
+
+def test_above_the_mark_damage_takes_what_follows_it() -> None:
+    assert kept(RECORDS[:1], spoilt=(LOST,), durable=ENDS[0]) == []
+    assert kept(RECORDS[:2], durable=ENDS[0]) == ["gone"]
+
+
+def test_what_is_whole_is_not_listed_and_is_what_was_put() -> None:
+    stranger = replace_body(RECORDS[1])
+
+    assert kept(RECORDS, listed=(LOST,)) == ["listed as damaged"]
+    assert len(kept([RECORDS[0], stranger, RECORDS[2]])) == 1
+    unknown = RECORDS[2]._replace(phy_offset=9000)
+    assert kept([*RECORDS, unknown]) == ["a record of T0"]
+
+
+def replace_body(record: Record) -> Record:
+    return record._replace(body=b"another body 16B")
+
+
+def test_a_pull_goes_past_what_is_damaged_and_gives_the_rest() -> None:
+    whole = [KNOWN[0], KNOWN[2]]
+    first, second, third = (LOG[a.phy_offset : a.end] for a in KNOWN)
+
+    def broken(pulled: Pulled, queue: list[Appended], at: int = 0) -> int:
+        pull = PullMessage("T0", 0, at)
+        return len(pull_goes_around.violations(pull, pulled, queue, len(LOG)))
+
+    assert broken(Pulled("FOUND", 3, 0, 3, (first, third)), whole) == 0
+    assert broken(Pulled("FOUND", 3, 0, 3, (third,)), whole, 1) == 0
+    assert broken(Pulled("FOUND", 3, 0, 3, (first,)), whole) == 1
+    assert broken(Pulled("FOUND", 3, 0, 3, (first, second, third)), whole) == 1
+    assert broken(Pulled("FOUND", 3, 0, 3, (third, first)), whole) == 1
+    assert broken(Pulled("MESSAGE_WAS_REMOVING", 1, 0, 3), whole, 1) == 1
+    assert broken(Pulled("FOUND", 3, 0, 3, (first[:-1], third)), whole) == 1
+    assert broken(Pulled("FOUND", 3, 0, 3, (first, third)), KNOWN[:1]) == 1
+    other = [replace(KNOWN[0], message=MESSAGES[1]), KNOWN[2]]
+    assert broken(Pulled("FOUND", 3, 0, 3, (first, third)), other) == 1
