@@ -76,7 +76,7 @@ FOUND_BY_A_STALE_PLACE = Mutant(
     id="R44",
     title="find-file-by-index-races-with-delete",
     source="apache/rocketmq PR #227 (ROCKETMQ-332)",
-    killed_by=("FL-1", "FL-5", "RUN-1", "FL-4", "CP-1", "CP-9"),
+    killed_by=("FL-1", "FL-4", "FL-5", "CL-1", "CP-1", "CP-9", "RUN-1"),
     edits=(
         Edit(
             module="engine.store.mapped_file_queue",
