@@ -232,7 +232,7 @@ class Judge:
             key = (pull.topic, pull.queue_id)
             exactly = not report.interrupted and not self._is_half_dispatched(key)
             units = self._setup.queue_file_units if exactly else 0
-            gone = self.model.log_min if report.interrupted else 0
+            gone = self.model.may_expire if report.interrupted else 0
             confirmed = self._confirm_offset
             judge_pull(self.checks, self.model, pull, pulled, confirmed, units, gone)
         if report.queries:

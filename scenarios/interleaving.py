@@ -37,7 +37,7 @@ TOGETHER = replace(
     addresses=often(
         (Address("T0", 0), 6), (Address("T0", 1), 1), (Address("T1", 0), 1)
     ),
-    pull_offsets=Numbers((0, 0, 1, 2, 3, 5, 9, 10, 11), 24),
+    pull_offsets=Numbers((0, 0, 0, 0, 1, 2, 3, 5, 9), 24),
     labels=often(
         (Label(), 6),
         (Label(wait_store_ok=False), 2),
@@ -55,7 +55,7 @@ TOGETHER = replace(
     burst_sizes=often((2, 2), (3, 3), (5, 2), (17, 1)),
     batch_counts=(2, 3),
     services=often(
-        ("flush_commit_log", 6),
+        ("flush_commit_log", 9),
         ("reput", 5),
         ("checkpoint", 2),
         ("commit", 3),
@@ -63,8 +63,8 @@ TOGETHER = replace(
         ("flush_consume_queue", 2),
     ),
     together=often(
-        ("put", 8),
-        ("service", 8),
+        ("put", 10),
+        ("service", 9),
         ("pull", 3),
         ("batch", 1),
         ("look", 1),
@@ -72,7 +72,7 @@ TOGETHER = replace(
         ("wait", 1),
         ("shutdown", 1),
     ),
-    together_counts=often((2, 3), (3, 5), (4, 3), (6, 1)),
+    together_counts=often((2, 2), (3, 6), (4, 4), (6, 1)),
     schedules=SCHEDULES,
 )
 """Puts, dispatch, flushes and reads for one another; cleaners are for the next one."""

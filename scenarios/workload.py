@@ -285,7 +285,8 @@ class _Writer:
     def _together(self) -> None:
         space, draw = self.space, self.draw
         count = space.together_counts[draw() % len(space.together_counts)]
-        if "expire" in space.kinds and draw() & 1:
+        is_aged = "expire" in space.kinds and bool(draw() & 1)
+        if is_aged:
             self._age()
         kinds = [space.together[draw() % len(space.together)] for _ in range(count)]
         parts = tuple([self._part(kind) for kind in kinds])
@@ -304,6 +305,9 @@ class _Writer:
             self.ops.append(together)
         if "shutdown" in kinds:
             self.ops.append(Restart())
+        elif is_aged:
+            # What others kept from going has to go now.
+            self.ops += (DeleteManually(), RunService("clean_commit_log"))
 
     def _part(self, kind: TogetherKind) -> Op:
         match kind:

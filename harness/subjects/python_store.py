@@ -304,7 +304,11 @@ class PythonStore:
         if not store.is_started:
             return _SKIPPED_STOPPING
         try:
-            clean = store.shutdown()
+            try:
+                clean = store.shutdown()
+            except OSError:
+                self._wait_for_callers()
+                raise
             self._wait_for_callers()
             return Stopped(clean, self.disk.unsynced(), self.disk.left_open())
         finally:
@@ -393,13 +397,13 @@ class PythonStore:
     ) -> list[Observation]:
         """Run bodies at the same time, each a caller of the store."""
         called = [(name, partial(self._call, body)) for name, body in bodies]
-        self._callers, self._alone = len(bodies), None
+        self._callers, self._stopping, self._alone = len(bodies), 0, None
         self.disk.pause_by(self._runtime.pause)
         try:
             return self._runtime.together(called, turns)
         finally:
             self.disk.pause_by(None)
-            self._callers = self._stopping = 0
+            self._callers = 0
 
     def _call(self, body: Callable[[], Observation]) -> Observation:
         try:

@@ -35,6 +35,7 @@ from models.ops import (
     Restart,
     RunService,
     Schedule,
+    SearchOffset,
     Shutdown,
     Together,
 )
@@ -156,6 +157,14 @@ def test_a_stop_waits_for_who_still_reads() -> None:
         schedule = Schedule(preemptions=((point, 1),))
         ops = Together((pull, Shutdown()), schedule)
         run(Setup(), PUT, RunService("reput"), ops, Restart(), PUT)
+
+
+def test_a_stop_waits_for_who_still_reads_after_earlier_stops_too() -> None:
+    searches = (SearchOffset("T0", 0, 1), PullMessage("T0", 0, 0), Shutdown())
+    for point in range(1, 30):
+        schedule = Schedule(preemptions=((point, 2),))
+        ops = Together(searches, schedule)
+        run(Setup(), PUT, RunService("reput"), Shutdown(), Restart(), ops, Restart())
 
 
 def test_who_waits_for_each_other_for_ever_is_told_with_what_they_wait_for() -> None:
@@ -303,3 +312,9 @@ def test_a_reader_goes_on_behind_what_is_deleted_under_it(grain: Grain) -> None:
 
 def test_a_store_may_stop_beside_a_cleaner() -> None:
     run(KEEPING, *AGED, Together((CLEAN, Shutdown())), Restart(), PULL)
+
+
+def test_a_reader_beside_a_cleaner_and_a_stop_may_miss_what_has_gone() -> None:
+    for point in range(1, 30):
+        schedule = Schedule(preemptions=((point, 2),), grain="lines")
+        run(KEEPING, *AGED, Together((PULL, Shutdown(), CLEAN), schedule), Restart())
