@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from harness.promises import SPOILT
 from models.image.log import LogImage
+from models.image.oddity import oddities
 from models.image.record import Record
 from models.image.rot import rotten_records
 from models.invariants.around import refuses_what_cannot_be_located
@@ -54,7 +55,8 @@ def takes_rot(
 def _torn_records(log: LogImage, model: ReferenceModel) -> frozenset[Record]:
     """Records of a known body, for whose header and names no CRC speaks.
 
-    That may be the CRC itself that was torn.
+    That may be the CRC itself that was torn: what is left of it is no property, so the
+    others can be right and the record odd all the same.
     """
     messages = model.live_messages(log.min_phy_offset)
     known = {appended.phy_offset: appended for appended in messages}
@@ -70,9 +72,14 @@ def _is_torn(
     record: Record, appended: Appended | None, in_flight: Sequence[MessageToPut]
 ) -> bool:
     if appended is not None and record.body == appended.message.body:
-        return bool(differs(record, appended))
+        return bool(differs(record, appended)) or _is_odd(record)
     alike = [message for message in in_flight if message.body == record.body]
-    return bool(alike) and all(differs_from_message(record, m) for m in alike)
+    differ = all(differs_from_message(record, message) for message in alike)
+    return bool(alike) and (differ or _is_odd(record))
+
+
+def _is_odd(record: Record) -> bool:
+    return any(True for _ in oddities(record))
 
 
 def judge_refusal(

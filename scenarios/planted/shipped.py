@@ -6,17 +6,22 @@ S05 is row 14.5 of ``docs/sharp-edges.md``, and so on; N ids were found while bu
 from __future__ import annotations
 
 from models.ops import (
+    UNIT_ENTRY,
+    UNIT_SIZE,
+    UNIT_TAIL,
     AdvanceClock,
     Crash,
     Damage,
     DeleteManually,
     During,
+    KeptUnit,
     Op,
     PullMessage,
     PutMessage,
     Restart,
     RunService,
     Shutdown,
+    Survivors,
 )
 from models.program import Program, Setup
 from scenarios.mutation import Edit, Mutant
@@ -247,6 +252,51 @@ LAST_OFFSET_READ_PAST_A_FULL_FILE = Mutant(
     needs="deletion",
 )
 
+_FIRST_LOG_FILE = "commitlog/00000000000000000000"
+
+# A file system may give a file another file's blocks. RocketMQ maps a new file and
+# fills it, unsynced; a record whose last sector was lost goes on in what lies there.
+NEW_ROOM_IS_NOT_SYNCED = Mutant(
+    id="N02",
+    title="new-room-is-not-synced",
+    source="RocketMQ 5.3.0, AllocateMappedFileService#mmapOperation",
+    killed_by=("REC-1", "CL-5"),
+    edits=(
+        Edit(
+            module="engine.store.mapped_file_queue",
+            function="new_file",
+            before="        file.sync()\n",
+            after="        pass\n",
+        ),
+    ),
+    trigger=Program(
+        Setup(disk_profile="posix_min"),
+        (
+            PutMessage("T0", 0, 14),
+            During(
+                AdvanceClock(0),
+                1,
+                Crash(
+                    "power_loss",
+                    Survivors(
+                        "units",
+                        units=(
+                            KeptUnit(_FIRST_LOG_FILE, UNIT_ENTRY, 1),
+                            KeptUnit(_FIRST_LOG_FILE, UNIT_SIZE, 1),
+                            KeptUnit(_FIRST_LOG_FILE, UNIT_TAIL, 1),
+                            KeptUnit(_FIRST_LOG_FILE, 0, 2),
+                        ),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    as_shipped=True,
+    component="MFILE",
+    difficulty=4,
+    needs="power loss with reordering",
+)
+
 SHIPPED_MUTANTS = (
     PRE_BLANK_UNITS_ARE_READ,
     OFFSET_ZERO_FALLS_BACK,
@@ -255,4 +305,5 @@ SHIPPED_MUTANTS = (
     WALL_CLOCK_IS_BELIEVED,
     FIRST_UNIT_APPENDED_ANYWHERE,
     LAST_OFFSET_READ_PAST_A_FULL_FILE,
+    NEW_ROOM_IS_NOT_SYNCED,
 )

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from harness.episode import EpisodeResult, run_program
-from models.ops import Crash, DiskFault, During, Op, PutMessage, Shutdown, Survivors
+from models.ops import (
+    AdvanceClock,
+    Crash,
+    DiskFault,
+    During,
+    KeptUnit,
+    Op,
+    PutMessage,
+    RunService,
+    Shutdown,
+    Survivors,
+)
 from models.program import Program, Setup
 
 TEAR = During(
@@ -24,6 +35,36 @@ def test_a_torn_sector_may_spoil_names_that_no_crc_covers(*, prop_crc: bool) -> 
     result = run(setup, PutMessage("T0", 0, 3461), PutMessage("T0", 0, 398), TEAR)
 
     assert result.invariant == ""
+
+
+def test_a_torn_sector_may_spoil_the_crc_that_covers_it() -> None:
+    setup = Setup(disk_profile="nvme_torn", prop_crc=True)
+    log = "commitlog/00000000000000000000"
+    kept = (KeptUnit(log, 0, 4), KeptUnit(log, 1, 4), KeptUnit(log, 2, 1))
+    crash = Crash("power_loss", Survivors("units", units=kept))
+
+    result = run(
+        setup,
+        PutMessage("T0", 0, 891, tags="TagA"),
+        During(AdvanceClock(1), 1, crash),
+    )
+
+    assert result.invariant == ""
+
+
+def test_a_file_beside_a_queue_that_is_not_there_may_be_empty() -> None:
+    setup = Setup(queue_ext_size=100)
+    killed = [
+        During(RunService("reput"), action, Crash("process_kill"))
+        for action in range(1, 40)
+    ]
+
+    broken = {
+        run(setup, PutMessage("T0", 0, 1), PutMessage("T1", 0, 1), kill).invariant
+        for kill in killed
+    }
+
+    assert broken == {""}
 
 
 def test_pages_that_leave_memory_while_the_store_is_down_are_not_asked_for() -> None:
