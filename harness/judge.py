@@ -20,7 +20,7 @@ from harness.interpreter import Report
 from harness.judge_around import adopts_around, judge_reads_around, note_damage
 from harness.judge_claims import CLAIMS
 from harness.judge_damage import judge_refusal, takes_rot
-from harness.judge_ends import judge_round, judge_stop
+from harness.judge_ends import judge_round, judge_start, judge_stop
 from harness.judge_lookups import (
     is_half_dispatched,
     judge_looks,
@@ -375,13 +375,8 @@ class Judge:
             self.model.log_damaged(at_full_size.commit_log.max_phy_offset)
         if isinstance(start, Started):
             if not self._damaged:
-                recovery.start_reads_what_it_must.hold(
-                    self.checks, found, start.log_bytes_read, self._setup
-                )
-                if start.last_exit_ok and found.has_checkpoint:
-                    marks_never_move_backwards.hold(
-                        self.checks, found.checkpoint, self.image().checkpoint
-                    )
+                now = self.image().checkpoint
+                judge_start(self.checks, self._setup, start, self._end, found, now)
             log = self.image().commit_log
             tears = self._promises.profile.shorn_sectors
             if takes_rot(self.checks, log, self.model, self._damaged, tears=tears):

@@ -1,16 +1,25 @@
-"""Judging what has come to its end: a service's round, and a life of the store."""
+"""Judging what came to its end: a service's round, a life of the store, a start."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from harness.interpreter import Report
+from harness.judge_terms import End
 from harness.promises import Promises
-from models.invariants.checkpoint import round_marks_what_is_flushed
+from models.image.checkpoint import CheckpointImage
+from models.invariants.checkpoint import (
+    marks_never_move_backwards,
+    round_marks_what_is_flushed,
+)
 from models.invariants.marks import round_flushes_what_is_enough
-from models.invariants.recovery import orderly_end_is_durable
+from models.invariants.recovery import (
+    orderly_end_is_durable,
+    start_knows_how_it_ended,
+    start_reads_what_it_must,
+)
 from models.invariants.run import nothing_is_held
-from models.observations import Positions, Ran, Stopped
+from models.observations import Positions, Ran, Started, Stopped
 from models.ops import Event, RunService
 from models.program import Setup
 from models.store_image import StoreImage
@@ -45,3 +54,22 @@ def judge_stop(
         orderly_end_is_durable.hold(checks, stop)
     if not report.interrupted:
         nothing_is_held.hold(checks, stop)
+
+
+def judge_start(
+    checks: dict[str, int],
+    setup: Setup,
+    start: Started,
+    end: End,
+    found: StoreImage,
+    checkpoint: CheckpointImage,
+) -> None:
+    """Judge a start on files that nobody damaged.
+
+    ``end`` is how the life before ended, ``checkpoint`` what the start made of it.
+    """
+    start_reads_what_it_must.hold(checks, found, start.log_bytes_read, setup)
+    if end is not End.UNKNOWN:
+        start_knows_how_it_ended.hold(checks, start, ended=end is End.ORDERLY)
+    if start.last_exit_ok and found.has_checkpoint:
+        marks_never_move_backwards.hold(checks, found.checkpoint, checkpoint)

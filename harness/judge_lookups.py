@@ -9,6 +9,7 @@ from models.invariants.reading import (
     looked_up_message_is_right,
     pull_sees_a_moment,
     searched_time_is_found,
+    told_times_are_right,
 )
 from models.program import Setup
 from models.reference import Appended, QueueKey, ReferenceModel, VisibleQueue
@@ -48,14 +49,15 @@ def judge_searches(
             continue
         records = image.commit_log.indexed_records.get(key, [])
         visible = model.visible(key)
+        times = [r.store_timestamp for r in records[: len(visible.messages)]]
+        first = visible.min_offset
         searched_time_is_found.hold(
-            checks,
-            searched,
-            epoch_ms + search.at_ms,
-            search.boundary,
-            visible.min_offset,
-            [r.store_timestamp for r in records[: len(visible.messages)]],
+            checks, searched, epoch_ms + search.at_ms, search.boundary, first, times
         )
+        if not model.buffers_appends:
+            all_records = image.commit_log.records
+            earliest = all_records[0].store_timestamp if all_records else -1
+            told_times_are_right.hold(checks, searched, first, times, earliest)
 
 
 def seen_before(report: Report, model: ReferenceModel) -> dict[QueueKey, VisibleQueue]:

@@ -85,9 +85,15 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The queue offset that a time means."""
+    """The queue offset that a time means.
+
+    ``stored_at`` is when the store says that the message there was stored, and
+    ``earliest`` when the log's first one was: -1 if there is none, -2 if nobody asked.
+    """
 
     queue_offset: int
+    stored_at: int = -2
+    earliest: int = -2
 
 
 @dataclass(frozen=True, slots=True)

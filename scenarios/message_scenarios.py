@@ -75,7 +75,10 @@ MESSAGE_SCENARIOS = (
                 (Label(tags=LEAST_HASH, ipv6="store", flag=-1), 1),
                 (Label(tags="TagA", ipv6="both", reconsume_times=3), 1),
                 (Label(keys="k", flag=2**31 - 1, sys_flag=0x101), 1),
-                (Label(keys="x" * 32_760), 1),  # with their names too long to say
+                # Properties of 32,767 bytes, the most; with a CRC, and one more.
+                (Label(keys="x" * 32_739), 1),
+                (Label(keys="x" * 32_719), 1),
+                (Label(keys="x" * 32_740), 1),
                 (Label(tags="a\0b", sys_flag=0x80), 1),  # what no record holds
                 (Label(delay_level=3), 2),
                 (Label(delay_level=99, tags="TagA"), 1),
@@ -122,6 +125,7 @@ MESSAGE_SCENARIOS = (
                 (Label(multi_dispatch=LIGHT[1], transaction="commit"), 1),
                 (Label(multi_dispatch=f"foo,{LIGHT[0]}"), 1),  # in no store's power
                 (Label(multi_dispatch=f"{LIGHT[0]},{LIGHT[0]}"), 1),
+                (Label(multi_dispatch="%LMQ%"), 1),
             ),
             sizes=often(
                 (Size(extra=16), 8),

@@ -212,9 +212,11 @@ class PythonStore:
             found = self._store.get_offset_in_queue_by_time(
                 topic, queue_id, EPOCH_MS + at_ms, BoundaryType[boundary]
             )
+            stored_at = self._store.get_message_store_timestamp(topic, queue_id, found)
+            earliest = self._store.get_earliest_message_time()
         except StoreStopped:
             return _SKIPPED_STOPPING
-        return Searched(found)
+        return Searched(found, stored_at, earliest)
 
     def query(
         self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int

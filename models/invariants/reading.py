@@ -239,3 +239,21 @@ def searched_time_is_found(
     if searched.queue_offset != expected:
         where = f"search for {boundary} of {timestamp}"
         yield Violation(where, f"queue_offset {searched.queue_offset}", f"{expected}")
+
+
+@invariant(
+    "RD-8",
+    "the time of a message, and the earliest, are those of its record",
+    law="I17",
+)
+def told_times_are_right(
+    searched: Searched, first: int, stored_at: Sequence[int], earliest: int
+) -> Iterator[Violation]:
+    """Of the queue offset that was found; ``stored_at`` as above."""
+    number = searched.queue_offset - first
+    expected = stored_at[number] if 0 <= number < len(stored_at) else -1
+    if searched.stored_at not in (expected, -2):
+        where = f"time of queue_offset {searched.queue_offset}"
+        yield Violation(where, f"{searched.stored_at}", f"{expected}")
+    if searched.earliest not in (earliest, -2):
+        yield Violation("earliest time", f"{searched.earliest}", f"{earliest}")

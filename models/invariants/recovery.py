@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from models.invariants.checkpoint import changed_files
 from models.invariants.registry import invariant
 from models.messages import MessageToPut
-from models.observations import Positions, Stopped
+from models.observations import Positions, Started, Stopped
 from models.program import Setup
 from models.reference import Appended, differs, differs_from_message
 from models.store_image import Bytes, Record, StoreImage
@@ -194,6 +194,14 @@ def orderly_end_is_durable(stop: Stopped) -> Iterator[Violation]:
         if not path.endswith(".tmp"):
             expected = "a file that power loss cannot change"
             yield Violation(path, "not all synced", expected)
+
+
+@invariant("REC-13", "a start tells an orderly end from any other", law="I9")
+def start_knows_how_it_ended(start: Started, *, ended: bool) -> Iterator[Violation]:
+    """Of files that nobody damaged; ``ended``: the life before ended in order."""
+    if start.last_exit_ok != ended:
+        seen = f"last_exit_ok {start.last_exit_ok}"
+        yield Violation("start", seen, f"{ended}, as the life before ended")
 
 
 _RUN_FILES = frozenset({"abort", "checkpoint", "lock"})

@@ -9,6 +9,7 @@ from models.invariants.reading import (
     looked_up_message_is_right,
     pulled_messages_are_right,
     searched_time_is_found,
+    told_times_are_right,
 )
 from models.messages import message_for
 from models.observations import Looked, Pulled, Searched
@@ -93,3 +94,21 @@ def test_a_look_is_held_against_the_very_message_that_was_appended() -> None:
     assert looked_up_message_is_right.violations(
         Looked(RECORD), 0, [Appended(other, 0, len(RECORD), 0)]
     )
+
+
+@pytest.mark.parametrize(
+    ("searched", "broken"),
+    [
+        (Searched(7, 16, 0), 0),
+        (Searched(7, 38, 0), 1),
+        (Searched(7, 16, 1), 1),
+        (Searched(12, -1, 0), 0),
+        (Searched(12, 59, 0), 1),
+        (Searched(5, 0, 0), 1),
+        (Searched(7), 0),
+    ],
+)
+def test_a_time_that_is_not_its_records_breaks_rd_8(
+    searched: Searched, broken: int
+) -> None:
+    assert len(told_times_are_right.violations(searched, 6, TIMES, 0)) == broken

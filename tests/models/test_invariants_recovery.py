@@ -9,10 +9,11 @@ from models.invariants.recovery import (
     orderly_end_is_durable,
     refusal_changes_nothing,
     second_start_changes_nothing,
+    start_knows_how_it_ended,
     start_reads_what_it_must,
 )
 from models.invariants.run import nothing_is_held
-from models.observations import Stopped
+from models.observations import Started, Stopped
 from models.program import Setup
 from models.store_image import read_store
 
@@ -67,3 +68,11 @@ def test_a_clean_end_must_leave_every_file_synced_and_any_end_must_close_it() ->
     assert orderly_end_is_durable.violations(unclean) == []
     assert len(nothing_is_held.violations(left)) == 2
     assert nothing_is_held.violations(unclean) == []
+
+
+def test_a_start_must_tell_an_orderly_end_from_a_crash() -> None:
+    for last_exit_ok in (True, False):
+        start = Started(last_exit_ok)
+        told = start_knows_how_it_ended.violations(start, ended=last_exit_ok)
+        wrong = start_knows_how_it_ended.violations(start, ended=not last_exit_ok)
+        assert (told, len(wrong)) == ([], 1)
