@@ -5,7 +5,8 @@ of all scenarios, crash exploration of the beginnings of some, and Hypothesis ma
 Each slice is a function of the hunt's seed and its number, so hunts differ between
 machines only in how far they come. A child process does the slices with the bug in
 place; one that hangs, or takes its process with it, has found the bug too, and it is
-said so.
+said so. A machine that is busy can make a slice late: so a slice that did not end in
+time is looked at once more, and counts only if it does not end then either.
 
 Nothing here asks the mutant anything but its edits: not where it is, not what kills it.
 """
@@ -17,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 
 from harness.power.slices import (
     Found,
@@ -30,8 +32,8 @@ from harness.power.slices import (
 from harness.supervised import Lost, supervised
 from scenarios.mutation import Mutant, applied
 
-SLICE_TIMEOUT_S = 20.0  # a hundred times what a slice takes
-EPISODE_TIMEOUT_S = 5.0
+SLICE_TIMEOUT_S = 30.0
+EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
 SLICES_MAX = 1_000_000
 _TURNS: tuple[SliceKind, ...] = ("soak", "soak", "explore", "soak", "machine")
 
@@ -97,9 +99,7 @@ def kind_of(number: int) -> SliceKind:
 
 
 def _slices(task: Hunt) -> Iterator[SliceRow | Lost]:
-    def work(number: int) -> SliceRow:
-        return run_slice(kind_of(number), task.seed, number, task.policy)
-
+    work = partial(_slice_of, task)
     return supervised(work, range(SLICES_MAX), SLICE_TIMEOUT_S, task.planted)
 
 
@@ -119,21 +119,41 @@ def _take_lost(result: HuntResult, task: Hunt, lost: Lost) -> None:
     result.found = _culprit(task, lost)
 
 
-def _culprit(task: Hunt, lost: Lost) -> Found:
-    """The episode of a lost slice that hangs or dies, one by one under supervision."""
-    kind = kind_of(lost.number)
-    law = HANG if lost.how == "timeout" else DIED
-    said = (
-        f"no end after {SLICE_TIMEOUT_S:g} s" if law == HANG else f"ended by {lost.how}"
-    )
-    if kind == "soak":
+def _culprit(task: Hunt, lost: Lost) -> Found | None:
+    """What of a lost slice hangs or dies again, alone and given more time."""
+    if kind_of(lost.number) == "soak":
+        return _lost_episode(task, lost)
+    slices = [lost.number]
+    work = partial(_slice_of, task)
+    for row in supervised(work, slices, 2 * SLICE_TIMEOUT_S, task.planted):
+        if isinstance(row, SliceRow):
+            return row.found
+        if row.how != "raised":
+            kind = kind_of(lost.number)
+            return Found(_law(row), f"{_told(row)}, in a {kind} slice", kind, "", None)
+    return None
 
-        def work(number: int) -> int:
-            run_episode(task.seed, number, task.policy)
-            return number
 
-        episodes = soak_episodes(lost.number)
-        for row in supervised(work, episodes, EPISODE_TIMEOUT_S, task.planted):
-            if isinstance(row, Lost) and row.how != "raised":
-                return Found(law, said, kind, *soak_program(task.seed, row.number))
-    return Found(law, f"{said}, in a {kind} slice", kind, "", None)
+def _lost_episode(task: Hunt, lost: Lost) -> Found | None:
+    def work(number: int) -> int:
+        run_episode(task.seed, number, task.policy)
+        return number
+
+    episodes = soak_episodes(lost.number)
+    for row in supervised(work, episodes, EPISODE_TIMEOUT_S, task.planted):
+        if isinstance(row, Lost) and row.how != "raised":
+            program = soak_program(task.seed, row.number)
+            return Found(_law(row), _told(row), "soak", *program)
+    return None
+
+
+def _slice_of(task: Hunt, number: int) -> SliceRow:
+    return run_slice(kind_of(number), task.seed, number, task.policy)
+
+
+def _law(lost: Lost) -> str:
+    return HANG if lost.how == "timeout" else DIED
+
+
+def _told(lost: Lost) -> str:
+    return "no end in sight" if _law(lost) == HANG else f"ended by {lost.how}"
