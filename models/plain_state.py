@@ -8,12 +8,15 @@ not change. What a token cannot look into is equal to itself alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+
+_TELLING: Final = frozenset({int, str, bytes})  # equal to nothing of another kind
+_ATOMS: Final = _TELLING | {bool, type(None)}
 
 
 class _Itself:
@@ -44,24 +47,31 @@ def fork_of_fields(value: T) -> T:
     kind: Any = type(value)
     copy: T = object.__new__(kind)
     for name, _ in _fields(kind):
-        setattr(copy, name, forked(getattr(value, name)))
+        part = getattr(value, name)
+        if type(part) not in _ATOMS:  # nearly all are, and a call costs more
+            part = forked(part)
+        setattr(copy, name, part)
     return copy
 
 
 def token(value: object) -> Hashable:
     """Equal for values that are equal to whoever reads them; hashable.
 
-    A frozen dataclass stands for itself. A field of another one that takes no part in
-    comparing takes none here.
+    A frozen dataclass stands for itself, and so does one that has a hash. A field of
+    another one that takes no part in comparing takes none here.
     """
     kind: Any = type(value)
     return _how_to_tell(kind)(value)
 
 
+def _tokens(values: Iterable[object]) -> tuple[Hashable, ...]:
+    return tuple([part if type(part) in _TELLING else token(part) for part in values])
+
+
 @cache
 def _how_to_fork(kind: Any) -> Callable[[Any], Any] | None:
     if kind is list:
-        return lambda value: [forked(part) for part in value]
+        return _forked_list
     if kind is dict:
         return lambda value: {key: forked(part) for key, part in value.items()}
     if kind is set:
@@ -70,12 +80,18 @@ def _how_to_fork(kind: Any) -> Callable[[Any], Any] | None:
     return fork if callable(fork) else None
 
 
+def _forked_list(value: list[Any]) -> list[Any]:
+    return [forked(part) for part in value] if value else []
+
+
 @cache
 def _how_to_tell(kind: Any) -> Callable[[Any], Hashable]:
+    if kind in _TELLING:
+        return lambda value: value
     if issubclass(kind, list | tuple):
-        return lambda value: tuple([token(part) for part in value])
+        return _tokens
     if issubclass(kind, dict):
-        return lambda value: tuple([(key, token(part)) for key, part in value.items()])
+        return lambda value: (dict, *value, _tokens(value.values()))
     if issubclass(kind, set | frozenset):
         return lambda value: frozenset([token(part) for part in value])
     is_hashable = issubclass(kind, Hashable)
@@ -89,7 +105,7 @@ def _how_to_tell(kind: Any) -> Callable[[Any], Hashable]:
 def _token_of_fields(value: object) -> Hashable:
     kind: Any = type(value)
     compared = [name for name, is_compared in _fields(kind) if is_compared]
-    return (kind, *[token(getattr(value, name)) for name in compared])
+    return (kind, *_tokens([getattr(value, name) for name in compared]))
 
 
 @cache

@@ -37,7 +37,7 @@ _SAME_IN_THE_RECORD = (
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # what it is compared by never changes
 class Appended:
     """A message that lies in the log, or did.
 
