@@ -19,7 +19,7 @@ from harness.disk.mount import Mount
 from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
 from harness.disk.sim_file import SimFile
-from harness.sim_runtime import SimRuntime
+from harness.scheduling.sim_runtime import SimRuntime
 from models.ops import Crash, Survivors
 
 ROUNDS = 7

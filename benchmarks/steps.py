@@ -25,7 +25,7 @@ from hypothesis import seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from harness.episode import Episode, run_program
-from harness.judge import Judge
+from harness.judging.judge import Judge
 from harness.machine import StoreMachine, machine_for
 from harness.search_settings import search_settings
 from models.invariants.registry import Invariant

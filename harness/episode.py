@@ -18,7 +18,7 @@ import msgspec
 
 from engine.host.probe import recording
 from harness.interpreter import Interpreter, Report
-from harness.judge import Judge
+from harness.judging.judge import Judge
 from harness.subjects.python_store import PythonStore
 from harness.subjects.subject import Subject
 from models.invariants.querying import QUERY_MAX

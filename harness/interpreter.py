@@ -13,8 +13,8 @@ from functools import partial
 from typing import NamedTuple, assert_never
 
 from harness.disk.crash import Hang, StoreCrashed
+from harness.scheduling.turns import Turns
 from harness.subjects.subject import Subject
-from harness.turns import Turns
 from models.describe import describe
 from models.messages import PROP_CRC_SIZE, MessageToPut, batch_for, message_for
 from models.observations import (

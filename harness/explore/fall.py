@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from harness.explore.moment import Moment
 from harness.explore.views import Views
-from harness.judge import Judge
+from harness.judging.judge import Judge
 from harness.subjects.python_store import DOWN
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.ops import Crash, CrashKind, During

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from harness.disk.sim_disk import DiskSnapshot
 from harness.episode import Episode
 from harness.interpreter import Report
-from harness.judge import Judge
+from harness.judging.judge import Judge
 from harness.subjects.python_store import PythonStore
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.observations import Skipped

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, cast
 from harness.disk.counted_disk import CountedDisk
 from harness.disk.crash import StoreCrashed
 from harness.disk.sim_disk import SimDisk
+from harness.scheduling.turns import Turns
 from harness.subjects.python_store import EPOCH_MS, PythonStore
-from harness.turns import Turns
 from models.messages import MessageToPut
 from models.observations import Observation, Positions, Statistics
 from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.host.service import Service
-from harness.sim_runtime import SimRuntime
+from harness.scheduling.sim_runtime import SimRuntime
 
 
 class OneAtATime:

@@ -18,11 +18,11 @@ from engine.store.time_search import BoundaryType
 from harness.disk.crash import StoreCrashed
 from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
-from harness.sim_runtime import Deadlock, SimRuntime
+from harness.scheduling.sim_runtime import Deadlock, SimRuntime
+from harness.scheduling.turns import Turns
 from harness.subjects.damage import damaged, selected
 from harness.subjects.engine_messages import message_of
 from harness.subjects.one_at_a_time import OneAtATime
-from harness.turns import Turns
 from models.messages import MessageToPut
 from models.observations import (
     ClockMoved,

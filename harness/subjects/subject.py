@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from harness.turns import Turns
+from harness.scheduling.turns import Turns
 from models.messages import MessageToPut
 from models.observations import Observation, Positions, Statistics
 from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName

@@ -13,7 +13,7 @@ from engine.store.config import StoreConfig
 from engine.store.message import Host, Message
 from engine.store.message_batch import InnerMessage, encode_batch
 from engine.store.message_store import MessageStore
-from harness.sim_runtime import SimRuntime
+from harness.scheduling.sim_runtime import SimRuntime
 from models.store_image import decode_record
 
 NOW_MS = 1_800_000_000_000

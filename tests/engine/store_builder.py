@@ -16,7 +16,7 @@ from engine.store.message_store import MessageStore
 from engine.store.results import GetMessageResult, PutMessageResult
 from harness.disk.mount import Mount
 from harness.disk.sim_disk import SimDisk
-from harness.sim_runtime import SimRuntime
+from harness.scheduling.sim_runtime import SimRuntime
 from models.ops import Crash, DiskFault, FaultCall, FaultErrno, Survivors
 from models.store_image import StoreImage, Unit, decode_record, read_store
 

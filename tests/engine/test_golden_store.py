@@ -16,7 +16,7 @@ from engine.host.real_disk import RealDisk
 from engine.store.config import StoreConfig
 from engine.store.message import Host, Message
 from engine.store.message_store import MessageStore
-from harness.sim_runtime import SimRuntime
+from harness.scheduling.sim_runtime import SimRuntime
 from models.store_image import decode_record
 
 GoldenStore = Callable[[str], tuple[Path, list[dict[str, Any]]]]

@@ -12,7 +12,7 @@ from engine.host.probe import recording
 from engine.host.real_disk import RealDisk
 from engine.store.config import StoreConfig
 from engine.store.message_store import MessageStore
-from harness.sim_runtime import SimRuntime
+from harness.scheduling.sim_runtime import SimRuntime
 from models.image.index import guessed_slots, keys_of
 from models.invariants.file_laws import FILE_LAWS
 from models.invariants.judged import Judged

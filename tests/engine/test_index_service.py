@@ -8,7 +8,7 @@ from engine.store.errors import StoreStopped
 from engine.store.index_file import file_size
 from engine.store.message import TRANSACTION_PREPARED, TRANSACTION_ROLLBACK
 from engine.store.message_store import MessageStore
-from harness.sim_runtime import SimRuntime
+from harness.scheduling.sim_runtime import SimRuntime
 from models.image.index import IndexFileImage
 from models.invariants.file_laws import FILE_LAWS
 from models.invariants.judged import Judged

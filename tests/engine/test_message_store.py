@@ -20,7 +20,7 @@ from engine.store.errors import StoreCorrupted, StoreLocked, StoreStopped
 from engine.store.message import Message
 from engine.store.message_store import MessageStore
 from engine.store.results import GetMessageStatus, PutMessageStatus
-from harness.sim_runtime import SimRuntime
+from harness.scheduling.sim_runtime import SimRuntime
 from models.store_image import read_store
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE

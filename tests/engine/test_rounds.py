@@ -6,7 +6,7 @@ from store_builder import StoreBuilder
 
 from engine.host.probe import recording
 from engine.store.rounds import Rounds
-from harness.sim_runtime import SimRuntime
+from harness.scheduling.sim_runtime import SimRuntime
 
 
 class Sleeper:

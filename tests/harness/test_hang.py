@@ -8,7 +8,7 @@ from engine.host.disk import PAGE_SIZE
 from harness.disk.crash import Hang
 from harness.disk.sim_disk import SimDisk
 from harness.episode import run_program
-from harness.sim_runtime import SimRuntime
+from harness.scheduling.sim_runtime import SimRuntime
 from harness.subjects import python_store
 from models.ops import PullMessage, PutMessage, Restart, RunService
 from models.program import Program, Setup

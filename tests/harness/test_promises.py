@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.disk.profiles import PROFILES
-from harness.promises import Promises
+from harness.judging.promises import Promises
 from models.ops import DiskFault, During, RunService
 
 FAILED_SYNC = During(RunService("flush_commit_log"), 1, DiskFault("sync", "EIO"))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from harness.disk.crash import PowerLost
-from harness.sim_runtime import Deadlock, SimRuntime
+from harness.scheduling.sim_runtime import Deadlock, SimRuntime
 
 START_MS = 1_000
 

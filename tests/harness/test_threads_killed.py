@@ -17,7 +17,7 @@ from engine.host.service_threads import ServiceThreads
 from engine.host.thread_runtime import ThreadRuntime
 from engine.store.config import FlushDiskType, StoreConfig
 from engine.store.message_store import MessageStore
-from harness.sim_runtime import SimRuntime
+from harness.scheduling.sim_runtime import SimRuntime
 from harness.store_files import read_files
 from harness.subjects.engine_messages import message_of as message_of_engine
 from models.invariants.file_laws import FILE_LAWS

@@ -8,9 +8,9 @@ import pytest
 
 from harness.disk.crash import ProcessKilled
 from harness.episode import EpisodeResult, run_program
+from harness.scheduling.sim_runtime import Deadlock, SimRuntime
+from harness.scheduling.turns import Turns
 from harness.shrink import shrink
-from harness.sim_runtime import Deadlock, SimRuntime
-from harness.turns import Turns
 from models.describe import describe
 from models.invariants.reading import pull_sees_a_moment
 from models.messages import message_for

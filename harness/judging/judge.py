@@ -9,38 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from harness.deletion_judge import (
+from harness.disk.profiles import PROFILES
+from harness.interpreter import Report
+from harness.judging.around import adopts_around, judge_reads_around, note_damage
+from harness.judging.claims import CLAIMS
+from harness.judging.damage import judge_refusal, takes_rot
+from harness.judging.deletion import (
     DeletionState,
     adopt_after_deletion,
     judge_cut_short,
     judge_deletion,
 )
-from harness.disk.profiles import PROFILES
-from harness.interpreter import Report
-from harness.judge_around import adopts_around, judge_reads_around, note_damage
-from harness.judge_claims import CLAIMS
-from harness.judge_damage import judge_refusal, takes_rot
-from harness.judge_ends import judge_round, judge_start, judge_stop
-from harness.judge_lookups import (
+from harness.judging.ends import judge_round, judge_start, judge_stop
+from harness.judging.lookups import (
     is_half_dispatched,
     judge_looks,
     judge_pulls_together,
     judge_searches,
     seen_before,
 )
-from harness.judge_marks import judge_marks
-from harness.judge_pulls import judge_pull
-from harness.judge_queries import indexed_up_to, judge_queries
-from harness.judge_terms import End, LookedAt, Reader
-from harness.judging_puts import (
+from harness.judging.marks import judge_marks
+from harness.judging.promises import SPOILT, Promises
+from harness.judging.pulls import judge_pull
+from harness.judging.puts import (
     Puts,
     Putting,
     judge_batches,
     judge_puts,
     puts_around_the_start,
 )
-from harness.promises import SPOILT, Promises
-from harness.topic_judge import (
+from harness.judging.queries import indexed_up_to, judge_queries
+from harness.judging.terms import End, LookedAt, Reader
+from harness.judging.topics import (
     Deletions,
     deletions_around_the_start,
     is_amid_a_deletion,

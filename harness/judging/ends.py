@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness.interpreter import Report
-from harness.judge_terms import End
-from harness.promises import Promises
+from harness.judging.promises import Promises
+from harness.judging.terms import End
 from models.image.checkpoint import CheckpointImage
 from models.invariants.checkpoint import (
     marks_never_move_backwards,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from harness.interpreter import Report, World
-from harness.topic_judge import Deletions, judge_memory
+from harness.judging.topics import Deletions, judge_memory
 from models.invariants import deletion
 from models.observations import Done, Positions, Ran
 from models.ops import DeleteManually, Event, FillDisk, RunService, parts

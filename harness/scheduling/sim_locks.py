@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.sim_runtime import Activity, SimRuntime
+    from harness.scheduling.sim_runtime import Activity, SimRuntime
 
 
 class SimLock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.interpreter import Report
-from harness.judge_lookups import judge_looks
+from harness.judging.lookups import judge_looks
 from models.invariants.around import Spoilt, keeps_what_is_whole, pull_goes_around
 from models.observations import Damaged, Started
 from models.reference import ReferenceModel

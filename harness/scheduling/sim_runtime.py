@@ -31,9 +31,9 @@ from greenlet import getcurrent, greenlet
 
 from engine.host.service import Service
 from harness.disk.crash import Hang
-from harness.line_switches import at_each_line
-from harness.sim_locks import SimEvent, SimLock
-from harness.turns import Turns
+from harness.scheduling.line_switches import at_each_line
+from harness.scheduling.sim_locks import SimEvent, SimLock
+from harness.scheduling.turns import Turns
 
 T = TypeVar("T")
 SWEEPS_MAX = 1000

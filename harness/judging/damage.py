@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.promises import SPOILT
+from harness.judging.promises import SPOILT
 from models.image.log import LogImage
 from models.image.oddity import oddities
 from models.image.record import Record

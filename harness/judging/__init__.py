@@ -1,0 +1,1 @@
+"""The judge, and what it asks of each kind of op."""

@@ -1,0 +1,1 @@
+"""Who runs on: activities in simulation, and the schedules that choose among them."""
