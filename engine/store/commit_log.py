@@ -74,7 +74,7 @@ class CommitLog:
         self._space = space
         self._writer = LogWriter(config, consume_queues, self._append_encoded)
         self.put_lock = runtime.lock()
-        self._takes_puts = True
+        self._takes_puts, self.append_failed = True, False
         self._newest_timestamp = 1  # 0 says in a record and a checkpoint: none
         self._deleting_until = 0
         self.scanned_bytes = 0
@@ -221,7 +221,7 @@ class CommitLog:
             appended = file.append_message(b"".join([part.record for part in encoded]))
         except OSError:
             WRITE_FAILED.hit()
-            self._takes_puts = False
+            self._takes_puts, self.append_failed = False, True
             raise
         assert appended, file
         file.store_timestamp = self._newest_timestamp = now

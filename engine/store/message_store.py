@@ -407,6 +407,7 @@ class MessageStore:
         self._index.flush()
         self._checkpoint_service.run_once()
         clean = self._flags.is_sound and self.reput.behind <= 0
+        clean = clean and not self.commit_log.append_failed
         clean = clean and not self._consume_queues.flush_failed
         clean = clean and not self._index.flush_failed
         (CLEAN if clean else BEHIND).hit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.interpreter import Report
 from models.invariants.checkpoint import (
     dispatched_offset_is_in_the_queues,
     dispatched_time_is_in_the_queues,
@@ -14,6 +15,7 @@ from models.invariants.index import ended_files_are_whole
 from models.invariants.judged import Judged
 from models.invariants.registry import Invariant
 from models.invariants.topic_deletion import record_of_deletions_is_whole
+from models.observations import Crashed
 
 CLAIMS: tuple[Invariant[[Judged]], ...] = (
     every_record_is_whole,
@@ -26,3 +28,22 @@ CLAIMS: tuple[Invariant[[Judged]], ...] = (
     record_of_deletions_is_whole,
 )
 """What no crash may break."""
+
+_TIMES = (flushed_time_is_in_the_log, dispatched_time_is_in_the_queues)
+_CLAIMS_BUT_TIMES = tuple(law for law in CLAIMS if law not in _TIMES)
+
+
+def claims(*, torn: bool) -> tuple[Invariant[[Judged]], ...]:
+    """Those that may be asked; ``torn``: a crash came amid a write of the checkpoint.
+
+    A store cut amid one of the checkpoint's times leaves a time nobody wrote. None of
+    them has a CRC, and no start believes them.
+    """
+    return _CLAIMS_BUT_TIMES if torn else CLAIMS
+
+
+def tears_the_checkpoint(report: Report) -> bool:
+    """Whether the crash came amid a write of the checkpoint."""
+    seen, crash = report.observation, report.crash
+    is_cut = crash is not None and crash.cut > 0
+    return is_cut and isinstance(seen, Crashed) and seen.action == "write:checkpoint"

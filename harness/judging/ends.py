@@ -56,6 +56,15 @@ def judge_stop(
         nothing_is_held.hold(checks, stop)
 
 
+def takes_abort(report: Report, end: End) -> bool:
+    """Whether damage makes a life look ended in order that was not.
+
+    What that life left in the page cache no start can know of, then.
+    """
+    taken = any(damage.path == "abort" for damage in report.damages)
+    return taken and end is not End.ORDERLY
+
+
 def judge_start(
     checks: dict[str, int],
     setup: Setup,

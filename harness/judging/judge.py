@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
 from harness.judging.around import adopts_around, judge_reads_around, note_damage
-from harness.judging.claims import CLAIMS
+from harness.judging.claims import claims, tears_the_checkpoint
 from harness.judging.damage import judge_refusal, takes_rot
 from harness.judging.deletion import (
     DeletionState,
@@ -20,7 +20,7 @@ from harness.judging.deletion import (
     judge_cut_short,
     judge_deletion,
 )
-from harness.judging.ends import judge_round, judge_start, judge_stop
+from harness.judging.ends import judge_round, judge_start, judge_stop, takes_abort
 from harness.judging.lookups import (
     is_half_dispatched,
     judge_looks,
@@ -112,6 +112,8 @@ class Judge:
         self._left_by_start: Mapping[str, bytes] | None = None
         self._promises = Promises(PROFILES[setup.disk_profile])
         self._end = End.UNKNOWN
+        self._abort_taken = False  # by others, from a life that had not ended in order
+        self._is_torn = False
         self._positions: Positions | None = None
         self._deletion = DeletionState(setup)
         self._spoilt = Spoilt()
@@ -177,6 +179,7 @@ class Judge:
             self._judge_stops(report.stops[:count], report, end)
         if report.damages:
             self._damaged += report.damages
+            self._abort_taken |= takes_abort(report, self._end)
         self.disk_failed = self.disk_failed or report.fault_armed
         found = [self._judge_found(files) for files in report.found]
         judge_cut_short(op, report, self._deletion, self.model)
@@ -186,7 +189,7 @@ class Judge:
                 self._end = End.UNKNOWN
             self.model.crashed(report.crash.kind, in_flight)
             self._positions = None
-            self._lose_promises(report.crash.kind)
+            self._lose_promises(report, report.crash.kind)
             return
         for start, image in zip(report.starts, found, strict=True):
             self._judge_start(
@@ -253,8 +256,9 @@ class Judge:
         if self._promises.reverts:
             self.model.lose_what_was_not_synced()
 
-    def _lose_promises(self, crash: CrashKind) -> None:
+    def _lose_promises(self, report: Report, crash: CrashKind) -> None:
         """After some crashes even synced bytes may be gone, as if damaged."""
+        self._is_torn |= tears_the_checkpoint(report)
         if self._promises.is_broken_by(crash):
             self._damaged.append(SPOILT)
             self._end = End.UNKNOWN
@@ -326,7 +330,7 @@ class Judge:
             )
         if not self._damaged:
             judged = self._judged(found, None, clean=False)
-            for law in CLAIMS:
+            for law in claims(torn=self._is_torn):
                 law.hold(self.checks, judged)
             if self._checkpoint is not None and found.has_checkpoint:
                 marks_never_move_backwards.hold(
@@ -336,7 +340,8 @@ class Judge:
 
     def _judge_stops(self, stops: list[Stopped], report: Report, end: int) -> None:
         for stop in stops:
-            judge_stop(self.checks, stop, report, self._promises)
+            if not self._abort_taken:
+                judge_stop(self.checks, stop, report, self._promises)
             self.model.stopped(end, clean=stop.clean)
             failed = self.disk_failed or report.fault_armed
             self._end = End.ORDERLY if stop.clean else End.ABORT_STAYS
@@ -374,6 +379,7 @@ class Judge:
         if is_damaged:
             self.model.log_damaged(at_full_size.commit_log.max_phy_offset)
         if isinstance(start, Started):
+            self._abort_taken = self._abort_taken and start.last_exit_ok
             if not self._damaged:
                 now = self.image().checkpoint
                 judge_start(self.checks, self._setup, start, self._end, found, now)
@@ -438,7 +444,7 @@ class Judge:
 
     def _started(self, image: StoreImage) -> None:
         self._damaged = []
-        self.disk_failed = False
+        self.disk_failed = self._is_torn = False
         self._promises.renewed()
         self._end = End.ABORT_STAYS
         # A start has synced the checkpoint, so from here on it only rises.
