@@ -324,15 +324,20 @@ class ConsumeQueue:
         if self._ext is None or not is_address(code):
             return False
         said = self._ext.get(code)
-        return said is not None and (
+        if said is None or (
             (phy_offset, size, said.tags_code, said.msg_store_time)
-            == (
+            != (
                 request.commit_log_offset,
                 request.msg_size,
                 request.tags_code,
                 request.store_timestamp,
             )
-        )
+        ):
+            return False
+        # A torn address leads to what an older unit's does, which may say the same. An
+        # older one that leads nowhere is no witness.
+        older = self._last_address_before(request.consume_queue_offset)
+        return older == NO_ADDRESS or older < code or self._ext.get(older) is None
 
     def _recovered_bytes(self, offset: int, size: int) -> bytes:
         file = self.mapped_files.find_mapped_file_by_offset(offset)
@@ -370,16 +375,17 @@ class ConsumeQueue:
         (CUT if offset < self._recovered_end else KEPT).hit()
         self.mapped_files.truncate_dirty_files(offset)
         if self._ext is not None:
-            self._ext.truncate_by_max_address(self._last_address())
+            last = self._last_address_before(self.max_offset)
+            self._ext.truncate_by_max_address(last)
 
-    def _last_address(self) -> int:
-        """The newest address in a unit; ``NO_ADDRESS`` without one.
+    def _last_address_before(self, queue_offset: int) -> int:
+        """The newest address in a unit before; ``NO_ADDRESS`` without one.
 
         Nearly always the last unit has one: only a bit map too large makes it lack.
         """
-        first = max(0, self.mapped_files.min_offset) // CQ_STORE_UNIT_SIZE
-        for queue_offset in range(self.max_offset - 1, first - 1, -1):
-            code = int(_UNIT.unpack(self.unit_at(queue_offset))[2])
+        for before in range(queue_offset - 1, self.first_offset - 1, -1):
+            unit = self.unit_at(before)
+            code = int(_UNIT.unpack(unit)[2]) if unit else NO_ADDRESS
             if is_address(code):
                 return code
         return NO_ADDRESS

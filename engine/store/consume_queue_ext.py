@@ -8,7 +8,8 @@ place of the tags code, an address: the byte offset above the least i64, which n
 of 32 bits reaches.
 
 These files are derived from the log as the queue is: a start believes an address only
-if what it leads to is the record's, and cuts what no unit of the queue leads to.
+if what it leads to is the record's and addresses rise from unit to unit, and cuts what
+no unit of the queue leads to.
 
 Source: org.apache.rocketmq.store.ConsumeQueueExt, RocketMQ 5.3. Differs: it is synced
 before the units that lead to it, and what is cut is erased.

@@ -14,6 +14,7 @@ from engine.store.consume_queue_ext import (
     is_address,
 )
 from engine.store.dispatch import DispatchRequest
+from engine.store.message import Message
 from harness.disk.mount import Mount
 from harness.disk.sim_disk import SimDisk
 from models.image.queue_ext import ExtUnit, ext_unit_at
@@ -190,6 +191,31 @@ def test_damage_beside_a_queue_is_mended_by_the_next_start(
 
     assert broken(beside) == []
     assert beside.served() == [*range(6)]
+
+
+@pytest.mark.parametrize("written", range(8, 20))
+def test_a_torn_address_takes_nothing_from_the_units_before(
+    beside: StoreBuilder, written: int
+) -> None:
+    """Its first byte alone leads to the oldest unit, which says the same here."""
+
+    def put_in_one_millisecond() -> None:
+        for _ in range(4):
+            message = Message("T0", 0, b"0", properties={"TAGS": "odd"})
+            beside.live.put_message(message)
+
+    beside.runtime.run(put_in_one_millisecond)
+    last = 3 * 20
+    path = "consumequeue/T0/0/00000000000000000000"
+    before = beside.reput().disk.files()
+    beside.stop()
+    beside.damage(path, last + written, bytes(20 - written))
+
+    beside.restart().reput()
+
+    assert broken(beside) == []
+    assert beside.disk.files()[path] == before[path]
+    assert beside.disk.files()[FILE] == before[FILE]
 
 
 @pytest.mark.parametrize("length", [0, 1, 19, 20, 50, 103])
