@@ -122,7 +122,7 @@ HUNG_FILE_BLOCKS_DELETION = Mutant(
     id="R45",
     title="hung-file-blocks-deletion",
     source="apache/rocketmq PR #39; alibaba/rocketmq PR #300; dledger#125",
-    killed_by=("DEL-4", "DEL-5", "RD-1", "RD-2", "RD-3", "CL-1", "RUN-1"),
+    killed_by=("DEL-4", "DEL-5", "RD-1", "RD-2", "RD-3", "RD-8", "CL-1", "RUN-1"),
     edits=(
         Edit(
             module="engine.store.mapped_file_queue",
