@@ -234,6 +234,18 @@ class ConsumeQueueStore:
             known = self._next_offsets.get(key, 0)
             self._next_offsets[key] = max(known, next_offset)
 
+    def sync_found(self) -> None:
+        """Let what a start kept, cut and removed be so for good, whoever did it.
+
+        A life before may have ended between a removal and its sync. A queue that gets
+        no unit is not flushed, and its file could come back behind an orderly end.
+
+        Raises:
+            OSError: it may not be; the next start tries again.
+        """
+        for queue in self._queues.values():
+            queue.sync_found()
+
     def _remove_left_overs(self, audit: QueueAudit) -> None:
         """Finish what a crash has ended: no unit of a deleted queue is alive."""
         for key, queue in list(self._queues.items()):

@@ -414,6 +414,20 @@ class MappedFileQueue:
         self._names_durable = -1
         self.sync_names()
 
+    def sync_found(self) -> None:
+        """Sync what a life before may have left unsynced and no flush will meet again.
+
+        Those are names, also of files that went, and the room behind the data's end.
+
+        Raises:
+            OSError: a power loss may bring back what went, or what was erased.
+        """
+        for file in self.files:
+            if file.end_offset > self.max_offset:
+                file.sync()
+        if self._disk.is_dir(self.path):
+            self._sync_names_now()
+
     def close(self) -> None:
         """Let go of every file."""
         for file in self.files:

@@ -263,6 +263,8 @@ class StartUp:
             durable_offset = mark.durable_offset if mark else scan.start
             self._commit_log.recover_abnormally(scan, durable_offset)
         self._consume_queues.recover(audit, scan)
+        if not clean:
+            self._consume_queues.sync_found()
         # After the log's end is durable, and before anything is put behind it.
         self._consume_queues.deleted.settle(scan.start, scan.end, is_certain=clean)
         self._set_checkpoint(scan, audit, mark)
