@@ -13,7 +13,7 @@ import ast
 import importlib
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -90,11 +90,11 @@ def applied(mutant: Mutant) -> Iterator[None]:
     swaps = _planned(mutant)
     swaps.do()
     packages = _packages(mutant)
-    _forget_results(packages)
+    forget_results(packages)
     try:
         yield
     finally:
-        _forget_results(packages)
+        forget_results(packages)
         swaps.undo()
 
 
@@ -155,10 +155,10 @@ def _packages(mutant: Mutant) -> set[str]:
     return {"engine", *(edit.module.partition(".")[0] for edit in mutant.edits)}
 
 
-def _forget_results(packages: set[str]) -> None:
-    """Empty the engine's caches: they may hold what other code has worked out."""
+def forget_results(packages: Collection[str]) -> None:
+    """Empty the caches of ``packages``: other code, or runs, may have filled them."""
     for name in sorted(sys.modules):
-        if name.partition(".")[0] in packages:
+        if any(name == top or name.startswith(f"{top}.") for top in packages):
             for member in list(vars(sys.modules[name]).values()):
                 inner = list(vars(member).values()) if isinstance(member, type) else []
                 for each in (member, *inner):

@@ -21,7 +21,7 @@ from engine.store.commit_log import CommitLog
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.deleted_topics import ALL_QUEUES, TopicOrQueue
 from engine.store.errors import StoreStopped
-from engine.store.message import is_light_queue
+from engine.store.message import SCHEDULE_TOPIC, SYSTEM_PREFIX, is_light_queue
 from engine.store.running_flags import RunningFlags
 
 DELETED = probe("topic_deletion.deleted", "a topic or a queue was deleted")
@@ -37,13 +37,12 @@ _SYSTEM_TOPICS = frozenset(
         "RMQ_SYS_TRANS_HALF_TOPIC",
         "RMQ_SYS_TRANS_OP_HALF_TOPIC",
         "RMQ_SYS_TRACE_TOPIC",
-        "SCHEDULE_TOPIC_XXXX",
+        SCHEDULE_TOPIC,
         "BenchmarkTest",
         "TRANS_CHECK_MAX_TIME_TOPIC",
         "OFFSET_MOVED_EVENT",
     }
 )
-_SYSTEM_PREFIX = "rmq_sys_"
 
 
 class TopicDeletion:
@@ -139,4 +138,4 @@ class TopicDeletion:
 
 def _is_system(topic: str) -> bool:
     """Source: TopicValidator#isSystemTopic."""
-    return topic in _SYSTEM_TOPICS or topic.startswith(_SYSTEM_PREFIX)
+    return topic in _SYSTEM_TOPICS or topic.startswith(SYSTEM_PREFIX)

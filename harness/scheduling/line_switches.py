@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 import engine.store
+from scenarios.mutation import forget_results
 
 _STORE = str(Path(engine.store.__file__).parent)
 
@@ -34,24 +35,12 @@ def at_each_line(pause: Callable[[], None], *, enabled: bool) -> Iterator[None]:
     def begins(frame: FrameType, _: str, __: Any) -> Any:
         return in_store if frame.f_code.co_filename.startswith(_STORE) else None
 
-    _forget_results()
+    # What was worked out before takes no line again: a program's lines would depend on
+    # the programs that ran before it.
+    forget_results(("engine", "harness.subjects"))
     before = sys.gettrace()
     sys.settrace(begins)
     try:
         yield
     finally:
         sys.settrace(before)
-
-
-def _forget_results() -> None:
-    """Empty the caches of the store and of what calls it.
-
-    What one has worked out before takes no line of the store again; so a program's
-    lines would depend on the programs that ran before it.
-    """
-    for name in sorted(sys.modules):
-        if name.startswith(("engine.", "harness.subjects.")):
-            for member in list(vars(sys.modules[name]).values()):
-                forget = getattr(member, "cache_clear", None)
-                if callable(forget):
-                    forget()
