@@ -27,6 +27,7 @@ from models.ops import (
     During,
     Event,
     LookMessage,
+    PlantFile,
     PullMessage,
     PutBatch,
     PutMessage,
@@ -89,6 +90,7 @@ _OP_BOUNDS: dict[type[Event], dict[str, tuple[int, int]]] = {
         "written": (0, _INT64),
     },
     Damage: {"at": (0, _INT64), "size": (0, _INT64)},
+    PlantFile: {"size": (0, 64 * _MIB)},
 }
 
 

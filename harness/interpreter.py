@@ -27,6 +27,7 @@ from models.observations import (
     Interrupted,
     Looked,
     Observation,
+    Planted,
     Pulled,
     Put,
     Queried,
@@ -51,6 +52,7 @@ from models.ops import (
     FillDisk,
     LookMessage,
     Op,
+    PlantFile,
     PullMessage,
     PutBatch,
     PutMessage,
@@ -130,6 +132,7 @@ class Report:
     started_end: int = -1
     found: list[Mapping[str, bytes]] = field(default_factory=list)
     damages: list[Damaged] = field(default_factory=list)
+    planted: list[Planted] = field(default_factory=list)
     crash: Crash | None = None
     disk_actions: int = 0
     fault_armed: bool = False
@@ -279,6 +282,11 @@ class Interpreter:
                 return self._start()
             case Damage():
                 return self._damage(op)
+            case PlantFile():
+                seen = subject.plant(op)
+                if isinstance(seen, Planted):
+                    report.planted.append(seen)
+                return seen
             case During() | Together():
                 raise AssertionError("what is made of ops is not simple")
             case _:

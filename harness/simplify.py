@@ -21,8 +21,10 @@ from models.ops import (
     During,
     Event,
     FillDisk,
+    ForeignContent,
     LookMessage,
     Op,
+    PlantFile,
     PullMessage,
     PutBatch,
     PutMessage,
@@ -174,6 +176,8 @@ def _simpler(event: Event) -> Iterator[Event]:
             yield from _simpler_fault(event)
         case Damage():
             yield from _simpler_damage(event)
+        case PlantFile():
+            yield from _simpler_plant(event)
 
 
 def _simpler_fault(event: DiskFault) -> Iterator[DiskFault]:
@@ -323,6 +327,18 @@ def _simpler_damage(op: Damage) -> Iterator[Damage]:
     for at in smaller_numbers(op.at, 0):
         yield replace(op, at=at)
     for size in smaller_numbers(op.size, 1 if op.size else 0):
+        yield replace(op, size=size)
+
+
+def _simpler_plant(op: PlantFile) -> Iterator[PlantFile]:
+    """An empty file is simpler than zeros, those than garbage, that than a copy."""
+    ranks: tuple[ForeignContent, ...] = ("empty", "directory", "zeros", "garbage")
+    rank = (*ranks, "copy").index(op.content)
+    for content in ranks[:rank]:
+        yield replace(op, content=content, source="")
+    if op.content in ("empty", "directory") and (op.size or op.source):
+        yield replace(op, size=0, source="")
+    for size in smaller_numbers(op.size, 0):
         yield replace(op, size=size)
 
 

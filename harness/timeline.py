@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from harness.episode import EpisodeResult, Step
 from models.describe import describe
 from models.observations import Observation, Positions, describe_observation
-from models.ops import Crash, Damage, DiskFault, During, Event, parts
+from models.ops import Crash, Damage, DiskFault, During, Event, PlantFile, parts
 from models.program import Setup
 from models.verdict import Outcome
 
@@ -128,7 +128,7 @@ def _op_and_event(op: Event) -> tuple[str, str]:
 
 
 def _has_fault(op: Event) -> bool:
-    if isinstance(op, Crash | DiskFault | Damage):
+    if isinstance(op, Crash | DiskFault | Damage | PlantFile):
         return True
     return any(map(_has_fault, parts(op)))
 

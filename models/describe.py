@@ -19,6 +19,7 @@ from models.ops import (
     FillDisk,
     KeptUnit,
     LookMessage,
+    PlantFile,
     PullMessage,
     PutBatch,
     PutMessage,
@@ -76,6 +77,10 @@ def describe(op: Event) -> str:
             return f"together, {describe_schedule(schedule)}: {told}"
         case Damage(file, kind, at, size):
             return _describe_damage(file, kind, at, size)
+        case PlantFile(path, content, size, source):
+            what = {"copy": f"a copy of {source}", "directory": "a directory"}
+            told = what.get(content, f"{size} B of {content}")
+            return f"put {'an empty file' if content == 'empty' else told} at {path}"
         case Crash(kind, survivors, cut):
             return _describe_crash(kind, survivors, cut)
         case DiskFault():

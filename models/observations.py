@@ -173,6 +173,14 @@ class Damaged:
 
 
 @dataclass(frozen=True, slots=True)
+class Planted:
+    """Somebody else's file of ``size`` bytes lies at ``path``; -1: a directory."""
+
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """What was asked for is so now."""
 
@@ -247,6 +255,7 @@ Observation: TypeAlias = (
     | Refused
     | Crashed
     | Damaged
+    | Planted
     | Done
     | Deleted
     | DiskFilled
@@ -301,6 +310,8 @@ def describe_observation(observation: Observation) -> str:
             return f"down by {kind} at action {disk_actions} ({action})"
         case Damaged(path, start, end):
             return f"{path}: bytes [{start}, {end}) changed"
+        case Planted(path, size):
+            return f"{path}: {f'{size} B' if size >= 0 else 'a directory'}, foreign"
         case Done():
             return "done"
         case Deleted(dead_below):

@@ -33,6 +33,7 @@ FaultErrno = Literal["EIO", "ENOSPC", "EDQUOT", "EINTR"]
 Boundary = Literal["LOWER", "UPPER"]
 BOUNDARIES: tuple[Boundary, ...] = ("LOWER", "UPPER")
 DamageKind = Literal["truncate", "zero", "flip", "delete", "touch"]
+ForeignContent = Literal["empty", "zeros", "garbage", "copy", "directory"]
 IPv6Hosts = Literal["none", "born", "store", "both"]
 TransactionType = Literal["none", "prepared", "commit", "rollback"]
 ScheduleKind = Literal["preempt", "pct"]
@@ -336,6 +337,27 @@ class Damage:
     size: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class PlantFile:
+    """Put a file of somebody else into the store's directories while it is down.
+
+    Nothing is put over what is there, nor below a file.
+
+    Attributes:
+        path: below the root; ``{next}`` in it stands for the name that the next file
+            of the same directory would have, ``{far}`` for one with a gap before it.
+        content: ``zeros`` and ``garbage`` have ``size`` bytes, ``copy`` those of the
+            file that ``source`` selects, as ``Damage`` does.
+
+    Source: rule E9 of the disk fault model.
+    """
+
+    path: str
+    content: ForeignContent = "empty"
+    size: int = 0
+    source: str = ""
+
+
 Op: TypeAlias = (
     PutMessage
     | PutBatch
@@ -353,6 +375,7 @@ Op: TypeAlias = (
     | During
     | Together
     | Damage
+    | PlantFile
 )
 
 OP_CLASSES: tuple[type[Op], ...] = (
@@ -372,6 +395,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     During,
     Together,
     Damage,
+    PlantFile,
 )
 CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     PutMessage,
@@ -408,7 +432,7 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.CLOCK})
         case Damage(kind="touch"):
             return frozenset({Capability.DAMAGE, Capability.ROOM})
-        case Damage():
+        case Damage() | PlantFile():
             return frozenset({Capability.DAMAGE})
         case DiskFault(call="evict"):
             return frozenset({Capability.DISK_FAULT, Capability.POWER_LOSS})

@@ -7,6 +7,7 @@ from dataclasses import replace
 from models.program import Setup
 from scenarios.deleting import TOPIC_DELETION
 from scenarios.expiring import EXPIRING
+from scenarios.foreign import FOREIGN_FILES
 from scenarios.interleaving import INTERLEAVING
 from scenarios.message_scenarios import MESSAGE_SCENARIOS, with_options
 from scenarios.rotting import ROTTING, SERVING
@@ -335,6 +336,7 @@ _SCENARIOS = (
     *EXPIRING,
     *INTERLEAVING,
     *TOPIC_DELETION,
+    *FOREIGN_FILES,
 )
 
 SCENARIOS: dict[str, Scenario] = {

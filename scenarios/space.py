@@ -18,6 +18,7 @@ from models.ops import (
     DamageKind,
     DiskFault,
     IPv6Hosts,
+    PlantFile,
     PutBatch,
     PutMessage,
     Schedule,
@@ -161,6 +162,8 @@ class Space:
         interleaved: what takes a turn while something is under way, or that it stalls.
         crowded: whether a put or service comes in as well, to a crash or fault too.
         stalls_ms: how long the disk stands still in a stall.
+        plants: files of others that are put among the store's while it is down; a
+            space with them does so instead of damage, half of the time.
         damages_a_stop: how many files are damaged while the store is down.
         query_keys: keys that are asked for; ``query_counts`` how many messages at
             most, ``query_times_ms`` when they were stored, since the clock began.
@@ -223,6 +226,7 @@ class Space:
     together_counts: tuple[int, ...] = ()
     schedules: tuple[Schedule, ...] = (Schedule(),)
     deletions: tuple[Address, ...] = ()
+    plants: tuple[PlantFile, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""

@@ -29,6 +29,7 @@ from models.ops import (
     FillDisk,
     LookMessage,
     Op,
+    PlantFile,
     PullMessage,
     PutBatch,
     PutMessage,
@@ -374,26 +375,25 @@ def deletion_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
     return st.tuples(ops) | st.tuples(amid | cut_short, st.just(Restart()))
 
 
-def damages(space: Space) -> SearchStrategy[Damage]:
-    """A file loses or zeroes bytes, or is gone."""
+def damages(space: Space) -> SearchStrategy[Damage | PlantFile]:
+    """A file loses or zeroes bytes, or is gone; or one of others comes to be there."""
 
     def damage(
         target: tuple[str, DamageKind], at: int, size: int, age_ms: int
     ) -> Damage:
         file, kind = target
-        if kind == "delete":
-            return Damage(file, kind)
-        if kind == "touch":
-            return Damage(file, kind, age_ms)
+        if kind in ("delete", "touch"):
+            return Damage(file, kind, age_ms if kind == "touch" else 0)
         return Damage(file, kind, at, 0 if kind == "truncate" else size)
 
-    return st.builds(
+    damaged = st.builds(
         damage,
         choices(space.damage_targets),
         numbers(space.damage_offsets),
         choices(space.damage_sizes),
         numbers(space.touch_ages_ms),
     )
+    return damaged | choices(space.plants) if space.plants else damaged
 
 
 def bursts(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
@@ -430,7 +430,7 @@ def damage_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
     """A stop or a crash, files damaged while the store is down, and a restart."""
 
     def damage_and_restart(
-        served: bool, stop: Op, files: tuple[Damage, ...]
+        served: bool, stop: Op, files: tuple[Op, ...]
     ) -> tuple[Op, ...]:
         first = (RunService("reput"),) if served else ()
         return (*first, stop, *files, Restart())

@@ -27,6 +27,7 @@ from models.ops import (
     FillDisk,
     LookMessage,
     Op,
+    PlantFile,
     PullMessage,
     QueryMessage,
     Restart,
@@ -414,8 +415,10 @@ class _Writer:
             case _:
                 self.ops.append(op)
 
-    def _damaged_file(self) -> Damage:
+    def _damaged_file(self) -> Damage | PlantFile:
         space, draw = self.space, self.draw
+        if space.plants and draw() & 1:
+            return space.plants[draw() % len(space.plants)]
         file, kind = space.damage_targets[draw() % len(space.damage_targets)]
         if kind == "delete":
             return Damage(file, kind)

@@ -41,7 +41,7 @@ RESUMED = probe(
     "index_service.dispatch.resumed", "a half indexed record was gone on with"
 )
 ODD = probe("index_service.load.odd", "an index file of another length was met")
-FOREIGN = probe("index_service.load.foreign", "a name that is no time was met")
+FOREIGN = probe("index_service.load.foreign", "what is no file of an index was met")
 DROPPED = probe("index_service.recover.dropped", "an index file was removed at a start")
 SETTLED = probe("index_service.recover.settled", "an index file was mended at a start")
 ROLLED = probe("index_service.flush.rolled", "a full index file was made durable")
@@ -89,10 +89,11 @@ class IndexService:
             return
         slots, entries = self._config.max_hash_slot_num, self._config.max_index_num
         for name in self._disk.list_dir(INDEX_DIR):
-            if len(name) != NAME_DIGITS or not (name.isascii() and name.isdigit()):
+            path = f"{INDEX_DIR}/{name}"
+            is_name = len(name) == NAME_DIGITS and name.isascii() and name.isdigit()
+            if not is_name or self._disk.is_dir(path):
                 FOREIGN.hit()
                 continue
-            path = f"{INDEX_DIR}/{name}"
             self._last_name = int(name)
             if self._disk.file_size(path) == file_size(slots, entries):
                 file = IndexFile(self._disk, path, slots, entries, create=False)

@@ -15,7 +15,7 @@ from engine.store.errors import StoreCorrupted
 from engine.store.mapped_file import MappedFile, file_name, is_file_name
 from engine.store.transient_store_pool import TransientStorePool
 
-FOREIGN = probe("mapped_file_queue.load.foreign", "a name that is no offset was met")
+FOREIGN = probe("mapped_file_queue.load.foreign", "what is no file of a queue was met")
 SHORT = probe("mapped_file_queue.load.short", "a file shorter than its size was met")
 LEFT_EMPTY = probe(
     "mapped_file_queue.load.empty", "a file without a byte was met: its allocation lost"
@@ -122,10 +122,11 @@ class MappedFileQueue:
         if not self._disk.is_dir(self.path):
             return
         for name in self._disk.list_dir(self.path):
-            if not is_file_name(name):
+            path = f"{self.path}/{name}"
+            if not is_file_name(name) or self._disk.is_dir(path):
                 FOREIGN.hit()
                 continue
-            self._load_file(f"{self.path}/{name}", int(name))
+            self._load_file(path, int(name))
         if self.first_gap() is not None:
             GAP.hit()
         self._names_durable = -1

@@ -197,6 +197,23 @@ class CountedDisk:
             path.relative_to(self.root).as_posix(): path.read_bytes() for path in paths
         }
 
+    def place_new(self, path: str, data: bytes | None) -> bool:
+        """Put a file, or with None a directory, where there is none; whether it could.
+
+        From outside, while the store is down.
+        """
+        target = self.root / path
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if data is None:
+                target.mkdir()
+            else:
+                with target.open("xb") as file:
+                    file.write(data)
+        except (FileExistsError, NotADirectoryError):
+            return False
+        return True
+
     def replace_file(self, path: str, data: bytes | None) -> None:
         """Change one file while the store is down; None takes it away."""
         target = self.root / path

@@ -349,6 +349,19 @@ class Medium:
         self._settle(names | {path: self._add(inode)})
         self._drop_inodes()
 
+    def place_new(self, path: str, content: bytes | None) -> bool:
+        """Put a file or directory (None) where there is none; whether it could be."""
+        names = self.namespace.names
+        if self.namespace.has(path) or any(
+            names.get(above, DIRECTORY) != DIRECTORY for above in _above(path)
+        ):
+            return False
+        self.place(path, content if content is not None else b"")
+        if content is None:
+            self._settle(self.namespace.names | {path: DIRECTORY})
+            self._drop_inodes()
+        return True
+
     def displace(self, path: str) -> None:
         """Take a file off the medium for certain."""
         self.commit()

@@ -265,6 +265,17 @@ class SimDisk:
         for path, content in files.items():
             self.replace_file(path, content)
 
+    def place_new(self, path: str, data: bytes | None) -> bool:
+        """Put a file, or with None a directory, where there is none; whether it could.
+
+        From outside, as ``replace_file``.
+
+        Raises:
+            ValueError: ``path`` is not one below the root.
+        """
+        assert self._life is None, "the disk is mounted; change it while it is down"
+        return self._medium.place_new(path, data)
+
     def replace_file(self, path: str, data: bytes | None) -> None:
         """Change one file from outside, on both images; None takes it away.
 

@@ -19,7 +19,16 @@ from harness.judging.judge import Judge
 from harness.subjects.python_store import PythonStore
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.observations import Skipped
-from models.ops import NESTING_MAX, AdvanceClock, Crash, Damage, During, Op, nesting
+from models.ops import (
+    NESTING_MAX,
+    AdvanceClock,
+    Crash,
+    Damage,
+    During,
+    Op,
+    PlantFile,
+    nesting,
+)
 from models.program import Program
 
 BETWEEN = AdvanceClock(0)  # an op that does nothing, for a crash to happen in
@@ -112,7 +121,7 @@ class Watcher:
         self._before = tuple(self._episode.ops)
         self._judge = self._episode.judge.fork(self._subject)
         actions = self._subject.disk_actions()
-        changed = actions != self._actions or isinstance(self._op, Damage)
+        changed = actions != self._actions or isinstance(self._op, Damage | PlantFile)
         self._actions = actions
         if changed:
             self._op = BETWEEN

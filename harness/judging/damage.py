@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from harness.judging.promises import SPOILT
 from models.image.log import LogImage
 from models.image.oddity import oddities
+from models.image.queue import UNIT_SIZE
 from models.image.record import Record
 from models.image.rot import rotten_records
 from models.invariants.around import refuses_what_cannot_be_located
@@ -88,24 +89,58 @@ def judge_refusal(
     found: StoreImage,
     start: Started | Refused,
     files: Callable[[], Mapping[str, bytes]],
+    damages: Sequence[Damaged],
     *,
-    is_damaged: bool,
+    is_around: bool,
 ) -> StoreImage:
     """Judge whether a start refused, or lists damage, as it must.
 
     The files it ``found``, short log files of a damaged log made up to their size.
     """
+    is_damaged = is_around or any(d.path.startswith("commitlog") for d in damages)
+    misfit = _misfit(found, setup, {damage.path for damage in damages})
     at_full_size = extended(found, setup.log_file_size) if is_damaged else found
-    if is_damaged and setup.on_damage == "serve":
+    if is_damaged and setup.on_damage == "serve" and not misfit:
         refuses_what_cannot_be_located.hold(checks, found, at_full_size, start)
     if not (isinstance(start, Started) and start.damaged):
         refusal = start.reason if isinstance(start, Refused) else ""
         refuses_only_damage.hold(
-            checks, found, at_full_size, refusal, log_is_damaged=is_damaged
+            checks,
+            found,
+            at_full_size,
+            refusal,
+            log_is_damaged=is_damaged,
+            misfit=misfit,
         )
     if isinstance(start, Refused):
         refusal_changes_nothing.hold(checks, found.files, files())
     return at_full_size
+
+
+def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:
+    """Which file of those changed from outside is none of such a store; "" if none.
+
+    It is longer than the store's files, or begins where none of them would.
+    """
+    queue_file_size = setup.queue_file_units * UNIT_SIZE
+    placed = [
+        (file.path, file.base, len(file.data), setup.log_file_size)
+        for file in found.commit_log.files
+    ]
+    placed += [
+        (file.path, file.base, len(file.data), queue_file_size)
+        for queue in found.consume_queues
+        for file in queue.files
+    ]
+    for path, base, length, size in placed:
+        if path in damaged and (length > size or base % size):
+            return f"{path} is of a store with other sizes"
+    for path in sorted(damaged):
+        if path.startswith("consumequeue_ext/") and setup.queue_ext_size:
+            size, data = setup.queue_ext_size, found.files.get(path, b"")
+            if len(data) > size or int(path.rpartition("/")[2]) % size:
+                return f"{path} is of a store with other sizes"
+    return ""
 
 
 def extended(found: StoreImage, log_file_size: int) -> StoreImage:

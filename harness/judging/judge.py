@@ -21,11 +21,11 @@ from harness.judging.deletion import (
     judge_deletion,
 )
 from harness.judging.ends import judge_round, judge_start, judge_stop, takes_abort
+from harness.judging.foreign import Foreign
 from harness.judging.lookups import (
     is_half_dispatched,
-    judge_looks,
+    judge_lookups,
     judge_pulls_together,
-    judge_searches,
     seen_before,
 )
 from harness.judging.marks import judge_marks
@@ -117,6 +117,7 @@ class Judge:
         self._positions: Positions | None = None
         self._deletion = DeletionState(setup)
         self._spoilt = Spoilt()
+        self._foreign = Foreign()
 
     def fork(self, subject: LookedAt, read: Reader | None = None) -> Judge:
         """A judge of another subject with this history; ``read`` decodes for it."""
@@ -135,8 +136,11 @@ class Judge:
 
     def image(self) -> StoreImage:
         """The files as they are now, decoded; unchanged ones are not read again."""
-        self._image = self._read(self._subject.files(), self._image)
+        self._image = self._read(self._files(), self._image)
         return self._image
+
+    def _files(self) -> Mapping[str, bytes]:
+        return self._foreign.without(self._subject.files())
 
     def judge(self, op: Event, report: Report, positions: Positions) -> None:
         """Judge one step.
@@ -161,6 +165,7 @@ class Judge:
         self._deletion.begin_step(op)
         self._judge_step(op, report, positions)
         self._deletion.end_step(op, report)
+        self._foreign.judge(self.checks, self._subject.files())
 
     def _judge_step(self, op: Event, report: Report, positions: Positions) -> None:
         end = self.model.end
@@ -177,9 +182,8 @@ class Judge:
             if report.crash is None and report.started_end >= 0:
                 count = report.stops_before_start
             self._judge_stops(report.stops[:count], report, end)
-        if report.damages:
-            self._damaged += report.damages
-            self._abort_taken |= takes_abort(report, self._end)
+        if report.damages or report.planted:
+            self._see_damage(report)
         self.disk_failed = self.disk_failed or report.fault_armed
         found = [self._judge_found(files) for files in report.found]
         judge_cut_short(op, report, self._deletion, self.model)
@@ -248,13 +252,27 @@ class Judge:
                 dispatch_failed=self.disk_failed,
             )
         if (report.looks or report.searches) and not report.interrupted:
-            self._judge_lookups(report)
+            pooled = self._setup.transient_store_pool
+            judge_lookups(
+                self.checks,
+                report,
+                self.image(),
+                self.model,
+                self._positions if pooled else None,
+                epoch_ms=self._subject.epoch_ms,
+                is_unsettled=self._is_half_dispatched,
+            )
         judge_pulls_together(self.checks, report, self.model, self._setup, before)
 
     def _see_fault(self, op: Event) -> None:
         self._promises.saw_fault(op)
         if self._promises.reverts:
             self.model.lose_what_was_not_synced()
+
+    def _see_damage(self, report: Report) -> None:
+        has_index, files = self._setup.has_index, self._subject.files()
+        self._damaged += self._foreign.take_note(report, files, has_index=has_index)
+        self._abort_taken |= takes_abort(report, self._end)
 
     def _lose_promises(self, report: Report, crash: CrashKind) -> None:
         """After some crashes even synced bytes may be gone, as if damaged."""
@@ -317,7 +335,7 @@ class Judge:
         Only what outside hands damaged is excused, until a start has mended it. What
         an orderly stop left keeps every law, even if power is lost afterwards.
         """
-        found = self._image = self._read(files, self._image)
+        found = self._image = self._read(self._foreign.without(files), self._image)
         if self._spoilt.is_on:
             return found
         if self._end is End.ORDERLY and not self._damaged:
@@ -370,8 +388,9 @@ class Judge:
             self._setup,
             found,
             start,
-            self._subject.files,
-            is_damaged=is_damaged or is_around,
+            self._files,
+            self._damaged,
+            is_around=is_around,
         )
         if isinstance(start, Started) and (start.damaged or is_around):
             self._adopt_around(start, found, end)
@@ -404,7 +423,7 @@ class Judge:
     def _judge_second_start(self, found: StoreImage, *, alone: bool) -> None:
         """Judge a start of what a start has left; ``alone``: nothing else was done."""
         left = self._left_by_start
-        now = self._left_by_start = self._subject.files()
+        now = self._left_by_start = self._files()
         if alone and left is not None and recovery.same_store(left, found.files):
             recovery.second_start_changes_nothing.hold(self.checks, found.files, now)
 
@@ -419,10 +438,7 @@ class Judge:
         expected = model.live_messages(log_min)
         floor = model.floor if model.floor is not None else model.floor_kill
         recovery.recovered_log_is_a_prefix.hold(
-            self.checks,
-            records,
-            expected,
-            model.in_flight,
+            self.checks, records, expected, model.in_flight
         )
         recovery.recovered_log_reaches_the_floor.hold(
             self.checks, records, expected, floor
@@ -482,18 +498,3 @@ class Judge:
 
     def _is_half_dispatched(self, key: QueueKey) -> bool:
         return is_half_dispatched(self._setup, self.model, key, self.disk_failed)
-
-    def _judge_lookups(self, report: Report) -> None:
-        messages = self.model.live_messages(self.model.log_min)
-        if self._positions is not None and self._setup.transient_store_pool:
-            committed = self._positions.committed_where
-            messages = [m for m in messages if m.end <= committed]
-        judge_looks(self.checks, report, messages)
-        judge_searches(
-            self.checks,
-            report,
-            self.image(),
-            self.model,
-            epoch_ms=self._subject.epoch_ms,
-            is_unsettled=self._is_half_dispatched,
-        )

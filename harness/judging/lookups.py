@@ -11,6 +11,7 @@ from models.invariants.reading import (
     searched_time_is_found,
     told_times_are_right,
 )
+from models.observations import Positions
 from models.program import Setup
 from models.reference import Appended, QueueKey, ReferenceModel, VisibleQueue
 from models.store_image import StoreImage
@@ -22,6 +23,30 @@ def judge_looks(
     """Judge every look of one step; ``messages`` are those that lie in the files."""
     for look, looked in report.looks:
         looked_up_message_is_right.hold(checks, looked, look.phy_offset, messages)
+
+
+def judge_lookups(
+    checks: dict[str, int],
+    report: Report,
+    image: StoreImage,
+    model: ReferenceModel,
+    committed: Positions | None,
+    *,
+    epoch_ms: int,
+    is_unsettled: Callable[[QueueKey], bool],
+) -> None:
+    """Judge every look and search of one step.
+
+    Args as of ``judge_searches``; ``committed``, of a store with write buffers, says
+    how far they are committed, and with it what can be looked at.
+    """
+    messages = model.live_messages(model.log_min)
+    if committed is not None:
+        messages = [m for m in messages if m.end <= committed.committed_where]
+    judge_looks(checks, report, messages)
+    judge_searches(
+        checks, report, image, model, epoch_ms=epoch_ms, is_unsettled=is_unsettled
+    )
 
 
 def judge_searches(

@@ -29,6 +29,7 @@ from models.ops import (
     Event,
     KeptUnit,
     Op,
+    PlantFile,
     Restart,
     parts,
 )
@@ -165,5 +166,7 @@ def _harm(op: Event) -> Iterator[str]:
         match part:
             case Damage(file):
                 yield f"damage to {file.partition('[')[0]}"
+            case PlantFile():
+                yield "a foreign file"
             case DiskFault(call):
                 yield f"failing {call}"

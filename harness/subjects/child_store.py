@@ -25,7 +25,15 @@ from harness.scheduling.turns import Turns
 from harness.subjects.python_store import EPOCH_MS, PythonStore
 from models.messages import MessageToPut
 from models.observations import Observation, Positions, Statistics
-from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName
+from models.ops import (
+    Boundary,
+    Capability,
+    Crash,
+    Damage,
+    DiskFault,
+    PlantFile,
+    ServiceName,
+)
 from models.program import Setup
 
 _END_SECONDS_MAX = 10.0
@@ -157,6 +165,10 @@ class ChildStore:
     def damage(self, damage: Damage) -> Observation:
         """Change a file while the store is down."""
         return self._verb("damage", damage)
+
+    def plant(self, op: PlantFile) -> Observation:
+        """Put a foreign file into the store while it is down."""
+        return self._verb("plant", op)
 
     def run(self, body: Callable[[], Observation]) -> Observation:
         """Run a verb to its end, in the child."""

@@ -1,12 +1,16 @@
-"""What a ``Damage`` op does to a store's files: pure, from bytes to bytes."""
+"""What damage, and foreign files, do to a store's: pure, from bytes to bytes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Protocol
 
-from models.ops import Damage
+from harness.disk.mixing import garbage
+from models.observations import Planted, Skipped
+from models.ops import Damage, PlantFile
 
+_OFFSET = re.compile("[0-9]{20}")
 _SELECTOR = re.compile(r"(commitlog|consumequeue|consumequeue_ext|index)\[(-?\d+)\]")
 
 
@@ -51,6 +55,61 @@ def damaged(
             changed = data[:at] + inverted + data[end:]
     start, end = _difference(data, changed, at, end)
     return path, changed, start, end
+
+
+class Placed(Protocol):
+    """What a disk must offer for a foreign file to be put on it."""
+
+    def files(self) -> Mapping[str, bytes]:
+        """Every file by path."""
+
+    def place_new(self, path: str, data: bytes | None) -> bool:
+        """Put a file, or a directory (None), where there is none; whether it could."""
+
+
+def plant(disk: Placed, op: PlantFile) -> Planted | Skipped:
+    """Put the foreign file on the disk."""
+    foreign = foreign_file(disk.files(), op)
+    if foreign is None or not disk.place_new(*foreign):
+        return Skipped(f"nothing can be put at {op.path}")
+    path, data = foreign
+    return Planted(path, -1 if data is None else len(data))
+
+
+def foreign_file(
+    files: Mapping[str, bytes], op: PlantFile
+) -> tuple[str, bytes | None] | None:
+    """Where a foreign file is to lie, and its bytes (None: a directory).
+
+    None where the op has no meaning on these files: no such file to copy.
+    """
+    folder, _, name = op.path.rpartition("/")
+    ends = [
+        (int(number), len(data))
+        for path, data in files.items()
+        if (number := _offset_name_in(path, folder))
+    ]
+    last, size = max(ends, default=(0, 0))
+    names = {"{next}": last + size, "{far}": last + 4 * size}
+    path = f"{folder}/{names[name]:020d}" if name in names else op.path
+    match op.content:
+        case "directory":
+            return path, None
+        case "empty":
+            return path, b""
+        case "zeros":
+            return path, bytes(op.size)
+        case "garbage":
+            return path, garbage(op.size)
+        case "copy":
+            source = selected(files, op.source)
+            return None if source is None else (path, files[source])
+
+
+def _offset_name_in(path: str, folder: str) -> str:
+    """The offset that a file's name is, if it lies in a directory; else empty."""
+    above, _, name = path.rpartition("/")
+    return name if above == folder and _OFFSET.fullmatch(name) else ""
 
 
 def _difference(before: bytes, after: bytes, at: int, end: int) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from engine.store.dispatch import DispatchRequest
 from engine.store.message import Host, Message
 from models.messages import MessageToPut
 
@@ -30,3 +31,8 @@ def message_of(
 @lru_cache(maxsize=1024)
 def _host(raw: bytes) -> Host:
     return Host(raw[:-4], int.from_bytes(raw[-4:], "big"))
+
+
+def bit_map_of(request: DispatchRequest) -> bytes:
+    """Bit maps of many sizes, as a filter would make them; empty ones too."""
+    return b"\x5a" * (request.msg_size % 13)

@@ -8,7 +8,6 @@ from functools import partial
 from engine.host.runtime import Event
 from engine.host.service import Service
 from engine.store.config import FlushDiskType, OnDamage, StoreConfig
-from engine.store.dispatch import DispatchRequest
 from engine.store.errors import StoreError, StoreStopped
 from engine.store.message_batch import InnerMessage, encode_batch
 from engine.store.message_encoder import MessageRejected
@@ -20,8 +19,8 @@ from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
 from harness.scheduling.sim_runtime import Deadlock, SimRuntime
 from harness.scheduling.turns import Turns
-from harness.subjects.damage import damaged, selected
-from harness.subjects.engine_messages import message_of
+from harness.subjects.damage import damaged, plant, selected
+from harness.subjects.engine_messages import bit_map_of, message_of
 from harness.subjects.one_at_a_time import OneAtATime
 from models.messages import MessageToPut
 from models.observations import (
@@ -45,7 +44,15 @@ from models.observations import (
     Statistics,
     Stopped,
 )
-from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName
+from models.ops import (
+    Boundary,
+    Capability,
+    Crash,
+    Damage,
+    DiskFault,
+    PlantFile,
+    ServiceName,
+)
 from models.program import Setup
 
 EXT_SIZE_MIN = 24
@@ -329,7 +336,7 @@ class PythonStore:
         if self._store is not None:
             return Skipped("the store is up")
         store = MessageStore(self._config, self.disk.mount(), self._runtime)
-        store.calc_bit_map(_bit_map_of)
+        store.calc_bit_map(bit_map_of)
         try:
             store.load()
             store.start()
@@ -372,6 +379,12 @@ class PythonStore:
         if start < end or damage.kind == "delete":
             self.disk.replace_file(path, data)
         return Damaged(path, start, end)
+
+    def plant(self, op: PlantFile) -> Observation:
+        """Put a foreign file into the store while it is down."""
+        if self._store is not None:
+            return Skipped("the store is up")
+        return plant(self.disk, op)
 
     def _touch(self, path: str | None, age_ms: int) -> Observation:
         if path is None:
@@ -481,11 +494,6 @@ class PythonStore:
     def close(self) -> None:
         """End the life there may be."""
         self._end_life()
-
-
-def _bit_map_of(request: DispatchRequest) -> bytes:
-    """Bit maps of many sizes, as a filter would make them; empty ones too."""
-    return b"\x5a" * (request.msg_size % 13)
 
 
 _SKIPPED_DOWN = Skipped("the store is down")

@@ -12,7 +12,15 @@ from typing import Protocol
 from harness.scheduling.turns import Turns
 from models.messages import MessageToPut
 from models.observations import Observation, Positions, Statistics
-from models.ops import Boundary, Capability, Crash, Damage, DiskFault, ServiceName
+from models.ops import (
+    Boundary,
+    Capability,
+    Crash,
+    Damage,
+    DiskFault,
+    PlantFile,
+    ServiceName,
+)
 
 
 class Subject(Protocol):
@@ -90,6 +98,9 @@ class Subject(Protocol):
 
     def damage(self, damage: Damage) -> Observation:
         """Change a file while down: ``Damaged``, or ``Skipped`` if there is none."""
+
+    def plant(self, op: PlantFile) -> Observation:
+        """Put a foreign file into the store while down: ``Planted``, or ``Skipped``."""
 
     def run(self, body: Callable[[], Observation]) -> Observation:
         """Run a verb, and all that was interleaved with it, to the end."""

@@ -99,7 +99,12 @@ def services_have_caught_up(now: Positions, busy: Sequence[str]) -> Iterator[Vio
     law="I9 I15",
 )
 def refuses_only_damage(
-    found: StoreImage, extended: StoreImage, refusal: str, *, log_is_damaged: bool
+    found: StoreImage,
+    extended: StoreImage,
+    refusal: str,
+    *,
+    log_is_damaged: bool,
+    misfit: str = "",
 ) -> Iterator[Violation]:
     """Judged on the files as the start found them; ``refusal`` is "" if it started.
 
@@ -108,8 +113,10 @@ def refuses_only_damage(
         extended: the same, short log files made up to their size with zeros.
         refusal: why the store did not start; "" if it did.
         log_is_damaged: whether anything outside the store changed its log.
+        misfit: a file that somebody put there and that is of another store's sizes.
     """
     reason = reason_to_refuse(found, extended) if log_is_damaged else ""
+    reason = misfit or reason
     if refusal and not reason:
         yield Violation("start", f"refused: {refusal}", "a start, for nothing is lost")
     if reason and not refusal:
@@ -202,6 +209,18 @@ def start_knows_how_it_ended(start: Started, *, ended: bool) -> Iterator[Violati
     if start.last_exit_ok != ended:
         seen = f"last_exit_ok {start.last_exit_ok}"
         yield Violation("start", seen, f"{ended}, as the life before ended")
+
+
+@invariant("REC-14", "a file that is not the store's stays as it is", law="I9")
+def foreign_files_stay(
+    foreign: Mapping[str, Bytes], files: Mapping[str, Bytes]
+) -> Iterator[Violation]:
+    """Of names that no store gives; somebody else put them into its directories."""
+    for path, data in sorted(foreign.items()):
+        if path not in files:
+            yield Violation(path, "gone", f"{len(data)} B as somebody put them")
+        elif files[path] != data:
+            yield Violation(path, f"{len(files[path])} other B", f"{len(data)} B")
 
 
 _RUN_FILES = frozenset({"abort", "checkpoint", "lock"})

@@ -90,8 +90,13 @@ def test_a_crashed_restart_shrinks_to_the_first_action_and_nothing_surviving() -
 def test_a_deleted_file_has_no_offset_to_draw() -> None:
     drawn = damages(SCENARIOS["truncated_files"].space)
 
-    deleted = find(drawn, lambda damage: damage.kind == "delete", settings=FEW)
+    deleted = find(
+        drawn,
+        lambda op: isinstance(op, Damage) and op.kind == "delete",
+        settings=FEW,
+    )
 
+    assert isinstance(deleted, Damage)
     assert deleted == Damage(deleted.file, "delete")
 
 

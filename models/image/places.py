@@ -1,0 +1,36 @@
+"""Which paths a store could have given, and which are somebody else's."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+NAME_DIGITS = 20
+INDEX_NAME_DIGITS = 17
+_RUN_FILES = frozenset({"abort", "checkpoint", "lock"})
+_CONFIG = "config"
+
+
+@lru_cache(maxsize=4096)
+def is_of_a_store(path: str, *, has_index: bool) -> bool:
+    """Whether a store could have made a file of this name.
+
+    Its log ``commitlog/<20 digits>``; its queues and what lies beside them
+    ``consumequeue[_ext]/<topic>/<queue_id>/<20 digits>``; its index
+    ``index/<17 digits>`` if it has one; the files of a run, and all of ``config``.
+    """
+    top, *below = path.split("/")
+    match top, below:
+        case "commitlog", [name]:
+            return _is_number(name, NAME_DIGITS)
+        case "index", [name]:
+            return has_index and _is_number(name, INDEX_NAME_DIGITS)
+        case "consumequeue" | "consumequeue_ext", [_, queue_id, name]:
+            is_queue = queue_id.isascii() and queue_id.isdecimal()
+            is_queue = is_queue and str(int(queue_id)) == queue_id
+            return is_queue and _is_number(name, NAME_DIGITS)
+        case _:
+            return path in _RUN_FILES or top == _CONFIG
+
+
+def _is_number(name: str, digits: int) -> bool:
+    return len(name) == digits and name.isascii() and name.isdecimal()
