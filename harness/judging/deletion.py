@@ -72,8 +72,8 @@ class DeletionState:
             self.is_asked = self.may_be_full = self.must_be_full = False
         before, self.percent = self.percent, world.percent
         if runs(op, "clean_commit_log") and not isinstance(report.observation, Ran):
-            # Nobody knows what the disk was like when it looked: it may have stopped puts
-            # before it made room.
+            # Nobody knows what the disk was like when it looked: it may have stopped
+            # puts before it made room.
             was_tight = max(before, self.percent) > FORCE_FROM_PERCENT
             lives = report.crash is None and was_tight
             self.may_be_full = self.may_be_full or self.must_be_full or lives
