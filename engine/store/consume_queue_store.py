@@ -305,7 +305,9 @@ class ConsumeQueueStore:
             self.dispatched_timestamp = max(
                 self.dispatched_timestamp, request.store_timestamp
             )
-        self.dispatched_offset = request.commit_log_offset + request.msg_size
+        # The index may lack records that the queues have: those come again.
+        end = request.commit_log_offset + request.msg_size
+        self.dispatched_offset = max(self.dispatched_offset, end)
 
     def _list_in_queue(self, request: DispatchRequest, bit_map: bytes) -> None:
         if self.deleted:

@@ -155,7 +155,7 @@ def marks_never_move_backwards(
     if after.mark is None:
         yield Violation(_PATH, "no durable mark", f"{before.mark.durable_offset}")
         return
-    for name in ("sequence", "durable_offset"):
+    for name in ("sequence", "durable_offset", "dispatched_offset"):
         old, new = getattr(before.mark, name), getattr(after.mark, name)
         if new < old:
             where = f"{_PATH} byte {after.mark.position}"

@@ -67,6 +67,20 @@ def test_cp_4_names_each_mark_that_fell() -> None:
     assert [v.seen for v in law.violations(before, gone)] == ["no durable mark"]
 
 
+def test_cp_4_asks_the_same_of_what_was_dispatched() -> None:
+    marks = [
+        read_store(patched(FILES, "checkpoint", 1024, slot)).checkpoint
+        for slot in (
+            summed_slot_bytes(8, END, END, ()),
+            summed_slot_bytes(9, END, 1, ()),
+        )
+    ]
+
+    (fallen,) = checkpoint.marks_never_move_backwards.violations(*marks)
+
+    assert fallen.seen == "dispatched_offset 1"
+
+
 @pytest.mark.parametrize(
     ("at", "data", "where"),
     [
