@@ -138,15 +138,20 @@ class IndexService:
     def mend(self) -> None:
         """Remove what was not kept, and let headers and slots be what entries make.
 
+        What a life before removed may come back with a power loss, if a kill came
+        before its sync; so the names are durable after every start but a clean one.
+
         Raises:
             OSError: the disk failed; the next start tries again.
         """
         for path in self._odd_paths:
             self._disk.remove(path)
             DROPPED.hit()
-        if self._odd_paths:
+        is_unsure = not self._names_are_durable and self._disk.is_dir(INDEX_DIR)
+        if self._odd_paths or is_unsure:
             self._disk.sync_dir(INDEX_DIR)
             self._odd_paths = []
+            self._names_are_durable = True
         for recount in self._unsettled:
             recount.file.settle(recount.header, recount.slots)
             # Else a crash could bring back the header whose times were wrong, and the
