@@ -40,6 +40,7 @@ from models.observations import (
 from models.ops import (
     CAN_BE_TOGETHER,
     NESTING_MAX,
+    SILENT,
     AdvanceClock,
     Capability,
     Crash,
@@ -94,6 +95,7 @@ class Report:
         spans: of each of those, when it began and when it was answered, in beats that
             count what began and what was answered.
         batches: the messages of each batch that was answered, with its answer.
+        spoilt: what the medium does not hold as it was told to, though no call failed.
         found: the files as each start found them.
         starts: what came of each start, ``Failed`` if it did not end.
         puts_before_start: how many of ``puts`` began before the newest start ended.
@@ -133,6 +135,7 @@ class Report:
     found: list[Mapping[str, bytes]] = field(default_factory=list)
     damages: list[Damaged] = field(default_factory=list)
     planted: list[Planted] = field(default_factory=list)
+    spoilt: list[Damaged] = field(default_factory=list)
     crash: Crash | None = None
     disk_actions: int = 0
     fault_armed: bool = False
@@ -194,7 +197,7 @@ class Interpreter:
             report.observation = subject.run(lambda: self._do(op))
         except StoreCrashed:
             subject.end_watch()
-            subject.heal()
+            self._heal()
             assert report.crash is not None, "only an event crashes the store"
             report.observation = Crashed(
                 report.crash.kind,
@@ -204,7 +207,7 @@ class Interpreter:
         except Hang as endless:
             # The world ends a life that would not end; what it did is the finding.
             subject.end_watch()
-            subject.heal()
+            self._heal()
             subject.crash(Crash("process_kill"))
             report.observation = Failed("Hang", str(endless))
             report.failures.append(report.observation)
@@ -429,8 +432,14 @@ class Interpreter:
         if not self._subject.end_watch():
             self._happen(op.event, waiting)
         if isinstance(op.event, DiskFault):
-            return Interrupted(seen, Armed(self._subject.heal()))
+            return Interrupted(seen, Armed(self._heal()))
         return Interrupted(seen, waiting[0]())
+
+    def _heal(self) -> int:
+        """Let the disk work again; how many calls had met its faults."""
+        failed, spoilt = self._subject.heal()
+        self._report.spoilt += spoilt
+        return failed
 
     def _happen(self, event: Event, waiting: list[Callable[[], Observation]]) -> None:
         """Let the world step in; an op among the events goes on in ``waiting``."""
@@ -439,7 +448,7 @@ class Interpreter:
                 self._report.crash = event
                 raise self._subject.crash(event)
             case DiskFault():
-                self._report.fault_armed = True
+                self._report.fault_armed |= event.call not in SILENT
                 self._subject.fail(event)
             case AdvanceClock(ms) if ms > 0:
                 # The stalled activity may be one that the op does not wait for.

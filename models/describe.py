@@ -6,6 +6,7 @@ from typing import assert_never
 
 from models.ops import (
     ALL_TIME_MS,
+    SILENT,
     AdvanceClock,
     Crash,
     CrashKind,
@@ -127,6 +128,10 @@ def _describe_put(op: PutMessage) -> str:
 def _describe_fault(fault: DiskFault) -> str:
     if fault.call == "evict":
         return "clean pages leave memory"
+    if fault.call in SILENT:
+        how = "lost" if fault.call == "lose" else f"misdirected by {fault.written}"
+        pages = "all pages" if fault.lasts else f"{fault.times} pages"
+        return f"{pages} of {fault.path or 'any file'} after {fault.after} {how}"
     where = f" of {fault.path}" if fault.path else ""
     how_often = f" x{fault.times}" if fault.times != 1 else ""
     after = f" after {fault.after}" if fault.after else ""

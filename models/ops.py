@@ -28,7 +28,7 @@ ALL_TIME_MS = 1 << 62
 
 SurvivorKind = Literal["none", "all", "prefix", "hashed", "units"]
 CrashKind = Literal["process_kill", "power_loss"]
-FaultCall = Literal["read", "write", "sync", "create", "evict"]
+FaultCall = Literal["read", "write", "sync", "create", "evict", "lose", "misdirect"]
 FaultErrno = Literal["EIO", "ENOSPC", "EDQUOT", "EINTR"]
 Boundary = Literal["LOWER", "UPPER"]
 BOUNDARIES: tuple[Boundary, ...] = ("LOWER", "UPPER")
@@ -110,11 +110,14 @@ class DiskFault:
 
     Attributes:
         call: the kind; ``evict`` fails none, but lets clean pages leave memory, so
-            that what a failed sync left behind is read as the medium has it.
+            that what a failed sync left behind is read as the medium has it. Nor do
+            ``lose`` and ``misdirect``: a sync succeeds, but of its pages ``times`` do
+            not reach the medium, or reach it in another page's place (rule E6).
         path: only calls on paths that begin so; "": on all.
         after: how many of those succeed first.
         lasts: fail all from then on, whatever ``times`` says.
-        written: bytes of a failing write that are done.
+        written: bytes of a failing write that are done; of a misdirected page, how
+            many files further its place is, 0: in the next page of its own.
     """
 
     call: FaultCall
@@ -397,6 +400,9 @@ OP_CLASSES: tuple[type[Op], ...] = (
     Damage,
     PlantFile,
 )
+SILENT: frozenset[FaultCall] = frozenset({"evict", "lose", "misdirect"})
+"""Faults that let no call fail."""
+
 CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     PutMessage,
     PutBatch,
@@ -434,7 +440,7 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.DAMAGE, Capability.ROOM})
         case Damage() | PlantFile():
             return frozenset({Capability.DAMAGE})
-        case DiskFault(call="evict"):
+        case DiskFault(call="evict" | "lose" | "misdirect"):
             return frozenset({Capability.DISK_FAULT, Capability.POWER_LOSS})
         case DiskFault():
             return frozenset({Capability.DISK_FAULT})

@@ -12,6 +12,7 @@ from scenarios.interleaving import INTERLEAVING
 from scenarios.message_scenarios import MESSAGE_SCENARIOS, with_options
 from scenarios.rotting import ROTTING, SERVING
 from scenarios.scenario import Scenario
+from scenarios.sick_disks import SICK_DISKS
 from scenarios.space import Address, Label, Numbers, often
 from scenarios.spaces import (
     BREAKING,
@@ -337,6 +338,7 @@ _SCENARIOS = (
     *INTERLEAVING,
     *TOPIC_DELETION,
     *FOREIGN_FILES,
+    *SICK_DISKS,
 )
 
 SCENARIOS: dict[str, Scenario] = {

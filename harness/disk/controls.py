@@ -16,8 +16,10 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from harness.disk.crash import Hang
+from models.observations import Damaged
 from models.ops import DiskFault, FaultCall
 
 NEVER = sys.maxsize
@@ -27,6 +29,16 @@ _ERRNO = {
     "EDQUOT": errno.EDQUOT,
     "EINTR": errno.EINTR,
 }
+
+
+_PAGE_FAULTS: tuple[FaultCall, ...] = ("lose", "misdirect")
+
+
+class Healed(NamedTuple):
+    """How many calls had failed, and what of the medium is not as it was told to be."""
+
+    failed: int
+    spoilt: tuple[Damaged, ...] = ()
 
 
 def _nothing() -> None:
@@ -58,6 +70,7 @@ class Controls:
         "_faults",
         "_last_allowed",
         "_listener",
+        "_spoilt",
         "_watches",
         "actions",
         "is_listening",
@@ -78,6 +91,7 @@ class Controls:
         self._watches: list[Watch] = []
         self._faults: dict[FaultCall, DiskFault] = {}
         self._failed = 0
+        self._spoilt: list[Damaged] = []
         self.written = 0
         self._listener: Callable[[], None] | None = None
         self.pause: Callable[[], None] = _nothing
@@ -158,23 +172,50 @@ class Controls:
         Raises:
             OSError: with the errno that was armed; ``written`` bytes are to be done.
         """
+        fault = self._meet(call, path)
+        if fault is None:
+            return
+        number = _ERRNO[fault.errno]
+        why = f"{os.strerror(number)}: this {call} was told to fail"
+        self.written = fault.written
+        raise OSError(number, why, path)
+
+    def _meet(self, call: FaultCall, path: str) -> DiskFault | None:
+        """Count what an armed fault is for; the fault, if it is to happen now."""
         fault = self._faults.get(call)
         if fault is None or not path.startswith(fault.path):
-            return
+            return None
         del self._faults[call]
         if fault.after > 0:
             self._faults[call] = replace(fault, after=fault.after - 1)
-            return
+            return None
         if fault.lasts:
             self._faults[call] = fault
         elif fault.times > 1:
             self._faults[call] = replace(fault, times=fault.times - 1)
         self._failed += 1
         self._find_stop()
-        number = _ERRNO[fault.errno]
-        why = f"{os.strerror(number)}: this {call} was told to fail"
-        self.written = fault.written
-        raise OSError(number, why, path)
+        return fault
+
+    def take_page_fault(self, path: str) -> DiskFault | None:
+        """The silent fault that a page about to be made durable meets, if any.
+
+        Each armed one counts the page.
+        """
+        for call in _PAGE_FAULTS:
+            fault = self._meet(call, path)
+            if fault is not None:
+                return fault
+        return None
+
+    def spoil(self, path: str, start: int, end: int) -> None:
+        """Take note that the medium does not hold what it was given there."""
+        self._spoilt.append(Damaged(path, start, end))
+
+    def healed(self) -> Healed:
+        """Disarm every fault; what they did since it was last asked."""
+        spoilt, self._spoilt = tuple(self._spoilt), []
+        return Healed(self.heal(), spoilt)
 
     def begin(
         self, action: tuple[str, str], storing: tuple[int, bytes] | None = None

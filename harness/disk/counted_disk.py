@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine.host.disk import PAGE_SIZE
 from engine.host.real_disk import RealDisk, RealFile
-from harness.disk.controls import Controls
+from harness.disk.controls import Controls, Healed
 from harness.disk.crash import StoreCrashed, crash_class
 from models.describe import describe
 from models.ops import Crash, DiskFault, FaultCall
@@ -181,6 +181,10 @@ class CountedDisk:
     def heal(self) -> int:
         """Disarm every fault; how many calls failed since the last ``heal``."""
         return self._controls.heal()
+
+    def healed(self) -> Healed:
+        """Disarm every fault; what they did since it was last asked."""
+        return self._controls.healed()
 
     def unsynced(self) -> tuple[str, ...]:
         """None is known: what is synced, the kernel does not tell."""

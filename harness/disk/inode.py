@@ -274,6 +274,23 @@ class Inode:
                 self.durable[offset : offset + len(data)] = data
         self.pending = [s for s in self.pending if s[0] >= action]
 
+    def page_range(self, page: int) -> Room:
+        """The bytes of a page, as far as the file has them."""
+        start = page << PAGE_BITS
+        return start, min(start + PAGE_SIZE, len(self.cache))
+
+    def forget_page(self, page: int) -> None:
+        """Mark a page clean without writing it: the medium lost the write (E6)."""
+        self._imaged = None
+        self.pending = [s for s in self.pending if s[1] >> PAGE_BITS != page]
+
+    def overwrite_page(self, page: int, content: bytes) -> None:
+        """Put another page's content on the medium in this one's place (E6)."""
+        self.own_durable()
+        start = page << PAGE_BITS
+        end = min(start + len(content), len(self.durable))
+        self.durable[start:end] = content[: max(0, end - start)]
+
     def forget_dirty_pages(self) -> None:
         """Mark every page clean without writing it, as a failed sync does (E1)."""
         self._imaged = None

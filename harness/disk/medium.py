@@ -235,6 +235,28 @@ class Medium:
             self.touch(number)
             inode.evict()
 
+    def misdirect(self, number: int, page: int, away: int) -> tuple[str, int, int]:
+        """Let a page of a file land in another's place; the path and bytes of that.
+
+        In the next page of the same file, or of the file ``away`` places behind it by
+        path; a file of one page is followed by the next one.
+        """
+        files = self.namespace.files()
+        numbers = [inode for _, inode in files]
+        source = self.inodes[number]
+        start, end = source.page_range(page)
+        content = bytes(source.cache[start:end])
+        at = numbers.index(number) if number in numbers else 0
+        if not away and len(source.cache) <= PAGE_SIZE:
+            away = 1
+        path, landed = files[(at + away) % len(files)]
+        inode = self.inodes[landed]
+        pages = max(1, -(-len(inode.cache) // PAGE_SIZE))
+        place = (page + (0 if away else 1)) % pages
+        self.touch(landed)
+        inode.overwrite_page(place, content)
+        return (path, *inode.page_range(place))
+
     def commit(self) -> None:
         """Make every directory change certain."""
         self._commit(self._effects, [])

@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from engine.host.disk import Usage
-from harness.disk.controls import Controls
+from harness.disk.controls import Controls, Healed
 from harness.disk.crash import ProcessKilled, StoreCrashed, crash_class
 from harness.disk.inode import Inode
 from harness.disk.medium import Clock, Medium, MediumImage, stopped_clock
@@ -200,6 +200,10 @@ class SimDisk:
     def heal(self) -> int:
         """Disarm every fault; how many calls failed since the last ``heal``."""
         return self._controls.heal()
+
+    def healed(self) -> Healed:
+        """Disarm every fault; what they did since it was last asked."""
+        return self._controls.healed()
 
     def files(self) -> dict[str, bytes]:
         """What readers see, sorted by path; unchanged files are the same object."""

@@ -250,7 +250,21 @@ class SimFile:
                 self._meet_sync_fault()
             if self._medium.profile.honours_sync:
                 self._medium.touch(self._number)
-                self._inode.write_back_page(page)
+                self._write_back(page)
+
+    def _write_back(self, page: int) -> None:
+        """Put a page on the medium, unless a silent fault has it elsewhere (E6)."""
+        controls, inode = self._controls, self._inode
+        fault = controls.take_page_fault(self._path) if page != _NO_PAGE else None
+        if fault is None:
+            inode.write_back_page(page)
+            return
+        start, end = inode.page_range(page)
+        controls.spoil(self._path, start, end)
+        if fault.call == "misdirect":
+            landed = self._medium.misdirect(self._number, page, fault.written)
+            controls.spoil(*landed)
+        inode.forget_page(page)
 
     def _meet_sync_fault(self) -> None:
         try:

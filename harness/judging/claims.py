@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from harness.interpreter import Report
+from models.image.checkpoint import CheckpointImage
 from models.invariants.checkpoint import (
     dispatched_offset_is_in_the_queues,
     dispatched_time_is_in_the_queues,
     durable_mark_is_in_the_log,
     flushed_time_is_in_the_log,
     marked_bytes_are_unchanged,
+    marks_never_move_backwards,
 )
 from models.invariants.commit_log import every_record_is_whole
 from models.invariants.index import ended_files_are_whole
@@ -40,6 +42,20 @@ def claims(*, torn: bool) -> tuple[Invariant[[Judged]], ...]:
     them has a CRC, and no start believes them.
     """
     return _CLAIMS_BUT_TIMES if torn else CLAIMS
+
+
+def judge_claims(
+    checks: dict[str, int],
+    judged: Judged,
+    before: CheckpointImage | None,
+    *,
+    torn: bool,
+) -> None:
+    """Judge what no crash may break; ``before`` is the checkpoint known before."""
+    for law in claims(torn=torn):
+        law.hold(checks, judged)
+    if before is not None and judged.image.has_checkpoint:
+        marks_never_move_backwards.hold(checks, before, judged.image.checkpoint)
 
 
 def tears_the_checkpoint(report: Report) -> bool:

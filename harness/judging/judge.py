@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
 from harness.judging.around import adopts_around, judge_reads_around, note_damage
-from harness.judging.claims import claims, tears_the_checkpoint
+from harness.judging.claims import judge_claims, tears_the_checkpoint
 from harness.judging.damage import judge_refusal, takes_rot
 from harness.judging.deletion import (
     DeletionState,
@@ -49,10 +49,7 @@ from harness.judging.topics import (
 from models.image.checkpoint import CheckpointImage
 from models.invariants import recovery, run, statistics
 from models.invariants.around import Spoilt
-from models.invariants.checkpoint import (
-    checkpoint_is_up_to_date,
-    marks_never_move_backwards,
-)
+from models.invariants.checkpoint import checkpoint_is_up_to_date
 from models.invariants.file_laws import FILE_LAWS
 from models.invariants.judged import Judged
 from models.messages import MessageToPut
@@ -160,8 +157,10 @@ class Judge:
             report.fault_armed or self._promises.errors_come_late,
             self._setup.disk_capacity > 0,
         )
-        if report.fault_armed:
-            self._see_fault(op)
+        if report.interrupted:
+            self._see_fault(op, report)
+        if self.is_unsure:
+            return
         self._deletion.begin_step(op)
         self._judge_step(op, report, positions)
         self._deletion.end_step(op, report)
@@ -201,8 +200,8 @@ class Judge:
             )
             if isinstance(start, Started):
                 self._judge_second_start(image, alone=not report.interrupted)
-        if report.starts and report.fault_armed:
-            self._see_fault(op)  # it may have met the start that was just adopted
+        if report.starts and report.interrupted:
+            self._see_fault(op, report)  # it may have met that start too
             self.disk_failed = self.disk_failed or self._promises.errors_come_late
         self._judge_puts(later, report, positions, deleted_later)
         if report.started_end >= 0 and len(report.stops) > report.stops_before_start:
@@ -264,14 +263,18 @@ class Judge:
             )
         judge_pulls_together(self.checks, report, self.model, self._setup, before)
 
-    def _see_fault(self, op: Event) -> None:
-        self._promises.saw_fault(op)
+    def _see_fault(self, op: Event, report: Report) -> None:
+        shown = self._promises.saw_fault(op, report.spoilt)
+        self._damaged += shown
+        # A start may have read what memory held before it was forgotten.
+        self.is_unsure |= bool(shown and report.starts)
         if self._promises.reverts:
             self.model.lose_what_was_not_synced()
+            self.disk_failed = True
 
     def _see_damage(self, report: Report) -> None:
-        has_index, files = self._setup.has_index, self._subject.files()
-        self._damaged += self._foreign.take_note(report, files, has_index=has_index)
+        indexes, files = self._setup.has_index, self._subject.files()
+        self._damaged += self._foreign.take_note(report, files, has_index=indexes)
         self._abort_taken |= takes_abort(report, self._end)
 
     def _lose_promises(self, report: Report, crash: CrashKind) -> None:
@@ -281,7 +284,7 @@ class Judge:
             self._damaged.append(SPOILT)
             self._end = End.UNKNOWN
         if crash == "power_loss":
-            self._promises.lost_power()
+            self._damaged += self._promises.lost_power()
 
     def judge_healed(self, put_status: str, *, is_clean: bool) -> None:
         """Judge that a healed store goes on working."""
@@ -348,12 +351,7 @@ class Judge:
             )
         if not self._damaged:
             judged = self._judged(found, None, clean=False)
-            for law in claims(torn=self._is_torn):
-                law.hold(self.checks, judged)
-            if self._checkpoint is not None and found.has_checkpoint:
-                marks_never_move_backwards.hold(
-                    self.checks, self._checkpoint, found.checkpoint
-                )
+            judge_claims(self.checks, judged, self._checkpoint, torn=self._is_torn)
         return found
 
     def _judge_stops(self, stops: list[Stopped], report: Report, end: int) -> None:
@@ -443,14 +441,13 @@ class Judge:
         recovery.recovered_log_reaches_the_floor.hold(
             self.checks, records, expected, floor
         )
-        is_damaged, failed = bool(self._damaged), self.disk_failed
         adopt_after_deletion(
             self.checks,
             model,
             image,
             records,
-            is_damaged,
-            failed,
+            bool(self._damaged),
+            self.disk_failed,
             end,
             deleted_later,
         )

@@ -9,6 +9,7 @@ Source: section 6 of the disk fault model, and rule E1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.disk.profiles import DiskProfile
@@ -29,6 +30,8 @@ class Promises:
         hides_a_failed_sync: memory may hold pages that no later sync makes durable.
         reverts: a failed sync has taken back what only memory held, so that a kill
             spares no more than a power loss.
+        spoilt: places of the medium that do not hold what a sync put there, while
+            memory does (E6).
     """
 
     profile: DiskProfile
@@ -36,26 +39,33 @@ class Promises:
     errors_come_late: bool = False
     hides_a_failed_sync: bool = False
     reverts: bool = False
+    spoilt: tuple[Damaged, ...] = ()
 
     def fork(self) -> Promises:
         """A copy that lives on its own."""
         return replace(self)
 
-    def saw_fault(self, op: Event) -> None:
-        """Take note of what a fault of ``op`` may have spoilt."""
-        if _has(op, "evict") and self.hides_a_failed_sync:
+    def saw_fault(
+        self, op: Event, spoilt: Sequence[Damaged] = ()
+    ) -> tuple[Damaged, ...]:
+        """Take note of what a fault of ``op`` may have spoilt; what of it shows now."""
+        self.spoilt = tuple(dict.fromkeys((*self.spoilt, *spoilt)))
+        shown: tuple[Damaged, ...] = ()
+        if _has(op, "evict") and (self.hides_a_failed_sync or self.spoilt):
             self.reverts = True
+            shown, self.spoilt = self.spoilt, ()
         if not _has(op, "sync"):
-            return
+            return shown
         self.hides_a_failed_sync = True
         self.reverts = self.reverts or self.profile.sync_failure == "revert"
         if self.profile.sync_failure == "late":
             self.errors_come_late = self.has_lied = True
+        return shown
 
     @property
     def keeps_what_is_synced(self) -> bool:
         """Whether what a sync has covered is on the medium now."""
-        return self.profile.honours_sync and not self.has_lied
+        return self.profile.honours_sync and not (self.has_lied or self.spoilt)
 
     def is_broken_by(self, crash: CrashKind) -> bool:
         """Whether synced bytes may be gone after this crash."""
@@ -67,9 +77,11 @@ class Promises:
         """Take note of a start that has recovered: what it found is there."""
         self.errors_come_late = self.reverts = False
 
-    def lost_power(self) -> None:
-        """Take note that the medium alone is left, so that nothing is hidden now."""
+    def lost_power(self) -> tuple[Damaged, ...]:
+        """Take note that the medium alone is left; what it is found to lack now."""
         self.has_lied = self.hides_a_failed_sync = False
+        shown, self.spoilt = self.spoilt, ()
+        return shown
 
 
 def _has(op: Event, call: FaultCall) -> bool:

@@ -18,6 +18,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from harness.disk.controls import Healed
 from harness.disk.counted_disk import CountedDisk
 from harness.disk.crash import StoreCrashed
 from harness.disk.sim_disk import SimDisk
@@ -199,9 +200,11 @@ class ChildStore:
         """Make calls to the disk fail."""
         self._ask("fail", fault)
 
-    def heal(self) -> int:
-        """Let the disk work again; how many calls failed, if the child still knows."""
-        return 0 if self._process is None else int(self._ask("heal"))
+    def heal(self) -> Healed:
+        """Let the disk work again; what its faults did, if the child still knows."""
+        if self._process is None:
+            return Healed(0)
+        return cast(Healed, self._ask("heal"))
 
     def crash(self, crash: Crash) -> StoreCrashed:
         """Kill the child, whatever it is doing."""

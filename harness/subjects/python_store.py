@@ -14,6 +14,7 @@ from engine.store.message_encoder import MessageRejected
 from engine.store.message_store import MessageStore
 from engine.store.results import PutMessageStatus
 from engine.store.time_search import BoundaryType
+from harness.disk.controls import Healed
 from harness.disk.crash import StoreCrashed
 from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
@@ -441,9 +442,9 @@ class PythonStore:
         """Make calls to the disk fail."""
         self.disk.fail(fault)
 
-    def heal(self) -> int:
+    def heal(self) -> Healed:
         """Let the disk work again."""
-        return self.disk.heal()
+        return self.disk.healed()
 
     def crash(self, crash: Crash) -> StoreCrashed:
         """End this life; returns what a verb in progress must raise to unwind."""
@@ -467,10 +468,9 @@ class PythonStore:
 
     def positions(self) -> Positions:
         """Where the log stands."""
-        store = self._store
-        if store is None:
+        if self._store is None:
             return DOWN
-        log = store.commit_log
+        store, log = self._store, self._store.commit_log
         return Positions(
             log.min_offset,
             log.max_offset,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from harness.disk.controls import Healed
 from harness.scheduling.turns import Turns
 from models.messages import MessageToPut
 from models.observations import Observation, Positions, Statistics
@@ -122,8 +123,8 @@ class Subject(Protocol):
     def fail(self, fault: DiskFault) -> None:
         """Make calls to the disk fail until ``heal``."""
 
-    def heal(self) -> int:
-        """Let the disk work again; how many calls had failed."""
+    def heal(self) -> Healed:
+        """Let the disk work again; what its faults did."""
 
     def crash(self, crash: Crash) -> BaseException:
         """End this life of the store as ``crash`` says; the store is down after.

@@ -8,7 +8,7 @@ from harness.disk.mount import Mount
 from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
 from harness.disk.units import PendingUnits
-from models.ops import Crash
+from models.ops import Crash, DiskFault
 
 Call: TypeAlias = tuple[str | int | bytes, ...]
 Files: TypeAlias = dict[str, bytes]
@@ -43,13 +43,23 @@ def do(mount: Mount, call: Call) -> None:
             raise AssertionError(f"no call is {call}")
 
 
-def after(profile: str, start: Files, calls: tuple[Call, ...]) -> SimDisk:
-    """A disk of one profile with ``start`` on it for certain, after ``calls``."""
+def after(profile: str, start: Files, calls: tuple[Call | DiskFault, ...]) -> SimDisk:
+    """A disk of one profile with ``start`` on it for certain, after ``calls``.
+
+    A fault among them is set off there; what it lets fail may fail.
+    """
     disk = SimDisk(PROFILES[profile])
     disk.load(start)
     mount = disk.mount()
     for call in calls:
-        do(mount, call)
+        if isinstance(call, DiskFault):
+            disk.fail(call)
+            continue
+        try:
+            do(mount, call)
+        except OSError:
+            if not any(isinstance(other, DiskFault) for other in calls):
+                raise
     return disk
 
 

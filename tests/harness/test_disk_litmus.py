@@ -15,6 +15,7 @@ import pytest
 from disk_programs import Call, Files, after, states
 
 from harness.disk.profiles import PROFILES
+from models.ops import DiskFault
 
 A, B, OLD = (letter * 512 for letter in (b"A", b"B", b"O"))
 ZERO = bytes(512)
@@ -25,13 +26,14 @@ EVERY = frozenset(PROFILES)
 LOSSY = EVERY - {"kill9"}
 UNORDERED = LOSSY - {"ext4_data"}
 LYING = frozenset({"lying_disk"})
+HONEST = LOSSY - LYING
 SUBSET = frozenset({"posix_min"})
 NOWHERE: frozenset[str] = frozenset()
 
 
 class Program(NamedTuple):
     start: Files
-    calls: tuple[Call, ...]
+    calls: tuple[Call | DiskFault, ...]
 
 
 class Row(NamedTuple):
@@ -144,6 +146,51 @@ PROGRAMS = {
     "three pages cut": Program({"f": b"x" * 12288}, (("truncate", "f", 100),)),
     "a file cut and grown": Program(
         {"f": OLD + OLD}, (("truncate", "f", 512), ("truncate", "f", 1024))
+    ),
+    "a sync that fails": Program(
+        {"f": OLD}, (("write", "f", 0, A), DiskFault("sync", "EIO"), ("sync", "f"))
+    ),
+    "a sync that fails, and one that does not": Program(
+        {"f": OLD},
+        (
+            *(("write", "f", 0, A), DiskFault("sync", "EIO")),
+            *(("sync", "f"), ("sync", "f")),
+        ),
+    ),
+    "written again after a sync that failed": Program(
+        {"f": OLD},
+        (
+            *(("write", "f", 0, A), DiskFault("sync", "EIO"), ("sync", "f")),
+            *(("write", "f", 0, A), ("sync", "f"), ("sync", "f")),
+        ),
+    ),
+    "a sync that loses a page": Program(
+        {"f": OLD}, (("write", "f", 0, A), DiskFault("lose", "EIO"), ("sync", "f"))
+    ),
+    "a sync that loses the first of two pages": Program(
+        {"f": PAGE + PAGE},
+        (
+            *(("write", "f", 0, A), ("write", "f", 4096, B)),
+            *(DiskFault("lose", "EIO"), ("sync", "f")),
+        ),
+    ),
+    "a sync that misdirects a page": Program(
+        {"f": PAGE + PAGE},
+        (("write", "f", 0, A), DiskFault("misdirect", "EIO"), ("sync", "f")),
+    ),
+    "a sync that misdirects a page to another file": Program(
+        {"f": OLD, "g": OLD},
+        (
+            *(("write", "f", 0, A), DiskFault("misdirect", "EIO", written=1)),
+            ("sync", "f"),
+        ),
+    ),
+    "a lost page that leaves memory": Program(
+        {"f": OLD},
+        (
+            *(("write", "f", 0, A), DiskFault("lose", "EIO")),
+            *(("sync", "f"), DiskFault("evict", "EIO")),
+        ),
     ),
 }
 
@@ -361,6 +408,68 @@ ROWS = (
         "zeros beyond the cut",
         lambda f: f["f"] == OLD + ZERO,
         EVERY,
+    ),
+    Row("a sync that fails", "its bytes are lost", lambda f: f["f"] == OLD, LOSSY),
+    Row(
+        "a sync that fails",
+        "its bytes are there",
+        lambda f: f["f"] == A,
+        EVERY - LOSSY,
+    ),
+    Row(
+        "a sync that fails, and one that does not",
+        "its bytes are there",
+        lambda f: f["f"] == A,
+        EVERY - LOSSY,
+    ),
+    Row(
+        "written again after a sync that failed",
+        "its bytes are lost",
+        lambda f: f["f"] == OLD,
+        LYING,
+    ),
+    Row("a sync that loses a page", "it is old", lambda f: f["f"] == OLD, LOSSY),
+    Row(
+        "a sync that loses a page",
+        "it is new",
+        lambda f: f["f"] == A,
+        LYING | {"kill9"},
+    ),
+    Row(
+        "a sync that loses the first of two pages",
+        "the second is new alone",
+        lambda f: f["f"] == PAGE + B + PAGE[512:],
+        LOSSY,
+    ),
+    Row(
+        "a sync that loses the first of two pages",
+        "the first is new alone",
+        lambda f: f["f"] == A + PAGE[512:] + PAGE,
+        LYING,
+    ),
+    Row(
+        "a sync that misdirects a page",
+        "it lies in the next page",
+        lambda f: f["f"] == PAGE + A + PAGE[512:],
+        HONEST,
+    ),
+    Row(
+        "a sync that misdirects a page",
+        "it lies in both",
+        lambda f: f["f"] == 2 * (A + PAGE[512:]),
+        NOWHERE,
+    ),
+    Row(
+        "a sync that misdirects a page to another file",
+        "the other has its bytes",
+        lambda f: f == {"f": OLD, "g": A},
+        HONEST,
+    ),
+    Row(
+        "a lost page that leaves memory",
+        "it is new",
+        lambda f: f["f"] == A,
+        LYING,
     ),
 )
 

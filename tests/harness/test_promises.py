@@ -6,6 +6,7 @@ import pytest
 
 from harness.disk.profiles import PROFILES
 from harness.judging.promises import Promises
+from models.observations import Damaged
 from models.ops import DiskFault, During, RunService
 
 FAILED_SYNC = During(RunService("flush_commit_log"), 1, DiskFault("sync", "EIO"))
@@ -60,3 +61,20 @@ def test_a_copy_lives_on_its_own() -> None:
     promises.fork().saw_fault(FAILED_SYNC)
 
     assert not promises.reverts
+
+
+def test_a_lost_page_is_damage_once_memory_or_power_is_gone() -> None:
+    page = Damaged("commitlog/00000000000000000000", 0, 4096)
+    lost = During(RunService("flush_commit_log"), 1, DiskFault("lose", "EIO"))
+    forgotten, cut = Promises(PROFILES["xfs"]), Promises(PROFILES["xfs"])
+    for promises in (forgotten, cut):
+        assert promises.saw_fault(lost, [page]) == ()
+        assert not promises.keeps_what_is_synced
+
+    assert forgotten.saw_fault(EVICTED) == (page,)
+    assert forgotten.reverts
+    assert cut.lost_power() == (page,)
+    assert not cut.reverts
+    for promises in (forgotten, cut):
+        assert promises.keeps_what_is_synced
+        assert promises.lost_power() == ()

@@ -7,8 +7,10 @@ import errno
 import pytest
 
 from engine.host.disk import File
+from harness.disk.controls import Healed
 from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
+from models.observations import Damaged
 from models.ops import Crash, DiskFault, Survivors
 
 EVICT = DiskFault("evict", "EIO")
@@ -126,3 +128,38 @@ def test_what_memory_alone_held_after_a_failed_sync_is_lost_with_the_power() -> 
     disk.crash(Crash("power_loss", Survivors("all")))
 
     assert disk.files()["f"][:3] == b"old"
+
+
+def test_a_lost_page_is_told_to_whoever_judges_and_to_nobody_else() -> None:
+    disk, file = disk_with_a_file("xfs")
+    file.write_at(0, b"new")
+    disk.fail(DiskFault("lose", "EIO"))
+
+    file.sync()
+
+    assert disk.healed() == Healed(1, (Damaged("f", 0, 100),))
+    assert (file.read_at(0, 3), durable(disk)) == (b"new", b"old")
+
+
+def test_a_misdirected_page_spoils_two_places() -> None:
+    disk = SimDisk()
+    disk.load({"f": bytes(100), "g": b"g" * 300})
+    file = disk.mount().open("f", 100, create=False, mapped=True)
+    file.write_at(0, b"new")
+    disk.fail(DiskFault("misdirect", "EIO", written=1))
+
+    file.sync()
+
+    spoilt = (Damaged("f", 0, 100), Damaged("g", 0, 300))
+    assert disk.healed() == Healed(1, spoilt)
+    assert disk.durable_files()["g"] == b"new" + bytes(97) + b"g" * 200
+
+
+def test_a_lying_disk_loses_no_page_of_its_own_accord() -> None:
+    disk, file = disk_with_a_file("lying_disk")
+    file.write_at(0, b"new")
+    disk.fail(DiskFault("lose", "EIO"))
+
+    file.sync()
+
+    assert disk.healed() == Healed(0)
