@@ -11,7 +11,7 @@ the formats, this module only modes and words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from models.invariants.registry import Invariant
 from models.store_image import UNIT_SIZE, Bytes, StoreImage, read_store
 from models.verdict import Violation
 
-__all__ = ["fsck", "judged_as_found", "FsckReport", "Finding", "NotAStore"]
+__all__ = ["fsck", "report_on", "judged_as_found", "FsckReport", "Finding", "NotAStore"]
 
 _NOTES_A_LAW_MAX = 20
 
@@ -115,14 +115,27 @@ def fsck(root: Path) -> FsckReport:
     Raises:
         NotAStore: it is absent, unreadable or no store.
     """
-    image = read_store(read_files(root))
+    return report_on(str(root), read_files(root), queue_folders(root))
+
+
+def report_on(
+    root: str, files: Mapping[str, Bytes], folders: Collection[str]
+) -> FsckReport:
+    """Judge the files of a store.
+
+    Args:
+        root: what to call it.
+        files: contents by path from the root on; those no law reads may be empty.
+        folders: names in ``consumequeue``, also of those without a file.
+    """
+    image = read_store(files)
     taken = Presumption(image, ())
     if image.checkpoint.mark is None:
-        taken = presumed(image, queue_folders(root))
+        taken = presumed(image, folders)
     judged = judged_as_found(taken.image)
     image = judged.image
     return FsckReport(
-        root=str(root),
+        root=root,
         mode="crashed" if image.abort else "clean",
         summary=_summary(image),
         violations=tuple(_findings(judged)),
@@ -135,7 +148,13 @@ def judged_as_found(image: StoreImage) -> Judged:
     """How to judge a directory of which nothing but its files is known."""
     monotonic = not clock_steps(image)
     if image.abort:
-        return Judged(image, clean=False, monotonic_clock=monotonic)
+        return Judged(
+            image,
+            clean=False,
+            monotonic_clock=monotonic,
+            # Ours takes back what a crash left above its mark; RocketMQ looks on.
+            whole_sectors=image.checkpoint.mark is None,
+        )
     # A store takes its abort file away only once dispatch has reached the log's end.
     return Judged(
         image,
@@ -149,7 +168,7 @@ def judged_as_found(image: StoreImage) -> Judged:
 def _findings(judged: Judged) -> Iterator[Finding]:
     for law in FILE_LAWS:
         yield from _told(law, law.violations(judged))
-    if judged.clean:
+    if judged.image.has_checkpoint:
         rest = rest_of_the_checkpoint_is_zero
         yield from _told(rest, rest.violations(judged.image))
     is_ours_at_rest = judged.clean and judged.image.checkpoint.mark is not None

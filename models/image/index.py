@@ -101,6 +101,18 @@ class IndexFileImage:
                 found.update((first + n, v) for n, v in enumerate(numbers) if v)
         return found
 
+    @lazy
+    def written_entries(self) -> int:
+        """The number of the last entry that is not all zeros, counted or not."""
+        first = self.entry_at(1)
+        body = bytes(self.data[first : self.entry_at(self.index_num)]).rstrip(b"\0")
+        return -(-len(body) // ENTRY_SIZE)
+
+    def phy_offset_of(self, number: int) -> int:
+        """The phy_offset of an entry that the header may not count."""
+        at = self.entry_at(number) + 4
+        return int.from_bytes(self.data[at : at + 8], "big", signed=True)
+
     def entry_at(self, number: int) -> int:
         """The byte an entry begins at."""
         return HEADER_SIZE + SLOT_SIZE * self.slot_num + ENTRY_SIZE * number

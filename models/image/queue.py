@@ -77,15 +77,20 @@ class QueueImage(NamedTuple):
             return self.units[-1].queue_offset + 1
         return self.files[0].base // UNIT_SIZE if self.files else 0
 
-    def where(self, queue_offset: int) -> str:
-        """The place of a unit, so that a person finds it."""
+    def where(self, queue_offset: int, file_size: int = 0) -> str:
+        """The place of a unit, so that a person finds it.
+
+        ``file_size`` is that of the store's queue files, for a queue without a file.
+        """
         at = queue_offset * UNIT_SIZE
         for file in self.files:
             if file.base <= at < file.base + len(file.data):
                 at -= file.base
                 return f"{file.path} byte {at} (queue_offset {queue_offset})"
-        size = max((len(file.data) for file in self.files), default=UNIT_SIZE)
-        base = at - at % (size or UNIT_SIZE)
+        size = file_size or max((len(f.data) for f in self.files), default=0)
+        if not size:
+            return f"consumequeue/{self.name} queue_offset {queue_offset}"
+        base = at - at % size
         path = f"consumequeue/{self.name}/{base:020d}"
         return f"{path} byte {at - base} (queue_offset {queue_offset})"
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from models.image.log import LogFile, LogImage, LogStop, read_on
 from models.image.oddity import oddities
+from models.invariants.after_crash import lost_amid_files, proven_breaks
 from models.invariants.judged import Judged, trace_of_lost_tail
 from models.invariants.registry import invariant
 from models.store_image import Record, StoreImage
@@ -47,13 +48,15 @@ def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
         yield Violation(path, "a name that is no offset", "20 digits, the file's base")
     for file in log.files:
         length = len(file.data)
-        if length != size and (judged.clean or length):
+        is_amid = judged.whole_sectors and _is_in_use_behind(log, file)
+        if length != size and (judged.clean or length or is_amid):
             where = f"{file.path} byte {min(length, size)} (length {length})"
             yield Violation(where, f"{length} bytes", f"{size} bytes, as other files")
         if file.base % size if size else file.base:
             yield Violation(file.path, "a base amid a file", f"a multiple of {size}")
     for before, after in pairwise(log.files):
-        if judged.clean and after.base != before.base + size:
+        is_told = judged.clean or lost_amid_files(judged)
+        if is_told and after.base != before.base + size:
             missing = before.base + size
             where = f"commitlog/{missing:020d} byte 0 (phy_offset {missing})"
             yield Violation(where, f"{after.path} follows {before.path}", "this file")
@@ -79,24 +82,33 @@ def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:
 @invariant("CL-4", "store_timestamp never decreases along the log", law="I17")
 def store_timestamps_never_decrease(judged: Judged) -> Iterator[Violation]:
     """Judged only where the store's clock was never set back."""
-    if not (judged.monotonic_clock and judged.clean):
+    if not judged.monotonic_clock or not (judged.clean or judged.whole_sectors):
         return
     log = judged.image.commit_log
     if log.store_timestamps_rise:
         return
-    for before, after in pairwise(log.records):
+    records = log.records
+    for number, (before, after) in enumerate(pairwise(records), 1):
         if after.store_timestamp < before.store_timestamp:
+            around = (*records[number - 2 : number - 1], *records[number:][:2])
+            if len(around) > 1 and _is_later_than_all(before, around):
+                wrong, bound = before, f"at most {after.store_timestamp}"
+            else:
+                wrong, bound = after, f"at least {before.store_timestamp}"
             yield Violation(
-                log.where(after.phy_offset),
-                f"store_timestamp {after.store_timestamp}",
-                f"at least {before.store_timestamp}, as at {before.phy_offset}",
+                log.where(wrong.phy_offset),
+                f"store_timestamp {wrong.store_timestamp}",
+                f"{bound}, as at {(after if wrong is before else before).phy_offset}",
             )
 
 
 @invariant("CL-5", "every field of a record is in its range", law="I15")
 def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
-    """What neither the body's CRC nor the inner lengths prove."""
-    if not judged.clean:
+    """What neither the body's CRC nor the inner lengths prove.
+
+    A record that a crash tore is not whole, so this holds after a crash too.
+    """
+    if not (judged.clean or judged.whole_sectors):
         return
     log = judged.image.commit_log
     for file in log.files:
@@ -132,6 +144,11 @@ def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
     """What a crash may not take: bytes below a mark that was itself kept."""
     log, checkpoint = judged.image.commit_log, judged.image.checkpoint
     mark = checkpoint.mark
+    if mark is None:
+        for stop, after in proven_breaks(judged):
+            where = log.where(after.phy_offset)
+            expected = f"a whole record, for a later one at {where} is whole"
+            yield Violation(stop.where, _seen_at(stop, log), expected)
     if mark is not None and mark.durable_offset > log.stop.phy_offset:
         expected = f"whole records up to the durable mark {mark.durable_offset}"
         yield Violation(log.stop.where, _seen_at(log.stop, log), expected)
@@ -142,7 +159,7 @@ def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
             for record in log.records_beyond
             if newest <= record.store_timestamp < flushed.physic_msg_timestamp
         ]
-        if beyond:
+        if beyond and not any(stop == log.stop for stop, _ in proven_breaks(judged)):
             expected = (
                 f"a whole record: the one at phy_offset {beyond[0].phy_offset} was "
                 f"stored before physic_msg_timestamp {flushed.physic_msg_timestamp}"
@@ -163,3 +180,14 @@ def _seen_at(stop: LogStop, log: LogImage) -> str:
 def _lacks_filler(file: LogFile) -> bool:
     """Whether it is the filler that is missing: no record follows in the file."""
     return next(read_on(file), None) is None
+
+
+def _is_in_use_behind(log: LogImage, file: LogFile) -> bool:
+    """Whether a later file of the log holds a record."""
+    return any(later.records for later in log.files if later.base > file.base)
+
+
+def _is_later_than_all(record: Record, others: tuple[Record, ...]) -> bool:
+    """Whether the others' times rise without it, and it is later than each."""
+    stamps = [other.store_timestamp for other in others]
+    return stamps == sorted(stamps) and stamps[-1] < record.store_timestamp

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from models.image.queue import QueueImage, Unit
 from models.image.record import Record, as_listed
+from models.invariants.after_crash import settled_units
 from models.invariants.judged import Judged, tail_is_excused
 from models.invariants.registry import invariant
 from models.store_image import UNIT_SIZE, StoreImage
@@ -25,11 +26,9 @@ _EXT_ADDRESS_MAX = -(1 << 31) - 1
 )
 def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
     """Units past the log's end are CQ-3's; expired and pre-blank ones nobody's."""
-    if not judged.clean:
-        return
     image = judged.image
     end = image.commit_log.max_phy_offset
-    for queue, live in image.suspect_queues:
+    for queue, live in _judged_queues(judged):
         for unit in live:
             if unit.phy_offset < end:
                 record = _listed(image, queue.topic, unit)
@@ -44,6 +43,8 @@ def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
 )
 def units_are_contiguous(judged: Judged) -> Iterator[Violation]:
     """No hole before a written unit; phy_offset rises strictly."""
+    if judged.whole_sectors and not judged.clean:
+        yield from _settled_holes(judged.image)
     if not judged.clean:
         return
     for queue, live in judged.image.suspect_queues:
@@ -62,11 +63,9 @@ def units_are_contiguous(judged: Judged) -> Iterator[Violation]:
 @invariant("CQ-3", "no unit points past the commit log's end", law="I3")
 def no_unit_past_the_log(judged: Judged) -> Iterator[Violation]:
     """Left-over units at a queue's end are excused where ``stale_allowed`` says so."""
-    if not judged.clean:
-        return
     image = judged.image
     end = image.commit_log.max_phy_offset
-    for queue, live in image.suspect_queues:
+    for queue, live in _judged_queues(judged):
         ending = units_past_the_end(queue, live, image)
         for unit in live[: len(live) - len(ending)]:
             if unit.phy_offset + unit.size > end:
@@ -101,14 +100,17 @@ def queue_files_fit_together(judged: Judged) -> Iterator[Violation]:
     for queue in image.consume_queues:
         for file in queue.files:
             length = len(file.data)
-            if (length != size or length % UNIT_SIZE) and (judged.clean or length):
+            is_amid = judged.whole_sectors and file is not queue.files[-1]
+            is_told = judged.clean or length or is_amid
+            if (length != size or length % UNIT_SIZE) and is_told:
                 where = f"{file.path} byte {min(length, size)} (length {length})"
                 expected = f"{size} bytes, as other files, and whole units"
                 yield Violation(where, f"{length} bytes", expected)
             if file.base % (size or UNIT_SIZE):
                 yield Violation(file.path, "a base amid a file", f"n * {size} bytes")
         for before, after in pairwise(queue.files):
-            if judged.clean and after.base != before.base + size:
+            is_told = judged.clean or judged.whole_sectors
+            if is_told and after.base != before.base + size:
                 path = f"consumequeue/{queue.name}/{before.base + size:020d}"
                 seen = f"{after.path} follows {before.path}"
                 yield Violation(f"{path} byte 0", seen, "this file")
@@ -190,11 +192,7 @@ def _missing_runs(
         is_last = number + 1 == len(missing)
         if is_last or missing[number + 1].queue_offset != record.queue_offset + 1:
             first = missing[start]
-            where = (
-                f"consumequeue/{queue.name} queue_offset {first.queue_offset}"
-                if not queue.files
-                else queue.where(first.queue_offset)
-            )
+            where = queue.where(first.queue_offset, image.queue_file_size)
             count = number + 1 - start
             units = "unit" if count == 1 else f"{count} units"
             expected = f"{units} from the record at phy_offset {first.phy_offset} on"
@@ -260,6 +258,9 @@ def _disagreement(
 ) -> str:
     if record is None:
         return f"{_seen(unit)}, where no record begins"
+    if not record.is_indexed:
+        kind = record.transaction_type if record.transaction_type != "none" else "batch"
+        return f"{_seen(unit)}, a {kind} record, which has no unit"
     place = image.commit_log.where(record.phy_offset)
     if record.topic != queue.topic or record.queue_id != queue.queue_id:
         return f"{_seen(unit)}, a record of {record.topic}/{record.queue_id} at {place}"
@@ -287,3 +288,35 @@ def _expected(unit: Unit, queue: QueueImage, image: StoreImage) -> str:
 
 def _seen(unit: Unit) -> str:
     return f"phy_offset {unit.phy_offset}, size {unit.size}"
+
+
+def _judged_queues(judged: Judged) -> Iterator[tuple[QueueImage, tuple[Unit, ...]]]:
+    """The suspect queues with the units to judge: after a crash those it settled."""
+    for queue, live in judged.image.suspect_queues:
+        if judged.clean:
+            yield queue, live
+        elif judged.whole_sectors:
+            settled = settled_units(queue, live, _exact(queue, live, judged.image))
+            yield queue, tuple([u for u in live if u.queue_offset in settled])
+
+
+def _exact(
+    queue: QueueImage, units: tuple[Unit, ...], image: StoreImage
+) -> Iterator[int]:
+    """The queue_offsets of units that stand for their records."""
+    for unit in units:
+        record = _listed(image, queue.topic, unit)
+        if record is not None and not _disagreement(queue, unit, record, image):
+            yield unit.queue_offset
+
+
+def _settled_holes(image: StoreImage) -> Iterator[Violation]:
+    """A unit that is not there, with a later one in its sector that is."""
+    for queue in image.consume_queues:
+        strays = queue.stray_units
+        if not strays:
+            continue
+        hole = Unit(queue.end, 0, 0, 0)
+        if settled_units(queue, (hole,), _exact(queue, strays, image)):
+            seen = f"no unit, yet {len(strays)} follow"
+            yield Violation(queue.where(queue.end), seen, "a unit")

@@ -114,13 +114,15 @@ def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
     for path in index.odd_paths:
         yield Violation(path, "a name that is no time", "17 digits")
     lengths = [len(file.data) for _, file in index.files if judged.clean or file.data]
+    size = _size_told(index, lengths)
     for path, file in index.files:
-        size = common_size([], lengths)
         if len(file.data) != size and (judged.clean or file.data):
             expected = f"{size} bytes, as other files"
             where = f"{path} byte {min(len(file.data), size)}"
             yield Violation(where, f"{len(file.data)} bytes", expected)
-        elif file.index_num and len(file.data) != file.entry_at(file.index_num):
+        elif _has_known_slots(judged, file) and len(file.data) != file.entry_at(
+            file.index_num
+        ):
             where = f"{path} byte {file.entry_at(file.index_num)}"
             seen = f"{len(file.data)} bytes"
             yield Violation(where, seen, f"whole entries behind {file.slot_num} slots")
@@ -147,7 +149,8 @@ def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
     files = index_of(judged).files
     ended = 0
     for number, (_, file) in enumerate(files, 1):
-        if 0 < file.header.end_timestamp < before:
+        is_last_full = judged.whole_sectors and file.is_full
+        if 0 < file.header.end_timestamp < before + is_last_full:
             ended = number
     for path, file in files[:ended]:
         if file.index_num and not file.is_full:
@@ -175,6 +178,15 @@ def full_files_alone_are_left(judged: Judged) -> Iterator[Violation]:
             yield Violation(path, seen, f"{file.index_num - 1}, a full file, or none")
 
 
+def _size_told(index: IndexImage, lengths: list[int]) -> int:
+    """What most lengths agree on; of two that which the first file is full with."""
+    if len(lengths) == 2 and len({*lengths}) == 2:
+        first = index.files[0][1]
+        if first.slot_num and first.entry_at(first.header.index_count) in lengths:
+            return first.entry_at(first.header.index_count)
+    return common_size([], lengths)
+
+
 def live_entries(judged: Judged) -> Iterator[Placed]:
     """The entries but for the first ones, as far as their records have expired."""
     minimum = judged.image.commit_log.min_phy_offset
@@ -192,6 +204,11 @@ def _wrong_header(path: str, file: IndexFileImage) -> Iterator[Violation]:
     if not 0 <= header.index_count <= file.index_num:
         seen = f"index_count {header.index_count}"
         yield Violation(f"{path} byte 36", seen, f"in [0, {file.index_num}]")
+    written = file.written_entries if _is_miscounted(file) else len(entries)
+    if written != len(entries):
+        seen = f"index_count {header.index_count}"
+        expected = f"{written + 1}, as end_phy_offset says"
+        yield Violation(f"{path} byte 36", seen, expected)
     wanted = {
         "begin_phy_offset": entries[0].phy_offset if entries else 0,
         "end_phy_offset": entries[-1].phy_offset if entries else 0,
@@ -203,6 +220,19 @@ def _wrong_header(path: str, file: IndexFileImage) -> Iterator[Violation]:
         if seen != value and (entries or name == "hash_slot_count"):
             where = f"{path} byte {_BYTE_OF[name]}"
             yield Violation(where, f"{name} {seen}", f"{value}, by its entries")
+
+
+def _has_known_slots(judged: Judged, file: IndexFileImage) -> bool:
+    """After a crash what is found out from the entries may be wrong."""
+    return bool(file.index_num) and (judged.clean or judged.index_slots > 0)
+
+
+def _is_miscounted(file: IndexFileImage) -> bool:
+    """Whether the header names another last entry than the one it counts to."""
+    header, last = file.header, file.written_entries
+    counted = file.entries[-1].phy_offset if file.entries else 0
+    is_last = last > 0 and file.phy_offset_of(last) == header.end_phy_offset
+    return counted != header.end_phy_offset and is_last
 
 
 def _wrong_times(

@@ -26,6 +26,8 @@ class Judged:
             something else says that the log went on.
         index_slots: slots of each index file; 0: to be found out from the files.
         keeps_index: the store indexes keys, so all that was dispatched is listed.
+        whole_sectors: a crash left each sector as it was or as it was written, and
+            files in the order they were made; then some damage is proven.
     """
 
     image: StoreImage
@@ -35,6 +37,7 @@ class Judged:
     stale_allowed: bool = False
     index_slots: int = 0
     keeps_index: bool = False
+    whole_sectors: bool = False
 
 
 def tail_is_excused(judged: Judged) -> bool:

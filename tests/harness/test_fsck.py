@@ -376,7 +376,8 @@ def test_what_the_next_start_dispatches_is_told(tmp_path: Path) -> None:
     # RocketMQ had already written how far dispatch had come.
     assert ids(report) == {"CP-3"}
     assert report.next_start[1].startswith(
-        "dispatches to consumequeue/orders/2 queue_offset 0: 100 units"
+        "dispatches to consumequeue/orders/2/00000000000000000000 byte 0 "
+        "(queue_offset 0): 100 units"
     )
 
 

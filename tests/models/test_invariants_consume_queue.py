@@ -130,7 +130,7 @@ def test_cq_4_names_each_run_of_records_without_units() -> None:
         f"{queue_path(base=400)} byte 0 (queue_offset 20)"
     )
     assert first("CQ-4", behind).expected.startswith("10 units from the record")
-    assert first("CQ-4", nowhere).where == "consumequeue/T0/0 queue_offset 0"
+    assert first("CQ-4", nowhere).where == f"{Q0} byte 0 (queue_offset 0)"
 
 
 def test_cq_4_asks_only_below_the_place_dispatch_has_reached() -> None:

@@ -1,0 +1,118 @@
+"""What no crash can have made of files that are only ever appended to.
+
+Where sectors reach the medium whole or not at all, room that was never written reads
+as zeros, and a file made first is there before one made later, three things follow:
+
+- A sector that holds something later holds everything earlier in it, as written.
+- A sector whose last byte is written holds all of it, as written.
+- Of a row of files none in the middle is missing or empty.
+
+What lies behind a cut of RocketMQ's was written once and is older than what replaced
+it; so a break only counts if what follows it was stored no earlier than what precedes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from models.image.log import LogFile, LogImage, LogStop
+from models.image.queue import UNIT_SIZE, QueueFile, QueueImage, Unit
+from models.image.record import Bytes, Record
+from models.invariants.judged import Judged, was_cut_here
+
+_SECTOR = 512
+_HEAD_SIZE = 8
+_SIZED = ("crc", "lengths", "properties", "phy_offset")
+
+
+def proven_breaks(judged: Judged) -> Iterator[tuple[LogStop, Record]]:
+    """Breaks of the log that no crash has made, each with a whole record behind it."""
+    log = judged.image.commit_log
+    if not judged.whole_sectors or not judged.monotonic_clock:
+        return
+    if was_cut_here(judged.image):
+        return
+    newest = judged.image.newest_store_timestamp
+    behind = [r for r in log.records_beyond if r.store_timestamp >= newest]
+    files = {file.path: file for file in log.files}
+    for stop in log.breaks:
+        after = next((r for r in behind if r.phy_offset > stop.phy_offset), None)
+        file = files.get(stop.path)
+        if after is not None and file is not None and _is_written(file, stop, log):
+            yield stop, after
+
+
+def lost_amid_files(judged: Judged) -> bool:
+    """Whether a file the log has run into is gone, with a later one there."""
+    return judged.whole_sectors and judged.image.commit_log.stop.kind == "missing_file"
+
+
+def settled_units(
+    queue: QueueImage, units: Iterable[Unit], exact: Iterable[int]
+) -> set[int]:
+    """Of ``units`` those in whose sector a later unit is exact, by queue_offset.
+
+    Args:
+        queue: the queue.
+        units: of the queue, in any order.
+        exact: the queue_offsets of units that stand for their records.
+    """
+    newest: dict[tuple[str, int], int] = {}
+    for number in exact:
+        sector = _sector_of(queue, number)
+        if sector is not None:
+            newest[sector] = max(number, newest.get(sector, number))
+    found = set()
+    for unit in units:
+        sector = _sector_of(queue, unit.queue_offset)
+        if sector is not None and unit.queue_offset < newest.get(sector, -1):
+            found.add(unit.queue_offset)
+    return found
+
+
+def _sector_of(queue: QueueImage, queue_offset: int) -> tuple[str, int] | None:
+    """The sector a unit lies in, as path and number; None if it lies in two."""
+    file = _file_of(queue, queue_offset)
+    if file is None:
+        return None
+    at = queue_offset * UNIT_SIZE - file.base
+    first, last = at // _SECTOR, (at + UNIT_SIZE - 1) // _SECTOR
+    return (file.path, first) if first == last else None
+
+
+def _file_of(queue: QueueImage, queue_offset: int) -> QueueFile | None:
+    at = queue_offset * UNIT_SIZE
+    for file in queue.files:
+        if file.base <= at < file.base + len(file.data):
+            return file
+    return None
+
+
+def _is_written(file: LogFile, stop: LogStop, log: LogImage) -> bool:
+    """Whether all that was to be there reached the medium, and is not what it was."""
+    start = stop.position
+    if start + _HEAD_SIZE > file.limit:
+        return False
+    following = [
+        record.phy_offset - file.base
+        for record in log.records_beyond
+        if stop.phy_offset < record.phy_offset < file.base + file.limit
+    ]
+    if following:
+        return _ends_written(file.data, start, following[0], has_next=True)
+    end = start + _HEAD_SIZE
+    if stop.kind in _SIZED:
+        end = start + int.from_bytes(file.data[start : start + 4], "big")
+    return _ends_written(file.data, start, min(end, file.limit), has_next=False)
+
+
+def _ends_written(data: Bytes, start: int, end: int, *, has_next: bool) -> bool:
+    """Whether no sector's part of [start, end) can be zeros that were never replaced.
+
+    ``has_next``: a whole record begins at ``end``.
+    """
+    ends = list(range(start - start % _SECTOR + _SECTOR, end, _SECTOR))
+    is_shared = has_next and 0 < end % _SECTOR <= _SECTOR - _HEAD_SIZE
+    if not is_shared:
+        ends.append(end)
+    return all(data[at - 1] for at in ends)
