@@ -195,6 +195,14 @@ def batch_for(
     ]
 
 
+def bit_map_at(phy_offset: int, record_size: int) -> bytes:
+    """What a filter is to say of the record at ``phy_offset``: 0 to 12 bytes.
+
+    Different for records that follow each other, and now and then empty.
+    """
+    return bytes((phy_offset + 7 * n & 0x7F) + 1 for n in range(record_size % 13))
+
+
 def _body(size: int, life: int, step: int, place: int) -> bytes:
     word = f"{life}.{step}.{place};".encode()
     return (word * (size // len(word) + 1))[:size]

@@ -29,6 +29,7 @@ OnDamage = Literal["refuse", "serve"]
 _EVENTS: dict[str, type[Event]] = {cls.__name__: cls for cls in EVENT_CLASSES}
 _OPS = frozenset(cls.__name__ for cls in OP_CLASSES)
 _DEPTH_MAX = 16
+QUEUE_EXT_SIZE_MIN = 24
 
 
 class BadProgram(ValueError):
@@ -76,6 +77,11 @@ class Setup:
     prop_crc: bool = False
     multi_dispatch: bool = False
     on_damage: OnDamage = "refuse"
+
+    @property
+    def has_queue_ext(self) -> bool:
+        """Whether queues have files beside them that hold a unit."""
+        return self.queue_ext_size >= QUEUE_EXT_SIZE_MIN
 
     @property
     def has_index(self) -> bool:

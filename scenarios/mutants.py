@@ -9,6 +9,7 @@ S01 is row 14.1), N of what else was found in RocketMQ, E our own.
 from __future__ import annotations
 
 from scenarios.mutation import Mutant
+from scenarios.planted.beside import BESIDE_MUTANTS
 from scenarios.planted.checkpoint import CHECKPOINT_MUTANTS
 from scenarios.planted.deletion import DELETION_MUTANTS
 from scenarios.planted.dispatch import DISPATCH_MUTANTS
@@ -31,6 +32,7 @@ __all__ = ["LEFT_OUT", "MUTANTS"]
 MUTANTS: dict[str, Mutant] = {
     mutant.id: mutant
     for mutant in (
+        *BESIDE_MUTANTS,
         *CHECKPOINT_MUTANTS,
         *DELETION_MUTANTS,
         *DISPATCH_MUTANTS,

@@ -45,6 +45,7 @@ RECOVERED_EMPTY = probe("consume_queue.recover.empty", "a queue without files")
 RECOVERED_PART = probe("consume_queue.recover.part", "a queue ends inside a file")
 RECOVERED_FULL = probe("consume_queue.recover.full", "a queue ends with a full file")
 RECOVERED_GAP = probe("consume_queue.recover.gap", "a queue lacks a file in the middle")
+UNPROVEN = probe("consume_queue.recover.unproven", "a bit map was made again")
 CUT = probe("consume_queue.truncate.cut", "units were cut from a queue's end")
 DESTROYED = probe("consume_queue.truncate.destroy", "a queue lost all its files")
 KEPT = probe("consume_queue.truncate.kept", "a queue kept all its units")
@@ -303,8 +304,12 @@ class ConsumeQueue:
         """The queue offset at which the recovered units end."""
         return self._recovered_end // CQ_STORE_UNIT_SIZE
 
-    def agrees_with(self, request: DispatchRequest) -> bool:
-        """Whether a recovered queue has the record's unit, at its place and whole."""
+    def agrees_with(self, request: DispatchRequest, *, is_proven: bool = True) -> bool:
+        """Whether a recovered queue has the record's unit, at its place and whole.
+
+        Unless it ``is_proven`` to have been durable, no bit map is believed: a power
+        loss may have torn it, and nothing in the log tells what it was.
+        """
         offset = request.consume_queue_offset * CQ_STORE_UNIT_SIZE
         at = offset - self._window_start
         if not 0 <= at < len(self._window):
@@ -315,24 +320,21 @@ class ConsumeQueue:
             request.commit_log_offset, request.msg_size, request.tags_code
         ):
             return True
-        return len(unit) == CQ_STORE_UNIT_SIZE and self._agrees_by_address(
-            unit, request
-        )
+        is_whole = len(unit) == CQ_STORE_UNIT_SIZE
+        return is_whole and self._agrees_by_address(unit, request, is_proven)
 
-    def _agrees_by_address(self, unit: bytes, request: DispatchRequest) -> bool:
+    def _agrees_by_address(
+        self, unit: bytes, request: DispatchRequest, is_proven: bool, /
+    ) -> bool:
         phy_offset, size, code = _UNIT.unpack(unit)
-        if self._ext is None or not is_address(code):
+        place = (request.commit_log_offset, request.msg_size)
+        if self._ext is None or not is_address(code) or (phy_offset, size) != place:
             return False
         said = self._ext.get(code)
-        if said is None or (
-            (phy_offset, size, said.tags_code, said.msg_store_time)
-            != (
-                request.commit_log_offset,
-                request.msg_size,
-                request.tags_code,
-                request.store_timestamp,
-            )
-        ):
+        if said is None or said[:2] != (request.tags_code, request.store_timestamp):
+            return False
+        if said.bit_map and not is_proven:
+            UNPROVEN.hit()
             return False
         # A torn address leads to what an older unit's does, which may say the same. An
         # older one that leads nowhere is no witness.
@@ -344,9 +346,8 @@ class ConsumeQueue:
         if file is None:
             return b""
         until = min(self._recovered_end, file.end_offset, offset + size)
-        if until <= offset:
-            return b""
-        return file.read(offset - file.file_from_offset, until - offset)
+        position = offset - file.file_from_offset
+        return file.read(position, until - offset) if until > offset else b""
 
     def first_unit_at_or_past(self, phy_offset: int) -> int:
         """Where the recovered units reach records that lie not before ``phy_offset``.

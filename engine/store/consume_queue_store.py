@@ -117,7 +117,8 @@ class QueueAudit:
 
     def _has_this_unit(self, request: DispatchRequest) -> bool:
         queue = self._queues.get((request.topic, request.queue_id))
-        return queue is not None and queue.agrees_with(request)
+        is_proven = request.commit_log_offset < self._durable_offset
+        return queue is not None and queue.agrees_with(request, is_proven=is_proven)
 
     def _is_unsure_from(self, request: DispatchRequest) -> None:
         if self.first_unsure_timestamp < 0:

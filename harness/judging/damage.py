@@ -83,6 +83,11 @@ def _is_odd(record: Record) -> bool:
     return any(True for _ in oddities(record))
 
 
+def rots_beside_queues(damages: Sequence[Damaged]) -> bool:
+    """Whether bit maps may have rotted, which nothing proves."""
+    return any(damage.path.startswith("consumequeue_ext") for damage in damages)
+
+
 def judge_refusal(
     checks: dict[str, int],
     setup: Setup,

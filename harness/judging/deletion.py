@@ -221,3 +221,5 @@ def _judge_round(
             )
     if op.service == "clean_consume_queue":
         deletion.expired_queue_files_go.hold(checks, image())
+        slots = state.setup.index_slots
+        deletion.expired_side_files_go.hold(checks, image(), slots)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from harness.interpreter import Report
 from harness.judging.promises import Promises
@@ -15,6 +15,9 @@ from models.invariants.checkpoint import (
 from models.invariants.marks import round_flushes_what_is_enough
 from models.invariants.recovery import (
     orderly_end_is_durable,
+    same_store,
+    second_start_changes_nothing,
+    start_after_orderly_end_changes_nothing,
     start_knows_how_it_ended,
     start_reads_what_it_must,
 )
@@ -22,7 +25,7 @@ from models.invariants.run import nothing_is_held
 from models.observations import Positions, Ran, Started, Stopped
 from models.ops import Event, RunService
 from models.program import Setup
-from models.store_image import StoreImage
+from models.store_image import Bytes, StoreImage
 
 
 def judge_round(
@@ -54,6 +57,25 @@ def judge_stop(
         orderly_end_is_durable.hold(checks, stop)
     if not report.interrupted:
         nothing_is_held.hold(checks, stop)
+
+
+def judge_next_start(
+    checks: dict[str, int],
+    left: Mapping[str, Bytes] | None,
+    found: Mapping[str, Bytes],
+    now: Mapping[str, Bytes],
+    *,
+    ended: bool,
+) -> None:
+    """Judge a start that ran alone, on files that leave it nothing to mend.
+
+    ``left`` is what the start before has left, ``found`` what this one has found, and
+    ``now`` what it leaves; ``ended``: the life before came to an orderly end.
+    """
+    if left is not None and same_store(left, found):
+        second_start_changes_nothing.hold(checks, found, now)
+    if ended:
+        start_after_orderly_end_changes_nothing.hold(checks, found, now)
 
 
 def takes_abort(report: Report, end: End) -> bool:

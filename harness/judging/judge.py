@@ -13,14 +13,20 @@ from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
 from harness.judging.around import adopts_around, judge_reads_around, note_damage
 from harness.judging.claims import judge_claims, tears_the_checkpoint
-from harness.judging.damage import judge_refusal, takes_rot
+from harness.judging.damage import judge_refusal, rots_beside_queues, takes_rot
 from harness.judging.deletion import (
     DeletionState,
     adopt_after_deletion,
     judge_cut_short,
     judge_deletion,
 )
-from harness.judging.ends import judge_round, judge_start, judge_stop, takes_abort
+from harness.judging.ends import (
+    judge_next_start,
+    judge_round,
+    judge_start,
+    judge_stop,
+    takes_abort,
+)
 from harness.judging.foreign import Foreign
 from harness.judging.lookups import (
     is_half_dispatched,
@@ -39,7 +45,7 @@ from harness.judging.puts import (
     puts_around_the_start,
 )
 from harness.judging.queries import indexed_up_to, judge_queries
-from harness.judging.terms import End, LookedAt, Reader
+from harness.judging.terms import End, LookedAt, Reader, judged_of
 from harness.judging.topics import (
     Deletions,
     deletions_around_the_start,
@@ -110,7 +116,7 @@ class Judge:
         self._promises = Promises(PROFILES[setup.disk_profile])
         self._end = End.UNKNOWN
         self._abort_taken = False  # by others, from a life that had not ended in order
-        self._is_torn = False
+        self._is_torn = self._ext_may_be_rotten = False
         self._positions: Positions | None = None
         self._deletion = DeletionState(setup)
         self._spoilt = Spoilt()
@@ -195,11 +201,12 @@ class Judge:
             self._lose_promises(report, report.crash.kind)
             return
         for start, image in zip(report.starts, found, strict=True):
+            ended = self._end is End.ORDERLY and not (self._damaged or self.disk_failed)
             self._judge_start(
                 start, image, report.started_end, positions, deleted_later
             )
             if isinstance(start, Started):
-                self._judge_second_start(image, alone=not report.interrupted)
+                self._judge_next(image, alone=not report.interrupted, ended=ended)
         if report.starts and report.interrupted:
             self._see_fault(op, report)  # it may have met that start too
             self.disk_failed = self.disk_failed or self._promises.errors_come_late
@@ -209,22 +216,18 @@ class Judge:
             self._judge_stops(stops, report, self.model.end)
         around = (None if self.disk_failed else self._positions, positions)
         judge_round(self.checks, self._setup, op, report, around, self.image)
+        if positions.max_phy_offset >= 0:
+            self._judge_running(op, report, positions)
+        self._judge_reads(report, before)
+
+    def _judge_running(self, op: Event, report: Report, positions: Positions) -> None:
         dispatched = isinstance(op, RunService) and op.service == "reput"
         dispatched = dispatched and isinstance(report.observation, Ran)
         if dispatched or isinstance(report.observation, Deleted):
             self._judge_files(self.image(), positions.reput_from_offset)
-        if positions.max_phy_offset >= 0:
-            judge_deletion(
-                self.checks,
-                op,
-                report,
-                self._deletion,
-                self.model,
-                positions,
-                None if self.disk_failed else self.image,
-            )
-            self._judge_marks(positions, is_new_life=bool(report.starts))
-        self._judge_reads(report, before)
+        image, state = None if self.disk_failed else self.image, self._deletion
+        judge_deletion(self.checks, op, report, state, self.model, positions, image)
+        self._judge_marks(positions, is_new_life=bool(report.starts))
 
     def _judge_reads(
         self, report: Report, before: dict[QueueKey, VisibleQueue]
@@ -275,6 +278,7 @@ class Judge:
     def _see_damage(self, report: Report) -> None:
         indexes, files = self._setup.has_index, self._subject.files()
         self._damaged += self._foreign.take_note(report, files, has_index=indexes)
+        self._ext_may_be_rotten |= rots_beside_queues(self._damaged)
         self._abort_taken |= takes_abort(report, self._end)
 
     def _lose_promises(self, report: Report, crash: CrashKind) -> None:
@@ -282,6 +286,7 @@ class Judge:
         self._is_torn |= tears_the_checkpoint(report)
         if self._promises.is_broken_by(crash):
             self._damaged.append(SPOILT)
+            self._ext_may_be_rotten = True
             self._end = End.UNKNOWN
         if crash == "power_loss":
             self._damaged += self._promises.lost_power()
@@ -418,12 +423,11 @@ class Judge:
         self._started(self.image())
         self._checkpoint = None
 
-    def _judge_second_start(self, found: StoreImage, *, alone: bool) -> None:
-        """Judge a start of what a start has left; ``alone``: nothing else was done."""
-        left = self._left_by_start
-        now = self._left_by_start = self._files()
-        if alone and left is not None and recovery.same_store(left, found.files):
-            recovery.second_start_changes_nothing.hold(self.checks, found.files, now)
+    def _judge_next(self, found: StoreImage, *, alone: bool, ended: bool) -> None:
+        left, now = self._left_by_start, self._files()
+        self._left_by_start = now
+        if alone:
+            judge_next_start(self.checks, left, found.files, now, ended=ended)
 
     def _adopt(self, end: int, positions: Positions, deleted_later: Deletions) -> None:
         """Adopt what a start recovered; past ``end`` is what was put since."""
@@ -475,13 +479,9 @@ class Judge:
     def _judged(
         self, image: StoreImage, reput_from_offset: int | None, *, clean: bool
     ) -> Judged:
-        setup = self._setup
-        return Judged(
-            image,
-            reput_from_offset,
-            clean,
-            index_slots=setup.index_slots,
-            keeps_index=setup.has_index,
+        knows = not self._ext_may_be_rotten
+        return judged_of(
+            self._setup, image, reput_from_offset, clean=clean, knows_bit_maps=knows
         )
 
     def _judge_marks(self, positions: Positions, *, is_new_life: bool) -> None:

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Protocol, TypeAlias
 
+from models.invariants.judged import Judged
+from models.messages import bit_map_at
+from models.program import Setup
 from models.store_image import StoreImage
 
 Reader: TypeAlias = Callable[[Mapping[str, bytes], StoreImage | None], StoreImage]
@@ -28,3 +31,26 @@ class LookedAt(Protocol):
 
     def files(self) -> Mapping[str, bytes]:
         """The store's files as a reader sees them now, by path."""
+
+
+def judged_of(
+    setup: Setup,
+    image: StoreImage,
+    reput_from_offset: int | None,
+    *,
+    clean: bool,
+    knows_bit_maps: bool,
+) -> Judged:
+    """What the laws of the files are asked about a store of this setup.
+
+    ``knows_bit_maps``: nothing from outside can have changed one.
+    """
+    return Judged(
+        image,
+        reput_from_offset,
+        clean,
+        index_slots=setup.index_slots,
+        keeps_index=setup.has_index,
+        ext_size=setup.queue_ext_size if setup.has_queue_ext else 0,
+        bit_map_of=bit_map_at if knows_bit_maps else None,
+    )

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from engine.store.dispatch import DispatchRequest
 from engine.store.message import Host, Message
-from models.messages import MessageToPut
+from models.messages import MessageToPut, bit_map_at
 
 
 def message_of(
@@ -34,5 +34,5 @@ def _host(raw: bytes) -> Host:
 
 
 def bit_map_of(request: DispatchRequest) -> bytes:
-    """Bit maps of many sizes, as a filter would make them; empty ones too."""
-    return b"\x5a" * (request.msg_size % 13)
+    """As a filter would make them."""
+    return bit_map_at(request.commit_log_offset, request.msg_size)

@@ -56,7 +56,6 @@ from models.ops import (
 )
 from models.program import Setup
 
-EXT_SIZE_MIN = 24
 EPOCH_MS = 1_700_000_000_000
 THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them
 OP_ACTIONS_MAX = 300_000  # the busiest op of an episode makes some hundreds
@@ -81,8 +80,8 @@ class PythonStore:
             max_message_size=setup.max_message_size,
             start_window=setup.start_window,
             on_damage=OnDamage(setup.on_damage),
-            enable_consume_queue_ext=setup.queue_ext_size >= EXT_SIZE_MIN,
-            mapped_file_size_consume_queue_ext=max(EXT_SIZE_MIN, setup.queue_ext_size),
+            enable_consume_queue_ext=setup.has_queue_ext,
+            mapped_file_size_consume_queue_ext=max(24, setup.queue_ext_size),
             message_index_enable=setup.has_index,
             max_hash_slot_num=setup.index_slots or 1,
             max_index_num=max(2, setup.index_entries),

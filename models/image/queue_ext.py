@@ -15,6 +15,7 @@ from models.image.record import Bytes
 
 EXT_ADDRESS_MAX = -(1 << 31) - 1
 EXT_UNIT_SIZE_MIN = 20
+EXT_END_SIZE = 4  # of each file, never used for a unit
 _UNIT = struct.Struct(">hqqh")
 
 
@@ -45,6 +46,17 @@ def ext_place(
             if 0 <= at <= len(data) - EXT_UNIT_SIZE_MIN:
                 return path, at
     return None
+
+
+def ext_files(files: Mapping[str, Bytes], queue_name: str) -> list[tuple[str, int]]:
+    """The files beside a queue, ``topic/queue_id``, each with its base; in order."""
+    folder = f"consumequeue_ext/{queue_name}/"
+    names = [path for path in files if path.startswith(folder)]
+    bases = [(path, path[len(folder) :]) for path in names]
+    return sorted(
+        [(path, int(name)) for path, name in bases if name.isdecimal()],
+        key=lambda file: file[1],
+    )
 
 
 def ext_unit_at(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from models.image.log import LogImage
+from models.image.queue_ext import EXT_ADDRESS_MAX, ext_files
 from models.invariants.registry import invariant
 from models.observations import Positions, Put
 from models.store_image import StoreImage
@@ -100,6 +102,32 @@ def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
             if file.units and file.units[-1].phy_offset < log_min:
                 seen = f"its last unit points at {file.units[-1].phy_offset}"
                 yield Violation(file.path, seen, f"no file that ends before {log_min}")
+
+
+@invariant(
+    "DEL-11",
+    "what lies beside queues and in the index goes once its records have expired",
+    law="I14 I20",
+)
+def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Violation]:
+    """Judged after a round of the cleaner of queues; the newest file always stays.
+
+    Of a file beside a queue, the first live unit's address tells what has expired.
+    """
+    log_min = image.commit_log.min_phy_offset
+    for queue, live in image.live_units:
+        if not live or live[0].tags_code > EXT_ADDRESS_MAX:
+            continue
+        least = live[0].tags_code + (1 << 63)
+        files = ext_files(image.files, queue.name)
+        for (path, _), (_, after) in pairwise(files):
+            if after <= least:
+                expected = f"no file of units before {least}"
+                yield Violation(path, "it is still there", expected)
+    for path, file in image.index(index_slots).files[:-1] if index_slots else ():
+        if file.header.end_phy_offset < log_min:
+            seen = f"its last record was at {file.header.end_phy_offset}"
+            yield Violation(path, seen, f"no file that ends before {log_min}")
 
 
 @invariant(

@@ -27,6 +27,7 @@ FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
     consume_queue.queue_files_fit_together,
     queue_ext.addresses_lead_to_their_records,
     queue_ext.files_beside_queues_fit_together,
+    queue_ext.units_lead_to_their_bit_maps,
     offsets.queue_offsets_rise_by_one,
     checkpoint.durable_mark_is_in_the_log,
     checkpoint.flushed_time_is_in_the_log,

@@ -7,6 +7,7 @@ end in torn bytes, its queues may lack units or hold some too many.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from models.store_image import StoreImage
@@ -28,6 +29,8 @@ class Judged:
         keeps_index: the store indexes keys, so all that was dispatched is listed.
         whole_sectors: a crash left each sector as it was or as it was written, and
             files in the order they were made; then some damage is proven.
+        ext_size: of each file beside a queue, where units lead there; 0: unknown.
+        bit_map_of: a record's bit map by place and size; None: nobody knows any.
     """
 
     image: StoreImage
@@ -38,6 +41,8 @@ class Judged:
     index_slots: int = 0
     keeps_index: bool = False
     whole_sectors: bool = False
+    ext_size: int = 0
+    bit_map_of: Callable[[int, int], bytes] | None = None
 
 
 def tail_is_excused(judged: Judged) -> bool:

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from models.image.log import common_size
-from models.image.queue_ext import EXT_ADDRESS_MAX, ext_place, ext_unit_at
+from models.image.queue_ext import (
+    EXT_ADDRESS_MAX,
+    EXT_END_SIZE,
+    EXT_UNIT_SIZE_MIN,
+    ext_place,
+    ext_unit_at,
+)
+from models.image.record import is_light_queue
 from models.invariants.judged import Judged
 from models.invariants.registry import invariant
 from models.verdict import Violation
@@ -40,6 +47,38 @@ def addresses_lead_to_their_records(judged: Judged) -> Iterator[Violation]:
                     f"an address that leads to {there}",
                     f"{wanted}, as the record says",
                 )
+
+
+@invariant(
+    "CQ-8",
+    "a unit leads beside its queue, where its record's bit map lies",
+    law="I3 I4",
+)
+def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
+    """Judged where it is known that there is an extension, and what filters say.
+
+    A unit keeps its tags code only if no file beside the queue could hold the rest.
+    """
+    image, bit_map_of = judged.image, judged.bit_map_of
+    if not (judged.clean and judged.ext_size and bit_map_of):
+        return
+    room = judged.ext_size - EXT_END_SIZE
+    for queue, live in image.live_units:
+        for unit in live if not is_light_queue(queue.topic) else ():
+            record = image.commit_log.record_at.get(unit.phy_offset)
+            if record is None or unit.is_pre_blank:
+                continue
+            bit_map = bit_map_of(record.phy_offset, record.size)
+            fits = EXT_UNIT_SIZE_MIN + len(bit_map) <= room
+            where = queue.where(unit.queue_offset)
+            if (unit.tags_code <= EXT_ADDRESS_MAX) is not fits:
+                seen = f"tags code {unit.tags_code}"
+                yield Violation(where, seen, "an address" if fits else "no address")
+                continue
+            found = ext_unit_at(image.files, queue.name, unit.tags_code)
+            if fits and (found is None or found.bit_map != bit_map):
+                seen = "nothing" if found is None else f"bit map {found.bit_map.hex()}"
+                yield Violation(where, seen, f"bit map {bit_map.hex()}")
 
 
 @invariant(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from models.image.deleted import DELETED_PATH
 from models.invariants.checkpoint import changed_files
 from models.invariants.registry import invariant
 from models.messages import MessageToPut
@@ -240,6 +241,17 @@ def second_start_changes_nothing(
 ) -> Iterator[Violation]:
     """Of files that are as a start left them, but for the marks of a run itself."""
     yield from _changes(before, after, _RUN_FILES)
+
+
+@invariant("REC-15", "a start after an orderly end changes nothing", law="I10")
+def start_after_orderly_end_changes_nothing(
+    before: Mapping[str, Bytes], after: Mapping[str, Bytes]
+) -> Iterator[Violation]:
+    """It has nothing to mend; but for the marks of a run itself.
+
+    Of deleted topics it forgets those whose records have all expired.
+    """
+    yield from _changes(before, after, _RUN_FILES | {DELETED_PATH})
 
 
 def same_store(one: Mapping[str, Bytes], other: Mapping[str, Bytes]) -> bool:

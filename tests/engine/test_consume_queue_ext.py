@@ -69,6 +69,20 @@ def broken(store: StoreBuilder) -> list[str]:
     ]
 
 
+def test_a_bit_map_that_power_loss_may_have_torn_is_made_again(
+    beside: StoreBuilder,
+) -> None:
+    put_and_reput(beside).flush().flush_queues()
+    kept = beside.disk.files()[FILE]
+    bit_map_at = 20 + 21 + 22 + 20  # of the fourth unit
+    assert kept[bit_map_at : bit_map_at + 3] == BIT_MAP[:3]
+
+    beside.kill().damage(FILE, bit_map_at, bytes(3))
+    put_and_reput(beside.restart(), 0)
+
+    assert beside.disk.files()[FILE] == kept
+
+
 def test_an_address_is_below_every_hash_of_32_bits() -> None:
     assert not is_address(-(1 << 31))
     assert is_address(ADDRESS_MAX)

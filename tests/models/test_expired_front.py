@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
-from written_store import LOG_FILE_SIZE, WrittenStore, log_path, slot_bytes, without
+from written_store import (
+    LOG_FILE_SIZE,
+    WrittenStore,
+    log_path,
+    patched,
+    slot_bytes,
+    unit_bytes,
+    without,
+)
 
 from models.invariants.deletion import (
     a_full_disk_takes_no_put,
     empty_queues_keep_their_end,
     expired_queue_files_go,
+    expired_side_files_go,
     log_begins_where_it_was_left,
     only_what_has_expired_goes,
     what_has_expired_goes,
@@ -168,6 +179,35 @@ def test_a_queue_file_that_points_before_the_log_is_a_breach() -> None:
 
     with pytest.raises(InvariantViolated, match="its last unit points at"):
         expired_queue_files_go.hold({}, image)
+
+
+def test_a_file_beside_a_queue_whose_units_have_all_expired_is_a_breach() -> None:
+    files = {path: bytes(data) for path, data in expired_store().files.items()}
+    path = "consumequeue/T0/0/00000000000000000000"
+    phy_offset, size = struct.unpack(">qi", files[path][180:192])
+    assert phy_offset == LOG_FILE_SIZE
+    led = patched(files, path, 180, unit_bytes(phy_offset, size, 100 - 2**63))
+    beside = {f"consumequeue_ext/T0/0/{base:020d}": bytes(100) for base in (0, 100)}
+
+    with pytest.raises(InvariantViolated, match="no file of units before 100"):
+        expired_side_files_go.hold({}, read_store({**led, **beside}), 0)
+    del beside[f"consumequeue_ext/T0/0/{0:020d}"]
+    expired_side_files_go.hold({}, read_store({**led, **beside}), 0)
+
+
+def test_an_index_file_whose_records_have_all_expired_is_a_breach() -> None:
+    def index(end: int) -> bytes:
+        return struct.pack(">qqqqii", 1, 1, 0, end, 1, 2) + bytes(4 + 20 * 2)
+
+    names = [f"index/{number:017d}" for number in (1, 2)]
+    last, gone = index(LOG_FILE_SIZE), index(LOG_FILE_SIZE - 1)
+    files = dict(expired_store().files)
+    alive = read_store({**files, names[0]: last, names[1]: last})
+    stale = read_store({**files, names[0]: gone, names[1]: gone})
+
+    expired_side_files_go.hold({}, alive, 1)
+    with pytest.raises(InvariantViolated, match=names[0]):
+        expired_side_files_go.hold({}, stale, 1)
 
 
 def test_a_put_taken_on_a_full_disk_is_a_breach() -> None:

@@ -9,6 +9,7 @@ from models.invariants.recovery import (
     orderly_end_is_durable,
     refusal_changes_nothing,
     second_start_changes_nothing,
+    start_after_orderly_end_changes_nothing,
     start_knows_how_it_ended,
     start_reads_what_it_must,
 )
@@ -32,7 +33,11 @@ WINDOWED = Setup(start_window=0)
 def test_a_start_that_refused_or_was_the_second_must_change_nothing(
     after: dict[str, bytes],
 ) -> None:
-    for law in (refusal_changes_nothing, second_start_changes_nothing):
+    for law in (
+        refusal_changes_nothing,
+        second_start_changes_nothing,
+        start_after_orderly_end_changes_nothing,
+    ):
         assert law.violations(FILES, FILES) == []
         assert len(law.violations(FILES, after)) == 1
 
