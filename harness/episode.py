@@ -116,6 +116,7 @@ class Episode:
         *,
         subject: Subject | None = None,
         keep_trace: bool = True,
+        judge: Judge | None = None,
     ) -> None:
         self.scenario = scenario
         self.setup = setup
@@ -123,7 +124,7 @@ class Episode:
         self.trace: list[Step] = []
         self.ops: list[Op] = []
         self._keep_trace = keep_trace
-        self._judge = Judge(setup, self.subject)
+        self._judge = judge or Judge(setup, self.subject)
         self._interpreter = Interpreter(self.subject, prop_crc=setup.prop_crc)
         self._hasher = blake2b(digest_size=16)
         self._encoder = msgspec.json.Encoder()
@@ -153,10 +154,11 @@ class Episode:
             life: how often the store was started before.
             ops: what was done until then; the last one is the crash.
         """
-        episode = cls(scenario, setup, subject=subject, keep_trace=False)
+        episode = cls(
+            scenario, setup, subject=subject, keep_trace=False, judge=judge
+        )
         episode.ops = list(ops)
         episode._begun = True
-        episode._judge = judge
         episode._interpreter = Interpreter(subject, life, prop_crc=setup.prop_crc)
         return episode
 

@@ -11,7 +11,7 @@ thousands of times a second, where one numpy call costs as much as five records.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -150,6 +150,14 @@ class StoreImage:
         if known is None or known[0] != slot_num:
             known = self.__dict__["_index"] = slot_num, read_index(self.files, slot_num)
         return known[1]
+
+    @lazy
+    def kept_laws(self) -> set[Hashable]:
+        """Keys of the groups of laws that were asked of it and hold.
+
+        A law of the files says the same of the same files each time.
+        """
+        return set()
 
     @lazy
     def log_keys(self) -> tuple[LogKey, ...]:

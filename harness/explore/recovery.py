@@ -8,6 +8,7 @@ on once: it takes a put, catches up, is read whole, and stops.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -24,6 +25,7 @@ from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.observations import Positions, status_of
 from models.ops import Crash, Restart
 
+_STARTS_KEPT = 256
 Breach: TypeAlias = InvariantViolated | InvariantUnknown
 
 
@@ -105,6 +107,8 @@ class Recoveries:
 
     def _started(self, moment: Moment, fall: Fall, view: View, crash: Crash) -> Outcome:
         self.counts.starts += 1
+        if self.counts.starts % _STARTS_KEPT == 0:
+            gc.collect(0)  # a store that is down leads to itself
         episode = self._episode(moment, fall, crash)
         path = ""
         try:

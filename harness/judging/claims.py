@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.interpreter import Report
 from models.image.checkpoint import CheckpointImage
 from models.invariants.checkpoint import (
@@ -35,13 +37,33 @@ _TIMES = (flushed_time_is_in_the_log, dispatched_time_is_in_the_queues)
 _CLAIMS_BUT_TIMES = tuple(law for law in CLAIMS if law not in _TIMES)
 
 
-def claims(*, torn: bool) -> tuple[Invariant[[Judged]], ...]:
-    """Those that may be asked; ``torn``: a crash came amid a write of the checkpoint.
+def hold_all(
+    checks: dict[str, int],
+    name: str,
+    laws: Sequence[Invariant[[Judged]]],
+    judged: Judged,
+) -> None:
+    """Hold files against a group of laws of that name; once for each image.
 
-    A store cut amid one of the checkpoint's times leaves a time nobody wrote. None of
-    them has a CRC, and no start believes them.
+    Raises:
+        InvariantViolated: the law that was broken first.
+        InvariantUnknown: a law failed itself.
     """
-    return _CLAIMS_BUT_TIMES if torn else CLAIMS
+    kept = judged.image.kept_laws
+    key = (
+        name,
+        judged.reput_from_offset,
+        judged.clean,
+        judged.index_slots,
+        judged.keeps_index,
+    )
+    if key in kept:
+        for law in laws:
+            checks[law.id] = checks.get(law.id, 0) + 1
+        return
+    for law in laws:
+        law.hold(checks, judged)
+    kept.add(key)
 
 
 def judge_claims(
@@ -51,9 +73,25 @@ def judge_claims(
     *,
     torn: bool,
 ) -> None:
-    """Judge what no crash may break; ``before`` is the checkpoint known before."""
-    for law in claims(torn=torn):
-        law.hold(checks, judged)
+    """Judge what no crash may break.
+
+    A store cut amid one of the checkpoint's times leaves a time nobody wrote. None of
+    them has a CRC, and no start believes them.
+
+    Args:
+        checks: how often each law was asked.
+        judged: the files.
+        before: the checkpoint known before.
+        torn: a crash came amid a write of the checkpoint.
+
+    Raises:
+        InvariantViolated: the law that was broken first.
+        InvariantUnknown: a law failed itself.
+    """
+    if torn:
+        hold_all(checks, "claims but times", _CLAIMS_BUT_TIMES, judged)
+    else:
+        hold_all(checks, "claims", CLAIMS, judged)
     if before is not None and judged.image.has_checkpoint:
         marks_never_move_backwards.hold(checks, before, judged.image.checkpoint)
 

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
 from harness.judging.around import adopts_around, judge_reads_around, note_damage
-from harness.judging.claims import judge_claims, tears_the_checkpoint
+from harness.judging.claims import hold_all, judge_claims, tears_the_checkpoint
 from harness.judging.damage import judge_refusal, rots_beside_queues, takes_rot
 from harness.judging.deletion import (
     DeletionState,
@@ -473,8 +473,7 @@ class Judge:
             return  # what only memory held is gone, until a start has mended it
         clean = not self.disk_failed
         judged = self._judged(image, reput_from_offset, clean=clean)
-        for law in FILE_LAWS:
-            law.hold(self.checks, judged)
+        hold_all(self.checks, "files", FILE_LAWS, judged)
 
     def _judged(
         self, image: StoreImage, reput_from_offset: int | None, *, clean: bool

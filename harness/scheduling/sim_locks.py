@@ -23,7 +23,7 @@ class SimLock:
     def __init__(self, runtime: SimRuntime) -> None:
         self._runtime = runtime
         self._owner: Activity[Any] | None = None
-        self._waiters: deque[Activity[Any]] = deque()
+        self._waiters: deque[Activity[Any]] | None = None  # few locks are ever awaited
 
     def __enter__(self) -> SimLock:
         self._runtime.pause()
@@ -34,6 +34,8 @@ class SimLock:
         is_mine = False
         try:
             what = f"a lock that {self._owner.name} holds"
+            if self._waiters is None:
+                self._waiters = deque()
             self._runtime.wait_in(self._waiters, what, None)
             is_mine = self._owner is asker
             assert is_mine

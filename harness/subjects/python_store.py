@@ -100,12 +100,14 @@ class PythonStore:
             delete_file_batch_max=setup.delete_batch,
             clean_file_forcibly_enable=setup.cleans_forcibly,
         )
-        self._runtime = SimRuntime(EPOCH_MS)
-        self.disk = SimDisk(
-            PROFILES[setup.disk_profile],
-            now_ms=self._runtime.now_ms,
-            capacity=setup.disk_capacity,
-        )
+        runtime = SimRuntime(EPOCH_MS)
+        profile, capacity = PROFILES[setup.disk_profile], setup.disk_capacity
+        disk = SimDisk(profile, now_ms=runtime.now_ms, capacity=capacity)
+        self._be_down(runtime, disk)
+
+    def _be_down(self, runtime: SimRuntime, disk: SimDisk) -> None:
+        self._runtime = runtime
+        self.disk = disk
         self._store: MessageStore | None = None
         self._services: dict[str, Service] = {}
         self._callers = self._stopping = 0
@@ -118,9 +120,9 @@ class PythonStore:
 
     def down_on(self, disk: SimDisk, clock: tuple[int, int]) -> PythonStore:
         """Another store of this setup, down, on ``disk`` at ``clock``."""
-        other = PythonStore(self.setup)
-        other.disk = disk
-        other._runtime = SimRuntime(*clock)
+        other = PythonStore.__new__(PythonStore)
+        other.setup, other._config = self.setup, self._config
+        other._be_down(SimRuntime(*clock), disk)
         disk.keep_time_by(other._runtime.now_ms)
         return other
 
