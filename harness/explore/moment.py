@@ -33,6 +33,7 @@ from models.program import Program
 
 BETWEEN = AdvanceClock(0)  # an op that does nothing, for a crash to happen in
 _NOTHING = Skipped("nothing is in progress")
+_NO_REPORT = Report(_NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ class Watcher:
         self._before: tuple[Op, ...] = ()
         self._op: Op = BETWEEN
         self._actions = self._subject.disk_actions() if is_down else -1
-        self._judge = episode.judge
+        self._judge: Judge | None = episode.judge
+        self._report = _NO_REPORT
 
     def begin(self, op: Op) -> None:
         """Note the end of the op before, if it changed anything, and watch ``op``."""
@@ -119,19 +121,24 @@ class Watcher:
 
     def _look_between(self) -> None:
         self._before = tuple(self._episode.ops)
-        self._judge = self._episode.judge.fork(self._subject)
+        self._judge = None
         actions = self._subject.disk_actions()
         changed = actions != self._actions or isinstance(self._op, Damage | PlantFile)
         self._actions = actions
         if changed:
             self._op = BETWEEN
-            self._keep(1, Report(_NOTHING))
+            self._keep(1, _NO_REPORT)
 
     def _note(self) -> None:
         at_action = self._subject.disk_actions() - self._actions
-        self._keep(at_action, self._episode.interpreter.report.fork())
+        report = self._episode.interpreter.report
+        if report != self._report:  # most actions of an op come between two calls
+            self._report = report.fork()
+        self._keep(at_action, self._report)
 
     def _keep(self, at_action: int, report: Report) -> None:
+        if self._judge is None:
+            self._judge = self._episode.judge.fork(self._subject)
         self.moments.append(
             Moment(
                 self._before,
