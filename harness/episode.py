@@ -154,9 +154,7 @@ class Episode:
             life: how often the store was started before.
             ops: what was done until then; the last one is the crash.
         """
-        episode = cls(
-            scenario, setup, subject=subject, keep_trace=False, judge=judge
-        )
+        episode = cls(scenario, setup, subject=subject, keep_trace=False, judge=judge)
         episode.ops = list(ops)
         episode._begun = True
         episode._interpreter = Interpreter(subject, life, prop_crc=setup.prop_crc)

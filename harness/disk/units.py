@@ -143,6 +143,49 @@ class PendingUnits:
             files.append(LeftFile(tuple(known_by), inode.mtime_ms, content, units))
         return Left(directories, tuple(files))
 
+    def write_order(self) -> Iterator[tuple[KeptUnit, ...]]:
+        """The states of a disk that wrote in order: of the pending the first few.
+
+        Each as the units that are not at version 0, oldest state first; the one of
+        which nothing pending survives is left out.
+        """
+        actions = {effect.action for effect in self._effects}
+        for inode in self._inodes.values():
+            actions.update(store[0] for store in inode.pending)
+        for action in sorted(actions):
+            names = tuple(self._names_up_to(action))
+            yield (*names, *self._sectors_up_to(action, names))
+
+    def _names_up_to(self, action: int) -> Iterator[KeptUnit]:
+        if self._profile.metadata == "subset":
+            survived = [e for e in self._effects if e.action <= action]
+            slots = Counter(slot_of(e, self._file_names) for e in survived)
+            yield from (KeptUnit(*slot, count) for slot, count in slots.items())
+            return
+        count = sum(1 for ordered in self._ordered if ordered <= action)
+        if count:
+            yield KeptUnit(*ORDER_SLOT, count)
+
+    def _sectors_up_to(
+        self, action: int, names: Sequence[KeptUnit]
+    ) -> Iterator[KeptUnit]:
+        choice = self._choice(names)
+        left = layout(self._committed, choice.effects(self._effects))
+        size = self._profile.sector_size
+        for number in self._present(left):
+            units = self._sectors_of(number, left, choice)
+            if not units:
+                continue
+            base, stores = left.pieces(number, self._inodes[number])
+            for made, offset, data in stores:
+                if made <= action:
+                    base[offset : offset + len(data)] = data
+            for unit, versions in units.items():
+                start = unit.place * size
+                version = versions.index(bytes(base[start : start + size]))
+                if version:
+                    yield KeptUnit(unit.path, unit.place, version)
+
     def choices(self) -> Iterator[Survivors]:
         """Every vector: all lost first, all kept last."""
         for names in _vectors(self.names):

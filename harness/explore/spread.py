@@ -2,8 +2,9 @@
 
 Names and sizes are chosen first, then of each sector its version. If all choices
 together are few, each is made. Else those are made that are known to find most: all
-lost, all kept, each unit lost alone, each kept alone, each prefix, each pair lost; then
-some by chance, with a density drawn for each. A state is told by its view, and its
+lost, all kept, each unit lost alone, the states of a disk that writes in order, each
+unit kept alone, each prefix of the units, each pair lost; then some by chance, with a
+density drawn for each. A state is told by its view, and its
 ``Survivors`` are made for those alone that are new.
 
 Source: section 7 of the disk fault model.
@@ -113,6 +114,7 @@ class Spread:
         for place in places:
             for version in range(kept[place]):
                 yield Vector(newest, _with(kept, place, version))
+        yield from self._write_order()
         for place in places:
             for version in range(1, kept[place] + 1):
                 yield Vector(newest, _with(lost, place, version))
@@ -120,6 +122,13 @@ class Spread:
             yield Vector(newest, kept[:end] + lost[end:])
         for one, other in combinations(places, 2):
             yield Vector(newest, _with(_with(kept, one, 0), other, 0))
+
+    def _write_order(self) -> Iterator[Vector]:
+        for kept in self._pending.write_order():
+            at = {(unit.path, unit.place): unit.version for unit in kept}
+            names = tuple(at.get(unit[:2], 0) for unit in self._pending.names)
+            units = self._side(names).units
+            yield Vector(names, tuple(at.get(unit[:2], 0) for unit in units))
 
     def _other_names(self) -> Iterator[tuple[int, ...]]:
         """Each name alone at each other version, or each prefix of their order."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
+from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
 from harness.disk.units import PendingUnits
 from harness.explore.limits import cuts_of
 from harness.explore.moment import Moment, record
 from harness.explore.spread import Spread
-from harness.explore.views import Views
-from models.ops import PutMessage, RunService
+from harness.explore.views import View, Views
+from models.ops import Crash, PutMessage, RunService, Survivors
 from models.program import Program, Setup
 
 
@@ -16,6 +19,12 @@ def moments(profile: str = "ext4_ordered") -> list[Moment]:
     setup = Setup(disk_profile=profile)
     ops = (PutMessage("T0", 0, 16), PutMessage("T1", 0, 700), RunService("reput"))
     return record(Program(setup, ops), "").moments
+
+
+def view_after(moment: Moment, survivors: Survivors, views: Views) -> View:
+    disk = SimDisk.fork(moment.disk)
+    disk.crash(Crash("power_loss", survivors))
+    return views.of(*disk.seen())
 
 
 def test_all_vectors_are_as_many_as_were_counted_and_each_is_another() -> None:
@@ -45,6 +54,34 @@ def test_some_are_few_begin_with_the_extremes_and_are_states_of_all() -> None:
     assert len({state.vector for state in some}) == len(some)
     assert not any(some[0].vector.names + some[0].vector.sectors)
     assert sum(state.is_drawn for state in some) == len(some) - 30
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_write_order_s_states_are_what_a_prefix_of_the_actions_leaves(
+    profile: str,
+) -> None:
+    views = Views()
+    for moment in moments(profile)[::3]:
+        pending = PendingUnits.of(moment.disk)
+        kept = [Survivors("units", units=units) for units in pending.write_order()]
+        prefixes = [Survivors("prefix", number=n) for n in range(1, 200)]
+
+        ours = [view_after(moment, survivors, views) for survivors in kept]
+        theirs = [view_after(moment, survivors, views) for survivors in prefixes]
+
+        assert list(dict.fromkeys(ours)) == list(dict.fromkeys(theirs))[: len(ours)]
+        assert set(ours) >= set(theirs) or not ours
+
+
+def test_some_try_each_state_of_the_write_order() -> None:
+    moment = moments("posix_min")[-1]
+    spread = Spread(moment.disk, Views())
+    wanted = {frozenset(units) for units in PendingUnits.of(moment.disk).write_order()}
+
+    some = [spread.survivors(s.vector) for s in spread.some(1, told=1000, draws=0)]
+
+    assert len(wanted) > 5
+    assert wanted <= {frozenset(survivors.units) for survivors in some}
 
 
 def test_equal_files_have_one_view_and_others_another() -> None:
