@@ -100,14 +100,13 @@ class PythonStore:
             delete_file_batch_max=setup.delete_batch,
             clean_file_forcibly_enable=setup.cleans_forcibly,
         )
-        runtime = SimRuntime(EPOCH_MS)
         profile, capacity = PROFILES[setup.disk_profile], setup.disk_capacity
-        disk = SimDisk(profile, now_ms=runtime.now_ms, capacity=capacity)
-        self._be_down(runtime, disk)
+        self._be_down(SimRuntime(EPOCH_MS), SimDisk(profile, capacity=capacity))
 
     def _be_down(self, runtime: SimRuntime, disk: SimDisk) -> None:
         self._runtime = runtime
         self.disk = disk
+        disk.keep_time_by(runtime.now_ms)
         self._store: MessageStore | None = None
         self._services: dict[str, Service] = {}
         self._callers = self._stopping = 0
@@ -123,7 +122,6 @@ class PythonStore:
         other = PythonStore.__new__(PythonStore)
         other.setup, other._config = self.setup, self._config
         other._be_down(SimRuntime(*clock), disk)
-        disk.keep_time_by(other._runtime.now_ms)
         return other
 
     @property
