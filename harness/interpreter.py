@@ -8,7 +8,7 @@ a crash of the store ends the op, and is one too.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, assert_never
 
@@ -309,8 +309,7 @@ class Interpreter:
         place = len(puts)
         puts.append((message, None))
         self._begin_span(1)
-        answer = self._subject.put(message)
-        assert isinstance(answer, Put), answer
+        answer = self._timed(partial(self._subject.put, message))
         puts[place] = (message, answer)
         self._end_span(place, 1)
         if op.transaction == "prepared" and answer.phy_offset >= 0:
@@ -325,13 +324,20 @@ class Interpreter:
         messages = batch_for(op, self._life, self._step, place, self._extra_size)
         puts.extend([(message, None) for message in messages])
         self._begin_span(len(messages))
-        answer = self._subject.put_batch(messages)
-        assert isinstance(answer, Put), answer
+        answer = self._timed(partial(self._subject.put_batch, messages))
         for number, message in enumerate(messages):
             puts[place + number] = (message, self._answer_in(answer, message))
         self._end_span(place, len(messages))
         self._report.batches.append((tuple(messages), answer))
         return answer
+
+    def _timed(self, put: Callable[[], Observation]) -> Put:
+        began_ms = self._subject.now_ms()
+        answer = put()
+        assert isinstance(answer, Put), answer
+        if self._report.interrupted:
+            return answer
+        return replace(answer, took_ms=self._subject.now_ms() - began_ms)
 
     def _begin_span(self, count: int) -> None:
         self._beats += 1
@@ -363,6 +369,7 @@ class Interpreter:
             answer.phy_offset + batch.before,
             message.record_size + self._extra_size,
             answer.queue_offset + batch.number,
+            took_ms=answer.took_ms,
         )
 
     def _shutdown(self) -> Observation:

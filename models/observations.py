@@ -55,7 +55,8 @@ class Put:
     ``phy_offset``, ``size`` and ``queue_offset`` are -1 unless the message was
     appended; a message may be appended and still not acknowledged
     (``FLUSH_DISK_TIMEOUT``). Of a batch these are the first message's, but ``size`` is
-    that of all; ``message_ids`` are those the store gave its messages.
+    that of all; ``message_ids`` are those the store gave its messages. ``took_ms`` is
+    how long it took by the store's clock; -1 if others acted meanwhile.
     """
 
     status: str
@@ -63,6 +64,7 @@ class Put:
     size: int = -1
     queue_offset: int = -1
     message_ids: tuple[str, ...] = ()
+    took_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,8 +102,11 @@ class ReferenceModel:
         prop_crc: every record ends with a CRC of its own.
         put_by_topic: messages and bytes that this life of the store appended.
         puts: how many puts that were, of a batch one.
+        put_times_ms: how long those took of which that is known.
         numbered: up to where the queue offsets are taken of a store that serves
             around damage, since messages are lost but their numbers are not.
+        forgotten: of queues that were damaged once their messages had expired, the
+            (log minimum, first queue_offset) of those that nobody counts any more.
     """
 
     flush_mode: FlushMode
@@ -129,8 +132,10 @@ class ReferenceModel:
         default_factory=dict, compare=False
     )
     puts: int = field(default=0, compare=False)
+    put_times_ms: list[int] = field(default_factory=list, compare=False)
     indexed: tuple[int, int] = (-1, 0)
     numbered: dict[QueueKey, int] = field(default_factory=dict)
+    forgotten: dict[QueueKey, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
     def fork(self) -> ReferenceModel:
         """A model that goes on by itself from what this one knows."""
@@ -180,7 +185,10 @@ class ReferenceModel:
         self._list(appended)
         times, size = self.put_by_topic.get(message.topic, (0, 0))
         self.put_by_topic[message.topic] = (times + 1, size + answer.size)
-        self.puts += message.batch is None or message.batch.number == 0
+        if message.batch is None or message.batch.number == 0:
+            self.puts += 1
+            if answer.took_ms >= 0:
+                self.put_times_ms.append(answer.took_ms)
         if answer.status != "PUT_OK":
             return
         if not self.buffers_appends:
@@ -232,8 +240,17 @@ class ReferenceModel:
                 self._list_in((name, 0), light)
 
     def _list_in(self, key: QueueKey, appended: Appended) -> None:
-        if not self.deleted or appended.phy_offset >= self.dead_below(key):
+        is_dead = self.deleted and appended.phy_offset < self.dead_below(key)
+        if not (is_dead or self._is_forgotten(key, appended)):
             self.queues.setdefault(key, []).append(appended)
+
+    def _is_forgotten(self, key: QueueKey, appended: Appended) -> bool:
+        if not self.forgotten:
+            return False
+        return any(
+            appended.phy_offset < log_min and appended.queue_offset >= first
+            for log_min, first in self.forgotten.get(key, ())
+        )
 
     def saw_positions(self, positions: Positions) -> None:
         """Take note of what a running store reports: its marks are promises."""
@@ -327,6 +344,8 @@ class ReferenceModel:
             lost = end - self.built.get(key, 0)
             if lost > 0:
                 del self.queues[key][-lost:]
+                gone = (self.log_min, end - lost)
+                self.forgotten[key] = (*self.forgotten.get(key, ()), gone)
 
     def live_messages(self, log_min: int) -> list[Appended]:
         """The messages from ``log_min`` on."""
@@ -373,6 +392,7 @@ class ReferenceModel:
         self.built = built
         self.put_by_topic = {}
         self.puts = 0
+        self.put_times_ms = []
 
     def _with_unanswered(
         self, answered: Sequence[Appended], records: Sequence[Record]

@@ -79,7 +79,8 @@ def expiring_setups(*, capacity: int = 0) -> tuple[Setup, ...]:
     return often(
         (small, 4),
         (replace(small, flush_mode="SYNC_FLUSH"), 2),
-        (replace(small, queue_file_units=2), 2),
+        (replace(small, queue_file_units=2), 1),
+        (replace(small, queue_file_units=2, queue_ext_size=80), 2),
         (replace(small, queue_file_units=7, delete_batch=1), 1),
         (replace(small, delete_hours="23", delete_batch=10), 1),
         (replace(small, log_file_size=8192, max_message_size=1024), 1),

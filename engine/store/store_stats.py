@@ -6,10 +6,11 @@ rates a second are left to who reads the counts.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from typing import NamedTuple
 
-# Upper ends in milliseconds of RocketMQ's ranges; what took longer is the last.
+# Where RocketMQ's ranges end, in milliseconds: the first at 0, each other before its
+# end; what took longer is the last.
 PUT_TIME_ENDS_MS = (
     *(0, 10, 50, 100, 200, 500),
     *(1000, 2000, 3000, 4000, 5000, 10_000),
@@ -37,4 +38,5 @@ class StoreStatsService:
         """
         before = self.put_by_topic.get(topic, TopicStats(0, 0))
         self.put_by_topic[topic] = TopicStats(before.times + times, before.size + size)
-        self.put_time_distribution[bisect_left(PUT_TIME_ENDS_MS, took_ms)] += 1
+        at = bisect_right(PUT_TIME_ENDS_MS, took_ms) if took_ms > 0 else 0
+        self.put_time_distribution[at] += 1

@@ -21,7 +21,7 @@ from models.invariants.recovery import (
     start_knows_how_it_ended,
     start_reads_what_it_must,
 )
-from models.invariants.run import nothing_is_held
+from models.invariants.run import nothing_is_held, rounds_tell_what_they_did
 from models.observations import Positions, Ran, Started, Stopped
 from models.ops import Event, RunService
 from models.program import Setup
@@ -43,6 +43,9 @@ def judge_round(
     if not (isinstance(op, RunService) and isinstance(report.observation, Ran)):
         return
     before, now = around
+    if before is not None and not report.interrupted:
+        work, size = report.observation.work, setup.log_file_size
+        rounds_tell_what_they_did.hold(checks, op.service, work, before, now, size)
     if op.service == "checkpoint":
         round_marks_what_is_flushed.hold(checks, image(), now.flushed_where)
     if op.service == "flush_commit_log" and before is not None:

@@ -304,7 +304,7 @@ class Judge:
         """Judge what the store counts against what it was given."""
         model = self.model
         statistics.statistics_count_what_was_put.hold(
-            self.checks, seen, model.put_by_topic, model.puts
+            self.checks, seen, model.put_by_topic, model.puts, model.put_times_ms
         )
 
     def _judge_rest(self, image: StoreImage) -> None:

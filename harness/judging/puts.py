@@ -139,6 +139,7 @@ def _judge_put(
         rivals if report.crash is not None else 0,
     )
     if message.batch is None:
+        putting.put_is_told_its_id.hold(checks, message, answer)
         putting.put_is_refused_for_a_reason.hold(
             checks,
             message,

@@ -12,7 +12,7 @@ from engine.store.errors import StoreError, StoreStopped
 from engine.store.message_batch import InnerMessage, encode_batch
 from engine.store.message_encoder import MessageRejected
 from engine.store.message_store import MessageStore
-from engine.store.results import PutMessageStatus
+from engine.store.results import PutMessageResult, PutMessageStatus
 from engine.store.time_search import BoundaryType
 from harness.disk.controls import Healed
 from harness.disk.crash import StoreCrashed
@@ -141,9 +141,7 @@ class PythonStore:
         result = store.put_message(
             message_of(message, message.body, message.properties)
         )
-        return Put(
-            result.status.value, result.phy_offset, result.size, result.queue_offset
-        )
+        return _answer_of(result)
 
     def put_batch(self, messages: Sequence[MessageToPut]) -> Observation:
         """Store several messages as one batch."""
@@ -166,13 +164,7 @@ class PythonStore:
         except MessageRejected as rejected:
             return Put(rejected.status.value)
         result = store.put_messages(message_of(messages[0], body, waits))
-        return Put(
-            result.status.value,
-            result.phy_offset,
-            result.size,
-            result.queue_offset,
-            result.message_ids,
-        )
+        return _answer_of(result)
 
     def pull(
         self,
@@ -493,6 +485,11 @@ class PythonStore:
     def close(self) -> None:
         """End the life there may be."""
         self._end_life()
+
+
+def _answer_of(result: PutMessageResult) -> Put:
+    place = (result.phy_offset, result.size, result.queue_offset)
+    return Put(result.status.value, *place, result.message_ids)
 
 
 _SKIPPED_DOWN = Skipped("the store is down")

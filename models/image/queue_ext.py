@@ -67,6 +67,19 @@ def ext_unit_at(
     return None if place is None else _unit_in(files[place[0]], place[1])
 
 
+def ext_unit_size(data: Bytes, at: int) -> int:
+    """The size that stands at a byte of such a file; 0 behind its end."""
+    return int.from_bytes(data[at : at + 2], "big", signed=True)
+
+
+def end_of_ext_units(data: Bytes) -> tuple[int, bool]:
+    """Where the units of such a file end, and whether it is closed there."""
+    at = 0
+    while (size := ext_unit_size(data, at)) >= EXT_UNIT_SIZE_MIN:
+        at += size
+    return at, size == -1
+
+
 def _unit_in(data: Bytes, at: int) -> ExtUnit | None:
     size, tags_code, stored_at, bit_map_size = _UNIT.unpack_from(data, at)
     if bit_map_size < 0 or size != EXT_UNIT_SIZE_MIN + bit_map_size:

@@ -28,6 +28,7 @@ FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
     queue_ext.addresses_lead_to_their_records,
     queue_ext.files_beside_queues_fit_together,
     queue_ext.units_lead_to_their_bit_maps,
+    queue_ext.files_beside_queues_are_filled,
     offsets.queue_offsets_rise_by_one,
     checkpoint.durable_mark_is_in_the_log,
     checkpoint.flushed_time_is_in_the_log,

@@ -60,6 +60,17 @@ def put_takes_the_next_place(
         yield Violation(where, seen, f"queue_offset {next_queue_offset}")
 
 
+@invariant("PUT-5", "a message is told the id of its place in the log", law="I5")
+def put_is_told_its_id(message: MessageToPut, answer: Put) -> Iterator[Violation]:
+    """For one message that was put alone; none if it is not in the log."""
+    ids: tuple[str, ...] = ()
+    if answer.phy_offset >= 0:
+        ids = (f"{message.store_host.hex()}{answer.phy_offset:016x}".upper(),)
+    if answer.message_ids != ids:
+        where = f"put answered {answer.status}"
+        yield Violation(where, f"ids {answer.message_ids}", f"{ids}")
+
+
 def gave_up(answer: Put, stalled_ms: int) -> bool:
     """Whether a put stopped waiting for its sync: the disk stood still for so long."""
     return answer.status == "FLUSH_DISK_TIMEOUT" and stalled_ms >= SYNC_TIMEOUT_MS

@@ -10,8 +10,11 @@ from models.image.queue_ext import (
     EXT_ADDRESS_MAX,
     EXT_END_SIZE,
     EXT_UNIT_SIZE_MIN,
+    end_of_ext_units,
+    ext_files,
     ext_place,
     ext_unit_at,
+    ext_unit_size,
 )
 from models.image.record import is_light_queue
 from models.invariants.judged import Judged
@@ -79,6 +82,27 @@ def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
             if fits and (found is None or found.bit_map != bit_map):
                 seen = "nothing" if found is None else f"bit map {found.bit_map.hex()}"
                 yield Violation(where, seen, f"bit map {bit_map.hex()}")
+
+
+@invariant(
+    "CQ-9",
+    "a file beside a queue is left for the next one only once a unit does not fit",
+    law="I19 I20",
+)
+def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
+    """Each unit follows the one before it; a size of -1 closes the file."""
+    image = judged.image
+    if not (judged.clean and image.has_queue_extension):
+        return
+    for queue in image.consume_queues:
+        for (path, base), (after, _) in pairwise(ext_files(image.files, queue.name)):
+            data, next_size = image.files[path], ext_unit_size(image.files[after], 0)
+            end, is_closed = end_of_ext_units(data)
+            room = len(data) - EXT_END_SIZE - end
+            if not is_closed or EXT_UNIT_SIZE_MIN <= next_size <= room:
+                where = f"{path} byte {end} (address {base + end})"
+                seen = f"{room} bytes left, {'closed' if is_closed else 'not closed'}"
+                yield Violation(where, seen, f"the next unit, of {next_size} bytes")
 
 
 @invariant(

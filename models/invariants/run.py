@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from models.invariants.registry import invariant
-from models.observations import Failed, Stopped
+from models.observations import Failed, Positions, Stopped
+from models.ops import ServiceName
 from models.verdict import Violation
 
 _NO_SPACE = "[Errno 28]"
@@ -27,6 +28,33 @@ def nothing_is_held(stop: Stopped) -> Iterator[Violation]:
     """Unless somebody else was in it: neither open nor locked, deleted ones too."""
     for path in stop.left_open:
         yield Violation(path, "still open or locked", "closed and let go")
+
+
+@invariant("RUN-3", "a round says what it has done", law="I19")
+def rounds_tell_what_they_did(
+    service: ServiceName, work: int, before: Positions, now: Positions, file_size: int
+) -> Iterator[Violation]:
+    """Of rounds with nobody beside them; whoever turns services rests when it is 0.
+
+    Dispatch says how many bytes it went on, the cleaner of the log how many files of
+    ``file_size`` went; a flush and a commit say 0 exactly if their mark stood still.
+    """
+    went = {
+        "flush_commit_log": now.flushed_where - before.flushed_where,
+        "commit": now.committed_where - before.committed_where,
+    }
+    if service in went:
+        if (work > 0) is not (went[service] > 0):
+            seen = f"work {work} while its mark rose by {went[service]}"
+            yield Violation(service, seen, "work if and only if it rose")
+        return
+    wanted = work
+    if service == "reput" and before.reput_from_offset >= before.min_phy_offset:
+        wanted = now.reput_from_offset - before.reput_from_offset
+    elif service == "clean_commit_log":
+        wanted = (now.min_phy_offset - before.min_phy_offset) // file_size
+    if work != wanted:
+        yield Violation(service, f"work {work}", f"{wanted}")
 
 
 @invariant("DET-1", "the same program gives the same digest", law="I10")

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from models.invariants.registry import invariant
 from models.observations import Statistics
 from models.verdict import Violation
+
+PUT_TIMES_MS = (0, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10_000)
+"""Where RocketMQ's ranges end: the first at 0, each other before its end.
+
+Source: StoreStatsService#setPutMessageEntireTimeMax.
+"""
 
 
 @invariant(
     "ST-1", "the statistics are those of what was put since the store started", law="I3"
 )
 def statistics_count_what_was_put(
-    seen: Statistics, expected: Mapping[str, tuple[int, int]], puts: int
+    seen: Statistics,
+    expected: Mapping[str, tuple[int, int]],
+    puts: int,
+    known_times_ms: Sequence[int] = (),
 ) -> Iterator[Violation]:
-    """``expected``: messages and bytes by topic; ``puts``: a batch is one."""
+    """``expected``: messages and bytes by topic; ``puts``: a batch is one.
+
+    ``known_times_ms`` is how long some of those puts took; nobody else was acting.
+    """
     told = {topic: (times, size) for topic, times, size in seen.by_topic}
     for topic in sorted({*told, *expected}):
         if told.get(topic, (0, 0)) != expected.get(topic, (0, 0)):
@@ -26,3 +38,12 @@ def statistics_count_what_was_put(
             )
     if sum(seen.put_times) != puts:
         yield Violation("times of puts", f"{sum(seen.put_times)} puts", f"{puts}")
+        return
+    least = [0] * len(seen.put_times)
+    for took_ms in known_times_ms:
+        at = sum(took_ms >= end for end in PUT_TIMES_MS) if took_ms > 0 else 0
+        least[at] += 1
+    for number, count in enumerate(seen.put_times):
+        if count < least[number]:
+            where = f"times of puts, range {number}"
+            yield Violation(where, f"{count} puts", f"at least {least[number]}")

@@ -25,6 +25,8 @@ def record_of_deletions_is_whole(judged: Judged) -> Iterator[Violation]:
     log = judged.image.commit_log
     if log.deleted.flaw:
         yield Violation(DELETED_PATH, log.deleted.flaw, "a whole file, or none")
+    if judged.clean and f"{DELETED_PATH}.tmp" in judged.image.files:
+        yield Violation(f"{DELETED_PATH}.tmp", "it is there", "none at rest")
     if not judged.clean or judged.image.abort:
         return
     for (topic, queue_id), at in log.deleted.places.items():

@@ -19,7 +19,11 @@ from harness.disk.mount import Mount
 from harness.disk.sim_disk import SimDisk
 from models.image.queue_ext import ExtUnit, ext_unit_at
 from models.invariants.judged import Judged
-from models.invariants.queue_ext import addresses_lead_to_their_records
+from models.invariants.queue_ext import (
+    addresses_lead_to_their_records,
+    files_beside_queues_are_filled,
+)
+from models.store_image import read_store
 
 FILE_SIZE = 104  # four units of 25 bytes, and the four that are never used
 FILE = "consumequeue_ext/T0/0/00000000000000000000"
@@ -300,3 +304,19 @@ def test_an_address_that_leads_elsewhere_breaks_the_law(beside: StoreBuilder) ->
 def test_a_file_without_room_for_one_unit_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one unit of 20 bytes"):
         StoreConfig(mapped_file_size_consume_queue_ext=23)
+
+
+@pytest.mark.parametrize(("size", "breaches"), [(30, 1), (31, 0)])
+def test_a_file_beside_a_queue_must_be_left_only_once_a_unit_does_not_fit(
+    beside: StoreBuilder, size: int, breaches: int
+) -> None:
+    put_and_reput(beside, 3)
+    ext = {path: bytes(data) for path, data in beside.disk.files().items()}
+    two = struct.pack(">hqqh", 35, 0, 0, 15) + bytes(15)
+    closed = (two + two + b"\xff\xff").ljust(FILE_SIZE, b"\0")  # 70 of 100 in use
+    after = struct.pack(">hqqh", size, 0, 0, size - 20).ljust(FILE_SIZE, b"\0")
+    files = {**ext, FILE: closed, FILE[:-3] + "104": after}
+
+    found = files_beside_queues_are_filled.violations(Judged(read_store(files)))
+
+    assert len(found) == breaches

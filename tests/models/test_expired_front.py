@@ -108,6 +108,8 @@ def test_a_queue_whose_files_were_taken_begins_anew() -> None:
     model.forget_lost_numbers()
 
     assert model.next_queue_offset(KEY) == 3
+    model.adopt((), {KEY: 3}, log_min=1000)
+    assert model.next_queue_offset(KEY) == 3
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,14 @@ import pytest
 from harness.episode import run_program
 from models.invariants.putting import (
     batch_is_put_as_one,
+    put_is_told_its_id,
     put_takes_the_next_place,
     puts_lie_in_the_order_they_were_made,
 )
+from models.invariants.run import rounds_tell_what_they_did
 from models.invariants.statistics import statistics_count_what_was_put
 from models.messages import MessageToPut, batch_for
-from models.observations import Put, Statistics
+from models.observations import Positions, Put, Statistics
 from models.ops import Op, PutBatch, PutMessage
 from models.program import Program, Setup
 from models.verdict import Outcome
@@ -122,3 +124,42 @@ def test_a_put_in_front_of_one_that_was_answered_before_it_began_breaks_put_4() 
     assert not law.violations([(first, (1, 3)), (second, (2, 4))])
     assert not law.violations([(second, (1, 2)), (first, (3, 4))])
     assert not law.violations([(first, (1, 2)), (Put("MESSAGE_ILLEGAL"), (3, 4))])
+
+
+def test_a_message_must_be_told_the_id_of_its_place() -> None:
+    message = MessageToPut("T0", 0, b"body", "", "", "A", True)
+    told = Put("PUT_OK", 256, 100, 0, ("7F00000100002AA00000000000000100",))
+
+    assert put_is_told_its_id.violations(message, told) == []
+    assert put_is_told_its_id.violations(message, Put("MESSAGE_ILLEGAL")) == []
+    for wrong in (Put("PUT_OK", 257, 100, 0, told.message_ids), Put("PUT_OK", 256)):
+        assert len(put_is_told_its_id.violations(message, wrong)) == 1
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "at"),
+    [(0, 0), (1, 1), (9, 1), (10, 2), (4999, 10), (5000, 11), (10_000, 12)],
+)
+def test_a_put_must_be_counted_in_the_range_of_its_time(took_ms: int, at: int) -> None:
+    law, times = statistics_count_what_was_put, [0] * 13
+    times[at] = 1
+
+    assert law.violations(Statistics((), tuple(times)), {}, 1, [took_ms]) == []
+    times[at], times[at - 1] = 0, 1
+    assert len(law.violations(Statistics((), tuple(times)), {}, 1, [took_ms])) == 1
+
+
+def test_a_round_must_say_what_it_has_done() -> None:
+    law, before = rounds_tell_what_they_did, Positions(0, 900, 100, 100, 900)
+    dispatched = replace(before, reput_from_offset=900)
+    flushed = replace(before, flushed_where=900)
+    cleaned = replace(before, min_phy_offset=200)
+
+    assert law.violations("reput", 800, before, dispatched, 100) == []
+    assert law.violations("flush_commit_log", 3, before, flushed, 100) == []
+    assert law.violations("clean_commit_log", 2, before, cleaned, 100) == []
+    assert len(law.violations("reput", 0, before, dispatched, 100)) == 1
+    assert len(law.violations("flush_commit_log", 0, before, flushed, 100)) == 1
+    assert len(law.violations("flush_commit_log", 1, before, before, 100)) == 1
+    assert len(law.violations("commit", 1, before, before, 100)) == 1
+    assert len(law.violations("clean_commit_log", 1, before, cleaned, 100)) == 1

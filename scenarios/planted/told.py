@@ -1,0 +1,189 @@
+"""Planted bugs of what a store tells of itself: counts, times, ids, work done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from models.ops import (
+    AdvanceClock,
+    DeleteManually,
+    PutMessage,
+    RunService,
+)
+from models.program import Program, Setup
+from scenarios.mutation import Edit, Mutant
+
+_PUT = PutMessage("T0", 0, 16, tags="TagA")
+_LARGE = PutMessage("T0", 0, 1900)
+_REPUT = RunService("reput")
+_KEEPING = Setup(cleans=True, reserved_hours=2, flush_least_pages=0)
+_BESIDE = Setup(queue_ext_size=60, log_file_size=8192)
+
+PUT_TIME_RANGES_TOO_WIDE = Mutant(
+    id="E46",
+    title="put-time-in-the-next-range",
+    source="StoreStatsService#setPutMessageEntireTimeMax; ours",
+    killed_by=("ST-1",),
+    edits=(
+        Edit(
+            module="engine.store.store_stats",
+            function="StoreStatsService.count_put",
+            before="if took_ms > 0 else 0",
+            after="if took_ms >= 0 else 0",
+        ),
+    ),
+    trigger=Program(Setup(), (_PUT,)),
+    component="READ",
+    difficulty=1,
+    needs="none",
+)
+
+ID_OF_THE_RECORDS_END = Mutant(
+    id="E47",
+    title="message-id-names-the-records-end",
+    source="MessageDecoder#createMessageId; ours",
+    killed_by=("PUT-5",),
+    edits=(
+        Edit(
+            module="engine.store.commit_log",
+            function="CommitLog._append_to",
+            before="places.append(end)\n        end += len(part.record)",
+            after="end += len(part.record)\n        places.append(end)",
+        ),
+        Edit(
+            module="engine.store.commit_log",
+            function="CommitLog._append_to",
+            before=(
+                "PutMessageStatus.PUT_OK,\n        places[0],\n        end - places[0],"
+            ),
+            after=(
+                "PutMessageStatus.PUT_OK,\n        file.file_from_offset"
+                " + file.wrote - sum([len(p.record) for p in encoded]),\n"
+                "        sum([len(p.record) for p in encoded]),"
+            ),
+        ),
+    ),
+    trigger=Program(Setup(), (_PUT,)),
+    component="APPEND",
+    difficulty=1,
+    needs="none",
+)
+
+ID_WITHOUT_ITS_PORT = Mutant(
+    id="E48",
+    title="message-id-without-its-port",
+    source="MessageDecoder#createMessageId; ours",
+    killed_by=("PUT-5", "PUT-3"),
+    edits=(
+        Edit(
+            module="engine.store.message",
+            function="message_id",
+            before="{store_host.port:08x}",
+            after="{0:08x}",
+        ),
+    ),
+    trigger=Program(Setup(), (_PUT,)),
+    component="APPEND",
+    difficulty=1,
+    needs="none",
+)
+
+DELETED_FILES_COUNTED_TWICE = Mutant(
+    id="E49",
+    title="deleted-files-counted-twice",
+    source="MappedFileQueue#deleteExpiredFileByTime; ours",
+    killed_by=("RUN-3",),
+    edits=(
+        Edit(
+            module="engine.store.clean_commit_log",
+            function="CleanCommitLogService._delete_until",
+            before="return self._commit_log.mapped_files.delete_first_files(",
+            after="return 2 * self._commit_log.mapped_files.delete_first_files(",
+        ),
+    ),
+    trigger=Program(
+        _KEEPING,
+        (
+            *(_LARGE,) * 5,
+            RunService("flush_commit_log", 9),
+            _REPUT,
+            AdvanceClock(3 * 3_600_000),
+            DeleteManually(),
+            RunService("clean_commit_log"),
+        ),
+    ),
+    component="DELETE",
+    difficulty=1,
+    needs="deletion",
+)
+
+FLUSH_SAYS_IT_DID_NOTHING = Mutant(
+    id="E50",
+    title="flush-says-it-did-nothing",
+    source="MappedFileQueue#flush, its inverted answer; ours",
+    killed_by=("RUN-3",),
+    edits=(
+        Edit(
+            module="engine.store.flush",
+            function="CommitLogFlusher._flush",
+            before="return moved",
+            after="return False",
+        ),
+    ),
+    trigger=Program(
+        Setup(), (_PUT, AdvanceClock(3000), RunService("flush_commit_log"))
+    ),
+    component="FLUSH",
+    difficulty=1,
+    needs="none",
+)
+
+BESIDE_LEFT_TOO_EARLY = Mutant(
+    id="E51",
+    title="file-beside-a-queue-left-too-early",
+    source="ConsumeQueueExt#put; ours",
+    killed_by=("CQ-9",),
+    edits=(
+        Edit(
+            module="engine.store.consume_queue_ext",
+            function="ConsumeQueueExt.put",
+            before="if unit.size > room - file.wrote:",
+            after="if unit.size + END_BLANK_SIZE > room - file.wrote:",
+        ),
+    ),
+    trigger=Program(
+        _BESIDE, (*(replace(_PUT, body_size=size) for size in (0, 10, 0)), _REPUT)
+    ),
+    component="CQ",
+    difficulty=1,
+    needs="none",
+)
+
+BESIDE_NEVER_CLOSED = Mutant(
+    id="E52",
+    title="file-beside-a-queue-never-closed",
+    source="ConsumeQueueExt#fullFillToEnd; ours",
+    killed_by=("CQ-9", "CQ-6", "CQ-8"),
+    edits=(
+        Edit(
+            module="engine.store.consume_queue_ext",
+            function="ConsumeQueueExt.put",
+            before="file.append_declared(_CLOSED, file.file_size - file.wrote)",
+            after='file.append_declared(b"", file.file_size - file.wrote)',
+        ),
+    ),
+    trigger=Program(_BESIDE, (*(_PUT,) * 4, _REPUT)),
+    component="CQ",
+    difficulty=1,
+    needs="none",
+)
+
+TOLD_MUTANTS = (
+    PUT_TIME_RANGES_TOO_WIDE,
+    ID_OF_THE_RECORDS_END,
+    ID_WITHOUT_ITS_PORT,
+    DELETED_FILES_COUNTED_TWICE,
+    FLUSH_SAYS_IT_DID_NOTHING,
+    BESIDE_LEFT_TOO_EARLY,
+    BESIDE_NEVER_CLOSED,
+)
