@@ -56,6 +56,8 @@ _SETUP_BOUNDS = {
     "index_slots": (0, 1_000_000),
     "index_entries": (0, 1_000_000),
     "start_window": (0, _INT64),
+    "read_window": (64, _INT64),
+    "in_memory_size": (0, _INT64),
     "max_message_size": (256, 64 * _MIB),  # at its end an episode puts 131 bytes
 }
 _OP_BOUNDS: dict[type[Event], dict[str, tuple[int, int]]] = {

@@ -196,11 +196,15 @@ def batch_for(
 
 
 def bit_map_at(phy_offset: int, record_size: int) -> bytes:
-    """What a filter is to say of the record at ``phy_offset``: 0 to 12 bytes.
+    """What a filter is to say of the record at ``phy_offset``: mostly 0 to 10 bytes.
 
-    Different for records that follow each other, and now and then empty.
+    Different for records that follow each other, and now and then empty; or too large
+    for the small files beside a queue, or for any.
     """
-    return bytes((phy_offset + 7 * n & 0x7F) + 1 for n in range(record_size % 13))
+    size = record_size % 13
+    size = {11: 700, 12: 1 << 15}.get(size, size)
+    part = bytes((phy_offset + 7 * n & 0x7F) + 1 for n in range(13))
+    return (part * (size // len(part) + 1))[:size]
 
 
 def _body(size: int, life: int, step: int, place: int) -> bytes:

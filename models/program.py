@@ -53,6 +53,9 @@ class Setup:
     ``prop_crc``: every record ends with a CRC over all of it, and starts verify it.
     ``multi_dispatch``: light queues list messages of other topics.
     ``on_damage`` says what a start does that meets damage below the durable mark.
+    The log is read by at most ``read_window`` bytes at a time. Pulls answer with less
+    of what lies over ``in_memory_size`` bytes before the log's end, and with
+    ``checks_crc`` only with records whose CRC is right.
     """
 
     log_file_size: int = 4096
@@ -77,6 +80,9 @@ class Setup:
     prop_crc: bool = False
     multi_dispatch: bool = False
     on_damage: OnDamage = "refuse"
+    read_window: int = 4 * 1024 * 1024
+    in_memory_size: int = 1 << 40
+    checks_crc: bool = False
 
     @property
     def has_queue_ext(self) -> bool:

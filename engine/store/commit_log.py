@@ -39,8 +39,6 @@ from engine.store.results import PutMessageResult, PutMessageStatus
 from engine.store.scan_around import end_behind, files_cut_short, scan_around
 from engine.store.transient_store_pool import TransientStorePool
 
-WINDOW_SIZE = 4 * 1024 * 1024
-
 UNLISTED = probe("commit_log.put.unlisted", "a prepared or rollback message was put")
 ROLLED = probe("commit_log.roll", "a message met the end of a file; BLANK was written")
 NO_FILE = probe("commit_log.put.no_file", "a put found no file to append to")
@@ -303,8 +301,8 @@ class CommitLog:
         """Bytes that the record at ``data[at:]`` needs, if they are not all there."""
         return size_beyond(data, at, self._file_size - phy_offset % self._file_size)
 
-    def read_from(self, offset: int, end: int, size: int = WINDOW_SIZE) -> bytes:
-        """What one file has committed of [offset, end), at most ``size`` bytes of it.
+    def read_from(self, offset: int, end: int, size: int = 0) -> bytes:
+        """What one file has of [offset, end): ``size`` bytes at most, or a window.
 
         Source: CommitLog#getData.
         """
@@ -312,7 +310,8 @@ class CommitLog:
         if file is None:
             return b""
         position = offset - file.file_from_offset
-        until = min(file.committed, end - file.file_from_offset, position + size)
+        until = position + (size or self._config.read_window_size)
+        until = min(file.committed, end - file.file_from_offset, until)
         return file.read(position, until - position) if until > position else b""
 
     def commit(self, least_pages: int) -> bool:
@@ -424,7 +423,8 @@ class CommitLog:
     ) -> tuple[int, str]:
         """Read one file's records; where they end, and why there."""
         position = window_at = begin
-        window = self._read(file, begin, min(WINDOW_SIZE, file.file_size - begin))
+        window_size = self._config.read_window_size
+        window = self._read(file, begin, min(window_size, file.file_size - begin))
         while position < file.file_size:
             at, left = position - window_at, file.file_size - position
             request = check_message(
@@ -443,7 +443,7 @@ class CommitLog:
                 position = file.file_size
             elif wanted := size_beyond(window, at, left):
                 # The record goes on behind the window: look again, from its start.
-                size = max(wanted, min(WINDOW_SIZE, left))
+                size = max(wanted, min(window_size, left))
                 window_at, window = position, self._read(file, position, size)
             else:
                 return position, why_stopped(request, window, at)

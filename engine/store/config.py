@@ -58,6 +58,7 @@ class StoreConfig:
     max_transfer_count_on_message_in_disk: int = 8
     access_message_in_memory_max_size: int = 24 * 1024**3 * 40 // 100
     check_crc_on_read: bool = False
+    read_window_size: int = 4 * 1024 * 1024  # of the log, by dispatch and by a start
     max_filter_message_size: int = 16_000
     enable_consume_queue_ext: bool = False
     mapped_file_size_consume_queue_ext: int = 48 * 1024 * 1024

@@ -48,7 +48,7 @@ class QueueAudit:
         self._queues = queues
         self.damage = damage
         self._deleted = deleted
-        self._durable_offset = durable_offset
+        self.durable_offset = durable_offset
         self.next_offsets: dict[QueueKey, int] = {}
         self.first_wrong: dict[QueueKey, int] = {}
         self.first_unflushed: dict[QueueKey, int] = {}
@@ -80,7 +80,7 @@ class QueueAudit:
         if self.damage.ranges:
             agreed = self._agreed_until(key, agreed)
         self.next_offsets[key] = request.consume_queue_offset + 1
-        if request.commit_log_offset >= self._durable_offset:
+        if request.commit_log_offset >= self.durable_offset:
             self.first_unflushed.setdefault(key, request.consume_queue_offset)
             self._is_unsure_from(request)
         if key in self.first_wrong:
@@ -117,7 +117,7 @@ class QueueAudit:
 
     def _has_this_unit(self, request: DispatchRequest) -> bool:
         queue = self._queues.get((request.topic, request.queue_id))
-        is_proven = request.commit_log_offset < self._durable_offset
+        is_proven = request.commit_log_offset < self.durable_offset
         return queue is not None and queue.agrees_with(request, is_proven=is_proven)
 
     def _is_unsure_from(self, request: DispatchRequest) -> None:
@@ -225,8 +225,9 @@ class ConsumeQueueStore:
         for key, queue in self._queues.items():
             self._cut(key, queue, audit, scan.read_from)
             durable = queue.max_offset
-            if audit.damage.ranges:
-                # Nobody knows of the units of damaged messages; all are synced again.
+            if audit.damage.ranges or audit.durable_offset < scan.start:
+                # Nobody knows of the units of records that are damaged, or gone though
+                # no mark says that they were dispatched; all are synced again.
                 durable = queue.first_offset
             queue.set_flushed(min(durable, audit.first_unflushed.get(key, durable)))
             queue.correct_min_offset(scan.start)

@@ -240,10 +240,10 @@ class Judge:
                 continue
             key = (pull.topic, pull.queue_id)
             exactly = not report.interrupted and not self._is_half_dispatched(key)
-            units = self._setup.queue_file_units if exactly else 0
+            setup = self._setup if exactly else None
             gone = self.model.may_expire if report.interrupted else 0
             confirmed = self._confirm_offset
-            judge_pull(self.checks, self.model, pull, pulled, confirmed, units, gone)
+            judge_pull(self.checks, self.model, pull, pulled, confirmed, setup, gone)
         if report.queries:
             judge_queries(
                 self.checks,

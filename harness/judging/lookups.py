@@ -114,6 +114,7 @@ def judge_pulls_together(
             before[key],
             model.visible(key),
             setup.queue_file_units,
+            all_in_memory=model.end <= setup.in_memory_size,
         )
 
 

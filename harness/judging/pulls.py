@@ -5,6 +5,7 @@ from __future__ import annotations
 from models.invariants import marks, reading
 from models.observations import Pulled
 from models.ops import PullMessage
+from models.program import Setup
 from models.reference import ReferenceModel
 
 
@@ -14,7 +15,7 @@ def judge_pull(
     pull: PullMessage,
     pulled: Pulled,
     confirm_offset: int,
-    queue_file_units: int,
+    setup: Setup | None,
     gone_below: int,
 ) -> None:
     """Judge one pull.
@@ -25,8 +26,8 @@ def judge_pull(
         pull: what was asked for.
         pulled: the answer.
         confirm_offset: how far records may be shown; -1 if nobody knows.
-        queue_file_units: units of a queue file; 0 if it is not certain how far the
-            queue was dispatched when it was read, so that less can be asked.
+        setup: the store's; None if it is not certain how far the queue was dispatched
+            when it was read, so that less can be asked.
         gone_below: before this place messages may have expired while it was read.
 
     Raises:
@@ -46,13 +47,14 @@ def judge_pull(
             queue[first : first + len(pulled.messages)],
             confirm_offset,
         )
-    if queue_file_units:
+    if setup is not None:
         reading.pull_is_answered_right.hold(
             checks,
             pulled,
             pull.queue_offset,
             pull.max_msg_nums,
             model.visible(key),
-            queue_file_units,
+            setup.queue_file_units,
             pull.tags,
+            model.end - setup.in_memory_size,
         )

@@ -7,7 +7,6 @@ from functools import partial
 
 from engine.host.runtime import Event
 from engine.host.service import Service
-from engine.store.config import FlushDiskType, OnDamage, StoreConfig
 from engine.store.errors import StoreError, StoreStopped
 from engine.store.message_batch import InnerMessage, encode_batch
 from engine.store.message_encoder import MessageRejected
@@ -21,6 +20,7 @@ from harness.disk.sim_disk import SimDisk
 from harness.scheduling.sim_runtime import Deadlock, SimRuntime
 from harness.scheduling.turns import Turns
 from harness.subjects.damage import damaged, plant, selected
+from harness.subjects.engine_config import config_of
 from harness.subjects.engine_messages import bit_map_of, message_of
 from harness.subjects.one_at_a_time import OneAtATime
 from models.messages import MessageToPut
@@ -57,7 +57,6 @@ from models.ops import (
 from models.program import Setup
 
 EPOCH_MS = 1_700_000_000_000
-THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them
 OP_ACTIONS_MAX = 300_000  # the busiest op of an episode makes some hundreds
 OP_READS_MAX = 1_000_000
 CALLERS_END_MS = 60_000
@@ -73,33 +72,7 @@ class PythonStore:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self._config = StoreConfig(
-            mapped_file_size_commit_log=setup.log_file_size,
-            mapped_file_size_consume_queue=setup.queue_file_units * 20,
-            flush_disk_type=FlushDiskType[setup.flush_mode],
-            max_message_size=setup.max_message_size,
-            start_window=setup.start_window,
-            on_damage=OnDamage(setup.on_damage),
-            enable_consume_queue_ext=setup.has_queue_ext,
-            mapped_file_size_consume_queue_ext=max(24, setup.queue_ext_size),
-            message_index_enable=setup.has_index,
-            max_hash_slot_num=setup.index_slots or 1,
-            max_index_num=max(2, setup.index_entries),
-            flush_commit_log_thorough_interval=THOROUGH_MS,
-            flush_consume_queue_thorough_interval=THOROUGH_MS,
-            flush_commit_log_least_pages=setup.flush_least_pages,
-            commit_commit_log_least_pages=setup.flush_least_pages,
-            transient_store_pool_enable=setup.transient_store_pool,
-            transient_store_pool_size=setup.transient_store_buffers,
-            allocate_ahead=setup.preallocate,
-            enabled_append_prop_crc=setup.prop_crc,
-            force_verify_prop_crc=setup.prop_crc,
-            enable_multi_dispatch=setup.multi_dispatch,
-            file_reserved_time=setup.reserved_hours,
-            delete_when=setup.delete_hours,
-            delete_file_batch_max=setup.delete_batch,
-            clean_file_forcibly_enable=setup.cleans_forcibly,
-        )
+        self._config = config_of(setup)
         profile, capacity = PROFILES[setup.disk_profile], setup.disk_capacity
         self._be_down(SimRuntime(EPOCH_MS), SimDisk(profile, capacity=capacity))
 

@@ -72,7 +72,7 @@ def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
             if record is None or unit.is_pre_blank:
                 continue
             bit_map = bit_map_of(record.phy_offset, record.size)
-            fits = EXT_UNIT_SIZE_MIN + len(bit_map) <= room
+            fits = EXT_UNIT_SIZE_MIN + len(bit_map) <= min(room, 0x7FFF)
             where = queue.where(unit.queue_offset)
             if (unit.tags_code <= EXT_ADDRESS_MAX) is not fits:
                 seen = f"tags code {unit.tags_code}"

@@ -16,6 +16,8 @@ from models.verdict import Violation
 SCAN_UNITS_MAX = 800
 TRANSFER_COUNT_MAX = 32
 TRANSFER_BYTES_MAX = 262_144
+FAR_TRANSFER_COUNT_MAX = 8
+FAR_TRANSFER_BYTES_MAX = 65_536
 
 
 @invariant(
@@ -74,10 +76,12 @@ def pull_is_answered_right(
     queue: VisibleQueue,
     queue_file_units: int,
     tags: str = "*",
+    memory_from: int = 0,
 ) -> Iterator[Violation]:
     """``queue`` is what a reader must find: dispatched, and not expired.
 
-    ``tags`` is the tag expression that was asked for.
+    ``tags`` is the tag expression that was asked for; what lies before ``memory_from``
+    has to come from the disk.
     """
     where = f"pull from {queue_offset}, {pulled.status}"
     low, high = queue.min_offset, queue.max_offset
@@ -90,6 +94,7 @@ def pull_is_answered_right(
             max_msg_nums,
             queue_file_units,
             wanted_tags(tags),
+            memory_from,
         )
         next_begin = queue_offset + taken + passed
         if not taken:
@@ -116,8 +121,13 @@ def pull_sees_a_moment(
     before: VisibleQueue,
     after: VisibleQueue,
     queue_file_units: int,
+    *,
+    all_in_memory: bool = True,
 ) -> Iterator[Violation]:
-    """``before`` and ``after`` are what a reader found then; it only grows between."""
+    """``before`` and ``after`` are what a reader found then; it only grows between.
+
+    ``all_in_memory``: no answer is cut short since its messages are on the disk.
+    """
     offset, most = pull.queue_offset, pull.max_msg_nums
     where = f"pull from {offset} among others, {pulled.status}"
     lows = (before.min_offset, after.min_offset)
@@ -132,8 +142,9 @@ def pull_sees_a_moment(
         return
     there = after.messages[offset - lows[1] :]
     wanted = wanted_tags(pull.tags)
+    from_disk = 0 if all_in_memory else after.messages[-1].end
     fewest, _ = _fitting(
-        there[: highs[0] - offset], offset, most, queue_file_units, wanted
+        there[: highs[0] - offset], offset, most, queue_file_units, wanted, from_disk
     )
     greatest, _ = _fitting(there, offset, most, queue_file_units, wanted)
     if most > 0 and not fewest <= len(pulled.messages) <= greatest:
@@ -163,18 +174,23 @@ def _fitting(
     max_msg_nums: int,
     file_units: int,
     wanted: frozenset[str],
+    memory_from: int = 0,
 ) -> tuple[int, int]:
     """How many of ``messages`` one pull returns, and how many it passes over.
 
     A pull stays within one queue file and looks at 800 units, or as many as were asked
     for; it returns the first message whatever its size, and stops at 32 messages or
-    before 256 KiB are exceeded. What follows the last one is passed over as well.
+    before 256 KiB are exceeded; at a message before ``memory_from`` at 8, or 64 KiB.
+    What follows the last one is passed over as well.
     """
-    most = min(max_msg_nums, TRANSFER_COUNT_MAX)
     looked_at = min(max(SCAN_UNITS_MAX, max_msg_nums), file_units - start % file_units)
     taken = passed = sent = 0
     for appended in messages[:looked_at]:
-        if taken and (taken >= most or sent + appended.size > TRANSFER_BYTES_MAX):
+        is_near = appended.phy_offset >= memory_from
+        most = TRANSFER_COUNT_MAX if is_near else FAR_TRANSFER_COUNT_MAX
+        size_max = TRANSFER_BYTES_MAX if is_near else FAR_TRANSFER_BYTES_MAX
+        is_enough = taken >= min(max_msg_nums, most)
+        if taken and (is_enough or sent + appended.size > size_max):
             break
         if wanted and appended.message.tags not in wanted:
             passed += 1

@@ -172,7 +172,7 @@ def abort_tells_how_it_ended(found: StoreImage, *, ended: bool) -> Iterator[Viol
 def start_reads_what_it_must(
     found: StoreImage, log_bytes_read: int, setup: Setup
 ) -> Iterator[Violation]:
-    """Of files that nobody damaged. A record that spans two reads is read twice.
+    """Of files that nobody damaged. What a read ends amid is read again, whole.
 
     Of each file below, the first record may be looked at. An index is held against
     the whole log, and so is one that is to be served around damage.
@@ -185,6 +185,8 @@ def start_reads_what_it_must(
     replay = min(mark.durable_offset, mark.dispatched_offset, end - setup.start_window)
     firsts = sum(file.records[0].size + 8 for file in files if file.records)
     most = max(0, end - replay) + 2 * size + firsts
+    if setup.read_window < size:
+        most += setup.read_window * sum(len(file.records) + 1 for file in files)
     if log_bytes_read > most:
         seen = f"{log_bytes_read} bytes of the log were read"
         yield Violation("start", seen, f"at most {most}: replay begins at {replay}")

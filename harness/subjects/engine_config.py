@@ -1,0 +1,42 @@
+"""The engine's configuration for the setup of a program."""
+
+from __future__ import annotations
+
+from engine.store.config import FlushDiskType, OnDamage, StoreConfig
+from models.program import Setup
+
+THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them
+
+
+def config_of(setup: Setup) -> StoreConfig:
+    """What a store of this setup is started with."""
+    return StoreConfig(
+        mapped_file_size_commit_log=setup.log_file_size,
+        mapped_file_size_consume_queue=setup.queue_file_units * 20,
+        flush_disk_type=FlushDiskType[setup.flush_mode],
+        max_message_size=setup.max_message_size,
+        start_window=setup.start_window,
+        read_window_size=setup.read_window,
+        access_message_in_memory_max_size=setup.in_memory_size,
+        check_crc_on_read=setup.checks_crc,
+        on_damage=OnDamage(setup.on_damage),
+        enable_consume_queue_ext=setup.has_queue_ext,
+        mapped_file_size_consume_queue_ext=max(24, setup.queue_ext_size),
+        message_index_enable=setup.has_index,
+        max_hash_slot_num=setup.index_slots or 1,
+        max_index_num=max(2, setup.index_entries),
+        flush_commit_log_thorough_interval=THOROUGH_MS,
+        flush_consume_queue_thorough_interval=THOROUGH_MS,
+        flush_commit_log_least_pages=setup.flush_least_pages,
+        commit_commit_log_least_pages=setup.flush_least_pages,
+        transient_store_pool_enable=setup.transient_store_pool,
+        transient_store_pool_size=setup.transient_store_buffers,
+        allocate_ahead=setup.preallocate,
+        enabled_append_prop_crc=setup.prop_crc,
+        force_verify_prop_crc=setup.prop_crc,
+        enable_multi_dispatch=setup.multi_dispatch,
+        file_reserved_time=setup.reserved_hours,
+        delete_when=setup.delete_hours,
+        delete_file_batch_max=setup.delete_batch,
+        clean_file_forcibly_enable=setup.cleans_forcibly,
+    )
