@@ -29,6 +29,7 @@ from harness.disk.profiles import PROFILES
 from harness.explore.campaign import (
     Job,
     Result,
+    dealt_in_turn,
     jobs_of_program,
     jobs_of_scenario,
     jobs_of_world,
@@ -40,6 +41,7 @@ from harness.explore.limits import WHOLE, Limits
 from harness.explore.told import (
     certificate_lines,
     exit_code_of,
+    profile_lines,
     speed_line,
     summary_of,
 )
@@ -49,6 +51,7 @@ from reports.exploration_records import ClassRow, FindingRow, write_rows
 from reports.files import check_output, write_json
 
 FINDINGS_TAKEN = 8
+ALL_PROFILES = "all"
 _OPS_MAX = 1000
 
 
@@ -83,7 +86,11 @@ _OPS_MAX = 1000
     help="Instead of crashes: each schedule of at most N preemptions of ops that "
     "begin at the same time.",
 )
-@click.option("--profile", metavar="P", help="The disk to lose power on, for all.")
+@click.option(
+    "--profile",
+    metavar="P",
+    help="The disk to lose power on, for all; `all`: every kind of disk in turn.",
+)
 @click.option(
     "--budget",
     type=click.FloatRange(min=0.1),
@@ -125,9 +132,7 @@ def command(
         raise click.UsageError("name a SCENARIO or a CASE file, or --world N.")
     if schedules is not None and target is None:
         raise click.UsageError("--schedules asks for a SCENARIO or a CASE file.")
-    if profile is not None and profile not in PROFILES:
-        hint = f"There are {', '.join(PROFILES)}."
-        raise unknown("disk profile", profile, PROFILES, hint)
+    disks = _disks_named(profile)
     if out is not None:
         _check_out(out)
     if schedules is not None and target is not None:
@@ -142,21 +147,21 @@ def command(
         )
         raise SystemExit(code)
     count = workers or len(os.sched_getaffinity(0))
-    name, bug, jobs = "", mutant_named(mutant), iter(())  # type: str, str, Iterator[Job]
+    name, bug = "", mutant_named(mutant)
+    whole = replace(WHOLE, depth=depth)
     if world is not None:
-        limits = replace(WHOLE, depth=depth)
-        jobs = jobs_of_world(world, seed, limits, profile or "", bug)
+        hands = [jobs_of_world(world, seed, whole, disk, bug) for disk in disks]
+        jobs = dealt_in_turn(hands)
     elif target is not None and target.endswith(SUFFIX):
-        case = _case_on(Path(target), profile, ops)
+        case = _case(Path(target), ops)
         name, bug = case.scenario, bug if mutant else mutant_named(case.mutant)
-        limits = replace(WHOLE, depth=depth)
-        jobs = jobs_of_program(name, case.program, limits, count, bug)
-    elif target is not None:
-        (name,) = scenarios_named((target,))
-        some = jobs_of_scenario(
-            name, seed, ops or _OPS_MAX, Limits(depth=depth), profile or "", bug
+        programs = [on_profile(case.program, disk) for disk in disks]
+        jobs = dealt_in_turn(
+            [jobs_of_program(name, each, whole, count, bug) for each in programs]
         )
-        jobs = islice(some, histories)
+    else:
+        (name,) = scenarios_named((target or "",))
+        jobs = islice(_histories(name, seed, ops, depth, disks, bug), histories)
     started = time.monotonic()
     result = _explored(jobs, count, budget, started)
     seconds = time.monotonic() - started
@@ -164,17 +169,38 @@ def command(
     cases = _save(result, smalls, name, bug, out, seconds) if out else []
     for line in (*certificate_lines(result), speed_line(result, seconds, count)):
         click.echo(line)
+    for line in profile_lines(result):
+        click.echo(f"  {line}")
     _tell(smalls, cases, len(result.found))
     click.echo(f"  next    {_next(cases, out, target, bug)}")
     raise SystemExit(exit_code_of(result))
 
 
-def _case_on(path: Path, profile: str | None, ops: int | None) -> CaseFile:
-    """The case of a file, cut and put on a disk as wished."""
+def _disks_named(profile: str | None) -> tuple[str, ...]:
+    """The disks to explore on; "" is each program's own."""
+    if profile == ALL_PROFILES:
+        return tuple(PROFILES)
+    if profile is not None and profile not in PROFILES:
+        hint = f"There are {', '.join(PROFILES)}, and `{ALL_PROFILES}` in turn."
+        raise unknown("disk profile", profile, PROFILES, hint)
+    return (profile or "",)
+
+
+def _histories(
+    name: str, seed: int, ops: int | None, depth: int, disks: tuple[str, ...], bug: str
+) -> Iterator[Job]:
+    """Histories of a scenario; of several disks the n-th history is on the n-th."""
+    limits, longest = Limits(depth=depth), ops or _OPS_MAX
+    hands = [jobs_of_scenario(name, seed, longest, limits, disk, bug) for disk in disks]
+    own = [islice(hand, n, None, len(disks)) for n, hand in enumerate(hands)]
+    return dealt_in_turn(own)
+
+
+def _case(path: Path, ops: int | None) -> CaseFile:
+    """The case of a file, cut as wished."""
     case = case_at(path)
     check_subject(case, path)
-    program = on_profile(case.program, profile or "")
-    return replace(case, program=replace(program, ops=program.ops[:ops]))
+    return replace(case, program=replace(case.program, ops=case.program.ops[:ops]))
 
 
 def _smalls(result: Result, scenario: str, mutant: str) -> list[Small]:

@@ -11,7 +11,7 @@ import gc
 import multiprocessing
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -53,15 +53,21 @@ class Job:
 
 @dataclass(slots=True)
 class Result:
-    """What jobs came to: the certificate, and what broke a law, by signature."""
+    """What jobs came to: the certificate, and what broke a law, by signature.
+
+    ``on`` has the certificate of each disk profile's histories by themselves.
+    """
 
     counts: Certificate = field(default_factory=Certificate)
+    on: dict[str, Certificate] = field(default_factory=dict)
     found: dict[str, Found] = field(default_factory=dict)
     first_found_s: float = -1.0
 
     def add(self, other: Result) -> None:
         """Take in what another job came to; of two findings the shorter one."""
         self.counts.add(other.counts)
+        for profile, counts in other.on.items():
+            self.on.setdefault(profile, Certificate()).add(counts)
         for name, one in other.found.items():
             before = self.found.get(name)
             if before is None or len(one.program.ops) < len(before.program.ops):
@@ -93,6 +99,18 @@ def jobs_of_program(
     """The moments of one program, dealt out."""
     for part in range(parts):
         yield Job(scenario, program, 0, limits, mutant, part=part, parts=parts)
+
+
+def dealt_in_turn(hands: Sequence[Iterator[Job]]) -> Iterator[Job]:
+    """A job of each hand, then another of each, until none has any more."""
+    left = list(hands)
+    while left:
+        for hand in [*left]:
+            job = next(hand, None)
+            if job is None:
+                left.remove(hand)
+            else:
+                yield job
 
 
 def on_profile(program: Program, profile: str) -> Program:
@@ -144,7 +162,8 @@ def _run_job(job: Job, deadline: float) -> Result:
         if job.part:
             history.breach = None  # the first part tells it
         explorer.explore(history)
-    return Result(explorer.counts, explorer.found)
+    profile = job.program.setup.disk_profile
+    return Result(explorer.counts, {profile: explorer.counts}, explorer.found)
 
 
 def _is_own(moment: Moment, shared: int) -> bool:

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from harness.explore.campaign import Result
+from harness.explore.certificate import Certificate
 from harness.soak import code_version
 from reports.summary import CLEAN, TOO_LITTLE, VIOLATED
 
@@ -49,11 +50,44 @@ def summary_of(result: Result, seconds: float) -> dict[str, Any]:
         "stopped_early": counts.stopped_early,
         "median_states_per_history": median(per_history) if per_history else 0,
         "findings": len(result.found),
+        "per_profile": {
+            profile: _of_profile(one) for profile, one in sorted(result.on.items())
+        },
         "seconds": round(seconds, 3),
         "core_seconds": round(counts.seconds, 3),
         "exit_code": exit_code_of(result),
         "code_version": code_version(),
     }
+
+
+def _of_profile(counts: Certificate) -> dict[str, Any]:
+    return {
+        "states": counts.visited,
+        "recoveries": counts.distinct,
+        "histories": counts.histories,
+        "closed_histories": counts.closed_histories,
+        "space": counts.space,
+        "closed_moments": counts.closed,
+        "open_moments": counts.open,
+        "open_recoveries": counts.open_recoveries,
+        "violations": counts.violations,
+        "unknown": counts.unknown,
+        "classes": len(counts.classes),
+        "unseen_estimate": round(counts.unseen_estimate, 6),
+        "is_closed": counts.is_closed,
+    }
+
+
+def profile_lines(result: Result) -> Iterator[str]:
+    """The certificate of each disk by itself, where there are several."""
+    if len(result.on) < 2:
+        return
+    for profile, counts in sorted(result.on.items()):
+        yield (
+            f"{profile:<13} {counts.visited:>11,} states, {counts.distinct:>9,} "
+            f"recovered; {counts.closed:,} crash points closed, {counts.open:,} open; "
+            f"{counts.violations:,} broke a law, {counts.unknown:,} not judged"
+        )
 
 
 def certificate_lines(result: Result) -> Iterator[str]:

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from harness.case_file import CaseFile
 from harness.cli import main
+from harness.disk.profiles import PROFILES
 from harness.episode import run_program
 from harness.explore.finding import fewest_lost, words_for
 from models.ops import Crash, During, PutMessage, RunService, Shutdown, Survivors
@@ -134,3 +135,31 @@ def test_a_power_loss_is_left_with_the_fewest_pieces_that_are_enough() -> None:
 
     assert words.startswith("one sector of commitlog/")
     assert words.endswith("is enough")
+
+
+def test_all_disks_have_a_certificate_each_and_their_sum_is_the_whole(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "out"
+    case = case_of_one_put(tmp_path)
+
+    result = crashmq(case, "--depth", 1, "--profile", "all", "--out", out)
+
+    assert result.exit_code == 0, result.output
+    summary = json.loads((out / "summary.json").read_text())
+    each = summary["per_profile"]
+    assert sorted(each) == sorted(PROFILES)
+    assert sum(one["states"] for one in each.values()) == summary["states"]
+    assert each["kill9"]["states"] < each["posix_min"]["states"]
+    assert all(f"{profile} " in result.output for profile in PROFILES)
+
+
+def test_histories_are_dealt_to_all_disks_in_turn(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    some = ("--profile", "all", "--histories", 8, "--ops", 2, "--depth", 1)
+
+    result = crashmq("power_loss", *some, "--out", out)
+
+    assert result.exit_code == 0, result.output
+    summary = json.loads((out / "summary.json").read_text())
+    assert [one["histories"] for one in summary["per_profile"].values()] == [1] * 8
