@@ -11,11 +11,12 @@ the formats, this module only modes and words.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from harness.next_start import next_start
 from harness.store_files import NotAStore, queue_folders, read_files
 from models.image.log import LogImage, first_nonzero
 from models.image.presumed import Presumption, presumed
@@ -25,16 +26,22 @@ from models.invariants.checkpoint import (
     rest_of_the_checkpoint_is_zero,
 )
 from models.invariants.commit_log import clock_steps
-from models.invariants.consume_queue import missing_units, units_past_the_end
+from models.invariants.consume_queue import units_past_the_end
 from models.invariants.file_laws import FILE_LAWS
 from models.invariants.judged import Judged, tail_is_excused
 from models.invariants.registry import Invariant
-from models.store_image import UNIT_SIZE, Bytes, StoreImage, read_store
+from models.store_image import Bytes, StoreImage, read_store
 from models.verdict import Violation
 
 __all__ = ["fsck", "report_on", "judged_as_found", "FsckReport", "Finding", "NotAStore"]
 
 _NOTES_A_LAW_MAX = 20
+JSON_FORMAT = 1
+Tell: TypeAlias = Callable[[str, int, int], None]
+
+
+def _tell_nobody(what: str, done: int, total: int) -> None:
+    """Who asks from a program waits without a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,21 +112,27 @@ class FsckReport:
         return not self.violations
 
     def to_json(self) -> dict[str, Any]:
-        """The report as a JSON object; offsets are numbers."""
-        return asdict(self)
+        """The report as a JSON object; offsets are numbers.
+
+        ``format`` is 1 as long as no field changes its meaning or goes.
+        """
+        return {"format": JSON_FORMAT, "is_clean": self.is_clean, **asdict(self)}
 
 
-def fsck(root: Path) -> FsckReport:
+def fsck(root: Path, tell: Tell = _tell_nobody) -> FsckReport:
     """Judge a store directory; changes nothing in it.
 
     Raises:
         NotAStore: it is absent, unreadable or no store.
     """
-    return report_on(str(root), read_files(root), queue_folders(root))
+    return report_on(str(root), read_files(root), queue_folders(root), tell)
 
 
 def report_on(
-    root: str, files: Mapping[str, Bytes], folders: Collection[str]
+    root: str,
+    files: Mapping[str, Bytes],
+    folders: Collection[str],
+    tell: Tell = _tell_nobody,
 ) -> FsckReport:
     """Judge the files of a store.
 
@@ -127,8 +140,17 @@ def report_on(
         root: what to call it.
         files: contents by path from the root on; those no law reads may be empty.
         folders: names in ``consumequeue``, also of those without a file.
+        tell: told how far it is, as (what, done, total).
     """
-    image = read_store(files)
+    logs = [path for path in sorted(files) if path.startswith("commitlog/")]
+    tell("reading log files", 0, len(logs))
+    decoded: list[str] = []
+
+    def watch(path: str) -> None:
+        decoded.append(path)
+        tell("reading log files", len(decoded), len(logs))
+
+    image = read_store(files, watch=watch)
     taken = Presumption(image, ())
     if image.checkpoint.mark is None:
         taken = presumed(image, folders)
@@ -138,9 +160,9 @@ def report_on(
         root=root,
         mode="crashed" if image.abort else "clean",
         summary=_summary(image),
-        violations=tuple(_findings(judged)),
+        violations=tuple(_findings(judged, tell)),
         notes=(*taken.notes, *_notes(judged)),
-        next_start=tuple(_next_start(image)),
+        next_start=tuple(next_start(image)),
     )
 
 
@@ -165,8 +187,9 @@ def judged_as_found(image: StoreImage) -> Judged:
     )
 
 
-def _findings(judged: Judged) -> Iterator[Finding]:
-    for law in FILE_LAWS:
+def _findings(judged: Judged, tell: Tell) -> Iterator[Finding]:
+    for number, law in enumerate(FILE_LAWS):
+        tell("asking laws", number, len(FILE_LAWS))
         yield from _told(law, law.violations(judged))
     if judged.image.has_checkpoint:
         rest = rest_of_the_checkpoint_is_zero
@@ -286,62 +309,3 @@ def _unproven(judged: Judged) -> Iterator[str]:
             yield f"Not {law.id}, be it by the crash or by damage: {breach}"
         if len(breaches) > _NOTES_A_LAW_MAX:
             yield f"Not {law.id}: {len(breaches) - _NOTES_A_LAW_MAX} places more."
-
-
-def _next_start(image: StoreImage) -> Iterator[str]:
-    """What recovery would change in these files, by its rules alone."""
-    log = image.commit_log
-    refused = [*_refusals(image)]
-    yield from refused
-    if refused:
-        return
-    if log.breaks:
-        last = max(_written_end(file.base, file.data) for file in log.files)
-        yield (
-            f"cuts the log at {log.stop.where} because of what is there "
-            f"({log.stop.seen}): {last - log.max_phy_offset} bytes and "
-            f"{len(log.records_beyond)} whole records behind it are dropped."
-        )
-    later = [file.path for file in log.files if file.base > log.max_phy_offset]
-    if later:
-        names = ", ".join(later[:3]) + (", ..." if len(later) > 3 else "")
-        yield f"removes {len(later)} log file(s) past the end: {names}."
-    end = log.max_phy_offset
-    for queue, live in image.suspect_queues:
-        past = [n for n, unit in enumerate(live) if unit.phy_offset >= end]
-        if past:
-            where = queue.where(live[past[0]].queue_offset)
-            count = len(live) - past[0]
-            yield f"cuts {count} units at {where}, which points past the log's end."
-    if image.abort:
-        for missing in missing_units(image, end):
-            yield f"dispatches to {missing.where}: {missing.expected}."
-
-
-def _refusals(image: StoreImage) -> Iterator[str]:
-    """Why the next start would refuse: files of a wrong length or name."""
-    log = image.commit_log
-    paths = [(file.path, len(file.data), log.file_size) for file in log.files]
-    last = {log.files[-1].path} if log.files else set()
-    for queue in image.consume_queues:
-        last.add(queue.files[-1].path)
-        size = image.queue_file_size
-        paths.extend((file.path, len(file.data), size) for file in queue.files)
-    for path in (*log.odd_paths, *image.odd_queue_paths):
-        yield f"refuses: {path} is not named by an offset."
-    for path, length, size in paths:
-        is_whole = length == size
-        if path.startswith("consumequeue"):
-            is_whole = is_whole and length % UNIT_SIZE == 0
-        if not is_whole and (length or path not in last):
-            yield f"refuses: {path} has {length} bytes, not {size}."
-    mark = image.checkpoint.mark
-    if mark is not None and mark.durable_offset > log.max_phy_offset:
-        yield (
-            f"refuses: the log ends at {log.stop.where}, below its durable mark "
-            f"{mark.durable_offset}."
-        )
-
-
-def _written_end(base: int, data: Bytes) -> int:
-    return base + len(bytes(data).rstrip(b"\0"))

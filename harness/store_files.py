@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -20,6 +21,7 @@ from models.store_image import Bytes
 # Mapping costs more than reading below this, and a process has 65,530 mappings.
 _MAPPED_SIZE_MIN = 1 << 18
 _JUDGED_FILES = ("checkpoint", "config/topics.json")
+_FILE_PLACE = re.compile(r"commitlog/\d{20}|consumequeue/[^/]+/\d+/\d{20}|checkpoint")
 _JUDGED_DIRS = ("commitlog/", "consumequeue/", "consumequeue_ext/", "index/")
 
 
@@ -61,9 +63,18 @@ def queue_folders(root: Path) -> tuple[str, ...]:
 
 
 def _paths_below(root: Path) -> Iterator[str]:
-    """Paths of the regular files; directories may be links, a loop is entered once."""
+    """Paths of the regular files; directories may be links, a loop is entered once.
+
+    A directory that stands where a file has to be is given with a ``/`` at its end.
+    """
     entered: set[tuple[int, int]] = set()
     for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
+        # The root of a file system of its own has one that none but root may read.
+        folders[:] = sorted(name for name in folders if name != "lost+found")
+        for name in folders:
+            place = (Path(folder) / name).relative_to(root).as_posix()
+            if _FILE_PLACE.fullmatch(place):
+                yield f"{place}/"
         status = Path(folder).stat()
         if (status.st_dev, status.st_ino) in entered:
             folders.clear()
@@ -81,9 +92,10 @@ def _raise(error: OSError) -> NoReturn:
 
 
 def _contents(file: Path, path: str) -> Bytes:
-    if path not in _JUDGED_FILES and not path.startswith(_JUDGED_DIRS):
+    is_judged = path in _JUDGED_FILES or path.startswith(_JUDGED_DIRS)
+    if path.endswith("/") or not is_judged:
         return b""
-    handle = os.open(file, os.O_RDONLY)
+    handle = _opened(file)
     try:
         size = os.fstat(handle).st_size
         if size >= _MAPPED_SIZE_MIN:
@@ -94,6 +106,15 @@ def _contents(file: Path, path: str) -> Bytes:
             return opened.read()
     finally:
         os.close(handle)
+
+
+def _opened(file: Path) -> int:
+    """A handle for reading, which leaves the time of the last reading where it can."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        return os.open(file, flags | getattr(os, "O_NOATIME", 0))
+    except PermissionError:  # only the owner may ask for that
+        return os.open(file, flags)
 
 
 def _extents(handle: int, size: int) -> Iterator[tuple[int, int]]:

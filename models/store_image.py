@@ -11,7 +11,7 @@ thousands of times a second, where one numpy call costs as much as five records.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -205,7 +205,9 @@ class _Place(NamedTuple):
 
 
 def read_store(
-    files: Mapping[str, Bytes], previous: StoreImage | None = None
+    files: Mapping[str, Bytes],
+    previous: StoreImage | None = None,
+    watch: Callable[[str], None] | None = None,
 ) -> StoreImage:
     """Decode a store.
 
@@ -214,6 +216,7 @@ def read_store(
             bytes, or views of mapped files.
         previous: an older image of the same store. Files whose bytes are the same are
             not decoded again; if all are, ``previous`` itself is returned.
+        watch: told of each log file that has been decoded.
     """
     files = MappingProxyType(dict(files))
     if previous is not None and _unchanged(files, previous.files):
@@ -228,6 +231,7 @@ def read_store(
             layout.odd_log,
             old_log,
             _deleted(files),
+            watch,
         ),
         consume_queues=tuple(
             [
@@ -311,7 +315,9 @@ def _place(path: str) -> _Place:
         known = known or path.endswith(".bak")
         return _Place("known" if known else "foreign")
     if top == "commitlog":
-        base = _base_of(parts[1]) if len(parts) == 2 else None
+        if len(parts) != 2:
+            return _Place("foreign")  # RocketMQ passes over directories
+        base = _base_of(parts[1])
         return _Place("odd_log") if base is None else _Place("log", base)
     if top == "consumequeue":
         return _queue_place(parts)

@@ -43,6 +43,14 @@ def print_timeline(text: str) -> None:
         console.print(line, style=style)
 
 
+def printable(text: str) -> str:
+    """One line of text, whatever names and fields it quotes: the rest is escaped."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
+        for sign in text
+    )
+
+
 def terminal_width() -> int:
     """Columns to write to: the terminal's, within reason; 100 elsewhere."""
     if not sys.stdout.isatty():

@@ -97,16 +97,21 @@ class IndexFileImage:
             at = HEADER_SIZE + SLOT_SIZE * first
             part = bytes(self.data[at : at + SLOT_SIZE * count])
             if part.strip(b"\0"):
-                numbers = struct.unpack(f">{count}i", part)
+                whole = part[: len(part) - len(part) % SLOT_SIZE]  # of a file cut short
+                numbers = struct.unpack(f">{len(whole) // SLOT_SIZE}i", whole)
                 found.update((first + n, v) for n, v in enumerate(numbers) if v)
         return found
 
     @lazy
     def written_entries(self) -> int:
         """The number of the last entry that is not all zeros, counted or not."""
-        first = self.entry_at(1)
-        body = bytes(self.data[first : self.entry_at(self.index_num)]).rstrip(b"\0")
-        return -(-len(body) // ENTRY_SIZE)
+        first, end = self.entry_at(1), self.entry_at(self.index_num)
+        while end > first:
+            start = max(first, end - _CHUNK_SLOTS * ENTRY_SIZE)
+            if body := bytes(self.data[start:end]).rstrip(b"\0"):
+                return -(-(start + len(body) - first) // ENTRY_SIZE)
+            end = start
+        return 0
 
     def phy_offset_of(self, number: int) -> int:
         """The phy_offset of an entry that the header may not count."""

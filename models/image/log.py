@@ -11,7 +11,7 @@ magic counts if it carries the very offset it lies at and proves itself whole.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import NamedTuple, TypeAlias
@@ -28,8 +28,9 @@ from models.image.record import (
     Record,
     as_listed,
     parse_record,
+    without_body,
 )
-from models.image.sparse import next_data
+from models.image.sparse import is_mapped_file, let_go, next_data
 
 _CHUNK = 1 << 20
 _ZEROS = bytes(_CHUNK)
@@ -255,6 +256,7 @@ def read_log(
     odd_paths: tuple[str, ...],
     previous: LogImage | None,
     deleted: DeletedImage = NOTHING_DELETED,
+    watch: Callable[[str], None] | None = None,
 ) -> LogImage:
     """The log in ``files``, by base; what ``previous`` knows is not read again."""
     if not files:
@@ -263,10 +265,13 @@ def read_log(
     bases = sorted(files)
     size = common_size(bases, [len(files[base][1]) for base in bases])
     known = {file.path: file for file in previous.files} if previous else {}
-    read = tuple(
-        _read_file(*files[base], base, size, known.get(files[base][0]))
-        for base in bases
-    )
+    each = []
+    for base in bases:
+        path, data = files[base]
+        each.append(_read_file(path, data, base, size, known.get(path)))
+        if watch is not None:
+            watch(path)
+    read = tuple(each)
     if previous is not None and (odd_paths, deleted) == (
         previous.odd_paths,
         previous.deleted,
@@ -322,6 +327,7 @@ def _read_file(
             records.extend(known.records)
             position = known.end
     flaw: FlawKind | None
+    is_mapped = is_mapped_file(data)
     odd = [] if not records or known is None else [*known.odd_records]
     try:
         while True:
@@ -330,12 +336,16 @@ def _read_file(
                 flaw, seen = "zeros", "never written"
                 break
             record = parse_record(data, position, limit, base + position)
-            records.append(record)
             position += record.size
             if is_odd(record):
                 odd.append(record)
+            elif is_mapped:
+                record = without_body(record)
+            records.append(record)
     except BadRecord as bad:
         flaw, seen = bad.kind, bad.seen
+    if is_mapped:
+        let_go(data)
     if flaw == "filler":
         flaw, seen = _judge_filler(data, position, limit, seen)
     return LogFile(

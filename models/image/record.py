@@ -155,6 +155,21 @@ class Record(NamedTuple):
         )
 
 
+def without_body(record: Record) -> Record:
+    """The record with an empty body, and its hosts shared with all that have them.
+
+    A proven body is asked for no more, and of a long log nothing else would fit.
+    """
+    head, tail = record[:8], record[9:14]
+    hosts = _shared(record.born_host), _shared(record.store_host)
+    return tuple.__new__(Record, (*head, b"", *tail, *hosts, *record[16:]))
+
+
+@lru_cache(maxsize=4096)
+def _shared(host: bytes) -> bytes:
+    return host
+
+
 def as_listed(record: Record, topic: str) -> Record:
     """The record as the queues of ``topic`` have to take it.
 

@@ -14,6 +14,18 @@ class SparseMap(mmap.mmap):
     extents: tuple[tuple[int, int], ...] = ()
 
 
+def is_mapped_file(data: Bytes) -> bool:
+    """Whether it is a view of a whole mapped file, and so a large one."""
+    return isinstance(data, memoryview) and isinstance(data.obj, SparseMap)
+
+
+def let_go(data: Bytes) -> None:
+    """Take no more memory for the pages of a mapped file; they can be read again."""
+    source = data.obj if isinstance(data, memoryview) else None
+    if isinstance(source, SparseMap) and hasattr(mmap, "MADV_DONTNEED"):
+        source.madvise(mmap.MADV_DONTNEED)
+
+
 def next_data(data: Bytes, position: int) -> int:
     """The first byte from ``position`` on that lies in no hole; the length if none."""
     source = data.obj if isinstance(data, memoryview) else None

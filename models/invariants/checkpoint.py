@@ -166,6 +166,8 @@ def marks_never_move_backwards(
 def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
     """Times are not negative, offsets lie in the log, one slot of two is whole."""
     checkpoint = judged.image.checkpoint
+    if f"{_PATH}/" in judged.image.files:
+        yield Violation(_PATH, "a directory", "a file")
     if not judged.image.has_checkpoint:
         return
     if not judged.clean and not (judged.whole_sectors and checkpoint.size):

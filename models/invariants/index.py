@@ -229,10 +229,11 @@ def _has_known_slots(judged: Judged, file: IndexFileImage) -> bool:
 
 def _is_miscounted(file: IndexFileImage) -> bool:
     """Whether the header names another last entry than the one it counts to."""
-    header, last = file.header, file.written_entries
+    named = file.header.end_phy_offset
     counted = file.entries[-1].phy_offset if file.entries else 0
-    is_last = last > 0 and file.phy_offset_of(last) == header.end_phy_offset
-    return counted != header.end_phy_offset and is_last
+    if counted == named or not file.written_entries:
+        return False
+    return file.phy_offset_of(file.written_entries) == named
 
 
 def _wrong_times(

@@ -309,6 +309,18 @@ def test_damage_amid_the_log_leaves_whole_records_and_their_units_alone(
     report = fsck(damaged.root)
 
     assert [finding.invariant for finding in report.violations] == ["CL-1", "CQ-3"]
+    # RocketMQ looks at the last three files alone after an orderly end.
+    assert report.next_start[0].startswith(f"passes over {LOG_FILE} byte {RECORD} ")
+
+
+def test_what_the_next_start_after_a_crash_cuts_is_told(damaged: Damaged) -> None:
+    damaged.in_record(100)
+    damaged.write("checkpoint", 0, bytes(16))
+    (damaged.root / "abort").write_text("1")
+
+    report = fsck(damaged.root)
+
+    assert report.next_start[0].startswith(f"cuts the log at {LOG_FILE} byte {RECORD} ")
     assert "699 whole records behind it are dropped" in report.next_start[0]
 
 
