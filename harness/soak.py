@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from engine.host.probe import declared_probes
+from engine.host.probe import declared_probes, unreachable_probes
 from harness.episode import EpisodeResult, Step, run_program
 from harness.explore.glance import glance
 from harness.supervised import Lost, supervised
@@ -261,6 +261,7 @@ def declared(scenarios: tuple[str, ...]) -> Declared:
     return Declared(
         ops=[cls.__name__ for cls in OP_CLASSES],
         probes=declared_probes(),
+        unreachable=unreachable_probes(),
         invariants={name: law.sentence for name, law in laws.items()},
         laws={name: law.law for name, law in laws.items()},
         scenarios={one.name: one.sentence for one in chosen},

@@ -195,7 +195,9 @@ def probe_rows(figures: Figures) -> list[ProbeRow]:
         )
         hits = row.hits + (before.hits if before else 0)
         episodes = row.episodes + (before.episodes if before else 0)
-        rows[row.probe] = ProbeRow(row.probe, row.sentence, hits, episodes, needed)
+        reason = figures.declared.unreachable.get(row.probe)
+        sentence = f"{row.sentence} (unreachable: {reason})" if reason else row.sentence
+        rows[row.probe] = ProbeRow(row.probe, sentence, hits, episodes, needed)
     return [rows[name] for name in sorted(rows)]
 
 

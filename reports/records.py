@@ -112,6 +112,7 @@ class Declared:
 
     ops: list[str] = field(default_factory=list)
     probes: dict[str, str] = field(default_factory=dict)  # name: sentence
+    unreachable: dict[str, str] = field(default_factory=dict)  # of those: why
     invariants: dict[str, str] = field(default_factory=dict)  # id: sentence
     laws: dict[str, str] = field(default_factory=dict)  # id: laws of the catalogue
     scenarios: dict[str, str] = field(default_factory=dict)  # name: sentence

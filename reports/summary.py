@@ -151,6 +151,9 @@ def warnings(figures: Figures, missing: list[Missing]) -> list[str]:
         found.append(f"Declared, but never checked: {_named(vacuous)}.")
     if unhit := probes_never_hit(figures):
         found.append(f"Branches never reached (probes): {_named(unhit)}.")
+    hit = {row.probe for row in figures.probes if row.hits}
+    if wrong := sorted(hit & figures.declared.unreachable.keys()):
+        found.append(f"Reached, though declared unreachable: {_named(wrong)}.")
     found += _thin_scenarios(figures) + _idle_ops(figures)
     if mutant := figures.definition.get("mutant"):
         found.append(f"The planted bug {mutant} was in place: not the shipped engine.")
@@ -174,8 +177,9 @@ def vacuous_laws(figures: Figures) -> list[str]:
 
 
 def probes_never_hit(figures: Figures) -> list[str]:
-    """Declared probes that no scenario hit."""
+    """Declared probes that no scenario hit, though one could."""
     hit = {row.probe for row in figures.probes if row.hits}
+    hit |= figures.declared.unreachable.keys()
     return [name for name in sorted(figures.declared.probes) if name not in hit]
 
 

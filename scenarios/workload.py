@@ -23,6 +23,7 @@ from models.ops import (
     Damage,
     DeleteManually,
     DeleteTopic,
+    DiskFault,
     During,
     FillDisk,
     LookMessage,
@@ -48,6 +49,7 @@ from scenarios.space import (
     put_message,
     schedule_of,
 )
+from scenarios.spaces import AFTER
 
 BLOCK_SIZE = 256
 SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one episode; 0 drops it
@@ -258,6 +260,10 @@ class _Writer:
         faults = self.space.faults
         fault = faults[self.draw() % len(faults)]
         self.ops.append(During(*self._crowded(*self._interrupted()), fault))
+        if fault.call == "sync" and self.draw() & 1:
+            # What is read again now is what the medium has of it.
+            evicting = During(self._service(), AFTER, DiskFault("evict", "EIO"))
+            self.ops += (evicting, RunService("reput"))
         if self.draw() & 1 and self.space.crash_kinds:
             self._crash()  # what a failed sync left behind shows after a crash
 

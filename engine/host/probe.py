@@ -1,7 +1,8 @@
 """*Sometimes* marks: a probe sits at a branch and says that it was taken.
 
 A probe is declared at import, so that a branch nobody reached is known by name and
-can be reported. Without a recorder a hit is a no-op.
+can be reported. Without a recorder a hit is a no-op. A branch that guards what nothing
+outside can bring about says so where it is declared, with the reason.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ _recorders: list[dict[str, int]] = []
 class Probe:
     """A mark at one branch of the engine."""
 
-    __slots__ = ("name", "sentence")
+    __slots__ = ("name", "sentence", "unreachable")
 
-    def __init__(self, name: str, sentence: str) -> None:
+    def __init__(self, name: str, sentence: str, unreachable: str) -> None:
         self.name = name
         self.sentence = sentence
+        self.unreachable = unreachable
 
     def hit(self) -> None:
         """Count one visit in the innermost recorder, if there is any."""
@@ -29,25 +31,35 @@ class Probe:
             hits[self.name] = hits.get(self.name, 0) + 1
 
 
-def probe(name: str, sentence: str) -> Probe:
+def probe(name: str, sentence: str, *, unreachable: str = "") -> Probe:
     """Declare a probe.
 
     Args:
         name: ``module.branch``, unique in the engine.
         sentence: what has happened when the probe is hit.
+        unreachable: why no program can hit it on the engine as it is; "" if one can.
 
     Raises:
         ValueError: the name is taken.
     """
     if name in _declared:
         raise ValueError(f"probe {name!r} is declared twice; give one another name.")
-    _declared[name] = Probe(name, sentence)
+    _declared[name] = Probe(name, sentence, unreachable)
     return _declared[name]
 
 
 def declared_probes() -> dict[str, str]:
     """Every declared probe's sentence, by name, sorted by name."""
     return {name: _declared[name].sentence for name in sorted(_declared)}
+
+
+def unreachable_probes() -> dict[str, str]:
+    """Why no program hits a probe, by the names of those, sorted."""
+    return {
+        name: _declared[name].unreachable
+        for name in sorted(_declared)
+        if _declared[name].unreachable
+    }
 
 
 @contextmanager

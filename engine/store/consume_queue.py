@@ -36,10 +36,12 @@ _PRE_BLANK = _UNIT.pack(0, _BLANK_SIZE, 0)
 
 APPENDED = probe("consume_queue.put.append", "a unit was appended at the queue's end")
 BUILT = probe("consume_queue.put.built", "a record that has its unit came again")
-PRE_BLANKED = probe(
-    "consume_queue.put.pre_blank", "units before a queue's first one were blanked"
+PRE_BLANKED = probe("consume_queue.put.pre_blank", "units before a first were blanked")
+BEHIND = probe(
+    "consume_queue.put.behind",
+    "another record's unit has the place",
+    unreachable="RocketMQ alone stores two records for one light place (#5965)",
 )
-BEHIND = probe("consume_queue.put.behind", "another record's unit has the place")
 NO_SPACE = probe("consume_queue.put.failed", "the disk failed the append of a unit")
 RECOVERED_EMPTY = probe("consume_queue.recover.empty", "a queue without files")
 RECOVERED_PART = probe("consume_queue.recover.part", "a queue ends inside a file")
@@ -52,9 +54,7 @@ KEPT = probe("consume_queue.truncate.kept", "a queue kept all its units")
 
 
 def encode_unit(phy_offset: int, size: int, tags_code: int) -> bytes:
-    """Encode one ConsumeQueue unit.
-
-    Layout, big-endian: phy_offset i64 | size i32 | tags_code i64, 20 bytes.
+    """One unit, big-endian: phy_offset i64 | size i32 | tags_code i64, 20 bytes.
 
     Raises:
         ValueError: phy_offset or size is out of range; such a unit would be read as
@@ -64,9 +64,8 @@ def encode_unit(phy_offset: int, size: int, tags_code: int) -> bytes:
     """
     if phy_offset < 0 or size <= 0:
         raise ValueError(
-            f"cannot index a message at phy_offset {phy_offset} of {size} bytes: "
-            f"phy_offset must be >= 0 and size > 0. Pass what CommitLog.put_message "
-            f"returned."
+            f"cannot index a message at phy_offset {phy_offset} of {size} bytes: it "
+            f"must be >= 0, and size > 0. Pass what CommitLog.put_message returned."
         )
     return _UNIT.pack(phy_offset, size, tags_code)
 

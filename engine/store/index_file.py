@@ -38,7 +38,11 @@ _CHUNK = 1024 * 1024
 PUT_FIRST = probe("index_file.put.first", "a key began the chain of its slot")
 PUT_LINKED = probe("index_file.put.linked", "a key was linked before those of its slot")
 PUT_AGAIN = probe("index_file.put.again", "a put that failed half way was made again")
-LOOPED = probe("index_file.select.looped", "a link that does not lead back was met")
+LOOPED = probe(
+    "index_file.select.looped",
+    "a link that does not lead back was met",
+    unreachable="a start mends every link, and who rots them has to wait for a stop",
+)
 
 
 class Entry(NamedTuple):

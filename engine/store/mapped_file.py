@@ -23,7 +23,14 @@ ERASED = probe("mapped_file.erase", "bytes beyond the end of the data were erase
 EXTENDED = probe("mapped_file.extend", "a file shorter than its size was extended")
 COMMITTED = probe("mapped_file.commit", "bytes went from a write buffer to the file")
 COMMIT_FAILED = probe("mapped_file.commit.failed", "a write of a buffer failed; again")
-FLUSHED_GONE = probe("mapped_file.flush.gone", "a flush met a file that was let go")
+FLUSHED_GONE = probe(
+    "mapped_file.flush.gone",
+    "a flush met a file that was let go",
+    unreachable=(
+        "a file goes once all of it is flushed, and flushes have one lock: "
+        "nobody flushes between the two lines"
+    ),
+)
 READ_GONE = probe("mapped_file.read.gone", "a read met a file that was let go")
 
 

@@ -26,9 +26,15 @@ REMOVED = probe(
     "mapped_file_queue.truncate.remove", "a file beyond the end was removed"
 )
 CUT = probe("mapped_file_queue.truncate.cut", "the end was moved inside a file")
-RESET = probe("mapped_file_queue.reset", "the end was moved back on request")
+RESET = probe(
+    "mapped_file_queue.reset",
+    "the end was moved back on request",
+    unreachable="replication alone moves a log's end back amid a life",
+)
 TOO_FAR = probe(
-    "mapped_file_queue.reset.too_far", "the end was not moved that far back"
+    "mapped_file_queue.reset.too_far",
+    "the end was not moved that far back",
+    unreachable="as mapped_file_queue.reset",
 )
 DELETED = probe("mapped_file_queue.delete", "the first file was deleted")
 NOT_DELETED = probe("mapped_file_queue.delete.failed", "the first file would not go")

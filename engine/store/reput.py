@@ -15,7 +15,11 @@ from engine.store.config import FlushDiskType, StoreConfig
 from engine.store.dispatch import CommitLogDispatcher, DispatchRequest
 
 IDLE = probe("reput.idle", "a round found nothing to dispatch")
-BELOW_MIN = probe("reput.below_min", "records were deleted before they were dispatched")
+BELOW_MIN = probe(
+    "reput.below_min",
+    "records were deleted before they were dispatched",
+    unreachable="cleaners keep what is not dispatched, and a start resumes at a record",
+)
 DISPATCHED = probe("reput.dispatched", "a record was handed to the dispatchers")
 FILLER = probe("reput.filler", "a filler was met; the replay goes on in the next file")
 BEYOND_WINDOW = probe("reput.beyond_window", "a record goes on behind what was read")

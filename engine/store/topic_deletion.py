@@ -29,10 +29,13 @@ UNKNOWN = probe("topic_deletion.unknown", "a deletion named what the store has n
 UNWRITTEN = probe("topic_deletion.unwritten", "a deletion failed and changed nothing")
 CUT_SHORT = probe("topic_deletion.cut_short", "a deletion failed amid it; puts stop")
 
+# The static block of TopicValidator, and what TopicConfigManager adds on a broker by
+# default: the name of its cluster.
 _SYSTEM_TOPICS = frozenset(
     {
         "TBW102",
         "SELF_TEST_TOPIC",
+        "CHECKPOINT_TOPIC",
         "DefaultCluster",
         "RMQ_SYS_TRANS_HALF_TOPIC",
         "RMQ_SYS_TRANS_OP_HALF_TOPIC",
@@ -137,5 +140,5 @@ class TopicDeletion:
 
 
 def _is_system(topic: str) -> bool:
-    """Source: TopicValidator#isSystemTopic."""
+    """Source: TopicValidator#isSystemTopic, RocketMQ 5.3.0, where case counts."""
     return topic in _SYSTEM_TOPICS or topic.startswith(SYSTEM_PREFIX)

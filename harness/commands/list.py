@@ -7,7 +7,7 @@ from collections.abc import Callable
 import click
 
 import harness.episode  # noqa: F401  # declares every law and probe of a run
-from engine.host.probe import declared_probes
+from engine.host.probe import declared_probes, unreachable_probes
 from models.invariants.registry import declared_invariants
 from models.ops import OP_CLASSES, SERVICE_NAMES
 from scenarios.catalogue import SCENARIOS
@@ -49,10 +49,20 @@ def _mutant(mutant: Mutant) -> str:
     return ", ".join(filter(None, told))
 
 
+def _probes() -> dict[str, str]:
+    reasons = unreachable_probes()
+    return {
+        name: f"{sentence}; unreachable: {reasons[name]}"
+        if name in reasons
+        else sentence
+        for name, sentence in declared_probes().items()
+    }
+
+
 _KINDS: dict[str, Callable[[], dict[str, str]]] = {
     "scenarios": lambda: {name: one.sentence for name, one in SCENARIOS.items()},
     "laws": _laws,
-    "probes": declared_probes,
+    "probes": _probes,
     "mutants": _mutants,
     "services": lambda: {name: _SERVICES[name] for name in SERVICE_NAMES},
     "ops": lambda: {

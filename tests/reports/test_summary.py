@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sample_figures import DECLARED, clean, finding, totals
 
@@ -59,6 +61,16 @@ def test_only_scenarios_that_were_asked_for_can_miss_what_they_require() -> None
 
     assert summary.missing_required == [Missing("power_loss", "probe", "log.roll")]
     assert summary.probes_never_hit == ["log.roll"]
+
+
+def test_a_branch_out_of_reach_is_not_missed_and_is_told_once_it_is_reached() -> None:
+    declared = replace(DECLARED, unreachable={"log.roll": "nothing comes here"})
+    missed, reached = clean(probes=[], declared=declared), clean(declared=declared)
+
+    assert summarise(missed, {}).probes_never_hit == []
+    assert summarise(reached, {}).warnings == [
+        "Reached, though declared unreachable: log.roll."
+    ]
 
 
 def test_a_declared_law_without_a_check_is_vacuous() -> None:
