@@ -294,6 +294,7 @@ class Episode:
         self._read_everything(number)
         if self.setup.has_index:
             self._query_everything(number)
+        self._judge.judge_second_store(self.subject.open_beside())
         stopped = self._take(Shutdown(), number)
         self._judge.judge_healed(
             status_of(answer),

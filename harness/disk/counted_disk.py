@@ -155,6 +155,10 @@ class CountedDisk:
         """Begin a life of the store: the disk to hand to it."""
         return CountedMount(self.root, self._controls)
 
+    def beside(self) -> CountedMount:
+        """The same directory for somebody else."""
+        return self.mount()
+
     def unmount(self) -> None:
         """End the life of a store that has stopped; it has closed its files itself."""
 

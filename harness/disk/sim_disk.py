@@ -137,6 +137,11 @@ class SimDisk:
         self._life = Life()
         return Mount(self._medium, self._controls, self._life)
 
+    def beside(self) -> Mount:
+        """The same disk for somebody else in the life that goes on."""
+        assert self._life is not None, "nobody is there to be beside"
+        return Mount(self._medium, self._controls, self._life)
+
     def unmount(self) -> None:
         """End the life of a store that has stopped. Idempotent."""
         if self._life is not None:

@@ -307,6 +307,10 @@ class Judge:
             self.checks, seen, model.put_by_topic, model.puts, model.put_times_ms
         )
 
+    def judge_second_store(self, seen: Observation) -> None:
+        """Judge what came of opening the directory once more."""
+        run.nobody_else_opens_it.hold(self.checks, seen)
+
     def _judge_rest(self, image: StoreImage) -> None:
         if not (self.disk_failed or self._spoilt.is_on):
             checkpoint_is_up_to_date.hold(self.checks, image)

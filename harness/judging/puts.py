@@ -91,6 +91,16 @@ def judge_puts(
         _judge_put(checks, setup, model, step, message, answer, len(rivals))
         if step.must_refuse and not report.interrupted:
             deletion.a_full_disk_takes_no_put.hold(checks, answer)
+        world, before = report.world, step.before
+        if world.total and before is not None and not report.interrupted:
+            deletion.no_put_fills_the_disk.hold(
+                checks,
+                answer,
+                before.max_phy_offset,
+                setup.log_file_size,
+                world.used,
+                world.total,
+            )
         if answer.phy_offset >= 0:
             model.put(message, answer, step.stored_ms)
         waited = model.flush_mode == "SYNC_FLUSH" and message.wait_store_ok

@@ -135,6 +135,10 @@ class ChildStore:
         """Let the op in progress stand still, and others run."""
         return self._verb("stall", ms)
 
+    def open_beside(self) -> Observation:
+        """Let another store of the child load the same directory."""
+        return self._verb("open_beside")
+
     def delete_manually(self) -> Observation:
         """Ask for a deletion at the next rounds of the cleaner."""
         return self._verb("delete_manually")

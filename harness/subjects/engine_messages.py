@@ -6,7 +6,9 @@ from functools import lru_cache
 
 from engine.store.dispatch import DispatchRequest
 from engine.store.message import Host, Message
+from engine.store.results import PutMessageResult
 from models.messages import MessageToPut, bit_map_at
+from models.observations import Put
 
 
 def message_of(
@@ -36,3 +38,9 @@ def _host(raw: bytes) -> Host:
 def bit_map_of(request: DispatchRequest) -> bytes:
     """As a filter would make them."""
     return bit_map_at(request.commit_log_offset, request.msg_size)
+
+
+def answer_of(result: PutMessageResult) -> Put:
+    """What the engine answered to a put."""
+    place = (result.phy_offset, result.size, result.queue_offset)
+    return Put(result.status.value, *place, result.message_ids)

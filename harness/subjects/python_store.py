@@ -11,7 +11,7 @@ from engine.store.errors import StoreError, StoreStopped
 from engine.store.message_batch import InnerMessage, encode_batch
 from engine.store.message_encoder import MessageRejected
 from engine.store.message_store import MessageStore
-from engine.store.results import PutMessageResult, PutMessageStatus
+from engine.store.results import PutMessageStatus
 from engine.store.time_search import BoundaryType
 from harness.disk.controls import Healed
 from harness.disk.crash import StoreCrashed
@@ -21,7 +21,7 @@ from harness.scheduling.sim_runtime import Deadlock, SimRuntime
 from harness.scheduling.turns import Turns
 from harness.subjects.damage import damaged, plant, selected
 from harness.subjects.engine_config import config_of
-from harness.subjects.engine_messages import bit_map_of, message_of
+from harness.subjects.engine_messages import answer_of, bit_map_of, message_of
 from harness.subjects.one_at_a_time import OneAtATime
 from models.messages import MessageToPut
 from models.observations import (
@@ -114,7 +114,7 @@ class PythonStore:
         result = store.put_message(
             message_of(message, message.body, message.properties)
         )
-        return _answer_of(result)
+        return answer_of(result)
 
     def put_batch(self, messages: Sequence[MessageToPut]) -> Observation:
         """Store several messages as one batch."""
@@ -137,7 +137,7 @@ class PythonStore:
         except MessageRejected as rejected:
             return Put(rejected.status.value)
         result = store.put_messages(message_of(messages[0], body, waits))
-        return _answer_of(result)
+        return answer_of(result)
 
     def pull(
         self,
@@ -321,8 +321,17 @@ class PythonStore:
             [service for name, service in self._services.items() if name in answering]
         )
         damaged = tuple([(at.start, at.end) for at in store.damaged_ranges])
-        read = store.commit_log.scanned_bytes
-        return Started(store.last_exit_ok, read, damaged)
+        return Started(store.last_exit_ok, store.commit_log.scanned_bytes, damaged)
+
+    def open_beside(self) -> Observation:
+        """Let another store load the same directory."""
+        if self._store is None:
+            return _SKIPPED_DOWN
+        try:
+            MessageStore(self._config, self.disk.beside(), self._runtime).load()
+        except StoreError as refusal:
+            return Refused(str(refusal))
+        return Started(last_exit_ok=False)
 
     def _end_life(self) -> None:
         self._store = None
@@ -458,11 +467,6 @@ class PythonStore:
     def close(self) -> None:
         """End the life there may be."""
         self._end_life()
-
-
-def _answer_of(result: PutMessageResult) -> Put:
-    place = (result.phy_offset, result.size, result.queue_offset)
-    return Put(result.status.value, *place, result.message_ids)
 
 
 _SKIPPED_DOWN = Skipped("the store is down")

@@ -97,6 +97,9 @@ class Subject(Protocol):
     def start(self) -> Observation:
         """Load, recover and start: ``Started`` or ``Refused``."""
 
+    def open_beside(self) -> Observation:
+        """Open the directory once more while the store is up: ``Refused``, rightly."""
+
     def damage(self, damage: Damage) -> Observation:
         """Change a file while down: ``Damaged``, or ``Skipped`` if there is none."""
 

@@ -12,6 +12,8 @@ from models.observations import Positions, Put
 from models.store_image import StoreImage
 from models.verdict import Violation
 
+STOP_PUTS_PERCENT = 90
+
 
 @invariant(
     "DEL-1", "a start finds the log's beginning where deletion had left it", law="I14"
@@ -102,6 +104,25 @@ def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
             if file.units and file.units[-1].phy_offset < log_min:
                 seen = f"its last unit points at {file.units[-1].phy_offset}"
                 yield Violation(file.path, seen, f"no file that ends before {log_min}")
+
+
+@invariant(
+    "DEL-12", "no log file is made for a put that would fill the disk", law="I19"
+)
+def no_put_fills_the_disk(
+    answer: Put, before_end: int, file_size: int, used: int, total: int
+) -> Iterator[Violation]:
+    """Judged of a put with nobody beside it, on a disk that has an end.
+
+    ``before_end`` is where the log ended; a full file's end asks for the next one.
+    ``used`` of ``total`` bytes are in use after it; the store stops puts at 90 percent.
+    """
+    last = (before_end - 1) // file_size if before_end else -1
+    if answer.phy_offset // file_size <= last or answer.phy_offset < 0:
+        return
+    if used * 100 > total * STOP_PUTS_PERCENT:
+        seen = f"it was taken, in a new file; {used} of {total} bytes are in use"
+        yield Violation(f"put at {answer.phy_offset}", seen, "a refusal")
 
 
 @invariant(

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from models.invariants.registry import invariant
-from models.observations import Failed, Positions, Stopped
+from models.observations import (
+    Failed,
+    Observation,
+    Positions,
+    Started,
+    Stopped,
+    status_of,
+)
 from models.ops import ServiceName
 from models.verdict import Violation
 
@@ -28,6 +35,13 @@ def nothing_is_held(stop: Stopped) -> Iterator[Violation]:
     """Unless somebody else was in it: neither open nor locked, deleted ones too."""
     for path in stop.left_open:
         yield Violation(path, "still open or locked", "closed and let go")
+
+
+@invariant("RUN-4", "a directory in use is opened by nobody else", law="I9 I18")
+def nobody_else_opens_it(seen: Observation) -> Iterator[Violation]:
+    """What came of another store's try to load it."""
+    if isinstance(seen, Started | Failed):
+        yield Violation("load", status_of(seen), "a refusal: the store is up")
 
 
 @invariant("RUN-3", "a round says what it has done", law="I19")

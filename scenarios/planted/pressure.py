@@ -6,6 +6,7 @@ from models.ops import (
     Crash,
     DiskFault,
     During,
+    FillDisk,
     PullMessage,
     PutMessage,
     Restart,
@@ -86,4 +87,52 @@ DISK_FULL_LEAVES_A_HOLE = Mutant(
     needs="ENOSPC",
 )
 
-PRESSURE_MUTANTS = (FLAG_BITS_COLLIDE, DISK_FULL_LEAVES_A_HOLE)
+_TIGHT = Program(
+    Setup(disk_capacity=64 * 1024, cleans=True), (FillDisk(85), PutMessage("T0", 0, 16))
+)
+
+ROOM_WITHOUT_THE_FILE = Mutant(
+    id="E55",
+    title="room-asked-without-the-file-to-come",
+    source="ours",
+    killed_by=("DEL-12",),
+    edits=(
+        Edit(
+            module="engine.store.disk_space",
+            function="DiskSpace.has_room_for",
+            before="(used + size) * 100",
+            after="used * 100",
+        ),
+    ),
+    trigger=_TIGHT,
+    component="FLAGS",
+    difficulty=2,
+    needs="ENOSPC",
+)
+
+NO_ROOM_ASKED_FOR = Mutant(
+    id="E56",
+    title="no-room-asked-for-before-a-roll",
+    source="CleanCommitLogService#isSpaceToDelete, asked at each round alone",
+    killed_by=("DEL-12",),
+    edits=(
+        Edit(
+            module="engine.store.commit_log",
+            function="CommitLog._append",
+            before="if self._would_fill_the_disk(size):",
+            after="if False:",
+        ),
+    ),
+    trigger=_TIGHT,
+    as_shipped=True,
+    component="FLAGS",
+    difficulty=2,
+    needs="ENOSPC",
+)
+
+PRESSURE_MUTANTS = (
+    FLAG_BITS_COLLIDE,
+    DISK_FULL_LEAVES_A_HOLE,
+    ROOM_WITHOUT_THE_FILE,
+    NO_ROOM_ASKED_FOR,
+)

@@ -178,7 +178,52 @@ BESIDE_NEVER_CLOSED = Mutant(
     needs="none",
 )
 
+LOCK_NOT_TAKEN = Mutant(
+    id="E53",
+    title="lock-not-taken",
+    source="DefaultMessageStore#start, its tryLock; ours",
+    killed_by=("RUN-4",),
+    edits=(
+        Edit(
+            module="engine.store.message_store",
+            function="MessageStore.load",
+            before='self._lock = self._disk.lock("lock")',
+            after="pass",
+        ),
+    ),
+    trigger=Program(Setup(), ()),
+    component="FLAGS",
+    difficulty=1,
+    needs="none",
+)
+
+LOCK_LET_GO_AT_THE_START = Mutant(
+    id="E54",
+    title="lock-let-go-once-started",
+    source="ours",
+    killed_by=("RUN-4", "RUN-1"),
+    edits=(
+        Edit(
+            module="engine.store.message_store",
+            function="MessageStore.start",
+            before="self.is_started = True",
+            after=(
+                "self.is_started = True\n"
+                "    assert self._lock is not None\n"
+                "    self._lock.release()\n"
+                "    self._lock = None"
+            ),
+        ),
+    ),
+    trigger=Program(Setup(), ()),
+    component="FLAGS",
+    difficulty=1,
+    needs="none",
+)
+
 TOLD_MUTANTS = (
+    LOCK_NOT_TAKEN,
+    LOCK_LET_GO_AT_THE_START,
     PUT_TIME_RANGES_TOO_WIDE,
     ID_OF_THE_RECORDS_END,
     ID_WITHOUT_ITS_PORT,

@@ -21,6 +21,7 @@ from models.invariants.deletion import (
     expired_queue_files_go,
     expired_side_files_go,
     log_begins_where_it_was_left,
+    no_put_fills_the_disk,
     only_what_has_expired_goes,
     what_has_expired_goes,
 )
@@ -210,6 +211,17 @@ def test_an_index_file_whose_records_have_all_expired_is_a_breach() -> None:
     expired_side_files_go.hold({}, alive, 1)
     with pytest.raises(InvariantViolated, match=names[0]):
         expired_side_files_go.hold({}, stale, 1)
+
+
+def test_a_put_must_make_no_file_that_fills_the_disk() -> None:
+    in_the_file, new = Put("PUT_OK", 4000, 50, 0), Put("PUT_OK", 4096, 50, 0)
+
+    def breaches(answer: Put, used: int) -> int:
+        found = no_put_fills_the_disk.violations(answer, 4000, 4096, used, 10_000)
+        return len(found)
+
+    assert (breaches(new, 9001), breaches(new, 9000)) == (1, 0)
+    assert (breaches(in_the_file, 9999), breaches(Put("UNKNOWN_ERROR"), 9999)) == (0, 0)
 
 
 def test_a_put_taken_on_a_full_disk_is_a_breach() -> None:

@@ -13,8 +13,8 @@ from models.invariants.recovery import (
     start_knows_how_it_ended,
     start_reads_what_it_must,
 )
-from models.invariants.run import nothing_is_held
-from models.observations import Started, Stopped
+from models.invariants.run import nobody_else_opens_it, nothing_is_held
+from models.observations import Failed, Refused, Skipped, Started, Stopped
 from models.program import Setup
 from models.store_image import read_store
 
@@ -73,6 +73,13 @@ def test_a_clean_end_must_leave_every_file_synced_and_any_end_must_close_it() ->
     assert orderly_end_is_durable.violations(unclean) == []
     assert len(nothing_is_held.violations(left)) == 2
     assert nothing_is_held.violations(unclean) == []
+
+
+def test_a_directory_in_use_must_be_refused_to_others() -> None:
+    assert nobody_else_opens_it.violations(Refused("held")) == []
+    assert nobody_else_opens_it.violations(Skipped("down")) == []
+    assert len(nobody_else_opens_it.violations(Started(last_exit_ok=False))) == 1
+    assert len(nobody_else_opens_it.violations(Failed("OSError", "EIO"))) == 1
 
 
 def test_a_start_must_tell_an_orderly_end_from_a_crash() -> None:
