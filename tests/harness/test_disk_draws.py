@@ -1,0 +1,41 @@
+"""What chance draws of a power loss: every state that may be left, and no other."""
+
+from __future__ import annotations
+
+import pytest
+from disk_programs import Call, Files, after, states
+
+from harness.disk.profiles import PROFILES
+from harness.disk.sim_disk import SimDisk
+from models.ops import Crash, Survivors
+
+START: Files = {"f": bytes(1024)}
+SEEDS = 600
+HISTORIES: dict[str, tuple[Call, ...]] = {
+    "two files written by calls": (
+        ("create", "n", 8),
+        ("sync", "n"),
+        ("sync_dir", ""),
+        ("write", "f", 0, b"a" * 8),
+        ("write", "n", 0, b"b" * 8),
+    ),
+    "names made and moved": (
+        ("create", "n", 8),
+        ("rename", "n", "m"),
+        ("create", "n", 16),
+    ),
+    "a file cut twice": (("truncate", "f", 700), ("truncate", "f", 10)),
+}
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_chance_leaves_each_state_that_may_be_left(profile: str, history: str) -> None:
+    disk = after(profile, START, HISTORIES[history])
+    drawn = set()
+    for seed in range(SEEDS):
+        other = SimDisk.fork(disk.snapshot())
+        other.crash(Crash("power_loss", Survivors("hashed", seed)))
+        drawn.add(tuple(other.files().items()))
+
+    assert drawn == {tuple(files.items()) for files in states(disk)}

@@ -1,0 +1,177 @@
+"""Edits of the judge, of what it excuses, and of what the explorer takes for equal."""
+
+from __future__ import annotations
+
+from harness_mutant import mutants_of
+
+_JUDGING = (
+    ("J01", "judge", "Judge._judge_found", "if not self._damaged:", "if False:"),
+    (
+        "J02",
+        "judge",
+        "Judge._judge_found",
+        "self._end is End.ORDERLY and ",
+        "False and ",
+    ),
+    ("J03", "judge", "Judge._lose_promises", 'if crash == "power_loss":', "if True:"),
+    (
+        "J04",
+        *("judge", "Judge._lose_promises"),
+        *("self._promises.is_broken_by(crash)", "True"),
+    ),
+    ("J05", "judge", "Judge._judge_start", "if is_damaged:", "if False:"),
+    (
+        "J06",
+        *("judge", "Judge._adopt"),
+        *("model.floor if model.floor is not None else model.floor_kill", "0"),
+    ),
+    (
+        "J07",
+        *("judge", "Judge._judge_marks"),
+        *("None if is_new_life else self._positions", "None"),
+    ),
+    (
+        "J08",
+        *("judge", "Judge._judge_step"),
+        *("self._judge_reads(report, before)", "pass"),
+    ),
+    ("J09", "judge", "Judge._judge_second_start", "if alone and ", "if False and "),
+    ("J10", "puts", "judge_puts", "in_flight.append(message)", "pass"),
+    ("J11", "puts", "_place_of", "total + FILLER_SIZE_MIN <= left", "total <= left"),
+    (
+        "J12",
+        *("promises", "Promises.is_broken_by"),
+        *("self.has_lied or not self.profile.keeps_promises", "self.has_lied"),
+    ),
+    (
+        "J13",
+        *("promises", "Promises.saw_fault"),
+        *('self.reverts or self.profile.sync_failure == "revert"', "self.reverts"),
+    ),
+    (
+        "J14",
+        *("promises", "Promises.saw_fault"),
+        *('self.profile.sync_failure == "late"', "False"),
+    ),
+    (
+        "J15",
+        *("promises", "Promises.saw_fault"),
+        *("self.hides_a_failed_sync = True", "pass"),
+    ),
+    (
+        "J16",
+        *("promises", "Promises.renewed"),
+        *("self.errors_come_late = self.reverts = False", "pass"),
+    ),
+    ("J17", "ends", "judge_stop", "if promises.keeps_what_is_synced:", "if False:"),
+    ("J18", "ends", "takes_abort", "taken and end is not End.ORDERLY", "False"),
+    ("J19", "ends", "judge_start", "if end is not End.UNKNOWN:", "if False:"),
+    ("J20", "damage", "judge_refusal", "if isinstance(start, Refused):", "if False:"),
+    ("J21", "damage", "takes_rot", "if not rotten:", "if True:"),
+    ("J22", "damage", "extended", 'log_file_size, b"\\0"', '0, b"\\0"'),
+    ("J23", "deletion", "DeletionState.is_due", "hour in hours or ", ""),
+    (
+        "J24",
+        *("deletion", "DeletionState.end_step"),
+        "self.must_be_full = min(before, self.percent) > STOP_FROM_PERCENT",
+        "self.must_be_full = False",
+    ),
+    (
+        "J25",
+        *("deletion", "judge_cut_short"),
+        *("if not is_whole and ", "if False and "),
+    ),
+    (
+        "J26",
+        *("deletion", "judge_deletion"),
+        *("None if state.may_force(report.world) else ", ""),
+    ),
+    ("J27", "queries", "_is_indexed", "record.end <= reput", "record.end < reput"),
+    ("J28", "lookups", "judge_searches", "if is_unsettled(key):", "if True:"),
+    ("J29", "pulls", "judge_pull", "if queue_file_units:", "if False:"),
+    ("J30", "topics", "judge_deletions", "if seen is None:", "if False:"),
+    ("J31", "topics", "judge_memory", "and at <= log_min", ""),
+    (
+        "J32",
+        "claims",
+        "claims",
+        "return _CLAIMS_BUT_TIMES if torn else CLAIMS",
+        "return CLAIMS",
+    ),
+    (
+        "J33",
+        *("around", "adopts_around"),
+        *("spoilt.touches(r.phy_offset, r.end)", "False"),
+    ),
+)
+
+_EXPLORE = (
+    (
+        "X01",
+        *("explorer", "Explorer._explore"),
+        *("self._kill(moment, kill, cut, disk, depth)", "pass"),
+    ),
+    ("X02", "explorer", "Explorer._decide", "(view, one.number)", "(view, 0)"),
+    (
+        "X03",
+        *("explorer", "Explorer._decide"),
+        *("(view, one.number)", "(view[1:], one.number)"),
+    ),
+    (
+        "X04",
+        *("recovery", "Recoveries.outcome"),
+        *("if known is not None:", "if True:"),
+    ),
+    ("X05", "spread", "Spread.all", "range(unit.versions)", "range(unit.versions - 1)"),
+    (
+        "X06",
+        *("moment", "Watcher._look_between"),
+        *("self._keep(1, Report(_NOTHING))", "pass"),
+    ),
+    ("X07", "fall", "fall", "report.interrupted = True", "pass"),
+    (
+        "X08",
+        *("explorer", "Explorer._note"),
+        *("elif depth < self._limits.depth:", "elif False:"),
+    ),
+    (
+        "X09",
+        *("views", "Views.of"),
+        *("frame.append((tuple(known_by), inode.mtime_ms))", "pass"),
+    ),
+    ("X10", "explorer", "Explorer._disks", "self._limits.cuts and ", "False and "),
+    ("X11", "views", "Views.content", "paths[0] in NEVER_READ", "True"),
+    (
+        "X12",
+        *("recovery", "Recoveries._go_on"),
+        *("token = episode.judge.token()", "token = 0"),
+    ),
+)
+
+_TOKENS = (
+    (
+        "X13",
+        *("judging.judge", "_SHARED"),
+        *('"checks",', '"checks", "_end",'),
+    ),
+    (
+        "X14",
+        *("judging.judge", "_SHARED"),
+        *('"checks",', '"checks", "_promises",'),
+    ),
+)
+
+_PLAIN_STATE = (
+    (
+        "X15",
+        *("plain_state", "_token_of_fields"),
+        *("if is_compared", "if not is_compared"),
+    ),
+)
+
+JUDGING = mutants_of("judging", "harness.judging", _JUDGING)
+EXPLORE = [
+    *mutants_of("explore", "harness.explore", _EXPLORE),
+    *mutants_of("explore", "harness", _TOKENS),
+    *mutants_of("explore", "models", _PLAIN_STATE),
+]

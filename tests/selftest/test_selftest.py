@@ -1,0 +1,30 @@
+"""The harness is itself examined: a test must notice each edit of its own rules."""
+
+from __future__ import annotations
+
+import pytest
+from noticing import AREAS, EQUIVALENT, HARNESS_MUTANTS, noticed_by
+
+from scenarios.mutation import applied
+
+# One of each area; ``every_mutant.py`` does them all.
+SAMPLE = ("D03", "M27", "I02", "L16", "J12", "X05")
+
+
+def test_there_are_enough_mutants_of_every_area() -> None:
+    assert len(HARNESS_MUTANTS) - len(EQUIVALENT) >= 60
+    assert {mutant.area for mutant in HARNESS_MUTANTS.values()} == {*AREAS}
+    assert set(EQUIVALENT) <= set(HARNESS_MUTANTS)
+
+
+@pytest.mark.slow
+def test_every_mutant_can_be_put_in_place() -> None:
+    for mutant in HARNESS_MUTANTS.values():
+        with applied(mutant.as_mutant()):
+            pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAMPLE)
+def test_one_mutant_of_each_area_is_noticed(name: str) -> None:
+    assert noticed_by(name)
