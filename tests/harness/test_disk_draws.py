@@ -7,6 +7,7 @@ from disk_programs import Call, Files, after, states
 
 from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
+from harness.disk.units import PendingUnits
 from models.ops import Crash, Survivors
 
 START: Files = {"f": bytes(1024)}
@@ -39,3 +40,31 @@ def test_chance_leaves_each_state_that_may_be_left(profile: str, history: str) -
         drawn.add(tuple(other.files().items()))
 
     assert drawn == {tuple(files.items()) for files in states(disk)}
+
+
+def disks_left(disk: SimDisk) -> list[SimDisk]:
+    """Every disk that a power loss may leave now."""
+    found = []
+    for survivors in PendingUnits.of(disk.snapshot()).choices():
+        other = SimDisk.fork(disk.snapshot())
+        other.crash(Crash("power_loss", survivors))
+        found.append(other)
+    return found
+
+
+def test_a_synced_file_takes_the_new_directories_above_it_along() -> None:
+    calls = (("mkdir", "d"), ("mkdir", "e"), ("create", "d/f", 8), ("sync", "d/f"))
+
+    for left in disks_left(after("btrfs", START, calls)):
+        mount = left.mount()
+        assert mount.is_dir("d")
+        assert mount.exists("d/f")
+
+
+def test_a_committed_rename_takes_the_making_of_its_file_along() -> None:
+    start = {"d/old": b"", "e/old": b""}
+    calls = (("create", "d/n", 8), ("rename", "d/n", "e/n"), ("sync_dir", "e"))
+
+    names = {tuple(left.files()) for left in disks_left(after("btrfs", start, calls))}
+
+    assert names == {("d/old", "e/n", "e/old")}

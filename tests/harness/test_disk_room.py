@@ -156,3 +156,13 @@ def test_a_disk_without_an_end_is_never_filled() -> None:
 
     disk.mount().open("f", 1 << 20, create=True, mapped=True)
     assert disk.usage().percent == 0
+
+
+def test_a_file_may_fill_the_disk_to_its_last_byte_and_no_further() -> None:
+    mount = small_disk().mount()
+    mount.open("f", 2 * PAGE_SIZE, create=True, mapped=False).close()
+
+    assert mount.usage() == Usage(2 * PAGE_SIZE, 2 * PAGE_SIZE)
+    with pytest.raises(OSError, match="1 bytes are needed") as caught:
+        mount.open("g", 1, create=True, mapped=False)
+    assert caught.value.errno == errno.ENOSPC

@@ -1,19 +1,57 @@
-"""Which law each planted bug breaks. Part of the self-test of the harness."""
+"""Each law is fired by two edits or more: by planted bugs, or by a store that lies.
+
+Part of the self-test of the harness. Which law a planted bug's trigger breaks stands in
+``triggered.json``; ``tests/scenarios/test_mutants.py`` holds it against the triggers.
+"""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from pathlib import Path
+
 import pytest
+from lies_of_answers import LIES_OF_ANSWERS
+from lies_of_files import LIES_OF_FILES
+from misreporting import Lie
 
 from harness.episode import run_program
-from scenarios.mutants import MUTANTS
+from models.invariants.registry import declared_invariants
+from models.verdict import Outcome
 from scenarios.mutation import applied
 
+LIES = (*LIES_OF_FILES, *LIES_OF_ANSWERS)
+TRIGGERED: dict[str, str] = json.loads(
+    (Path(__file__).parent / "triggered.json").read_text("utf-8")
+)
+NOT_IN_EPISODES = {
+    "CL-3": "where a filler is gone, CL-1 speaks first; it is for fsck of stores that "
+    "RocketMQ wrote, whose left-over bytes CL-1 excuses",
+    "CP-10": "judged by fsck alone, since episodes rot such bytes too",
+    "DET-1": "judged over two runs, by soak and by the gate",
+    "RES-1": "judged where there is a process to count handles of: on real disks",
+}
 
-@pytest.mark.parametrize("name", MUTANTS)
-def test_a_trigger_breaks_the_law_it_is_known_to_break(name: str) -> None:
-    mutant = MUTANTS[name]
 
-    with applied(mutant):
-        result = run_program(mutant.trigger, keep_trace=False)
+def test_every_law_is_fired_by_two_edits_or_is_known_to_be_out_of_reach() -> None:
+    fired = Counter([*TRIGGERED.values(), *(lie.law for lie in LIES)])
+    seldom = {law for law in declared_invariants() if fired[law] < 2}
 
-    assert result.invariant in mutant.killed_by, result.message
+    assert seldom == {*NOT_IN_EPISODES}
+    assert not [law for law in seldom if fired[law]]
+
+
+def test_no_two_lies_are_the_same() -> None:
+    told = [(lie.law, lie.edit, lie.program) for lie in LIES]
+
+    assert len({*told}) == len(told)
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.id)
+def test_a_law_fires_at_what_it_watches_and_at_nothing_else(lie: Lie) -> None:
+    honest = run_program(lie.program, keep_trace=False)
+    with applied(lie.as_mutant()):
+        lying = run_program(lie.program, keep_trace=False)
+
+    assert honest.outcome is Outcome.PASSED, honest.message
+    assert lying.invariant == lie.law, lying.message

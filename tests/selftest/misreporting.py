@@ -1,0 +1,170 @@
+"""A store that misreports: one lie for each thing that a law looks at.
+
+Edits of the subject, so that the whole way from a store's answer to its judgement is
+examined: a law that is never asked, or asked too late, fires at none of them. Each
+comes with a program that shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from zlib import crc32
+
+from models.ops import (
+    AdvanceClock,
+    Crash,
+    Damage,
+    DeleteManually,
+    DeleteTopic,
+    DiskFault,
+    During,
+    FillDisk,
+    Op,
+    PlantFile,
+    PullMessage,
+    PutBatch,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+    Together,
+)
+from models.program import Program, Setup
+from scenarios.mutation import Edit, Mutant
+
+
+@dataclass(frozen=True, slots=True)
+class Lie:
+    """One edit of the subject, and a program in which its law fires."""
+
+    law: str
+    edit: Edit
+    program: Program
+
+    @property
+    def id(self) -> str:
+        """The law and what is said instead."""
+        return f"{self.law}: {self.edit.after[:60]}"
+
+    def as_mutant(self) -> Mutant:
+        """The lie, to be put in place."""
+        return Mutant(f"lie-{self.law}", "misreports", (self.law,), (self.edit,))
+
+
+def down(law: str, change: str, program: Program) -> Lie:
+    """As ``_files``, but only while the store is down: what a start will find."""
+    return files(law, f"if self._store is None: {change}", program)
+
+
+def lie(law: str, verb: str, before: str, after: str, program: Program) -> Lie:
+    module = "harness.subjects.python_store"
+    return Lie(law, Edit(module, f"PythonStore.{verb}", before, after), program)
+
+
+def bug(law: str, place: str, before: str, after: str, program: Program) -> Lie:
+    """A bug of the store or of the harness: ``place`` is ``module:function``."""
+    module, _, function = place.partition(":")
+    return Lie(law, Edit(module, function, before, after), program)
+
+
+def files(law: str, change: str, program: Program) -> Lie:
+    """Files that are not those on the disk: ``change`` is done to ``files``."""
+    after = f"files = dict(self.disk.files())\n    {change}\n    return files"
+    return lie(law, "files", "return self.disk.files()", after, program)
+
+
+def does(setup: Setup, *ops: Op) -> Program:
+    return Program(setup, ops)
+
+
+PLAIN = Setup()
+EAGER = Setup(flush_least_pages=0)
+SYNC = Setup(flush_mode="SYNC_FLUSH")
+INDEXED = Setup(index_slots=4, index_entries=8)
+CLEANS = Setup(cleans=True, reserved_hours=2, flush_least_pages=0)
+FULL = Setup(cleans=True, disk_capacity=40_000, flush_least_pages=0)
+BESIDE = Setup(queue_ext_size=512)
+SERVES = Setup(on_damage="serve")
+POOLED = Setup(transient_store_pool=True)
+PUT = PutMessage("T0", 0, 16)
+KEYED = PutMessage("T0", 0, 16, keys="a b")
+HALF = PutMessage("T0", 0, 1900)  # two fill a log file
+REPUT = RunService("reput")
+FLUSH = RunService("flush_commit_log")
+MARK = RunService("checkpoint")
+PULL = PullMessage("T0", 0, 0)
+KILL = During(PULL, 1, Crash("process_kill"))
+LOSS = During(PULL, 1, Crash("power_loss"))
+ONE = does(PLAIN, PUT, REPUT)
+ENDED = does(PLAIN, PUT, REPUT, Shutdown())
+AGAIN = does(PLAIN, PUT, REPUT, Restart())
+ROLLED = does(PLAIN, HALF, HALF, HALF, REPUT)
+LISTED = does(INDEXED, KEYED, REPUT)
+EXPIRED = does(
+    CLEANS,
+    *(HALF, HALF, HALF, RunService("flush_commit_log", 2), REPUT),
+    *(AdvanceClock(3 * 3_600_000), DeleteManually(), RunService("clean_commit_log")),
+)
+CRASHED = does(PLAIN, PUT, REPUT, KILL, Restart())
+BROKEN = (PUT, PUT, PUT, REPUT, Shutdown(), Damage("commitlog[0]", "flip", at=225))
+AROUND = does(SERVES, *BROKEN, Restart(), PULL)
+REFUSED = does(PLAIN, *BROKEN, Restart())
+TWICE = does(PLAIN, PUT, REPUT, KILL, Restart(), KILL, Restart())
+MARKED = does(EAGER, PUT, REPUT, FLUSH, MARK, REPUT)
+SMALLQUEUES = Setup(cleans=True, reserved_hours=2, queue_file_units=1)
+LOG = "commitlog/00000000000000000000"
+QUEUE = "consumequeue/T0/0/00000000000000000000"
+
+
+def patched(path: str, at: int, data: bytes, least: int = 8) -> str:
+    """Text that puts ``data`` into a file, once ``least`` bytes of it are written."""
+    end = at + len(data)
+    return (
+        f"files.update({{p: d[:{at}] + {data!r} + d[{end}:] for p, d in files.items() "
+        f"if p.startswith({path!r}) and any(d[{least - 8}:{least}])}})"
+    )
+
+
+def dead(line: str) -> str:
+    """Text that puts a record of deleted topics there."""
+    text = f"crashmq deleted topics 1\n{line}\n".encode()
+    said = text + b"%08x\n" % crc32(text)
+    return f"if '{QUEUE}' in files: files['deletedTopics'] = {said!r}"
+
+
+TAGGED = does(BESIDE, PutMessage("T0", 0, 16, tags="A"), REPUT)
+EMPTIED = does(
+    CLEANS,
+    *(PutMessage("T1", 0, 16), HALF, HALF, HALF),
+    *(RunService("flush_commit_log", 2), REPUT, AdvanceClock(3 * 3_600_000)),
+    *(DeleteManually(), RunService("clean_commit_log"), Restart()),
+)
+OLDQUEUES = does(
+    SMALLQUEUES,
+    *(HALF, HALF, HALF, RunService("flush_commit_log", 2), REPUT),
+    *(AdvanceClock(3 * 3_600_000), DeleteManually(), RunService("clean_commit_log")),
+    RunService("clean_consume_queue"),
+)
+DELETED = does(PLAIN, PUT, REPUT, DeleteTopic("T0"))
+LATE = does(PLAIN, PUT, REPUT, KILL, Restart(), PUT, KILL, Restart())
+DELETED_MEANWHILE = does(PLAIN, PUT, During(REPUT, 6, DeleteTopic("T0")))
+UNWAITED = does(SYNC, PutMessage("T0", 0, 16, wait_store_ok=False))
+SEEN = does(PLAIN, PUT, REPUT, PULL)
+BATCH = does(PLAIN, PutBatch("T0", 0, (16, 16)))
+WINDOWED = does(Setup(start_window=0), PUT, REPUT, Restart())
+FEW = Setup(index_slots=4, index_entries=3, flush_least_pages=0)
+AT_ONCE_AND_ALIKE = does(PLAIN, Together((PUT, PUT)))
+TOO_FULL = does(FULL, PUT, FillDisk(95), RunService("clean_commit_log"), PUT)
+PLANTED = does(
+    PLAIN, PUT, Shutdown(), PlantFile("commitlog/notes", "garbage", 20), Restart()
+)
+MINUTE = AdvanceClock(61_000)
+KEYS = (KEYED, AdvanceClock(2000), KEYED, AdvanceClock(2000), KEYED, REPUT)
+INDEX_FILES = does(
+    FEW,
+    *(*KEYS, FLUSH, MINUTE, RunService("flush_consume_queue"), MINUTE),
+    *(RunService("flush_index"), MARK, MINUTE, MARK, KILL, Restart()),
+)
+INDEX_AND_FAULT = does(
+    FEW, During(FLUSH, 1, DiskFault("sync", "EIO")), PUT, FLUSH, *KEYS, REPUT
+)
