@@ -11,6 +11,7 @@ from misreporting import (
     DELETED,
     DELETED_MEANWHILE,
     EAGER,
+    EARLY,
     ENDED,
     EXPIRED,
     FLUSH,
@@ -26,7 +27,6 @@ from misreporting import (
     PUT,
     REFUSED,
     REPUT,
-    SEEN,
     SYNC,
     TOO_FULL,
     UNWAITED,
@@ -38,9 +38,8 @@ from misreporting import (
 
 from models.ops import AdvanceClock, LookMessage, Together
 
-_DISPATCHED = """store.reput.reput_from_offset,
-        log.committed_where,
-        store.reput.confirm_offset"""
+_ANSWER = "harness.subjects.python_store:_answer_of"
+_RETURNED = "return Put(result.status.value, *place, result.message_ids)"
 _CHANGED = """self.disk.unmount()
         self.disk.replace_file('{}', b'x')
         return Refused(str(refusal))"""
@@ -96,27 +95,6 @@ LIES_OF_ANSWERS = (
     lie("FL-6", "positions", "store.reput.confirm_offset", "log.max_offset + 9", ONE),
     lie("FL-6", "positions", "store.reput.confirm_offset", "0", ONE),
     lie(
-        "FL-7",
-        "positions",
-        _DISPATCHED,
-        "0,\n        log.committed_where,\n        0",
-        SEEN,
-    ),
-    lie(
-        "FL-7",
-        "positions",
-        _DISPATCHED,
-        "0,\n        log.committed_where,\n        min(9, log.max_offset)",
-        SEEN,
-    ),
-    lie(
-        "FL-8",
-        "positions",
-        "log.flushed_where",
-        "0",
-        does(PLAIN, HALF, HALF, HALF, FLUSH),
-    ),
-    lie(
         "IX-1",
         "query",
         "Queried(result.messages)",
@@ -130,22 +108,6 @@ LIES_OF_ANSWERS = (
         "Queried(result.messages)",
         "Queried(result.messages[1:])",
         does(INDEXED, KEYED, KEYED, REPUT),
-    ),
-    lie("PUT-1", "put", "result.queue_offset", "result.queue_offset + 1", ONE),
-    lie(
-        "PUT-2",
-        "put",
-        "result.status.value, result.phy_offset, result.size, result.queue_offset",
-        "'MESSAGE_ILLEGAL'",
-        ONE,
-    ),
-    lie("PUT-3", "put_batch", "result.message_ids,", "(),", BATCH),
-    lie(
-        "PUT-3",
-        "put_batch",
-        "result.status.value,\n        result.phy_offset",
-        "'MESSAGE_ILLEGAL',\n        result.phy_offset",
-        BATCH,
     ),
     lie(
         "RD-1",
@@ -182,8 +144,6 @@ LIES_OF_ANSWERS = (
     lie("RD-6", "pull", "result.messages,", "result.messages[::-1],", AROUND),
     lie("RD-8", "search", "stored_at, earliest)", "stored_at + 1, earliest)", ONE),
     lie("RD-8", "search", "stored_at, earliest)", "stored_at, earliest + 1)", ONE),
-    lie("REC-3", "run_service", "return Ran(work)", "return Ran(1)", ONE),
-    lie("REC-3", "positions", "store.reput.reput_from_offset", "0", ONE),
     lie(
         "REC-4",
         "start",
@@ -275,13 +235,6 @@ LIES_OF_ANSWERS = (
         "min(log.flushed_where, 9)",
         does(SYNC, PUT),
     ),
-    lie(
-        "FL-8",
-        "positions",
-        "log.flushed_where",
-        "min(log.flushed_where, 9)",
-        does(PLAIN, HALF, HALF, HALF, FLUSH),
-    ),
     lie("REC-13", "start", "Started(store.last_exit_ok,", "Started(True,", CRASHED),
     lie(
         "RUN-2",
@@ -352,5 +305,47 @@ LIES_OF_ANSWERS = (
         'lines += [f"{at} {key[1]} {key[0]}" for key, at in sorted(entries.items())]',
         "pass",
         DELETED_MEANWHILE,
+    ),
+    bug("PUT-1", _ANSWER, "result.queue_offset", "result.queue_offset + 1", ONE),
+    bug("PUT-2", _ANSWER, _RETURNED, "return Put('MESSAGE_ILLEGAL')", ONE),
+    bug("PUT-3", _ANSWER, "result.message_ids", "()", BATCH),
+    bug("PUT-3", _ANSWER, _RETURNED, "return Put('MESSAGE_ILLEGAL')", BATCH),
+    lie(
+        "FL-7", "pull", "result.messages,", "(store.look_message_by_offset(0),),", EARLY
+    ),
+    lie(
+        "FL-7",
+        "pull",
+        "result.messages,",
+        "result.messages or (store.look_message_by_offset(0),),",
+        EARLY,
+    ),
+    lie(
+        "FL-8",
+        "positions",
+        "log.flushed_where",
+        "min(log.flushed_where, 9)",
+        does(PLAIN, HALF, HALF, HALF, FLUSH),
+    ),
+    lie(
+        "FL-8",
+        "positions",
+        "log.flushed_where",
+        "min(log.flushed_where, 4000)",
+        does(PLAIN, HALF, HALF, HALF, FLUSH),
+    ),
+    lie(
+        "REC-3",
+        "run_service",
+        "return Ran(work)",
+        "return Ran(1 if service == 'checkpoint' else work)",
+        ONE,
+    ),
+    lie(
+        "REC-3",
+        "run_service",
+        "return Ran(work)",
+        "return Ran(1 if service == 'flush_consume_queue' else work)",
+        ONE,
     ),
 )

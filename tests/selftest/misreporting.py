@@ -146,10 +146,10 @@ OLDQUEUES = does(
     RunService("clean_consume_queue"),
 )
 DELETED = does(PLAIN, PUT, REPUT, DeleteTopic("T0"))
+EARLY = does(SYNC, PutMessage("T0", 0, 16, wait_store_ok=False), PULL)
 LATE = does(PLAIN, PUT, REPUT, KILL, Restart(), PUT, KILL, Restart())
 DELETED_MEANWHILE = does(PLAIN, PUT, During(REPUT, 6, DeleteTopic("T0")))
 UNWAITED = does(SYNC, PutMessage("T0", 0, 16, wait_store_ok=False))
-SEEN = does(PLAIN, PUT, REPUT, PULL)
 BATCH = does(PLAIN, PutBatch("T0", 0, (16, 16)))
 WINDOWED = does(Setup(start_window=0), PUT, REPUT, Restart())
 FEW = Setup(index_slots=4, index_entries=3, flush_least_pages=0)

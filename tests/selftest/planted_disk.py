@@ -168,7 +168,7 @@ _ROWS = (
     ),
     ("D42", "medium", "Medium.durable_files", "UpTo(0)", "UpTo(1 << 62)"),
     ("D43", "controls", "Controls.next_due", "not w.fired and ", ""),
-    ("D44", "controls", "Controls.meet_fault", "elif fault.times > 1:", "else:"),
+    ("D44", "controls", "Controls._meet", "elif fault.times > 1:", "else:"),
     ("D45", "unit_choice", "UnitChoice.merge", "if version > 0:", "if version > 1:"),
     (
         "D46",

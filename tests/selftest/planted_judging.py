@@ -35,7 +35,7 @@ _JUDGING = (
         *("judge", "Judge._judge_step"),
         *("self._judge_reads(report, before)", "pass"),
     ),
-    ("J09", "judge", "Judge._judge_second_start", "if alone and ", "if False and "),
+    ("J09", "ends", "judge_next_start", "left is not None and ", "False and "),
     ("J10", "puts", "judge_puts", "in_flight.append(message)", "pass"),
     ("J11", "puts", "_place_of", "total + FILLER_SIZE_MIN <= left", "total <= left"),
     (
@@ -88,16 +88,10 @@ _JUDGING = (
     ),
     ("J27", "queries", "_is_indexed", "record.end <= reput", "record.end < reput"),
     ("J28", "lookups", "judge_searches", "if is_unsettled(key):", "if True:"),
-    ("J29", "pulls", "judge_pull", "if queue_file_units:", "if False:"),
+    ("J29", "pulls", "judge_pull", "if setup is not None:", "if False:"),
     ("J30", "topics", "judge_deletions", "if seen is None:", "if False:"),
     ("J31", "topics", "judge_memory", "and at <= log_min", ""),
-    (
-        "J32",
-        "claims",
-        "claims",
-        "return _CLAIMS_BUT_TIMES if torn else CLAIMS",
-        "return CLAIMS",
-    ),
+    ("J32", "claims", "judge_claims", "if torn:", "if False:"),
     (
         "J33",
         *("around", "adopts_around"),
@@ -126,7 +120,7 @@ _EXPLORE = (
     (
         "X06",
         *("moment", "Watcher._look_between"),
-        *("self._keep(1, Report(_NOTHING))", "pass"),
+        *("self._keep(1, _NO_REPORT)", "pass"),
     ),
     ("X07", "fall", "fall", "report.interrupted = True", "pass"),
     (

@@ -46,7 +46,7 @@ _WEAKER = (
     (
         "L08",
         *("checkpoint", "marks_never_move_backwards"),
-        *('("sequence", "durable_offset")', '("sequence",)'),
+        *('"sequence", "durable_offset", ', '"sequence", '),
     ),
     ("L09", "checkpoint", "checkpoint_is_up_to_date", "durable != end", "False"),
     (

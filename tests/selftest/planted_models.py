@@ -150,8 +150,8 @@ _MODEL = (
     (
         "M30",
         *("reference", "ReferenceModel.put"),
-        "self.puts += message.batch is None or message.batch.number == 0",
-        "self.puts += 1",
+        "message.batch is None or message.batch.number == 0",
+        "True",
     ),
     (
         "M31",
