@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from models.program import Setup
 from scenarios.deleting import TOPIC_DELETION
-from scenarios.expiring import EXPIRING
+from scenarios.expiring import EXPIRING, KEEPING
 from scenarios.foreign import FOREIGN_FILES
 from scenarios.interleaving import INTERLEAVING
 from scenarios.message_scenarios import MESSAGE_SCENARIOS, with_options
@@ -223,6 +223,11 @@ _SCENARIOS = (
             replace(setup, on_damage=on_damage)
             for setup in with_options(setups_on("ext4_ordered"), lights=False)
             for on_damage in SERVING
+        )
+        + tuple(
+            replace(KEEPING, on_damage=on_damage, log_file_size=size)
+            for on_damage in SERVING
+            for size in (4096, 4096, 8192)
         ),
         required_probes=(
             "message_store.load.refused",

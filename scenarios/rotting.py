@@ -11,6 +11,7 @@ from scenarios.spaces import CALM
 SERVING: tuple[OnDamage, ...] = often(("refuse", 2), ("serve", 1))
 """What the stores do that meet damage below the durable mark."""
 
+HOUR_MS = 3_600_000
 ROTTEN_BYTES = tuple(
     [first + at for first in (0, 131) for at in (*range(20), *range(20, 131, 6))]
 )
@@ -27,6 +28,7 @@ ROTTING = replace(
         ("pull", 2),
         ("damage", 5),
         ("clock", 2),
+        ("expire", 4),
     ),
     kept=("burst", "service", "damage"),
     crash_kinds=often(("process_kill", 2), ("power_loss", 1)),
@@ -48,4 +50,5 @@ ROTTING = replace(
     ),
     damage_offsets=Numbers((*ROTTEN_BYTES, 512, 552, 1024, 1064), 4096),
     damage_sizes=often((1, 6), (4, 4), (8, 1), (512, 1)),
+    expiry_steps_ms=Numbers((3 * HOUR_MS, 2 * HOUR_MS, HOUR_MS), 8 * HOUR_MS),
 )

@@ -85,8 +85,9 @@ def judge_reads_around(
 ) -> None:
     """Judge every pull and every look of one step."""
     reput = -1 if report.interrupted else model.reput_from_offset
+    gone = model.may_expire if report.interrupted else model.log_min
     for pull, pulled in report.pulls:
         queue = model.queues.get((pull.topic, pull.queue_id), [])
-        pull_goes_around.hold(checks, pull, pulled, queue, reput)
+        pull_goes_around.hold(checks, pull, pulled, queue, reput, gone)
     if not report.interrupted:
         judge_looks(checks, report, model.live_messages(model.log_min))

@@ -130,10 +130,12 @@ def pull_goes_around(
     pulled: Pulled,
     queue: Sequence[Appended],
     reput_from_offset: int,
+    gone_below: int = 0,
 ) -> Iterator[Violation]:
     """``queue`` is what is whole of it; what lies before ``reput_from_offset`` counts.
 
-    -1: nobody knows how far dispatch has come.
+    -1: nobody knows how far dispatch has come. Before ``gone_below`` messages may have
+    expired.
     """
     by_offset = {appended.queue_offset: appended for appended in queue}
     first, end = pull.queue_offset, pulled.next_begin_offset
@@ -158,7 +160,9 @@ def pull_goes_around(
     ready = [
         appended
         for appended in queue
-        if first <= appended.queue_offset and appended.end <= reput_from_offset
+        if first <= appended.queue_offset
+        and gone_below <= appended.phy_offset
+        and appended.end <= reput_from_offset
     ]
     for appended in ready:
         is_asked_for = not wanted or appended.message.tags in wanted

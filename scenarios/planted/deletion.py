@@ -82,6 +82,42 @@ CACHED_MIN_NOT_INVALIDATED = Mutant(
 )
 
 # Queues are told before the file goes; here the queues' own round tells them.
+DAMAGED_FILE_NEVER_GOES = Mutant(
+    id="X21",
+    title="damage-in-old-segment-not-seen",
+    source="prometheus/prometheus#18552, #5867",
+    killed_by=("DEL-4",),
+    edits=(
+        Edit(
+            module="engine.store.clean_commit_log",
+            function="CleanCommitLogService._has_expired",
+            before="newest_ms = self._runtime.now_ms()",
+            after=(
+                "data, at = file.read(0, file.file_size), 0\n"
+                "    while at < len(data):\n"
+                "        start = file.file_from_offset\n"
+                "        found = self._commit_log.check_message(\n"
+                "            start + at, data, at\n"
+                "        )\n"
+                "        if not found.success:\n"
+                "            return False\n"
+                "        at += found.msg_size or len(data)\n"
+                "    newest_ms = self._runtime.now_ms()"
+            ),
+        ),
+    ),
+    trigger=Program(
+        replace(_KEEPING, on_damage="serve"),
+        (
+            *(_LARGE, _LARGE, *_SERVED, Shutdown()),
+            *(Damage("commitlog[0]", "flip", 4, 4), Restart(), *_EXPIRE),
+        ),
+    ),
+    component="RECOVERY",
+    difficulty=3,
+    needs="bit rot, long history",
+)
+
 LOG_GOES_BEFORE_ITS_QUEUES = Mutant(
     id="E20",
     title="log-deleted-before-its-queues-are-told",
@@ -296,6 +332,7 @@ UNDISPATCHED_IS_DELETED = Mutant(
 DELETION_MUTANTS = (
     MIN_STUCK_WHEN_ALL_EXPIRED,
     CACHED_MIN_NOT_INVALIDATED,
+    DAMAGED_FILE_NEVER_GOES,
     LOG_GOES_BEFORE_ITS_QUEUES,
     HUNG_FILE_BLOCKS_DELETION,
     MIN_OFFSET_FROM_DEAD_FILE,

@@ -10,8 +10,4 @@ LEFT_OUT: dict[str, str] = {
         "programs have no op by which an operator leaves a file, since a foreign name "
         "in the log breaks CL-2 by itself; a unit test starts a store beside one"
     ),
-    "X21": (
-        "not planted yet: nothing damages files that a start with a small start_window "
-        "leaves unread, and REC-4 does not know which those are"
-    ),
 }

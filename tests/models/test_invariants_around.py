@@ -133,6 +133,18 @@ def replace_body(record: Record) -> Record:
     return record._replace(body=b"another body 16B")
 
 
+def test_a_pull_may_pass_over_what_has_expired_and_nothing_else() -> None:
+    pull, third = PullMessage("T0", 0, 0), LOG[KNOWN[2].phy_offset : KNOWN[2].end]
+    pulled = Pulled("FOUND", 3, 0, 3, (third,))
+
+    def broken(gone_below: int) -> int:
+        found = pull_goes_around.violations(pull, pulled, KNOWN, len(LOG), gone_below)
+        return len(found)
+
+    assert broken(KNOWN[2].phy_offset) == 0
+    assert broken(KNOWN[1].phy_offset) == 1
+
+
 def test_a_pull_goes_past_what_is_damaged_and_gives_the_rest() -> None:
     whole = [KNOWN[0], KNOWN[2]]
     first, second, third = (LOG[a.phy_offset : a.end] for a in KNOWN)
