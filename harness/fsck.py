@@ -11,6 +11,7 @@ the formats, this module only modes and words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from models.invariants.checkpoint import (
 from models.invariants.commit_log import clock_steps
 from models.invariants.consume_queue import units_past_the_end
 from models.invariants.file_laws import FILE_LAWS
+from models.invariants.index import is_passed_over
 from models.invariants.judged import Judged, tail_is_excused
 from models.invariants.registry import Invariant
 from models.store_image import Bytes, StoreImage, read_store
@@ -37,6 +39,7 @@ __all__ = ["fsck", "report_on", "judged_as_found", "FsckReport", "Finding", "Not
 
 _NOTES_A_LAW_MAX = 20
 JSON_FORMAT = 1
+_BYTE = re.compile(r"(?P<path>.+) byte (?P<byte>\d+)(?: |\Z)")
 Tell: TypeAlias = Callable[[str, int, int], None]
 
 
@@ -46,12 +49,18 @@ def _tell_nobody(what: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One breach: which law, where, what was seen and what was expected."""
+    """One breach: which law, where, what was seen and what was expected.
+
+    ``where`` is for people; ``path`` and ``byte`` are the same place for programs, the
+    byte None where a whole file or folder is meant.
+    """
 
     invariant: str
     law: str
     sentence: str
     where: str
+    path: str
+    byte: int | None
     seen: str
     expected: str
 
@@ -202,9 +211,16 @@ def _findings(judged: Judged, tell: Tell) -> Iterator[Finding]:
 
 def _told(law: Invariant[Any], breaches: list[Violation]) -> Iterator[Finding]:
     for breach in breaches:
-        yield Finding(
-            law.id, law.law, law.sentence, breach.where, breach.seen, breach.expected
-        )
+        where, seen, expected = breach.where, breach.seen, breach.expected
+        place = _place_of(where)
+        yield Finding(law.id, law.law, law.sentence, where, *place, seen, expected)
+
+
+def _place_of(where: str) -> tuple[str, int | None]:
+    found = _BYTE.match(where)
+    if found is None:
+        return where.partition(" queue_offset ")[0], None
+    return found["path"], int(found["byte"])
 
 
 def _summary(image: StoreImage) -> Summary:
@@ -242,6 +258,9 @@ def _notes(judged: Judged) -> Iterator[str]:
                 f"consumequeue/{queue.name}: {expired} units are pre-blank or point "
                 f"below the log's min, {image.commit_log.min_phy_offset}."
             )
+    for path in image.index().odd_paths:
+        if is_passed_over(judged, path):
+            yield f"{path} is no index file; nothing reads it."
     for path, file in image.index().files:
         if file.data and not file.slot_num:
             yield f"{path}: it does not tell how many slots it has; it is not judged."

@@ -70,11 +70,11 @@ def _refusals_of_ours(image: StoreImage) -> Iterator[str]:
     for path in (*log.odd_paths, *image.odd_queue_paths):
         yield f"refuses: {path} is not named by an offset."
     queued = [file for queue in image.consume_queues for file in queue.files]
-    places = [(file.path, file.base, log.file_size) for file in log.files]
-    places += [(file.path, file.base, image.queue_file_size) for file in queued]
-    for path, base, size in places:
-        if size and base % size:
-            yield f"refuses: {path} is named amid a file of {size} bytes."
+    of_log = [(f.path, f.base, len(f.data), mark.log_file_size) for f in log.files]
+    of_queue = [(f.path, f.base, len(f.data), mark.queue_file_size) for f in queued]
+    for path, base, length, size in (*of_log, *of_queue):
+        if size > 0 and (base % size or length > size):
+            yield f"refuses: {path}, of {length} bytes, does not fit files of {size}."
     if log.min_phy_offset > mark.log_min_offset and not mark.is_empty:
         seen = f"the log begins at {log.min_phy_offset}, not at {mark.log_min_offset}"
         yield f"refuses: {seen}."
@@ -105,7 +105,10 @@ def _cut_by_rocketmq(image: StoreImage) -> LogStop:
 
 
 def _is_seen(stop: LogStop, first: int) -> bool:
-    return stop.phy_offset >= first and stop.kind not in _PASSED_OVER
+    # Without forceVerifyPropCRC, which is off by default, it proves bodies alone.
+    is_looked_at = not stop.seen.startswith("property CRC")
+    is_looked_at = is_looked_at and stop.kind not in _PASSED_OVER
+    return stop.phy_offset >= first and is_looked_at
 
 
 def _replayed_from(image: StoreImage) -> int:

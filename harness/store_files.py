@@ -104,6 +104,8 @@ def _contents(file: Path, path: str) -> Bytes:
             return memoryview(mapped)
         with os.fdopen(handle, "rb", closefd=False) as opened:
             return opened.read()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(file)) from error
     finally:
         os.close(handle)
 

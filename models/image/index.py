@@ -201,11 +201,16 @@ def guessed_slots(data: Bytes) -> int:
     """How many slots a file has, told by where its entries must lie; 0 if none fits.
 
     The number with which most entries are linked as an index links them; of a damaged
-    file a quarter of those looked at may be wrong.
+    file a quarter of those looked at may be wrong. Of a large file only RocketMQ's
+    number of slots is tried, and four entries a slot, as RocketMQ has them.
     """
     if len(data) == DEFAULT_FILE_SIZE:
         return DEFAULT_SLOTS
-    if not HEADER_SIZE < len(data) <= _GUESSED_SIZE_MAX:
+    if len(data) > _GUESSED_SIZE_MAX:
+        slots, rest = divmod(len(data) - HEADER_SIZE, SLOT_SIZE + 4 * ENTRY_SIZE)
+        likely = (DEFAULT_SLOTS, *([] if rest else [slots]))
+        return _best(data, likely, _LOOKED_AT_MAX)
+    if len(data) <= HEADER_SIZE:
         return 0
     raw = bytes(data)
     every = range(1, (len(raw) - HEADER_SIZE - 2 * ENTRY_SIZE) // SLOT_SIZE + 1)
@@ -224,7 +229,7 @@ def _is_whole(length: int, slot_num: int) -> bool:
     return (length - HEADER_SIZE - SLOT_SIZE * slot_num) % ENTRY_SIZE == 0
 
 
-def _best(raw: bytes, candidates: Iterable[int], looked_at: int) -> int:
+def _best(raw: Bytes, candidates: Iterable[int], looked_at: int) -> int:
     begin = _HEADER.unpack_from(raw)[2]
     best = (0, False, 0)
     for slot_num in candidates:
@@ -237,7 +242,7 @@ def _best(raw: bytes, candidates: Iterable[int], looked_at: int) -> int:
     return best[2]
 
 
-def _linked(raw: bytes, slot_num: int, looked_at: int) -> tuple[int, int]:
+def _linked(raw: Bytes, slot_num: int, looked_at: int) -> tuple[int, int]:
     """How many of the first entries are linked as they must be, and how many are."""
     first = HEADER_SIZE + SLOT_SIZE * slot_num
     last = min((len(raw) - first) // ENTRY_SIZE, looked_at + 1)

@@ -15,6 +15,11 @@ from harness.fsck import fsck
 
 GoldenStore = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 SECTOR = 512
+FAST, ALL = 12, 120
+SEEDS = (
+    *range(FAST),
+    *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(FAST, ALL)),
+)
 
 
 def files_below(root: Path) -> dict[str, bytes]:
@@ -47,7 +52,7 @@ def damage(root: Path, rng: random.Random) -> str:
 
 
 @pytest.mark.parametrize("is_ours", [False, True], ids=["rocketmq", "ours"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_damaged_store_is_refused_whole_or_serves_what_was_put(
     golden_store: GoldenStore, seed: int, is_ours: bool
 ) -> None:

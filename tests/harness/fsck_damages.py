@@ -28,6 +28,7 @@ EXPIRED = "the first files go when they expire"
 THROWN_AWAY = (
     "a start after a crash throws away what index_msg_timestamp does not cover"
 )
+BUFFERED = "what is in a write buffer has its time there, and goes with the crash"
 CUT_ONCE = "a recovery cut here, and what it cut may have been later"
 SECTOR = 512
 
@@ -540,9 +541,9 @@ def future_kind(at: int) -> Damage:
         later = store.rows[-1]["store_timestamp"] + rng.randint(1, 1 << 40)
         changed = written(store.files, "checkpoint", at, struct.pack(">q", later))
         confirmed = int.from_bytes(store.files["checkpoint"][32:40], "big")
-        was_cut = at > 0 and confirmed == store.rows[-1]["phy_offset"]
+        was_cut = confirmed == store.rows[-1]["phy_offset"]
         places = (("checkpoint", at),)
-        return Broken(changed, places, CUT_ONCE if was_cut else "", ANY if at else "")
+        return Broken(changed, places, CUT_ONCE if was_cut else "", BUFFERED)
 
     return damage
 

@@ -217,9 +217,16 @@ def remove_index(store: Archive, rng: Random) -> Broken | None:
 
 @kind("store: a stray file in a folder of it")
 def stray_file(store: Archive, rng: Random) -> Broken | None:
-    folder = folder_of(rng.choice((store.log[0], store.queues[0], store.index[0])))
+    folder = folder_of(rng.choice((store.log[0], store.queues[0])))
     path = f"{folder}/core.{rng.randrange(100)}"
     return Broken({**store.files, path: b"x"}, ((path, None),), "", "")
+
+
+@kind("index: a stray file")
+def stray_in_index(store: Archive, rng: Random) -> Broken | None:
+    path = f"index/core.{rng.randrange(100)}"
+    why = "RocketMQ passes over names in the index that are no numbers"
+    return Broken({**store.files, path: b"x"}, ((path, None),), why, why)
 
 
 @kind("queue: units left over behind its end")
