@@ -38,7 +38,7 @@ from misreporting import (
 
 from models.ops import AdvanceClock, LookMessage, Together
 
-_ANSWER = "harness.subjects.python_store:_answer_of"
+_ANSWER = "harness.subjects.engine_messages:answer_of"
 _RETURNED = "return Put(result.status.value, *place, result.message_ids)"
 _CHANGED = """self.disk.unmount()
         self.disk.replace_file('{}', b'x')
@@ -144,13 +144,6 @@ LIES_OF_ANSWERS = (
     lie("RD-6", "pull", "result.messages,", "result.messages[::-1],", AROUND),
     lie("RD-8", "search", "stored_at, earliest)", "stored_at + 1, earliest)", ONE),
     lie("RD-8", "search", "stored_at, earliest)", "stored_at, earliest + 1)", ONE),
-    lie(
-        "REC-4",
-        "start",
-        "return Started(store.last_exit_ok, read, damaged)",
-        "return Refused('no')",
-        AGAIN,
-    ),
     lie("REC-5", "shutdown", "Stopped(clean,", "Stopped(False,", ONE),
     lie(
         "REC-5",
@@ -176,34 +169,6 @@ LIES_OF_ANSWERS = (
         REFUSED,
     ),
     lie("REC-10", "shutdown", "self.disk.unsynced()", "('f',)", AGAIN),
-    lie(
-        "REC-11",
-        "start",
-        "Started(store.last_exit_ok, read, damaged)",
-        "Started(store.last_exit_ok, read, ((0, 9999),) if damaged else ())",
-        AROUND,
-    ),
-    lie(
-        "REC-11",
-        "start",
-        "Started(store.last_exit_ok, read, damaged)",
-        "Started(store.last_exit_ok, read, ((7000, 9999),) if damaged else ())",
-        AROUND,
-    ),
-    lie(
-        "REC-12",
-        "start",
-        "Started(store.last_exit_ok, read, damaged)",
-        "Started(store.last_exit_ok, read)",
-        AROUND,
-    ),
-    lie(
-        "REC-12",
-        "start",
-        "Started(store.last_exit_ok, read, damaged)",
-        "Refused('no') if damaged else Started(store.last_exit_ok, read)",
-        AROUND,
-    ),
     lie(
         "REC-13",
         "start",
@@ -347,5 +312,16 @@ LIES_OF_ANSWERS = (
         "return Ran(work)",
         "return Ran(1 if service == 'flush_consume_queue' else work)",
         ONE,
+    ),
+    lie("REC-4", "start", "return Started(", "return Refused('no') or Started(", AGAIN),
+    lie("REC-11", "start", "damaged)", "((0, 9999),) if damaged else ())", AROUND),
+    lie("REC-11", "start", "damaged)", "((7000, 9999),) if damaged else ())", AROUND),
+    lie("REC-12", "start", "damaged)", "())", AROUND),
+    lie(
+        "REC-12",
+        "start",
+        "return Started(",
+        "return Refused('no') if damaged else Started(",
+        AROUND,
     ),
 )
