@@ -104,7 +104,8 @@ class ReferenceModel:
         puts: how many puts that were, of a batch one.
         put_times_ms: how long those took of which that is known.
         numbered: up to where the queue offsets are taken of a store that serves
-            around damage, since messages are lost but their numbers are not.
+            around damage, since messages are lost but their numbers are not; and of
+            empty queues as damage left them.
         forgotten: of queues that were damaged once their messages had expired, the
             (log minimum, first queue_offset) of those that nobody counts any more.
     """
@@ -346,6 +347,13 @@ class ReferenceModel:
                 del self.queues[key][-lost:]
                 gone = (self.log_min, end - lost)
                 self.forgotten[key] = (*self.forgotten.get(key, ()), gone)
+
+    def number_empty_queues(self) -> None:
+        """Let empty queues go on from where their files end, whoever made these."""
+        for key, end in self.built.items():
+            queue = self.queues.get(key)
+            if not (queue and queue[-1].phy_offset >= self.log_min):
+                self.numbered[key] = end
 
     def live_messages(self, log_min: int) -> list[Appended]:
         """The messages from ``log_min`` on."""

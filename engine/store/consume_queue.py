@@ -266,13 +266,19 @@ class ConsumeQueue:
         self._recovered_end = end
 
     def _first_to_read(self, trusted_below: int) -> int:
-        """The number of the last file whose first record lies below; 0 if none does."""
+        """Which file, behind full ones, is the last whose first record lies below."""
         files = self.mapped_files.files
-        for number in range(len(files) - 1, 0, -1):
-            phy_offset, size, _ = _UNIT.unpack(files[number].read(0, _UNIT.size))
-            if size > 0 and 0 <= phy_offset < trusted_below:
+        before, end = -1, files[0].file_from_offset
+        for number, file in enumerate(files):
+            phy_offset, size, _ = _UNIT.unpack(file.read(0, _UNIT.size))
+            is_next, end = file.file_from_offset == end, file.end_offset
+            if not (is_next and size > 0 and before < phy_offset < trusted_below):
+                return max(0, number - 1)
+            last_unit = file.read(file.file_size - _UNIT.size, _UNIT.size)
+            before, size, _ = _UNIT.unpack(last_unit)
+            if size <= 0:
                 return number
-        return 0
+        return len(files) - 1
 
     @property
     def first_offset(self) -> int:
@@ -379,10 +385,7 @@ class ConsumeQueue:
             self._ext.truncate_by_max_address(last)
 
     def _last_address_before(self, queue_offset: int) -> int:
-        """The newest address in a unit before; ``NO_ADDRESS`` without one.
-
-        Nearly always the last unit has one: only a bit map too large makes it lack.
-        """
+        """The newest address in a unit before, mostly in the last; else NO_ADDRESS."""
         for before in range(queue_offset - 1, self.first_offset - 1, -1):
             unit = self.unit_at(before)
             code = int(_UNIT.unpack(unit)[2]) if unit else NO_ADDRESS
@@ -491,9 +494,7 @@ class ConsumeQueue:
 
 
 def _end_of_units(data: bytes) -> int:
-    position = 0
-    for phy_offset, size, _ in _UNIT.iter_unpack(data):
+    for n, (phy_offset, size, _) in enumerate(_UNIT.iter_unpack(data)):
         if phy_offset < 0 or size <= 0:
-            break
-        position += CQ_STORE_UNIT_SIZE
-    return position
+            return n * CQ_STORE_UNIT_SIZE
+    return len(data)

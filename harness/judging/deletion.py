@@ -169,6 +169,8 @@ def adopt_after_deletion(
             checks, built, model.ends_of_empty_queues()
         )
     model.forget_lost_numbers()
+    if is_damaged and log_min:
+        model.number_empty_queues()
 
 
 def judge_deletion(
