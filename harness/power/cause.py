@@ -1,17 +1,19 @@
 """Cause: what a shrunk failure is about, so that failures of one bug lie together.
 
-A signature names the law that was broken, what had to be done to the store (which kinds
-of pieces were lost, which files were damaged, which calls failed), how its last start
-recovered, and what the law saw where it expected something else. It says nothing of
-topics, sizes, places and kinds of damage, which differ between two programs that show
-the same bug; nor of process kills, since the way of recovery tells them.
+A signature names the law that was broken, what had to be done to the store (which
+kinds of pieces were lost, which files were damaged, which calls failed), what it had to
+be asked that is not plain (properties of puts, batches, deletions, callers at once),
+how its last start recovered, and what the law saw where it expected something else. It
+says nothing of topics, sizes, places and kinds of damage, which differ between two
+programs that show the same bug; nor of process kills, since the way of recovery tells
+them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 
 from harness.disk.crash import StoreCrashed
 from harness.disk.profiles import PROFILES
@@ -25,12 +27,16 @@ from models.ops import (
     UNIT_SIZE,
     Crash,
     Damage,
+    DeleteTopic,
     DiskFault,
     Event,
     KeptUnit,
     Op,
     PlantFile,
+    PutBatch,
+    PutMessage,
     Restart,
+    Together,
     parts,
 )
 from models.program import Program, Setup
@@ -38,6 +44,11 @@ from models.verdict import Outcome
 
 _PLACES = {UNIT_ENTRY: "entry", UNIT_SIZE: "size", UNIT_ORDER: "order"}
 _PLACE = re.compile(r"[\w./-]*\d[\w./-]*")
+_PLAIN = {
+    field.name: field.default
+    for field in fields(PutMessage)
+    if field.default is not MISSING
+}
 _RECOVERIES = ("recover.normal", "recover.abnormal", "load.refused")
 
 
@@ -51,6 +62,7 @@ class Cause:
             many were at risk.
         recovery: the ways that the last start took.
         seen: what the law first saw and expected, without places.
+        asked: what the store was asked that is not plain, each once.
     """
 
     law: str
@@ -59,11 +71,12 @@ class Cause:
     lost_units: int
     recovery: tuple[str, ...]
     seen: str = ""
+    asked: tuple[str, ...] = ()
 
     @property
     def signature(self) -> str:
         """One text, equal for failures with one cause."""
-        parts = (self.done, self.lost, self.recovery)
+        parts = (self.done, self.asked, self.lost, self.recovery)
         told = (", ".join(part) or "-" for part in parts)
         return " | ".join([self.law, *told, self.seen or "-"])
 
@@ -85,6 +98,7 @@ def cause_of(program: Program, scenario: str, law: str) -> Cause:
     episode.close()
     done = {name for op in program.ops for name in _harm(op)}
     lost = {_kind_of(unit) for unit in store.lost}
+    asked = {name for op in program.ops for name in _asked(op)}
     return Cause(
         law,
         tuple(sorted(done)),
@@ -92,6 +106,7 @@ def cause_of(program: Program, scenario: str, law: str) -> Cause:
         len(store.lost),
         tuple(way),
         seen,
+        tuple(sorted(asked)),
     )
 
 
@@ -170,3 +185,19 @@ def _harm(op: Event) -> Iterator[str]:
                 yield "a foreign file"
             case DiskFault(call):
                 yield f"failing {call}"
+
+
+def _asked(op: Event) -> Iterator[str]:
+    """What an op asks of the store that a plain put or read does not."""
+    for part in _parts(op):
+        match part:
+            case PutMessage():
+                yield from (
+                    name for name in _PLAIN if _PLAIN[name] != getattr(part, name)
+                )
+            case PutBatch():
+                yield "batch"
+            case DeleteTopic():
+                yield "deletion"
+            case Together():
+                yield "callers at once"

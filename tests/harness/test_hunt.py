@@ -15,7 +15,7 @@ from harness.power.hunt import DIED, HANG, Hunt, hunt
 from harness.power.policies import POLICIES
 from harness.power.slices import SliceKind, run_slice
 from harness.power.verdict import bucketing, policy_table, verdict_of
-from models.ops import Crash, During, PutMessage, Restart
+from models.ops import Crash, During, PutBatch, PutMessage, Restart, Together
 from models.program import Program, Setup, from_json
 from reports.mutation_records import HuntRecord
 from scenarios.mutants import MUTANTS
@@ -180,7 +180,17 @@ def test_a_cause_names_law_harm_and_way_of_recovery_but_no_place() -> None:
         other = cause_of(crashed("T1"), "", "CL-1")
 
     assert one.signature == other.signature
-    assert one.signature.startswith("CL-1 | - | - | commit_log.recover.abnormal | # ")
+    assert one.signature.startswith("CL-1 | - | - | - | commit_log.recover.abnormal | ")
+
+
+def test_a_cause_names_what_was_asked_that_is_not_plain() -> None:
+    put = PutMessage("T0", 0, 16, tags="A")
+    asked = Program(Setup(), (Together((put, PutBatch("T0", 0, (16,)))),))
+
+    cause = cause_of(asked, "", "CL-1")
+
+    assert cause.asked == ("batch", "callers at once", "tags")
+    assert "batch, callers at once, tags" in cause.signature
 
 
 def test_our_own_policy_is_among_those_compared() -> None:
