@@ -211,6 +211,8 @@ class Episode:
         positions = subject.positions()
         self._record(op, number, report, positions)
         self._judge.judge(op, report, positions)
+        if report.puts and subject.is_up and not self._judge.is_unsure:
+            self._judge.judge_statistics(subject.statistics())
         return report.observation
 
     def _record(

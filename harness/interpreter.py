@@ -335,9 +335,12 @@ class Interpreter:
         began_ms = self._subject.now_ms()
         answer = put()
         assert isinstance(answer, Put), answer
-        if self._report.interrupted:
-            return answer
-        return replace(answer, took_ms=self._subject.now_ms() - began_ms)
+        took_ms = self._subject.now_ms() - began_ms
+        return replace(
+            answer,
+            took_ms=-1 if self._report.interrupted else took_ms,
+            flushed_where=self._subject.positions().flushed_where,
+        )
 
     def _begin_span(self, count: int) -> None:
         self._beats += 1
@@ -370,6 +373,7 @@ class Interpreter:
             message.record_size + self._extra_size,
             answer.queue_offset + batch.number,
             took_ms=answer.took_ms,
+            flushed_where=answer.flushed_where,
         )
 
     def _shutdown(self) -> Observation:

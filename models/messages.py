@@ -183,6 +183,7 @@ def batch_for(
             "",
             _unique_key(life, step, place + number),
             op.wait_store_ok,
+            flag=number,
             born_timestamp=_born_timestamp(life, step, place),
             born_host=_born_host(life, step, v6=False),
         )

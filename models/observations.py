@@ -57,6 +57,7 @@ class Put:
     (``FLUSH_DISK_TIMEOUT``). Of a batch these are the first message's, but ``size`` is
     that of all; ``message_ids`` are those the store gave its messages. ``took_ms`` is
     how long it took by the store's clock; -1 if others acted meanwhile.
+    ``flushed_where`` is what the store said when it answered; -1 if nobody asked.
     """
 
     status: str
@@ -65,6 +66,7 @@ class Put:
     queue_offset: int = -1
     message_ids: tuple[str, ...] = ()
     took_ms: int = -1
+    flushed_where: int = -1
 
 
 @dataclass(frozen=True, slots=True)

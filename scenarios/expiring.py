@@ -114,11 +114,13 @@ EXPIRING = (
             AGEING,
             kinds=tuple(kind for kind in AGEING.kinds if kind != "damage") + FILLS,
             kept=("burst", "fill"),
-            fill_percents=(100, 91, 90, 86, 85, 76, 50, 0, 0, 0),
+            fill_percents=(100, 91, 90, 88, 86, 85, 76, 50, 0, 0, 0),
         ),
         setups=(
             *expiring_setups(capacity=96 * 1024),
             replace(KEEPING, disk_capacity=64 * 1024, cleans_forcibly=True),
+            replace(KEEPING, disk_capacity=512 * 1024),
+            replace(KEEPING, disk_capacity=512 * 1024, flush_mode="SYNC_FLUSH"),
         ),
         required_probes=(
             "disk_space.full",

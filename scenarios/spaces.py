@@ -162,6 +162,8 @@ INDEXED = replace(
         (Label(keys="one two three four five six seven"), 2),
         (Label(tags="TagA", keys="two  two "), 1),
         (Label(keys="AaAa BBBB AaBB", wait_store_ok=False), 1),
+        (Label(keys="Aa", transaction="rollback"), 1),
+        (Label(keys="two", transaction="prepared"), 1),
     ),
     services=often(
         ("reput", 6),

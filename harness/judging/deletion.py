@@ -60,7 +60,8 @@ class DeletionState:
 
     def begin_step(self, op: Event) -> None:
         """Take note of what a step does to the disk, before it is judged."""
-        self.may_be_full = self.may_be_full or _fills(op)
+        is_unseen = _fills(op) and not isinstance(op, FillDisk)
+        self.may_be_full = self.may_be_full or is_unseen
 
     def end_step(self, op: Event, report: Report) -> None:
         """Take note of how a step has left clock and disk."""
@@ -80,14 +81,18 @@ class DeletionState:
             self.is_asked = self.must_be_full = False
         elif runs(op, "clean_commit_log"):
             self.is_asked = False
-            self.must_be_full = min(before, self.percent) > STOP_FROM_PERCENT
+            least = STOP_FROM_PERCENT
+            if self.must_be_full:  # puts begin again only once there is more room
+                least = FORCE_FROM_PERCENT
+            self.must_be_full = min(before, self.percent) > least
             if max(before, self.percent) <= FORCE_FROM_PERCENT:
                 self.may_be_full = False
         if isinstance(op, DeleteManually) and isinstance(report.observation, Done):
             self.is_asked = True
         if report.starts:
             self.must_be_full = False
-        if _fills(op) or self._is_tight(world):
+        is_unseen = _fills(op) and not isinstance(op, FillDisk)
+        if is_unseen or self._is_tight(world):
             self.may_be_full = True
 
     def may_refuse(self, world: World) -> bool:

@@ -316,7 +316,7 @@ class Judge:
             checkpoint_is_up_to_date.hold(self.checks, image)
 
     def _may_refuse(self, report: Report) -> bool:
-        failed = self.disk_failed or report.fault_armed or report.is_stopping
+        failed = self.disk_failed or report.fault_armed
         return failed or self._deletion.may_refuse(report.world)
 
     def _judge_puts(

@@ -58,9 +58,19 @@ def judge_batches(
     """Judge each batch as a whole."""
     for messages, answer in report.batches:
         if answer.status != "UNKNOWN_ERROR":
+            excused = may_refuse or is_excused(answer, report)
             putting.batch_is_put_as_one.hold(
-                checks, messages, answer, setup, may_refuse=may_refuse
+                checks, messages, answer, setup, may_refuse=excused
             )
+
+
+def is_excused(answer: Put, report: Report) -> bool:
+    """Whether a put was not acknowledged for a reason that is not the disk's.
+
+    A store that stops refuses puts; those it took it makes durable, and answers.
+    """
+    stops = report.is_stopping and answer.status != "FLUSH_DISK_TIMEOUT"
+    return stops or putting.gave_up(answer, report.stalled_ms)
 
 
 def judge_puts(
@@ -104,7 +114,8 @@ def judge_puts(
         if answer.phy_offset >= 0:
             model.put(message, answer, step.stored_ms)
         waited = model.flush_mode == "SYNC_FLUSH" and message.wait_store_ok
-        if waited and report.crash is None and not report.is_stopping:
+        is_told = answer.flushed_where >= 0
+        if waited and (is_told or not (report.crash or report.is_stopping)):
             marks.acknowledged_is_flushed.hold(checks, answer, step.after)
     if report.together:
         putting.puts_lie_in_the_order_they_were_made.hold(
@@ -156,7 +167,7 @@ def _judge_put(
             answer,
             setup,
             (size, model.properties_size(message)),
-            may_refuse=step.may_refuse or putting.gave_up(answer, report.stalled_ms),
+            may_refuse=step.may_refuse or is_excused(answer, report),
         )
 
 

@@ -33,12 +33,13 @@ def marks_lie_in_the_log(now: Positions) -> Iterator[Violation]:
 
 @invariant("FL-2", "a put acknowledged under SYNC_FLUSH is flushed", law="I1 I7")
 def acknowledged_is_flushed(answer: Put, now: Positions) -> Iterator[Violation]:
-    """For a put that waited for the store."""
+    """For a put that waited for the store; ``now`` if nobody asked when it answered."""
     end = answer.phy_offset + answer.size
-    if answer.status == "PUT_OK" and now.flushed_where < end:
+    flushed = now.flushed_where if answer.flushed_where < 0 else answer.flushed_where
+    if answer.status == "PUT_OK" and flushed < end:
         yield Violation(
             f"put at phy_offset {answer.phy_offset}",
-            f"PUT_OK while flushed_where is {now.flushed_where}",
+            f"PUT_OK while flushed_where is {flushed}",
             f"flushed_where at least {end}",
         )
 
