@@ -23,6 +23,7 @@ from harness.subjects.python_store import PythonStore
 from harness.subjects.subject import Subject
 from models.invariants.querying import QUERY_MAX
 from models.invariants.registry import InvariantUnknown, InvariantViolated
+from models.invariants.run import nobody_else_opens_it
 from models.observations import (
     Observation,
     Positions,
@@ -296,7 +297,7 @@ class Episode:
         self._read_everything(number)
         if self.setup.has_index:
             self._query_everything(number)
-        self._judge.judge_second_store(self.subject.open_beside())
+        nobody_else_opens_it.hold(self._judge.checks, self.subject.open_beside())
         stopped = self._take(Shutdown(), number)
         self._judge.judge_healed(
             status_of(answer),

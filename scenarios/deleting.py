@@ -22,6 +22,7 @@ DELETING = replace(
     BREAKING,
     kinds=(*BREAKING.kinds, *("delete",) * 9),
     kept=(*BREAKING.kept, "delete"),
+    addresses=(*BREAKING.addresses, *often((Address("T00", 0), 3))),
     labels=(*BREAKING.labels, *often((Label(multi_dispatch=LIGHT), 2))),
     crash_kinds=often(("power_loss", 3), ("process_kill", 2)),
     survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),

@@ -398,8 +398,11 @@ class _Writer:
             self.ops.append(Restart())
 
     def _fill(self) -> None:
+        """Others fill the disk or free it; the cleaner sees it, or a put does first."""
         percents = self.space.fill_percents
         self.ops.append(FillDisk(percents[self.draw() % len(percents)]))
+        if self.draw() & 1:
+            self.ops += (RunService("clean_commit_log"), self._put())
 
     def _delete(self) -> None:
         """A topic goes: alone, cut short, with others about, or amid a dispatch."""

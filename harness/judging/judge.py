@@ -51,6 +51,7 @@ from harness.judging.topics import (
     deletions_around_the_start,
     is_amid_a_deletion,
     judge_deletions,
+    judge_left_overs,
 )
 from models.image.checkpoint import CheckpointImage
 from models.invariants import recovery, run, statistics
@@ -225,6 +226,7 @@ class Judge:
         dispatched = dispatched and isinstance(report.observation, Ran)
         if dispatched or isinstance(report.observation, Deleted):
             self._judge_files(self.image(), positions.reput_from_offset)
+        judge_left_overs(self.checks, op, report, self._subject.files)
         image, state = None if self.disk_failed else self.image, self._deletion
         judge_deletion(self.checks, op, report, state, self.model, positions, image)
         self._judge_marks(positions, is_new_life=bool(report.starts))
@@ -306,10 +308,6 @@ class Judge:
         statistics.statistics_count_what_was_put.hold(
             self.checks, seen, model.put_by_topic, model.puts, model.put_times_ms
         )
-
-    def judge_second_store(self, seen: Observation) -> None:
-        """Judge what came of opening the directory once more."""
-        run.nobody_else_opens_it.hold(self.checks, seen)
 
     def _judge_rest(self, image: StoreImage) -> None:
         if not (self.disk_failed or self._spoilt.is_on):

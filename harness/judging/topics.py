@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from harness.interpreter import Report
 from models.image.deleted import ALL_QUEUES, DeletedImage
 from models.invariants import topic_deletion
 from models.observations import Deleted, Observation, Positions
-from models.ops import DeleteTopic
+from models.ops import DeleteTopic, Event
 from models.reference import QueueKey, ReferenceModel
 
 Deletions: TypeAlias = Sequence[tuple[DeleteTopic, Observation | None]]
@@ -23,6 +23,21 @@ def deletions_around_the_start(report: Report) -> tuple[Deletions, Deletions]:
         return report.deletions, []
     count = report.deletions_before_start
     return report.deletions[:count], report.deletions[count:]
+
+
+def judge_left_overs(
+    checks: dict[str, int],
+    op: Event,
+    report: Report,
+    files: Callable[[], Iterable[str]],
+) -> None:
+    """Judge what a deletion that ran alone has left of the queues it took."""
+    seen = report.observation
+    if not (isinstance(op, DeleteTopic) and isinstance(seen, Deleted)):
+        return
+    if seen.dead_below >= 0:
+        law = topic_deletion.nothing_is_left_of_the_deleted
+        law.hold(checks, files(), op.topic, op.queue_id)
 
 
 def is_amid_a_deletion(report: Report, topic: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from models.image.deleted import ALL_QUEUES, DELETED_PATH
 from models.invariants.judged import Judged
@@ -33,6 +33,20 @@ def record_of_deletions_is_whole(judged: Judged) -> Iterator[Violation]:
         if at > log.max_phy_offset:
             seen = f"{topic}/{queue_id} is dead below {at}"
             yield Violation(DELETED_PATH, seen, f"at most {log.max_phy_offset}")
+
+
+@invariant("DEL-13", "of what was deleted no file is left", law="I14 I20")
+def nothing_is_left_of_the_deleted(
+    files: Iterable[str], topic: str, queue_id: int
+) -> Iterator[Violation]:
+    """Judged right after a deletion with nobody beside it; -1: the whole topic."""
+    for root in ("consumequeue", "consumequeue_ext"):
+        folder = f"{root}/{topic}/"
+        if queue_id != ALL_QUEUES:
+            folder += f"{queue_id}/"
+        for path in files:
+            if path.startswith(folder):
+                yield Violation(path, "it is there", "nothing of what was deleted")
 
 
 @invariant(

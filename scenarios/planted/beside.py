@@ -16,10 +16,10 @@ from models.program import Program, Setup
 from scenarios.mutation import Edit, Mutant
 
 _BESIDE = Setup(queue_ext_size=100, log_file_size=8192)
-_PUT = PutMessage("T0", 0, 16, tags="TagA")
+_PUT = PutMessage("T0", 0, 20, tags="TagA")
 _REPUT = RunService("reput")
 _KEEPING = Setup(cleans=True, reserved_hours=2, flush_least_pages=0)
-_LARGE = PutMessage("T0", 0, 1900, keys="Aa BB")
+_LARGE = PutMessage("T0", 0, 1903, keys="Aa BB")
 _SERVED: tuple[Op, ...] = (RunService("flush_commit_log", 9), RunService("reput"))
 _EXPIRE: tuple[Op, ...] = (
     AdvanceClock(3 * 3_600_000),

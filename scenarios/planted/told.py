@@ -7,13 +7,14 @@ from dataclasses import replace
 from models.ops import (
     AdvanceClock,
     DeleteManually,
+    DeleteTopic,
     PutMessage,
     RunService,
 )
 from models.program import Program, Setup
 from scenarios.mutation import Edit, Mutant
 
-_PUT = PutMessage("T0", 0, 16, tags="TagA")
+_PUT = PutMessage("T0", 0, 20, tags="TagA")
 _LARGE = PutMessage("T0", 0, 1900)
 _REPUT = RunService("reput")
 _KEEPING = Setup(cleans=True, reserved_hours=2, flush_least_pages=0)
@@ -221,7 +222,52 @@ LOCK_LET_GO_AT_THE_START = Mutant(
     needs="none",
 )
 
+_GONE = Program(
+    Setup(queue_ext_size=60),
+    (_PUT, _REPUT, DeleteTopic("T0")),
+)
+
+BESIDE_OUTLIVES_ITS_TOPIC = Mutant(
+    id="E57",
+    title="files-beside-a-deleted-queue-stay",
+    source="ConsumeQueue#destroy, its ext; ours",
+    killed_by=("DEL-13",),
+    edits=(
+        Edit(
+            module="engine.store.consume_queue",
+            function="ConsumeQueue.remove",
+            before="self._ext.mapped_files.remove()",
+            after="self._ext.close()",
+        ),
+    ),
+    trigger=_GONE,
+    component="DELETE",
+    difficulty=1,
+    needs="deletion",
+)
+
+QUEUE_OUTLIVES_ITS_TOPIC = Mutant(
+    id="E58",
+    title="files-of-a-deleted-queue-stay",
+    source="ConsumeQueueStore#destroy; ours",
+    killed_by=("DEL-13", "DEL-8", "CQ-1"),
+    edits=(
+        Edit(
+            module="engine.store.consume_queue",
+            function="ConsumeQueue.remove",
+            before="    self.mapped_files.remove()\n    self.min_offset",
+            after="    self.mapped_files.close()\n    self.min_offset",
+        ),
+    ),
+    trigger=_GONE,
+    component="DELETE",
+    difficulty=1,
+    needs="deletion",
+)
+
 TOLD_MUTANTS = (
+    BESIDE_OUTLIVES_ITS_TOPIC,
+    QUEUE_OUTLIVES_ITS_TOPIC,
     LOCK_NOT_TAKEN,
     LOCK_LET_GO_AT_THE_START,
     PUT_TIME_RANGES_TOO_WIDE,

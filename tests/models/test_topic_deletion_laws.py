@@ -13,6 +13,7 @@ from models.invariants.topic_deletion import (
     deletion_ends_where_the_log_did,
     deletions_are_remembered,
     no_unit_points_at_the_dead,
+    nothing_is_left_of_the_deleted,
     record_of_deletions_is_whole,
 )
 from models.store_image import read_store
@@ -83,3 +84,13 @@ def test_a_deletion_takes_what_was_put_before(dead_below: int, holds: bool) -> N
     )
 
     assert (not violations) == holds
+
+
+def test_of_what_was_deleted_no_file_must_be_left() -> None:
+    law = nothing_is_left_of_the_deleted
+    queue, beside = "consumequeue/T0/1/0", "consumequeue_ext/T0/1/0"
+    files = (queue, beside, "consumequeue/T00/1/0", "consumequeue/T0/11/0")
+
+    assert [found.where for found in law.violations(files, "T0", 1)] == [queue, beside]
+    assert len(law.violations(files, "T0", -1)) == 3
+    assert law.violations(files, "T1", -1) == []
