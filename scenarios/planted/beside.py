@@ -111,22 +111,25 @@ EXPIRED_BESIDE_STAYS = Mutant(
     needs="deletion, long history",
 )
 
-# All of it is right; but each start of such a store makes its queues anew.
-NO_ADDRESS_IS_BELIEVED = Mutant(
+# All of it is right; but each start of such a store makes its index anew.
+LONE_INDEX_FILE_NOT_BELIEVED = Mutant(
     id="E44",
-    title="no-address-is-ever-believed",
+    title="lone-index-file-not-believed",
     source="ours",
     killed_by=("REC-15",),
     edits=(
         Edit(
-            module="engine.store.consume_queue",
-            function="ConsumeQueue._agrees_by_address",
-            before="if said.bit_map and not is_proven:",
-            after="if said.bit_map:",
+            module="engine.store.index_audit",
+            function="IndexAudit.visit",
+            before="if recount is not None and recount.take(",
+            after="if recount is not None and len(self._files) > 1 and recount.take(",
         ),
     ),
-    trigger=Program(_BESIDE, (_PUT, _PUT, *_SERVED, Restart(), Restart())),
-    component="RECOVERY",
+    trigger=Program(
+        Setup(index_slots=8, index_entries=20),
+        (replace(_PUT, keys="Aa"), *_SERVED, Restart(), Restart()),
+    ),
+    component="INDEX",
     difficulty=2,
     needs="none",
 )
@@ -158,6 +161,6 @@ BESIDE_MUTANTS = (
     ADDRESS_WITHOUT_ITS_BASE,
     EXPIRED_INDEX_STAYS,
     EXPIRED_BESIDE_STAYS,
-    NO_ADDRESS_IS_BELIEVED,
+    LONE_INDEX_FILE_NOT_BELIEVED,
     WHOLE_INDEX_MADE_ANEW,
 )

@@ -246,17 +246,21 @@ BESIDE_OUTLIVES_ITS_TOPIC = Mutant(
     needs="deletion",
 )
 
-QUEUE_OUTLIVES_ITS_TOPIC = Mutant(
+NEWEST_BESIDE_OUTLIVES_ITS_TOPIC = Mutant(
     id="E58",
-    title="files-of-a-deleted-queue-stay",
-    source="ConsumeQueueStore#destroy; ours",
-    killed_by=("DEL-13", "DEL-8", "CQ-1"),
+    title="newest-file-beside-a-deleted-queue-stays",
+    source="ours",
+    killed_by=("DEL-13",),
     edits=(
         Edit(
             module="engine.store.consume_queue",
             function="ConsumeQueue.remove",
-            before="    self.mapped_files.remove()\n    self.min_offset",
-            after="    self.mapped_files.close()\n    self.min_offset",
+            before="self._ext.mapped_files.remove()",
+            after=(
+                "for file in self._ext.mapped_files.files[:-1]:\n"
+                "            file.destroy()\n"
+                "        self._ext.close()"
+            ),
         ),
     ),
     trigger=_GONE,
@@ -267,7 +271,7 @@ QUEUE_OUTLIVES_ITS_TOPIC = Mutant(
 
 TOLD_MUTANTS = (
     BESIDE_OUTLIVES_ITS_TOPIC,
-    QUEUE_OUTLIVES_ITS_TOPIC,
+    NEWEST_BESIDE_OUTLIVES_ITS_TOPIC,
     LOCK_NOT_TAKEN,
     LOCK_LET_GO_AT_THE_START,
     PUT_TIME_RANGES_TOO_WIDE,
