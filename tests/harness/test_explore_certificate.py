@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
+
+import pytest
 
 from harness.explore.campaign import Job, Result, run_job, run_jobs
 from harness.explore.certificate import Certificate
@@ -61,6 +64,17 @@ def test_the_chance_of_something_new_is_the_share_of_classes_met_once() -> None:
 
     assert counts.unseen_estimate == 2 / 5
     assert Certificate().unseen_estimate == 0.0
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_job_leaves_the_collector_of_cycles_as_it_was(*, is_on: bool) -> None:
+    was_on = gc.isenabled()
+    try:
+        (gc.enable if is_on else gc.disable)()
+        run_job(Job("", ONE_PUT, 0, replace(WHOLE, depth=1)), FOR_EVER)
+        assert gc.isenabled() == is_on
+    finally:
+        (gc.enable if was_on else gc.disable)()
 
 
 def test_a_program_dealt_out_in_parts_comes_to_the_same() -> None:
