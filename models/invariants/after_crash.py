@@ -13,9 +13,10 @@ it; so a break only counts if what follows it was stored no earlier than what pr
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from models.image.log import LogFile, LogImage, LogStop
+from models.image.log import LogFile, LogStop
 from models.image.queue import UNIT_SIZE, QueueFile, QueueImage, Unit
 from models.image.record import Bytes, Record
 from models.invariants.judged import Judged, was_cut_here
@@ -34,12 +35,16 @@ def proven_breaks(judged: Judged) -> Iterator[tuple[LogStop, Record]]:
         return
     newest = judged.image.newest_store_timestamp
     behind = [r for r in log.records_beyond if r.store_timestamp >= newest]
+    places = [record.phy_offset for record in behind]
+    whole = [record.phy_offset for record in log.records_beyond]
     files = {file.path: file for file in log.files}
     for stop in log.breaks:
-        after = next((r for r in behind if r.phy_offset > stop.phy_offset), None)
+        number = bisect_right(places, stop.phy_offset)
         file = files.get(stop.path)
-        if after is not None and file is not None and _is_written(file, stop, log):
-            yield stop, after
+        if file is None or number == len(behind):
+            continue
+        if _is_written(file, stop, whole):
+            yield stop, behind[number]
 
 
 def lost_amid_files(judged: Judged) -> bool:
@@ -88,18 +93,18 @@ def _file_of(queue: QueueImage, queue_offset: int) -> QueueFile | None:
     return None
 
 
-def _is_written(file: LogFile, stop: LogStop, log: LogImage) -> bool:
-    """Whether all that was to be there reached the medium, and is not what it was."""
+def _is_written(file: LogFile, stop: LogStop, whole: list[int]) -> bool:
+    """Whether all that was to be there reached the medium, and is not what it was.
+
+    ``whole``: where whole records begin behind the log's end, in order.
+    """
     start = stop.position
     if start + _HEAD_SIZE > file.limit:
         return False
-    following = [
-        record.phy_offset - file.base
-        for record in log.records_beyond
-        if stop.phy_offset < record.phy_offset < file.base + file.limit
-    ]
-    if following:
-        return _ends_written(file.data, start, following[0], has_next=True)
+    number = bisect_right(whole, stop.phy_offset)
+    if number < len(whole) and whole[number] < file.base + file.limit:
+        following = whole[number] - file.base
+        return _ends_written(file.data, start, following, has_next=True)
     end = start + _HEAD_SIZE
     if stop.kind in _SIZED:
         end = start + int.from_bytes(file.data[start : start + 4], "big")

@@ -29,13 +29,15 @@ def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
     image = judged.image
     end = image.commit_log.max_phy_offset
     for queue, live in _judged_queues(judged):
+        wanted: dict[int, Record] = {}
         for unit in live:
             if unit.phy_offset < end:
                 record = _listed(image, queue.topic, unit)
                 seen = _disagreement(queue, unit, record, image)
                 if seen:
+                    wanted = wanted or _by_number(queue, image)
                     where = queue.where(unit.queue_offset)
-                    yield Violation(where, seen, _expected(unit, queue, image))
+                    yield Violation(where, seen, _expected(unit, wanted))
 
 
 @invariant(
@@ -277,12 +279,15 @@ def _disagreement(
     return f"tags_code {unit.tags_code}; that of the record at {place} is {code}"
 
 
-def _expected(unit: Unit, queue: QueueImage, image: StoreImage) -> str:
-    for record in image.commit_log.indexed_records.get(
-        (queue.topic, queue.queue_id), ()
-    ):
-        if record.queue_offset == unit.queue_offset:
-            return f"the record at phy_offset {record.phy_offset}, {record.size} bytes"
+def _by_number(queue: QueueImage, image: StoreImage) -> dict[int, Record]:
+    """The records of a queue by queue_offset; of two with one number the first."""
+    records = image.commit_log.indexed_records.get((queue.topic, queue.queue_id), ())
+    return {record.queue_offset: record for record in reversed(records)}
+
+
+def _expected(unit: Unit, wanted: dict[int, Record]) -> str:
+    if record := wanted.get(unit.queue_offset):
+        return f"the record at phy_offset {record.phy_offset}, {record.size} bytes"
     return "no unit: the log has no record for it"
 
 
