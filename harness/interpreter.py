@@ -96,6 +96,9 @@ class Report:
             count what began and what was answered.
         batches: the messages of each batch that was answered, with its answer.
         spoilt: what the medium does not hold as it was told to, though no call failed.
+        unreadable: what nobody could read of the files that each start found.
+        is_unreadable: whether some of them still cannot be read after the op.
+        reads_failed: whether reads were made to fail.
         found: the files as each start found them.
         starts: what came of each start, ``Failed`` if it did not end.
         puts_before_start: how many of ``puts`` began before the newest start ended.
@@ -136,6 +139,9 @@ class Report:
     damages: list[Damaged] = field(default_factory=list)
     planted: list[Planted] = field(default_factory=list)
     spoilt: list[Damaged] = field(default_factory=list)
+    unreadable: list[tuple[Damaged, ...]] = field(default_factory=list)
+    is_unreadable: bool = False
+    reads_failed: bool = False
     crash: Crash | None = None
     disk_actions: int = 0
     fault_armed: bool = False
@@ -213,6 +219,7 @@ class Interpreter:
             report.failures.append(report.observation)
         report.disk_actions = subject.disk_actions() - before
         report.world = self._world()
+        report.is_unreadable = bool(subject.unreadable())
         return report
 
     def _world(self) -> World:
@@ -391,6 +398,7 @@ class Interpreter:
 
     def _start(self) -> Observation:
         self._report.found.append(self._subject.files())
+        self._report.unreadable.append(self._subject.unreadable())
         self._report.starts.append(_UNENDED)
         seen = self._subject.start()
         self._report.starts[-1] = seen
@@ -460,6 +468,7 @@ class Interpreter:
                 raise self._subject.crash(event)
             case DiskFault():
                 self._report.fault_armed |= event.call not in SILENT
+                self._report.reads_failed |= event.call == "read"
                 self._subject.fail(event)
             case AdvanceClock(ms) if ms > 0:
                 # The stalled activity may be one that the op does not wait for.

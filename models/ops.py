@@ -32,7 +32,7 @@ FaultCall = Literal["read", "write", "sync", "create", "evict", "lose", "misdire
 FaultErrno = Literal["EIO", "ENOSPC", "EDQUOT", "EINTR"]
 Boundary = Literal["LOWER", "UPPER"]
 BOUNDARIES: tuple[Boundary, ...] = ("LOWER", "UPPER")
-DamageKind = Literal["truncate", "zero", "flip", "delete", "touch"]
+DamageKind = Literal["truncate", "zero", "flip", "delete", "touch", "unreadable"]
 ForeignContent = Literal["empty", "zeros", "garbage", "copy", "directory"]
 IPv6Hosts = Literal["none", "born", "store", "both"]
 TransactionType = Literal["none", "prepared", "commit", "rollback"]
@@ -332,6 +332,8 @@ class Damage:
             bytes from ``at`` (0: to the end), ``flip`` inverts ``size`` bytes from
             ``at``, ``delete`` removes the file. ``at`` counts modulo the file's size.
             ``touch`` lets the file say that it last changed ``at`` ms ago.
+            ``unreadable`` lets the sectors of those bytes be read by nobody, until they
+            are written again (a latent sector error).
     """
 
     file: str
@@ -438,6 +440,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.CLOCK})
         case Damage(kind="touch"):
             return frozenset({Capability.DAMAGE, Capability.ROOM})
+        case Damage(kind="unreadable"):
+            return frozenset({Capability.DAMAGE, Capability.POWER_LOSS})
         case Damage() | PlantFile():
             return frozenset({Capability.DAMAGE})
         case DiskFault(call="evict" | "lose" | "misdirect"):

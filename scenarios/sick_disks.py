@@ -10,10 +10,10 @@ from dataclasses import replace
 from models.ops import DiskFault
 from models.program import Setup
 from scenarios.message_scenarios import with_options
-from scenarios.rotting import SERVING
+from scenarios.rotting import ROTTING, SERVING
 from scenarios.scenario import Scenario
-from scenarios.space import Size, often
-from scenarios.spaces import BREAKING, CORE_LAWS, setups_on
+from scenarios.space import Numbers, Size, often
+from scenarios.spaces import BREAKING, CORE_LAWS, INDEXED, setups_on
 
 _LOST = tuple(
     DiskFault("lose", "EIO", times, path, after, lasts)
@@ -59,7 +59,87 @@ _SPACE = replace(
     ),
 )
 
+_UNREADABLE = replace(
+    ROTTING,
+    kinds=often(
+        ("put", 4),
+        ("burst", 6),
+        ("service", 8),
+        ("pull", 2),
+        ("query", 1),
+        ("damage", 5),
+        ("fault", 2),
+        ("crash", 1),
+        ("clock", 2),
+    ),
+    labels=INDEXED.labels,
+    services=INDEXED.services,
+    query_keys=INDEXED.query_keys,
+    query_counts=INDEXED.query_counts,
+    interrupted=often(("restart", 5), ("service", 2), ("put", 1), ("shutdown", 1)),
+    faults=(
+        DiskFault("read", "EIO"),
+        DiskFault("read", "EIO", path="commitlog"),
+        DiskFault("read", "EIO", 3, "commitlog", 1),
+        DiskFault("read", "EIO", 1, "commitlog", 2),
+        DiskFault("read", "EIO", path="consumequeue", lasts=True),
+        DiskFault("read", "EIO", path="checkpoint"),
+        DiskFault("read", "EIO", 2, "index", 1),
+        DiskFault("read", "EIO", 1, "", 3),
+        DiskFault("read", "EINTR"),
+    ),
+    damage_targets=often(
+        (("commitlog[-1]", "unreadable"), 5),
+        (("commitlog[0]", "unreadable"), 4),
+        (("commitlog[1]", "unreadable"), 2),
+        (("consumequeue[-1]", "unreadable"), 3),
+        (("consumequeue[0]", "unreadable"), 3),
+        (("consumequeue[1]", "unreadable"), 2),
+        (("index[-1]", "unreadable"), 2),
+        (("index[0]", "unreadable"), 2),
+        (("consumequeue_ext[0]", "unreadable"), 2),
+        (("consumequeue_ext[-1]", "unreadable"), 1),
+        (("checkpoint", "unreadable"), 1),
+        (("abort", "unreadable"), 1),
+    ),
+    damage_offsets=Numbers((0, 512, 1024, 3584, 2048, 4096, 8191), 8192),
+    damage_sizes=often((1, 5), (513, 2), (1024, 1), (4096, 1)),
+)
+
 SICK_DISKS = (
+    Scenario(
+        name="latent_errors",
+        sentence="while the store is down, sectors come to be unreadable; reads fail "
+        "once, or for a while",
+        space=_UNREADABLE,
+        setups=(
+            *with_options(
+                tuple(
+                    replace(setup, on_damage=on_damage)
+                    for setup in setups_on("ext4_ordered")
+                    for on_damage in SERVING
+                ),
+                lights=False,
+            ),
+            *often(
+                (Setup(16384, 250), 6),
+                (Setup(16384, 250, "SYNC_FLUSH", on_damage="serve"), 4),
+                (Setup(index_slots=8, index_entries=20, queue_ext_size=100), 8),
+                (Setup(8192, 7, index_slots=3, index_entries=60), 4),
+                (Setup(disk_profile="posix_min", queue_ext_size=1000), 4),
+            ),
+        ),
+        required_probes=(
+            "message_store.load.refused",
+            "start_up.refused.unreadable",
+            "unreadable.met",
+            "unreadable.zeros",
+            "index_service.load.unreadable",
+            "consume_queue.put.built",
+            "scan_around.found",
+        ),
+        required_invariants=(*CORE_LAWS, "REC-8"),
+    ),
     Scenario(
         name="lost_writes",
         sentence="of what a sync has made durable, pages are lost or lie in another "

@@ -38,6 +38,7 @@ from engine.store.message_encoder import EncodedMessage
 from engine.store.results import PutMessageResult, PutMessageStatus
 from engine.store.scan_around import end_behind, files_cut_short, scan_around
 from engine.store.transient_store_pool import TransientStorePool
+from engine.store.unreadable import UNREADABLE, readable
 
 UNLISTED = probe("commit_log.put.unlisted", "a prepared or rollback message was put")
 ROLLED = probe("commit_log.roll", "a message met the end of a file; BLANK was written")
@@ -401,13 +402,9 @@ class CommitLog:
         data = self._read(file, 0, BLANK_SIZE_MIN)
         if size := size_beyond(data, 0, file.file_size):
             data = self._read(file, 0, size)
+        begin, prop_crc = file.file_from_offset, self._config.force_verify_prop_crc
         request = check_message(
-            data,
-            0,
-            file.file_from_offset,
-            file.file_size,
-            check_crc=True,
-            prop_crc=self._config.force_verify_prop_crc,
+            data, 0, begin, file.file_size, check_crc=True, prop_crc=prop_crc
         )
         if not request.success:
             return 0, why_stopped(request, data, 0)
@@ -416,7 +413,7 @@ class CommitLog:
 
     def _read(self, file: MappedFile, position: int, size: int) -> bytes:
         self.scanned_bytes += size
-        return file.read(position, size)
+        return readable(file.read, position, size)
 
     def _scan_file(
         self, file: MappedFile, visit: Callable[[DispatchRequest], None], begin: int = 0
@@ -440,11 +437,15 @@ class CommitLog:
                 position += request.msg_size
             elif request.success:
                 SCANNED_FILLER.hit()
+                if len(readable(file.read, position, left)) < left:
+                    return position, UNREADABLE
                 position = file.file_size
             elif wanted := size_beyond(window, at, left):
                 # The record goes on behind the window: look again, from its start.
                 size = max(wanted, min(window_size, left))
                 window_at, window = position, self._read(file, position, size)
+                if len(window) < wanted:
+                    return position, UNREADABLE
             else:
                 return position, why_stopped(request, window, at)
         return position, ""

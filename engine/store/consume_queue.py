@@ -101,7 +101,7 @@ class ConsumeQueue:
         self.queue_id = queue_id
         self._file_size = file_size
         self.mapped_files = MappedFileQueue(
-            disk, f"consumequeue/{topic}/{queue_id}", file_size
+            disk, f"consumequeue/{topic}/{queue_id}", file_size, is_derived=True
         )
         self._ext = ext
         self.min_offset = 0

@@ -78,7 +78,7 @@ class ConsumeQueueExt:
 
     def __init__(self, disk: Disk, topic: str, queue_id: int, file_size: int) -> None:
         self.mapped_files = MappedFileQueue(
-            disk, f"consumequeue_ext/{topic}/{queue_id}", file_size
+            disk, f"consumequeue_ext/{topic}/{queue_id}", file_size, is_derived=True
         )
         self._recovered_end = 0
 
@@ -99,6 +99,7 @@ class ConsumeQueueExt:
             if position < file.file_size:
                 break
         self._recovered_end = end
+        self.mapped_files.lose_no_more()
 
     def put(self, unit: CqExtUnit) -> int:
         """Append a unit; its address, or ``NO_ADDRESS`` if no file can hold it.

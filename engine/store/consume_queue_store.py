@@ -225,6 +225,7 @@ class ConsumeQueueStore:
         if self.deleted:
             self._remove_left_overs(audit)
         for key, queue in self._queues.items():
+            queue.mapped_files.lose_no_more()
             self._cut(key, queue, audit, scan.read_from)
             durable = queue.max_offset
             if audit.damage.ranges or audit.durable_offset < scan.start:
@@ -233,6 +234,7 @@ class ConsumeQueueStore:
                 durable = queue.first_offset
             queue.set_flushed(min(durable, audit.first_unflushed.get(key, durable)))
             queue.correct_min_offset(scan.start)
+            queue.mapped_files.be_strict()
             self._next_offsets[key] = queue.max_offset
         for key, next_offset in audit.next_offsets.items():
             known = self._next_offsets.get(key, 0)

@@ -113,7 +113,11 @@ class IndexFile:
         self._file: File = disk.open(path, size, create=create, mapped=True)
         self.header = Header()
         if not create:
-            self.header = Header.decode(self._file.read_at(0, HEADER_SIZE))
+            try:
+                self.header = Header.decode(self._file.read_at(0, HEADER_SIZE))
+            except OSError:
+                self._file.close()
+                raise
         self.is_dirty = create
         self.is_unproven = False
         # The slot and the link of a put that failed half way: the slot's bytes may be

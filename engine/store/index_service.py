@@ -29,6 +29,7 @@ from engine.store.index_audit import IndexAudit, Recount
 from engine.store.index_file import IndexFile, file_size
 from engine.store.index_keys import index_key_hash, key_hashes
 from engine.store.mapped_file_queue import make_dirs
+from engine.store.unreadable import is_unreadable
 
 INDEX_DIR = "index"
 NAME_DIGITS = 17  # yyyyMMddHHmmssSSS
@@ -41,6 +42,7 @@ RESUMED = probe(
     "index_service.dispatch.resumed", "a half indexed record was gone on with"
 )
 ODD = probe("index_service.load.odd", "an index file of another length was met")
+LEFT_OUT = probe("index_service.load.unreadable", "a file that cannot be read was met")
 FOREIGN = probe("index_service.load.foreign", "what is no file of an index was met")
 DROPPED = probe("index_service.recover.dropped", "an index file was removed at a start")
 SETTLED = probe("index_service.recover.settled", "an index file was mended at a start")
@@ -96,11 +98,35 @@ class IndexService:
                 continue
             self._last_name = int(name)
             if self._disk.file_size(path) == file_size(slots, entries):
-                file = IndexFile(self._disk, path, slots, entries, create=False)
-                self._files.append(file)
+                self._load_file(path)
             else:
                 ODD.hit()
                 self._odd_paths.append(path)
+
+    def _load_file(self, path: str) -> None:
+        slots, entries = self._config.max_hash_slot_num, self._config.max_index_num
+        try:
+            file = IndexFile(self._disk, path, slots, entries, create=False)
+        except OSError as error:
+            if not is_unreadable(error):
+                raise
+            self._odd_paths.append(path)
+        else:
+            self._files.append(file)
+
+    def leave_out(self, path: object) -> bool:
+        """Leave out a file that cannot be read; whether it was one of these.
+
+        It is made again from the log, as what is lost of an index always is.
+        """
+        for file in self._files:
+            if file.path == path:
+                LEFT_OUT.hit()
+                self._files.remove(file)
+                self._odd_paths.append(file.path)
+                file.close()
+                return True
+        return False
 
     def audit(self, log_min_offset: int) -> IndexAudit:
         """Begin to hold the loaded files against the log."""

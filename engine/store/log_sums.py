@@ -13,6 +13,7 @@ from zlib import crc32
 from engine.host.runtime import Runtime
 from engine.store.checkpoint import SUMS_MAX, DurableMark
 from engine.store.mapped_file_queue import MappedFileQueue
+from engine.store.unreadable import readable
 
 _CHUNK = 4 * 1024 * 1024
 
@@ -84,11 +85,13 @@ class LogSums:
         base = start - start % size
         until = min(end, base + size, start + _CHUNK)
         position = start - base
-        data = file.read(position, until - start) if file is not None else b""
+        data = b""
+        if file is not None:
+            data = readable(file.read, position, until - start)
         if len(data) == until - start and (not position or base in self._sums):
             self._sums[base] = crc32(data, self._sums.get(base, 0))
         else:
-            # It was deleted meanwhile, so nobody will ask for its sum.
+            # It was deleted meanwhile, or damaged: nobody will ask for its sum.
             self._sums.pop(base, None)
         self._end = until
 

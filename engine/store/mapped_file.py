@@ -16,6 +16,13 @@ from engine.host.disk import PAGE_SIZE, Disk, File
 from engine.host.probe import probe
 from engine.store.reference_resource import ReferenceResource
 from engine.store.transient_store_pool import TransientStorePool
+from engine.store.unreadable import (
+    SECTOR_SIZE,
+    TAKEN_FOR_ZEROS,
+    is_unreadable,
+    readable,
+    with_zeros,
+)
 
 _CHUNK = 1024 * 1024
 
@@ -70,6 +77,8 @@ class MappedFile(ReferenceResource):
         "file_size",
         "flushed",
         "flushed_timestamp",
+        "known_lost",
+        "may_lose",
         "path",
         "store_timestamp",
         "wrote",
@@ -95,6 +104,8 @@ class MappedFile(ReferenceResource):
         self._pool = pool
         self._buffer = pool.borrow_buffer() if pool is not None else None
         self._buffered = 0  # bytes of the buffer that were appended, fillers' rest not
+        self.may_lose = False
+        self.known_lost: set[int] = set()
         self.wrote = self.committed = self.flushed = 0
         self.store_timestamp = self.flushed_timestamp = self._committed_timestamp = 0
         if self._on_disk_size:
@@ -212,7 +223,9 @@ class MappedFile(ReferenceResource):
     def read(self, position: int, size: int) -> bytes:
         """Bytes of the file; what a short file lacks reads as zeros.
 
-        b"" once the file was let go: it was deleted, or the store has stopped.
+        b"" once the file was let go: it was deleted, or the store has stopped. So does
+        what the medium cannot give if ``may_lose`` says that it can be made again, or
+        did when it was first missed; a start must not change its mind half way.
 
         Raises:
             OSError: the medium could not be read.
@@ -222,6 +235,17 @@ class MappedFile(ReferenceResource):
             return b""
         try:
             return self._read(position, size)
+        except OSError as error:
+            if not is_unreadable(error):
+                raise
+            data, holes = with_zeros(self._read, position, size)
+            lost = {(position + hole.start) // SECTOR_SIZE for hole in holes}
+            if self.may_lose or (lost and lost <= self.known_lost):
+                TAKEN_FOR_ZEROS.hit()
+                self.known_lost |= lost
+                return data
+            why = f"bytes [{position}, {position + size}): {error.strerror}"
+            raise OSError(error.errno, why, self.path) from error
         finally:
             self.release()
 
@@ -299,8 +323,8 @@ class MappedFile(ReferenceResource):
         would stand behind the data of a later life.
         """
         for at in range(start, self.file_size, _CHUNK):
-            chunk = self.read(at, min(_CHUNK, self.file_size - at))
-            if chunk != bytes(len(chunk)):
+            size = min(_CHUNK, self.file_size - at)
+            if readable(self._read, at, size) != bytes(size):
                 ERASED.hit()
                 self._close_file()
                 self._disk.truncate(self.path, start)

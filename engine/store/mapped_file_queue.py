@@ -90,6 +90,8 @@ class MappedFileQueue:
 
     Args:
         make: makes the file that begins at an offset; by default one without a buffer.
+        is_derived: what is here can be made again, so until ``be_strict`` bytes that
+            cannot be read count as zeros.
 
     Invariants:
         each file begins where the one before it ends, but for a gap found by load
@@ -103,7 +105,10 @@ class MappedFileQueue:
         path: str,
         file_size: int,
         make: Callable[[int], MappedFile] | None = None,
+        *,
+        is_derived: bool = False,
     ) -> None:
+        self._is_derived = is_derived
         self.path = path
         self.file_size = file_size
         self.files: list[MappedFile] = []
@@ -147,7 +152,20 @@ class MappedFileQueue:
             )
         if size < self.file_size:
             (SHORT if size else LEFT_EMPTY).hit()
-        self.files.append(MappedFile(self._disk, path, self.file_size, create=False))
+        file = MappedFile(self._disk, path, self.file_size, create=False)
+        file.may_lose = self._is_derived
+        self.files.append(file)
+
+    def lose_no_more(self) -> None:
+        """Let bytes count as zeros no more that could be read until now."""
+        for file in self.files:
+            file.may_lose = False
+
+    def be_strict(self) -> None:
+        """From here on a read that fails is told to whoever reads."""
+        for file in self.files:
+            file.may_lose = False
+            file.known_lost.clear()
 
     def first_gap(self) -> int | None:
         """The offset at which the run of files is interrupted, if it is."""

@@ -21,6 +21,7 @@ from engine.store.log_scan import LogScan
 from engine.store.mapped_file import MappedFile, file_name
 from engine.store.mapped_file_queue import MappedFileQueue
 from engine.store.message_codec import check_message, encode_filler
+from engine.store.unreadable import with_zeros
 
 _MAGIC_STARTS = b"\xda\xa3\x20"  # of both of a record's magics
 
@@ -115,15 +116,21 @@ def _end_of_damage(file: MappedFile, position: int, durable: int) -> int:
     end = min(durable - base, file.file_size)
     if file.on_disk_size < end:
         end = file.file_size
-    data = file.read(position, file.file_size - position)
+    data, holes = with_zeros(file.read, position, file.file_size - position)
     for at in _candidates(data, end - position):
         left = len(data) - at
         found = check_message(data, at, base + position + at, left, check_crc=True)
-        if found.success and found.msg_size > 0:
+        record = range(at, at + found.msg_size)
+        is_whole = not any(_meet(record, hole) for hole in holes)
+        if found.success and found.msg_size > 0 and is_whole:
             RESYNCED.hit()
             return base + position + at
     TO_THE_END.hit()
     return base + end
+
+
+def _meet(one: range, other: range) -> bool:
+    return one.start < other.stop and other.start < one.stop
 
 
 def _candidates(data: bytes, end: int) -> Iterator[int]:

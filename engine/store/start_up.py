@@ -30,10 +30,12 @@ from engine.store.index_service import IndexService
 from engine.store.log_scan import LogScan
 from engine.store.log_sums import LogSums
 from engine.store.scan_around import files_with
+from engine.store.unreadable import UNREADABLE, is_unreadable
 
 WINDOWED = probe("start_up.read.window", "a start left old log files unread")
 READ_AGAIN = probe("start_up.read.again", "damaged queues made a start read all")
 CHANGED = probe("start_up.refused.changed", "bytes that no CRC covers had changed")
+REFUSED_UNREAD = probe("start_up.refused.unreadable", "the log cannot be read")
 LACKING = probe("message_store.start.lacking", "dispatch resumes behind the log's end")
 COMPLETE = probe("message_store.start.complete", "a start found every queue complete")
 LOWERED = probe("message_store.start.lowered", "a start lowered the checkpoint's times")
@@ -72,9 +74,21 @@ class StartUp:
 
         Raises:
             StoreCorrupted: what the mark says was durable is not there any more, or
-                the files are not of the configured sizes.
-            OSError: the medium could not be read.
+                the files are not of the configured sizes, or cannot be read.
+            OSError: the disk failed otherwise.
         """
+        try:
+            self._read()
+        except OSError as error:
+            if not is_unreadable(error):
+                raise
+            REFUSED_UNREAD.hit()
+            raise StoreCorrupted(
+                f"{error.filename}: {error.strerror}. Put the file back from a copy, "
+                f"or start again if the disk is well. Nothing was changed."
+            ) from error
+
+    def _read(self) -> None:
         self._checkpoint.load()
         self._refuse_other_sizes()
         self._commit_log.load()
@@ -131,6 +145,18 @@ class StartUp:
     def _scan(
         self, start: int, *, around: bool = False
     ) -> tuple[LogScan, QueueAudit, IndexAudit]:
+        """Read the log, and hold queues and index against it."""
+        while True:
+            try:
+                return self._scan_once(start, around=around)
+            except OSError as error:
+                is_met = is_unreadable(error)
+                if not (is_met and self._index.leave_out(error.filename)):
+                    raise
+
+    def _scan_once(
+        self, start: int, *, around: bool
+    ) -> tuple[LogScan, QueueAudit, IndexAudit]:
         mark, log = self._checkpoint.mark, self._commit_log
         dispatched = mark.dispatched_offset if mark else 0
         damage = Damage(log_min_offset=max(0, log.min_offset))
@@ -181,6 +207,13 @@ class StartUp:
             StoreCorrupted: part of it is not there.
         """
         mark = self._checkpoint.mark
+        if scan.stopped_by == UNREADABLE:
+            REFUSED_UNREAD.hit()
+            raise StoreCorrupted(
+                f"{self._where(scan.end)}: {UNREADABLE}, so that nobody knows whether "
+                f"the log goes on there. Put the file back from a copy, or start again "
+                f"if the disk is well. Nothing was changed."
+            )
         if mark is None:
             self._refuse_short_files(scan)
             self._sums.begin(None, scan.read_from)

@@ -20,6 +20,8 @@ from engine.host.disk import PAGE_SIZE
 PAGE_BITS = PAGE_SIZE.bit_length() - 1
 assert 1 << PAGE_BITS == PAGE_SIZE
 
+SECTOR_SIZE = 512  # of which one alone may be unreadable
+
 Store: TypeAlias = tuple[int, int, bytes]  # action number, offset, bytes
 Cut: TypeAlias = tuple[int, int]  # action number, size the file was cut to
 Room: TypeAlias = tuple[int, int]  # first byte, first byte after it
@@ -45,6 +47,7 @@ class InodeImage(NamedTuple):
     unwritten: tuple[Room, ...]
     late_errno: int
     content: bytes | None
+    bad: frozenset[int] = frozenset()
 
 
 class Inode:
@@ -65,10 +68,12 @@ class Inode:
         mapped: it was opened as a mapping, so that its pages are written at any time.
         unwritten: room that may hold anything on the medium, until it is synced.
         late_errno: of an error that the next sync reports.
+        bad: numbers of the sectors that the medium cannot give until they are written.
     """
 
     __slots__ = (
         "_imaged",
+        "bad",
         "birth_path",
         "cache",
         "cuts",
@@ -99,6 +104,7 @@ class Inode:
         self.mapped = False
         self.unwritten: tuple[Room, ...] = ()
         self.late_errno = 0
+        self.bad: frozenset[int] = frozenset()
         self.shared = True
         self.durable_shared = True
         self.open_files = 0
@@ -138,6 +144,7 @@ class Inode:
         inode.mapped = image.mapped
         inode.unwritten = image.unwritten
         inode.late_errno = image.late_errno
+        inode.bad = image.bad
         inode.open_files = 0
         inode._imaged = None
         return inode
@@ -153,6 +160,7 @@ class Inode:
             imaged.end == count
             and imaged.mtime_ms == self.mtime_ms
             and imaged.content is self.image
+            and imaged.bad is self.bad
         ):
             return imaged
         else:
@@ -171,6 +179,7 @@ class Inode:
             self.unwritten,
             self.late_errno,
             self.image,
+            self.bad,
         )
         return imaged
 
@@ -218,6 +227,7 @@ class Inode:
         self.own()
         self.own_durable()
         if size < len(self.cache):
+            self._heal_from(size)
             del self.cache[size:]
             self.cuts = [*self.cuts, (action, size)]
         else:
@@ -253,14 +263,17 @@ class Inode:
             durable = self.durable
             for _, offset, data in self.pending:
                 durable[offset : offset + len(data)] = data
+            self._heal(self.pending)
             self.pending = []
 
     def write_back_page(self, page: int) -> None:
         """Put the pending stores of one page on the medium."""
         self.own_durable()
-        for _, offset, data in self.pending:
+        for store in self.pending:
+            _, offset, data = store
             if offset >> PAGE_BITS == page:
                 self.durable[offset : offset + len(data)] = data
+                self._heal([store])
         self.pending = [s for s in self.pending if s[1] >> PAGE_BITS != page]
         if self.unwritten:
             start = page << PAGE_BITS
@@ -278,6 +291,40 @@ class Inode:
         """The bytes of a page, as far as the file has them."""
         start = page << PAGE_BITS
         return start, min(start + PAGE_SIZE, len(self.cache))
+
+    def unreadable(self, start: int, end: int) -> range | None:
+        """The first bytes of [start, end) that nobody can read, if there are any.
+
+        What was stored since lies in memory, and can be.
+        """
+        stored = {n for store in self.pending for n in whole_sectors(store)}
+        for sector in sorted(self.bad - stored):
+            at = sector * SECTOR_SIZE
+            if at < end and start < at + SECTOR_SIZE:
+                return range(max(at, start), min(at + SECTOR_SIZE, end))
+        return None
+
+    def still_bad(self, content: bytes) -> frozenset[int]:
+        """The bad sectors that are as the medium has them in what survived."""
+        durable = self.durable
+        size = SECTOR_SIZE
+        return frozenset(
+            [
+                n
+                for n in self.bad
+                if content[n * size : n * size + size]
+                == durable[n * size : n * size + size]
+            ]
+        )
+
+    def _heal(self, stores: list[Store]) -> None:
+        if self.bad:
+            self.bad -= {n for store in stores for n in whole_sectors(store)}
+
+    def _heal_from(self, size: int) -> None:
+        """What is given back is no part of the file any more."""
+        if self.bad:
+            self.bad = frozenset([n for n in self.bad if n * SECTOR_SIZE < size])
 
     def forget_page(self, page: int) -> None:
         """Mark a page clean without writing it: the medium lost the write (E6)."""
@@ -309,6 +356,12 @@ class Inode:
             self._imaged = None
             self.cache[start:end] = self.durable[start:end]
             self.image = None
+
+
+def whole_sectors(store: Store) -> range:
+    """Numbers of the sectors that a store replaces whole."""
+    _, offset, data = store
+    return range(-(-offset // SECTOR_SIZE), (offset + len(data)) // SECTOR_SIZE)
 
 
 def clipped(store: Store, size: int) -> Store:

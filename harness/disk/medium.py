@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from engine.host.disk import PAGE_SIZE, Usage
 from harness.disk.choices import choice_of
-from harness.disk.inode import Inode, InodeImage
+from harness.disk.inode import SECTOR_SIZE, Inode, InodeImage
 from harness.disk.namespace import (
     DIRECTORY,
     ROOT,
@@ -55,6 +55,7 @@ class MediumImage(NamedTuple):
     foreign_size: int = 0
     taken_ms: int = 0
     changes: int = 0
+    has_bad: bool = False
 
 
 class Medium:
@@ -77,6 +78,7 @@ class Medium:
         "capacity",
         "changes",
         "foreign_size",
+        "has_bad",
         "inodes",
         "namespace",
         "now_ms",
@@ -90,6 +92,7 @@ class Medium:
         self.now_ms = now_ms
         self.capacity = capacity
         self.foreign_size = 0
+        self.has_bad = False
         self.namespace = Namespace({ROOT: DIRECTORY})
         self.inodes: dict[int, Inode] = {}
         self._committed = {ROOT: DIRECTORY}
@@ -114,6 +117,7 @@ class Medium:
             number: Inode.of_image(inode, done, image.taken_ms)
             for number, inode in image.inodes.items()
         }
+        medium.has_bad = image.has_bad
         medium._committed = image.committed
         medium._effects = list(image.effects)
         medium._next_number = image.next_number
@@ -156,6 +160,7 @@ class Medium:
             foreign_size=self.foreign_size,
             taken_ms=now_ms,
             changes=self.changes,
+            has_bad=self.has_bad,
         )
         return self._imaged
 
@@ -368,6 +373,10 @@ class Medium:
             names[above] = DIRECTORY
             above = parent_of(above)
         inode = Inode(path, content, self.now_ms())
+        before = self.inodes.get(names.get(path, DIRECTORY))
+        if before is not None and before.bad:
+            size = len(content)
+            inode.bad = frozenset([n for n in before.bad if n * SECTOR_SIZE < size])
         self._settle(names | {path: self._add(inode)})
         self._drop_inodes()
 
@@ -383,6 +392,15 @@ class Medium:
             self._settle(self.namespace.names | {path: DIRECTORY})
             self._drop_inodes()
         return True
+
+    def make_unreadable(self, path: str, start: int, end: int) -> None:
+        """Let nobody read the sectors of bytes [start, end) of a file."""
+        number = self.namespace.file(path)
+        inode = self.inodes[number]
+        sectors = range(start // SECTOR_SIZE, -(-end // SECTOR_SIZE))
+        inode.bad |= frozenset(sectors)
+        self.has_bad = True
+        self.touch(number)
 
     def displace(self, path: str) -> None:
         """Take a file off the medium for certain."""
@@ -447,6 +465,7 @@ class Medium:
                 inodes[number] = Inode(
                     path, seen if seen == content else content, inode.mtime_ms
                 )
+                inodes[number].bad = inode.still_bad(content)
         return inodes
 
     def _settle(self, names: dict[str, int]) -> None:

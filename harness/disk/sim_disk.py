@@ -28,12 +28,13 @@ from typing import NamedTuple
 from engine.host.disk import Usage
 from harness.disk.controls import Controls, Healed
 from harness.disk.crash import ProcessKilled, StoreCrashed, crash_class
-from harness.disk.inode import Inode
+from harness.disk.inode import SECTOR_SIZE, Inode
 from harness.disk.medium import Clock, Medium, MediumImage, stopped_clock
 from harness.disk.mount import Mount
 from harness.disk.profiles import EXT4_ORDERED, DiskProfile
 from harness.disk.sim_file import Life
 from models.describe import describe
+from models.observations import Damaged
 from models.ops import Crash, DiskFault
 
 
@@ -273,6 +274,23 @@ class SimDisk:
         """Put files on the medium for certain, with the directories they need."""
         for path, content in files.items():
             self.replace_file(path, content)
+
+    def make_unreadable(self, path: str, start: int, end: int) -> None:
+        """Let nobody read the sectors of bytes [start, end) of a file, from outside."""
+        assert self._life is None, "the disk is mounted; damage it while it is down"
+        self._medium.make_unreadable(path, start, end)
+
+    def unreadable(self) -> tuple[Damaged, ...]:
+        """The sectors that nobody can read now, by path."""
+        medium = self._medium
+        if not medium.has_bad:
+            return ()
+        return tuple(
+            Damaged(path, n * SECTOR_SIZE, (n + 1) * SECTOR_SIZE)
+            for path, number in medium.namespace.files()
+            for n in sorted(medium.inodes[number].bad)
+            if medium.inodes[number].unreadable(n * SECTOR_SIZE, (n + 1) * SECTOR_SIZE)
+        )
 
     def place_new(self, path: str, data: bytes | None) -> bool:
         """Put a file, or with None a directory, where there is none; whether it could.

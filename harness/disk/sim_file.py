@@ -12,7 +12,7 @@ import errno
 from engine.host.disk import PAGE_SIZE
 from harness.disk.controls import Controls
 from harness.disk.crash import StoreCrashed
-from harness.disk.inode import PAGE_BITS, Inode
+from harness.disk.inode import PAGE_BITS, SECTOR_SIZE, Inode, whole_sectors
 from harness.disk.medium import Medium
 from harness.disk.namespace import os_error
 
@@ -102,11 +102,13 @@ class SimFile:
             or offset < 0
             or size < 0
             or not controls.stop_at
+            or self._inode.bad
         ):
             controls.pause()
             self._check_range(offset, size)
             controls.refuse_read(self._path)
             controls.meet_fault("read", self._path)
+            self._meet_bad_sectors(offset, end)
         image = self._inode.image
         if image is not None:
             return image[offset:end]
@@ -127,6 +129,7 @@ class SimFile:
             or offset >> PAGE_BITS != (end - 1) >> PAGE_BITS
             or offset == end
             or inode.shared
+            or inode.bad
         ):
             self._write_in_pieces(offset, data)
             return
@@ -209,7 +212,18 @@ class SimFile:
         except OSError:
             self._write_pages(offset, data[: self._controls.written])
             raise
+        if self._inode.bad:
+            # Who writes part of a sector has to read the rest of it first.
+            end, whole = offset + len(data), whole_sectors((0, offset, data))
+            self._meet_bad_sectors(offset, whole.start * SECTOR_SIZE if whole else end)
+            self._meet_bad_sectors(whole.stop * SECTOR_SIZE if whole else end, end)
         self._write_pages(offset, data)
+
+    def _meet_bad_sectors(self, start: int, end: int) -> None:
+        bad = self._inode.unreadable(start, end)
+        if bad is not None:
+            why = f"bytes [{bad.start}, {bad.stop}) cannot be read"
+            raise os_error(errno.EIO, self._path, why)
 
     def _write_pages(self, offset: int, data: bytes) -> None:
         self._inode.mtime_ms = self._medium.now_ms()

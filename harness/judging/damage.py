@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from harness.judging.promises import SPOILT
 from models.image.log import LogImage
 from models.image.oddity import oddities
 from models.image.queue import UNIT_SIZE
-from models.image.record import Record
+from models.image.record import MAGIC_V1, MAGIC_V2, Record
 from models.image.rot import rotten_records
 from models.invariants.around import refuses_what_cannot_be_located
 from models.invariants.recovery import (
@@ -88,6 +89,22 @@ def rots_beside_queues(damages: Sequence[Damaged]) -> bool:
     return any(damage.path.startswith("consumequeue_ext") for damage in damages)
 
 
+RECORD_MAGICS = tuple(magic.to_bytes(4, "big") for magic in (MAGIC_V1, MAGIC_V2))
+HEAD_SIZE = 8  # length and magic of a record or filler
+
+
+class Unread(NamedTuple):
+    """What a start could not read.
+
+    Attributes:
+        places: that nobody could.
+        may_be_any: calls were made to fail meanwhile, so it may have been anything.
+    """
+
+    places: Sequence[Damaged] = ()
+    may_be_any: bool = False
+
+
 def judge_refusal(
     checks: dict[str, int],
     setup: Setup,
@@ -95,6 +112,7 @@ def judge_refusal(
     start: Started | Refused,
     files: Callable[[], Mapping[str, bytes]],
     damages: Sequence[Damaged],
+    unread: Unread,
     *,
     is_around: bool,
 ) -> StoreImage:
@@ -105,7 +123,9 @@ def judge_refusal(
     is_damaged = is_around or any(d.path.startswith("commitlog") for d in damages)
     misfit = _misfit(found, setup, {damage.path for damage in damages})
     at_full_size = extended(found, setup.log_file_size) if is_damaged else found
-    if is_damaged and setup.on_damage == "serve" and not misfit:
+    lost = _lost(at_full_size, unread.places, is_around=setup.on_damage == "serve")
+    is_plain = not (misfit or lost or unread.may_be_any)
+    if is_damaged and setup.on_damage == "serve" and is_plain:
         refuses_what_cannot_be_located.hold(checks, found, at_full_size, start)
     if not (isinstance(start, Started) and start.damaged):
         refusal = start.reason if isinstance(start, Refused) else ""
@@ -115,11 +135,50 @@ def judge_refusal(
             at_full_size,
             refusal,
             log_is_damaged=is_damaged,
-            misfit=misfit,
+            misfit=misfit or ("" if _is_windowed(setup) else lost),
+            may_refuse=bool(lost) or unread.may_be_any,
         )
     if isinstance(start, Refused):
         refusal_changes_nothing.hold(checks, found.files, files())
     return at_full_size
+
+
+def _is_windowed(setup: Setup) -> bool:
+    """Whether a start may leave old files unread, and what is wrong with them."""
+    return setup.start_window < Setup().start_window
+
+
+def _lost(image: StoreImage, places: Sequence[Damaged], *, is_around: bool) -> str:
+    """What a start needs and nobody can read; "" if there is nothing of it.
+
+    Of the log that is all up to its end, and there what says that it ends.
+    """
+    log, end = image.commit_log, image.commit_log.max_phy_offset
+    ends = [end]
+    if is_around:  # the log may go on behind other damage
+        ends += [record.end for record in log.records_beyond]
+        mark = image.checkpoint.mark
+        ends += [mark.durable_offset] if mark is not None else []
+    until = max([at + max(HEAD_SIZE, _claimed(image, at)) for at in ends])
+    base_of = {file.path: file.base for file in log.files}
+    for place in places:
+        base = base_of.get(place.path, -1)
+        is_met = base >= log.min_phy_offset and base + place.start < until
+        if (base >= 0 and is_met) or place.path == "checkpoint":
+            return f"{place.path} cannot be read at byte {place.start}"
+    return ""
+
+
+def _claimed(image: StoreImage, offset: int) -> int:
+    """How long a record says it is that may begin where the log ends."""
+    for file in image.commit_log.files:
+        at = offset - file.base
+        if 0 <= at <= len(file.data) - HEAD_SIZE:
+            head = bytes(file.data[at : at + HEAD_SIZE])
+            size = int.from_bytes(head[:4], "big", signed=True)
+            is_record = head[4:] in RECORD_MAGICS
+            return size if is_record and size <= len(file.data) - at else 0
+    return 0
 
 
 def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:

@@ -13,7 +13,12 @@ from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
 from harness.judging.around import adopts_around, judge_reads_around, note_damage
 from harness.judging.claims import hold_all, judge_claims, tears_the_checkpoint
-from harness.judging.damage import judge_refusal, rots_beside_queues, takes_rot
+from harness.judging.damage import (
+    Unread,
+    judge_refusal,
+    rots_beside_queues,
+    takes_rot,
+)
 from harness.judging.deletion import (
     DeletionState,
     adopt_after_deletion,
@@ -161,7 +166,9 @@ class Judge:
         run.nothing_unnamed_is_raised.hold(
             self.checks,
             report.failures,
-            report.fault_armed or self._promises.errors_come_late,
+            report.fault_armed
+            or self._promises.errors_come_late
+            or report.is_unreadable,
             self._setup.disk_capacity > 0,
         )
         if report.interrupted:
@@ -201,11 +208,9 @@ class Judge:
             self._positions = None
             self._lose_promises(report, report.crash.kind)
             return
-        for start, image in zip(report.starts, found, strict=True):
+        for number, (start, image) in enumerate(zip(report.starts, found, strict=True)):
             ended = self._end is End.ORDERLY and not (self._damaged or self.disk_failed)
-            self._judge_start(
-                start, image, report.started_end, positions, deleted_later
-            )
+            self._judge_start(start, image, report, number, positions, deleted_later)
             if isinstance(start, Started):
                 self._judge_next(image, alone=not report.interrupted, ended=ended)
         if report.starts and report.interrupted:
@@ -282,6 +287,7 @@ class Judge:
         self._damaged += self._foreign.take_note(report, files, has_index=indexes)
         self._ext_may_be_rotten |= rots_beside_queues(self._damaged)
         self._abort_taken |= takes_abort(report, self._end)
+        self._left_by_start = None
 
     def _lose_promises(self, report: Report, crash: CrashKind) -> None:
         """After some crashes even synced bytes may be gone, as if damaged."""
@@ -379,7 +385,8 @@ class Judge:
         self,
         start: Observation,
         found: StoreImage,
-        end: int,
+        report: Report,
+        number: int,
         positions: Positions,
         deleted_later: Deletions,
     ) -> None:
@@ -395,8 +402,10 @@ class Judge:
             start,
             self._files,
             self._damaged,
+            Unread(report.unreadable[number], may_be_any=report.reads_failed),
             is_around=is_around,
         )
+        end = report.started_end
         if isinstance(start, Started) and (start.damaged or is_around):
             self._adopt_around(start, found, end)
             return
@@ -404,7 +413,7 @@ class Judge:
             self.model.log_damaged(at_full_size.commit_log.max_phy_offset)
         if isinstance(start, Started):
             self._abort_taken = self._abort_taken and start.last_exit_ok
-            if not self._damaged:
+            if not (self._damaged or report.reads_failed):
                 now = self.image().checkpoint
                 judge_start(self.checks, self._setup, start, self._end, found, now)
             log = self.image().commit_log
@@ -417,8 +426,6 @@ class Judge:
     def _adopt_around(self, start: Started, found: StoreImage, end: int) -> None:
         """Adopt what a start serves around damage."""
         note_damage(self._spoilt, self._damaged)
-        if self._damaged:
-            self._left_by_start = None
         self.is_unsure = not adopts_around(
             self.checks, self.model, self._spoilt, found, self.image(), start, end
         )

@@ -25,7 +25,7 @@ from harness.disk.sim_disk import SimDisk
 from harness.scheduling.turns import Turns
 from harness.subjects.python_store import EPOCH_MS, PythonStore
 from models.messages import MessageToPut
-from models.observations import Observation, Positions, Statistics
+from models.observations import Damaged, Observation, Positions, Statistics
 from models.ops import (
     Boundary,
     Capability,
@@ -203,6 +203,10 @@ class ChildStore:
     def fail(self, fault: DiskFault) -> None:
         """Make calls to the disk fail."""
         self._ask("fail", fault)
+
+    def unreadable(self) -> tuple[Damaged, ...]:
+        """None is known: a real disk tells nobody in advance."""
+        return ()
 
     def heal(self) -> Healed:
         """Let the disk work again; what its faults did, if the child still knows."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Protocol
 
+from harness.disk.inode import SECTOR_SIZE
 from harness.disk.mixing import garbage
 from models.observations import Planted, Skipped
 from models.ops import Damage, PlantFile
@@ -53,6 +54,12 @@ def damaged(
             end = min(len(data), at + max(1, damage.size))
             inverted = bytes(byte ^ 0xFF for byte in data[at:end])
             changed = data[:at] + inverted + data[end:]
+        case "unreadable":
+            # What nobody can read is zeros to those who look from outside.
+            at -= at % SECTOR_SIZE
+            end = min(len(data), at + max(1, damage.size))
+            end = min(len(data), end + -end % SECTOR_SIZE)
+            return path, data[:at] + bytes(end - at) + data[end:], at, end
     start, end = _difference(data, changed, at, end)
     return path, changed, start, end
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from engine.host.runtime import Event
 from engine.host.service import Service
 from engine.store.errors import StoreError, StoreStopped
 from engine.store.message_batch import InnerMessage, encode_batch
@@ -19,6 +18,7 @@ from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
 from harness.scheduling.sim_runtime import Deadlock, SimRuntime
 from harness.scheduling.turns import Turns
+from harness.subjects.callers import Callers
 from harness.subjects.damage import damaged, plant, selected
 from harness.subjects.engine_config import config_of
 from harness.subjects.engine_messages import answer_of, bit_map_of, message_of
@@ -59,7 +59,6 @@ from models.program import Setup
 EPOCH_MS = 1_700_000_000_000
 OP_ACTIONS_MAX = 300_000  # the busiest op of an episode makes some hundreds
 OP_READS_MAX = 1_000_000
-CALLERS_END_MS = 60_000
 DOWN = Positions(-1, -1, -1, -1)
 
 
@@ -82,8 +81,7 @@ class PythonStore:
         disk.keep_time_by(runtime.now_ms)
         self._store: MessageStore | None = None
         self._services: dict[str, Service] = {}
-        self._callers = self._stopping = 0
-        self._alone: Event | None = None
+        self._callers = Callers()
 
     @property
     def clock(self) -> tuple[int, int]:
@@ -281,20 +279,12 @@ class PythonStore:
             try:
                 clean = store.shutdown()
             except OSError:
-                self._wait_for_callers()
+                self._callers.wait_for_the_others(self._runtime)
                 raise
-            self._wait_for_callers()
+            self._callers.wait_for_the_others(self._runtime)
             return Stopped(clean, self.disk.unsynced(), self.disk.left_open())
         finally:
             self._end_life()
-
-    def _wait_for_callers(self) -> None:
-        """A process ends, and its files with it, when nobody is in it any more."""
-        self._stopping += 1
-        while self._callers > self._stopping:
-            if self._alone is None:
-                self._alone = self._runtime.event()
-            self._alone.wait(CALLERS_END_MS)
 
     def start(self) -> Observation:
         """Load, recover and start."""
@@ -352,6 +342,8 @@ class PythonStore:
         path, data, start, end = change
         if start < end or damage.kind == "delete":
             self.disk.replace_file(path, data)
+        if damage.kind == "unreadable":
+            self.disk.make_unreadable(path, start, end)
         return Damaged(path, start, end)
 
     def plant(self, op: PlantFile) -> Observation:
@@ -385,23 +377,14 @@ class PythonStore:
         self, bodies: Sequence[tuple[str, Callable[[], Observation]]], turns: Turns
     ) -> list[Observation]:
         """Run bodies at the same time, each a caller of the store."""
-        called = [(name, partial(self._call, body)) for name, body in bodies]
-        self._callers, self._stopping, self._alone = len(bodies), 0, None
+        called = [(name, partial(self._callers.call, body)) for name, body in bodies]
+        self._callers.come(len(bodies))
         self.disk.pause_by(self._runtime.pause)
         try:
             return self._runtime.together(called, turns)
         finally:
             self.disk.pause_by(None)
-            self._callers = 0
-
-    def _call(self, body: Callable[[], Observation]) -> Observation:
-        try:
-            return body()
-        finally:
-            self._callers -= 1
-            waited_for, self._alone = self._alone, None
-            if waited_for is not None:
-                waited_for.set()
+            self._callers.come(0)
 
     def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
         """Let ``event`` happen at the n-th disk action from now."""
@@ -414,6 +397,10 @@ class PythonStore:
     def fail(self, fault: DiskFault) -> None:
         """Make calls to the disk fail."""
         self.disk.fail(fault)
+
+    def unreadable(self) -> tuple[Damaged, ...]:
+        """The sectors that nobody can read now."""
+        return self.disk.unreadable()
 
     def heal(self) -> Healed:
         """Let the disk work again."""

@@ -12,7 +12,7 @@ from typing import Protocol
 from harness.disk.controls import Healed
 from harness.scheduling.turns import Turns
 from models.messages import MessageToPut
-from models.observations import Observation, Positions, Statistics
+from models.observations import Damaged, Observation, Positions, Statistics
 from models.ops import (
     Boundary,
     Capability,
@@ -125,6 +125,9 @@ class Subject(Protocol):
 
     def fail(self, fault: DiskFault) -> None:
         """Make calls to the disk fail until ``heal``."""
+
+    def unreadable(self) -> tuple[Damaged, ...]:
+        """The sectors of files that nobody can read now."""
 
     def heal(self) -> Healed:
         """Let the disk work again; what its faults did."""

@@ -106,6 +106,7 @@ def refuses_only_damage(
     *,
     log_is_damaged: bool,
     misfit: str = "",
+    may_refuse: bool = False,
 ) -> Iterator[Violation]:
     """Judged on the files as the start found them; ``refusal`` is "" if it started.
 
@@ -114,11 +115,13 @@ def refuses_only_damage(
         extended: the same, short log files made up to their size with zeros.
         refusal: why the store did not start; "" if it did.
         log_is_damaged: whether anything outside the store changed its log.
-        misfit: a file that somebody put there and that is of another store's sizes.
+        misfit: what else is a reason: a file of another store's sizes, put there by
+            somebody, or bytes that a start needs and that nobody can read.
+        may_refuse: it may have met what others could not.
     """
     reason = reason_to_refuse(found, extended) if log_is_damaged else ""
     reason = misfit or reason
-    if refusal and not reason:
+    if refusal and not (reason or may_refuse):
         yield Violation("start", f"refused: {refusal}", "a start, for nothing is lost")
     if reason and not refusal:
         yield Violation("start", f"started, although {reason}", "a refusal")

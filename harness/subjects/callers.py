@@ -1,0 +1,41 @@
+"""Callers of a store at the same time: a stop waits until nobody is in it any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.host.runtime import Event
+from harness.scheduling.sim_runtime import SimRuntime
+from models.observations import Observation
+
+CALLERS_END_MS = 60_000
+
+
+class Callers:
+    """Who is in a store, and how many of them wait for the others to leave."""
+
+    def __init__(self) -> None:
+        self._inside = self._stopping = 0
+        self._alone: Event | None = None
+
+    def come(self, count: int) -> None:
+        """So many call it now; 0: nobody."""
+        self._inside, self._stopping, self._alone = count, 0, None
+
+    def wait_for_the_others(self, runtime: SimRuntime) -> None:
+        """A process ends, and its files with it, when nobody is in it any more."""
+        self._stopping += 1
+        while self._inside > self._stopping:
+            if self._alone is None:
+                self._alone = runtime.event()
+            self._alone.wait(CALLERS_END_MS)
+
+    def call(self, body: Callable[[], Observation]) -> Observation:
+        """Run a caller's body, and let whoever waits know of its end."""
+        try:
+            return body()
+        finally:
+            self._inside -= 1
+            waited_for, self._alone = self._alone, None
+            if waited_for is not None:
+                waited_for.set()
