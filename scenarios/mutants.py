@@ -26,6 +26,7 @@ from scenarios.planted.restarts import RESTART_MUTANTS
 from scenarios.planted.shipped import SHIPPED_MUTANTS
 from scenarios.planted.shipped_starts import SHIPPED_START_MUTANTS
 from scenarios.planted.shipped_writes import SHIPPED_WRITE_MUTANTS
+from scenarios.planted.sick_disks import SICK_DISK_MUTANTS
 from scenarios.planted.told import TOLD_MUTANTS
 
 __all__ = ["LEFT_OUT", "MUTANTS"]
@@ -49,6 +50,7 @@ MUTANTS: dict[str, Mutant] = {
         *SHIPPED_MUTANTS,
         *SHIPPED_START_MUTANTS,
         *SHIPPED_WRITE_MUTANTS,
+        *SICK_DISK_MUTANTS,
         *TOLD_MUTANTS,
     )
 }

@@ -135,7 +135,7 @@ def judge_refusal(
             at_full_size,
             refusal,
             log_is_damaged=is_damaged,
-            misfit=misfit or ("" if _is_windowed(setup) else lost),
+            misfit=misfit or ("" if is_windowed(setup) else lost),
             may_refuse=bool(lost) or unread.may_be_any,
         )
     if isinstance(start, Refused):
@@ -143,7 +143,7 @@ def judge_refusal(
     return at_full_size
 
 
-def _is_windowed(setup: Setup) -> bool:
+def is_windowed(setup: Setup) -> bool:
     """Whether a start may leave old files unread, and what is wrong with them."""
     return setup.start_window < Setup().start_window
 

@@ -15,6 +15,7 @@ from harness.judging.around import adopts_around, judge_reads_around, note_damag
 from harness.judging.claims import hold_all, judge_claims, tears_the_checkpoint
 from harness.judging.damage import (
     Unread,
+    is_windowed,
     judge_refusal,
     rots_beside_queues,
     takes_rot,
@@ -168,7 +169,7 @@ class Judge:
             report.failures,
             report.fault_armed
             or self._promises.errors_come_late
-            or report.is_unreadable,
+            or (report.is_unreadable and is_windowed(self._setup)),
             self._setup.disk_capacity > 0,
         )
         if report.interrupted:
