@@ -12,7 +12,7 @@ from models.program import Setup
 from scenarios.message_scenarios import with_options
 from scenarios.rotting import ROTTING, SERVING
 from scenarios.scenario import Scenario
-from scenarios.space import Numbers, Size, often
+from scenarios.space import Address, Numbers, Size, often
 from scenarios.spaces import BREAKING, CORE_LAWS, INDEXED, setups_on
 
 _LOST = tuple(
@@ -22,8 +22,8 @@ _LOST = tuple(
 )
 _MISDIRECTED = tuple(
     DiskFault("misdirect", "EIO", 1, path, after, written=away)
-    for path in ("commitlog", "consumequeue", "checkpoint")
-    for after, away in ((0, 0), (0, 1), (1, 2), (0, 3))
+    for path in ("commitlog", "consumequeue", "consumequeue", "checkpoint")
+    for after, away in ((0, 0), (0, 1), (1, 1), (1, 2), (0, 3))
 )
 
 _SPACE = replace(
@@ -48,7 +48,18 @@ _SPACE = replace(
         (Size(parts=2), 2),
         (Size(parts=1), 1),
     ),
-    interrupted=often(("put", 3), ("service", 6), ("shutdown", 3), ("restart", 2)),
+    addresses=often(
+        (Address("T0", 0), 4),
+        (Address("T0", 1), 4),
+        (Address("T1", 0), 2),
+        (Address("T1", 1), 1),
+    ),
+    served_first=(False, True),
+    interrupted=often(("put", 2), ("service", 6), ("shutdown", 6), ("restart", 2)),
+    at_actions=BREAKING.at_actions._replace(
+        shutdown=Numbers((1, 1, 1, 2, 3), 12, 1),
+        service=Numbers((1, 1, 1, 2, 3, 4), 12, 1),
+    ),
     crash_kinds=often(("power_loss", 4), ("process_kill", 1)),
     survivor_kinds=often(("none", 3), ("all", 2), ("prefix", 2), ("hashed", 2)),
     faults=(
@@ -72,17 +83,28 @@ _UNREADABLE = replace(
         ("crash", 1),
         ("clock", 2),
     ),
+    sizes=often(
+        (Size(extra=16), 5),
+        (Size(extra=60), 3),
+        (Size(extra=333), 3),
+        (Size(extra=1000), 3),
+        (Size(parts=4, extra=1), 2),
+        (Size(parts=2, extra=1), 3),
+        (Size(parts=1), 3),
+    ),
     labels=INDEXED.labels,
     services=INDEXED.services,
     query_keys=INDEXED.query_keys,
     query_counts=INDEXED.query_counts,
-    interrupted=often(("restart", 5), ("service", 2), ("put", 1), ("shutdown", 1)),
+    interrupted=often(("restart", 7), ("service", 1), ("put", 1), ("shutdown", 1)),
     faults=(
         DiskFault("read", "EIO"),
         DiskFault("read", "EIO", path="commitlog"),
         DiskFault("read", "EIO", 3, "commitlog", 1),
         DiskFault("read", "EIO", 1, "commitlog", 2),
         DiskFault("read", "EIO", path="consumequeue", lasts=True),
+        DiskFault("read", "EIO", 1, "consumequeue", 4, lasts=True),
+        DiskFault("read", "EIO", 9, "consumequeue_ext"),
         DiskFault("read", "EIO", path="checkpoint"),
         DiskFault("read", "EIO", 2, "index", 1),
         DiskFault("read", "EIO", 1, "", 3),

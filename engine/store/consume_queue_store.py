@@ -180,11 +180,14 @@ class ConsumeQueueStore:
                     self._queue(topic, int(name)).load()
         for queue in self._queues.values():
             queue.recover(trusted_below)
+            queue.mapped_files.lose_no_more()
 
     def recover_all(self) -> None:
         """Read every queue whole after all."""
         for queue in self._queues.values():
+            queue.mapped_files.lose_again()
             queue.recover()
+            queue.mapped_files.lose_no_more()
 
     def _queue(self, topic: str, queue_id: int) -> ConsumeQueue:
         key = (topic, queue_id)
@@ -225,7 +228,6 @@ class ConsumeQueueStore:
         if self.deleted:
             self._remove_left_overs(audit)
         for key, queue in self._queues.items():
-            queue.mapped_files.lose_no_more()
             self._cut(key, queue, audit, scan.read_from)
             durable = queue.max_offset
             if audit.damage.ranges or audit.durable_offset < scan.start:

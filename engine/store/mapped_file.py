@@ -17,10 +17,10 @@ from engine.host.probe import probe
 from engine.store.reference_resource import ReferenceResource
 from engine.store.transient_store_pool import TransientStorePool
 from engine.store.unreadable import (
-    SECTOR_SIZE,
     TAKEN_FOR_ZEROS,
     is_unreadable,
     readable,
+    sectors_of,
     with_zeros,
 )
 
@@ -225,7 +225,7 @@ class MappedFile(ReferenceResource):
 
         b"" once the file was let go: it was deleted, or the store has stopped. So does
         what the medium cannot give if ``may_lose`` says that it can be made again, or
-        did when it was first missed; a start must not change its mind half way.
+        did so when it was first read; what could be read once is not lost later.
 
         Raises:
             OSError: the medium could not be read.
@@ -234,12 +234,15 @@ class MappedFile(ReferenceResource):
             READ_GONE.hit()
             return b""
         try:
-            return self._read(position, size)
+            data = self._read(position, size)
+            if self.known_lost:
+                self.known_lost -= sectors_of(position, size)
+            return data
         except OSError as error:
             if not is_unreadable(error):
                 raise
             data, holes = with_zeros(self._read, position, size)
-            lost = {(position + hole.start) // SECTOR_SIZE for hole in holes}
+            lost = {n for at in holes for n in sectors_of(position + at.start, len(at))}
             if self.may_lose or (lost and lost <= self.known_lost):
                 TAKEN_FOR_ZEROS.hit()
                 self.known_lost |= lost

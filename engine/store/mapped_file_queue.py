@@ -161,6 +161,11 @@ class MappedFileQueue:
         for file in self.files:
             file.may_lose = False
 
+    def lose_again(self) -> None:
+        """Let bytes count as zeros as they did from load on."""
+        for file in self.files:
+            file.may_lose = self._is_derived
+
     def be_strict(self) -> None:
         """From here on a read that fails is told to whoever reads."""
         for file in self.files:

@@ -32,6 +32,11 @@ def is_unreadable(error: OSError) -> bool:
     return error.errno == errno.EIO
 
 
+def sectors_of(position: int, size: int) -> set[int]:
+    """Numbers of the sectors in which bytes [position, position + size) lie."""
+    return {*range(position // SECTOR_SIZE, (position + size - 1) // SECTOR_SIZE + 1)}
+
+
 def pieces(read: Read, position: int, size: int) -> Iterator[tuple[int, bytes | None]]:
     """Each sector's part of [position, position + size): where, and its bytes.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from harness.judging.promises import SPOILT
+from harness.interpreter import Report
+from harness.judging.promises import SPOILT, Promises
 from models.image.log import LogImage
 from models.image.oddity import oddities
 from models.image.queue import UNIT_SIZE
@@ -135,7 +136,7 @@ def judge_refusal(
             at_full_size,
             refusal,
             log_is_damaged=is_damaged,
-            misfit=misfit or ("" if is_windowed(setup) else lost),
+            misfit=misfit or ("" if _is_windowed(setup) else lost),
             may_refuse=bool(lost) or unread.may_be_any,
         )
     if isinstance(start, Refused):
@@ -143,7 +144,16 @@ def judge_refusal(
     return at_full_size
 
 
-def is_windowed(setup: Setup) -> bool:
+def may_raise(report: Report, promises: Promises, setup: Setup) -> bool:
+    """Whether calls to the disk may have failed, so that an op may have raised it.
+
+    What no start has read may turn out to be unreadable later.
+    """
+    is_unread = report.is_unreadable and _is_windowed(setup)
+    return report.fault_armed or promises.errors_come_late or is_unread
+
+
+def _is_windowed(setup: Setup) -> bool:
     """Whether a start may leave old files unread, and what is wrong with them."""
     return setup.start_window < Setup().start_window
 

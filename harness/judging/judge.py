@@ -11,15 +11,9 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
+from harness.judging import damage
 from harness.judging.around import adopts_around, judge_reads_around, note_damage
 from harness.judging.claims import hold_all, judge_claims, tears_the_checkpoint
-from harness.judging.damage import (
-    Unread,
-    is_windowed,
-    judge_refusal,
-    rots_beside_queues,
-    takes_rot,
-)
 from harness.judging.deletion import (
     DeletionState,
     adopt_after_deletion,
@@ -167,9 +161,7 @@ class Judge:
         run.nothing_unnamed_is_raised.hold(
             self.checks,
             report.failures,
-            report.fault_armed
-            or self._promises.errors_come_late
-            or (report.is_unreadable and is_windowed(self._setup)),
+            damage.may_raise(report, self._promises, self._setup),
             self._setup.disk_capacity > 0,
         )
         if report.interrupted:
@@ -286,7 +278,7 @@ class Judge:
     def _see_damage(self, report: Report) -> None:
         indexes, files = self._setup.has_index, self._subject.files()
         self._damaged += self._foreign.take_note(report, files, has_index=indexes)
-        self._ext_may_be_rotten |= rots_beside_queues(self._damaged)
+        self._ext_may_be_rotten |= damage.rots_beside_queues(self._damaged)
         self._abort_taken |= takes_abort(report, self._end)
         self._left_by_start = None
 
@@ -396,14 +388,14 @@ class Judge:
             return
         is_around = self._spoilt.is_on
         is_damaged = any(d.path.startswith("commitlog") for d in self._damaged)
-        at_full_size = judge_refusal(
+        at_full_size = damage.judge_refusal(
             self.checks,
             self._setup,
             found,
             start,
             self._files,
             self._damaged,
-            Unread(report.unreadable[number], may_be_any=report.reads_failed),
+            damage.Unread(report.unreadable[number], may_be_any=report.reads_failed),
             is_around=is_around,
         )
         end = report.started_end
@@ -419,7 +411,9 @@ class Judge:
                 judge_start(self.checks, self._setup, start, self._end, found, now)
             log = self.image().commit_log
             tears = self._promises.profile.shorn_sectors
-            if takes_rot(self.checks, log, self.model, self._damaged, tears=tears):
+            if damage.takes_rot(
+                self.checks, log, self.model, self._damaged, tears=tears
+            ):
                 self.is_unsure = True
                 return
             self._adopt(end, positions, deleted_later)

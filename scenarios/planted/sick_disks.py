@@ -29,7 +29,7 @@ _KILL = During(AdvanceClock(1), 1, Crash("process_kill"))
 _POWER_LOSS = During(AdvanceClock(1), 1, Crash("power_loss"))
 
 LOG_ENDS_WHERE_IT_CANNOT_BE_READ = Mutant(
-    id="E40",
+    id="E60",
     title="log-ends-where-it-cannot-be-read",
     source="a failed read taken for the log's end",
     killed_by=("REC-4",),
@@ -50,7 +50,7 @@ LOG_ENDS_WHERE_IT_CANNOT_BE_READ = Mutant(
 )
 
 FAILED_READ_GIVES_ZEROS = Mutant(
-    id="E41",
+    id="E61",
     title="failed-read-gives-zeros",
     source="an error swallowed; the buffer is returned as it was made",
     killed_by=("REC-4", "REC-3", "CP-4", "CQ-1"),
@@ -71,7 +71,7 @@ FAILED_READ_GIVES_ZEROS = Mutant(
 )
 
 BAD_SECTOR_IS_NEVER_WRITTEN_AGAIN = Mutant(
-    id="E42",
+    id="E62",
     title="bad-sector-is-never-written-again",
     source="a queue is made again where none of it can be written",
     killed_by=("REC-3", "REC-5", "RUN-1"),
@@ -96,7 +96,7 @@ BAD_SECTOR_IS_NEVER_WRITTEN_AGAIN = Mutant(
 )
 
 FILLER_IS_NOT_READ = Mutant(
-    id="E43",
+    id="E63",
     title="filler-is-not-read",
     source="a start passes over what dispatch then stops at for ever",
     killed_by=("REC-4", "REC-3", "RUN-1"),
@@ -121,7 +121,7 @@ FILLER_IS_NOT_READ = Mutant(
 )
 
 START_CHANGES_ITS_MIND = Mutant(
-    id="E44",
+    id="E64",
     title="start-changes-its-mind",
     source="what was read once is taken for lost when it is read again",
     killed_by=("CQ-1", "CQ-6", "CQ-4", "REC-3", "CP-4"),
@@ -148,7 +148,7 @@ START_CHANGES_ITS_MIND = Mutant(
 )
 
 FOREIGN_FILES_ARE_SWEPT_AWAY = Mutant(
-    id="E45",
+    id="E65",
     title="foreign-files-are-swept-away",
     source="MappedFileQueue#load deletes an empty last file, whoever made it",
     killed_by=("REC-14", "REC-8", "RUN-1"),
@@ -173,7 +173,7 @@ FOREIGN_FILES_ARE_SWEPT_AWAY = Mutant(
 )
 
 DIRECTORY_TAKEN_FOR_A_FILE = Mutant(
-    id="E46",
+    id="E66",
     title="directory-taken-for-a-file",
     source="MappedFileQueue#load before file.isDirectory() was asked",
     killed_by=("RUN-1",),
@@ -199,7 +199,7 @@ DIRECTORY_TAKEN_FOR_A_FILE = Mutant(
 )
 
 ORDERLY_END_IS_BELIEVED = Mutant(
-    id="E47",
+    id="E67",
     title="orderly-end-is-believed",
     source="CommitLog#recoverNormally: what is not there was never put",
     killed_by=("REC-4",),
@@ -233,7 +233,7 @@ ORDERLY_END_IS_BELIEVED = Mutant(
 )
 
 UNITS_ARE_COUNTED_NOT_COMPARED = Mutant(
-    id="E48",
+    id="E68",
     title="units-are-counted-not-compared",
     source="a queue is long enough, so it is taken for right",
     killed_by=("CQ-1", "CQ-2", "CQ-4", "RD-1", "RD-2"),
@@ -241,7 +241,7 @@ UNITS_ARE_COUNTED_NOT_COMPARED = Mutant(
         Edit(
             module="engine.store.consume_queue_store",
             function="QueueAudit._has_this_unit",
-            before="queue.agrees_with(request)",
+            before="queue.agrees_with(request, is_proven=is_proven)",
             after="queue.recovered_units > request.consume_queue_offset",
         ),
     ),

@@ -92,7 +92,7 @@ def test_a_load_that_cannot_read_leaves_its_directory_to_the_next(
 ) -> None:
     store.put(3).make_all_durable().kill().fail("read")
 
-    with pytest.raises(OSError, match="read"):
+    with pytest.raises(StoreCorrupted, match="read was told to fail"):
         store.loaded()
 
     store.disk.heal()
