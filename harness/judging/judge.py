@@ -278,7 +278,6 @@ class Judge:
     def _see_damage(self, report: Report) -> None:
         indexes, files = self._setup.has_index, self._subject.files()
         self._damaged += self._foreign.take_note(report, files, has_index=indexes)
-        self._ext_may_be_rotten |= damage.rots_beside_queues(self._damaged)
         self._abort_taken |= takes_abort(report, self._end)
         self._left_by_start = None
 
@@ -386,6 +385,7 @@ class Judge:
         if not isinstance(start, Started | Refused):
             self._end = End.UNKNOWN  # it failed somewhere on its way
             return
+        self._ext_may_be_rotten |= damage.rots_beside_queues(self._damaged)
         is_around = self._spoilt.is_on
         is_damaged = any(d.path.startswith("commitlog") for d in self._damaged)
         at_full_size = damage.judge_refusal(
@@ -410,10 +410,8 @@ class Judge:
                 now = self.image().checkpoint
                 judge_start(self.checks, self._setup, start, self._end, found, now)
             log = self.image().commit_log
-            tears = self._promises.profile.shorn_sectors
-            if damage.takes_rot(
-                self.checks, log, self.model, self._damaged, tears=tears
-            ):
+            rot, tears = self._damaged, self._promises.profile.shorn_sectors
+            if damage.takes_rot(self.checks, log, self.model, rot, tears=tears):
                 self.is_unsure = True
                 return
             self._adopt(end, positions, deleted_later)
