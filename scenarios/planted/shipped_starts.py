@@ -151,7 +151,7 @@ ABORT_NOT_DURABLE = Mutant(
         ),
         Edit(
             module="engine.store.start_up",
-            function="StartUp.read",
+            function="StartUp._read",
             before="is_whole and not self._abort.exists()",
             after="not self._abort.exists()",
         ),

@@ -172,6 +172,32 @@ FOREIGN_FILES_ARE_SWEPT_AWAY = Mutant(
     needs="foreign files",
 )
 
+FOREIGN_FILES_ARE_ODD_ONES = Mutant(
+    id="E69",
+    title="foreign-files-are-odd-ones",
+    source="what is no index file is removed like one of another length",
+    killed_by=("REC-14",),
+    edits=(
+        Edit(
+            module="engine.store.index_service",
+            function="IndexService.load",
+            before="                FOREIGN.hit()\n",
+            after=(
+                "                FOREIGN.hit()\n"
+                "                if not self._disk.is_dir(path):\n"
+                "                    self._odd_paths.append(path)\n"
+            ),
+        ),
+    ),
+    trigger=Program(
+        Setup(index_slots=8, index_entries=20),
+        (_PUT, Shutdown(), PlantFile("index/notes"), Restart()),
+    ),
+    component="INDEX",
+    difficulty=1,
+    needs="foreign files",
+)
+
 DIRECTORY_TAKEN_FOR_A_FILE = Mutant(
     id="E66",
     title="directory-taken-for-a-file",
@@ -271,6 +297,7 @@ SICK_DISK_MUTANTS = (
     FILLER_IS_NOT_READ,
     START_CHANGES_ITS_MIND,
     FOREIGN_FILES_ARE_SWEPT_AWAY,
+    FOREIGN_FILES_ARE_ODD_ONES,
     DIRECTORY_TAKEN_FOR_A_FILE,
     ORDERLY_END_IS_BELIEVED,
     UNITS_ARE_COUNTED_NOT_COMPARED,
