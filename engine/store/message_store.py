@@ -119,7 +119,7 @@ class MessageStore:
         self._services = self._services_of(config, runtime)
         self._start_up = StartUp(config, self._abort, marks, log, queues, index, sums)
         self._lock: FileLock | None = None
-        self.is_started = False
+        self._was_loaded = self.is_started = False
         self._stop_lock = runtime.lock()
         self._stopped_clean = False
 
@@ -168,7 +168,10 @@ class MessageStore:
     def load(self) -> None:
         """Take the directory and read it whole; nothing on it is changed.
 
+        A store lives once: to start again, make another one.
+
         Raises:
+            StoreStopped: it has read a directory already.
             StoreLocked: another store holds the directory.
             StoreCorrupted: what the mark says was durable is not there any more, or
                 the files are not of the configured sizes.
@@ -176,6 +179,8 @@ class MessageStore:
 
         Source: DefaultMessageStore#load.
         """
+        if self._was_loaded:
+            raise StoreStopped("a store is loaded once: make another MessageStore.")
         try:
             self._lock = self._disk.lock("lock")
         except BlockingIOError:
@@ -183,6 +188,7 @@ class MessageStore:
                 "the directory is held by another store: its file `lock` is locked. "
                 "Stop that store first."
             ) from None
+        self._was_loaded = True
         try:
             self._start_up.read()
         except StoreCorrupted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,52 @@ def test_a_stopped_store_takes_and_gives_nothing(store: StoreBuilder) -> None:
     assert status is PutMessageStatus.SERVICE_NOT_AVAILABLE
     with pytest.raises(StoreStopped, match="not started"):
         live.get_message("T0", 0, 0, 1)
+
+
+CALLS: dict[str, Callable[[MessageStore], object]] = {
+    "get_message": lambda one: one.get_message("T0", 0, 0, 1),
+    "look_message_by_offset": lambda one: one.look_message_by_offset(0),
+    "get_offset_in_queue_by_time": lambda one: one.get_offset_in_queue_by_time(
+        "T0", 0, 0
+    ),
+    "get_message_store_timestamp": lambda one: one.get_message_store_timestamp(
+        "T0", 0, 0
+    ),
+    "get_earliest_message_time": lambda one: one.get_earliest_message_time(),
+    "query_message": lambda one: one.query_message("T0", "Aa", 1, 0, 1 << 60),
+    "delete_topics": lambda one: one.delete_topics(("T0",)),
+    "clean_unused_topic": lambda one: one.clean_unused_topic(()),
+    "delete_queue": lambda one: one.delete_queue("T0", 0),
+    "load": lambda one: one.load(),
+    "start": lambda one: one.start(),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_stopped_store_refuses_every_call_and_changes_nothing(
+    store: StoreBuilder, name: str
+) -> None:
+    live = store.put().reput().live
+    assert live.shutdown()
+    left = store.disk.files()
+
+    with pytest.raises(StoreStopped):
+        CALLS[name](live)
+
+    assert store.disk.files() == left
+
+
+def test_a_stopped_store_takes_no_batch_does_no_work_and_tells_what_it_did(
+    store: StoreBuilder,
+) -> None:
+    live = store.put().reput().live
+    live.shutdown()
+
+    status = live.put_messages(Message("T0", 0, b"")).status
+    assert status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+    assert [service.run_once() for service in live.services] == [0] * len(live.services)
+    assert sum(live.stats.put_time_distribution) == 1
+    assert live.damaged_ranges == ()
 
 
 def test_a_stop_of_a_stopped_store_is_answered_like_the_first(
