@@ -237,7 +237,7 @@ def setups_on(disk_profile: str) -> tuple[Setup, ...]:
         (replace(small, log_file_size=16384, queue_file_units=7), 1),
         (replace(small, max_message_size=1024), 1),
         (replace(small, queue_ext_size=600, log_file_size=8192), 1),
-        (replace(small, read_window=600, queue_file_units=7), 1),
+        (replace(small, read_window=600, queue_file_units=7, checks_crc=True), 1),
         (replace(small, read_window=64), 1),
     )
 

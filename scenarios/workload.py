@@ -263,7 +263,7 @@ class _Writer:
         if fault.call == "sync" and self.draw() & 1:
             # What is read again now is what the medium has of it.
             evicting = During(self._service(), AFTER, DiskFault("evict", "EIO"))
-            self.ops += (evicting, RunService("reput"))
+            self.ops += (evicting, RunService("reput"), self._pulled())
         if self.draw() & 1 and self.space.crash_kinds:
             self._crash()  # what a failed sync left behind shows after a crash
 
@@ -385,8 +385,12 @@ class _Writer:
             self.ops.append(cleaning)
         if self.draw() & 1:
             self.ops.append(self._pulled())  # before the queues' cleaner has looked
-        if self.draw() & 1:
-            self.ops.append(RunService("clean_consume_queue"))
+        queues = RunService("clean_consume_queue")
+        match self.draw() % 4:
+            case 0:
+                self.ops.append(queues)
+            case 1 if self.space.together_counts:
+                self._beside(queues)
 
     def _beside(self, op: Op) -> None:
         """The op, begun at the same time as another one."""
