@@ -2,109 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_kinds import Row, all_served, by_place, put_more, started
 
-from engine.host.real_disk import RealDisk
 from engine.store.config import StoreConfig
-from engine.store.message import Host, Message
-from engine.store.message_store import MessageStore
-from harness.scheduling.sim_runtime import SimRuntime
-from models.store_image import decode_record
 
 GoldenStore = Callable[[str], tuple[Path, list[dict[str, Any]]]]
-Row = dict[str, Any]
-
 GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = ["clean", "killed", "killed-sync"]
 CONFIG = StoreConfig(
     mapped_file_size_commit_log=65_536, mapped_file_size_consume_queue=6_000
 )
-NOW_MS = 1_800_000_000_000
 DERIVED = ("commitlog/", "consumequeue/")
 OURS = {"abort", "checkpoint", "lock"}
 JVM_SECONDS_MAX = 300
-
-
-def started(root: Path) -> MessageStore:
-    runtime = SimRuntime(NOW_MS)
-    store = MessageStore(CONFIG, RealDisk(root), runtime)
-    store.load()
-    store.start()
-    runtime.serve(store.services)
-    store.reput.run_once()
-    return store
-
-
-def served(store: MessageStore, topic: str, queue_id: int) -> Iterator[Row]:
-    """Every message of one queue, decoded by a reader that is not the store's."""
-    at, end = 0, 1
-    while at < end:
-        result = store.get_message(topic, queue_id, at, 32)
-        for message in result.messages:
-            record = decode_record(message)
-            yield {
-                "topic": record.topic,
-                "queue_id": record.queue_id,
-                "queue_offset": record.queue_offset,
-                "phy_offset": record.phy_offset,
-                "size": record.size,
-                "body_sha1": hashlib.sha1(
-                    record.body, usedforsecurity=False
-                ).hexdigest(),
-            }
-        at, end = result.next_begin_offset, result.max_offset
-
-
-def by_place(rows: list[Row]) -> list[Row]:
-    """The rows as ``served`` tells them, ordered by topic, queue and offset."""
-    names = ("topic", "queue_id", "queue_offset", "phy_offset", "size", "body_sha1")
-    told = [{name: row[name] for name in names} for row in rows]
-    return sorted(told, key=lambda row: tuple(row.values()))
-
-
-def all_served(store: MessageStore, rows: list[Row]) -> list[Row]:
-    queues = sorted({(row["topic"], row["queue_id"]) for row in rows})
-    return [row for queue in queues for row in served(store, *queue)]
-
-
-def put_more(store: MessageStore, count: int) -> list[Row]:
-    """Append messages of many shapes; their rows."""
-    rows = []
-    for number in range(count):
-        body = b"%07d" % number * (number % 40)
-        message = Message(
-            topic=("orders", "payments", "audit-log")[number % 3],
-            queue_id=number % 2,
-            body=body,
-            properties={"TAGS": "已付款💰", "KEYS": f"K{number}"} if number % 5 else {},
-            born_timestamp=NOW_MS,
-            born_host=Host(bytes(15) + b"\x01", 10911) if number % 7 == 0 else LOCAL,
-        )
-        result = store.put_message(message)
-        assert result.is_appended
-        rows.append(
-            {
-                "topic": message.topic,
-                "queue_id": message.queue_id,
-                "queue_offset": result.queue_offset,
-                "phy_offset": result.phy_offset,
-                "size": result.size,
-                "body_sha1": hashlib.sha1(body, usedforsecurity=False).hexdigest(),
-            }
-        )
-    store.reput.run_once()
-    return rows
-
-
-LOCAL = Host(b"\x7f\x00\x00\x01", 10911)
 
 
 def other_files(root: Path) -> dict[str, bytes]:
@@ -124,7 +42,7 @@ def test_every_message_of_rocketmq_is_served(
 ) -> None:
     root, rows = golden_store(name)
 
-    store = started(root)
+    store = started(root, CONFIG)
 
     assert store.last_exit_ok is (name == "clean")
     assert all_served(store, rows) == by_place(rows)
@@ -137,12 +55,12 @@ def test_a_store_of_rocketmq_goes_on_as_ours(
 ) -> None:
     root, rows = golden_store(name)
     others = other_files(root)
-    store = started(root)
+    store = started(root, CONFIG)
 
-    rows += put_more(store, 50)
+    rows += put_more(store, "ipv6", 0, 50)
     assert store.shutdown()
 
-    again = started(root)
+    again = started(root, CONFIG)
     assert again.last_exit_ok
     assert all_served(again, rows) == by_place(rows)
     assert again.shutdown()
@@ -155,7 +73,7 @@ def test_a_clean_store_of_rocketmq_keeps_every_record_and_unit(
     root, _ = golden_store("clean")
     before = {path: path.read_bytes() for path in root.rglob("0*") if path.is_file()}
 
-    assert started(root).shutdown()
+    assert started(root, CONFIG).shutdown()
 
     assert len(before) > 10
     assert {path: path.read_bytes() for path in before} == before
@@ -195,8 +113,8 @@ def ran(*command: str | Path) -> str:
 def test_rocketmq_serves_every_message_of_our_store(
     rocketmq: Callable[[Path], list[Row]], tmp_path: Path, ends: str
 ) -> None:
-    store = started(tmp_path)
-    rows = put_more(store, 1200)
+    store = started(tmp_path, CONFIG)
+    rows = put_more(store, "ipv6", 0, 1200)
     if ends == "shut down":
         assert store.shutdown()
 
@@ -212,8 +130,8 @@ def test_rocketmq_serves_its_own_store_after_ours_went_on_with_it(
     rocketmq: Callable[[Path], list[Row]], golden_store: GoldenStore
 ) -> None:
     root, rows = golden_store("killed")
-    store = started(root)
-    rows += put_more(store, 50)
+    store = started(root, CONFIG)
+    rows += put_more(store, "ipv6", 0, 50)
     assert store.shutdown()
 
     assert rocketmq(root) == by_place(rows)
