@@ -356,6 +356,27 @@ def test_a_clock_set_back_is_a_note(damaged: Damaged) -> None:
     assert any("the clock was set back here" in note for note in report.notes)
 
 
+@pytest.mark.parametrize("size", [7, 39, 41, 382, 1063, 1065])
+def test_an_index_file_cut_amid_its_slots_is_named(damaged: Damaged, size: int) -> None:
+    damaged.cut(index_file(damaged), size)
+
+    breaches = [f for f in fsck(damaged.root).violations if f.invariant == "IX-7"]
+
+    assert breaches[0].where == f"{index_file(damaged)} byte {size}"
+    assert (breaches[0].path, breaches[0].byte) == (index_file(damaged), size)
+
+
+def test_a_time_of_a_record_that_went_with_a_write_buffer_is_no_breach(
+    damaged: Damaged,
+) -> None:
+    """RocketMQ names its last append there, wherever that still lies."""
+    damaged.write("checkpoint", 0, i64(1795247790256 + 5000))
+
+    assert ids(fsck(damaged.root)) == {"CP-2", "CL-1"}
+    (damaged.root / "abort").write_text("1")
+    assert ids(fsck(damaged.root)) == set()
+
+
 def test_files_of_no_store_are_a_note(damaged: Damaged) -> None:
     damaged.write_new("core.7")
 
