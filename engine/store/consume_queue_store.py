@@ -116,10 +116,11 @@ class QueueAudit:
         )
 
     def _has_this_unit(self, request: DispatchRequest) -> bool:
-        queue = self._queues.get((request.topic, request.queue_id))
         # Where a queue lacks a unit the mark goes back to it, and proves no more.
-        is_proven = request.commit_log_offset < self.durable_offset
-        is_proven = is_proven and not self.first_wrong
+        lacks = self.first_wrong_phy_offset
+        proven = self.durable_offset if lacks < 0 else min(lacks, self.durable_offset)
+        queue = self._queues.get((request.topic, request.queue_id))
+        is_proven = request.commit_log_offset < proven
         return queue is not None and queue.agrees_with(request, is_proven=is_proven)
 
     def _is_unsure_from(self, request: DispatchRequest) -> None:
