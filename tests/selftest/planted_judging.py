@@ -73,8 +73,8 @@ _JUDGING = (
     (
         "J24",
         *("deletion", "DeletionState.end_step"),
-        "self.must_be_full = min(before, self.percent) > STOP_FROM_PERCENT",
-        "self.must_be_full = False",
+        "min(before, self.percent) > least",
+        "False",
     ),
     (
         "J25",

@@ -99,7 +99,7 @@ _WEAKER = (
     (
         "L21",
         *("recovery", "refuses_only_damage"),
-        *("if refusal and not reason:", "if False:"),
+        *("if refusal and not (reason or may_refuse):", "if False:"),
     ),
     (
         "L22",
