@@ -21,6 +21,7 @@ from harness.interpreter import Interpreter, Report
 from harness.judging.judge import Judge
 from harness.subjects.python_store import PythonStore
 from harness.subjects.subject import Subject
+from models.image.index import keys_of
 from models.invariants.querying import QUERY_MAX
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.invariants.run import nobody_else_opens_it
@@ -355,17 +356,16 @@ class Episode:
                 at = seen.next_begin_offset
 
     def _query_everything(self, number: int) -> None:
-        """Ask for every key that a message was given."""
-        keys = {
-            (appended.message.topic, key): None
-            for appended in self._judge.model.messages
-            for key in (
-                appended.message.unique_key,
-                *appended.message.keys.split(),
-            )
+        """Ask for every key that a message was given, and for when the newest was."""
+        newest = {
+            (record.topic, key): record.store_timestamp - self.subject.epoch_ms
+            for record in self._judge.image().commit_log.records
+            for key in keys_of(record.properties_raw)
         }
-        for topic, key in keys:
+        for topic, key in {**self._judge.model.keys_given(), **newest}:
             self._take(QueryMessage(topic, key, QUERY_MAX), number)
+            if (at_ms := newest.get((topic, key))) is not None:
+                self._take(QueryMessage(topic, key, 1, at_ms, at_ms), number)
 
     def _search_for_the_last(self, topic: str, queue_id: int, number: int) -> None:
         """Search for the time of a queue's last message, which others may share."""

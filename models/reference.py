@@ -355,6 +355,14 @@ class ReferenceModel:
             if not (queue and queue[-1].phy_offset >= self.log_min):
                 self.numbered[key] = end
 
+    def keys_given(self) -> dict[tuple[str, str], None]:
+        """Each topic and key that a message was given, expired and deleted ones too."""
+        return {
+            (appended.message.topic, key): None
+            for appended in self.messages
+            for key in (appended.message.unique_key, *appended.message.keys.split())
+        }
+
     def live_messages(self, log_min: int) -> list[Appended]:
         """The messages from ``log_min`` on."""
         return self.messages[self._expired_count(log_min) :]
