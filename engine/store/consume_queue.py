@@ -312,8 +312,7 @@ class ConsumeQueue:
     def agrees_with(self, request: DispatchRequest, *, is_proven: bool = True) -> bool:
         """Whether a recovered queue has the record's unit, at its place and whole.
 
-        Unless it ``is_proven`` to have been durable, no bit map is believed: a power
-        loss may have torn it, and nothing in the log tells what it was.
+        Unless it ``is_proven`` durable, no bit map is believed: power loss tears it.
         """
         offset = request.consume_queue_offset * CQ_STORE_UNIT_SIZE
         at = offset - self._window_start
