@@ -447,9 +447,8 @@ class ConsumeQueue:
         while low < high:
             # The first unit is the one of nearly every queue of nearly every store.
             middle = low if high == end else (low + high) // 2
-            unit = self.unit_at(middle)  # b"" if its file has just expired
-            is_real = unit and not is_pre_blank(unit)
-            if is_real and _UNIT.unpack(unit)[0] >= log_min_offset:
+            unit = self.unit_at(middle) or _PRE_BLANK  # its file has just expired
+            if not is_pre_blank(unit) and _UNIT.unpack(unit)[0] >= log_min_offset:
                 high = middle
             else:
                 low = middle + 1
