@@ -350,10 +350,9 @@ class ReferenceModel:
 
     def number_empty_queues(self) -> None:
         """Let empty queues go on from where their files end, whoever made these."""
-        for key, end in self.built.items():
-            queue = self.queues.get(key)
-            if not (queue and queue[-1].phy_offset >= self.log_min):
-                self.numbered[key] = end
+        low = self.log_min
+        alive = [k for k, q in self.queues.items() if q and q[-1].phy_offset >= low]
+        self.numbered = {k: end for k, end in self.built.items() if k not in alive}
 
     def keys_given(self) -> dict[tuple[str, str], None]:
         """Each topic and key that a message was given, expired and deleted ones too."""

@@ -41,7 +41,8 @@ class DeletionState:
 
     Attributes:
         now_ms: the wall clock at the end of the last step.
-        percent: how full the disk was then.
+        used: bytes of the disk in use then.
+        percent: how full it was.
         is_asked: a deletion was asked for, and no round has run since.
         may_be_full: puts may have been stopped by now.
         must_be_full: a round of the cleaner has stopped them.
@@ -49,6 +50,7 @@ class DeletionState:
 
     setup: Setup = field(compare=False)
     now_ms: int = 0
+    used: int = 0
     percent: int = 0
     is_asked: bool = False
     may_be_full: bool = False
@@ -68,7 +70,7 @@ class DeletionState:
         if not (self.setup.cleans or self.setup.disk_capacity):
             return
         world = report.world
-        self.now_ms = world.now_ms
+        self.now_ms, self.used = world.now_ms, world.used
         if report.starts or report.crash is not None:
             self.is_asked = self.may_be_full = self.must_be_full = False
         before, self.percent = self.percent, world.percent

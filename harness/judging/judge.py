@@ -330,6 +330,7 @@ class Judge:
                 positions,
                 self._may_refuse(report),
                 self._deletion.must_be_full,
+                self._deletion.used,
                 self._deletion.now_ms,
                 deletions=judge_deletions(
                     checks, report, model, deletions, before, positions

@@ -54,8 +54,8 @@ class Promises:
         if _has(op, "evict") and (self.hides_a_failed_sync or self.spoilt):
             self.reverts = True
             shown, self.spoilt = self.spoilt, ()
-            if self.has_lied:
-                shown = (*shown, SPOILT)  # a sync that will fail late was answered
+            if self.has_lied or not self.profile.honours_sync:
+                shown = (*shown, SPOILT)  # so may be what syncs that lied had covered
         if not _has(op, "sync"):
             return shown
         self.hides_a_failed_sync = True

@@ -29,6 +29,7 @@ class Putting(NamedTuple):
         may_refuse: the disk failed or is full, or the store was stopping.
         must_refuse: a cleaner has stopped puts.
         end: where the log ended in front of the next put, if others only put as well.
+        used_before: bytes of the disk in use in front of the step.
         stored_ms: a time not after that of their storing, where it matters.
         deletions: of topics and queues, and the places below which records are dead.
     """
@@ -39,6 +40,7 @@ class Putting(NamedTuple):
     after: Positions
     may_refuse: bool
     must_refuse: bool = False
+    used_before: int = 0
     stored_ms: int = 0
     end: int = -1
     deletions: Sequence[tuple[QueueKey, int]] = ()
@@ -102,7 +104,8 @@ def judge_puts(
         if step.must_refuse and not report.interrupted:
             deletion.a_full_disk_takes_no_put.hold(checks, answer)
         world, before = report.world, step.before
-        if world.total and before is not None and not report.interrupted:
+        has_grown = world.used - step.used_before >= setup.log_file_size
+        if has_grown and world.total and before is not None and not report.interrupted:
             deletion.no_put_fills_the_disk.hold(
                 checks,
                 answer,

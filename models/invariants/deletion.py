@@ -112,7 +112,7 @@ def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
 def no_put_fills_the_disk(
     answer: Put, before_end: int, file_size: int, used: int, total: int
 ) -> Iterator[Violation]:
-    """Judged of a put with nobody beside it, on a disk that has an end.
+    """Judged of a put that made a file, with nobody beside it, on a disk with an end.
 
     ``before_end`` is where the log ended; a full file's end asks for the next one.
     ``used`` of ``total`` bytes are in use after it; the store stops puts at 90 percent.
