@@ -366,7 +366,8 @@ class Judge:
                 judge_stop(self.checks, stop, report, self._promises)
             self.model.stopped(end, clean=stop.clean)
             failed = self.disk_failed or report.fault_armed
-            self._end = End.ORDERLY if stop.clean else End.ABORT_STAYS
+            ended = End.UNKNOWN if self._abort_taken else End.ORDERLY
+            self._end = ended if stop.clean else End.ABORT_STAYS
             if failed and not stop.clean:
                 self._end = End.UNKNOWN
                 self.disk_failed = True  # a write it failed may be there in part
@@ -467,8 +468,9 @@ class Judge:
         self.disk_failed = self._is_torn = False
         self._promises.renewed()
         self._end = End.ABORT_STAYS
-        # A start has synced the checkpoint, so from here on it only rises.
-        self._checkpoint = image.checkpoint if image.has_checkpoint else None
+        # A start has synced it, unless one believed that others had not taken abort.
+        is_kept = image.has_checkpoint and not self._abort_taken
+        self._checkpoint = image.checkpoint if is_kept else None
 
     def _judge_files(self, image: StoreImage, reput_from_offset: int) -> None:
         """Judge a store at rest or running well, as far as the disk let it."""

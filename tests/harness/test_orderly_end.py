@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harness.disk.sim_disk import SimDisk
 from harness.episode import run_program
 from models.observations import Stopped
-from models.ops import PutMessage, Shutdown
+from models.ops import (
+    Crash,
+    Damage,
+    During,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+)
 from models.program import Program, Setup
 
 
@@ -31,3 +41,23 @@ def test_an_orderly_end_leaves_nothing_unsynced_or_open() -> None:
 
     assert result.trace[-1].observation == Stopped(clean=True)
     assert result.invariant == ""
+
+
+@pytest.mark.parametrize(("at_action", "cut"), [(8, 600), (9, 0), (9, 600)])
+def test_an_end_that_damage_made_look_orderly_promises_nothing_durable(
+    at_action: int, cut: int
+) -> None:
+    ops = (
+        PutMessage("T0", 0, 16),
+        RunService("reput"),
+        During(Shutdown(), at_action, Crash("process_kill", cut=cut)),
+        Damage("abort", "delete"),
+        Restart(),
+        Shutdown(),
+        During(RunService("reput"), 1, Crash("power_loss")),
+        Restart(),
+    )
+
+    result = run_program(Program(Setup(), ops))
+
+    assert result.invariant == "", result.message
