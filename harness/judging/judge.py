@@ -279,7 +279,6 @@ class Judge:
         indexes, files = self._setup.has_index, self._subject.files()
         self._damaged += self._foreign.take_note(report, files, has_index=indexes)
         self._abort_taken |= takes_abort(report, self._end)
-        self._left_by_start = None
 
     def _lose_promises(self, report: Report, crash: CrashKind) -> None:
         """After some crashes even synced bytes may be gone, as if damaged."""
@@ -388,6 +387,8 @@ class Judge:
             self._end = End.UNKNOWN  # it failed somewhere on its way
             return
         self._ext_may_be_rotten |= damage.rots_beside_queues(self._damaged)
+        if self._damaged:
+            self._left_by_start = None  # the mark tells them apart, be they alike
         is_around = self._spoilt.is_on
         is_damaged = any(d.path.startswith("commitlog") for d in self._damaged)
         at_full_size = damage.judge_refusal(

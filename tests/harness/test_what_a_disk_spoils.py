@@ -13,6 +13,7 @@ from models.ops import (
     KeptUnit,
     Op,
     PutMessage,
+    Restart,
     RunService,
     Shutdown,
     Survivors,
@@ -73,6 +74,19 @@ def test_pages_that_leave_memory_while_the_store_is_down_are_not_asked_for() -> 
         PutMessage("T0", 0, 1),
         During(Shutdown(), 1, DiskFault("sync", "EIO")),
         During(PutMessage("T0", 0, 1), 1, DiskFault("evict", "EIO")),
+    )
+
+    assert result.invariant == ""
+
+
+def test_a_lost_page_may_leave_what_a_start_left_below_a_later_mark() -> None:
+    """Seed 901, episode 455 of lost_writes: the second start is not of the same."""
+    put, lost = PutMessage("T0", 0, 1), DiskFault("lose", "EIO", path="commitlog")
+
+    result = run(
+        Setup(on_damage="serve"),
+        *(put, Restart(), put, During(Shutdown(), 1, lost)),
+        During(Restart(), 1, Crash("power_loss")),
     )
 
     assert result.invariant == ""
