@@ -221,8 +221,7 @@ class Judge:
 
     def _judge_running(self, op: Event, report: Report, positions: Positions) -> None:
         dispatched = isinstance(op, RunService) and op.service == "reput"
-        dispatched = dispatched and isinstance(report.observation, Ran)
-        if dispatched or isinstance(report.observation, Deleted):
+        if isinstance(report.observation, (Ran if dispatched else Deleted)):
             self._judge_files(self.image(), positions.reput_from_offset)
         judge_left_overs(self.checks, op, report, self._subject.files)
         image, state = None if self.disk_failed else self.image, self._deletion
