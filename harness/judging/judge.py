@@ -223,7 +223,7 @@ class Judge:
         dispatched = isinstance(op, RunService) and op.service == "reput"
         if isinstance(report.observation, (Ran if dispatched else Deleted)):
             self._judge_files(self.image(), positions.reput_from_offset)
-        judge_left_overs(self.checks, op, report, self._subject.files)
+        judge_left_overs(self.checks, op, report, self._files)
         image, state = None if self.disk_failed else self.image, self._deletion
         judge_deletion(self.checks, op, report, state, self.model, positions, image)
         self._judge_marks(positions, is_new_life=bool(report.starts))
