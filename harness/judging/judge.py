@@ -428,8 +428,7 @@ class Judge:
         self._checkpoint = None
 
     def _judge_next(self, found: StoreImage, *, alone: bool, ended: bool) -> None:
-        left, now = self._left_by_start, self._files()
-        self._left_by_start = now
+        left, self._left_by_start = self._left_by_start, (now := self._files())
         if alone:
             judge_next_start(self.checks, left, found.files, now, ended=ended)
 
@@ -468,9 +467,9 @@ class Judge:
         self.disk_failed = self._is_torn = False
         self._promises.renewed()
         self._end = End.ABORT_STAYS
-        # A start has synced it, unless one believed that others had not taken abort.
-        is_kept = image.has_checkpoint and not self._abort_taken
-        self._checkpoint = image.checkpoint if is_kept else None
+        # A start has synced it, unless it believed that nobody had taken abort.
+        is_lost = self._abort_taken or not image.has_checkpoint
+        self._checkpoint = None if is_lost else image.checkpoint
 
     def _judge_files(self, image: StoreImage, reput_from_offset: int) -> None:
         """Judge a store at rest or running well, as far as the disk let it."""
