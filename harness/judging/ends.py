@@ -45,7 +45,10 @@ def judge_round(
     before, now = around
     if before is not None and not report.interrupted:
         work, size = report.observation.work, setup.log_file_size
-        rounds_tell_what_they_did.hold(checks, op.service, work, before, now, size)
+        gaps = setup.on_damage == "serve"
+        rounds_tell_what_they_did.hold(
+            checks, op.service, work, before, now, size, may_have_gaps=gaps
+        )
     if op.service == "checkpoint" and not report.is_unreadable:
         # Nobody has a sum of bytes that nobody can read.
         round_marks_what_is_flushed.hold(checks, image(), now.flushed_where)
