@@ -386,8 +386,7 @@ class Judge:
             self._end = End.UNKNOWN  # it failed somewhere on its way
             return
         self._ext_may_be_rotten |= damage.rots_beside_queues(self._damaged)
-        if self._damaged:
-            self._left_by_start = None  # the mark tells them apart, be they alike
+        self._left_by_start = None if self._damaged else self._left_by_start
         is_around = self._spoilt.is_on
         is_damaged = any(d.path.startswith("commitlog") for d in self._damaged)
         at_full_size = damage.judge_refusal(
