@@ -301,7 +301,7 @@ class ConsumeQueue:
             is_expired = phy_offset < damage.log_min_offset
             if phy_offset < before or not (is_damaged or is_expired):
                 return queue_offset
-            before = phy_offset
+            before = phy_offset + (size != _BLANK_SIZE)
         return min(end, self.recovered_units)
 
     @property

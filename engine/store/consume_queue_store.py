@@ -20,6 +20,7 @@ from engine.store.deleted_topics import ALL_QUEUES, DeletedTopics
 from engine.store.dispatch import DispatchRequest
 from engine.store.log_scan import LogScan
 from engine.store.message import is_light_queue
+from engine.store.message_codec import FIXED_SIZE
 
 QueueKey = tuple[str, int]
 
@@ -36,7 +37,21 @@ LEFT_OVER = probe(
 
 
 class QueueAudit:
-    """What the log says of the queues, gathered while a start scans it."""
+    """What the log says of the queues, gathered while a start scans it.
+
+    Attributes:
+        damage: what is found damaged of the log, as it is found.
+        durable_offset: units of records that lie before are known durable.
+        next_offsets: the queue offset after the newest record of each queue.
+        first_wrong: the first queue offset at which a queue parts from the log.
+        first_unflushed: the first whose unit is not known durable.
+        first_wrong_phy_offset: the first record that a queue lacks; -1: none.
+        first_unsure_timestamp: when the first was stored that is one of those two.
+        dispatched_timestamp: when the last was stored before any queue lacks one.
+        lacks_unread: a queue lacks units of records that were not read.
+        first_misnumbered: the first record that skips more queue offsets than the log
+            before it has room for; -1: none.
+    """
 
     def __init__(
         self,
@@ -56,11 +71,17 @@ class QueueAudit:
         self.first_unsure_timestamp = -1
         self.dispatched_timestamp = 0
         self.lacks_unread = False
+        self.first_misnumbered = -1
 
     def visit(self, request: DispatchRequest) -> None:
         """Hold one record against its queue; records come in the log's order."""
         if not request.has_unit:
             return
+        known = self.next_offsets.get((request.topic, request.queue_id))
+        if known is not None and self.first_misnumbered < 0:
+            skipped = request.consume_queue_offset - known
+            if skipped * FIXED_SIZE > request.commit_log_offset:
+                self.first_misnumbered = request.commit_log_offset
         self._visit_place(request)
         for light in request.in_light_queues():
             self._visit_place(light)

@@ -358,9 +358,10 @@ class IndexService:
         return deleted
 
     def close(self) -> None:
-        """Let go of every file."""
-        for file in (*self._files, *self._deleted):
-            file.close()
+        """Let go of every file; whoever reads one now reads on to its end."""
+        self._deleted += self._files
+        self._files = []
+        self._close_deleted()
 
 
 class FlushIndexService:

@@ -35,6 +35,7 @@ from engine.store.unreadable import UNREADABLE, is_unreadable
 WINDOWED = probe("start_up.read.window", "a start left old log files unread")
 READ_AGAIN = probe("start_up.read.again", "damaged queues made a start read all")
 CHANGED = probe("start_up.refused.changed", "bytes that no CRC covers had changed")
+MISNUMBERED = probe("start_up.refused.misnumbered", "a record's queue offset is none")
 REFUSED_UNREAD = probe("start_up.refused.unreadable", "the log cannot be read")
 LACKING = probe("message_store.start.lacking", "dispatch resumes behind the log's end")
 COMPLETE = probe("message_store.start.complete", "a start found every queue complete")
@@ -102,7 +103,7 @@ class StartUp:
             READ_AGAIN.hit()
             self._consume_queues.recover_all()
             found = self._scan(max(0, self._commit_log.min_offset))
-        self._refuse_damage(found[0])
+        self._refuse_damage(*found[:2])
         mark = self._checkpoint.mark
         is_whole = mark is None or mark.durable_offset == found[0].end
         self.last_exit_ok = is_whole and not self._abort.exists()
@@ -200,7 +201,7 @@ class StartUp:
                 f"changed."
             )
 
-    def _refuse_damage(self, scan: LogScan) -> None:
+    def _refuse_damage(self, scan: LogScan, audit: QueueAudit) -> None:
         """What was durable once can only be damaged, not lost: do not cut it.
 
         Raises:
@@ -216,6 +217,7 @@ class StartUp:
             )
         if mark is None:
             self._refuse_short_files(scan)
+            self._refuse_misnumbered(audit)
             self._sums.begin(None, scan.read_from)
             return
         if scan.damaged:
@@ -247,6 +249,17 @@ class StartUp:
                 f"record's CRC covers have changed since they were made durable, up "
                 f"to offset {mark.durable_offset}. Put the file back from a copy, or "
                 f"remove `checkpoint` to take it as it is. Nothing was changed."
+            )
+
+    def _refuse_misnumbered(self, audit: QueueAudit) -> None:
+        """Nobody else's CRC covers a queue offset, and dispatch would fill the gap."""
+        if audit.first_misnumbered >= 0:
+            MISNUMBERED.hit()
+            raise StoreCorrupted(
+                f"{self._where(audit.first_misnumbered)}: the record skips more queue "
+                f"offsets than the log before it has room for. Run `crashmq fsck` on "
+                f"the directory, put the file back from a copy, or cut the log here. "
+                f"Nothing was changed."
             )
 
     def _refuse_short_files(self, scan: LogScan) -> None:

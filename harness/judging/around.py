@@ -13,9 +13,10 @@ from models.store_image import Record, StoreImage
 
 
 def note_damage(spoilt: Spoilt, damages: Sequence[Damaged]) -> None:
-    """Take note of what was changed of the log, also of files that are gone."""
+    """Take note of what was changed of log and queues, also of files that are gone."""
     for damage in damages:
         folder, _, name = damage.path.rpartition("/")
+        spoilt.queues.append(folder)
         if folder == "commitlog" and name.isdecimal() and damage.start < damage.end:
             spoilt.ranges.append((int(name) + damage.start, int(name) + damage.end))
         elif damage.path == "commitlog":  # nobody knows where
@@ -63,21 +64,27 @@ def adopts_around(
         spoilt,
         start.damaged,
     )
-    _adopt(model, list(whole.values()), image)
-    spoilt.is_on = True
+    _adopt(model, list(whole.values()), image, spoilt.queues)
+    spoilt.is_on, spoilt.queues = True, []
     spoilt.ranges = [(begin, min(e, end)) for begin, e in spoilt.ranges if begin < end]
     return True
 
 
-def _adopt(model: ReferenceModel, whole: list[Record], image: StoreImage) -> None:
+def _adopt(
+    model: ReferenceModel, whole: list[Record], image: StoreImage, damaged: list[str]
+) -> None:
     offsets = {record.phy_offset for record in whole}
     keys = {**model.numbered, **model.queues}
     numbered = {key: model.next_queue_offset(key) for key in keys}
     model.messages = [m for m in model.messages if m.phy_offset in offsets]
     ends = {(queue.topic, queue.queue_id): queue.end for queue in image.consume_queues}
     model.adopt(whole, ends, image.commit_log.min_phy_offset)
-    # The numbers of damaged messages stay taken as far as their queue has units.
+    # The numbers of damaged messages stay taken as far as their queue has units, though
+    # nobody can tell those from what damage made of a damaged queue.
     model.numbered = {key: min(ends.get(key, 0), n) for key, n in numbered.items()}
+    for (topic, queue_id), end in ends.items():
+        if f"consumequeue/{topic}/{queue_id}" in damaged:
+            model.numbered[topic, queue_id] = end
 
 
 def judge_reads_around(

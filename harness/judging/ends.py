@@ -68,8 +68,9 @@ def judge_stop(
 
 def judge_next_start(
     checks: dict[str, int],
+    setup: Setup,
     left: Mapping[str, Bytes] | None,
-    found: Mapping[str, Bytes],
+    found: StoreImage,
     now: Mapping[str, Bytes],
     *,
     ended: bool,
@@ -79,10 +80,14 @@ def judge_next_start(
     ``left`` is what the start before has left, ``found`` what this one has found, and
     ``now`` what it leaves; ``ended``: the life before came to an orderly end.
     """
-    if left is not None and same_store(left, found):
-        second_start_changes_nothing.hold(checks, found, now)
+    files = found.files
+    if left is not None and same_store(left, files):
+        second_start_changes_nothing.hold(checks, files, now)
     if ended:
-        start_after_orderly_end_changes_nothing.hold(checks, found, now)
+        log_min = found.commit_log.min_phy_offset
+        index = found.index(setup.index_slots).files if setup.has_index else ()
+        expired = [p for p, file in index if file.header.end_phy_offset < log_min]
+        start_after_orderly_end_changes_nothing.hold(checks, files, now, expired)
 
 
 def takes_abort(report: Report, end: End) -> bool:

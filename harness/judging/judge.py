@@ -429,7 +429,7 @@ class Judge:
     def _judge_next(self, found: StoreImage, *, alone: bool, ended: bool) -> None:
         left, self._left_by_start = self._left_by_start, (now := self._files())
         if alone:
-            judge_next_start(self.checks, left, found.files, now, ended=ended)
+            judge_next_start(self.checks, self._setup, left, found, now, ended=ended)
 
     def _adopt(self, end: int, positions: Positions, deleted_later: Deletions) -> None:
         """Adopt what a start recovered; past ``end`` is what was put since."""

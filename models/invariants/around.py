@@ -27,10 +27,12 @@ class Spoilt:
     Attributes:
         is_on: the store serves around damage from here on.
         ranges: [start, end) of the bytes that differ.
+        queues: the directories of queues that were changed since the last start.
     """
 
     is_on: bool = False
     ranges: list[Range] = field(default_factory=list)
+    queues: list[str] = field(default_factory=list)
 
     def fork(self) -> Spoilt:
         """One that goes on by itself."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from models.image.deleted import DELETED_PATH
+from models.image.log import LogImage
+from models.image.record import RECORD_SIZE_MIN
 from models.invariants.checkpoint import changed_files
 from models.invariants.registry import invariant
 from models.messages import MessageToPut
@@ -136,7 +139,7 @@ def reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
             was_cut = short.base + len(short.data) == log.max_phy_offset
             if is_short and not (was_cut and found.abort):
                 return f"{short.path} is short, and no mark tells if it matters"
-        return ""
+        return _misnumbered(log)
     if log.files and log.min_phy_offset > mark.log_min_offset and not mark.is_empty:
         return f"the log begins at {log.min_phy_offset}, not {mark.log_min_offset}"
     if log.max_phy_offset < mark.durable_offset:
@@ -144,6 +147,21 @@ def reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
     if changed := changed_files(extended):
         return f"{changed[0]} has other bytes than were made durable"
     return ""
+
+
+def _misnumbered(log: LogImage) -> str:
+    """The first record that skips more queue offsets than the log has room for."""
+    skips = [
+        after
+        for key in log.misnumbered_queues
+        for before, after in pairwise(log.indexed_records[key])
+        if after.queue_offset - before.queue_offset - 1
+        > after.phy_offset // RECORD_SIZE_MIN
+    ]
+    first = min(skips, key=lambda record: record.phy_offset, default=None)
+    if first is None:
+        return ""
+    return f"{log.where(first.phy_offset)} has queue_offset {first.queue_offset}"
 
 
 @invariant("REC-5", "healed, the store takes a put and stops in order", law="I9 I19")
@@ -250,13 +268,17 @@ def second_start_changes_nothing(
 
 @invariant("REC-15", "a start after an orderly end changes nothing", law="I10")
 def start_after_orderly_end_changes_nothing(
-    before: Mapping[str, Bytes], after: Mapping[str, Bytes]
+    before: Mapping[str, Bytes],
+    after: Mapping[str, Bytes],
+    expired: Collection[str] = (),
 ) -> Iterator[Violation]:
     """It has nothing to mend; but for the marks of a run itself.
 
-    Of deleted topics it forgets those whose records have all expired.
+    Of deleted topics it forgets those whose records have all expired, and may remove
+    ``expired`` files: those of the index whose records have.
     """
-    yield from _changes(before, after, _RUN_FILES | {DELETED_PATH})
+    forgotten = {path for path in expired if path not in after}
+    yield from _changes(before, after, _RUN_FILES | {DELETED_PATH, *forgotten})
 
 
 def same_store(one: Mapping[str, Bytes], other: Mapping[str, Bytes]) -> bool:

@@ -143,3 +143,22 @@ def test_no_time_of_the_checkpoint_is_believed(store: StoreBuilder, field: int) 
         assert -1 <= found.checkpoint.confirm_phy_offset <= 1000
         assert store.restart().served() == list(range(10))
         store.kill()
+
+
+def test_a_queue_offset_that_the_log_has_no_room_for_refuses_a_start_without_a_mark(
+    store: StoreBuilder,
+) -> None:
+    store.put(3).make_all_durable().stop()
+    store.disk.replace_file("checkpoint", None)
+    log = bytearray(store.disk.files()[log_file()])
+    queue_offset = 2 * RECORD_SIZE + 20
+    log[queue_offset + 4] ^= 1
+    store.disk.replace_file(log_file(), bytes(log))
+
+    with pytest.raises(StoreCorrupted, match=rf"byte {2 * RECORD_SIZE} .* room for"):
+        store.restart()
+
+    store.kill()
+    log[queue_offset + 4] ^= 1
+    store.disk.replace_file(log_file(), bytes(log))
+    assert store.restart().served() == [0, 1, 2]

@@ -42,6 +42,15 @@ def test_a_start_that_refused_or_was_the_second_must_change_nothing(
         assert len(law.violations(FILES, after)) == 1
 
 
+def test_of_the_index_a_start_may_remove_what_has_expired() -> None:
+    law, index = start_after_orderly_end_changes_nothing, "index/20231114221320000"
+    before = {**FILES, index: b"1"}
+
+    assert law.violations(before, FILES, [index]) == []
+    assert len(law.violations(before, FILES)) == 1
+    assert len(law.violations(before, {**FILES, index: b"2"}, [index])) == 1
+
+
 def test_only_a_second_start_may_write_its_marks() -> None:
     after = {**FILES, "checkpoint": b"other", "abort": b"1"}
 
