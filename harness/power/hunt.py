@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from harness.power.slices import (
+    ROUND,
     Found,
     SliceKind,
     SliceRow,
@@ -36,6 +37,7 @@ SLICE_TIMEOUT_S = 30.0
 EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
 SLICES_MAX = 1_000_000
 _TURNS: tuple[SliceKind, ...] = ("soak", "soak", "explore", "soak", "machine")
+assert len(_TURNS) == ROUND
 
 HANG = "timeout"  # stand where a law's id would: no law had spoken by then
 DIED = "died"

@@ -33,6 +33,7 @@ from scenarios.workload import program_for
 SliceKind = Literal["soak", "machine", "explore"]
 
 EPISODES = 10
+ROUND = 5  # slices from one of a hunt's rarer kinds to the next one
 EXAMPLES = 10
 EXPLORED_OPS = (4, 6, 8, 12, 16, 24)
 EXPLORED_MOMENTS = 12
@@ -90,8 +91,7 @@ def soak_episodes(number: int) -> range:
 
 def soak_program(seed: int, episode: int) -> tuple[str, Program]:
     """The scenario and the program of one episode of a hunt."""
-    names = list(SCENARIOS)
-    name = names[episode % len(names)]
+    name = _scenario_of(episode)
     return name, program_for(SCENARIOS[name], seed, episode)
 
 
@@ -99,6 +99,16 @@ def run_episode(seed: int, episode: int, policy: str) -> tuple[EpisodeResult, Pr
     """Run one episode under a policy; what was run, with the survivors it chose."""
     scenario, program = soak_program(seed, episode)
     return run_under(POLICIES[policy or OURS], program, scenario)
+
+
+def scenario_of_slice(number: int) -> str:
+    """What a slice of a rarer kind is about: each scenario comes in its turn."""
+    return _scenario_of(number // ROUND)
+
+
+def _scenario_of(turn: int) -> str:
+    names = list(SCENARIOS)
+    return names[turn % len(names)]
 
 
 def _soak(seed: int, number: int, policy: str) -> SliceRow:
@@ -120,8 +130,7 @@ def _soak(seed: int, number: int, policy: str) -> SliceRow:
 
 def _machine(seed: int, number: int) -> SliceRow:
     """Let Hypothesis drive the machine of one scenario for a few cases."""
-    names = list(SCENARIOS)
-    machine = _machine_of(names[number // 5 % len(names)])
+    machine = _machine_of(scenario_of_slice(number))
     recorder = machine.recorder = Recorder()
     chosen = search_settings(
         "ci", max_examples=EXAMPLES, steps=machine.scenario.machine_steps, shrinks=False
@@ -154,7 +163,8 @@ def _machine_of(scenario: str) -> type[StoreMachine]:
 
 def _explore(seed: int, number: int) -> SliceRow:
     """Crash the beginning of one program at a few of its moments, in many ways."""
-    scenario, program = soak_program(seed, number * EPISODES)
+    scenario = scenario_of_slice(number)
+    program = program_for(SCENARIOS[scenario], seed, number * EPISODES)
     draw = mixed(seed * _SEEDS_APART + number)
     length = EXPLORED_OPS[draw % len(EXPLORED_OPS)]
     history = record(replace(program, ops=program.ops[:length]), scenario)

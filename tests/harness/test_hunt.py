@@ -11,13 +11,14 @@ from harness.power import hunt as hunting
 from harness.power.campaign import CANARY, Campaign, outcomes, run_campaign
 from harness.power.cause import cause_of
 from harness.power.examine import examine
-from harness.power.hunt import DIED, HANG, Hunt, hunt
+from harness.power.hunt import DIED, HANG, Hunt, hunt, kind_of
 from harness.power.policies import POLICIES
-from harness.power.slices import SliceKind, run_slice
+from harness.power.slices import ROUND, SliceKind, run_slice, scenario_of_slice
 from harness.power.verdict import bucketing, policy_table, verdict_of
 from models.ops import Crash, During, PutBatch, PutMessage, Restart, Together
 from models.program import Program, Setup, from_json
 from reports.mutation_records import HuntRecord
+from scenarios.catalogue import SCENARIOS
 from scenarios.mutants import MUTANTS
 from scenarios.mutation import Edit, Mutant, applied
 
@@ -51,6 +52,13 @@ def test_the_clean_engine_survives_to_the_end_of_its_budget() -> None:
 @pytest.mark.parametrize("kind", ["soak", "machine", "explore"])
 def test_a_slice_is_a_function_of_seed_and_number(kind: SliceKind) -> None:
     assert run_slice(kind, 5, 2, "") == run_slice(kind, 5, 2, "")
+
+
+@pytest.mark.parametrize("kind", ["machine", "explore"])
+def test_slices_of_a_kind_come_to_every_scenario(kind: SliceKind) -> None:
+    numbers = [n for n in range(ROUND * len(SCENARIOS)) if kind_of(n) == kind]
+
+    assert {scenario_of_slice(number) for number in numbers} == {*SCENARIOS}
 
 
 def test_exploring_finds_what_a_lost_sync_does_and_its_program_replays() -> None:
