@@ -1,7 +1,7 @@
 """Mistakes in the face of a disk that is sick, and of files that are not the store's.
 
-None is in the catalogue; each is a way to get wrong what ``engine.store.unreadable``,
-the reading of a directory, or a start after a lost write has to get right.
+Only R12 is in the catalogue; each is a way to get wrong what a directory's reading,
+``engine.store.unreadable``, or a start after a lost write has to get right.
 """
 
 from __future__ import annotations
@@ -145,6 +145,27 @@ START_CHANGES_ITS_MIND = Mutant(
     component="CQ",
     difficulty=4,
     needs="EIO on read during recovery",
+)
+
+FOREIGN_FILE_BLOCKS_START = Mutant(
+    id="R12",
+    title="foreign-file-blocks-start",
+    source="apache/rocketmq#3257",
+    killed_by=("RUN-1", "REC-4"),
+    edits=(
+        Edit(
+            module="engine.store.mapped_file_queue",
+            function="MappedFileQueue.load",
+            before="not is_file_name(name) or self._disk.is_dir(path)",
+            after="self._disk.is_dir(path)",
+        ),
+    ),
+    trigger=Program(
+        Setup(), (_PUT, Shutdown(), PlantFile("commitlog/x.tmp"), Restart())
+    ),
+    component="MFILE",
+    difficulty=1,
+    needs="foreign files",
 )
 
 FOREIGN_FILES_ARE_SWEPT_AWAY = Mutant(
@@ -296,6 +317,7 @@ SICK_DISK_MUTANTS = (
     BAD_SECTOR_IS_NEVER_WRITTEN_AGAIN,
     FILLER_IS_NOT_READ,
     START_CHANGES_ITS_MIND,
+    FOREIGN_FILE_BLOCKS_START,
     FOREIGN_FILES_ARE_SWEPT_AWAY,
     FOREIGN_FILES_ARE_ODD_ONES,
     DIRECTORY_TAKEN_FOR_A_FILE,
