@@ -3,8 +3,10 @@
 ``cache`` is the whole file as a reader sees it, ``durable`` what is on the medium for
 certain. Between them lie ``pending`` stores, each within one page, and ``cuts`` made by
 a truncation. Version j of a sector is the medium with the first j pending stores that
-touch it, so every store boundary is a version. This module knows one file's bytes;
-names and their order belong to ``namespace``, the choice of survivors to ``survivors``.
+touch it, so every store boundary is a version. Pages are written back whole: what the
+medium had lost of one is mended with the next store to it. This module knows one file's
+bytes; names and their order belong to ``namespace``, the choice of survivors to
+``survivors``.
 
 Buffers are copied on write: an inode and its snapshots share them until one of them
 changes, and a file that is as it was loaded needs one buffer for both images.
@@ -263,6 +265,8 @@ class Inode:
             durable = self.durable
             for _, offset, data in self.pending:
                 durable[offset : offset + len(data)] = data
+            for page in self.dirty_pages():
+                self._write_whole(page)
             self._heal(self.pending)
             self.pending = []
 
@@ -274,10 +278,17 @@ class Inode:
             if offset >> PAGE_BITS == page:
                 self.durable[offset : offset + len(data)] = data
                 self._heal([store])
+        self._write_whole(page)
         self.pending = [s for s in self.pending if s[1] >> PAGE_BITS != page]
         if self.unwritten:
             start = page << PAGE_BITS
             self.unwritten = tuple(_without(self.unwritten, start, start + PAGE_SIZE))
+
+    def _write_whole(self, page: int) -> None:
+        """Put on the medium what memory shows of a page, not its stores alone."""
+        start, end = self.page_range(page)
+        if start < end:
+            self.durable[start:end] = self.cache[start:end]
 
     def write_back_before(self, action: int) -> None:
         """Put the stores made before ``action`` on the medium."""

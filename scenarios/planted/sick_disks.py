@@ -297,7 +297,7 @@ UNITS_ARE_COUNTED_NOT_COMPARED = Mutant(
         (
             *(_PUT, PutMessage("T0", 1, 16), _FLUSH, _REPUT),
             RunService("flush_consume_queue", 9),
-            *(_PUT, PutMessage("T0", 1, 16), _FLUSH, _REPUT),
+            *(_PUT, _FLUSH, _REPUT),
             During(
                 Shutdown(),
                 1,

@@ -74,6 +74,24 @@ def test_pages_that_are_dirty_do_not_leave_memory() -> None:
     assert file.read_at(0, 3) == b"new"
 
 
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_page_that_was_lost_is_mended_by_the_next_store_to_it(
+    *, watched: bool
+) -> None:
+    disk, file = disk_with_a_file("ext4_ordered")
+    file.write_at(0, b"new")
+    disk.fail(DiskFault("lose", "EIO"))
+    file.sync()
+    assert durable(disk) == b"old"
+    if watched:  # then a sync goes page by page
+        disk.at_action(2, 0, lambda: None)
+
+    file.write_at(50, b"x")
+    file.sync()
+
+    assert durable(disk) == b"new"
+
+
 def test_a_fault_is_for_the_paths_it_names() -> None:
     disk, file = disk_with_a_file("ext4_ordered")
     disk.fail(DiskFault("sync", "EIO", path="g"))
