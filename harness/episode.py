@@ -346,6 +346,8 @@ class Episode:
 
     def _read_everything(self, number: int) -> None:
         for (topic, queue_id), messages in self._judge.model.queues.items():
+            if not messages:
+                continue  # damage took the numbers of its expired messages
             self._take(LookMessage(messages[-1].phy_offset), number)
             self._search_for_the_last(topic, queue_id, number)
             at = 0

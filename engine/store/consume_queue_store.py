@@ -387,11 +387,13 @@ class ConsumeQueueStore:
             OSError: some files may be there; a start removes them.
         """
         with self._dispatch_lock:
-            for key in [
-                key for key in self._next_offsets if _is_of(key, topic, queue_id)
-            ]:
-                del self._next_offsets[key]
-            gone = [key for key in self._queues if _is_of(key, topic, queue_id)]
+            keys = dict.fromkeys([*self._queues, *self._next_offsets])
+            gone = [key for key in keys if _is_of(key, topic, queue_id)]
+            for key in gone:
+                self._next_offsets.pop(key, None)
+                if key not in self._queues:
+                    # A power loss may have left what lies beside the queue.
+                    self._queue(*key).load()
             removed = [self._queues.pop(key) for key in gone]
             try:
                 for queue in removed:
