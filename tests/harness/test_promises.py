@@ -56,6 +56,25 @@ def test_memory_reverts_at_once_or_when_clean_pages_leave_it(
     assert promises.reverts == reverts
 
 
+def test_memory_has_reverted_until_a_start_has_read_what_is_left() -> None:
+    promises = Promises(PROFILES["btrfs"])
+    promises.saw_fault(FAILED_SYNC)
+
+    promises.renewed()
+
+    assert not promises.reverts
+
+
+def test_a_late_error_is_told_to_the_life_that_made_it() -> None:
+    promises = Promises(PROFILES["ext4_data"])
+    promises.saw_fault(FAILED_SYNC)
+    assert promises.errors_come_late
+
+    promises.renewed()
+
+    assert not promises.errors_come_late
+
+
 def test_a_copy_lives_on_its_own() -> None:
     promises = Promises(PROFILES["btrfs"])
     promises.fork().saw_fault(FAILED_SYNC)

@@ -155,3 +155,12 @@ def test_cp_9_asks_for_a_mark_and_its_sum(slot: bytes, seen: list[str]) -> None:
     broken_by = checkpoint.round_marks_what_is_flushed.violations(image, END)
 
     assert [violation.seen for violation in broken_by] == seen
+
+
+@pytest.mark.parametrize("at", [40, 511, 1536, 4095])
+def test_cp_10_names_what_lies_where_no_field_is(at: int) -> None:
+    law = checkpoint.rest_of_the_checkpoint_is_zero
+    image = read_store(patched(FILES, "checkpoint", at, b"?"))
+
+    assert law.violations(read_store(FILES)) == []
+    assert [found.where for found in law.violations(image)] == [f"checkpoint byte {at}"]

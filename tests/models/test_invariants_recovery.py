@@ -1,13 +1,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from zlib import crc32
 
 import pytest
-from written_store import WrittenStore, log_path, patched, without
+from written_store import (
+    WrittenStore,
+    log_path,
+    patched,
+    summed_slot_bytes,
+    without,
+)
 
 from models.invariants.recovery import (
     orderly_end_is_durable,
     refusal_changes_nothing,
+    refuses_only_damage,
     second_start_changes_nothing,
     start_after_orderly_end_changes_nothing,
     start_knows_how_it_ended,
@@ -89,6 +97,22 @@ def test_a_directory_in_use_must_be_refused_to_others() -> None:
     assert nobody_else_opens_it.violations(Skipped("down")) == []
     assert len(nobody_else_opens_it.violations(Started(last_exit_ok=False))) == 1
     assert len(nobody_else_opens_it.violations(Failed("OSError", "EIO"))) == 1
+
+
+def test_bytes_that_no_crc_covers_are_a_reason_to_refuse_below_the_mark() -> None:
+    end = len(WrittenStore().fill(60).log)
+    sums = tuple(
+        crc32(FILES[log_path(base)][: end - base]) for base in range(0, end, 4096)
+    )
+    proven = patched(FILES, "checkpoint", 512, summed_slot_bytes(8, end, 0, sums))
+    whole = read_store(proven)
+    flagged = read_store(patched(proven, log_path(0), 16, b"?"))
+    law = refuses_only_damage
+
+    assert law.violations(whole, whole, "", log_is_damaged=True) == []
+    assert len(law.violations(whole, whole, "no", log_is_damaged=True)) == 1
+    assert law.violations(flagged, flagged, "no", log_is_damaged=True) == []
+    assert len(law.violations(flagged, flagged, "", log_is_damaged=True)) == 1
 
 
 def test_a_start_must_tell_an_orderly_end_from_a_crash() -> None:

@@ -14,6 +14,7 @@ from misreporting import (
     EARLY,
     ENDED,
     EXPIRED,
+    EXPIRED_BY_THE_HOUR,
     FLUSH,
     HALF,
     INDEXED,
@@ -51,6 +52,13 @@ LIES_OF_ANSWERS = (
         "turned.run_once()",
         "0 if service == 'clean_commit_log' else turned.run_once()",
         EXPIRED,
+    ),
+    lie(
+        "DEL-4",
+        "run_service",
+        "turned.run_once()",
+        "0 if service == 'clean_commit_log' else turned.run_once()",
+        EXPIRED_BY_THE_HOUR,
     ),
     lie(
         "DEL-5",

@@ -105,7 +105,15 @@ EXPIRED = does(
     *(HALF, HALF, HALF, RunService("flush_commit_log", 2), REPUT),
     *(AdvanceClock(3 * 3_600_000), DeleteManually(), RunService("clean_commit_log")),
 )
+EXPIRED_BY_THE_HOUR = does(
+    CLEANS,
+    *(HALF, HALF, HALF, RunService("flush_commit_log", 2), REPUT),
+    # The clock begins at 22:13; files go between four and five.
+    *(AdvanceClock(6 * 3_600_000), RunService("clean_commit_log")),
+)
 CRASHED = does(PLAIN, PUT, REPUT, KILL, Restart())
+LOST = During(FLUSH, 1, DiskFault("lose", "EIO", path="commitlog"))
+KILLED_WITH_A_LOST_PAGE = does(EAGER, PUT, REPUT, LOST, KILL, Restart())
 BROKEN = (PUT, PUT, PUT, REPUT, Shutdown(), Damage("commitlog[0]", "flip", at=225))
 AROUND = does(SERVES, *BROKEN, Restart(), PULL)
 REFUSED = does(PLAIN, *BROKEN, Restart())

@@ -50,7 +50,7 @@ _OF_AREA: dict[str, tuple[str, ...]] = {
     "laws": ("models",),
     "judging": (
         *("harness/test_promises.py", "harness/test_what_a_disk_spoils.py"),
-        "harness/test_orderly_end.py",
+        *("harness/test_orderly_end.py", "harness/test_judging_excuses.py"),
     ),
     "explore": (
         *("models/test_plain_state.py", "harness/test_explore_spread.py"),

@@ -1,0 +1,94 @@
+"""What the judge excuses for a reason, and that it does so then alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.episode import EpisodeResult, run_program
+from harness.judging.topics import judge_memory
+from models.image.deleted import DeletedImage
+from models.ops import (
+    AdvanceClock,
+    Crash,
+    Damage,
+    During,
+    FillDisk,
+    Op,
+    PullMessage,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+)
+from models.program import Program, Setup
+from models.reference import ReferenceModel
+
+PUT, HALF = PutMessage("T0", 0, 16), PutMessage("T0", 0, 1900)  # two fill a log file
+REPUT, MARK = RunService("reput"), RunService("checkpoint")
+FLUSH, FLUSH_TWICE = (RunService("flush_commit_log", times) for times in (1, 2))
+T0 = ("T0", 0)
+
+
+def run(setup: Setup, *ops: Op) -> EpisodeResult:
+    return run_program(Program(setup, ops))
+
+
+@pytest.mark.parametrize("filled", [87, 95])
+def test_on_a_full_disk_files_may_go_that_have_not_expired(filled: int) -> None:
+    setup = Setup(
+        cleans=True, cleans_forcibly=True, disk_capacity=40_000, flush_least_pages=0
+    )
+
+    result = run(
+        setup,
+        *(HALF, HALF, HALF, FLUSH_TWICE, REPUT),
+        *(FillDisk(filled), RunService("clean_commit_log")),
+    )
+
+    assert result.invariant == ""
+    assert max(step.positions.min_phy_offset for step in result.trace) == 4096
+
+
+@pytest.mark.parametrize("cut", [5, 6, 7])
+def test_a_crash_amid_a_time_of_the_checkpoint_may_leave_one_that_nobody_wrote(
+    cut: int,
+) -> None:
+    result = run(
+        Setup(flush_least_pages=0),
+        # The next millisecond carries into the third byte of the clock.
+        *(AdvanceClock(0x97FF), PUT, FLUSH, MARK, AdvanceClock(1), PUT, FLUSH),
+        During(MARK, 1, Crash("process_kill", cut=cut)),
+        Restart(),
+    )
+
+    assert result.invariant == ""
+
+
+@pytest.mark.parametrize("at", [12, 16, 20])
+def test_what_no_crc_covers_may_rot_in_a_record_that_is_served(at: int) -> None:
+    result = run(
+        Setup(on_damage="serve"),
+        *(PUT, PUT, PUT, REPUT, Shutdown()),
+        *(
+            Damage("commitlog[0]", "flip", at=at),
+            Damage("commitlog[0]", "flip", at=225),
+        ),
+        *(Restart(), PullMessage("T0", 0, 0)),
+    )
+
+    assert result.invariant == ""
+
+
+@pytest.mark.parametrize(("log_min", "remembered"), [(0, {}), (600, {T0: 500})])
+def test_a_deletion_is_remembered_for_the_store_only_if_all_dead_has_expired(
+    log_min: int, remembered: dict[tuple[str, int], int]
+) -> None:
+    """The first one was lost with the end of the log, the second one forgotten."""
+    model = ReferenceModel("ASYNC_FLUSH")
+    model.deleted = {T0: 500}
+    law: dict[str, int] = {}
+
+    adopted = judge_memory(law, model, DeletedImage({}), (), log_min, log_min)
+
+    assert adopted.places == remembered
+    assert law == {"DEL-9": 1}
