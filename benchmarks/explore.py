@@ -1,6 +1,7 @@
 """The explorer on fixed histories: states decided, recovered and judged, a second.
 
-Run by hand: ``python benchmarks/explore.py [histories]``. Figures are of one core's CPU
+Run by hand: ``python benchmarks/explore.py [histories]``; ``--write`` makes the
+histories anew, and figures of before do not compare. Figures are of one core's CPU
 time. The baseline does what a harness without an explorer does: it runs the program of
 each state from its first op to its end. Both do states of the same histories; the
 baseline does one in so many of them, since it would take hours for all.
@@ -16,26 +17,19 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.fixed_histories import HISTORIES, jobs, write
 from harness.episode import Episode, run_program
-from harness.explore.campaign import Job, jobs_of_scenario, run_job
+from harness.explore.campaign import Job, run_job
 from harness.explore.certificate import Certificate
-from harness.explore.limits import Limits
 from harness.explore.moment import record
 from harness.explore.spread import Spread
 from harness.explore.views import Views
 from models.ops import NESTING_MAX, Crash, nesting
 from models.program import Program
 
-HISTORIES = 200
 BASELINE_STATES = 400
 REPEATS = 5
 FOR_EVER = 1e12
-
-
-def jobs(histories: int, depth: int) -> list[Job]:
-    return list(
-        islice(jobs_of_scenario("power_loss", 7, 1000, Limits(depth=depth)), histories)
-    )
 
 
 def explored(given: list[Job]) -> Certificate:
@@ -108,6 +102,9 @@ def show(title: str, counts: Certificate) -> None:
 
 
 def main() -> None:
+    if "--write" in sys.argv:
+        write()
+        return
     histories = int(sys.argv[1]) if len(sys.argv) > 1 else HISTORIES
     exploring = 0.0
     for depth in (1, 2):
