@@ -28,6 +28,7 @@ from engine.store.mapped_file_queue import MappedFileQueue
 ADDRESS_MAX = -(1 << 31) - 1  # just below every tags code
 OFFSET_ADDED = -(1 << 63)
 NO_ADDRESS = 1
+EXT_DIR = "consumequeue_ext"
 UNIT_SIZE_MIN = 20
 UNIT_SIZE_MAX = 0x7FFF
 END_BLANK_SIZE = 4
@@ -78,7 +79,7 @@ class ConsumeQueueExt:
 
     def __init__(self, disk: Disk, topic: str, queue_id: int, file_size: int) -> None:
         self.mapped_files = MappedFileQueue(
-            disk, f"consumequeue_ext/{topic}/{queue_id}", file_size, is_derived=True
+            disk, f"{EXT_DIR}/{topic}/{queue_id}", file_size, is_derived=True
         )
         self._recovered_end = 0
 

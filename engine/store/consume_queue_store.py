@@ -7,14 +7,14 @@ lacks is known by queue, and the next queue offset comes from the log as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from engine.host.disk import Disk
 from engine.host.probe import probe
 from engine.host.runtime import Runtime
 from engine.store.config import StoreConfig
 from engine.store.consume_queue import ConsumeQueue
-from engine.store.consume_queue_ext import ConsumeQueueExt
+from engine.store.consume_queue_ext import EXT_DIR, ConsumeQueueExt
 from engine.store.damage import Damage
 from engine.store.deleted_topics import ALL_QUEUES, DeletedTopics
 from engine.store.dispatch import DispatchRequest
@@ -191,18 +191,26 @@ class ConsumeQueueStore:
         Source: ConsumeQueueStore#load, #recover.
         """
         self.deleted.load()
-        if not self._disk.is_dir("consumequeue"):
-            return
-        for topic in self._disk.list_dir("consumequeue"):
-            topic_dir = f"consumequeue/{topic}"
+        roots = ["consumequeue"]
+        if self._config.enable_consume_queue_ext:
+            roots.append(EXT_DIR)  # a crash may have come before a queue's first unit
+        for root in roots:
+            for topic, queue_id in self._queues_in(root):
+                if (topic, queue_id) not in self._queues:
+                    self._queue(topic, queue_id).load()
+        for queue in self._queues.values():
+            queue.recover(trusted_below)
+            queue.mapped_files.lose_no_more()
+
+    def _queues_in(self, root: str) -> Iterator[QueueKey]:
+        """The queues that have a directory below ``root``."""
+        for topic in self._disk.list_dir(root) if self._disk.is_dir(root) else ():
+            topic_dir = f"{root}/{topic}"
             if not self._disk.is_dir(topic_dir):
                 continue
             for name in self._disk.list_dir(topic_dir):
                 if name.isascii() and name.isdigit() and str(int(name)) == name:
-                    self._queue(topic, int(name)).load()
-        for queue in self._queues.values():
-            queue.recover(trusted_below)
-            queue.mapped_files.lose_no_more()
+                    yield topic, int(name)
 
     def recover_all(self) -> None:
         """Read every queue whole after all."""
@@ -387,13 +395,11 @@ class ConsumeQueueStore:
             OSError: some files may be there; a start removes them.
         """
         with self._dispatch_lock:
-            keys = dict.fromkeys([*self._queues, *self._next_offsets])
-            gone = [key for key in keys if _is_of(key, topic, queue_id)]
-            for key in gone:
-                self._next_offsets.pop(key, None)
-                if key not in self._queues:
-                    # A power loss may have left what lies beside the queue.
-                    self._queue(*key).load()
+            for key in [
+                key for key in self._next_offsets if _is_of(key, topic, queue_id)
+            ]:
+                del self._next_offsets[key]
+            gone = [key for key in self._queues if _is_of(key, topic, queue_id)]
             removed = [self._queues.pop(key) for key in gone]
             try:
                 for queue in removed:

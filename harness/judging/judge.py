@@ -35,7 +35,7 @@ from harness.judging.lookups import (
     seen_before,
 )
 from harness.judging.marks import judge_marks
-from harness.judging.promises import SPOILT, Promises
+from harness.judging.promises import SPOILT, Promises, forgets
 from harness.judging.pulls import judge_pull
 from harness.judging.puts import (
     Puts,
@@ -269,7 +269,8 @@ class Judge:
         shown = self._promises.saw_fault(op, report.spoilt)
         self._damaged += shown
         # A start may have read what memory held before it was forgotten.
-        self.is_unsure |= bool(shown and report.starts)
+        is_lost = bool(shown) or (self._promises.reverts and forgets(op))
+        self.is_unsure |= is_lost and bool(report.starts)
         if self._promises.reverts:
             self.model.lose_what_was_not_synced()
             self.disk_failed = True

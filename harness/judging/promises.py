@@ -51,7 +51,7 @@ class Promises:
         """Take note of what a fault of ``op`` may have spoilt; what of it shows now."""
         self.spoilt = tuple(dict.fromkeys((*self.spoilt, *spoilt)))
         shown: tuple[Damaged, ...] = ()
-        if _has(op, "evict") and (self.hides_a_failed_sync or self.spoilt):
+        if forgets(op) and (self.hides_a_failed_sync or self.spoilt):
             self.reverts = True
             shown, self.spoilt = self.spoilt, ()
             if self.has_lied or not self.profile.honours_sync:
@@ -84,6 +84,11 @@ class Promises:
         self.has_lied = self.hides_a_failed_sync = False
         shown, self.spoilt = self.spoilt, ()
         return shown
+
+
+def forgets(op: Event) -> bool:
+    """Whether clean pages leave memory during ``op``."""
+    return _has(op, "evict")
 
 
 def _has(op: Event, call: FaultCall) -> bool:

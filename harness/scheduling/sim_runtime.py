@@ -23,6 +23,7 @@ a round that is turned for them; who has none, as the main activity, goes first.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -250,6 +251,9 @@ class SimRuntime:
         assert fiber is not None
         if fiber.parent is not self._wheel:
             return  # it began inside another activity, which has to go on first
+        dying = sys.exc_info()[1]
+        if dying is not None and not isinstance(dying, Exception):
+            return  # the store has crashed: what unwinds tells nobody anything
         others = sorted([a.number for a in self._runnable if a.number >= 0])
         if not others:
             return
