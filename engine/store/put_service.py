@@ -37,7 +37,7 @@ class PutService:
         self._flags = flags
         self._group_commit = group_commit
         self._runtime = runtime
-        self.stats = StoreStatsService()
+        self.stats = StoreStatsService(runtime)
 
     def put(
         self,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
+from engine.host.runtime import Runtime
+
 # Where RocketMQ's ranges end, in milliseconds: the first at 0, each other before its
 # end; what took longer is the last.
 PUT_TIME_ENDS_MS = (
@@ -27,7 +29,8 @@ class TopicStats(NamedTuple):
 class StoreStatsService:
     """Counts what was appended; a store that starts counts anew."""
 
-    def __init__(self) -> None:
+    def __init__(self, runtime: Runtime) -> None:
+        self._lock = runtime.lock()
         self.put_by_topic: dict[str, TopicStats] = {}
         self.put_time_distribution = [0] * (len(PUT_TIME_ENDS_MS) + 1)
 
@@ -36,7 +39,8 @@ class StoreStatsService:
 
         Source: CommitLog#asyncPutMessage, StoreStatsService#setPutMessageEntireTimeMax.
         """
-        before = self.put_by_topic.get(topic, TopicStats(0, 0))
-        self.put_by_topic[topic] = TopicStats(before.times + times, before.size + size)
         at = bisect_right(PUT_TIME_ENDS_MS, took_ms) if took_ms > 0 else 0
-        self.put_time_distribution[at] += 1
+        with self._lock:
+            seen = self.put_by_topic.get(topic, TopicStats(0, 0))
+            self.put_by_topic[topic] = TopicStats(seen.times + times, seen.size + size)
+            self.put_time_distribution[at] += 1
