@@ -259,36 +259,29 @@ class Inode:
         return sorted({offset >> PAGE_BITS for _, offset, _ in self.pending})
 
     def write_back(self) -> None:
-        """Put every pending store on the medium."""
+        """Put every page that has a pending store on the medium, as memory shows it."""
+        assert not self.cuts, "a cut has its effect before bytes are written back"
         if self.pending:
             self.own_durable()
-            durable = self.durable
-            for _, offset, data in self.pending:
-                durable[offset : offset + len(data)] = data
             for page in self.dirty_pages():
-                self._write_whole(page)
+                self._write_page(page)
             self._heal(self.pending)
             self.pending = []
 
     def write_back_page(self, page: int) -> None:
-        """Put the pending stores of one page on the medium."""
+        """Put one page on the medium, as memory shows it."""
+        assert not self.cuts, "a cut has its effect before bytes are written back"
         self.own_durable()
-        for store in self.pending:
-            _, offset, data = store
-            if offset >> PAGE_BITS == page:
-                self.durable[offset : offset + len(data)] = data
-                self._heal([store])
-        self._write_whole(page)
+        self._write_page(page)
+        self._heal([s for s in self.pending if s[1] >> PAGE_BITS == page])
         self.pending = [s for s in self.pending if s[1] >> PAGE_BITS != page]
         if self.unwritten:
             start = page << PAGE_BITS
             self.unwritten = tuple(_without(self.unwritten, start, start + PAGE_SIZE))
 
-    def _write_whole(self, page: int) -> None:
-        """Put on the medium what memory shows of a page, not its stores alone."""
+    def _write_page(self, page: int) -> None:
         start, end = self.page_range(page)
-        if start < end:
-            self.durable[start:end] = self.cache[start:end]
+        self.durable[start:end] = self.cache[start:end]
 
     def write_back_before(self, action: int) -> None:
         """Put the stores made before ``action`` on the medium."""

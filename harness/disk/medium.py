@@ -303,12 +303,12 @@ class Medium:
         return bool(self._effects) or profile.keeps_write_order
 
     def _commit_all_in_order(self) -> None:
+        self.commit()
         if self.profile.keeps_write_order:
             for inode in self.inodes.values():
                 if not inode.mapped:
                     inode.write_back()
             self._imaged = None
-        self.commit()
 
     def _commit_slots(self, slots: set[str]) -> None:
         """Commit the effects on some entries and sizes, with all they rest on.

@@ -416,3 +416,20 @@ def test_a_crash_and_an_unmount_free_the_lock_and_the_open_files() -> None:
     disk.unmount()
 
     disk.mount().lock("lock")
+
+
+def test_where_writes_keep_their_order_bytes_behind_a_cut_are_not_lost() -> None:
+    """A sync of another file commits the cut, and the bytes put there after it."""
+    disk = SimDisk(PROFILES["ext4_data"])
+    disk.load({"f": b"old" * 30, "g": bytes(10)})
+    mount = disk.mount()
+    mount.truncate("f", 30)
+    mount.truncate("f", 60)
+    file = mount.open("f", 60, create=False, mapped=False)
+    file.write_at(40, b"new")
+
+    other = mount.open("g", 10, create=False, mapped=False)
+    other.write_at(0, b"x")
+    other.sync()
+
+    assert disk.durable_files()["f"] == disk.files()["f"]

@@ -12,10 +12,10 @@ _ROWS = (
     ),
     (
         "D02",
-        *("inode", "Inode.write_back_page"),
-        *("if offset >> PAGE_BITS == page:", "if offset >> PAGE_BITS >= page:"),
+        *("inode", "Inode._write_page"),
+        *("[start:end] = self.cache[start:end]", "[start:] = self.cache[start:]"),
     ),
-    ("D03", "inode", "Inode.write_back", "in self.pending:", "in self.pending[:-1]:"),
+    ("D03", "inode", "Inode.write_back", "dirty_pages():", "dirty_pages()[:-1]:"),
     ("D04", "inode", "Inode.forget_dirty_pages", "self.pending = []", "pass"),
     ("D05", "inode", "Inode.evict", "start >> PAGE_BITS in dirty or (", "("),
     (
