@@ -25,7 +25,7 @@ from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.observations import Positions, status_of
 from models.ops import Crash, Restart
 
-_STARTS_KEPT = 256
+_STARTS_KEPT = 16  # small heaps stay in the processor's caches
 Breach: TypeAlias = InvariantViolated | InvariantUnknown
 
 
