@@ -13,11 +13,11 @@ SERVING: tuple[OnDamage, ...] = often(("refuse", 2), ("serve", 1))
 
 HOUR_MS = 3_600_000
 ROTTEN_BYTES = tuple(
-    [first + at for first in (0, 131) for at in (*range(20), *range(20, 131, 6))]
+    [first + at for first in (0, 131) for at in (*range(26), *range(26, 131, 6))]
 )
 """Bytes of the first two records of a log, if their bodies are the commonest.
 
-Each of size, magic, CRC and queue id, and some of the others."""
+Each of size, magic, CRC, queue id and queue offset, and some of the others."""
 
 ROTTING = replace(
     CALM,
@@ -46,6 +46,7 @@ ROTTING = replace(
         (("consumequeue[0]", "flip"), 2),
         (("consumequeue[1]", "flip"), 2),
         (("checkpoint", "flip"), 2),
+        (("checkpoint", "delete"), 1),
         (("abort", "flip"), 1),
     ),
     damage_offsets=Numbers((*ROTTEN_BYTES, 512, 552, 1024, 1064), 4096),
