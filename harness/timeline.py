@@ -153,6 +153,7 @@ def _told(positions: Positions) -> dict[str, int]:
     """Those that say more than that all which was appended is committed."""
     named = {f.name: getattr(positions, f.name) for f in fields(Positions)}
     del named["confirm_offset"]  # it is the one of the others that the mode names
+    del named["free_buffers"]
     if positions.committed_where in (-1, positions.max_phy_offset):
         del named["committed_where"]
     return named

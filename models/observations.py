@@ -19,7 +19,8 @@ class Positions:
 
     ``max_phy_offset`` is where the next record goes. ``committed_where`` is where the
     bytes end that lie in files, ``confirm_offset`` where those end that may be served;
-    -1 from a store that does not say.
+    -1 from a store that does not say. So is ``free_buffers``, how many write buffers
+    no file has.
     """
 
     min_phy_offset: int
@@ -28,6 +29,7 @@ class Positions:
     reput_from_offset: int
     committed_where: int = -1
     confirm_offset: int = -1
+    free_buffers: int = -1
 
 
 @dataclass(frozen=True, slots=True)

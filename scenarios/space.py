@@ -16,11 +16,14 @@ from models.ops import (
     ALL_TIME_MS,
     CrashKind,
     DamageKind,
+    DeleteManually,
     DiskFault,
     IPv6Hosts,
+    Op,
     PlantFile,
     PutBatch,
     PutMessage,
+    RunService,
     Schedule,
     ServiceName,
     SurvivorKind,
@@ -246,6 +249,21 @@ class Space:
 def often(*weighted: tuple[T, int]) -> tuple[T, ...]:
     """Each choice as often as its weight says, in the given order."""
     return tuple(choice for choice, weight in weighted for _ in range(weight))
+
+
+class Wish(NamedTuple):
+    """What somebody asks of the cleaner, before messages grow old and then."""
+
+    first: tuple[Op, ...] = ()
+    then: tuple[Op, ...] = ()
+
+
+WISHES = often(
+    (Wish(), 3),
+    (Wish(then=(DeleteManually(),)), 4),
+    (Wish(first=(DeleteManually(), *(RunService("clean_commit_log"),) * 20)), 1),
+)
+"""The last one's request has been answered before anything is old enough."""
 
 
 def schedule_of(of: Schedule, count: int, draw: int) -> Schedule:

@@ -46,6 +46,7 @@ from models.ops import (
 from models.program import Setup
 from scenarios.catalogue import Scenario
 from scenarios.space import (
+    WISHES,
     Address,
     InterleavedKind,
     InterruptedKind,
@@ -54,6 +55,7 @@ from scenarios.space import (
     Size,
     Space,
     TogetherKind,
+    Wish,
     put_batch,
     put_message,
     schedule_of,
@@ -347,21 +349,19 @@ def expiry_phrases(space: Space) -> SearchStrategy[tuple[Op, ...]]:
     """Messages grow old, and cleaners look whether they may go."""
 
     def expire(
-        served: bool, ms: int, asked: bool, times: int, follows: bool
+        wish: Wish, served: bool, ms: int, times: int, rest: tuple[Op, ...]
     ) -> tuple[Op, ...]:
         first = (RunService("flush_commit_log", 9), RunService("reput"))
-        wish = (DeleteManually(),) if asked else ()
-        rest = (RunService("clean_consume_queue"),) if follows else ()
-        clean = (*wish, RunService("clean_commit_log", times))
-        return (AdvanceClock(ms), *(first if served else ()), *clean, *rest)
+        clean = (*wish.then, RunService("clean_commit_log", times), *rest)
+        return (*wish.first, AdvanceClock(ms), *(first if served else ()), *clean)
 
     return st.builds(
         expire,
+        choices(WISHES),
         choices(space.served_first),
         numbers(space.expiry_steps_ms),
-        st.booleans(),
         choices(space.service_times),
-        st.booleans(),
+        choices(((), (RunService("clean_consume_queue"),))),
     )
 
 

@@ -41,6 +41,7 @@ from models.ops import (
 from models.program import Program
 from scenarios.catalogue import Scenario
 from scenarios.space import (
+    WISHES,
     InterruptedKind,
     Kind,
     Space,
@@ -366,12 +367,13 @@ class _Writer:
 
     def _expire(self) -> None:
         """Messages grow old, and cleaners look whether they may go."""
+        wish = WISHES[self.draw() % len(WISHES)]
+        self.ops += wish.first
         self.ops.append(AdvanceClock(self.space.expiry_steps_ms.choose(self.draw())))
         served = self.space.served_first
         if served[self.draw() % len(served)]:
             self.ops += (RunService("flush_commit_log", 9), RunService("reput"))
-        if self.draw() & 1:
-            self.ops.append(DeleteManually())
+        self.ops += wish.then
         rounds = self.space.service_times
         times = rounds[self.draw() % len(rounds)]
         cleaning = RunService("clean_commit_log", times)

@@ -80,12 +80,12 @@ class CommitLog:
         self.damage = Damage()
         self._file_size = config.mapped_file_size_commit_log
         self._commit_lock = runtime.lock()
-        self._has_pool = config.transient_store_pool_enable
-        pool = None
+        self.pool: TransientStorePool | None = None
         if config.transient_store_pool_enable:
-            pool = TransientStorePool(config.transient_store_pool_size, self._file_size)
+            buffers = config.transient_store_pool_size
+            self.pool = TransientStorePool(buffers, self._file_size)
         self.allocate = AllocateMappedFileService(
-            disk, "commitlog", self._file_size, runtime, pool
+            disk, "commitlog", self._file_size, runtime, self.pool
         )
         self.mapped_files = MappedFileQueue(
             disk, "commitlog", self._file_size, self.allocate.take
@@ -196,7 +196,7 @@ class CommitLog:
             file.append_declared(encode_filler(left), left)
             ROLLED.hit()
             file = self.mapped_files.last_mapped_file(0)
-        if self._has_pool and not file.has_buffer:
+        if self.pool is not None and not file.has_buffer:
             # What is written directly must not get in front of what is not.
             self.commit_all()
         return file

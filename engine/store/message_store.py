@@ -155,6 +155,16 @@ class MessageStore:
         return self._services
 
     @property
+    def free_buffers(self) -> int:
+        """How many write buffers no file has; -1 without a pool.
+
+        Source: DefaultMessageStore#remainTransientStoreBufferNumbs, which says the
+        greatest integer without a pool.
+        """
+        pool = self.commit_log.pool
+        return -1 if pool is None else pool.available
+
+    @property
     def stats(self) -> StoreStatsService:
         """What was put since the store started."""
         return self._puts.stats

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from harness.interpreter import Report, World
 from harness.judging.topics import Deletions, judge_memory
 from models.invariants import deletion
-from models.observations import Done, Positions, Ran
+from models.observations import Done, Observation, Positions, Ran
 from models.ops import DeleteManually, Event, FillDisk, RunService, parts
 from models.plain_state import fork_of_fields
 from models.program import Setup
@@ -21,6 +21,7 @@ from models.reference import ReferenceModel
 from models.store_image import Record, StoreImage
 
 HOUR_MS = 3_600_000
+ROUNDS_OF_A_REQUEST = 20
 DELETE_FROM_PERCENT, FORCE_FROM_PERCENT, STOP_FROM_PERCENT = 75, 85, 90
 
 
@@ -35,6 +36,10 @@ def _fills(op: Event) -> bool:
     return isinstance(op, FillDisk) or any(map(_fills, parts(op)))
 
 
+def _asks(op: Event) -> bool:
+    return isinstance(op, DeleteManually) or any(map(_asks, parts(op)))
+
+
 @dataclass(slots=True)
 class DeletionState:
     """Between two steps of one store.
@@ -43,7 +48,8 @@ class DeletionState:
         now_ms: the wall clock at the end of the last step.
         used: bytes of the disk in use then.
         percent: how full it was.
-        is_asked: a deletion was asked for, and no round has run since.
+        asked_least: rounds for which a deletion is asked for, at least.
+        asked_most: the same, at most: a request holds for so many rounds.
         may_be_full: puts may have been stopped by now.
         must_be_full: a round of the cleaner has stopped them.
     """
@@ -52,7 +58,8 @@ class DeletionState:
     now_ms: int = 0
     used: int = 0
     percent: int = 0
-    is_asked: bool = False
+    asked_least: int = 0
+    asked_most: int = 0
     may_be_full: bool = False
     must_be_full: bool = False
 
@@ -72,7 +79,8 @@ class DeletionState:
         world = report.world
         self.now_ms, self.used = world.now_ms, world.used
         if report.starts or report.crash is not None:
-            self.is_asked = self.may_be_full = self.must_be_full = False
+            self.asked_least = self.asked_most = 0
+            self.may_be_full = self.must_be_full = False
         before, self.percent = self.percent, world.percent
         if runs(op, "clean_commit_log") and not isinstance(report.observation, Ran):
             # Nobody knows what the disk was like when it looked: it may have stopped
@@ -80,22 +88,36 @@ class DeletionState:
             was_tight = max(before, self.percent) > FORCE_FROM_PERCENT
             lives = report.crash is None and was_tight
             self.may_be_full = self.may_be_full or self.must_be_full or lives
-            self.is_asked = self.must_be_full = False
+            self.must_be_full = False
+            self.asked_least = 0
         elif runs(op, "clean_commit_log"):
-            self.is_asked = False
             least = STOP_FROM_PERCENT
             if self.must_be_full:  # puts begin again only once there is more room
                 least = FORCE_FROM_PERCENT
             self.must_be_full = min(before, self.percent) > least
             if max(before, self.percent) <= FORCE_FROM_PERCENT:
                 self.may_be_full = False
-        if isinstance(op, DeleteManually) and isinstance(report.observation, Done):
-            self.is_asked = True
+        self._count_requests(op, report.observation)
         if report.starts:
             self.must_be_full = False
         is_unseen = _fills(op) and not isinstance(op, FillDisk)
         if is_unseen or self._is_tight(world):
             self.may_be_full = True
+
+    def _count_requests(self, op: Event, seen: Observation) -> None:
+        """Take note of a request, and of rounds that it has held for.
+
+        A round without work is the last one of its op.
+        """
+        if isinstance(op, RunService) and isinstance(seen, Ran):
+            if op.service == "clean_commit_log":
+                rounds = op.times if seen.work else 1
+                self.asked_least = max(0, self.asked_least - rounds)
+                self.asked_most = max(0, self.asked_most - 1)
+        elif _asks(op):
+            self.asked_most = ROUNDS_OF_A_REQUEST
+            if isinstance(op, DeleteManually) and isinstance(seen, Done):
+                self.asked_least = ROUNDS_OF_A_REQUEST
 
     def may_refuse(self, world: World) -> bool:
         """Whether the disk gives a put of this step a reason to be refused."""
@@ -116,9 +138,20 @@ class DeletionState:
 
     def is_due(self, world: World) -> bool:
         """Whether a round that has just ended was to delete what had expired."""
-        hour = world.now_ms // HOUR_MS % 24
+        is_full = self.percent > DELETE_FROM_PERCENT
+        return self._is_hour(world.now_ms) or is_full or self.asked_least > 0
+
+    def may_be_due(self, op: Event, world: World) -> bool:
+        """Whether a round of the step that ends now may delete what has expired."""
+        if not isinstance(op, RunService):
+            return True  # somebody else has moved the clock, or asked
+        is_hour = self._is_hour(self.now_ms) or self._is_hour(world.now_ms)
+        is_full = max(self.percent, world.percent) > DELETE_FROM_PERCENT
+        return is_hour or is_full or self.asked_most > 0
+
+    def _is_hour(self, now_ms: int) -> bool:
         hours = [int(text) for text in self.setup.delete_hours.split(";")]
-        return hour in hours or self.percent > DELETE_FROM_PERCENT or self.is_asked
+        return now_ms // HOUR_MS % 24 in hours
 
 
 def judge_cut_short(
@@ -201,6 +234,7 @@ def judge_deletion(
             model.stored_between(model.log_min, positions.min_phy_offset),
             old_ms,
             is_cleaning=runs(op, "clean_commit_log"),
+            is_due=state.may_be_due(op, report.world),
         )
     if state.setup.cleans and not report.interrupted and image is not None:
         model.min_certain = max(0, positions.min_phy_offset)

@@ -488,8 +488,8 @@ class Judge:
         )
 
     def _judge_marks(self, positions: Positions, *, is_new_life: bool) -> None:
-        before = None if is_new_life else self._positions
-        judge_marks(self.checks, self.model, positions, before)
+        was = None if is_new_life else self._positions
+        judge_marks(self.checks, self._setup, self.model, positions, was, self._files)
         self._positions = positions
 
     @property

@@ -438,6 +438,7 @@ class PythonStore:
             store.reput.reput_from_offset,
             log.committed_where,
             store.reput.confirm_offset,
+            store.free_buffers,
         )
 
     def statistics(self) -> Statistics:

@@ -54,19 +54,28 @@ def empty_queues_keep_their_end(
 
 @invariant(
     "DEL-3",
-    "the log's first files go by a cleaner, and once they have expired",
+    "the log's first files go by a cleaner that is due, and once they have expired",
     law="I14",
 )
 def only_what_has_expired_goes(
-    now: Positions, stored_ms: Sequence[int], old_ms: int | None, *, is_cleaning: bool
+    now: Positions,
+    stored_ms: Sequence[int],
+    old_ms: int | None,
+    *,
+    is_cleaning: bool,
+    is_due: bool,
 ) -> Iterator[Violation]:
     """``stored_ms`` are the times of the messages that went, or somewhat earlier ones.
 
-    What was stored until ``old_ms`` has expired; None: anything may go by force.
+    What was stored until ``old_ms`` has expired; None: anything may go by force. A
+    cleaner is due by the hour, on a disk that is too full, and for 20 rounds by hand.
     """
     where = f"commitlog before {now.min_phy_offset}"
     if not is_cleaning:
         yield Violation(where, "it is gone", "nothing: no cleaner has run")
+    elif not is_due:
+        expected = "nothing: not the hour, nobody asks, the disk has room"
+        yield Violation(where, "it is gone", expected)
     young = [stored for stored in stored_ms if old_ms is not None and stored > old_ms]
     if young:
         seen = f"{len(young)} messages are gone, one stored at {max(young)}"

@@ -19,6 +19,25 @@ from models.verdict import Violation
 _NO_SPACE = "[Errno 28]"
 
 
+@invariant(
+    "RES-2",
+    "a write buffer is out only for a log file that is not wholly committed",
+    law="I20",
+)
+def buffers_come_back(
+    now: Positions, buffers: int, log_files: Sequence[int], file_size: int
+) -> Iterator[Violation]:
+    """Of a store with a pool of ``buffers``; ``log_files`` is where each file begins.
+
+    A file made ahead may have one, too, and one found at a start has none.
+    """
+    open_files = [at for at in log_files if at + file_size > now.committed_where]
+    least = max(0, buffers - len(open_files))
+    if not least <= now.free_buffers <= buffers:
+        seen = f"{now.free_buffers} of {buffers} are free"
+        yield Violation("write buffers", seen, f"{least} at least, {buffers} at most")
+
+
 @invariant("RUN-1", "no op raises what its contract does not name", law="I9 I19")
 def nothing_unnamed_is_raised(
     failures: Sequence[Failed], disk_fault_armed: bool, disk_may_fill: bool = False

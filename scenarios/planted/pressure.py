@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from models.ops import (
+    AdvanceClock,
     Crash,
+    DeleteManually,
     DiskFault,
     During,
     FillDisk,
+    Op,
     PullMessage,
     PutMessage,
     Restart,
@@ -130,7 +133,97 @@ NO_ROOM_ASKED_FOR = Mutant(
     needs="ENOSPC",
 )
 
+_POOLED = Setup(transient_store_pool=True, preallocate=True)
+
+BUFFER_OF_A_FULL_FILE = Mutant(
+    id="E80",
+    title="buffer-of-a-full-file-is-kept",
+    source="DefaultMappedFile#commit, which returns it",
+    killed_by=("RES-2",),
+    edits=(
+        Edit(
+            module="engine.store.mapped_file",
+            function="MappedFile.commit",
+            before="self.committed == self.file_size:\n        self._return_buffer()",
+            after="self.committed == self.file_size:\n        self._buffer = None",
+        ),
+    ),
+    trigger=Program(_POOLED, (_LARGE, _LARGE, RunService("commit", 9))),
+    component="FLAGS",
+    difficulty=2,
+)
+
+BUFFER_OF_NO_FILE = Mutant(
+    id="E81",
+    title="buffer-of-a-file-that-cannot-be-made-is-lost",
+    source="ours",
+    killed_by=("RES-2",),
+    edits=(
+        Edit(
+            module="engine.store.mapped_file",
+            function="MappedFile._open",
+            before="self._return_buffer()\n        raise",
+            after="raise",
+        ),
+    ),
+    trigger=Program(_POOLED, (During(_PUT, 2, DiskFault("create", "ENOSPC")),)),
+    component="FLAGS",
+    difficulty=3,
+    needs="ENOSPC",
+)
+
+_CLEAN = RunService("clean_commit_log")
+_AGED: tuple[Op, ...] = (
+    _LARGE,
+    _LARGE,
+    RunService("flush_commit_log", 9),
+    _REPUT,
+    AdvanceClock(3 * 3_600_000),
+    _CLEAN,
+)
+_KEEPS = Setup(cleans=True, reserved_hours=2, delete_hours="23")
+
+REQUEST_FOR_EVER = Mutant(
+    id="E82",
+    title="a-request-to-delete-holds-for-ever",
+    source="CleanCommitLogService#isSpaceToDelete, manualDeleteFileSeveralTimes",
+    killed_by=("DEL-3",),
+    edits=(
+        Edit(
+            module="engine.store.clean_commit_log",
+            function="CleanCommitLogService._is_due",
+            before="self._manual_times -= 1",
+            after="pass",
+        ),
+    ),
+    trigger=Program(_KEEPS, (DeleteManually(), *(_CLEAN,) * 20, *_AGED)),
+    component="FLAGS",
+    difficulty=3,
+)
+
+ANY_HOUR = Mutant(
+    id="E83",
+    title="files-go-at-any-hour",
+    source="ours",
+    killed_by=("DEL-3",),
+    edits=(
+        Edit(
+            module="engine.store.clean_commit_log",
+            function="CleanCommitLogService._is_due",
+            before="is_due = False",
+            after="is_due = True",
+        ),
+    ),
+    trigger=Program(_KEEPS, _AGED),
+    component="FLAGS",
+    difficulty=1,
+)
+
 PRESSURE_MUTANTS = (
+    BUFFER_OF_A_FULL_FILE,
+    BUFFER_OF_NO_FILE,
+    REQUEST_FOR_EVER,
+    ANY_HOUR,
     FLAG_BITS_COLLIDE,
     DISK_FULL_LEAVES_A_HOLE,
     ROOM_WITHOUT_THE_FILE,

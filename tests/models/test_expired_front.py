@@ -154,15 +154,27 @@ def test_files_that_no_cleaner_took_are_a_breach() -> None:
     now = Positions(4096, 8192, 8192, 8192)
 
     with pytest.raises(InvariantViolated, match="no cleaner has run"):
-        only_what_has_expired_goes.hold({}, now, [], 100, is_cleaning=False)
+        only_what_has_expired_goes.hold(
+            {}, now, [], 100, is_cleaning=False, is_due=True
+        )
 
 
 def test_young_messages_that_went_are_a_breach_unless_by_force() -> None:
     now = Positions(4096, 8192, 8192, 8192)
 
-    only_what_has_expired_goes.hold({}, now, [100, 101], None, is_cleaning=True)
+    law, due = only_what_has_expired_goes, {"is_cleaning": True, "is_due": True}
+    law.hold({}, now, [100, 101], None, **due)
     with pytest.raises(InvariantViolated, match="one stored at 101"):
-        only_what_has_expired_goes.hold({}, now, [100, 101], 100, is_cleaning=True)
+        law.hold({}, now, [100, 101], 100, **due)
+
+
+def test_a_deletion_that_was_not_due_is_a_breach() -> None:
+    now = Positions(4096, 8192, 8192, 8192)
+
+    with pytest.raises(InvariantViolated, match="nobody asks"):
+        only_what_has_expired_goes.hold(
+            {}, now, [100], None, is_cleaning=True, is_due=False
+        )
 
 
 def test_an_old_file_that_is_still_there_is_a_breach() -> None:

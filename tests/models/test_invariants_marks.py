@@ -11,6 +11,7 @@ from models.invariants.marks import (
     served_is_confirmed,
 )
 from models.invariants.putting import gave_up
+from models.invariants.run import buffers_come_back
 from models.messages import message_for
 from models.observations import Positions, Put
 from models.ops import PutMessage
@@ -99,3 +100,24 @@ def test_a_round_that_leaves_enough_unflushed_breaks_fl_8(
     )
 
     assert len(violations) == broken
+
+
+@pytest.mark.parametrize(
+    ("log_files", "free", "broken"),
+    [
+        ([], 3, 0),
+        ([], 2, 1),  # one is out for no file
+        ([0, 100, 200], 2, 0),
+        ([0, 100, 200], 1, 1),
+        ([0, 100, 200, 300], 1, 0),  # a file made ahead has one, too
+        ([0, 100, 200], 4, 1),  # one was given back twice
+    ],
+)
+def test_a_write_buffer_that_is_out_for_no_open_file_breaks_res_2(
+    log_files: list[int], free: int, broken: int
+) -> None:
+    now = Positions(0, 250, 0, 0, 230, 0, free_buffers=free)
+    if not log_files:
+        now = Positions(-1, 0, 0, 0, 0, 0, free_buffers=free)
+
+    assert len(buffers_come_back.violations(now, 3, log_files, 100)) == broken
