@@ -246,8 +246,6 @@ class ReferenceModel:
             self.queues.setdefault(key, []).append(appended)
 
     def _is_forgotten(self, key: QueueKey, appended: Appended) -> bool:
-        if not self.forgotten:
-            return False
         return any(
             appended.phy_offset < log_min and appended.queue_offset >= first
             for log_min, first in self.forgotten.get(key, ())
@@ -385,6 +383,7 @@ class ReferenceModel:
             log_min: where the recovered log begins.
             deleted: what the store says was deleted; None: what is known here.
         """
+        was = self.deleted
         if deleted is not None:
             self.deleted = dict(deleted.places)
             self.may_be_deleted = {}
@@ -399,15 +398,17 @@ class ReferenceModel:
         self.queues = {}
         for appended in self.messages:
             self._list(appended)
+        for key in [key for key in self.queues if was and key not in built]:
+            # A deletion may be forgotten once all that was deleted has expired.
+            dead = max(was.get((key[0], ALL_QUEUES), 0), was.get(key, 0))
+            first = bisect_left(self.queues[key], min(dead, log_min), key=_phy_offset)
+            del self.queues[key][:first]
         self.floor_kill = self.end
         self.memory_reverted = False
         self.floor_power = min(self.floor_power, self.end)
-        self.floor = None
-        self.in_flight = []
+        self.floor, self.in_flight = None, []
         self.built = built
-        self.put_by_topic = {}
-        self.puts = 0
-        self.put_times_ms = []
+        self.put_by_topic, self.puts, self.put_times_ms = {}, 0, []
 
     def _with_unanswered(
         self, answered: Sequence[Appended], records: Sequence[Record]
