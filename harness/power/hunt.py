@@ -36,7 +36,10 @@ from scenarios.mutation import Mutant, applied
 SLICE_TIMEOUT_S = 30.0
 EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
 SLICES_MAX = 1_000_000
-_TURNS: tuple[SliceKind, ...] = ("soak", "soak", "explore", "soak", "machine")
+_TURNS: tuple[SliceKind, ...] = (
+    *("soak", "soak", "explore", "soak"),
+    *("soak", "soak", "machine", "soak"),
+)
 assert len(_TURNS) == ROUND
 
 HANG = "timeout"  # stand where a law's id would: no law had spoken by then

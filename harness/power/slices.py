@@ -33,7 +33,7 @@ from scenarios.workload import program_for
 SliceKind = Literal["soak", "machine", "explore"]
 
 EPISODES = 10
-ROUND = 5  # slices from one of a hunt's rarer kinds to the next one
+ROUND = 8  # slices from one of a hunt's rarer kinds to the next one
 EXAMPLES = 10
 EXPLORED_OPS = (4, 6, 8, 12, 16, 24)
 EXPLORED_MOMENTS = 12
@@ -41,6 +41,10 @@ EXPLORED_STARTS = 400
 LIMITS = Limits(exact_max=64, told=32, draws=16, nested_max=4, nested_draws=1)
 """A slice tries a little of many histories, where the explorer's command tries all of
 one: bugs lie in few moments, and nobody knows in which."""
+
+SHARES = {"interleaved_deletion": 4, "interleavings": 3, "bit_rot": 3}
+"""Turns of scenarios that have more than one: what they ask has more sides than an
+episode can show, who is preempted where and which bytes of which record rot."""
 
 _SEEDS_APART = 1_000_003
 
@@ -107,8 +111,16 @@ def scenario_of_slice(number: int) -> str:
 
 
 def _scenario_of(turn: int) -> str:
-    names = list(SCENARIOS)
-    return names[turn % len(names)]
+    turns = _scenarios_in_turn()
+    return turns[turn % len(turns)]
+
+
+@cache
+def _scenarios_in_turn() -> tuple[str, ...]:
+    """Each scenario once, then those again that have a larger share."""
+    again = range(1, max(SHARES.values()))
+    more = [name for n in again for name, share in SHARES.items() if share > n]
+    return (*SCENARIOS, *more)
 
 
 def _soak(seed: int, number: int, policy: str) -> SliceRow:
