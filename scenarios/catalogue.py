@@ -320,7 +320,8 @@ _SCENARIOS = (
         "commit to the files",
         space=BUFFERING,
         setups=often(
-            (POOLED, 4),
+            (POOLED, 3),
+            (replace(POOLED, flush_least_pages=0), 3),
             (replace(POOLED, transient_store_buffers=1), 2),
             (replace(POOLED, transient_store_buffers=5, preallocate=False), 1),
             (replace(POOLED, log_file_size=16384, flush_least_pages=1), 2),

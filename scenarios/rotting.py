@@ -12,12 +12,18 @@ SERVING: tuple[OnDamage, ...] = often(("refuse", 2), ("serve", 1))
 """What the stores do that meet damage below the durable mark."""
 
 HOUR_MS = 3_600_000
+_FIELDS = (0, 4, 8, 12, 16, 20, 28, 36, 40, 48, 56, 64, 72, 76, 84)
 ROTTEN_BYTES = tuple(
-    [first + at for first in (0, 131) for at in (*range(26), *range(26, 131, 6))]
+    [
+        first + at
+        for first in (0, 131)
+        for at in (*_FIELDS * 2, *range(26), *range(26, 131, 6))
+    ]
 )
 """Bytes of the first two records of a log, if their bodies are the commonest.
 
-Each of size, magic, CRC, queue id and queue offset, and some of the others."""
+The first of each field more often than others, so that a field may go as a whole; each
+of size, magic, CRC, queue id and queue offset, and some of the others."""
 
 ROTTING = replace(
     CALM,
@@ -37,8 +43,8 @@ ROTTING = replace(
         (("commitlog[-1]", "flip"), 4),
         (("commitlog[0]", "flip"), 4),
         (("commitlog[1]", "flip"), 2),
-        (("commitlog[-1]", "zero"), 3),
-        (("commitlog[0]", "zero"), 2),
+        (("commitlog[-1]", "zero"), 4),
+        (("commitlog[0]", "zero"), 4),
         (("commitlog[0]", "delete"), 1),
         (("commitlog[1]", "delete"), 1),
         (("commitlog[-1]", "delete"), 1),
@@ -50,6 +56,6 @@ ROTTING = replace(
         (("abort", "flip"), 1),
     ),
     damage_offsets=Numbers((*ROTTEN_BYTES, 512, 552, 1024, 1064), 4096),
-    damage_sizes=often((1, 6), (4, 4), (8, 1), (512, 1)),
+    damage_sizes=often((1, 5), (4, 5), (8, 2), (512, 1)),
     expiry_steps_ms=Numbers((3 * HOUR_MS, 2 * HOUR_MS, HOUR_MS), 8 * HOUR_MS),
 )

@@ -362,10 +362,10 @@ BUFFERING = replace(
     services=often(
         ("commit", 6),
         ("reput", 4),
-        ("flush_commit_log", 3),
-        ("allocate", 4),
+        ("flush_commit_log", 4),
+        ("allocate", 3),
         ("flush_consume_queue", 1),
-        ("checkpoint", 1),
+        ("checkpoint", 3),
     ),
     interrupted=often(("put", 4), ("service", 7), ("shutdown", 2), ("restart", 1)),
     faults=often(

@@ -54,6 +54,7 @@ from scenarios.spaces import AFTER
 
 BLOCK_SIZE = 256
 SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one episode; 0 drops it
+AGED_FLUSHES = (9, 2, 1)  # files that are flushed before the messages grow old
 
 
 def program_for(scenario: Scenario, run: int, episode: int) -> Program:
@@ -297,9 +298,11 @@ class _Writer:
         if is_aged:
             self._age()
         kinds = [space.together[draw() % len(space.together)] for _ in range(count)]
-        parts = tuple([self._part(kind) for kind in kinds])
+        parts = [self._part(kind) for kind in kinds]
+        if is_aged:
+            parts[draw() % count] = RunService("clean_commit_log")
         template = space.schedules[draw() % len(space.schedules)]
-        together = Together(parts, schedule_of(template, count, draw()))
+        together = Together(tuple(parts), schedule_of(template, count, draw()))
         event = draw() % 8
         if event == 0 and space.crash_kinds:
             at_action = space.at_actions.service.choose(draw())
@@ -311,7 +314,7 @@ class _Writer:
             self.ops.append(During(together, at_action, fault))
         else:
             self.ops.append(together)
-        if "shutdown" in kinds:
+        if any(isinstance(part, Shutdown) for part in parts):
             self.ops.append(Restart())
         elif is_aged:
             # What others kept from going has to go now.
@@ -360,9 +363,15 @@ class _Writer:
         self.ops.append(Restart())
 
     def _age(self) -> None:
-        """Messages are dispatched and grow old; cleaners are asked to look."""
-        self.ops += (RunService("flush_commit_log", 9), RunService("reput"))
+        """Messages are dispatched and grow old; cleaners are asked to look.
+
+        The last files are flushed or left for later, and a young message may follow.
+        """
+        flushes = AGED_FLUSHES[self.draw() % len(AGED_FLUSHES)]
+        self.ops += (RunService("flush_commit_log", flushes), RunService("reput"))
         self.ops.append(AdvanceClock(self.space.expiry_steps_ms.choose(self.draw())))
+        if self.draw() & 1:
+            self.ops.append(self._put())
         self.ops.append(DeleteManually())
 
     def _expire(self) -> None:
@@ -372,7 +381,8 @@ class _Writer:
         self.ops.append(AdvanceClock(self.space.expiry_steps_ms.choose(self.draw())))
         served = self.space.served_first
         if served[self.draw() % len(served)]:
-            self.ops += (RunService("flush_commit_log", 9), RunService("reput"))
+            flushes = AGED_FLUSHES[self.draw() % len(AGED_FLUSHES)]
+            self.ops += (RunService("flush_commit_log", flushes), RunService("reput"))
         self.ops += wish.then
         rounds = self.space.service_times
         times = rounds[self.draw() % len(rounds)]
@@ -383,6 +393,9 @@ class _Writer:
             self.ops.append(During(cleaning, at_action, fault))
         elif self.space.together and self.draw() & 1:
             self._beside(cleaning)
+            if self.draw() & 1:
+                # What others kept from going has to go now.
+                self.ops += (DeleteManually(), RunService("clean_commit_log"))
         else:
             self.ops.append(cleaning)
         if self.draw() & 1:
