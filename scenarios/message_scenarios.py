@@ -80,7 +80,9 @@ MESSAGE_SCENARIOS = (
                 (Label(keys="x" * 32_719), 1),
                 (Label(keys="x" * 32_740), 1),
                 (Label(tags="a\0b", sys_flag=0x80), 1),  # what no record holds
-                (Label(delay_level=3), 2),
+                (Label(delay_level=3), 1),
+                (Label(delay_level=1), 1),
+                (Label(delay_level=18), 1),
                 (Label(delay_level=99, tags="TagA"), 1),
             ),
             pull_tags=often(

@@ -124,7 +124,7 @@ class PythonStore:
         inner = [
             InnerMessage(
                 message.body,
-                {k: v for k, v in message.properties.items() if k != "WAIT"},
+                _said_by_itself(message),
                 message.flag,
             )
             for message in messages
@@ -455,6 +455,17 @@ class PythonStore:
     def close(self) -> None:
         """End the life there may be."""
         self._end_life()
+
+
+def _said_by_itself(message: MessageToPut) -> dict[str, str]:
+    """The properties of a message in a batch, which says otherwise and is believed.
+
+    Source: Message#setWaitStoreMsgOK, which clients call for each message.
+    """
+    own = dict(message.properties)
+    if "WAIT" in own:
+        own["WAIT"] = "true"
+    return own
 
 
 _SKIPPED_DOWN = Skipped("the store is down")

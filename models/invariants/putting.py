@@ -18,10 +18,10 @@ from models.program import Setup
 from models.verdict import Violation
 
 SYNC_TIMEOUT_MS = 5000
+_FALSE_OVER_TRUE = len("false") - len("true")
 _TOPIC = re.compile(r"[%|a-zA-Z0-9_-]+")
 _APPENDED = frozenset({"PUT_OK", "FLUSH_DISK_TIMEOUT"})
 _INNER_BATCH_FLAG = 0x80
-_WAIT_SIZE = len("WAIT") + len("false") + 2
 
 
 @invariant(
@@ -161,9 +161,9 @@ def puts_lie_in_the_order_they_were_made(
 def _expected_of_batch(
     messages: Sequence[MessageToPut], total: int, setup: Setup
 ) -> str:
-    # A batch says once for all that it does not wait, beside its messages.
+    # A batch says once for all that it does not wait; its messages say WAIT=true.
     inner = [
-        message.properties_size - (0 if message.wait_store_ok else _WAIT_SIZE)
+        message.properties_size - (0 if message.wait_store_ok else _FALSE_OVER_TRUE)
         for message in messages
     ]
     if any(size > PROPERTIES_SIZE_MAX for size in inner):

@@ -151,7 +151,24 @@ OFFSET_CONSUMED_BY_REJECTED = Mutant(
     needs="none",
 )
 
+BATCH_IS_NOT_BELIEVED = Mutant(
+    id="E84",
+    title="a-message-overrules-its-batch",
+    source="MessageExtEncoder#encode(MessageExtBatch): the batch's come last",
+    killed_by=("PUT-3",),
+    edits=(
+        Edit(
+            module="engine.store.message_batch",
+            function="expand_batch",
+            before="{**message.properties, **batch.properties}",
+            after="{**batch.properties, **message.properties}",
+        ),
+    ),
+    trigger=Program(Setup(), (PutBatch("T0", 0, (16, 16), wait_store_ok=False),)),
+)
+
 RECORD_MUTANTS = (
+    BATCH_IS_NOT_BELIEVED,
     CRC_ZERO_UNCHECKED,
     OFFSET_CONSUMED_BY_REJECTED,
     RESERVED_BYTES_GARBAGE,
