@@ -23,7 +23,6 @@ a round that is turned for them; who has none, as the main activity, goes first.
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -202,6 +201,14 @@ class SimRuntime:
             if self._turned:
                 self._forget_activities()
 
+    def end_by(self, crash: BaseException) -> None:
+        """Let nobody run on but to unwind: who is running is about to raise ``crash``.
+
+        What it still does on its way out, it does in a process that is dead.
+        """
+        if self._running:
+            self._crash, self._turned = crash, True
+
     def spawn(self, body: Callable[[], T], name: str = "") -> Activity[T]:
         """Start an activity; it runs now, until it ends or waits."""
         self._turned = True
@@ -247,13 +254,12 @@ class SimRuntime:
         turns, activity = self._turns_taken, self.current
         if turns is None or activity.number < 0 or not self._runnable:
             return
+        if self._crash is not None:
+            return  # it unwinds, and nobody runs on beside it
         fiber = activity.fiber
         assert fiber is not None
         if fiber.parent is not self._wheel:
             return  # it began inside another activity, which has to go on first
-        dying = sys.exc_info()[1]
-        if dying is not None and not isinstance(dying, Exception):
-            return  # the store has crashed: what unwinds tells nobody anything
         others = sorted([a.number for a in self._runnable if a.number >= 0])
         if not others:
             return

@@ -409,6 +409,7 @@ class PythonStore:
     def crash(self, crash: Crash) -> StoreCrashed:
         """End this life; returns what a verb in progress must raise to unwind."""
         end = self.disk.crash(crash)
+        self._runtime.end_by(end)
         self._store = None
         self._services = {}
         self._runtime.serve(())

@@ -202,6 +202,31 @@ def test_who_never_began_ends_with_the_crash_of_another() -> None:
     assert runtime.run(lambda: 7) == 7
 
 
+def test_nobody_is_answered_by_who_unwinds_from_a_crash() -> None:
+    runtime = SimRuntime(0)
+    done, answered = runtime.event(), list[str]()
+
+    def stop() -> None:
+        killed = ProcessKilled("killed")
+        try:
+            runtime.end_by(killed)
+            raise killed
+        finally:
+            done.set()
+            runtime.pause()
+
+    def wait() -> None:
+        if done.wait(1000):
+            answered.append("answered")
+
+    turns = Turns(Schedule(preemptions=((1, 1), (2, 0), (3, 0), (4, 0))))
+    with pytest.raises(ProcessKilled):
+        runtime.run(lambda: runtime.together([("A", wait), ("B", stop)], turns))
+
+    assert answered == []
+    assert runtime.run(lambda: 7) == 7
+
+
 APPENDS_WITHOUT_LOCK = Mutant(
     id="T90",
     title="appends-without-lock",
