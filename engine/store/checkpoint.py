@@ -133,11 +133,13 @@ class StoreCheckpoint:
             self._mark_written = self.mark
 
     def open(self) -> None:
-        """Make the file whole, so that ``flush`` can write to it.
+        """Make the file whole, so that ``flush`` can write to it, unless it is.
 
         Raises:
             OSError: no space for it.
         """
+        if self._file is not None:
+            return
         exists = self._disk.exists("checkpoint")
         if exists and self._disk.file_size("checkpoint") != CHECKPOINT_SIZE:
             self._disk.truncate("checkpoint", CHECKPOINT_SIZE)

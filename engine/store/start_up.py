@@ -308,12 +308,15 @@ class StartUp:
         else:
             durable_offset = mark.durable_offset if mark else scan.start
             self._commit_log.recover_abnormally(scan, durable_offset)
+        if self._set_checkpoint(scan, audit, mark):
+            # Before the units go that the times on the disk vouch for.
+            self._checkpoint.open()
+            self._checkpoint.flush()
         self._consume_queues.recover(audit, scan)
         if not clean:
             self._consume_queues.sync_found()
         # After the log's end is durable, and before anything is put behind it.
         self._consume_queues.deleted.settle(scan.start, scan.end, is_certain=clean)
-        self._set_checkpoint(scan, audit, mark)
         self._index.recover(index, scan.end, clean=clean)
         lacks = _first(audit.first_wrong_phy_offset, index.first_wrong_phy_offset)
         (LACKING if lacks >= 0 else COMPLETE).hit()
@@ -321,14 +324,15 @@ class StartUp:
 
     def _set_checkpoint(
         self, scan: LogScan, audit: QueueAudit, mark: DurableMark | None
-    ) -> None:
-        """Let the checkpoint claim what was found, and no more."""
+    ) -> bool:
+        """Let the checkpoint claim what was found alone; whether it claimed more."""
         checkpoint = self._checkpoint
         # Records stored before the first that may lack a durable unit have theirs.
         logics = scan.newest_timestamp
         if audit.first_unsure_timestamp >= 0:
             logics = min(logics, audit.first_unsure_timestamp)
-        if logics < checkpoint.logics_msg_timestamp:
+        is_lower = logics < checkpoint.logics_msg_timestamp
+        if is_lower:
             LOWERED.hit()
         checkpoint.logics_msg_timestamp = logics
         # The log is durable to its end by now, or the start has failed.
@@ -343,6 +347,7 @@ class StartUp:
         if audit.first_wrong_phy_offset >= 0:
             dispatched = min(dispatched, audit.first_wrong_phy_offset)
         self._consume_queues.durable_dispatched_offset = dispatched
+        return is_lower
 
 
 def _both(
