@@ -103,9 +103,8 @@ class ReferenceModel:
         put_by_topic: messages and bytes that this life of the store appended.
         puts: how many puts that were, of a batch one.
         put_times_ms: how long those took of which that is known.
-        numbered: up to where the queue offsets are taken of a store that serves
-            around damage, since messages are lost but their numbers are not; and of
-            empty queues as damage left them.
+        numbered: up to where queue offsets are taken though their messages are gone:
+            of a store that serves around damage, of empty queues as damage left them.
         forgotten: of queues that were damaged once their messages had expired, the
             (log minimum, first queue_offset) of those that nobody counts any more.
     """
@@ -237,8 +236,7 @@ class ReferenceModel:
         if appended.light_offsets:
             offsets = appended.light_offsets.split(",")
             for name, offset in zip(message.light_queues, offsets, strict=True):
-                light = appended.in_light_queue(int(offset))
-                self._list_in((name, 0), light)
+                self._list_in((name, 0), appended.in_light_queue(int(offset)))
 
     def _list_in(self, key: QueueKey, appended: Appended) -> None:
         is_dead = self.deleted and appended.phy_offset < self.dead_below(key)
@@ -319,7 +317,9 @@ class ReferenceModel:
         """
         until = self.reput_from_offset
         if self.messages:
-            until = min(until, self.messages[-1].phy_offset)
+            # A start dispatches from the next record on, behind any filler.
+            first = min(self._expired_count(until), len(self.messages) - 1)
+            until = self.messages[first].phy_offset
         for appended in self.live_messages(self.log_min):
             if old_ms is not None and appended.stored_ms > old_ms:
                 until = min(until, appended.phy_offset)
@@ -348,9 +348,9 @@ class ReferenceModel:
 
     def number_empty_queues(self) -> None:
         """Let empty queues go on from where their files end, whoever made these."""
-        low = self.log_min
-        alive = [k for k, q in self.queues.items() if q and q[-1].phy_offset >= low]
-        self.numbered = {k: end for k, end in self.built.items() if k not in alive}
+        empty, queues = self.ends_of_empty_queues(), self.queues
+        left = [k for k in self.built if k in empty or not queues.get(k)]
+        self.numbered = {k: self.built[k] for k in left}
 
     def keys_given(self) -> dict[tuple[str, str], None]:
         """Each topic and key that a message was given, expired and deleted ones too."""

@@ -323,7 +323,7 @@ class ConsumeQueue:
         if unit == _UNIT.pack(
             request.commit_log_offset, request.msg_size, request.tags_code
         ):
-            return True
+            return is_proven or self._ext is None  # it may have lost an address
         is_whole = len(unit) == CQ_STORE_UNIT_SIZE
         return is_whole and self._agrees_by_address(unit, request, is_proven)
 

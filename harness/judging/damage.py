@@ -86,8 +86,8 @@ def _is_odd(record: Record) -> bool:
 
 
 def rots_beside_queues(damages: Sequence[Damaged]) -> bool:
-    """Whether bit maps may have rotted, which nothing proves."""
-    return any(damage.path.startswith("consumequeue_ext") for damage in damages)
+    """Whether bit maps may have rotted, or what leads there: nothing proves either."""
+    return any(damage.path.startswith("consumequeue") for damage in damages)
 
 
 RECORD_MAGICS = tuple(magic.to_bytes(4, "big") for magic in (MAGIC_V1, MAGIC_V2))

@@ -51,7 +51,9 @@ class Foreign:
             return files
         return {path: files[path] for path in files if path not in self.files}
 
-    def judge(self, checks: dict[str, int], files: Mapping[str, bytes]) -> None:
-        """Judge that they are as they were."""
-        if self.files:
+    def judge(
+        self, checks: dict[str, int], report: Report, files: Mapping[str, bytes]
+    ) -> None:
+        """Judge that they are as they were; after a crash a start judges that."""
+        if self.files and report.crash is None:
             foreign_files_stay.hold(checks, self.files, files)

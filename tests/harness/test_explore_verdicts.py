@@ -17,7 +17,15 @@ from harness.explore.moment import Moment, record
 from harness.explore.recovery import Recoveries
 from harness.explore.spread import Spread
 from harness.explore.views import View, Views
-from models.ops import Crash, CrashKind, PutMessage, RunService
+from models.ops import (
+    Crash,
+    CrashKind,
+    Damage,
+    PlantFile,
+    PutMessage,
+    RunService,
+    Shutdown,
+)
 from models.program import Program, Setup
 from models.verdict import Outcome
 from scenarios.catalogue import SCENARIOS
@@ -101,6 +109,16 @@ def test_each_finding_is_a_program_that_breaks_the_same_law(mutant: str) -> None
                 finding.invariant,
                 Outcome.VIOLATED,
             )
+
+
+def test_a_foreign_file_is_looked_for_at_its_moment_not_at_the_end() -> None:
+    there = PlantFile("consumequeue/.nfs0001", "garbage", 7)
+    gone = Damage("consumequeue[0]", "delete")
+    explorer = Explorer("foreign_files", SMALL)
+
+    explorer.explore(record(Program(Setup(), (Shutdown(), there, gone)), ""))
+
+    assert not explorer.found
 
 
 def test_exploring_a_history_leaves_it_as_it_was() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from harness.disk.sim_disk import SimDisk
 from harness.episode import run_program
+from harness.interpreter import Report
 from harness.judging.foreign import Foreign
 from harness.subjects.damage import foreign_file, plant
 from models.image.places import is_of_a_store
@@ -74,10 +75,12 @@ def test_nothing_is_put_over_a_file_nor_below_one() -> None:
 def test_a_foreign_file_that_is_gone_or_changed_is_a_breach() -> None:
     foreign = Foreign({"commitlog/notes": b"mine"})
 
-    foreign.judge({}, {"commitlog/notes": b"mine"})
+    report = Report(Skipped(""))
+
+    foreign.judge({}, report, {"commitlog/notes": b"mine"})
     for files in ({}, {"commitlog/notes": b"yours"}):
         with pytest.raises(InvariantViolated, match="REC-14"):
-            foreign.judge({}, files)
+            foreign.judge({}, report, files)
 
 
 @pytest.mark.parametrize("content", ["empty", "zeros", "garbage", "copy"])

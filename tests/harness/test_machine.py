@@ -21,8 +21,8 @@ WRONG_OFFSET = Mutant(
     killed_by=("OFF-1",),
     edits=(
         Edit(
-            module="harness.subjects.python_store",
-            function="PythonStore.put",
+            module="harness.subjects.engine_messages",
+            function="answer_of",
             before="result.queue_offset",
             after="result.queue_offset + 1",
         ),

@@ -25,8 +25,8 @@ PLANT_A_BUG = """
     from scenarios.mutation import Edit, Mutant, applied
 
     EDIT = Edit(
-        module="harness.subjects.python_store",
-        function="PythonStore.put",
+        module="harness.subjects.engine_messages",
+        function="answer_of",
         before="result.queue_offset",
         after="result.queue_offset + 1",
     )
