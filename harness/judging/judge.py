@@ -266,11 +266,10 @@ class Judge:
         judge_pulls_together(self.checks, report, self.model, self._setup, before)
 
     def _see_fault(self, op: Event, report: Report) -> None:
-        shown = self._promises.saw_fault(op, report.spoilt)
-        self._damaged += shown
+        self._damaged += (shown := self._promises.saw_fault(op, report.spoilt))
         # A start may have read what memory held before it was forgotten.
-        is_lost = bool(shown) or (self._promises.reverts and forgets(op))
-        self.is_unsure |= is_lost and bool(report.starts)
+        is_lost = shown or (self._promises.reverts and forgets(op))
+        self.is_unsure |= bool(is_lost and report.starts)
         if self._promises.reverts:
             self.model.lose_what_was_not_synced()
             self.disk_failed = True
@@ -302,9 +301,10 @@ class Judge:
     def judge_statistics(self, seen: Statistics) -> None:
         """Judge what the store counts against what it was given."""
         model = self.model
-        statistics.statistics_count_what_was_put.hold(
-            self.checks, seen, model.put_by_topic, model.puts, model.put_times_ms
-        )
+        if not model.in_flight:  # a put without an answer may count
+            statistics.statistics_count_what_was_put.hold(
+                self.checks, seen, model.put_by_topic, model.puts, model.put_times_ms
+            )
 
     def _judge_rest(self, image: StoreImage) -> None:
         if not (self.disk_failed or self._spoilt.is_on):

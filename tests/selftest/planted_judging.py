@@ -69,7 +69,11 @@ _JUDGING = (
     ("J20", "damage", "judge_refusal", "if isinstance(start, Refused):", "if False:"),
     ("J21", "damage", "takes_rot", "if not rotten:", "if True:"),
     ("J22", "damage", "extended", 'log_file_size, b"\\0"', '0, b"\\0"'),
-    ("J23", "deletion", "DeletionState.is_due", "hour in hours or ", ""),
+    (
+        "J23",
+        *("deletion", "DeletionState.is_due"),
+        *("self._is_hour(world.now_ms) or is_full", "is_full"),
+    ),
     (
         "J24",
         *("deletion", "DeletionState.end_step"),
