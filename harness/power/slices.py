@@ -17,7 +17,7 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from harness.disk.mixing import mixed
-from harness.episode import EpisodeResult
+from harness.episode import EpisodeResult, run_program
 from harness.explore.explorer import Explorer
 from harness.explore.limits import Limits
 from harness.explore.moment import record
@@ -192,7 +192,9 @@ def _explore(seed: int, number: int) -> SliceRow:
     counts = explorer.counts
     row = SliceRow(states=counts.starts, histories=1, unknown=counts.unknown)
     for one in explorer.found.values():
-        if not one.is_unknown:
+        # Nobody can replay what only the explorer says.
+        result = run_program(one.program, scenario, keep_trace=False)
+        if not one.is_unknown and result.invariant == one.invariant:
             row.found = Found(
                 one.invariant, one.message, "explore", scenario, one.program
             )
