@@ -24,6 +24,7 @@ from engine.host.disk import Disk
 from engine.host.probe import probe
 from engine.store.mapped_file import MappedFile
 from engine.store.mapped_file_queue import MappedFileQueue
+from engine.store.unreadable import sectors_of
 
 ADDRESS_MAX = -(1 << 31) - 1  # just below every tags code
 OFFSET_ADDED = -(1 << 63)
@@ -140,6 +141,9 @@ class ConsumeQueueExt:
             size, tags_code, stored_at, bit_map_size = _UNIT.unpack(head)
             end = position + size
             is_whole = 0 <= bit_map_size == size - UNIT_SIZE_MIN
+            is_whole = is_whole and file.known_lost.isdisjoint(
+                sectors_of(position, size)
+            )
             if is_whole and end <= file.file_size - END_BLANK_SIZE:
                 bit_map = file.read(position + UNIT_SIZE_MIN, bit_map_size)
                 return CqExtUnit(tags_code, stored_at, bit_map)

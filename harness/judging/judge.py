@@ -184,9 +184,8 @@ class Judge:
         deleted, deleted_later = deletions_around_the_start(report)
         in_flight = self._judge_puts(earlier, report, positions, deleted)
         if report.stops:
-            count = len(report.stops)
-            if report.crash is None and report.started_end >= 0:
-                count = report.stops_before_start
+            is_new_life = report.crash is None and report.started_end >= 0
+            count = report.stops_before_start if is_new_life else len(report.stops)
             self._judge_stops(report.stops[:count], report, end)
         if report.damages or report.planted:
             self._see_damage(report)
@@ -428,8 +427,9 @@ class Judge:
         self._checkpoint = None
 
     def _judge_next(self, found: StoreImage, *, alone: bool, ended: bool) -> None:
-        left, self._left_by_start = self._left_by_start, (now := self._files())
-        if alone:
+        left, self._left_by_start = self._left_by_start, None
+        if alone:  # else what others wrote is there too
+            self._left_by_start = now = self._files()
             judge_next_start(self.checks, self._setup, left, found, now, ended=ended)
 
     def _adopt(self, end: int, positions: Positions, deleted_later: Deletions) -> None:
