@@ -17,6 +17,7 @@ from engine.host.probe import probe
 from engine.store.reference_resource import ReferenceResource
 from engine.store.transient_store_pool import TransientStorePool
 from engine.store.unreadable import (
+    SECTOR_SIZE,
     TAKEN_FOR_ZEROS,
     is_unreadable,
     readable,
@@ -335,6 +336,21 @@ class MappedFile(ReferenceResource):
                 self.extend()
                 self.sync()
                 return
+
+    def mend_lost(self) -> None:
+        """Give sectors that nobody can read new room, as zeros; the rest stays.
+
+        The last one may end behind the file, so that no store can write it whole. A
+        crash leaves a file cut short.
+        """
+        start = min(self.known_lost) * SECTOR_SIZE
+        data = self.read(start, self.file_size - start)
+        self._close_file()
+        self._disk.truncate(self.path, start)
+        self._on_disk_size = start
+        self.extend()
+        self._open_file.write_at(start, data)
+        self.known_lost = set()
 
     def extend(self) -> None:
         """Give a file that is shorter than its size the bytes it lacks, as zeros."""

@@ -430,14 +430,13 @@ class MappedFileQueue:
             raise
 
     def rewrite(self, start: int) -> None:
-        """Write everything from ``start`` on again; see ``MappedFile.rewrite``.
-
-        To the file's end where some of it was lost: only a whole sector is mended.
-        """
+        """Write everything from ``start`` on again; see ``MappedFile.rewrite``."""
         for file in self.files:
             begin = max(0, start - file.file_from_offset)
             if begin < file.wrote:
-                file.rewrite(begin, file.file_size if file.known_lost else file.wrote)
+                if file.known_lost:
+                    file.mend_lost()
+                file.rewrite(begin, file.wrote)
 
     def sync_from(self, start: int) -> None:
         """Sync every file that reaches beyond ``start``, and the names."""
