@@ -98,13 +98,12 @@ class IndexService:
                 continue
             self._last_name = int(name)
             if self._disk.file_size(path) == file_size(slots, entries):
-                self._load_file(path)
+                self._load_file(path, slots, entries)
             else:
                 ODD.hit()
                 self._odd_paths.append(path)
 
-    def _load_file(self, path: str) -> None:
-        slots, entries = self._config.max_hash_slot_num, self._config.max_index_num
+    def _load_file(self, path: str, slots: int, entries: int) -> None:
         try:
             file = IndexFile(self._disk, path, slots, entries, create=False)
         except OSError as error:

@@ -330,10 +330,7 @@ class MappedFile(ReferenceResource):
             size = min(_CHUNK, self.file_size - at)
             if readable(self._read, at, size) != bytes(size):
                 ERASED.hit()
-                self._close_file()
-                self._disk.truncate(self.path, start)
-                self._on_disk_size = start
-                self.extend()
+                self._renew(start)
                 self.sync()
                 return
 
@@ -345,12 +342,16 @@ class MappedFile(ReferenceResource):
         """
         start = min(self.known_lost) * SECTOR_SIZE
         data = self.read(start, self.file_size - start)
+        self._renew(start)
+        self._open_file.write_at(start, data)
+        self.known_lost = set()
+
+    def _renew(self, start: int) -> None:
+        """Give back the bytes from ``start`` on, and get new ones, as zeros."""
         self._close_file()
         self._disk.truncate(self.path, start)
         self._on_disk_size = start
         self.extend()
-        self._open_file.write_at(start, data)
-        self.known_lost = set()
 
     def extend(self) -> None:
         """Give a file that is shorter than its size the bytes it lacks, as zeros."""

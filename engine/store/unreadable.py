@@ -37,7 +37,9 @@ def sectors_of(position: int, size: int) -> set[int]:
     return {*range(position // SECTOR_SIZE, (position + size - 1) // SECTOR_SIZE + 1)}
 
 
-def pieces(read: Read, position: int, size: int) -> Iterator[tuple[int, bytes | None]]:
+def pieces(
+    read: Read, position: int, size: int
+) -> Iterator[tuple[range, bytes | None]]:
     """Each sector's part of [position, position + size): where, and its bytes.
 
     None where they cannot be read.
@@ -49,11 +51,11 @@ def pieces(read: Read, position: int, size: int) -> Iterator[tuple[int, bytes | 
     while at < end:
         until = min(end, at - at % SECTOR_SIZE + SECTOR_SIZE)
         try:
-            yield at, read(at, until - at)
+            yield range(at, until), read(at, until - at)
         except OSError as error:
             if not is_unreadable(error):
                 raise
-            yield at, None
+            yield range(at, until), None
         at = until
 
 
@@ -82,9 +84,8 @@ def with_zeros(read: Read, position: int, size: int) -> tuple[bytes, list[range]
         OSError: another one than EIO.
     """
     data, holes = bytearray(size), []
-    for at, piece in pieces(read, position, size):
-        begin = at - position
-        end = min(size, at - at % SECTOR_SIZE + SECTOR_SIZE - position)
+    for where, piece in pieces(read, position, size):
+        begin, end = where.start - position, where.stop - position
         if piece is None:
             holes.append(range(begin, end))
         else:

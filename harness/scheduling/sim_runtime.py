@@ -244,11 +244,6 @@ class SimRuntime:
         finally:
             self._turns_taken = None
 
-    @property
-    def is_together(self) -> bool:
-        """Whether activities that began together are still at it."""
-        return self._turns_taken is not None
-
     def pause(self) -> None:
         """A switch point: another activity may run on here, if a schedule says so."""
         turns, activity = self._turns_taken, self.current
