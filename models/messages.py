@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from models.image.record import is_light_queue
+from models.image.record import SCHEDULE_TOPIC, is_light_queue
 from models.ops import PutBatch, PutMessage, TransactionType
 
 RECORD_OVERHEAD = 91
@@ -30,7 +30,7 @@ _TRANSACTION_BITS: dict[TransactionType, int] = {
     "rollback": 0xC,
 }
 # Their messages are handled once more before anybody reads them.
-_NEVER_LIGHT = ("%RETRY%", "rmq_sys_", "SCHEDULE_TOPIC_XXXX")
+_NEVER_LIGHT = ("%RETRY%", "rmq_sys_", SCHEDULE_TOPIC)
 _STORE_V4 = bytes((127, 0, 0, 1)) + (10912).to_bytes(4, "big")
 _STORE_V6 = bytes(15) + b"\x01" + (10912).to_bytes(4, "big")
 

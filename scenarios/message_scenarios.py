@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from models.image.record import SCHEDULE_TOPIC
 from models.program import Setup
 from scenarios.scenario import Scenario
 from scenarios.space import Address, Kind, Label, Numbers, Size, often
@@ -12,7 +13,6 @@ from scenarios.spaces import BREAKING, CORE_LAWS, LOSSY_DISKS, setups_on
 TOPIC_V1 = "t" * 127
 TOPIC_V2 = "u" * 128
 TOPIC_LONGEST = "v" * 255
-SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 LIGHT = ("%LMQ%a", "%LMQ%b")
 TOPIC_TOO_LONG = "w" * 256
 NEGATIVE_HASH = "payment"

@@ -1,8 +1,13 @@
-"""Fixtures for the whole suite: store directories that Apache RocketMQ wrote."""
+"""Fixtures for the whole suite: store directories that Apache RocketMQ wrote.
+
+And RocketMQ itself, where there is a JVM.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +17,10 @@ import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
 
+JVM_SECONDS_MAX = 300
+
 GoldenStore: TypeAlias = Callable[[str], tuple[Path, list[dict[str, Any]]]]
+GoldenWriter: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
@@ -27,3 +35,24 @@ def golden_store(tmp_path: Path) -> GoldenStore:
         return target / "store", [json.loads(line) for line in manifest.splitlines()]
 
     return unpack
+
+
+@pytest.fixture(scope="session")
+def golden_writer(tmp_path_factory: pytest.TempPathFactory) -> GoldenWriter:
+    """Runs a verb of ``golden/writer`` on the released jars; needs Maven Central."""
+    java, maven = shutil.which("java"), shutil.which("mvn")
+    if java is None or maven is None:
+        pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
+    build = tmp_path_factory.mktemp("golden-writer")
+    home = tmp_path_factory.mktemp("home")
+
+    def ran(*command: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, capture_output=True, encoding="utf-8", timeout=JVM_SECONDS_MAX
+        )
+
+    settings = ("-q", "-B", f"-Dgolden.build={build}")
+    done = ran(maven, *settings, "-f", GOLDEN / "writer" / "pom.xml", "package")
+    assert done.returncode == 0, done.stdout + done.stderr
+    jar = build / "golden-writer.jar"
+    return lambda *verb: ran(java, f"-Duser.home={home}", "-jar", jar, *verb)

@@ -63,7 +63,7 @@ _CRC_PROPERTY_SIZE = 20  # with ten digits and the separator
 _LIGHT_QUEUE = re.compile(r"%LMQ%[%|a-zA-Z0-9_-]+")
 _TOPIC_SIZE_MAX = 255
 MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET\x01"
-_SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 _DELAYS_S = (
     *(1, 5, 10, 30, 60, 120, 180, 240, 300, 360),
     *(420, 480, 540, 600, 1200, 1800, 3600, 7200),
@@ -262,7 +262,7 @@ def parse_record(
         _prove_property_crc(bytes(data[position : end - _CRC_PROPERTY_SIZE]), raw)
     topic = _text(name)
     code = _tags_code_of(raw) if b"TAGS\x01" in raw else 0
-    if topic == _SCHEDULE_TOPIC:
+    if topic == SCHEDULE_TOPIC:
         code = _delivery_time(raw, head[10], code)
     place = (head[6], size, topic, head[3], head[5], code, head[10], sys_flag)
     rest = (magic, head[2], head[4], *head[8:10], *head[11:14])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +9,6 @@ from typing import Any
 import pytest
 from golden_kinds import (
     Reader,
-    Row,
     all_served,
     by_place,
     config_for,
@@ -25,12 +21,10 @@ from harness.fsck import fsck
 
 GoldenStore = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 KINDS = ("rolled", "batch", "lmq", "ipv6", "crc", "expired", "blanked")
 ENDS = ("clean", "killed")
 NAMES = [f"{kind}-{end}" for kind in KINDS for end in ENDS]
 OURS = {"log_file_size": 16_384, "queue_file_size": 400, "messages": 240}
-JVM_SECONDS_MAX = 300
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -68,40 +62,6 @@ def test_a_rocketmq_store_breaks_no_law(golden_store: GoldenStore, name: str) ->
     root, _ = golden_store(name)
 
     assert fsck(root).violations == ()
-
-
-@pytest.fixture(scope="module")
-def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    """Lets the real store open a copy of a directory, and tells what it serves."""
-    java, maven = shutil.which("java"), shutil.which("mvn")
-    if java is None or maven is None:
-        pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
-    build = tmp_path_factory.mktemp("golden-writer")
-    home = tmp_path_factory.mktemp("home")
-    settings = ("-q", "-B", f"-Dgolden.build={build}")
-    ran(maven, *settings, "-f", GOLDEN / "writer" / "pom.xml", "package")
-
-    def read(root: Path, settings: Row, *more: str) -> list[Row]:
-        copy = Path(shutil.copytree(root, tmp_path_factory.mktemp("copy") / "store"))
-        jar = build / "golden-writer.jar"
-        sizes = (
-            *("--kind", settings["kind"]),
-            *("--log-file-size", str(settings["log_file_size"])),
-            *("--queue-file-size", str(settings["queue_file_size"])),
-        )
-        command = (java, f"-Duser.home={home}", "-jar", jar, "read", copy)
-        lines = ran(*command, *sizes, *more)
-        return [json.loads(line) for line in lines.splitlines()]
-
-    return read
-
-
-def ran(*command: str | Path) -> str:
-    done = subprocess.run(
-        command, capture_output=True, encoding="utf-8", timeout=JVM_SECONDS_MAX
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.slow

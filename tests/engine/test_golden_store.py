@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from golden_kinds import Row, all_served, by_place, put_more, started
+from golden_kinds import Reader, all_served, by_place, put_more, started
 
 from engine.store.config import StoreConfig
 
 GoldenStore = Callable[[str], tuple[Path, list[dict[str, Any]]]]
-GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = ["clean", "killed", "killed-sync"]
 CONFIG = StoreConfig(
     mapped_file_size_commit_log=65_536, mapped_file_size_consume_queue=6_000
 )
 DERIVED = ("commitlog/", "consumequeue/")
 OURS = {"abort", "checkpoint", "lock"}
-JVM_SECONDS_MAX = 300
 
 
 def other_files(root: Path) -> dict[str, bytes]:
@@ -79,39 +74,11 @@ def test_a_clean_store_of_rocketmq_keeps_every_record_and_unit(
     assert {path: path.read_bytes() for path in before} == before
 
 
-@pytest.fixture(scope="module")
-def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], list[Row]]:
-    """Lets the real store open a copy of a directory, and tells what it serves."""
-    java, maven = shutil.which("java"), shutil.which("mvn")
-    if java is None or maven is None:
-        pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
-    build = tmp_path_factory.mktemp("golden-writer")
-    home = tmp_path_factory.mktemp("home")
-    settings = ("-q", "-B", f"-Dgolden.build={build}")
-    ran(maven, *settings, "-f", GOLDEN / "writer" / "pom.xml", "package")
-
-    def read(root: Path) -> list[Row]:
-        copy = Path(shutil.copytree(root, tmp_path_factory.mktemp("copy") / "store"))
-        jar = build / "golden-writer.jar"
-        lines = ran(java, f"-Duser.home={home}", "-jar", jar, "read", copy)
-        return [json.loads(line) for line in lines.splitlines()]
-
-    return read
-
-
-def ran(*command: str | Path) -> str:
-    done = subprocess.run(
-        command, capture_output=True, encoding="utf-8", timeout=JVM_SECONDS_MAX
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.mark.slow
 @pytest.mark.rocketmq
 @pytest.mark.parametrize("ends", ["shut down", "copied while it runs"])
 def test_rocketmq_serves_every_message_of_our_store(
-    rocketmq: Callable[[Path], list[Row]], tmp_path: Path, ends: str
+    rocketmq: Reader, tmp_path: Path, ends: str
 ) -> None:
     store = started(tmp_path, CONFIG)
     rows = put_more(store, "ipv6", 0, 1200)
@@ -127,7 +94,7 @@ def test_rocketmq_serves_every_message_of_our_store(
 @pytest.mark.slow
 @pytest.mark.rocketmq
 def test_rocketmq_serves_its_own_store_after_ours_went_on_with_it(
-    rocketmq: Callable[[Path], list[Row]], golden_store: GoldenStore
+    rocketmq: Reader, golden_store: GoldenStore
 ) -> None:
     root, rows = golden_store("killed")
     store = started(root, CONFIG)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,8 @@ from test_fsck_power import judged
 from harness.next_start import end_after_start
 from models.store_image import read_store
 
-WRITER = Path(__file__).parents[1] / "golden/writer/pom.xml"
-JVM_SECONDS_MAX = 300
+GoldenWriter = Callable[..., "subprocess.CompletedProcess[str]"]
+
 # One of each way a start can end; all kinds together take minutes of JVM starts.
 SAMPLE = (
     *("record: a bit of size", "record: a bit of body", "record: a bit of phy_offset"),
@@ -31,31 +31,12 @@ def sample(name: str) -> dict[str, Broken]:
     return {kind: broken for kind, broken in copies if kind[:-3] in SAMPLE}
 
 
-@pytest.fixture(scope="module")
-def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """RocketMQ's own store, with a door to it; needs Maven Central once."""
-    build = tmp_path_factory.mktemp("golden")
-    maven = shutil.which("mvn")
-    assert maven is not None, "mvn is not on the PATH"
-    command = (maven, "-q", "-B", f"-Dgolden.build={build}", "-f", WRITER, "package")
-    done = subprocess.run(command, capture_output=True, timeout=JVM_SECONDS_MAX)
-    assert done.returncode == 0, done.stdout
-    return build / "golden-writer.jar"
-
-
-def loaded_by_rocketmq(jar: Path, root: Path, name: str) -> int | None:
+def loaded_by_rocketmq(writer: GoldenWriter, root: Path, name: str) -> int | None:
     """Where the log ends after RocketMQ has loaded it; None if it refuses."""
-    java = shutil.which("java")
-    assert java is not None, "java is not on the PATH"
     store = archive(name)
     log, queue = str(store.log_file_size), str(store.queue_file_size)
     sizes = ("--log-file-size", log, "--queue-file-size", queue)
-    done = subprocess.run(
-        (java, f"-Duser.home={jar.parent}", "-jar", jar, "load", root, *sizes),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=JVM_SECONDS_MAX,
-    )
+    done = writer("load", root, *sizes)
     if done.returncode:
         assert "refused" in done.stderr
         return None
@@ -68,14 +49,14 @@ def loaded_by_rocketmq(jar: Path, root: Path, name: str) -> int | None:
 @pytest.mark.parametrize("kind", SAMPLE)
 @pytest.mark.parametrize("name", ["rolled-clean", "rolled-killed"])
 def test_rocketmq_cuts_and_refuses_what_fsck_says(
-    jar: Path, tmp_path: Path, name: str, kind: str
+    golden_writer: GoldenWriter, tmp_path: Path, name: str, kind: str
 ) -> None:
     broken = sample(name)[f"{kind} #0"]
     for path, data in broken.files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(data)
 
-    assert loaded_by_rocketmq(jar, tmp_path, name) == end_after_start(
+    assert loaded_by_rocketmq(golden_writer, tmp_path, name) == end_after_start(
         read_store(broken.files)
     )
 
