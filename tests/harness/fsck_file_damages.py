@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from fsck_archive import Archive
-from fsck_damages import (
+from fsck_breaking import (
     ANY,
     EXPIRED,
     KINDS,

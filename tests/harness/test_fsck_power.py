@@ -1,6 +1,6 @@
 """How good fsck is: every damage that the format shows must be seen, and where it is.
 
-The family is in ``fsck_damages`` and ``fsck_file_damages``, its labels are arguments.
+The family is what ``fsck_damages`` gathers; its labels are arguments.
 ``python tests/harness/test_fsck_power.py SEEDS`` prints the shares.
 """
 
@@ -11,7 +11,8 @@ from collections import Counter
 
 import pytest
 from fsck_archive import ARCHIVES, Archive, archive
-from fsck_damages import KINDS, Broken, Place, broken_copies
+from fsck_breaking import KINDS, Broken, Place
+from fsck_damages import broken_copies
 from fsck_file_damages import OTHER_SIZE
 
 from harness.fsck import FsckReport, report_on

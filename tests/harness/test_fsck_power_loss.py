@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from fsck_archive import ARCHIVES, Archive, archive
-from fsck_damages import SECTOR, Broken
+from fsck_breaking import SECTOR, Broken
 from test_fsck_power import judged
 
 KILLED = [name for name in ARCHIVES if archive(name).is_crashed]

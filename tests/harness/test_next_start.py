@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from fsck_archive import archive
-from fsck_damages import Broken, broken_copies
+from fsck_breaking import Broken
+from fsck_damages import broken_copies
 from test_fsck_power import judged
 
 from harness.next_start import end_after_start
