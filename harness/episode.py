@@ -63,6 +63,7 @@ from reports.records import (
 )
 
 THOROUGH_MS = 61_000
+_ENCODER = msgspec.json.Encoder()
 _UNJUDGED = Skipped("the log holds rot that nothing could show: nobody can judge it")
 HOUR_MS = 3_600_000
 HEALING_HOURS = 1000  # whatever was set back or touched, it has expired by then
@@ -119,48 +120,36 @@ class Episode:
         subject: Subject | None = None,
         keep_trace: bool = True,
         judge: Judge | None = None,
+        life: int = 0,
+        after: Sequence[Op] = (),
     ) -> None:
+        """Begin with a new store, or go on where another episode has crashed.
+
+        Args:
+            scenario: its name, for the record.
+            setup: of the store.
+            subject: the store; by default our engine.
+            keep_trace: keep every step for a timeline.
+            judge: of that subject, having judged the crash.
+            life: how often the store was started before.
+            after: what was done until then; the last one is the crash. Such an
+                episode has no record.
+        """
         self.scenario = scenario
         self.setup = setup
         self.subject: Subject = subject or PythonStore(setup)
         self.trace: list[Step] = []
-        self.ops: list[Op] = []
+        self.ops: list[Op] = list(after)
         self._keep_trace = keep_trace
         self._judge = judge or Judge(setup, self.subject)
-        self._interpreter = Interpreter(self.subject, prop_crc=setup.prop_crc)
+        self._interpreter = Interpreter(self.subject, life, prop_crc=setup.prop_crc)
         self._hasher = blake2b(digest_size=16)
-        self._encoder = msgspec.json.Encoder()
         self._counts = _Counts()
         self._stack = ExitStack()
         self._probes = self._stack.enter_context(recording())
-        self._begun = False
+        self._keeps_record = not after
+        self._begun = bool(after)
         self.is_finishing = False
-
-    @classmethod
-    def after_crash(
-        cls,
-        scenario: str,
-        setup: Setup,
-        subject: Subject,
-        judge: Judge,
-        life: int,
-        ops: Sequence[Op],
-    ) -> Episode:
-        """An episode that goes on where another one has crashed.
-
-        Args:
-            scenario: its name, for the record.
-            setup: the other's.
-            subject: the store, down, on what the crash left of its disk.
-            judge: of that subject, having judged the crash.
-            life: how often the store was started before.
-            ops: what was done until then; the last one is the crash.
-        """
-        episode = cls(scenario, setup, subject=subject, keep_trace=False, judge=judge)
-        episode.ops = list(ops)
-        episode._begun = True
-        episode._interpreter = Interpreter(subject, life, prop_crc=setup.prop_crc)
-        return episode
 
     @property
     def judge(self) -> Judge:
@@ -211,7 +200,8 @@ class Episode:
             return _UNJUDGED
         report = self._interpreter.run(op, number if number >= 0 else 0)
         positions = subject.positions()
-        self._record(op, number, report, positions)
+        if self._keeps_record:
+            self._record(op, number, report, positions)
         self._judge.judge(op, report, positions)
         if report.puts and subject.is_up and not self._judge.is_unsure:
             self._judge.judge_statistics(subject.statistics())
@@ -221,7 +211,7 @@ class Episode:
         self, op: Op, number: int, report: Report, positions: Positions
     ) -> None:
         seen, actions = report.observation, report.disk_actions
-        self._hasher.update(self._encoder.encode((seen, positions, actions)))
+        self._hasher.update(_ENCODER.encode((seen, positions, actions)))
         counts = self._counts
         if not self.is_finishing and number >= 0:
             key = (type(op).__name__, status_of(seen))
@@ -396,6 +386,7 @@ class Episode:
 
     def record(self, outcome: Outcome) -> EpisodeRecord:
         """The episode's row; the caller knows its run, number, seed and time."""
+        assert self._keeps_record, "it began in the middle"
         counts = self._counts
         return EpisodeRecord(
             run_id="",

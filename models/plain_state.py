@@ -8,9 +8,11 @@ not change. What a token cannot look into is equal to itself alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from functools import cache
+from operator import attrgetter, eq, is_
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -43,14 +45,17 @@ def forked(value: T) -> T:
 
 
 def fork_of_fields(value: T) -> T:
-    """A copy of a dataclass, each field of which is forked."""
+    """A copy of a dataclass, each field of which is forked.
+
+    Its fields are what it is made with, and making one does nothing else.
+    """
     kind: Any = type(value)
-    copy: T = object.__new__(kind)
-    for name, _ in _fields(kind):
-        part = getattr(value, name)
-        if type(part) not in _ATOMS:  # nearly all are, and a call costs more
-            part = forked(part)
-        setattr(copy, name, part)
+    copy: T = kind(
+        *[
+            part if type(part) in _ATOMS else forked(part)  # nearly all are atoms
+            for part in _all_parts(kind)(value)
+        ]
+    )
     return copy
 
 
@@ -62,6 +67,51 @@ def token(value: object) -> Hashable:
     """
     kind: Any = type(value)
     return _how_to_tell(kind)(value)
+
+
+def is_alike(one: object, other: object) -> bool:
+    """Whether the tokens of both are equal, told without making any; False: perhaps."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    kind: Any = type(one)
+    return _how_to_compare(kind)(one, other)
+
+
+def _are_alike(ones: Collection[object], others: Collection[object]) -> bool:
+    if len(ones) != len(others):
+        return False
+    return all(map(is_, ones, others)) or all(map(is_alike, ones, others))
+
+
+@cache
+def _how_to_compare(kind: Any) -> Callable[[Any, Any], bool]:
+    if kind in _TELLING:
+        return eq
+    if issubclass(kind, list | tuple):
+        return _are_alike
+    if issubclass(kind, dict):
+        return lambda one, other: (
+            [*one] == [*other] and _are_alike(one.values(), other.values())
+        )
+    if issubclass(kind, set | frozenset):
+        return _are_plain_and_equal
+    if issubclass(kind, Hashable):
+        return eq
+    if is_dataclass(kind):
+        return _fields_are_alike
+    return is_
+
+
+def _fields_are_alike(one: object, other: object) -> bool:
+    kind: Any = type(one)
+    parts = _compared_parts(kind)
+    return _are_alike(parts(one), parts(other))
+
+
+def _are_plain_and_equal(one: AbstractSet[object], other: AbstractSet[object]) -> bool:
+    return one == other and {*map(type, one), *map(type, other)} <= _TELLING
 
 
 def _tokens(values: Iterable[object]) -> tuple[Hashable, ...]:
@@ -104,10 +154,22 @@ def _how_to_tell(kind: Any) -> Callable[[Any], Hashable]:
 
 def _token_of_fields(value: object) -> Hashable:
     kind: Any = type(value)
-    compared = [name for name, is_compared in _fields(kind) if is_compared]
-    return (kind, *_tokens([getattr(value, name) for name in compared]))
+    return (kind, *_tokens(_compared_parts(kind)(value)))
 
 
 @cache
-def _fields(kind: Any) -> tuple[tuple[str, bool], ...]:
-    return tuple((field.name, field.compare) for field in fields(kind))
+def _all_parts(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """How to take a dataclass apart."""
+    return _parts([field.name for field in fields(kind)])
+
+
+@cache
+def _compared_parts(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """The same, without what takes no part in comparing."""
+    return _parts([field.name for field in fields(kind) if field.compare])
+
+
+def _parts(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple([getattr(value, name) for name in names])

@@ -61,21 +61,32 @@ class LeftFile(NamedTuple):
     """One file as a choice of names and sizes leaves it.
 
     Attributes:
+        number: of its inode.
+        inode: as readers see it; not to be changed.
+        is_certain: whether that is what is left, whatever becomes of bytes.
         paths: every path that leads to it.
-        mtime_ms: when its bytes last changed.
         content: with every unit of bytes at version 0.
         units: these, each with its versions.
     """
 
+    number: int
+    inode: Inode
+    is_certain: bool
     paths: tuple[str, ...]
-    mtime_ms: int
     content: bytes
     units: tuple[tuple[Unit, list[bytes]], ...]
 
 
 class Left(NamedTuple):
-    """The directories and files that a choice of names and sizes leaves."""
+    """The directories and files that a choice of names and sizes leaves.
 
+    Attributes:
+        names: what each path leads to.
+        directories: sorted.
+        files: by their first paths.
+    """
+
+    names: dict[str, int]
     directories: tuple[str, ...]
     files: tuple[LeftFile, ...]
 
@@ -125,23 +136,27 @@ class PendingUnits:
         """What there is, if names and sizes survive as ``kept`` says."""
         choice = self._choice(kept)
         left = layout(self._committed, choice.effects(self._effects))
+        names = self._names_of(left)
         paths: dict[int, list[str]] = {}
-        for path, number in sorted(self._names_of(left).items()):
+        for path, number in sorted(names.items()):
             paths.setdefault(number, []).append(path)
         directories = tuple(paths.pop(DIRECTORY, ()))
         files: list[LeftFile] = []
         for number, known_by in paths.items():
             inode = self._inodes[number]
             content = inode.content()
-            if not inode.is_certain(left.size(number, inode)):
+            is_certain = inode.is_certain(left.size(number, inode))
+            if not is_certain:
                 name = self._file_names.of(number)
                 base, stores = left.pieces(number, inode)
                 fill_room(base, number, self._inodes, choice.tail(name))
                 choice.merge(name, inode, base, stores)
                 content = bytes(base)
             units = tuple(self._sectors_of(number, left, choice).items())
-            files.append(LeftFile(tuple(known_by), inode.mtime_ms, content, units))
-        return Left(directories, tuple(files))
+            files.append(
+                LeftFile(number, inode, is_certain, tuple(known_by), content, units)
+            )
+        return Left(names, directories, tuple(files))
 
     def write_order(self) -> Iterator[tuple[KeptUnit, ...]]:
         """The states of a disk that wrote in order: of the pending the first few.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from harness.disk.mixing import mixed
 from harness.disk.sim_disk import DiskSnapshot, SimDisk
@@ -41,6 +41,14 @@ class Found:
     message: str
     program: Program
     is_unknown: bool = False
+
+
+class _Left(NamedTuple):
+    """What a crash left: its view, the crash, and the disk, made when asked for."""
+
+    view: View
+    crash: Callable[[], Crash]
+    disk: Callable[[], DiskSnapshot]
 
 
 @dataclass(slots=True)
@@ -139,7 +147,8 @@ class Explorer:
         crash = Crash("process_kill", cut=cut)
         self.counts.space += 1
         view = self._views.of(*SimDisk.fork(disk).seen())
-        self._decide(moment, one, view, lambda: crash, depth)
+        left = _Left(view, lambda: crash, lambda: disk)
+        self._decide(moment, one, left, depth)
         self.counts.closed += 1
 
     def _lose_power(
@@ -159,8 +168,12 @@ class Explorer:
             if counts.visited % _LOOKS_AT_CLOCK == 0 and self._stops():
                 counts.open += 1
                 return
-            crash = partial(_power_loss, spread, state.vector, cut)
-            outcome = self._decide(moment, one, state.view, crash, depth)
+            left = _Left(
+                state.view,
+                partial(_power_loss, spread, state.vector, cut),
+                partial(spread.disk, state.vector),
+            )
+            outcome = self._decide(moment, one, left, depth)
             if state.is_drawn:
                 counts.drawn[_class_of(moment, "power_loss", outcome)] += 1
         if is_small:
@@ -168,16 +181,10 @@ class Explorer:
         else:
             counts.open += 1
 
-    def _decide(
-        self,
-        moment: Moment,
-        one: Fall,
-        view: View,
-        crash: Callable[[], Crash],
-        depth: int,
-    ) -> Outcome:
+    def _decide(self, moment: Moment, one: Fall, left: _Left, depth: int) -> Outcome:
         counts = self.counts
         counts.visited += 1
+        view = left.view
         key = (view, one.number)
         outcome = self._decided.get(key)
         if outcome is None:
@@ -185,9 +192,9 @@ class Explorer:
             if one.breach is not None:
                 outcome = Outcome("", one.breach)
             else:
-                outcome = self._recoveries.outcome(moment, one, view, crash)
+                outcome = self._recoveries.outcome(moment, one, view, left.disk)
             self._decided[key] = outcome
-            self._note(moment, one, crash, outcome, depth)
+            self._note(moment, one, left.crash, outcome, depth)
         self._count(outcome.breach)
         return outcome
 

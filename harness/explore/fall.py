@@ -14,7 +14,8 @@ from harness.explore.views import Views
 from harness.judging.judge import Judge
 from harness.subjects.python_store import DOWN
 from models.invariants.registry import InvariantUnknown, InvariantViolated
-from models.ops import Crash, CrashKind, During
+from models.ops import Crash, CrashKind, During, Op
+from models.plain_state import token
 
 
 class Fall(NamedTuple):
@@ -22,12 +23,14 @@ class Fall(NamedTuple):
 
     Attributes:
         judge: what is known after it.
+        ops: what was done until then; the last one is the crash, whatever it leaves.
         number: equal for falls after which the same will be said of the same files.
         breach: the law that the unended op broke already, if one.
     """
 
     kind: CrashKind
     judge: Judge
+    ops: tuple[Op, ...]
     number: int
     breach: InvariantViolated | InvariantUnknown | None
 
@@ -45,5 +48,5 @@ def fall(moment: Moment, kind: CrashKind, views: Views) -> Fall:
         judge.judge(op, report, DOWN)
     except (InvariantViolated, InvariantUnknown) as error:
         breach = error
-    token = (judge.token(), moment.clock, moment.life)
-    return Fall(kind, judge, views.number(token), breach)
+    known = (token(judge.state()), moment.clock, moment.life)
+    return Fall(kind, judge, (*moment.before, op), views.number(known), breach)

@@ -9,21 +9,23 @@ on once: it takes a put, catches up, is read whole, and stops.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from harness.disk.sim_disk import SimDisk
+from harness.disk.sim_disk import DiskSnapshot, SimDisk
 from harness.episode import Episode
 from harness.explore.certificate import Certificate
 from harness.explore.fall import Fall
+from harness.explore.judges import Judges
 from harness.explore.moment import Moment, Watcher
 from harness.explore.views import View, Views
 from harness.interpreter import Report
+from harness.judging.judge import Judge
 from harness.subjects.python_store import EPOCH_MS, PythonStore
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.observations import Positions, status_of
-from models.ops import Crash, Restart
+from models.ops import Crash, Op, Restart
 
 _STARTS_KEPT = 16  # small heaps stay in the processor's caches
 Breach: TypeAlias = InvariantViolated | InvariantUnknown
@@ -56,7 +58,7 @@ class _Left:
         return self.seen
 
 
-@dataclass(slots=True)
+@dataclass
 class Recoveries:
     """Every start so far, and every way a healed store went on."""
 
@@ -66,20 +68,25 @@ class Recoveries:
     _starts: dict[tuple[View, tuple[int, int]], _Left] = field(default_factory=dict)
     _healed: dict[object, Breach | None] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._judges = Judges(self.views)
+
     def outcome(
-        self, moment: Moment, fall: Fall, view: View, crash: Callable[[], Crash]
+        self, moment: Moment, fall: Fall, view: View, disk: Callable[[], DiskSnapshot]
     ) -> Outcome:
-        """Judge the state that ``crash`` leaves at ``moment``."""
+        """Judge the state of ``disk``, which a crash at ``moment`` has left."""
         left = self._starts.get((view, moment.clock))
         if left is not None:
             known = self._judged_again(left, fall, moment)
             if known is not None:
                 return known
-        return self._started(moment, fall, view, crash())
+        return self._started(moment, fall, view, SimDisk.fork(disk()))
 
     def moments(self, moment: Moment, fall: Fall, crash: Crash) -> list[Moment]:
         """The moments of the recovery from a crash, as those of a history."""
-        episode = self._episode(moment, fall, crash)
+        disk = SimDisk.fork(moment.disk, crash.cut)
+        disk.crash(crash)
+        episode = self._episode(moment, fall, disk, moment.ops(crash))
         watcher = Watcher(episode, is_down=True)
         try:
             watcher.begin(Restart())
@@ -100,16 +107,18 @@ class Recoveries:
             judge.judge(Restart(), left.report, left.positions)
         except (InvariantViolated, InvariantUnknown) as breach:
             return Outcome(left.path, breach)
-        key = (left.view, left.positions, left.clock, moment.life, judge.token())
+        key = self._key(left, fall, moment, judge)
         if key not in self._healed:
             return None
         return Outcome(left.path, self._healed[key])
 
-    def _started(self, moment: Moment, fall: Fall, view: View, crash: Crash) -> Outcome:
+    def _started(
+        self, moment: Moment, fall: Fall, view: View, disk: SimDisk
+    ) -> Outcome:
         self.counts.starts += 1
         if self.counts.starts % _STARTS_KEPT == 0:
             gc.collect(0)  # a store that is down leads to itself
-        episode = self._episode(moment, fall, crash)
+        episode = self._episode(moment, fall, disk, fall.ops)
         path = ""
         try:
             is_up = episode.heal()
@@ -117,16 +126,22 @@ class Recoveries:
             path = left.path
             self._starts[view, moment.clock] = left
             if is_up:
-                self._go_on(episode, left, moment)
+                self._go_on(episode, left, fall, moment)
         except (InvariantViolated, InvariantUnknown) as breach:
             return Outcome(path or _path_of(episode), breach)
         finally:
             episode.close()
         return Outcome(path, None)
 
-    def _go_on(self, episode: Episode, left: _Left, moment: Moment) -> None:
-        token = episode.judge.token()
-        key = (left.view, left.positions, left.clock, moment.life, token)
+    def _key(
+        self, left: _Left, fall: Fall, moment: Moment, judge: Judge
+    ) -> tuple[object, ...]:
+        """What decides how a started store goes on, and is judged."""
+        known = self._judges.number(judge, (left.view, fall.number))
+        return (left.view, left.positions, left.clock, moment.life, known)
+
+    def _go_on(self, episode: Episode, left: _Left, fall: Fall, moment: Moment) -> None:
+        key = self._key(left, fall, moment, episode.judge)
         if key in self._healed:
             known = self._healed[key]
             if known is not None:
@@ -140,17 +155,18 @@ class Recoveries:
             raise
         self._healed[key] = None
 
-    def _episode(self, moment: Moment, fall: Fall, crash: Crash) -> Episode:
-        disk = SimDisk.fork(moment.disk, crash.cut)
-        disk.crash(crash)
+    def _episode(
+        self, moment: Moment, fall: Fall, disk: SimDisk, ops: Sequence[Op]
+    ) -> Episode:
         subject = moment.subject.down_on(disk, moment.clock)
-        return Episode.after_crash(
+        return Episode(
             self.scenario,
             subject.setup,
-            subject,
-            fall.judge.fork(subject),
-            moment.life,
-            moment.ops(crash),
+            subject=subject,
+            keep_trace=False,
+            judge=fall.judge.fork(subject),
+            life=moment.life,
+            after=ops,
         )
 
     def _left(self, episode: Episode) -> _Left:

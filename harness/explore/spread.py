@@ -18,8 +18,9 @@ from math import prod
 from typing import NamedTuple
 
 from harness.disk.mixing import mixed
+from harness.disk.settled import settled
 from harness.disk.sim_disk import DiskSnapshot
-from harness.disk.units import EXACT_COUNT_MAX, Left, PendingUnits, Unit
+from harness.disk.units import EXACT_COUNT_MAX, Left, LeftFile, PendingUnits, Unit
 from harness.explore.views import View, Views
 from models.ops import KeptUnit, Survivors
 
@@ -45,6 +46,7 @@ class Spread:
     """The states of one disk at one moment."""
 
     def __init__(self, snapshot: DiskSnapshot, views: Views) -> None:
+        self._snapshot = snapshot
         self._pending = PendingUnits.of(snapshot)
         self._sector_size = snapshot.profile.sector_size
         self._views = views
@@ -84,6 +86,13 @@ class Spread:
         names = _kept(self._pending.names, vector.names)
         sectors = _kept(self._side(vector.names).units, vector.sectors)
         return Survivors("units", units=(*names, *sectors))
+
+    def disk(self, vector: Vector) -> DiskSnapshot:
+        """What a power loss that leaves the vector makes of the disk."""
+        if not self._snapshot.profile.loses_unsynced:
+            return self._snapshot
+        side = self._side(vector.names)
+        return settled(self._snapshot, side.left, side.contents(vector.sectors))
 
     def _all_names(self) -> Iterator[tuple[int, ...]]:
         return product(*(range(unit.versions) for unit in self._pending.names))
@@ -160,19 +169,24 @@ class Spread:
 class _Side:
     """The states of one choice of names and sizes."""
 
-    __slots__ = ("_frame", "_made", "_parts", "_sector_size", "_views", "units")
+    __slots__ = ("_frame", "_made", "_sector_size", "_views", "left", "units")
 
     def __init__(self, left: Left, views: Views, sector_size: int) -> None:
         self._views = views
         self._sector_size = sector_size
+        self.left = left
         self.units: tuple[Unit, ...] = tuple(
             unit for file in left.files for unit, _ in file.units
         )
         self._frame = views.number(
-            (left.directories, *[(file.paths, file.mtime_ms) for file in left.files])
+            (
+                left.directories,
+                *[(file.paths, file.inode.mtime_ms) for file in left.files],
+            )
         )
-        self._parts = left.files
-        self._made: list[dict[tuple[int, ...], int]] = [{} for _ in left.files]
+        self._made: list[dict[tuple[int, ...], tuple[int, bytes]]] = [
+            {} for _ in left.files
+        ]
 
     @property
     def count(self) -> int:
@@ -181,35 +195,36 @@ class _Side:
 
     def view(self, sectors: tuple[int, ...]) -> View:
         """What a store will find."""
-        numbers = [self._frame]
-        at = 0
-        for file, made in zip(self._parts, self._made, strict=True):
-            end = at + len(file.units)
-            chosen = sectors[at:end]
-            at = end
-            number = made.get(chosen)
-            if number is None:
-                number = self._content(file.paths, file.content, file.units, chosen)
-                made[chosen] = number
-            numbers.append(number)
-        return tuple(numbers)
+        return (self._frame, *[number for number, _ in self._chosen(sectors)])
 
-    def _content(
-        self,
-        paths: Sequence[str],
-        content: bytes,
-        units: Sequence[tuple[Unit, list[bytes]]],
-        chosen: tuple[int, ...],
-    ) -> int:
-        if any(chosen):
-            merged = bytearray(content)
-            for (unit, versions), version in zip(units, chosen, strict=True):
-                if version:
-                    old = versions[0]
-                    start = unit.place * self._sector_size
-                    merged[start : start + len(old)] = versions[version]
-            content = bytes(merged)
-        return self._views.content(paths, content)
+    def contents(self, sectors: tuple[int, ...]) -> list[bytes]:
+        """The bytes of each file, in the order of ``left``."""
+        return [content for _, content in self._chosen(sectors)]
+
+    def _chosen(self, sectors: tuple[int, ...]) -> Iterator[tuple[int, bytes]]:
+        """Of each file the number of its bytes, and these."""
+        at = 0
+        for file, made in zip(self.left.files, self._made, strict=True):
+            end = at + len(file.units)
+            versions = sectors[at:end]
+            at = end
+            known = made.get(versions)
+            if known is None:
+                content = self._content(file, versions)
+                number = self._views.content(file.paths, content)
+                made[versions] = known = number, content
+            yield known
+
+    def _content(self, file: LeftFile, chosen: tuple[int, ...]) -> bytes:
+        if not any(chosen):
+            return file.content
+        merged = bytearray(file.content)
+        for (unit, versions), version in zip(file.units, chosen, strict=True):
+            if version:
+                old = versions[0]
+                start = unit.place * self._sector_size
+                merged[start : start + len(old)] = versions[version]
+        return bytes(merged)
 
 
 def _kept(units: Sequence[Unit], versions: Sequence[int]) -> tuple[KeptUnit, ...]:

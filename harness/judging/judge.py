@@ -7,7 +7,7 @@ raised as unknown, never passed over.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
@@ -72,7 +72,7 @@ from models.observations import (
     Stopped,
 )
 from models.ops import CrashKind, Event, RunService
-from models.plain_state import forked, token
+from models.plain_state import forked
 from models.program import Setup
 from models.reference import QueueKey, ReferenceModel, VisibleQueue
 from models.store_image import StoreImage, read_store
@@ -133,10 +133,9 @@ class Judge:
             other._read = read
         return other
 
-    def token(self) -> Hashable:
-        """Equal for judges that will say the same of the same files from here on."""
-        state = [(name, of) for name, of in vars(self).items() if name not in _SHARED]
-        return token(state)
+    def state(self) -> list[object]:
+        """What decides what it says of the same files from here on, in one order."""
+        return [of for name, of in vars(self).items() if name not in _SHARED]
 
     def image(self) -> StoreImage:
         """The files as they are now, decoded; unchanged ones are not read again."""

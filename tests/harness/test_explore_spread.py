@@ -73,6 +73,51 @@ def test_the_write_order_s_states_are_what_a_prefix_of_the_actions_leaves(
         assert set(ours) >= set(theirs) or not ours
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_disk_of_a_vector_is_what_a_crash_leaves_of_it(profile: str) -> None:
+    for moment in moments(profile)[::3]:
+        spread = Spread(moment.disk, Views())
+        for state in spread.some(3, told=20, draws=5):
+            crashed = SimDisk.fork(moment.disk)
+            crashed.crash(Crash("power_loss", spread.survivors(state.vector)))
+
+            made = SimDisk.fork(spread.disk(state.vector))
+
+            assert told(made) == told(crashed)
+
+
+def test_a_bad_sector_stays_bad_where_nothing_survived_in_it() -> None:
+    disk = SimDisk(PROFILES["posix_min"])
+    disk.load({"f": bytes(2048)})
+    disk.make_unreadable("f", 0, 2048)
+    file = disk.mount().open("f", 2048, create=False, mapped=False)
+    file.write_at(512, b"\1" * 1024)
+    spread = Spread(disk.snapshot(), Views())
+
+    left = {
+        state.vector.sectors: tuple(
+            at.start for at in SimDisk.fork(spread.disk(state.vector)).unreadable()
+        )
+        for state in spread.all()
+    }
+
+    assert left == {
+        (0, 0): (0, 512, 1024, 1536),
+        (0, 1): (0, 512, 1536),
+        (1, 0): (0, 1024, 1536),
+        (1, 1): (0, 1536),
+    }
+
+
+def told(disk: SimDisk) -> object:
+    """All that a disk is, but for bytes that are kept to be asked for again."""
+    medium = disk.snapshot().medium
+    inodes = {
+        number: inode._replace(content=None) for number, inode in medium.inodes.items()
+    }
+    return disk.actions, disk.last_action, medium._replace(inodes=inodes, changes=0)
+
+
 def test_some_try_each_state_of_the_write_order() -> None:
     moment = moments("posix_min")[-1]
     spread = Spread(moment.disk, Views())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pytest
 
-from harness.disk.sim_disk import SimDisk
+from harness.disk.sim_disk import DiskSnapshot, SimDisk
 from harness.disk.sim_file import SimFile
 from harness.episode import run_program
 from harness.explore.certificate import Certificate
@@ -49,10 +50,6 @@ def short(scenario: str, number: int, ops: int) -> Program:
     return Program(program.setup, program.ops[:ops])
 
 
-def same(crash: Crash) -> Crash:
-    return crash
-
-
 def two_puts() -> Program:
     ops = (PutMessage("T0", 0, 16), PutMessage("T0", 0, 600), RunService("reput"))
     return Program(Setup(), ops)
@@ -69,19 +66,25 @@ def test_what_is_said_of_a_state_is_what_its_program_says(scenario: str) -> None
         kinds: tuple[CrashKind, ...] = ("process_kill", "power_loss")
         for kind in kinds:
             one = fall(moment, kind, views)
-            for crash, view in crashes(moment, kind, views):
-                said = recoveries.outcome(moment, one, view, partial(same, crash))
+            for crash, view, disk in crashes(moment, kind, views):
+                said = recoveries.outcome(moment, one, view, disk)
                 assert said.breach is None
                 assert run_program(moment.program(crash)).outcome is Outcome.PASSED
 
 
-def crashes(moment: Moment, kind: CrashKind, views: Views) -> list[tuple[Crash, View]]:
+def crashes(
+    moment: Moment, kind: CrashKind, views: Views
+) -> Sequence[tuple[Crash, View, Callable[[], DiskSnapshot]]]:
     if kind == "process_kill":
         view = views.of(*SimDisk.fork(moment.disk).seen())
-        return [(Crash("process_kill"), view)]
+        return [(Crash("process_kill"), view, lambda: moment.disk)]
     spread = Spread(moment.disk, views)
     return [
-        (Crash("power_loss", spread.survivors(state.vector)), state.view)
+        (
+            Crash("power_loss", spread.survivors(state.vector)),
+            state.view,
+            partial(spread.disk, state.vector),
+        )
         for state in spread.some(0, 4, 2)
     ][:6]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from models.plain_state import fork_of_fields, forked, token
+from models.plain_state import fork_of_fields, forked, is_alike, token
 
 
 @dataclass
@@ -67,3 +67,40 @@ def test_what_a_token_cannot_look_into_is_equal_to_itself_alone() -> None:
 def test_values_of_two_kinds_are_never_taken_for_each_other() -> None:
     assert token(1) != token(True)
     assert token(1) != token(1.0)
+
+
+ALIKE = (1, True, "1", b"1", None, 2.0)
+PLAIN = (
+    *ALIKE,
+    *[(one,) for one in ALIKE],
+    *[[one] for one in ALIKE],
+    *[{one} for one in ALIKE],
+    *[{"a": one} for one in ALIKE],
+    {"a": 1, "b": 1},
+    {"b": 1, "a": 1},
+    Kept([1], {"a": [1]}, {"x"}),
+    Kept([1], {"a": [1]}, {"x"}, "kept"),
+    Kept([1], {"a": [True]}, {"x"}),
+    Kept([1], {"a": [1]}, {"y"}),
+)
+
+
+def test_what_is_alike_has_equal_tokens() -> None:
+    for one in PLAIN:
+        for other in PLAIN:
+            if is_alike(one, forked(other)):
+                assert token(one) == token(other), (one, other)
+
+
+def test_state_is_alike_to_its_copy_and_to_what_differs_in_no_field_compared() -> None:
+    kept = [(1, True), Kept([1], {"a": [1]}, {"x"}), "x"]
+
+    assert is_alike(kept, forked(kept))
+    assert is_alike(kept, [(1, True), Kept([1], {"a": [1]}, {"x"}, "kept"), "x"])
+
+
+def test_what_cannot_be_looked_into_is_alike_to_itself_alone() -> None:
+    one = Opaque()
+
+    assert is_alike([one], [one])
+    assert not is_alike([one], [Opaque()])

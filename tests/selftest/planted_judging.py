@@ -141,8 +141,8 @@ _EXPLORE = (
     ("X11", "views", "Views.content", "paths[0] in NEVER_READ", "True"),
     (
         "X12",
-        *("recovery", "Recoveries._go_on"),
-        *("token = episode.judge.token()", "token = 0"),
+        *("judges", "Judges.number"),
+        *("self._views.number(token(state))", "0"),
     ),
 )
 
@@ -162,8 +162,8 @@ _TOKENS = (
 _PLAIN_STATE = (
     (
         "X15",
-        *("plain_state", "_token_of_fields"),
-        *("if is_compared", "if not is_compared"),
+        *("plain_state", "_compared_parts"),
+        *("if field.compare", "if not field.compare"),
     ),
 )
 
