@@ -160,6 +160,8 @@ class Report:
 
 NEVER = 1 << 62
 _NOTHING_YET = Skipped("nothing was run yet")
+_NO_REPORT = Report(_NOTHING_YET)  # of no op, so nobody adds to it
+_CAPABILITIES = frozenset(Capability)
 _UNENDED = Failed("start", "it did not come to an end")
 
 
@@ -172,11 +174,11 @@ class Interpreter:
         self._subject = subject
         self._extra_size = PROP_CRC_SIZE if prop_crc else 0
         self._prepared_offset = 0
-        self._lacks = frozenset(Capability) - subject.capabilities
+        self._lacks = _CAPABILITIES - subject.capabilities
         self._life = life
         self._step = 0
         self._beats = 0
-        self._report = Report(_NOTHING_YET)
+        self._report = _NO_REPORT
 
     @property
     def life(self) -> int:

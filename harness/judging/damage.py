@@ -91,6 +91,7 @@ def rots_beside_queues(damages: Sequence[Damaged]) -> bool:
 
 
 RECORD_MAGICS = tuple(magic.to_bytes(4, "big") for magic in (MAGIC_V1, MAGIC_V2))
+_WHOLE_WINDOW = Setup().start_window
 HEAD_SIZE = 8  # length and magic of a record or filler
 
 
@@ -155,7 +156,7 @@ def may_raise(report: Report, promises: Promises, setup: Setup) -> bool:
 
 def _is_windowed(setup: Setup) -> bool:
     """Whether a start may leave old files unread, and what is wrong with them."""
-    return setup.start_window < Setup().start_window
+    return setup.start_window < _WHOLE_WINDOW
 
 
 def _lost(image: StoreImage, places: Sequence[Damaged], *, is_around: bool) -> str:
@@ -219,8 +220,10 @@ def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:
 
 def extended(found: StoreImage, log_file_size: int) -> StoreImage:
     """The image with what short log files lack as zeros, as a start may read them."""
+    short = [f for f in found.commit_log.files if len(f.data) < log_file_size]
+    if not short:
+        return found
     files = dict(found.files)
-    for file in found.commit_log.files:
-        if len(file.data) < log_file_size:
-            files[file.path] = bytes(file.data).ljust(log_file_size, b"\0")
+    for file in short:
+        files[file.path] = bytes(file.data).ljust(log_file_size, b"\0")
     return read_store(files)
