@@ -15,6 +15,7 @@ SCHEDULES = often(
     (Schedule("pct", depth=2, steps=64), 2),
     (Schedule("pct", depth=4, steps=400, grain="lines"), 2),
     (Schedule("pct", depth=2, steps=120, grain="lines"), 2),
+    (Schedule("pct", depth=2, steps=40, grain="lines"), 2),
     (Schedule("preempt", depth=1, steps=24), 2),
     (Schedule("preempt", depth=3, steps=48), 1),
 )

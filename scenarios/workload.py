@@ -34,6 +34,7 @@ from models.ops import (
     Restart,
     RunService,
     SearchOffset,
+    ServiceName,
     Shutdown,
     Survivors,
     Together,
@@ -55,6 +56,11 @@ from scenarios.spaces import AFTER
 BLOCK_SIZE = 256
 SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one episode; 0 drops it
 AGED_FLUSHES = (9, 2, 1)  # files that are flushed before the messages grow old
+
+FLUSHED_BY: dict[str, ServiceName] = {
+    "consumequeue": "flush_consume_queue",
+    "checkpoint": "checkpoint",
+}
 
 
 def program_for(scenario: Scenario, run: int, episode: int) -> Program:
@@ -261,6 +267,9 @@ class _Writer:
     def _fault(self) -> None:
         faults = self.space.faults
         fault = faults[self.draw() % len(faults)]
+        if fault.call in ("lose", "misdirect"):
+            self._spoil(fault)
+            return
         self.ops.append(During(*self._crowded(*self._interrupted()), fault))
         if fault.call == "sync" and self.draw() & 1:
             # What is read again now is what the medium has of it.
@@ -268,6 +277,22 @@ class _Writer:
             self.ops += (evicting, RunService("reput"), self._pulled())
         if self.draw() & 1 and self.space.crash_kinds:
             self._crash()  # what a failed sync left behind shows after a crash
+
+    def _spoil(self, fault: DiskFault) -> None:
+        """Lose or misdirect what some op syncs, or a service that has to do with it."""
+        draw = self.draw
+        interrupted = self._crowded(*self._interrupted())
+        if draw() % 4:
+            service = FLUSHED_BY.get(fault.path, "flush_commit_log")
+            if draw() & 1:
+                self.ops.append(RunService("reput"))
+            interrupted = (RunService(service, 1 + draw() % 9), 1)
+        self.ops.append(During(*interrupted, fault))
+        if draw() & 1:
+            evicting = During(self._service(), AFTER, DiskFault("evict", "EIO"))
+            self.ops += (evicting, self._pulled(), self._pulled())
+        if draw() & 1 and self.space.crash_kinds:
+            self._crash()
 
     def _interleave(self) -> None:
         event = self._interleaved()
@@ -301,8 +326,10 @@ class _Writer:
         parts = [self._part(kind) for kind in kinds]
         if is_aged:
             parts[draw() % count] = RunService("clean_commit_log")
+            if draw() & 1:  # the queues' files go with the log's
+                parts.append(RunService("clean_consume_queue"))
         template = space.schedules[draw() % len(space.schedules)]
-        together = Together(tuple(parts), schedule_of(template, count, draw()))
+        together = Together(tuple(parts), schedule_of(template, len(parts), draw()))
         event = draw() % 8
         if event == 0 and space.crash_kinds:
             at_action = space.at_actions.service.choose(draw())

@@ -34,11 +34,12 @@ def judge_round(
     op: Event,
     report: Report,
     around: tuple[Positions | None, Positions],
-    image: Callable[[], StoreImage],
+    image: Callable[[], StoreImage] | None,
 ) -> None:
     """Judge rounds that ran alone, by where the log stood ``around`` them.
 
-    Where it stood before is None if nobody knows, or if the disk has failed since.
+    Where it stood before is None if nobody knows, or if the disk has failed since;
+    ``image`` is None if memory has lost what was written to the files.
     """
     if not (isinstance(op, RunService) and isinstance(report.observation, Ran)):
         return
@@ -49,7 +50,7 @@ def judge_round(
         rounds_tell_what_they_did.hold(
             checks, op.service, work, before, now, size, may_have_gaps=gaps
         )
-    if op.service == "checkpoint" and not report.is_unreadable:
+    if op.service == "checkpoint" and image and not report.is_unreadable:
         # Nobody has a sum of bytes that nobody can read.
         round_marks_what_is_flushed.hold(checks, image(), now.flushed_where)
     if op.service == "flush_commit_log" and before is not None:

@@ -36,7 +36,7 @@ from harness.judging.lookups import (
 )
 from harness.judging.marks import judge_marks
 from harness.judging.promises import SPOILT, Promises, forgets
-from harness.judging.pulls import judge_pull
+from harness.judging.pulls import judge_proofs, judge_pull
 from harness.judging.puts import (
     Puts,
     Putting,
@@ -163,6 +163,7 @@ class Judge:
             damage.may_raise(report, self._promises, self._setup),
             self._setup.disk_capacity > 0,
         )
+        judge_proofs(self.checks, self._setup, report)
         if report.interrupted:
             self._see_fault(op, report)
         if self.is_unsure:
@@ -174,9 +175,7 @@ class Judge:
 
     def _judge_step(self, op: Event, report: Report, positions: Positions) -> None:
         end = self.model.end
-        failed = self.disk_failed or report.fault_armed or self._promises.reverts
-        failed = failed or bool(report.deletions)
-        before = seen_before(report, self.model) if not failed else {}
+        before = {} if self.disk_failed else seen_before(report, self.model)
         may_refuse = self._may_refuse(report)
         judge_batches(self.checks, self._setup, report, may_refuse=may_refuse)
         earlier, later = puts_around_the_start(report)
@@ -212,7 +211,8 @@ class Judge:
             stops = report.stops[report.stops_before_start :]
             self._judge_stops(stops, report, self.model.end)
         around = (None if self.disk_failed else self._positions, positions)
-        judge_round(self.checks, self._setup, op, report, around, self.image)
+        seen = None if self._promises.reverts else self.image
+        judge_round(self.checks, self._setup, op, report, around, seen)
         if positions.max_phy_offset >= 0:
             self._judge_running(op, report, positions)
         self._judge_reads(report, before)

@@ -87,7 +87,8 @@ def judge_searches(
 
 def seen_before(report: Report, model: ReferenceModel) -> dict[QueueKey, VisibleQueue]:
     """Of ops that ran at the same time, what each pull must find at least, by queue."""
-    if not report.together or report.crash is not None or report.is_stopping:
+    ends = report.crash is not None or report.is_stopping
+    if not report.together or ends or report.fault_armed or report.deletions:
         return {}
     keys = {(pull.topic, pull.queue_id) for pull, _ in report.pulls}
     return {key: model.visible(key) for key in sorted(keys)}

@@ -51,10 +51,11 @@ class Promises:
         """Take note of what a fault of ``op`` may have spoilt; what of it shows now."""
         self.spoilt = tuple(dict.fromkeys((*self.spoilt, *spoilt)))
         shown: tuple[Damaged, ...] = ()
-        if forgets(op) and (self.hides_a_failed_sync or self.spoilt):
+        lies = self.has_lied or not self.profile.honours_sync
+        if forgets(op) and (lies or self.hides_a_failed_sync or self.spoilt):
             self.reverts = True
             shown, self.spoilt = self.spoilt, ()
-            if self.has_lied or not self.profile.honours_sync:
+            if lies:
                 shown = (*shown, SPOILT)  # so may be what syncs that lied had covered
         if not _has(op, "sync"):
             return shown

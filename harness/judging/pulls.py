@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.interpreter import Report
 from models.invariants import marks, reading
 from models.observations import Pulled
 from models.ops import PullMessage
@@ -58,3 +59,9 @@ def judge_pull(
             pull.tags,
             model.end - setup.in_memory_size,
         )
+
+
+def judge_proofs(checks: dict[str, int], setup: Setup, report: Report) -> None:
+    """Judge that each answer proves itself, of a store that is to see to it."""
+    for _, pulled in report.pulls if setup.checks_crc else ():
+        reading.pulled_messages_prove_themselves.hold(checks, pulled)

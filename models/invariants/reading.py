@@ -58,6 +58,17 @@ def pulled_messages_are_right(
             yield Violation(where, difference, "what was appended")
 
 
+@invariant(
+    "RD-9", "where reads check CRCs, what a pull gives proves itself whole", law="I15"
+)
+def pulled_messages_prove_themselves(pulled: Pulled) -> Iterator[Violation]:
+    """Asked whatever became of the disk: rot is not given to consumers."""
+    for number, data in enumerate(pulled.messages):
+        record, flaw = _read(data)
+        if record is None:
+            yield Violation(f"message {number} of the answer", flaw, "a whole record")
+
+
 def _read(data: bytes) -> tuple[Record | None, str]:
     """The record that was pulled, or why it is none."""
     try:

@@ -37,7 +37,8 @@ from misreporting import (
     lie,
 )
 
-from models.ops import AdvanceClock, LookMessage, Together
+from models.ops import AdvanceClock, DiskFault, During, LookMessage, Together
+from models.program import Setup
 
 _ANSWER = "harness.subjects.engine_messages:answer_of"
 _RETURNED = "return Put(result.status.value, *place, result.message_ids)"
@@ -152,6 +153,27 @@ LIES_OF_ANSWERS = (
     lie("RD-6", "pull", "result.messages,", "result.messages[::-1],", AROUND),
     lie("RD-8", "search", "stored_at, earliest)", "stored_at + 1, earliest)", ONE),
     lie("RD-8", "search", "stored_at, earliest)", "stored_at, earliest + 1)", ONE),
+    lie(
+        "RD-9",
+        "pull",
+        "result.messages,",
+        "tuple(message[:-1] for message in result.messages),",
+        does(Setup(checks_crc=True), PUT, REPUT, PULL),
+    ),
+    bug(
+        "RD-9",
+        "engine.store.message_reader:MessageReader._record_of",
+        "self._commit_log.is_record(phy_offset, message)",
+        "True",
+        does(
+            Setup(checks_crc=True),
+            PUT,
+            During(FLUSH, 1, DiskFault("lose", "EIO")),
+            REPUT,
+            During(PULL, 1, DiskFault("evict", "EIO")),
+            PULL,
+        ),
+    ),
     lie("REC-5", "shutdown", "Stopped(clean,", "Stopped(False,", ONE),
     lie(
         "REC-5",
