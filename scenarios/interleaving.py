@@ -144,9 +144,10 @@ INTERLEAVING = (
         "by a schedule",
         space=TOGETHER_WITH_CLEANERS,
         setups=often(
-            (KEEPING, 4),
+            (KEEPING, 2),
             (replace(KEEPING, flush_mode="SYNC_FLUSH"), 2),
-            (replace(KEEPING, queue_file_units=2, delete_batch=1), 3),
+            (replace(KEEPING, queue_file_units=2, delete_batch=1), 2),
+            (replace(KEEPING, queue_file_units=2, delete_batch=10), 5),
             (replace(KEEPING, queue_file_units=7, multi_dispatch=True), 1),
             (replace(KEEPING, index_slots=8, index_entries=20, queue_ext_size=100), 2),
             (replace(KEEPING, log_file_size=8192, queue_file_units=40), 1),
