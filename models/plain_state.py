@@ -82,7 +82,10 @@ def is_alike(one: object, other: object) -> bool:
 def _are_alike(ones: Collection[object], others: Collection[object]) -> bool:
     if len(ones) != len(others):
         return False
-    return all(map(is_, ones, others)) or all(map(is_alike, ones, others))
+    for one, other in zip(ones, others, strict=True):
+        if one is not other and not is_alike(one, other):
+            return False
+    return True
 
 
 @cache
@@ -92,9 +95,7 @@ def _how_to_compare(kind: Any) -> Callable[[Any, Any], bool]:
     if issubclass(kind, list | tuple):
         return _are_alike
     if issubclass(kind, dict):
-        return lambda one, other: (
-            [*one] == [*other] and _are_alike(one.values(), other.values())
-        )
+        return _dicts_are_alike
     if issubclass(kind, set | frozenset):
         return _are_plain_and_equal
     if issubclass(kind, Hashable):
@@ -102,6 +103,12 @@ def _how_to_compare(kind: Any) -> Callable[[Any, Any], bool]:
     if is_dataclass(kind):
         return _fields_are_alike
     return is_
+
+
+def _dicts_are_alike(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
+    if not one or not other:
+        return not one and not other
+    return [*one] == [*other] and _are_alike(one.values(), other.values())
 
 
 def _fields_are_alike(one: object, other: object) -> bool:
@@ -123,7 +130,7 @@ def _how_to_fork(kind: Any) -> Callable[[Any], Any] | None:
     if kind is list:
         return _forked_list
     if kind is dict:
-        return lambda value: {key: forked(part) for key, part in value.items()}
+        return _forked_dict
     if kind is set:
         return set
     fork = getattr(kind, "fork", None)
@@ -131,7 +138,20 @@ def _how_to_fork(kind: Any) -> Callable[[Any], Any] | None:
 
 
 def _forked_list(value: list[Any]) -> list[Any]:
-    return [forked(part) for part in value] if value else []
+    if _are_shared(value):
+        return value.copy()
+    return [forked(part) for part in value]
+
+
+def _forked_dict(value: dict[Any, Any]) -> dict[Any, Any]:
+    if _are_shared(value.values()):
+        return value.copy()
+    return {key: forked(part) for key, part in value.items()}
+
+
+def _are_shared(values: Iterable[Any]) -> bool:
+    """Whether copies of all of these are they themselves."""
+    return not any(map(_how_to_fork, {*map(type, values)}))
 
 
 @cache

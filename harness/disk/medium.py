@@ -298,9 +298,8 @@ class Medium:
 
     def _may_commit(self) -> bool:
         profile = self.profile
-        if not profile.honours_sync:
-            return False
-        return bool(self._effects) or profile.keeps_write_order
+        pends = self._effects or profile.keeps_write_order
+        return bool(pends) and profile.honours_sync
 
     def _commit_all_in_order(self) -> None:
         self.commit()
@@ -415,7 +414,10 @@ class Medium:
         """What readers see, sorted by path; unchanged files are the same object."""
         inodes = self.inodes
         return {
-            path: inodes[number].content() for path, number in self.namespace.files()
+            path: image
+            if (image := inodes[number].image) is not None
+            else inodes[number].content()
+            for path, number in self.namespace.files()
         }
 
     def durable_files(self) -> dict[str, bytes]:

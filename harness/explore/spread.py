@@ -18,7 +18,7 @@ from math import prod
 from typing import NamedTuple
 
 from harness.disk.mixing import mixed
-from harness.disk.settled import settled
+from harness.disk.settling import Settling
 from harness.disk.sim_disk import DiskSnapshot
 from harness.disk.units import EXACT_COUNT_MAX, Left, LeftFile, PendingUnits, Unit
 from harness.explore.views import View, Views
@@ -48,7 +48,6 @@ class Spread:
     def __init__(self, snapshot: DiskSnapshot, views: Views) -> None:
         self._snapshot = snapshot
         self._pending = PendingUnits.of(snapshot)
-        self._sector_size = snapshot.profile.sector_size
         self._views = views
         self._sides: dict[tuple[int, ...], _Side] = {}
         self._newest = tuple(unit.versions - 1 for unit in self._pending.names)
@@ -92,7 +91,7 @@ class Spread:
         if not self._snapshot.profile.loses_unsynced:
             return self._snapshot
         side = self._side(vector.names)
-        return settled(self._snapshot, side.left, side.contents(vector.sectors))
+        return side.settling.disk(side.contents(vector.sectors))
 
     def _all_names(self) -> Iterator[tuple[int, ...]]:
         return product(*(range(unit.versions) for unit in self._pending.names))
@@ -105,7 +104,7 @@ class Spread:
         side = self._sides.get(names)
         if side is None:
             left = self._pending.left(_kept(self._pending.names, names))
-            side = self._sides[names] = _Side(left, self._views, self._sector_size)
+            side = self._sides[names] = _Side(self._snapshot, left, self._views)
         return side
 
     def _told(self) -> Iterator[Vector]:
@@ -166,27 +165,41 @@ class Spread:
         return Vector(names, sectors)
 
 
+class _Varying(NamedTuple):
+    """A file with units: where it is among the files, and they among all units."""
+
+    file: LeftFile
+    number: int
+    begin: int
+    end: int
+    made: dict[tuple[int, ...], tuple[int, bytes]]
+
+
 class _Side:
     """The states of one choice of names and sizes."""
 
-    __slots__ = ("_frame", "_made", "_sector_size", "_views", "left", "units")
+    __slots__ = ("_plain", "_sector_size", "_varying", "_views", "settling", "units")
 
-    def __init__(self, left: Left, views: Views, sector_size: int) -> None:
+    def __init__(self, snapshot: DiskSnapshot, left: Left, views: Views) -> None:
         self._views = views
-        self._sector_size = sector_size
-        self.left = left
+        self._sector_size = snapshot.profile.sector_size
+        self.settling = Settling(snapshot, left)
         self.units: tuple[Unit, ...] = tuple(
             unit for file in left.files for unit, _ in file.units
         )
-        self._frame = views.number(
-            (
-                left.directories,
-                *[(file.paths, file.inode.mtime_ms) for file in left.files],
-            )
-        )
-        self._made: list[dict[tuple[int, ...], tuple[int, bytes]]] = [
-            {} for _ in left.files
+        files = left.files
+        times = [(file.paths, file.inode.mtime_ms) for file in files]
+        self._plain = [
+            views.number((left.directories, *times)),
+            *[views.content(file.paths, file.content) for file in files],
         ]
+        self._varying: list[_Varying] = []
+        begin = 0
+        for number, file in enumerate(files):
+            if file.units:
+                end = begin + len(file.units)
+                self._varying.append(_Varying(file, number, begin, end, {}))
+                begin = end
 
     @property
     def count(self) -> int:
@@ -195,25 +208,24 @@ class _Side:
 
     def view(self, sectors: tuple[int, ...]) -> View:
         """What a store will find."""
-        return (self._frame, *[number for number, _ in self._chosen(sectors)])
+        numbers = self._plain.copy()
+        for one in self._varying:
+            numbers[one.number + 1] = self._made(one, sectors)[0]
+        return tuple(numbers)
 
-    def contents(self, sectors: tuple[int, ...]) -> list[bytes]:
-        """The bytes of each file, in the order of ``left``."""
-        return [content for _, content in self._chosen(sectors)]
+    def contents(self, sectors: tuple[int, ...]) -> dict[int, bytes]:
+        """The bytes of the files that have units, by their numbers among all."""
+        return {one.number: self._made(one, sectors)[1] for one in self._varying}
 
-    def _chosen(self, sectors: tuple[int, ...]) -> Iterator[tuple[int, bytes]]:
-        """Of each file the number of its bytes, and these."""
-        at = 0
-        for file, made in zip(self.left.files, self._made, strict=True):
-            end = at + len(file.units)
-            versions = sectors[at:end]
-            at = end
-            known = made.get(versions)
-            if known is None:
-                content = self._content(file, versions)
-                number = self._views.content(file.paths, content)
-                made[versions] = known = number, content
-            yield known
+    def _made(self, one: _Varying, sectors: tuple[int, ...]) -> tuple[int, bytes]:
+        """The number of a file's bytes, and these."""
+        versions = sectors[one.begin : one.end]
+        known = one.made.get(versions)
+        if known is None:
+            content = self._content(one.file, versions)
+            number = self._views.content(one.file.paths, content)
+            known = one.made[versions] = number, content
+        return known
 
     def _content(self, file: LeftFile, chosen: tuple[int, ...]) -> bytes:
         if not any(chosen):

@@ -9,7 +9,7 @@ Source: rule E9 of the disk fault model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from harness.interpreter import Report
@@ -52,8 +52,11 @@ class Foreign:
         return {path: files[path] for path in files if path not in self.files}
 
     def judge(
-        self, checks: dict[str, int], report: Report, files: Mapping[str, bytes]
+        self,
+        checks: dict[str, int],
+        report: Report,
+        files: Callable[[], Mapping[str, bytes]],
     ) -> None:
         """Judge that they are as they were; after a crash a start judges that."""
         if self.files and report.crash is None:
-            foreign_files_stay.hold(checks, self.files, files)
+            foreign_files_stay.hold(checks, self.files, files())

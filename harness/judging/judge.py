@@ -171,7 +171,7 @@ class Judge:
         self._deletion.begin_step(op)
         self._judge_step(op, report, positions)
         self._deletion.end_step(op, report)
-        self._foreign.judge(self.checks, report, self._subject.files())
+        self._foreign.judge(self.checks, report, self._subject.files)
 
     def _judge_step(self, op: Event, report: Report, positions: Positions) -> None:
         end = self.model.end

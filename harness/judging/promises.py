@@ -10,11 +10,12 @@ Source: section 6 of the disk fault model, and rule E1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.disk.profiles import DiskProfile
 from models.observations import Damaged
 from models.ops import CrashKind, DiskFault, Event, FaultCall, parts
+from models.plain_state import fork_of_fields
 
 SPOILT = Damaged("commitlog", 0, 0)  # where, nobody knows
 
@@ -43,7 +44,7 @@ class Promises:
 
     def fork(self) -> Promises:
         """A copy that lives on its own."""
-        return replace(self)
+        return fork_of_fields(self)
 
     def saw_fault(
         self, op: Event, spoilt: Sequence[Damaged] = ()

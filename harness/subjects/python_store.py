@@ -210,7 +210,7 @@ class PythonStore:
             return _SKIPPED_DOWN
         if service.startswith("clean_") and not self.setup.cleans:
             return Skipped("this store deletes nothing")
-        turned = self._services.get(service)
+        turned = self._turned_alone(service)
         if turned is None:
             return Skipped(f"the store has no service {service}")
         work = 0
@@ -302,16 +302,18 @@ class PythonStore:
         finally:
             if self._store is None:
                 self.disk.unmount()
-        self._services = {
-            service.name: OneAtATime(service, self._runtime)
-            for service in store.services
-        }
-        answering = {service.name for service in store.waited_for}
-        self._runtime.serve(
-            [service for name, service in self._services.items() if name in answering]
-        )
+        self._services = {service.name: service for service in store.services}
+        answering = [self._turned_alone(service.name) for service in store.waited_for]
+        self._runtime.serve([service for service in answering if service is not None])
         damaged = tuple([(at.start, at.end) for at in store.damaged_ranges])
         return Started(store.last_exit_ok, store.commit_log.scanned_bytes, damaged)
+
+    def _turned_alone(self, name: str) -> Service | None:
+        """A service as its own thread would turn it; None if there is none."""
+        service = self._services.get(name)
+        if service is not None and not isinstance(service, OneAtATime):
+            service = self._services[name] = OneAtATime(service, self._runtime)
+        return service
 
     def open_beside(self) -> Observation:
         """Let another store load the same directory."""

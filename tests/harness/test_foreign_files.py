@@ -77,8 +77,8 @@ def test_a_foreign_file_that_is_gone_or_changed_is_a_breach() -> None:
 
     report = Report(Skipped(""))
 
-    foreign.judge({}, report, {"commitlog/notes": b"mine"})
-    for files in ({}, {"commitlog/notes": b"yours"}):
+    foreign.judge({}, report, lambda: {"commitlog/notes": b"mine"})
+    for files in (dict, lambda: {"commitlog/notes": b"yours"}):
         with pytest.raises(InvariantViolated, match="REC-14"):
             foreign.judge({}, report, files)
 
