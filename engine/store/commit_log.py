@@ -71,7 +71,7 @@ class CommitLog:
         self._runtime = runtime
         self._consume_queues = consume_queues
         self._space = space
-        self._writer = LogWriter(config, consume_queues, self._append_encoded)
+        self._writer = LogWriter(config, consume_queues)
         self.put_lock = runtime.lock()
         self._takes_puts, self.append_failed = True, False
         self._newest_timestamp = 1  # 0 says in a record and a checkpoint: none
@@ -136,7 +136,7 @@ class CommitLog:
 
         Source: CommitLog#asyncPutMessage.
         """
-        return self._writer.put_message(message)
+        return self._writer.put_message(message, self._append_encoded)
 
     def put_messages(self, batch: Message) -> PutMessageResult:
         """Append the messages that a batch's body holds: all of them, or none.
@@ -148,7 +148,7 @@ class CommitLog:
 
         Source: CommitLog#asyncPutMessages.
         """
-        return self._writer.put_messages(batch)
+        return self._writer.put_messages(batch, self._append_encoded)
 
     def _append_encoded(
         self,

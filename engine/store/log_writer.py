@@ -55,28 +55,25 @@ class Append(Protocol):
 
 
 class LogWriter:
-    """Encodes what is put; keeps nothing between puts."""
+    """Encodes what is put, and lets the log ``append`` it; keeps nothing of it."""
 
-    def __init__(
-        self, config: StoreConfig, consume_queues: ConsumeQueueStore, append: Append
-    ) -> None:
+    def __init__(self, config: StoreConfig, consume_queues: ConsumeQueueStore) -> None:
         self._config = config
         self._consume_queues = consume_queues
-        self._append = append
 
-    def put_message(self, message: Message) -> PutMessageResult:
+    def put_message(self, message: Message, append: Append) -> PutMessageResult:
         """Append one message, or answer why it cannot be."""
         try:
             check_reserved(message)
             if self._config.enable_multi_dispatch and message.light_queues:
-                return self._put_listed_twice(message, message.light_queues)
+                return self._put_listed_twice(message, message.light_queues, append)
             encoded = [self._encode(message)]
         except MessageRejected as rejected:
             REJECTED.hit()
             return PutMessageResult(rejected.status)
-        return self._append(message, lambda: encoded)
+        return append(message, lambda: encoded)
 
-    def put_messages(self, batch: Message) -> PutMessageResult:
+    def put_messages(self, batch: Message, append: Append) -> PutMessageResult:
         """Append the messages that a batch's body holds: all of them, or none."""
         try:
             messages = expand_batch(batch, self._config.max_message_size)
@@ -90,10 +87,10 @@ class LogWriter:
             REJECTED.hit()
             return PutMessageResult(rejected.status)
         BATCHED.hit()
-        return self._append(messages[0], lambda: encoded)
+        return append(messages[0], lambda: encoded)
 
     def _put_listed_twice(
-        self, message: Message, lights: tuple[str, ...]
+        self, message: Message, lights: tuple[str, ...], append: Append
     ) -> PutMessageResult:
         """Append a message that light queues list too: its record says where.
 
@@ -108,7 +105,7 @@ class LogWriter:
             LIGHT.hit()
             return [self._encode(replace(message, properties=properties))]
 
-        return self._append(message, encode, lights)
+        return append(message, encode, lights)
 
     def _encode(self, message: Message) -> EncodedMessage:
         config = self._config

@@ -47,6 +47,7 @@ class Life:
         for file in self.files:
             file.shut()
         self.files.clear()
+        self.locked_paths.clear()
 
 
 class SimFile:

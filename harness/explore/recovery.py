@@ -27,7 +27,7 @@ from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.observations import Positions, status_of
 from models.ops import Crash, Op, Restart
 
-_STARTS_KEPT = 16  # small heaps stay in the processor's caches
+_STARTS_KEPT = 1024
 Breach: TypeAlias = InvariantViolated | InvariantUnknown
 
 
@@ -117,7 +117,7 @@ class Recoveries:
     ) -> Outcome:
         self.counts.starts += 1
         if self.counts.starts % _STARTS_KEPT == 0:
-            gc.collect(0)  # a store that is down leads to itself
+            gc.collect(0)  # what a start raised may lead to itself
         episode = self._episode(moment, fall, disk, fall.ops)
         path = ""
         try:

@@ -64,7 +64,8 @@ class Activity(Generic[T]):
         "waits_for",
     )
 
-    def __init__(self, runtime: SimRuntime, name: str) -> None:
+    def __init__(self, runtime: SimRuntime | None, name: str) -> None:
+        """A body of ``runtime``; None: the main activity, which nobody waits for."""
         self.name = name
         self.done = False
         self.asked = False
@@ -89,6 +90,7 @@ class Activity(Generic[T]):
         """Wait for the body's end; its result, or what it raised."""
         self.asked = True
         if not self.done:
+            assert self._runtime is not None, "nobody waits for the main activity"
             self._runtime.wait_in(self.waiters, f"the end of {self.name}", None)
         if self._error is not None:
             raise self._error
@@ -102,7 +104,7 @@ class Activity(Generic[T]):
             self._error = error
         finally:
             self.done = True
-        while self.waiters:
+        while self.waiters and self._runtime is not None:
             self._runtime.wake(self.waiters[0])
 
 
@@ -116,7 +118,7 @@ class SimRuntime:
     def __init__(self, now_ms: int, elapsed_ms: int = 0) -> None:
         self._elapsed_ms = elapsed_ms
         self._wall_at_zero_ms = now_ms - elapsed_ms
-        self._main: Activity[Any] = Activity(self, "the main activity")
+        self._main: Activity[Any] = Activity(None, "the main activity")
         self.current: Activity[Any] = self._main
         self._runnable: deque[Activity[Any]] = deque()
         self._waiting: list[Activity[Any]] = []
