@@ -106,8 +106,7 @@ class ConsumeQueue:
         self._ext = ext
         self.min_offset = 0
         self._has_unit = False
-        self._recovered_end = 0
-        self._first_read = 0
+        self._recovered_end = self._first_read = 0
         self._window_start = 0
         self._window = b""
 
@@ -467,9 +466,8 @@ class ConsumeQueue:
             return is_pre_blank(last) or _UNIT.unpack(last)[0] < log_min_offset
 
         files = self.mapped_files
-        deleted = files.delete_first_files(
-            may_go, at_most=len(files.files), pause=pause
-        )
+        every = len(files.files)
+        deleted = files.delete_first_files(may_go, at_most=every, pause=pause)
         unit = self.unit_at(self.min_offset)
         if self._ext is not None and unit:
             deleted += self._ext.truncate_by_min_address(_UNIT.unpack(unit)[2])
@@ -483,7 +481,10 @@ class ConsumeQueue:
         """
         if self._ext is not None:
             self._ext.flush()
-        return self.mapped_files.flush(least_pages)
+        moved = self.mapped_files.flush(least_pages)
+        if self._ext is not None:
+            self._ext.flush()  # of what dispatch has put there since, with its unit
+        return moved
 
     def close(self) -> None:
         """Let go of every file."""

@@ -1,0 +1,21 @@
+"""Chance: the drawn integers that seeded programs are made of.
+
+The raw stream of PCG64, which numpy keeps the same over its versions; the methods of
+``Generator`` are not kept so. One block is drawn at a time, since a single draw by
+numpy costs more than a whole op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from numpy.random import PCG64, SeedSequence
+
+BLOCK_SIZE = 256
+
+
+def draws(run: int, episode: int) -> Iterator[int]:
+    """Integers of 32 bits without end; the high halves are PCG64's better ones."""
+    bits = PCG64(SeedSequence([run, episode]))
+    while True:
+        yield from (bits.random_raw(BLOCK_SIZE) >> 32).tolist()
