@@ -166,10 +166,10 @@ def _lost(image: StoreImage, places: Sequence[Damaged], *, is_around: bool) -> s
     """
     log, end = image.commit_log, image.commit_log.max_phy_offset
     ends = [end]
-    if is_around:  # the log may go on behind other damage
-        ends += [record.end for record in log.records_beyond]
-        mark = image.checkpoint.mark
-        ends += [mark.durable_offset] if mark is not None else []
+    mark = image.checkpoint.mark
+    if is_around and mark is not None and end < mark.durable_offset:
+        # The log goes on behind other damage.
+        ends += [mark.durable_offset, *[record.end for record in log.records_beyond]]
     until = max([at + max(HEAD_SIZE, _claimed(image, at)) for at in ends])
     base_of = {file.path: file.base for file in log.files}
     for place in places:
