@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 from harness.interpreter import Report
 from harness.judging.promises import Promises
-from harness.judging.terms import End
+from harness.judging.terms import End, judged_of
 from models.image.checkpoint import CheckpointImage
 from models.invariants.checkpoint import (
+    flushed_time_is_in_the_log,
     marks_never_move_backwards,
     round_marks_what_is_flushed,
 )
@@ -44,15 +45,18 @@ def judge_round(
     if not (isinstance(op, RunService) and isinstance(report.observation, Ran)):
         return
     before, now = around
+    gaps = setup.on_damage == "serve"
     if before is not None and not report.interrupted:
         work, size = report.observation.work, setup.log_file_size
-        gaps = setup.on_damage == "serve"
         rounds_tell_what_they_did.hold(
             checks, op.service, work, before, now, size, may_have_gaps=gaps
         )
     if op.service == "checkpoint" and image and not report.is_unreadable:
         # Nobody has a sum of bytes that nobody can read.
         round_marks_what_is_flushed.hold(checks, image(), now.flushed_where)
+        if before is not None and not gaps:
+            judged = judged_of(setup, image(), None, clean=True, knows_bit_maps=True)
+            flushed_time_is_in_the_log.hold(checks, judged)
     if op.service == "flush_commit_log" and before is not None:
         round_flushes_what_is_enough.hold(checks, before, now, setup)
 
