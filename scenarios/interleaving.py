@@ -22,6 +22,14 @@ SCHEDULES = often(
 """Most races need one or two switches; few ops make more than some dozens of points, or
 some hundreds of lines."""
 
+EARLY = often(
+    (Schedule("preempt", depth=1, steps=10), 5),
+    (Schedule("pct", depth=2, steps=10), 2),
+    (Schedule("pct", depth=3, steps=24), 1),
+    (Schedule("pct", depth=2, steps=60, grain="lines"), 1),
+)
+"""Of two rounds one is stopped early, mostly once, until the other one has ended."""
+
 TOGETHER = replace(
     FLUSHING,
     kinds=often(
@@ -115,6 +123,25 @@ TOGETHER_WITH_CLEANERS = replace(
     expiry_steps_ms=Numbers((2 * HOUR_MS, 3 * HOUR_MS, 25 * HOUR_MS), 8 * HOUR_MS),
 )
 
+CONTENDING = replace(
+    TOGETHER_WITH_CLEANERS,
+    kinds=often(("contend", 8), ("pull", 1), ("crash", 1), ("restart", 1)),
+    kept=("contend",),
+    services=often(
+        ("clean_commit_log", 2),
+        ("flush_commit_log", 4),
+        ("checkpoint", 3),
+        ("reput", 2),
+        ("clean_consume_queue", 2),
+        ("flush_consume_queue", 2),
+        ("flush_index", 1),
+        ("commit", 1),
+        ("allocate", 1),
+    ),
+    schedules=EARLY,
+)
+"""All of it again and again: what two activities need to meet, and little else."""
+
 INTERLEAVING = (
     Scenario(
         name="interleavings",
@@ -154,6 +181,29 @@ INTERLEAVING = (
             (replace(KEEPING, log_file_size=16384), 1),
         ),
         length=(12, 36),
+        required_probes=(
+            "clean_commit_log.deleted",
+            "clean_consume_queue.deleted",
+            "reput.dispatched",
+        ),
+        required_invariants=(*CORE_LAWS, "DEL-1", "DEL-3", "PUT-4", "RD-5"),
+    ),
+    Scenario(
+        name="contention",
+        sentence="every service has something to do, and one of two that begin is "
+        "stopped until the other has ended",
+        space=CONTENDING,
+        setups=often(
+            (KEEPING, 4),
+            (replace(KEEPING, flush_mode="SYNC_FLUSH"), 1),
+            (replace(KEEPING, queue_file_units=2, delete_batch=1), 1),
+            (replace(KEEPING, queue_file_units=7, preallocate=True), 1),
+            (replace(KEEPING, index_slots=8, index_entries=20, queue_ext_size=100), 1),
+            (replace(KEEPING, transient_store_pool=True, preallocate=True), 1),
+            (replace(KEEPING, log_file_size=8192, queue_file_units=40), 1),
+            (replace(KEEPING, log_file_size=16384), 1),
+        ),
+        length=(30, 60),
         required_probes=(
             "clean_commit_log.deleted",
             "clean_consume_queue.deleted",

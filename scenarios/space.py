@@ -47,6 +47,7 @@ Kind = Literal[
     "fault",
     "interleave",
     "together",
+    "contend",
     "damage",
     "expire",
     "fill",
@@ -165,6 +166,7 @@ class Space:
         interleaved: what takes a turn while something is under way, or that it stalls.
         crowded: whether a put or service comes in as well, to a crash or fault too.
         stalls_ms: how long the disk stands still in a stall.
+        paced: whether time passes between two puts, and services take turns there.
         plants: files of others that are put among the store's while it is down; a
             space with them does so instead of damage, half of the time.
         damages_a_stop: how many files are damaged while the store is down.
@@ -180,6 +182,7 @@ class Space:
         touch_ages_ms: how old a touched file says that it is.
         together: what begins at the same time, and ``together_counts`` how many;
             a space has those to list ``together``.
+            "contend" has two of them, and needs no count.
         schedules: who runs on then; of ``pct`` the seed is drawn, of ``preempt`` as
             many preemptions as its depth says, below its steps.
         fill_percents: how full others make the disk; as above for ``fill``.
@@ -220,6 +223,7 @@ class Space:
     interleaved: tuple[InterleavedKind, ...] = ("service", "put")
     crowded: tuple[bool, ...] = (False,)
     stalls_ms: Numbers = ONLY_ZERO
+    paced: tuple[bool, ...] = (False,)
     batch_counts: tuple[int, ...] = ()
     pull_tags: tuple[str, ...] = ("*",)
     expiry_steps_ms: Numbers = ONLY_ZERO
@@ -241,6 +245,7 @@ class Space:
         assert self.damage_targets or "damage" not in self.kinds
         assert self.batch_counts or "batch" not in self.kinds
         assert self.together_counts or "together" not in self.kinds
+        assert self.expiry_steps_ms != ONLY_ZERO or "contend" not in self.kinds
         assert self.fill_percents or "fill" not in self.kinds
         deletes = self.deletions and self.crash_kinds and self.faults
         assert deletes or "delete" not in self.kinds
@@ -271,10 +276,11 @@ def schedule_of(of: Schedule, count: int, draw: int) -> Schedule:
     if of.kind == "pct":
         return replace(of, seed=draw)
     told: dict[int, int] = {}
-    for _ in range(of.depth):
+    for first in (True, *(False,) * (of.depth - 1)):
         draw, point = divmod(draw, of.steps)
-        draw, who = divmod(draw, count)
-        told[point + 1] = who
+        # The first activity runs first, so that nobody else can give way to it.
+        draw, who = divmod(draw, count - first)
+        told[point + 1] = who + first
     return replace(of, preemptions=tuple(sorted(told.items())), depth=1)
 
 

@@ -14,6 +14,7 @@ from scenarios.space import (
     ALL_TIMES,
     Address,
     AtActions,
+    Kind,
     Label,
     Numbers,
     Size,
@@ -357,15 +358,18 @@ FLUSHING = replace(
 """What each flush mode promises, with callers at the same time and a disk that stalls.
 """
 
+_TIME: tuple[Kind, ...] = ("clock",) * 3
 BUFFERING = replace(
     FLUSHING,
+    kinds=(*FLUSHING.kinds, *_TIME),
+    paced=(False, True, True),
     services=often(
         ("commit", 6),
-        ("reput", 4),
-        ("flush_commit_log", 4),
-        ("allocate", 3),
+        ("reput", 3),
+        ("flush_commit_log", 6),
+        ("allocate", 2),
         ("flush_consume_queue", 1),
-        ("checkpoint", 3),
+        ("checkpoint", 4),
     ),
     interrupted=often(("put", 4), ("service", 7), ("shutdown", 2), ("restart", 1)),
     faults=often(
@@ -375,7 +379,10 @@ BUFFERING = replace(
         (DiskFault("create", "ENOSPC"), 1),
     ),
 )
-"""The same of a store with write buffers, whose commits meet the failing disk."""
+"""The same of a store with write buffers, whose commits meet the failing disk.
+
+Time passes between its puts, so that what waits in a buffer is younger than the rest.
+"""
 
 FLUSHED = Setup(preallocate=True)
 SYNCED = replace(FLUSHED, flush_mode="SYNC_FLUSH")

@@ -46,20 +46,20 @@ from models.ops import (
 from models.program import Setup
 from scenarios.catalogue import Scenario
 from scenarios.space import (
-    WISHES,
     Address,
     InterleavedKind,
     InterruptedKind,
+    Kind,
     Label,
     Numbers,
     Size,
     Space,
     TogetherKind,
-    Wish,
     put_batch,
     put_message,
     schedule_of,
 )
+from scenarios.workload import phrase_for
 
 T = TypeVar("T")
 
@@ -345,24 +345,13 @@ def faulted_ops(scenario: Scenario) -> SearchStrategy[During]:
     return st.builds(_during, crowded_ops(scenario), faults)
 
 
-def expiry_phrases(space: Space) -> SearchStrategy[tuple[Op, ...]]:
-    """Messages grow old, and cleaners look whether they may go."""
+def written_phrases(scenario: Scenario, kind: Kind) -> SearchStrategy[tuple[Op, ...]]:
+    """A phrase as seeded programs have it, by one draw."""
 
-    def expire(
-        wish: Wish, served: bool, ms: int, times: int, rest: tuple[Op, ...]
-    ) -> tuple[Op, ...]:
-        first = (RunService("flush_commit_log", 9), RunService("reput"))
-        clean = (*wish.then, RunService("clean_commit_log", times), *rest)
-        return (*wish.first, AdvanceClock(ms), *(first if served else ()), *clean)
+    def phrase(setup: Setup, draw: int) -> tuple[Op, ...]:
+        return phrase_for(scenario.space, setup, kind, draw)
 
-    return st.builds(
-        expire,
-        choices(WISHES),
-        choices(space.served_first),
-        numbers(space.expiry_steps_ms),
-        choices(space.service_times),
-        choices(((), (RunService("clean_consume_queue"),))),
-    )
+    return st.builds(phrase, setups(scenario), st.integers(0, (1 << 32) - 1))
 
 
 def deletion_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
@@ -477,7 +466,9 @@ def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
     if "fault" in kinds:
         found["fail_disk"] = fault_phrases(scenario)
     if "expire" in kinds:
-        found["expire"] = expiry_phrases(space)
+        found["expire"] = written_phrases(scenario, "expire")
+    if "contend" in kinds:
+        found["contend"] = written_phrases(scenario, "contend")
     if "fill" in kinds:
         found["fill"] = st.tuples(choices(space.fill_percents).map(FillDisk))
     if "delete" in kinds:

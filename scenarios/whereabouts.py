@@ -49,6 +49,11 @@ class Whereabouts:
         self.end = 0
         self.counts: Counter[Address] = Counter()
 
+    @property
+    def file(self) -> int:
+        """The number of the log file that is put to."""
+        return self.end // self._setup.log_file_size
+
     def put(self, address: Address, record_size: int, times: int) -> None:
         """Some more messages of one size are put."""
         file_size = self._setup.log_file_size

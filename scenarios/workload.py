@@ -2,19 +2,12 @@
 
 Every episode weighs the kinds of op anew (swarm testing), so that some never pull,
 some hardly run a service, some do little else than crash. Ops that belong together
-come as a phrase: a crash is followed by the restart that recovers from it, damage
-lies between a stop and a start.
-
-The chance is the raw stream of PCG64, which numpy keeps the same over its versions;
-the methods of ``Generator`` are not kept so. One block is drawn at a time, since a
-single draw by numpy costs more than the whole op.
+come as a phrase, as a crash and the restart that recovers from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
-from numpy.random import PCG64, SeedSequence
+from collections.abc import Callable
 
 from models.ops import (
     BOUNDARIES,
@@ -39,8 +32,9 @@ from models.ops import (
     Survivors,
     Together,
 )
-from models.program import Program
+from models.program import Program, Setup
 from scenarios.catalogue import Scenario
+from scenarios.chance import draws
 from scenarios.space import (
     WISHES,
     InterruptedKind,
@@ -49,12 +43,14 @@ from scenarios.space import (
     TogetherKind,
     put_batch,
     put_message,
+    record_overhead,
     schedule_of,
 )
 from scenarios.spaces import AFTER
+from scenarios.whereabouts import Whereabouts
 
-BLOCK_SIZE = 256
 SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one episode; 0 drops it
+ROLLED_BY = 8
 AGED_FLUSHES = (9, 2, 1)  # files that are flushed before the messages grow old
 
 FLUSHED_BY: dict[str, ServiceName] = {
@@ -74,12 +70,19 @@ def program_for(scenario: Scenario, run: int, episode: int) -> Program:
     Returns:
         A program that is a function of the three arguments alone.
     """
-    draw = _draws(run, episode).__next__
+    draw = draws(run, episode).__next__
     setup = scenario.setups[draw() % len(scenario.setups)]
     shortest, longest = scenario.length
     length = shortest + draw() % (longest - shortest + 1)
-    writer = _Writer(scenario.space, setup.log_file_size, draw)
+    writer = _Writer(scenario.space, setup, draw)
     return Program(setup, writer.write(length))
+
+
+def phrase_for(space: Space, setup: Setup, kind: Kind, run: int) -> tuple[Op, ...]:
+    """One phrase by itself, as such programs have it."""
+    writer = _Writer(space, setup, draws(run, 0).__next__)
+    writer.phrases()[kind]()
+    return tuple(writer.ops)
 
 
 def swarm_kinds(space: Space, draw: Callable[[], int]) -> tuple[Kind, ...]:
@@ -91,28 +94,27 @@ def swarm_kinds(space: Space, draw: Callable[[], int]) -> tuple[Kind, ...]:
     return tuple(kind for kind in space.kinds for _ in range(weights[kind]))
 
 
-def _draws(run: int, episode: int) -> Iterator[int]:
-    """Integers of 32 bits without end; the high halves are PCG64's better ones."""
-    bits = PCG64(SeedSequence([run, episode]))
-    while True:
-        yield from (bits.random_raw(BLOCK_SIZE) >> 32).tolist()
-
-
 class _Writer:
     """Writes one program, phrase by phrase."""
 
-    def __init__(
-        self, space: Space, log_file_size: int, draw: Callable[[], int]
-    ) -> None:
+    def __init__(self, space: Space, setup: Setup, draw: Callable[[], int]) -> None:
         self.space = space
-        self.log_file_size = log_file_size
+        self.log_file_size = setup.log_file_size
+        self.whereabouts = Whereabouts(setup)
         self.draw = draw
         self.ops: list[Op] = []
 
     def write(self, length: int) -> tuple[Op, ...]:
         """A program of ``length`` ops, cut where a phrase leaves it."""
-        kinds = swarm_kinds(self.space, self.draw)
-        phrases: dict[Kind, Callable[[], None]] = {
+        phrases = self.phrases()
+        steps = [phrases[kind] for kind in swarm_kinds(self.space, self.draw)]
+        while len(self.ops) < length:
+            steps[self.draw() % len(steps)]()
+        return tuple(self.ops[:length])
+
+    def phrases(self) -> dict[Kind, Callable[[], None]]:
+        """What writes a phrase of each kind."""
+        return {
             "put": lambda: self.ops.append(self._put()),
             "burst": self._burst,
             "batch": lambda: self.ops.append(self._batch()),
@@ -127,24 +129,22 @@ class _Writer:
             "fault": self._fault,
             "interleave": self._interleave,
             "together": self._together,
+            "contend": self._contend,
             "damage": self._damage,
             "expire": self._expire,
             "fill": self._fill,
             "delete": self._delete,
         }
-        steps = [phrases[kind] for kind in kinds]
-        while len(self.ops) < length:
-            steps[self.draw() % len(steps)]()
-        return tuple(self.ops[:length])
 
-    def _put(self) -> Op:
+    def _put(self, times: int = 1) -> Op:
         space, draw = self.space, self.draw
-        return put_message(
-            self.log_file_size,
-            space.addresses[draw() % len(space.addresses)],
-            space.sizes[draw() % len(space.sizes)],
-            space.labels[draw() % len(space.labels)],
-        )
+        address = space.addresses[draw() % len(space.addresses)]
+        size = space.sizes[draw() % len(space.sizes)]
+        label = space.labels[draw() % len(space.labels)]
+        put = put_message(self.log_file_size, address, size, label)
+        overhead = record_overhead(address.topic, label)
+        self.whereabouts.put(address, overhead + put.body_size, times)
+        return put
 
     def _batch(self) -> Op:
         space, draw = self.space, self.draw
@@ -163,7 +163,7 @@ class _Writer:
         if self.draw() & 1:
             self.ops.extend([self._put() for _ in range(size)])
         else:
-            self.ops.extend([self._put()] * size)
+            self.ops.extend([self._put(size)] * size)
 
     def _pull(self) -> None:
         self._perhaps_serve()
@@ -173,6 +173,8 @@ class _Writer:
         space, draw = self.space, self.draw
         address = space.addresses[draw() % len(space.addresses)]
         offset = space.pull_offsets.choose(draw())
+        if draw() & 1:  # counted from the queue's end
+            offset = max(0, self.whereabouts.counts[address] - offset)
         count = space.pull_counts[draw() % len(space.pull_counts)]
         tags = space.pull_tags
         # One draw the less where there is no choice.
@@ -215,7 +217,14 @@ class _Writer:
         )
 
     def _clock(self) -> None:
-        self.ops.append(AdvanceClock(self.space.clock_steps_ms.choose(self.draw())))
+        waiting = AdvanceClock(self.space.clock_steps_ms.choose(self.draw()))
+        paced = self.space.paced
+        if len(paced) == 1 or not paced[self.draw() % len(paced)]:
+            self.ops.append(waiting)
+            return
+        before = [self._put(), self._round(), self._round()]
+        after = [self._put(), self._round(), self._round(), self._round()]
+        self.ops += [*before, waiting, *after]
 
     def _restart(self) -> None:
         stops = self.space.orderly_stops
@@ -347,6 +356,25 @@ class _Writer:
             # What others kept from going has to go now.
             self.ops += (DeleteManually(), RunService("clean_commit_log"))
 
+    def _contend(self) -> None:
+        """Every service is given something to do, and one of two is made to wait."""
+        space, draw = self.space, self.draw
+        self._age()
+        one = self._part(space.together[draw() % len(space.together)])
+        one = self._round() if draw() & 1 else one
+        other = self._round() if draw() & 1 else RunService("clean_commit_log")
+        parts = (one, other) if draw() & 1 else (other, one)
+        template = space.schedules[draw() % len(space.schedules)]
+        self.ops.append(Together(parts, schedule_of(template, 2, draw())))
+        if isinstance(one, Shutdown):
+            self.ops.append(Restart())
+        elif draw() & 1:
+            # What one kept the other from doing has to be done now.
+            self.ops += (DeleteManually(), RunService("clean_commit_log"))
+
+    def _round(self) -> Op:
+        return RunService(self.space.services[self.draw() % len(self.space.services)])
+
     def _part(self, kind: TogetherKind) -> Op:
         match kind:
             case "put":
@@ -392,18 +420,28 @@ class _Writer:
     def _age(self) -> None:
         """Messages are dispatched and grow old; cleaners are asked to look.
 
-        The last files are flushed or left for later, and a young message may follow.
+        The last files are flushed or left for later, and young messages may follow.
         """
         flushes = AGED_FLUSHES[self.draw() % len(AGED_FLUSHES)]
+        self._roll()
         self.ops += (RunService("flush_commit_log", flushes), RunService("reput"))
         self.ops.append(AdvanceClock(self.space.expiry_steps_ms.choose(self.draw())))
-        if self.draw() & 1:
-            self.ops.append(self._put())
+        self.ops += [self._put() for _ in range(self.draw() % 4)]
         self.ops.append(DeleteManually())
+
+    def _roll(self) -> None:
+        """Messages until one begins another log file, or as many as there may be."""
+        file = self.whereabouts.file
+        for _ in range(ROLLED_BY):
+            self.ops.append(self._put())
+            if self.whereabouts.file > file:
+                break
 
     def _expire(self) -> None:
         """Messages grow old, and cleaners look whether they may go."""
         wish = WISHES[self.draw() % len(WISHES)]
+        if self.draw() % 4:
+            self._roll()  # or there is seldom a file that may go
         self.ops += wish.first
         self.ops.append(AdvanceClock(self.space.expiry_steps_ms.choose(self.draw())))
         served = self.space.served_first
@@ -482,6 +520,8 @@ class _Writer:
         at = space.damage_offsets.choose(draw())
         if kind == "truncate":
             return Damage(file, kind, at)
+        if draw() & 1:
+            at = self.whereabouts.byte_of(file, at, draw)
         return Damage(
             file, kind, at, space.damage_sizes[draw() % len(space.damage_sizes)]
         )

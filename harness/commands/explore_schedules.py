@@ -97,7 +97,7 @@ def _explored(
     if not seen:
         raise BadInput(
             f"scenario {name}: its programs never begin ops at the same time. Take "
-            f"`interleavings`, or `interleaved_deletion`."
+            f"`interleavings`, or `contention`."
         )
     return seen
 

@@ -42,7 +42,13 @@ LIMITS = Limits(exact_max=64, told=32, draws=16, nested_max=4, nested_draws=1)
 """A slice tries a little of many histories, where the explorer's command tries all of
 one: bugs lie in few moments, and nobody knows in which."""
 
-SHARES = {"interleaved_deletion": 4, "interleavings": 3, "bit_rot": 3}
+SHARES = {
+    "contention": 4,
+    "interleaved_deletion": 3,
+    "interleavings": 3,
+    "bit_rot": 3,
+    "latent_errors": 2,
+}
 """Turns of scenarios that have more than one: what they ask has more sides than an
 episode can show, who is preempted where and which bytes of which record rot."""
 

@@ -49,6 +49,7 @@ TestBatchAndLmq = machine_test("batch_and_lmq")
 TestLargePulls = machine_test("large_pulls")
 TestInterleavings = machine_test("interleavings")
 TestInterleavedDeletion = machine_test("interleaved_deletion")
+TestContention = machine_test("contention")
 
 
 def test_every_scenario_has_its_machine_here() -> None:
