@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from models.ops import (
-    BOUNDARIES,
     AdvanceClock,
-    Crash,
-    Damage,
     DeleteManually,
     DeleteTopic,
     DiskFault,
@@ -21,33 +18,24 @@ from models.ops import (
     FillDisk,
     LookMessage,
     Op,
-    PlantFile,
-    PullMessage,
-    QueryMessage,
     Restart,
     RunService,
-    SearchOffset,
     ServiceName,
     Shutdown,
-    Survivors,
     Together,
 )
 from models.program import Program, Setup
 from scenarios.catalogue import Scenario
 from scenarios.chance import draws
+from scenarios.drawn_ops import OpDrawer
 from scenarios.space import (
     WISHES,
     InterruptedKind,
     Kind,
     Space,
-    TogetherKind,
-    put_batch,
-    put_message,
-    record_overhead,
     schedule_of,
 )
 from scenarios.spaces import AFTER
-from scenarios.whereabouts import Whereabouts
 
 SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one episode; 0 drops it
 ROLLED_BY = 8
@@ -94,14 +82,11 @@ def swarm_kinds(space: Space, draw: Callable[[], int]) -> tuple[Kind, ...]:
     return tuple(kind for kind in space.kinds for _ in range(weights[kind]))
 
 
-class _Writer:
+class _Writer(OpDrawer):
     """Writes one program, phrase by phrase."""
 
     def __init__(self, space: Space, setup: Setup, draw: Callable[[], int]) -> None:
-        self.space = space
-        self.log_file_size = setup.log_file_size
-        self.whereabouts = Whereabouts(setup)
-        self.draw = draw
+        super().__init__(space, setup, draw)
         self.ops: list[Op] = []
 
     def write(self, length: int) -> tuple[Op, ...]:
@@ -136,27 +121,6 @@ class _Writer:
             "delete": self._delete,
         }
 
-    def _put(self, times: int = 1) -> Op:
-        space, draw = self.space, self.draw
-        address = space.addresses[draw() % len(space.addresses)]
-        size = space.sizes[draw() % len(space.sizes)]
-        label = space.labels[draw() % len(space.labels)]
-        put = put_message(self.log_file_size, address, size, label)
-        overhead = record_overhead(address.topic, label)
-        self.whereabouts.put(address, overhead + put.body_size, times)
-        return put
-
-    def _batch(self) -> Op:
-        space, draw = self.space, self.draw
-        count = space.batch_counts[draw() % len(space.batch_counts)]
-        sizes = [space.sizes[draw() % len(space.sizes)] for _ in range(count)]
-        return put_batch(
-            self.log_file_size,
-            space.addresses[draw() % len(space.addresses)],
-            tuple(sizes),
-            space.labels[draw() % len(space.labels)],
-        )
-
     def _burst(self) -> None:
         sizes = self.space.burst_sizes
         size = sizes[self.draw() % len(sizes)]
@@ -169,18 +133,6 @@ class _Writer:
         self._perhaps_serve()
         self.ops.append(self._pulled())
 
-    def _pulled(self) -> Op:
-        space, draw = self.space, self.draw
-        address = space.addresses[draw() % len(space.addresses)]
-        offset = space.pull_offsets.choose(draw())
-        if draw() & 1:  # counted from the queue's end
-            offset = max(0, self.whereabouts.counts[address] - offset)
-        count = space.pull_counts[draw() % len(space.pull_counts)]
-        tags = space.pull_tags
-        # One draw the less where there is no choice.
-        chosen = tags[draw() % len(tags)] if len(tags) > 1 else tags[0]
-        return PullMessage(*address, offset, count, chosen)
-
     def _look(self) -> None:
         self.ops.append(LookMessage(self.space.look_offsets.choose(self.draw())))
 
@@ -188,33 +140,10 @@ class _Writer:
         self._perhaps_serve()
         self.ops.append(self._searched())
 
-    def _searched(self) -> Op:
-        space, draw = self.space, self.draw
-        address = space.addresses[draw() % len(space.addresses)]
-        at_ms = space.search_times_ms.choose(draw())
-        boundary = BOUNDARIES[draw() % len(BOUNDARIES)]
-        return SearchOffset(*address, at_ms, boundary)
-
     def _perhaps_serve(self) -> None:
         served = self.space.served_first
         if served[self.draw() % len(served)]:
             self.ops.append(RunService("reput"))
-
-    def _query(self) -> Op:
-        space, draw = self.space, self.draw
-        return QueryMessage(
-            space.addresses[draw() % len(space.addresses)].topic,
-            space.query_keys[draw() % len(space.query_keys)],
-            space.query_counts[draw() % len(space.query_counts)],
-            *space.query_times_ms[draw() % len(space.query_times_ms)],
-        )
-
-    def _service(self) -> Op:
-        space, draw = self.space, self.draw
-        service = space.services[draw() % len(space.services)]
-        return RunService(
-            service, space.service_times[draw() % len(space.service_times)]
-        )
 
     def _clock(self) -> None:
         waiting = AdvanceClock(self.space.clock_steps_ms.choose(self.draw()))
@@ -242,18 +171,6 @@ class _Writer:
 
     def _crash_during(self, op: Op, at_action: int) -> None:
         self.ops.append(During(op, at_action, self._crash_event()))
-
-    def _crash_event(self) -> Crash:
-        space, draw = self.space, self.draw
-        kind = space.crash_kinds[draw() % len(space.crash_kinds)]
-        cut = space.cuts.choose(draw())
-        if kind == "process_kill":
-            return Crash(kind, cut=cut)
-        survivor_kind = space.survivor_kinds[draw() % len(space.survivor_kinds)]
-        if survivor_kind in ("none", "all"):
-            return Crash(kind, Survivors(survivor_kind), cut)
-        number = space.survivor_numbers.choose(draw())
-        return Crash(kind, Survivors(survivor_kind, number), cut)
 
     def _interrupted(self) -> tuple[Op, int]:
         """An op, and the disk action of it at which something is to step in."""
@@ -372,32 +289,6 @@ class _Writer:
             # What one kept the other from doing has to be done now.
             self.ops += (DeleteManually(), RunService("clean_commit_log"))
 
-    def _round(self) -> Op:
-        return RunService(self.space.services[self.draw() % len(self.space.services)])
-
-    def _part(self, kind: TogetherKind) -> Op:
-        match kind:
-            case "put":
-                return self._put()
-            case "batch":
-                return self._batch()
-            case "pull":
-                return self._pulled()
-            case "look":
-                return LookMessage(self.space.look_offsets.choose(self.draw()))
-            case "search":
-                return self._searched()
-            case "query":
-                return self._query()
-            case "service":
-                return self._service()
-            case "wait":
-                return AdvanceClock(self.space.stalls_ms.choose(self.draw()))
-            case "delete":
-                return DeleteManually()
-            case "shutdown":
-                return Shutdown()
-
     def _crowded(self, op: Op, at_action: int) -> tuple[Op, int]:
         """The op, or the same with a put or service coming in at its first action."""
         crowded = self.space.crowded
@@ -507,21 +398,3 @@ class _Writer:
                 self.ops += (During(op, at_action, fault), Restart())
             case _:
                 self.ops.append(op)
-
-    def _damaged_file(self) -> Damage | PlantFile:
-        space, draw = self.space, self.draw
-        if space.plants and draw() & 1:
-            return space.plants[draw() % len(space.plants)]
-        file, kind = space.damage_targets[draw() % len(space.damage_targets)]
-        if kind == "delete":
-            return Damage(file, kind)
-        if kind == "touch":
-            return Damage(file, kind, space.touch_ages_ms.choose(draw()))
-        at = space.damage_offsets.choose(draw())
-        if kind == "truncate":
-            return Damage(file, kind, at)
-        if draw() & 1:
-            at = self.whereabouts.byte_of(file, at, draw)
-        return Damage(
-            file, kind, at, space.damage_sizes[draw() % len(space.damage_sizes)]
-        )
