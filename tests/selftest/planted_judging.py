@@ -144,6 +144,14 @@ _EXPLORE = (
         *("judges", "Judges.number"),
         *("self._views.number(token(state))", "0"),
     ),
+    ("X16", "judges", "Judges.number", "is_alike(known[0], state)", "True"),
+    ("X17", "judges", "Judges.number", "forked(state), number", "state, number"),
+)
+
+_SETTLING = (
+    ("X18", "settling", "_settled", "bad=inode.still_bad(content)", "bad=inode.bad"),
+    ("X19", "settling", "_settled", "if file.is_certain:", "if False:"),
+    ("X20", "settling", "Settling.disk", "contents.items()", "()"),
 )
 
 _TOKENS = (
@@ -165,11 +173,14 @@ _PLAIN_STATE = (
         *("plain_state", "_compared_parts"),
         *("if field.compare", "if not field.compare"),
     ),
+    ("X21", "plain_state", "is_alike", "type(one) is not type(other)", "False"),
+    ("X22", "plain_state", "_dicts_are_alike", "[*one] == [*other]", "True"),
 )
 
 JUDGING = mutants_of("judging", "harness.judging", _JUDGING)
 EXPLORE = [
     *mutants_of("explore", "harness.explore", _EXPLORE),
+    *mutants_of("explore", "harness.disk", _SETTLING),
     *mutants_of("explore", "harness", _TOKENS),
     *mutants_of("explore", "models", _PLAIN_STATE),
 ]

@@ -1,0 +1,48 @@
+"""Judges by number: those that know the same, and no others, have the same one."""
+
+from __future__ import annotations
+
+from harness.explore.judges import Judges
+from harness.explore.views import Views
+from harness.judging.judge import Judge
+from harness.subjects.python_store import PythonStore
+from models.messages import MessageToPut
+from models.program import Setup
+
+MESSAGE = MessageToPut("T0", 0, b"body", "", "", "", wait_store_ok=True)
+PLACE, ELSEWHERE = "a place", "another"
+
+
+def judge() -> Judge:
+    return Judge(Setup(), PythonStore(Setup()))
+
+
+def test_judges_that_know_the_same_have_one_number_wherever_they_are() -> None:
+    judges, one = Judges(Views()), judge()
+
+    numbers = {
+        judges.number(known, place)
+        for known in (one, one.fork(PythonStore(Setup())), judge())
+        for place in (PLACE, ELSEWHERE)
+    }
+
+    assert len(numbers) == 1
+
+
+def test_a_judge_that_knows_more_has_another_number_at_the_same_place() -> None:
+    judges, one, other = Judges(Views()), judge(), judge()
+    other.model.in_flight.append(MESSAGE)
+
+    number = judges.number(one, PLACE)
+
+    assert judges.number(other, PLACE) != number
+    assert judges.number(judge(), PLACE) == number
+
+
+def test_a_judge_that_has_learnt_since_has_another_number() -> None:
+    judges, one = Judges(Views()), judge()
+    number = judges.number(one, PLACE)
+
+    one.model.in_flight.append(MESSAGE)
+
+    assert judges.number(one, PLACE) != number
