@@ -73,6 +73,17 @@ class IndexFileImage:
     entries: tuple[IndexEntry, ...]
 
     @property
+    def is_untold(self) -> bool:
+        """Whether it says that it has entries, and with no number of slots it can.
+
+        Of a large file only one or two numbers were tried.
+        """
+        if self.slot_num or len(self.data) > _GUESSED_SIZE_MAX:
+            return False
+        is_used = self.header.index_count > 1
+        return is_used or bool(bytes(self.data[HEADER_SIZE:]).strip(b"\0"))
+
+    @property
     def is_full(self) -> bool:
         """Whether there is no place for one entry more."""
         return 0 < self.index_num <= self.header.index_count
@@ -193,6 +204,9 @@ def _decode(data: Bytes, slot_num: int) -> IndexFileImage:
     entries: tuple[IndexEntry, ...] = ()
     if end > first + ENTRY_SIZE:
         body = data[first + ENTRY_SIZE : end]
+        if header.index_count > index_num:  # that count is no count
+            written = len(bytes(body).rstrip(b"\0"))
+            body = body[: -(-written // ENTRY_SIZE) * ENTRY_SIZE]
         entries = tuple(map(IndexEntry._make, _ENTRY.iter_unpack(body)))
     return IndexFileImage(data, slot_num, index_num, header, entries)
 

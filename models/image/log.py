@@ -10,6 +10,7 @@ magic counts if it carries the very offset it lies at and proves itself whole.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -33,9 +34,10 @@ from models.image.record import (
 from models.image.sparse import is_mapped_file, let_go, next_data
 
 _CHUNK = 1 << 20
+_FIRST_CHUNK = 1 << 12
 _ZEROS = bytes(_CHUNK)
 _NEVER_WRITTEN = bytes(8)
-_MAGICS = (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab")
+_MAGIC = re.compile(b"\xda\xa3\x20[\xa7\xab]")
 
 
 QueueKey: TypeAlias = tuple[str, int]
@@ -305,11 +307,13 @@ def common_size(bases: list[int], lengths: list[int]) -> int:
 def first_nonzero(data: Bytes, start: int) -> int:
     """The first byte from ``start`` on that is not zero, or the length."""
     position = next_data(data, start)
+    size = _FIRST_CHUNK  # nearly always it is not far
     while position < len(data):
-        part = bytes(data[position : position + _CHUNK])
+        part = bytes(data[position : position + size])
         if part != _ZEROS[: len(part)]:
             return position + len(part) - len(part.lstrip(b"\0"))
         position = next_data(data, position + len(part))
+        size = min(2 * size, _CHUNK)
     return len(data)
 
 
@@ -408,27 +412,23 @@ def _stop_of(file: LogFile, position: int, kind: FlawKind, seen: str) -> LogStop
 
 def _next_record(file: LogFile, start: int) -> int:
     """Where the next whole record begins, from ``start`` on; -1 if none does."""
-    position = start
-    while True:
-        found = _next_magic(file.data, position + 4, file.limit)
-        if found < 0:
-            return -1
+    for found in _magics(file.data, start + 4, file.limit):
         position = found - 4
         try:
             parse_record(file.data, position, file.limit, file.base + position)
             return position
         except BadRecord:
-            position += 1
-
-
-def _next_magic(data: Bytes, start: int, limit: int) -> int:
-    """Where the next record's magic stands from ``start`` on; -1 if none does."""
-    position = next_data(data, start)
-    while position < limit:
-        part = bytes(data[position : min(position + _CHUNK + 3, limit)])
-        hits = [part.find(magic) for magic in _MAGICS]
-        hits = [hit for hit in hits if hit >= 0]
-        if hits:
-            return position + min(hits)
-        position = next_data(data, position + _CHUNK)
+            continue
     return -1
+
+
+def _magics(data: Bytes, start: int, limit: int) -> Iterator[int]:
+    """Where a record's magic stands, from ``start`` on."""
+    position = next_data(data, start)
+    size = _FIRST_CHUNK
+    while position < limit:
+        part = bytes(data[position : min(position + size + 3, limit)])
+        for hit in _MAGIC.finditer(part):
+            yield position + hit.start()
+        position = next_data(data, position + size)
+        size = min(2 * size, _CHUNK)

@@ -7,6 +7,8 @@ from bisect import bisect_right
 
 from models.image.record import Bytes
 
+_CHUNK = 1 << 20
+
 
 class SparseMap(mmap.mmap):
     """A mapped file; ``extents`` are the ranges outside which it has only holes."""
@@ -37,3 +39,17 @@ def next_data(data: Bytes, position: int) -> int:
     if number + 1 < len(source.extents):
         return source.extents[number + 1][0]
     return len(data)
+
+
+def written_size(data: Bytes) -> int:
+    """Where the last byte that is not zero ends; 0 if all are."""
+    source = data.obj if isinstance(data, memoryview) else None
+    extents: tuple[tuple[int, int], ...] = ((0, len(data)),)
+    if isinstance(source, SparseMap) and len(source) == len(data):
+        extents = source.extents
+    for start, end in reversed(extents):
+        for first in reversed(range(start, end, _CHUNK)):
+            part = bytes(data[first : min(first + _CHUNK, end)]).rstrip(b"\0")
+            if part:
+                return first + len(part)
+    return 0

@@ -40,6 +40,8 @@ def headers_are_recounts(judged: Judged) -> Iterator[Violation]:
     """Times are held against the records that the log still has."""
     if not judged.clean:
         return
+    if judged.stale_allowed:
+        yield from _says_nothing(judged)
     for path, file in index_of(judged).files:
         yield from _wrong_header(path, file)
         yield from _wrong_times(path, file, judged)
@@ -237,6 +239,21 @@ def _wrong_header(path: str, file: IndexFileImage) -> Iterator[Violation]:
             yield Violation(where, f"{name} {seen}", f"{value}, by its entries")
 
 
+def _says_nothing(judged: Judged) -> Iterator[Violation]:
+    """Files that lost their sense, or all their entries: one is made for a key."""
+    files = index_of(judged).files
+    for path, file in files:
+        if file.is_untold:
+            seen = "slots and entries that no number of slots fits"
+            yield Violation(f"{path} byte 0", seen, "those of an index file")
+    is_empty = not any(file.entries or file.is_untold for _, file in files)
+    if files and is_empty and judged.image.log_keys:
+        path, file = files[0]
+        seen = f"index_count {file.header.index_count}, no entry"
+        expected = _told(judged.image.log_keys[0])
+        yield Violation(f"{path} byte 36", seen, expected)
+
+
 def _has_known_slots(judged: Judged, file: IndexFileImage) -> bool:
     """After a crash what is found out from the entries may be wrong."""
     return bool(file.index_num) and (judged.clean or judged.index_slots > 0)
@@ -298,6 +315,8 @@ def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
     last = max(proper, default=-1)
     yield from _ends_past_the_log(judged, found[last + 1 :])
     for place, (path, file, number, entry) in enumerate(found[: last + 1]):
+        if _is_miscounted(file) and number > file.written_entries:
+            continue  # IX-3 tells of the count
         where = _where(path, file, number)
         if (entry.key_hash, entry.phy_offset) not in listed:
             yield Violation(where, _seen(entry), _key_there(judged, entry))

@@ -10,7 +10,7 @@ from golden_store import golden
 from harness.fsck import fsck
 from harness.store_files import read_files
 from models.image.log import first_nonzero
-from models.image.sparse import next_data
+from models.image.sparse import next_data, written_size
 
 LONG = 1 << 40
 FIRST = "commitlog/00000000000000000000"
@@ -54,3 +54,31 @@ def test_a_file_of_nothing_but_a_hole_has_no_data(tmp_path: Path) -> None:
 
 def test_bytes_have_no_holes() -> None:
     assert next_data(bytes(10), 3) == 3
+
+
+def test_what_is_written_last_is_found_without_reading_holes(tmp_path: Path) -> None:
+    file = tmp_path / FIRST
+    file.parent.mkdir()
+    with file.open("wb") as opened:
+        opened.seek(LONG)
+        opened.write(b"y\0")
+        opened.truncate(2 * LONG)
+
+    data = read_files(tmp_path)[FIRST]
+
+    assert written_size(data) == LONG + 1
+    assert written_size(bytes(3)) == 0
+    assert written_size(b"\0x" + bytes(1 << 21)) == 2
+
+
+def test_a_terabyte_behind_a_broken_record_is_no_burden(tmp_path: Path) -> None:
+    root = golden("clean").unpack(tmp_path / "store")
+    os.truncate(root / FIRST, LONG)
+    with (root / FIRST).open("r+b") as opened:
+        opened.seek(4)
+        opened.write(b"\xff")
+
+    report = fsck(root)
+
+    assert report.violations[0].where == f"{FIRST} byte 0 (phy_offset 0)"
+    assert any(line.startswith("refuses: ") for line in report.next_start)
