@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from harness.next_start import next_start
+from harness.next_start import next_start, some_of
 from harness.store_files import NotAStore, queue_folders, read_files
 from models.image.log import LogImage, first_nonzero
 from models.image.presumed import Presumption, presumed
@@ -38,6 +38,7 @@ from models.verdict import Violation
 __all__ = ["fsck", "report_on", "judged_as_found", "FsckReport", "Finding", "NotAStore"]
 
 _NOTES_A_LAW_MAX = 20
+_LAWS_OF_MISSING_UNITS = ("CQ-4", "CP-3", "CP-7")
 JSON_FORMAT = 1
 _BYTE = re.compile(r"(?P<path>.+) byte (?P<byte>\d+)(?: |\Z)")
 Tell: TypeAlias = Callable[[str, int, int], None]
@@ -197,9 +198,15 @@ def judged_as_found(image: StoreImage) -> Judged:
 
 
 def _findings(judged: Judged, tell: Tell) -> Iterator[Finding]:
+    lacking: set[tuple[str, str]] = set()
     for number, law in enumerate(FILE_LAWS):
         tell("asking laws", number, len(FILE_LAWS))
-        yield from _told(law, law.violations(judged))
+        found = [*_told(law, law.violations(judged))]
+        if law.id in _LAWS_OF_MISSING_UNITS:
+            # They ask for the same units, each for a reason of its own.
+            found = [f for f in found if (f.where, f.seen) not in lacking]
+            lacking.update((f.where, f.seen) for f in found)
+        yield from found
     if judged.image.has_checkpoint:
         rest = rest_of_the_checkpoint_is_zero
         yield from _told(rest, rest.violations(judged.image))
@@ -249,8 +256,38 @@ def _summary(image: StoreImage) -> Summary:
 
 def _notes(judged: Judged) -> Iterator[str]:
     image = judged.image
-    for path in image.foreign:
+    yield from some_of(_strangers(judged), "files that nothing reads")
+    yield from some_of(_expired(image), "queues with such units")
+    for path, file in image.index().files:
+        is_breach = judged.stale_allowed and file.is_untold
+        if file.data and not file.slot_num and not is_breach:
+            yield f"{path}: it does not tell how many slots it has; it is not judged."
+    steps = (
+        f"{image.commit_log.where(record.phy_offset)}: the clock was set back here; "
+        f"times are not judged."
+        for record in clock_steps(image)
+    )
+    yield from some_of(steps, "such steps")
+    for position in image.checkpoint.torn_slots:
+        yield f"checkpoint byte {position}: a torn durable mark; the other one counts."
+    if not image.has_checkpoint:
+        yield "There is no checkpoint; the next start after a crash replays all."
+    yield from some_of(_behind_fillers(image.commit_log), "such fillers")
+    if judged.clean:
+        yield from some_of(_left_over(judged), "queues with units left over")
+    else:
+        yield from _unproven(judged)
+
+
+def _strangers(judged: Judged) -> Iterator[str]:
+    for path in judged.image.foreign:
         yield f"{path} is no part of a store; nothing reads it."
+    for path in judged.image.index().odd_paths:
+        if is_passed_over(judged, path):
+            yield f"{path} is no index file; nothing reads it."
+
+
+def _expired(image: StoreImage) -> Iterator[str]:
     for queue, live in image.live_units:
         expired = len(queue.units) - len(live)
         if expired:
@@ -258,24 +295,6 @@ def _notes(judged: Judged) -> Iterator[str]:
                 f"consumequeue/{queue.name}: {expired} units are pre-blank or point "
                 f"below the log's min, {image.commit_log.min_phy_offset}."
             )
-    for path in image.index().odd_paths:
-        if is_passed_over(judged, path):
-            yield f"{path} is no index file; nothing reads it."
-    for path, file in image.index().files:
-        if file.data and not file.slot_num:
-            yield f"{path}: it does not tell how many slots it has; it is not judged."
-    for record in clock_steps(image):
-        where = image.commit_log.where(record.phy_offset)
-        yield f"{where}: the clock was set back here; times are not judged."
-    for position in image.checkpoint.torn_slots:
-        yield f"checkpoint byte {position}: a torn durable mark; the other one counts."
-    if not image.has_checkpoint:
-        yield "There is no checkpoint; the next start after a crash replays all."
-    yield from _behind_fillers(image.commit_log)
-    if judged.clean:
-        yield from _left_over(judged)
-    else:
-        yield from _unproven(judged)
 
 
 def _behind_fillers(log: LogImage) -> Iterator[str]:

@@ -1,10 +1,11 @@
 """What no crash can have made of files that are only ever appended to.
 
-Where sectors reach the medium whole or not at all, room that was never written reads
-as zeros, and a file made first is there before one made later, three things follow:
+Where sectors reach the medium whole or not at all, and with whole appends, room that
+was never written reads as zeros, and a file made first is there before one made later,
+three things follow:
 
 - A sector that holds something later holds everything earlier in it, as written.
-- A sector whose last byte is written holds all of it, as written.
+- A sector that holds a byte of a record holds all that the record has in it.
 - Of a row of files none in the middle is missing or empty.
 
 What lies behind a cut of RocketMQ's was written once and is older than what replaced
@@ -15,14 +16,23 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from models.image.log import LogFile, LogStop
 from models.image.queue import UNIT_SIZE, QueueFile, QueueImage, Unit
-from models.image.record import Bytes, Record
+from models.image.record import (
+    MAGIC_BLANK,
+    MAGIC_V1,
+    MAGIC_V2,
+    RECORD_SIZE_MIN,
+    Bytes,
+    Record,
+)
 from models.invariants.judged import Judged, was_cut_here
 
 _SECTOR = 512
 _HEAD_SIZE = 8
+_MAGICS = tuple(n.to_bytes(4, "big") for n in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK))
 _SIZED = ("crc", "lengths", "properties", "phy_offset")
 
 
@@ -52,6 +62,39 @@ def lost_amid_files(judged: Judged) -> bool:
     return judged.whole_sectors and judged.image.commit_log.stop.kind == "missing_file"
 
 
+def damaged_heads(judged: Judged) -> Iterator[LogStop]:
+    """Where log files begin with what no store writes, be it torn.
+
+    A file is made of zeros, and what begins there is the first that is ever written.
+    """
+    log = judged.image.commit_log
+    if not judged.whole_sectors:
+        return
+    for file in log.files:
+        if file.end == 0 and len(file.data) == log.file_size and _is_no_head(file):
+            yield LogStop(file.flaw or "end", file.path, 0, file.base, file.seen)
+
+
+def unwritten_units(queue: QueueImage, units: Iterable[Unit]) -> tuple[Unit, ...]:
+    """Of ``units`` those whose bytes no store writes, be they torn.
+
+    A torn one is a unit's first bytes, and zeros behind them.
+    """
+    return tuple(
+        [
+            unit
+            for unit in units
+            if (
+                unit.phy_offset < 0
+                or unit.size < 0
+                or 0 < unit.size < RECORD_SIZE_MIN
+                or (unit.tags_code and not unit.size)
+            )
+            and _sector_of(queue, unit.queue_offset)
+        ]
+    )
+
+
 def settled_units(
     queue: QueueImage, units: Iterable[Unit], exact: Iterable[int]
 ) -> set[int]:
@@ -73,6 +116,19 @@ def settled_units(
         if sector is not None and unit.queue_offset < newest.get(sector, -1):
             found.add(unit.queue_offset)
     return found
+
+
+def _is_no_head(file: LogFile) -> bool:
+    if file.flaw == "phy_offset":
+        return True  # asked of a record that is whole
+    size = int.from_bytes(file.data[:4], "big", signed=True)
+    magic = bytes(file.data[4:_HEAD_SIZE])
+    if not any(magic):
+        return size < 0
+    written = magic.rstrip(b"\0")
+    if not any(whole.startswith(written) for whole in _MAGICS):
+        return True
+    return not RECORD_SIZE_MIN <= size <= file.limit
 
 
 def _sector_of(queue: QueueImage, queue_offset: int) -> tuple[str, int] | None:
@@ -104,20 +160,20 @@ def _is_written(file: LogFile, stop: LogStop, whole: list[int]) -> bool:
     number = bisect_right(whole, stop.phy_offset)
     if number < len(whole) and whole[number] < file.base + file.limit:
         following = whole[number] - file.base
-        return _ends_written(file.data, start, following, has_next=True)
+        return _is_kept(file.data, start, following, has_next=True)
     end = start + _HEAD_SIZE
     if stop.kind in _SIZED:
         end = start + int.from_bytes(file.data[start : start + 4], "big")
-    return _ends_written(file.data, start, min(end, file.limit), has_next=False)
+    return _is_kept(file.data, start, min(end, file.limit), has_next=False)
 
 
-def _ends_written(data: Bytes, start: int, end: int, *, has_next: bool) -> bool:
-    """Whether no sector's part of [start, end) can be zeros that were never replaced.
+def _is_kept(data: Bytes, start: int, end: int, *, has_next: bool) -> bool:
+    """Whether no sector's part of [start, end) is zeros that were never replaced.
 
     ``has_next``: a whole record begins at ``end``.
     """
-    ends = list(range(start - start % _SECTOR + _SECTOR, end, _SECTOR))
     is_shared = has_next and 0 < end % _SECTOR <= _SECTOR - _HEAD_SIZE
+    bounds = [start, *range(start - start % _SECTOR + _SECTOR, end, _SECTOR)]
     if not is_shared:
-        ends.append(end)
-    return all(data[at - 1] for at in ends)
+        bounds.append(end)
+    return all(any(data[first:last]) for first, last in pairwise(bounds))

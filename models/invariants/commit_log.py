@@ -7,7 +7,11 @@ from itertools import pairwise
 
 from models.image.log import LogFile, LogImage, LogStop, read_on
 from models.image.oddity import oddities
-from models.invariants.after_crash import lost_amid_files, proven_breaks
+from models.invariants.after_crash import (
+    damaged_heads,
+    lost_amid_files,
+    proven_breaks,
+)
 from models.invariants.judged import Judged, trace_of_lost_tail
 from models.invariants.registry import invariant
 from models.store_image import Record, StoreImage
@@ -77,6 +81,8 @@ def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:
             where = f"{file.path} byte {file.end} (phy_offset {file.base + file.end})"
             left = file.limit - file.end
             yield Violation(where, file.seen, f"a filler of {left} bytes")
+    if judged.stale_allowed and judged.image.suspect_queues:
+        yield from _over_records(judged.image)
 
 
 @invariant("CL-4", "store_timestamp never decreases along the log", law="I17")
@@ -145,10 +151,18 @@ def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
     log, checkpoint = judged.image.commit_log, judged.image.checkpoint
     mark = checkpoint.mark
     if mark is None:
-        for stop, after in proven_breaks(judged):
+        proven = [*proven_breaks(judged)]
+        for stop, after in proven:
             where = log.where(after.phy_offset)
             expected = f"a whole record, for a later one at {where} is whole"
             yield Violation(stop.where, _seen_at(stop, log), expected)
+        told = {stop.phy_offset for stop, _ in proven}
+        for stop in damaged_heads(judged):
+            if stop.phy_offset not in told:
+                expected = "a record or zeros, for nothing else is ever written there"
+                yield Violation(stop.where, stop.seen, expected)
+        if judged.whole_sectors and not log.files:
+            yield from _log_that_is_gone(judged.image)
     if mark is not None and mark.durable_offset > log.stop.phy_offset:
         expected = f"whole records up to the durable mark {mark.durable_offset}"
         yield Violation(log.stop.where, _seen_at(log.stop, log), expected)
@@ -167,6 +181,15 @@ def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
             yield Violation(log.stop.where, _seen_at(log.stop, log), expected)
 
 
+def _log_that_is_gone(image: StoreImage) -> Iterator[Violation]:
+    """The log's first file is made before any queue's, and its last one stays."""
+    units = sum(len(queue.units) for queue in image.consume_queues)
+    if units:
+        stop = image.commit_log.stop
+        expected = f"log files, for {units} units point into them"
+        yield Violation(stop.where, stop.seen, expected)
+
+
 def _seen_at(stop: LogStop, log: LogImage) -> str:
     if stop != log.stop or stop.kind not in ("zeros", "end"):
         return stop.seen
@@ -175,6 +198,30 @@ def _seen_at(stop: LogStop, log: LogImage) -> str:
         return stop.seen
     path, position = written
     return f"{stop.seen}, yet {path} is written at byte {position}"
+
+
+def _over_records(image: StoreImage) -> Iterator[Violation]:
+    """Fillers over whole records that queues list; an earlier cut leaves no units."""
+    listed = {
+        (unit.phy_offset, unit.size, queue.topic, queue.queue_id): queue.where(
+            unit.queue_offset
+        )
+        for queue, live in image.suspect_queues
+        for unit in live
+    }
+    for file in image.commit_log.files:
+        if file.flaw is None:
+            for record in read_on(file):
+                if not isinstance(record, Record):
+                    continue
+                place = (record.phy_offset, record.size, record.topic, record.queue_id)
+                if place in listed:
+                    at = f"{file.path} byte {file.end}"
+                    where = f"{at} (phy_offset {file.base + file.end})"
+                    expected = f"the record that {listed[place]} points at"
+                    seen = f"{file.seen}, yet a record is whole at {record.phy_offset}"
+                    yield Violation(where, seen, expected)
+                    break
 
 
 def _lacks_filler(file: LogFile) -> bool:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from models.image.queue import QueueImage, Unit
 from models.image.record import Record, as_listed
-from models.invariants.after_crash import settled_units
+from models.invariants.after_crash import settled_units, unwritten_units
 from models.invariants.judged import Judged, tail_is_excused
 from models.invariants.registry import invariant
 from models.store_image import UNIT_SIZE, StoreImage
@@ -38,6 +38,8 @@ def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
                     wanted = wanted or _by_number(queue, image)
                     where = queue.where(unit.queue_offset)
                     yield Violation(where, seen, _expected(unit, wanted))
+    if judged.whole_sectors and not judged.clean:
+        yield from _never_written(image)
 
 
 @invariant(
@@ -124,11 +126,13 @@ def missing_units(
     before_ms: int | None = None,
     *,
     exact: bool = False,
+    first: int = 0,
 ) -> Iterator[Violation]:
     """Records below ``reput_from_offset`` without a unit, a violation a run of them.
 
-    With ``before_ms``, only records stored before that time are asked for. A unit of
-    the right number will do, unless ``exact`` asks that it point at the record.
+    With ``before_ms``, only records stored before that time are asked for, and none
+    below ``first``. A unit of the right number will do, unless ``exact`` asks that it
+    point at the record.
     """
     unlisted = image.unlisted_records
     if exact and image.suspect_queues:
@@ -137,7 +141,7 @@ def missing_units(
         missing = [
             record
             for record in records
-            if record.phy_offset < reput_from_offset
+            if first <= record.phy_offset < reput_from_offset
             and (before_ms is None or record.store_timestamp < before_ms)
         ]
         if missing:
@@ -325,3 +329,16 @@ def _settled_holes(image: StoreImage) -> Iterator[Violation]:
         if settled_units(queue, (hole,), _exact(queue, strays, image)):
             seen = f"no unit, yet {len(strays)} follow"
             yield Violation(queue.where(queue.end), seen, "a unit")
+
+
+def _never_written(image: StoreImage) -> Iterator[Violation]:
+    """Bytes that are no unit's; one violation a queue."""
+    suspects = {queue.name: live for queue, live in image.suspect_queues}
+    for queue in image.consume_queues:
+        units = (*suspects.get(queue.name, ()), *queue.stray_units)
+        if found := unwritten_units(queue, units):
+            first = found[0]
+            more = f", and {len(found) - 1} units more" if len(found) > 1 else ""
+            seen = f"{_seen(first)}, tags_code {first.tags_code}{more}"
+            where = queue.where(first.queue_offset)
+            yield Violation(where, seen, "a unit or zeros, as a crash leaves them")
