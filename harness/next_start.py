@@ -8,29 +8,40 @@ broken copies and held against this: ``docs/fsck.md`` says how well it agrees.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from models.image.log import LogFile, LogImage, LogStop
 from models.image.queue import UNIT_SIZE, QueueFile
+from models.image.sparse import written_size
 from models.invariants.checkpoint import changed_files
 from models.invariants.consume_queue import missing_units
-from models.store_image import Bytes, StoreImage
+from models.store_image import StoreImage
 
 _REPLAYED_FILES = 3
 _SAFETY_MS = 3000
 # RocketMQ's recovery asks for a record's magic, lengths and CRC, and for no more.
 _PASSED_OVER = ("phy_offset", "properties", "filler", "missing_file")
 _NAMED_MAX = 3
+_SENTENCES_MAX = 20
 
 
 def next_start(image: StoreImage) -> Iterator[str]:
     """What it would refuse, pass over, cut, remove or dispatch, a sentence each."""
     is_ours = image.checkpoint.mark is not None
     refused = [*(_refusals_of_ours(image) if is_ours else _refusals(image))]
-    yield from refused
+    yield from some_of(refused, "such refusals")
     if not refused:
         cut = image.commit_log.stop if is_ours else _cut_by_rocketmq(image)
         yield from _changes(image, cut)
+
+
+def some_of(sentences: Iterable[str], others: str) -> Iterator[str]:
+    """The first of many sentences of one kind, and how many ``others`` there are."""
+    rest = iter(sentences)
+    yield from islice(rest, _SENTENCES_MAX)
+    if left := sum(1 for _ in rest):
+        yield f"... and {left:,} {others} more."
 
 
 def end_after_start(image: StoreImage) -> int | None:
@@ -138,7 +149,7 @@ def _changes(image: StoreImage, cut: LogStop) -> Iterator[str]:
     if len(passed) > _NAMED_MAX:
         yield f"passes over {len(passed) - _NAMED_MAX} places more."
     if any(stop == cut for stop in log.breaks):
-        last = max(_written_end(file) for file in log.files)
+        last = max(file.base + written_size(file.data) for file in log.files)
         whole = [r for r in log.records_beyond if r.phy_offset > cut.phy_offset]
         yield (
             f"cuts the log at {cut.where} because of what is there ({cut.seen}): "
@@ -146,15 +157,41 @@ def _changes(image: StoreImage, cut: LogStop) -> Iterator[str]:
             f"are dropped."
         )
     yield from _removals(log, cut.phy_offset)
+    yield from some_of(_cut_units(image, cut.phy_offset), "queues to cut")
+    yield from _dispatched(image, cut.phy_offset)
+
+
+def _cut_units(image: StoreImage, end: int) -> Iterator[str]:
     for queue, live in image.suspect_queues:
-        past = [n for n, unit in enumerate(live) if unit.phy_offset >= cut.phy_offset]
+        past = [n for n, unit in enumerate(live) if unit.phy_offset >= end]
         if past:
             where = queue.where(live[past[0]].queue_offset)
             count = len(live) - past[0]
             yield f"cuts {count} units at {where}, which points past the log's end."
+
+
+def _dispatched(image: StoreImage, end: int) -> Iterator[str]:
+    """Records of no unit: RocketMQ dispatches what it replays after a crash.
+
+    After an orderly end it begins at the log's end, whatever the queues lack.
+    """
+    is_ours = image.checkpoint.mark is not None
+    first = _replayed_from(image) if image.abort and not is_ours else 0
     if image.abort:
-        for missing in missing_units(image, cut.phy_offset):
-            yield f"dispatches to {missing.where}: {missing.expected}."
+        runs = (
+            f"dispatches to {missing.where}: {missing.expected}."
+            for missing in missing_units(image, end, first=first)
+        )
+        yield from some_of(runs, "runs of units to dispatch")
+    below = first if image.abort else end
+    lists = image.unlisted_records.values()
+    left = [r.phy_offset for records in lists for r in records if r.phy_offset < below]
+    if left and not is_ours:
+        yield (
+            f"leaves {len(left)} records without a unit, the first of them at "
+            f"{image.commit_log.where(min(left))}: it does not look at them. A start "
+            f"of a copy that has a file `abort` and no `checkpoint` dispatches all."
+        )
 
 
 def _removals(log: LogImage, end: int) -> Iterator[str]:
@@ -163,11 +200,3 @@ def _removals(log: LogImage, end: int) -> Iterator[str]:
         more = ", ..." if len(later) > _NAMED_MAX else ""
         names = ", ".join(later[:_NAMED_MAX]) + more
         yield f"removes {len(later)} log file(s) past the end: {names}."
-
-
-def _written_end(file: LogFile) -> int:
-    return file.base + _written_size(file.data)
-
-
-def _written_size(data: Bytes) -> int:
-    return len(bytes(data).rstrip(b"\0"))

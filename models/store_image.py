@@ -11,6 +11,7 @@ thousands of times a second, where one numpy call costs as much as five records.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -57,6 +58,10 @@ __all__ = [
 ]
 
 _NO_CHECKPOINT = read_checkpoint(b"")
+ROCKSDB_PATH = "consumequeue/CURRENT"
+_ROCKSDB_FILE = re.compile(
+    r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log)"
+)
 _KNOWN_FILES = frozenset(
     {"abort.bak", "lock", "timerwheel", "timercheck"}
     | {DELETED_PATH, f"{DELETED_PATH}.tmp"}
@@ -326,6 +331,8 @@ def _place(path: str) -> _Place:
 
 def _queue_place(parts: list[str]) -> _Place:
     """A queue's files lie three deep; RocketMQ passes over what lies elsewhere."""
+    if len(parts) == 2 and _ROCKSDB_FILE.fullmatch(parts[1]):
+        return _Place("known")
     if len(parts) != 4 or not (parts[2].isascii() and parts[2].isdecimal()):
         return _Place("foreign")
     if len(parts[2]) > 10 or str(int(parts[2])) != parts[2]:

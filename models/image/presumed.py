@@ -17,7 +17,7 @@ from typing import Any
 from models.image.lazy import lazy
 from models.image.log import LogImage, QueueKey
 from models.image.record import Bytes, Record
-from models.store_image import StoreImage
+from models.store_image import ROCKSDB_PATH, StoreImage
 
 TOPICS_PATH = "config/topics.json"
 _BATCH_DIR = "batchconsumequeue"
@@ -65,6 +65,9 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
     notes: list[str] = []
     topics = topics_in(image.files.get(TOPICS_PATH, b""))
     batch = {p.split("/")[1] for p in image.files if p.startswith(f"{_BATCH_DIR}/")}
+    if ROCKSDB_PATH in image.files and not image.consume_queues:
+        listed_from = dict.fromkeys(log.indexed_records, log.max_phy_offset)
+        notes.append("consumequeue: RocksDB keeps the queues, and they are not judged.")
     gone: list[str] = []
     for key, records in log.indexed_records.items():
         # A topic's name that was damaged seldom stands where a queue begins.

@@ -18,7 +18,7 @@ from fsck_archive import Archive, Row
 Place: TypeAlias = tuple[str, int | None]
 
 ANY = "a crash loses or tears whatever was not synced, and nothing says what was"
-TORN = "a sector that ends in zeros may have been lost or torn"
+TORN = "a sector that holds nothing of the record may have been lost"
 LAST = "what is written last may be lost, or be left from an earlier cut"
 NO_PROOF = "no CRC and no other field covers it"
 LEFT_OVER = "RocketMQ moves positions when it cuts and erases nothing"
@@ -82,16 +82,23 @@ def torn(files: Mapping[str, bytes], path: str, start: int, end: int) -> str:
 
     ``end`` is where something whole begins, and shows its sector to be written.
     """
-    ends = range(start - start % SECTOR + SECTOR, end, SECTOR)
     is_shared = 0 < end % SECTOR <= SECTOR - 8
-    last = () if is_shared else (end,)
-    return TORN if any(not files[path][at - 1] for at in (*ends, *last)) else ""
+    return torn_part(files[path], start, end - end % SECTOR if is_shared else end)
 
 
 def torn_head(files: Mapping[str, bytes], path: str, at: int) -> str:
     """The same of a filler, whose eight bytes have nothing behind them."""
-    ends = (*range(at - at % SECTOR + SECTOR, at + 8, SECTOR), at + 8)
-    return TORN if any(not files[path][end - 1] for end in ends) else ""
+    return torn_part(files[path], at, at + 8)
+
+
+def torn_part(data: bytes, start: int, end: int) -> str:
+    """Whether a sector's part of [start, end) holds nothing, and so may be lost."""
+    while start < end:
+        following = min(start - start % SECTOR + SECTOR, end)
+        if not any(data[start:following]):
+            return TORN
+        start = following
+    return ""
 
 
 def of_record(

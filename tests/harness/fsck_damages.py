@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-import fsck_derived_damages  # noqa: F401 - declares its kinds, as those below do
+import fsck_copy_damages  # noqa: F401 - declares its kinds, as those below do
+import fsck_derived_damages  # noqa: F401
 import fsck_file_damages  # noqa: F401
 import fsck_record_damages  # noqa: F401
 from fsck_archive import Archive

@@ -56,7 +56,7 @@ def resized_kind(what: str, how: str) -> Damage:
         alone = what != "queue" and len([*_siblings(store, path)]) == 1
         unseen = "no other file tells its length" if alone and what == "index" else ""
         if unseen and how == "emptied":
-            unseen = "an empty index file is one that was just made"
+            unseen, at = "", 36  # it is made for a key, and lists none
         later = [p for p in of_kind(store, what) if p > path]
         is_amid = any(folder_of(other) == folder_of(path) for other in later)
         unproven = OTHER_SIZE if how == "emptied" and not is_amid else ""

@@ -42,13 +42,13 @@ def test_a_topic_without_a_folder_is_lost_where_no_list_says_more(
 ) -> None:
     report = without_topic(tmp_path)
 
-    assert {finding.invariant for finding in report.violations} == {"CQ-4", "CP-3"}
+    assert {finding.invariant for finding in report.violations} == {"CQ-4"}
 
 
 def test_a_topic_the_broker_lists_has_lost_its_queues(tmp_path: Path) -> None:
     report = without_topic(tmp_path, ["orders", "payments", "audit-log"])
 
-    assert {finding.invariant for finding in report.violations} == {"CQ-4", "CP-3"}
+    assert {finding.invariant for finding in report.violations} == {"CQ-4"}
     assert all(finding.where.startswith(TOPIC) for finding in report.violations)
 
 
@@ -57,7 +57,7 @@ def test_a_topic_whose_folder_is_left_has_lost_its_queues(tmp_path: Path) -> Non
 
     report = without_topic(tmp_path)
 
-    assert {finding.invariant for finding in report.violations} == {"CQ-4", "CP-3"}
+    assert {finding.invariant for finding in report.violations} == {"CQ-4"}
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"\xff", b'{"topicConfigTable": 3}'])

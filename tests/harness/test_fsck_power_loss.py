@@ -41,8 +41,25 @@ def is_open(store: Archive, path: str) -> bool:
     return ended > flushed(store, 16)
 
 
+def appends(store: Archive) -> dict[str, set[int]]:
+    """Where each append to a file of the log and the queues begins."""
+    begins: dict[str, set[int]] = {}
+    for row in store.rows:
+        for path, at in (store.place(row), store.unit(row)):
+            begins.setdefault(path, set()).add(at)
+    return begins
+
+
+def kept_size(begins: set[int], sector: int, rng: Random) -> int:
+    """How much a sector had when it was written last: nothing, or whole appends."""
+    start = sector * SECTOR
+    inside = [at - start for at in begins if start < at < start + SECTOR]
+    return rng.choice([0, *sorted(inside)])
+
+
 def after_power_loss(store: Archive, rng: Random) -> dict[str, bytes]:
     """The files with sectors lost that were written and not synced; the index too."""
+    begins = appends(store)
     files = dict(store.files)
     share = rng.choice((0.02, 0.2, 0.6, 1.0))
     first = loses_from(store) | {
@@ -52,7 +69,10 @@ def after_power_loss(store: Archive, rng: Random) -> dict[str, bytes]:
         data = bytearray(files[path])
         for sector in range(-(-start // SECTOR), len(data) // SECTOR):
             if rng.random() < share:
-                data[sector * SECTOR : (sector + 1) * SECTOR] = bytes(SECTOR)
+                kept = kept_size(begins.get(path, set()), sector, rng)
+                data[sector * SECTOR + kept : (sector + 1) * SECTOR] = bytes(
+                    SECTOR - kept
+                )
         files[path] = bytes(data)
     return files
 
