@@ -41,8 +41,7 @@ def read_files(root: Path) -> dict[str, Bytes]:
             raise NotAStore(f"{root} {problem}. Give the root directory of a store.")
         if not (root / "commitlog").is_dir():
             raise NotAStore(
-                f"{root} has no directory `commitlog`, so it is no store. Give the "
-                f"directory that `commitlog` and `consumequeue` lie in."
+                f"{root} has no directory `commitlog`, so it is no store. {_hint(root)}"
             )
         return {
             path: _contents(root / path, path) for path in sorted(_paths_below(root))
@@ -52,6 +51,19 @@ def read_files(root: Path) -> dict[str, Bytes]:
             f"{error.filename or root} cannot be read: {error.strerror}. Make the "
             f"whole store readable for this user, or judge a copy of it."
         ) from error
+
+
+def _hint(root: Path) -> str:
+    """Where the store may be that was meant."""
+    for near in (root / "store", root.absolute().parent):
+        if (near / "commitlog").is_dir():
+            return f"{near} has one: give that."
+    if (root / "consumequeue").is_dir():
+        return (
+            "If its log lies elsewhere, as `storePathCommitLog` can say, link that "
+            "folder as `commitlog` into a copy."
+        )
+    return "Give the directory that `commitlog` and `consumequeue` lie in."
 
 
 def queue_folders(root: Path) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from golden_store import golden
+
+from harness.fsck import NotAStore, fsck
 
 LOG_FILE = "commitlog/00000000000000049152"
 TERABYTE = 1 << 40
@@ -87,6 +90,21 @@ ODD: dict[str, tuple[Callable[[Path], object], int, str]] = {
         "has no directory `commitlog`",
     ),
 }  # fmt: skip
+
+
+def test_the_store_that_was_meant_is_named(root: Path) -> None:
+    for wrong, hint in (
+        (root.parent, f"{root} has one: give that."),
+        (root / "consumequeue", f"{root} has one: give that."),
+        (root / "consumequeue/orders", "Give the directory that `commitlog` and"),
+    ):
+        with pytest.raises(NotAStore, match=re.escape(hint)):
+            fsck(wrong)
+
+    (root / "commitlog").rename(root / "elsewhere")
+
+    with pytest.raises(NotAStore, match="link that folder"):
+        fsck(root)
 
 
 @pytest.mark.slow
