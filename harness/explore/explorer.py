@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 from harness.disk.mixing import mixed
 from harness.disk.sim_disk import DiskSnapshot, SimDisk
 from harness.explore.certificate import Certificate
-from harness.explore.fall import Fall, fall
+from harness.explore.fall import Fall, Falls
 from harness.explore.limits import HEADS, Limits, cuts_of
 from harness.explore.moment import History, Moment
 from harness.explore.recovery import Breach, Outcome, Recoveries
@@ -88,6 +88,7 @@ class Explorer:
 
     def _begin(self) -> None:
         self._views = Views()
+        self._falls = Falls(self._views)
         self._recoveries = Recoveries(self._scenario, self._views, self.counts)
         self._decided: dict[tuple[View, int], Outcome] = {}
         self._queue: list[_Nested] = []
@@ -126,8 +127,8 @@ class Explorer:
         return self.counts.stopped_early
 
     def _explore(self, moment: Moment, depth: int) -> None:
-        kill = fall(moment, "process_kill", self._views)
-        loss = fall(moment, "power_loss", self._views)
+        kill = self._falls.at(moment, "process_kill")
+        loss = self._falls.at(moment, "power_loss")
         for cut, disk in self._disks(moment):
             self._kill(moment, kill, cut, disk, depth)
             if disk.profile.loses_unsynced and cut not in HEADS:

@@ -35,6 +35,37 @@ class Fall(NamedTuple):
     breach: InvariantViolated | InvariantUnknown | None
 
 
+class Falls:
+    """The falls of one moment after the other.
+
+    Most actions of an op come between two calls of it, so that what it has done is the
+    same before both. Then so are the falls, since no law asks for the action's number.
+    """
+
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._newest: dict[CrashKind, tuple[Moment, Fall]] = {}
+
+    def at(self, moment: Moment, kind: CrashKind) -> Fall:
+        """Judge a crash at a moment, whatever it leaves."""
+        known = self._newest.get(kind)
+        if known is not None and _are_alike(known[0], moment):
+            ops = (*moment.before, During(moment.op, moment.at_action, Crash(kind)))
+            return known[1]._replace(ops=ops)
+        one = fall(moment, kind, self._views)
+        self._newest[kind] = moment, one
+        return one
+
+
+def _are_alike(one: Moment, other: Moment) -> bool:
+    return (
+        one.judge is other.judge
+        and one.report is other.report
+        and one.op is other.op
+        and (one.clock, one.life) == (other.clock, other.life)
+    )
+
+
 def fall(moment: Moment, kind: CrashKind, views: Views) -> Fall:
     """Judge a crash at a moment, whatever it leaves."""
     crash = Crash(kind)

@@ -12,7 +12,7 @@ from harness.disk.sim_file import SimFile
 from harness.episode import run_program
 from harness.explore.certificate import Certificate
 from harness.explore.explorer import Explorer
-from harness.explore.fall import fall
+from harness.explore.fall import Falls, fall
 from harness.explore.limits import Limits
 from harness.explore.moment import Moment, record
 from harness.explore.recovery import Recoveries
@@ -34,6 +34,7 @@ from scenarios.mutants import MUTANTS
 from scenarios.mutation import applied
 from scenarios.workload import program_for
 
+KINDS: tuple[CrashKind, ...] = ("process_kill", "power_loss")
 SMALL = Limits(
     depth=2,
     exact_max=16,
@@ -63,8 +64,7 @@ def test_what_is_said_of_a_state_is_what_its_program_says(scenario: str) -> None
     for number in range(4):
         moments = record(short(scenario, number, 8), scenario).moments
         moment = moments[len(moments) * (number + 1) // 5]
-        kinds: tuple[CrashKind, ...] = ("process_kill", "power_loss")
-        for kind in kinds:
+        for kind in KINDS:
             one = fall(moment, kind, views)
             for crash, view, disk in crashes(moment, kind, views):
                 said = recoveries.outcome(moment, one, view, disk)
@@ -122,6 +122,18 @@ def test_a_foreign_file_is_looked_for_at_its_moment_not_at_the_end() -> None:
     explorer.explore(record(Program(Setup(), (Shutdown(), there, gone)), ""))
 
     assert not explorer.found
+
+
+def test_falls_told_from_those_before_are_what_each_is_by_itself() -> None:
+    views = Views()
+    falls = Falls(views)
+    for number in range(4):
+        for moment in record(short("power_loss", number, 8), "power_loss").moments:
+            for kind in KINDS:
+                one, alone = falls.at(moment, kind), fall(moment, kind, views)
+                assert (one.kind, one.ops, one.number, str(one.breach)) == (
+                    *(alone.kind, alone.ops, alone.number, str(alone.breach)),
+                )
 
 
 def test_exploring_a_history_leaves_it_as_it_was() -> None:

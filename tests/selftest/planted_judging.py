@@ -145,6 +145,8 @@ _EXPLORE = (
         *("self._views.number(token(state))", "0"),
     ),
     ("X16", "judges", "Judges.number", "is_alike(known[0], state)", "True"),
+    ("X23", "fall", "_are_alike", "and one.report is other.report", ""),
+    ("X24", "fall", "_are_alike", "one.judge is other.judge", "True"),
     ("X17", "judges", "Judges.number", "forked(state), number", "state, number"),
 )
 
