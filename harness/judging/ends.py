@@ -65,7 +65,10 @@ def judge_stop(
     checks: dict[str, int], stop: Stopped, report: Report, promises: Promises
 ) -> None:
     """Judge what a stop left, as far as the disk keeps what it says."""
-    if promises.keeps_what_is_synced:
+    # The stop may have been looked at before clean pages left memory, and with them
+    # what the medium did not hold.
+    is_early = report.interrupted and promises.reverts
+    if promises.keeps_what_is_synced and not is_early:
         orderly_end_is_durable.hold(checks, stop)
     if not report.interrupted:
         nothing_is_held.hold(checks, stop)
