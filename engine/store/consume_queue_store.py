@@ -310,8 +310,8 @@ class ConsumeQueueStore:
             return
         UNLOGGED.hit()
         queue.truncate_dirty_units(queue.first_unit_at_or_past(read_from))
-        if queue.is_empty:
-            queue.destroy()
+        if queue.is_empty and not queue.first_offset:
+            queue.destroy()  # else its name alone says how far the queue has counted
 
     def next_queue_offset(self, topic: str, queue_id: int) -> int:
         """The queue offset the next message of a queue gets, dispatched or not."""
