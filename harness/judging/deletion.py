@@ -199,7 +199,7 @@ def adopt_after_deletion(
             checks, log_min, model.min_certain, model.may_expire
         )
     found = image.commit_log.deleted
-    deleted = judge_memory(checks, model, found, later, log_min, log_end)
+    deleted = judge_memory(checks, model, found, later, built, log_min, log_end)
     model.adopt(records, built, log_min, deleted)
     if not disk_failed:
         model.min_certain = log_min

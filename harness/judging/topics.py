@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TypeAlias
 
 from harness.interpreter import Report
@@ -95,13 +95,15 @@ def judge_memory(
     model: ReferenceModel,
     found: DeletedImage,
     later: Deletions,
+    built: Container[QueueKey],
     log_min: int,
     log_end: int,
 ) -> DeletedImage:
     """Judge which deletions a start went by; what the model is to adopt.
 
-    ``found`` is what the files say now, when those ``later`` in the step count too.
-    Where all that is dead has expired, the store may forget it, and the model does not.
+    ``found`` is what the files say now, when those ``later`` in the step count too;
+    ``built`` has the queues that have files. Where all that is dead has expired, the
+    store may forget it, and the model does not.
     """
     places = dict(found.places)
     for op, _ in later:
@@ -118,4 +120,9 @@ def judge_memory(
         for key, at in model.deleted.items()
         if key not in places and at <= log_min
     }
+    for known in model.queues if log_min else ():
+        is_told = known in places or (known[0], ALL_QUEUES) in places
+        if model.is_unsettled(known) and known not in built and not is_told:
+            # Nobody saw the deletion's end; what it took has expired, or was lost.
+            forgotten[known] = log_min
     return DeletedImage(places | forgotten)

@@ -88,7 +88,7 @@ def test_a_deletion_is_remembered_for_the_store_only_if_all_dead_has_expired(
     model.deleted = {T0: 500}
     law: dict[str, int] = {}
 
-    adopted = judge_memory(law, model, DeletedImage({}), (), log_min, log_min)
+    adopted = judge_memory(law, model, DeletedImage({}), (), (), log_min, log_min)
 
     assert adopted.places == remembered
     assert law == {"DEL-9": 1}
