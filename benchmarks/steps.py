@@ -70,7 +70,7 @@ def nothing(*args: object, **kwargs: object) -> None:
 def without_judge() -> Iterator[None]:
     """Neither laws nor model nor images: ops are run and recorded, that is all."""
     with ExitStack() as stack:
-        for name in ("judge", "judge_healed", "judge_caught_up"):
+        for name in ("judge", "judge_caught_up"):
             stack.enter_context(replaced(Judge, name, nothing))
         yield
 

@@ -23,6 +23,7 @@ from harness.subjects.python_store import PythonStore
 from harness.subjects.subject import Subject
 from models.image.index import keys_of
 from models.invariants.querying import QUERY_MAX
+from models.invariants.recovery import healed_store_works
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.invariants.run import nobody_else_opens_it
 from models.observations import (
@@ -290,10 +291,8 @@ class Episode:
             self._query_everything(number)
         nobody_else_opens_it.hold(self._judge.checks, self.subject.open_beside())
         stopped = self._take(Shutdown(), number)
-        self._judge.judge_healed(
-            status_of(answer),
-            is_clean=isinstance(stopped, Stopped) and stopped.clean,
-        )
+        is_clean = isinstance(stopped, Stopped) and stopped.clean
+        healed_store_works.hold(self._judge.checks, status_of(answer), is_clean)
 
     def _make_room(self, number: int) -> None:
         """Free the disk; if what the store has fills it, let that expire and go."""

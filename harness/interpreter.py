@@ -22,6 +22,7 @@ from models.observations import (
     ClockMoved,
     Crashed,
     Damaged,
+    EndAwaited,
     Failed,
     Interleaved,
     Interrupted,
@@ -127,6 +128,7 @@ class Report:
     queries: list[tuple[QueryMessage, Queried]] = field(default_factory=list)
     failures: list[Failed] = field(default_factory=list)
     stops: list[Stopped] = field(default_factory=list)
+    ends_awaited: list[EndAwaited] = field(default_factory=list)
     starts: list[Observation] = field(default_factory=list)
     puts_before_start: int = 0
     stops_before_start: int = 0
@@ -396,6 +398,8 @@ class Interpreter:
         seen = self._subject.shutdown()
         if isinstance(seen, Stopped):
             self._report.stops.append(seen)
+        if isinstance(seen, EndAwaited):
+            self._report.ends_awaited.append(seen)
         return seen
 
     def _damage(self, op: Damage) -> Observation:

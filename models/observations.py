@@ -137,6 +137,13 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
+class EndAwaited:
+    """Somebody else was stopping the store; ``clean`` is what this one was told."""
+
+    clean: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Started:
     """The store is up. ``last_exit_ok`` says how it judged its previous end.
 
@@ -257,6 +264,7 @@ Observation: TypeAlias = (
     | Ran
     | ClockMoved
     | Stopped
+    | EndAwaited
     | Started
     | Refused
     | Crashed
@@ -307,6 +315,8 @@ def describe_observation(observation: Observation) -> str:
             return f"now {now_ms}"
         case Stopped(clean):
             return "stopped clean" if clean else "stopped, abort stays"
+        case EndAwaited(clean):
+            return f"stopped by another, {'clean' if clean else 'abort stays'}"
         case Started(last_exit_ok, _, damaged):
             around = "".join([f", around [{at}, {end})" for at, end in damaged])
             return f"up, last exit {'ok' if last_exit_ok else 'not ok'}{around}"

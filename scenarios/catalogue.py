@@ -111,6 +111,7 @@ _SCENARIOS = (
                 (("consumequeue[1]", "delete"), 1),
                 (("checkpoint", "truncate"), 1),
                 (("checkpoint", "zero"), 1),
+                (("checkpoint", "delete"), 3),
                 (("abort", "delete"), 2),
                 (("commitlog[1]", "delete"), 1),
                 (("commitlog[-1]", "delete"), 1),
@@ -197,16 +198,21 @@ _SCENARIOS = (
     ),
     Scenario(
         name="window_damage",
-        sentence="many files, and a queue that lacks what a start would leave unread",
+        sentence="many files, and a queue that lacks what a start would leave unread, "
+        "or a log file that does",
         space=replace(
             WINDOWED,
             kinds=(*WINDOWED.kinds, "damage", "damage", "damage", "damage"),
             kept=("burst", "service", "damage"),
             addresses=(Address("T0", 0),),
             labels=often((Label(), 3), (Label(transaction="commit"), 1)),
-            damage_targets=(
-                ("consumequeue[0]", "delete"),
-                ("consumequeue[-1]", "delete"),
+            damage_targets=often(
+                (("consumequeue[0]", "delete"), 5),
+                (("consumequeue[-1]", "delete"), 5),
+                (("commitlog[0]", "truncate"), 1),
+                (("commitlog[1]", "truncate"), 1),
+                (("commitlog[0]", "delete"), 1),
+                (("commitlog[2]", "delete"), 1),
             ),
         ),
         setups=WINDOWED_STORES,
@@ -246,7 +252,7 @@ _SCENARIOS = (
         name="clock_jumps",
         sentence="the wall clock is set back and forth, by moments and by years",
         space=JUMPING,
-        setups=setups_on("ext4_ordered"),
+        setups=(*setups_on("ext4_ordered"), POOLED, SYNCED),
         required_probes=(
             "time_search.amid",
             "time_search.before_all",
@@ -302,6 +308,8 @@ _SCENARIOS = (
             (replace(FLUSHED, log_file_size=8192, flush_least_pages=1), 2),
             (replace(FLUSHED, log_file_size=16384, flush_least_pages=2), 1),
             (replace(FLUSHED, flush_least_pages=0, queue_file_units=40), 1),
+            (replace(FLUSHED, disk_profile="posix_min"), 3),
+            (replace(SYNCED, disk_profile="posix_min", log_file_size=8192), 2),
         ),
         required_probes=(
             "flush.group.committed",

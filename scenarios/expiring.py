@@ -8,7 +8,7 @@ from models.ops import DiskFault
 from models.program import Setup
 from scenarios.deleting import DELETIONS
 from scenarios.scenario import Scenario
-from scenarios.space import Kind, Numbers, Size, often
+from scenarios.space import Kind, Label, Numbers, Size, often
 from scenarios.spaces import BREAKING, CORE_LAWS
 
 HOUR_MS = 3_600_000
@@ -29,6 +29,7 @@ AGEING = replace(
     ),
     deletions=DELETIONS,
     kept=("burst", "expire"),
+    labels=(*BREAKING.labels, *often((Label(keys="Aa"), 4), (Label(keys="Aa two"), 1))),
     sizes=often(
         (Size(extra=60), 2),
         (Size(extra=1000), 3),
@@ -80,12 +81,14 @@ def expiring_setups(*, capacity: int = 0) -> tuple[Setup, ...]:
         (small, 4),
         (replace(small, flush_mode="SYNC_FLUSH"), 2),
         (replace(small, queue_file_units=2), 1),
+        (replace(small, disk_profile="posix_min"), 2),
         (replace(small, queue_file_units=2, queue_ext_size=80), 2),
         (replace(small, queue_file_units=7, delete_batch=1), 1),
         (replace(small, delete_hours="23", delete_batch=10), 1),
         (replace(small, log_file_size=8192, max_message_size=1024), 1),
         (replace(small, log_file_size=16384, queue_file_units=40), 1),
         (replace(small, index_slots=8, index_entries=20, queue_ext_size=100), 2),
+        (replace(small, index_slots=8, index_entries=3), 2),
     )
 
 
@@ -114,10 +117,10 @@ EXPIRING = (
             AGEING,
             kinds=tuple(kind for kind in AGEING.kinds if kind != "damage") + FILLS,
             kept=("burst", "fill"),
-            fill_percents=(100, 91, 90, 88, 86, 85, 76, 50, 0, 0, 0),
+            fill_percents=(100, 91, 90, 88, 86, 85, 76, 75, 50, 0, 0, 0),
         ),
         setups=(
-            *expiring_setups(capacity=96 * 1024),
+            *expiring_setups(capacity=100 * 1024),
             replace(KEEPING, disk_capacity=64 * 1024, cleans_forcibly=True),
             replace(KEEPING, disk_capacity=512 * 1024),
             replace(KEEPING, disk_capacity=512 * 1024, flush_mode="SYNC_FLUSH"),

@@ -177,6 +177,9 @@ MESSAGE_SCENARIOS = (
                 (Size(extra=65_537), 1),
                 (Size(extra=50_000), 2),
                 (Size(extra=1), 2),
+                # Of 256 KiB: four, or eight, records of all that one answer may hold.
+                (Size(parts=4, extra=2), 2),
+                (Size(parts=8, extra=1), 2),
             ),
             burst_sizes=often((5, 2), (21, 3), (34, 3)),
             services=often(("reput", 6), ("flush_commit_log", 2)),
@@ -190,6 +193,7 @@ MESSAGE_SCENARIOS = (
                 (Setup(1 << 18, 1000, "SYNC_FLUSH", 65_536), 3),
                 (Setup(1 << 18, 40, max_message_size=65_536, prop_crc=True), 3),
                 (Setup(1 << 18, 1000, in_memory_size=0), 2),
+                (Setup(1 << 18, 1000, in_memory_size=1 << 17), 2),
                 (Setup(1 << 18, 100, in_memory_size=100_000, read_window=70_000), 2),
                 (Setup(1 << 15, 100, in_memory_size=2000, read_window=4096), 1),
             ),

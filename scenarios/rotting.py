@@ -32,6 +32,8 @@ ROTTING = replace(
         ("burst", 5),
         ("service", 8),
         ("pull", 2),
+        ("look", 2),
+        ("search", 1),
         ("damage", 5),
         ("clock", 2),
         ("expire", 4),

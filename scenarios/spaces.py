@@ -310,6 +310,7 @@ JUMPING = replace(
         ("clock", 6),
     ),
     kept=("put", "clock", "search"),
+    services=(*CALM.services, "commit"),
     clock_steps_ms=Numbers(
         (-1, 1, 0, -10_000, 10_000, -86_400_000, 86_400_000, -(10**12), 10**12), 5000
     ),
@@ -330,12 +331,22 @@ FLUSHING = replace(
         ("pull", 2),
         ("crash", 3),
         ("restart", 1),
-        ("clock", 1),
+        ("clock", 3),
         ("interleave", 5),
         ("fault", 2),
     ),
     kept=("put", "interleave"),
     labels=often((Label(), 6), (Label(wait_store_ok=False), 4), (Label("TagA"), 1)),
+    sizes=often(
+        (Size(extra=16), 5),
+        (Size(extra=333), 3),
+        (Size(extra=1000), 6),
+        (Size(extra=3000), 2),
+        (Size(parts=4), 3),
+        (Size(parts=2), 2),
+        (Size(parts=2, extra=1), 1),
+        (Size(parts=1), 1),
+    ),
     clock_steps_ms=Numbers((1, 10, 200, 500, 1000, 2000, 5000, 10_000), 5000),
     services=often(
         ("flush_commit_log", 5),
@@ -343,7 +354,7 @@ FLUSHING = replace(
         ("commit", 3),
         ("allocate", 4),
         ("flush_consume_queue", 2),
-        ("checkpoint", 1),
+        ("checkpoint", 2),
     ),
     interrupted=often(("put", 6), ("service", 5), ("shutdown", 2), ("restart", 1)),
     interleaved=often(

@@ -196,7 +196,10 @@ class _Writer(OpDrawer):
         if fault.call in ("lose", "misdirect"):
             self._spoil(fault)
             return
-        self.ops.append(During(*self._crowded(*self._interrupted()), fault))
+        op, at_action = self._interrupted()
+        self.ops.append(During(*self._crowded(op, at_action), fault))
+        if self.draw() & 3 == 0 and not isinstance(op, Shutdown):
+            self.ops.append(op)  # what failed is asked for again
         if fault.call == "sync" and self.draw() & 1:
             # What is read again now is what the medium has of it.
             evicting = During(self._service(), AFTER, DiskFault("evict", "EIO"))
@@ -224,9 +227,13 @@ class _Writer(OpDrawer):
         event = self._interleaved()
         if self.space.query_keys and self.draw() & 1:
             event = self._query()
+        if self.draw() & 3 == 0:
+            self._clock()  # or all that meets here has one time
         self.ops.append(During(*self._crowded(*self._interrupted()), event))
         if isinstance(event, Shutdown):
             self.ops.append(Restart())
+        elif self.draw() & 3 == 0:
+            self.ops.append(RunService("checkpoint"))  # it says what came of both
 
     def _interleaved(self) -> Op:
         space, draw = self.space, self.draw

@@ -427,11 +427,11 @@ class ConsumeQueue:
         if self._ext is not None:
             self._ext.set_unflushed()
 
-    def sync_found(self) -> None:
-        """See ``MappedFileQueue.sync_found``; what lies beside the queue too."""
-        self.mapped_files.sync_found()
-        if self._ext is not None:
-            self._ext.mapped_files.sync_found()
+    @property
+    def folders(self) -> list[MappedFileQueue]:
+        """Its own files, and those beside it if there are any."""
+        beside = [] if self._ext is None else [self._ext.mapped_files]
+        return [self.mapped_files, *beside]
 
     def correct_min_offset(self, log_min_offset: int) -> None:
         """Let the queue begin at its first unit whose record the log still has.

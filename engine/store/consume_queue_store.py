@@ -282,7 +282,18 @@ class ConsumeQueueStore:
             OSError: it may not be; the next start tries again.
         """
         for queue in self._queues.values():
-            queue.sync_found()
+            for files in queue.folders:
+                files.sync_found()
+
+    def settle_deletions(self) -> None:
+        """Let what the cleaner has deleted be gone for good, where a sync failed.
+
+        Raises:
+            OSError: a power loss may bring back a file.
+        """
+        for queue in self._queues.values():
+            for files in queue.folders:
+                files.settle_deletion()
 
     def _remove_left_overs(self, audit: QueueAudit) -> None:
         """Finish what a crash has ended: no unit of a deleted queue is alive."""

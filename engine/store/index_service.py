@@ -347,12 +347,13 @@ class IndexService:
                 and self._files[0].header.end_phy_offset < min_phy_offset
             ):
                 EXPIRED.hit()
-                file = self._files.pop(0)
-                self._deleted.append(file)
-                self._disk.remove(file.path)
+                self._names_are_durable = False  # until a sync, be it that of a stop
+                self._disk.remove(self._files[0].path)
+                self._deleted.append(self._files.pop(0))
                 deleted += 1
             if deleted:
                 self._disk.sync_dir(INDEX_DIR)
+                self._names_are_durable = True
         self._close_deleted()
         return deleted
 

@@ -119,7 +119,7 @@ class MappedFileQueue:
         self._disk = disk
         self._names_made = 0
         self._names_durable = -1  # how many of those a sync has covered
-        self._is_path_durable = False
+        self._is_path_durable = self._may_come_back = False
 
     def load(self) -> None:
         """Open what is there, positions at 0; changes nothing on the disk.
@@ -418,16 +418,21 @@ class MappedFileQueue:
     def _delete_first(self) -> None:
         first = self.files[0]
         try:
-            if self._names_durable < 0:
-                self._sync_names_now()  # of a deletion that may come back
+            self.settle_deletion()
             first.destroy()
             del self.files[0]
             DELETED.hit()
-            self._names_durable = -1
-            self._sync_names_now()
+            self._may_come_back = True
+            self.settle_deletion()
         except OSError:
             NOT_DELETED.hit()
             raise
+
+    def settle_deletion(self) -> None:
+        """Let what was deleted last be gone for good; a sync of it may have failed."""
+        if self._may_come_back:
+            self._sync_names_now()
+            self._may_come_back = False
 
     def rewrite(self, start: int) -> None:
         """Write everything from ``start`` on again; see ``MappedFile.rewrite``."""

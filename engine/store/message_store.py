@@ -416,9 +416,11 @@ class MessageStore:
         finally:
             self._group_commit.stop()
         self.commit_log.allocate.discard()
+        self.commit_log.mapped_files.settle_deletion()
         self._wait_for_dispatch()
         self._stop_rounds()
         self.reput.stop()
+        self._consume_queues.settle_deletions()
         self._flush_queues.flush_thoroughly()
         self._index.flush()
         self._checkpoint_service.run_once()

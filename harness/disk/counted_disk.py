@@ -194,6 +194,10 @@ class CountedDisk:
         """None is known: what is synced, the kernel does not tell."""
         return ()
 
+    def unsynced_from(self) -> dict[str, int]:
+        """As ``unsynced``."""
+        return {}
+
     def left_open(self) -> tuple[str, ...]:
         """None is known: the kernel closes them with their process."""
         return ()

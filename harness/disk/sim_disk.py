@@ -225,12 +225,18 @@ class SimDisk:
 
     def unsynced(self) -> tuple[str, ...]:
         """The files that a power loss could change, take or bring back; sorted."""
+        return tuple(self.unsynced_from())
+
+    def unsynced_from(self) -> dict[str, int]:
+        """The same with the first byte that it could change; -1 for one that went."""
         seen, certain = self.files(), self.durable_files()
-        return tuple(
-            path
+        return {
+            path: _first_other(certain.get(path, b""), seen[path])
+            if path in seen
+            else -1
             for path in sorted({*seen, *certain})
             if seen.get(path) != certain.get(path)
-        )
+        }
 
     def left_open(self) -> tuple[str, ...]:
         """What the life that is mounted has open or locked; sorted."""
@@ -314,3 +320,9 @@ class SimDisk:
             self._medium.displace(path)
         else:
             self._medium.place(path, data)
+
+
+def _first_other(one: bytes, other: bytes) -> int:
+    """The first byte in which two contents differ, or at which one of them ends."""
+    both = enumerate(zip(one, other, strict=False))
+    return next((n for n, (a, b) in both if a != b), min(len(one), len(other)))

@@ -57,6 +57,10 @@ class _Left:
         """The files after the start."""
         return self.seen
 
+    def unsynced_from(self) -> Mapping[str, int]:
+        """Judged when the start was made, and then not kept."""
+        return {}
+
 
 @dataclass
 class Recoveries:

@@ -138,7 +138,7 @@ def judge_refusal(
             refusal,
             log_is_damaged=is_damaged,
             misfit=misfit or ("" if _is_windowed(setup) else lost),
-            may_refuse=bool(lost) or unread.may_be_any,
+            may_refuse=bool(lost) or unread.may_be_any or _is_short(found, setup),
         )
     if isinstance(start, Refused):
         refusal_changes_nothing.hold(checks, found.files, files())
@@ -152,6 +152,12 @@ def may_raise(report: Report, promises: Promises, setup: Setup) -> bool:
     """
     is_unread = report.is_unreadable and _is_windowed(setup)
     return report.fault_armed or promises.errors_come_late or is_unread
+
+
+def _is_short(found: StoreImage, setup: Setup) -> bool:
+    """Whether an old file that a start leaves unread is cut, be it amid its filler."""
+    size, files = setup.log_file_size, found.commit_log.files
+    return _is_windowed(setup) and any(len(file.data) < size for file in files)
 
 
 def _is_windowed(setup: Setup) -> bool:

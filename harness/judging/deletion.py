@@ -36,6 +36,10 @@ def _fills(op: Event) -> bool:
     return isinstance(op, FillDisk) or any(map(_fills, parts(op)))
 
 
+def _has_refused(report: Report) -> bool:
+    return any(answer is None or answer.status != "PUT_OK" for _, answer in report.puts)
+
+
 def _asks(op: Event) -> bool:
     return isinstance(op, DeleteManually) or any(map(_asks, parts(op)))
 
@@ -101,7 +105,8 @@ class DeletionState:
         if report.starts:
             self.must_be_full = False
         is_unseen = _fills(op) and not isinstance(op, FillDisk)
-        if is_unseen or self._is_tight(world):
+        has_looked = runs(op, "clean_commit_log") or _has_refused(report)
+        if is_unseen or (has_looked and self.is_tight(world)):
             self.may_be_full = True
 
     def _count_requests(self, op: Event, seen: Observation) -> None:
@@ -119,11 +124,8 @@ class DeletionState:
             if isinstance(op, DeleteManually) and isinstance(seen, Done):
                 self.asked_least = ROUNDS_OF_A_REQUEST
 
-    def may_refuse(self, world: World) -> bool:
-        """Whether the disk gives a put of this step a reason to be refused."""
-        return self.may_be_full or self._is_tight(world)
-
-    def _is_tight(self, world: World) -> bool:
+    def is_tight(self, world: World) -> bool:
+        """Whether a log file more would fill the disk, so that none is made."""
         with_file = (world.used + self.setup.log_file_size) * 100
         return with_file > world.total * STOP_FROM_PERCENT if world.total else False
 

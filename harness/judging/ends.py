@@ -22,7 +22,11 @@ from models.invariants.recovery import (
     start_knows_how_it_ended,
     start_reads_what_it_must,
 )
-from models.invariants.run import nothing_is_held, rounds_tell_what_they_did
+from models.invariants.run import (
+    nothing_is_held,
+    rounds_tell_what_they_did,
+    who_waits_is_told_the_end,
+)
 from models.observations import Positions, Ran, Started, Stopped
 from models.ops import Event, RunService
 from models.program import Setup
@@ -72,6 +76,9 @@ def judge_stop(
         orderly_end_is_durable.hold(checks, stop)
     if not report.interrupted:
         nothing_is_held.hold(checks, stop)
+    if report.ends_awaited and len(report.stops) == 1 and not report.starts:
+        told = [awaited.clean for awaited in report.ends_awaited]
+        who_waits_is_told_the_end.hold(checks, told, stop)
 
 
 def judge_next_start(

@@ -35,6 +35,7 @@ from harness.judging.lookups import (
     seen_before,
 )
 from harness.judging.marks import judge_marks
+from harness.judging.medium import judge_medium
 from harness.judging.promises import SPOILT, Promises, forgets
 from harness.judging.pulls import judge_proofs, judge_pull
 from harness.judging.puts import (
@@ -176,7 +177,7 @@ class Judge:
     def _judge_step(self, op: Event, report: Report, positions: Positions) -> None:
         end = self.model.end
         before = {} if self.disk_failed else seen_before(report, self.model)
-        may_refuse = self._may_refuse(report)
+        may_refuse = self._may_refuse(report) or self._deletion.is_tight(report.world)
         judge_batches(self.checks, self._setup, report, may_refuse=may_refuse)
         earlier, later = puts_around_the_start(report)
         deleted, deleted_later = deletions_around_the_start(report)
@@ -213,6 +214,7 @@ class Judge:
         around = (None if self.disk_failed else self._positions, positions)
         seen = None if self._promises.reverts else self.image
         judge_round(self.checks, self._setup, op, report, around, seen)
+        judge_medium(self.checks, op, report, self._promises, around, self._subject)
         if positions.max_phy_offset >= 0:
             self._judge_running(op, report, positions)
         self._judge_reads(report, before)
@@ -287,10 +289,6 @@ class Judge:
         if crash == "power_loss":
             self._damaged += self._promises.lost_power()
 
-    def judge_healed(self, put_status: str, *, is_clean: bool) -> None:
-        """Judge that a healed store goes on working."""
-        recovery.healed_store_works.hold(self.checks, put_status, is_clean)
-
     def judge_caught_up(self, positions: Positions, busy: Sequence[str]) -> None:
         """Judge that every service has done what there was to do, and rests."""
         recovery.services_have_caught_up.hold(self.checks, positions, busy)
@@ -310,7 +308,7 @@ class Judge:
 
     def _may_refuse(self, report: Report) -> bool:
         failed = self.disk_failed or report.fault_armed
-        return failed or self._deletion.may_refuse(report.world)
+        return failed or self._deletion.may_be_full
 
     def _judge_puts(
         self, puts: Puts, report: Report, positions: Positions, deletions: Deletions
@@ -326,6 +324,7 @@ class Judge:
                 before,
                 positions,
                 self._may_refuse(report),
+                self._deletion.is_tight(report.world),
                 self._deletion.must_be_full,
                 self._deletion.used,
                 self._deletion.now_ms,

@@ -26,7 +26,8 @@ class Putting(NamedTuple):
         report: of the step.
         before: what the store reported before the step; None if it was down.
         after: what it reports after it.
-        may_refuse: the disk failed or is full, or the store was stopping.
+        may_refuse: the disk failed, or puts may have been stopped.
+        lacks_room: a log file more would fill the disk.
         must_refuse: a cleaner has stopped puts.
         end: where the log ended in front of the next put, if others only put as well.
         used_before: bytes of the disk in use in front of the step.
@@ -39,6 +40,7 @@ class Putting(NamedTuple):
     before: Positions | None
     after: Positions
     may_refuse: bool
+    lacks_room: bool = False
     must_refuse: bool = False
     used_before: int = 0
     stored_ms: int = 0
@@ -153,6 +155,9 @@ def _judge_put(
         place = _place_of(message, size, step.before.max_phy_offset, setup)
     elif step.end >= 0 and answer.phy_offset >= 0:
         place = _place_of(message, size, step.end, setup)
+    begins_a_file = place < 0 or place % setup.log_file_size == 0
+    is_behind = step.before is not None and place == step.before.max_phy_offset
+    lacks_room = step.lacks_room and (begins_a_file or not is_behind)
     putting.put_takes_the_next_place.hold(
         checks,
         answer,
@@ -170,7 +175,7 @@ def _judge_put(
             answer,
             setup,
             (size, model.properties_size(message)),
-            may_refuse=step.may_refuse or is_excused(answer, report),
+            may_refuse=step.may_refuse or lacks_room or is_excused(answer, report),
         )
 
 

@@ -32,6 +32,9 @@ class LookedAt(Protocol):
     def files(self) -> Mapping[str, bytes]:
         """The store's files as a reader sees them now, by path."""
 
+    def unsynced_from(self) -> Mapping[str, int]:
+        """The files that a power loss could change, and where; see ``Subject``."""
+
 
 def judged_of(
     setup: Setup,

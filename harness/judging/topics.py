@@ -116,9 +116,9 @@ def judge_memory(
         checks, places, model.deleted, model.may_be_deleted, log_min, log_end
     )
     forgotten = {
-        key: at
+        key: min(at, log_end)
         for key, at in model.deleted.items()
-        if key not in places and at <= log_min
+        if key not in places and min(at, log_end) <= log_min
     }
     for known in model.queues if log_min else ():
         is_told = known in places or (known[0], ALL_QUEUES) in places

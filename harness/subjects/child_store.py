@@ -208,6 +208,10 @@ class ChildStore:
         """None is known: a real disk tells nobody in advance."""
         return ()
 
+    def unsynced_from(self) -> Mapping[str, int]:
+        """None is known, as of what cannot be read."""
+        return {}
+
     def heal(self) -> Healed:
         """Let the disk work again; what its faults did, if the child still knows."""
         if self._process is None:

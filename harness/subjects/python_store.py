@@ -30,6 +30,7 @@ from models.observations import (
     Deleted,
     DiskFilled,
     Done,
+    EndAwaited,
     Failed,
     Looked,
     Observation,
@@ -274,7 +275,7 @@ class PythonStore:
         if store is None:
             return _SKIPPED_DOWN
         if not store.is_started:
-            return _SKIPPED_STOPPING
+            return EndAwaited(store.shutdown())
         try:
             try:
                 clean = store.shutdown()
@@ -428,6 +429,10 @@ class PythonStore:
     def files(self) -> Mapping[str, bytes]:
         """The files as a reader sees them now."""
         return self.disk.files()
+
+    def unsynced_from(self) -> Mapping[str, int]:
+        """What a power loss could take of the files."""
+        return self.disk.unsynced_from()
 
     def positions(self) -> Positions:
         """Where the log stands."""

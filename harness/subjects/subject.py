@@ -147,6 +147,12 @@ class Subject(Protocol):
     def files(self) -> Mapping[str, bytes]:
         """The store's files as a reader sees them now, by path."""
 
+    def unsynced_from(self) -> Mapping[str, int]:
+        """The files that a power loss could change, and from which byte on.
+
+        -1 for one that is gone and could come back. Nothing if nobody knows.
+        """
+
     def positions(self) -> Positions:
         """Where the log stands; all -1 while the store is down."""
 

@@ -186,6 +186,13 @@ class LogImage:
         """The highest store timestamp of those that queues list; 0 without any."""
         return max([r.store_timestamp for r in self.records if r.is_indexed], default=0)
 
+    def stored_before(self, end: int) -> int:
+        """When the last record that ends by ``end`` was stored; 0 if nobody can say."""
+        if end > self.max_phy_offset:
+            return 0
+        ended = (r.store_timestamp for r in reversed(self.records) if r.end <= end)
+        return next(ended, 0)
+
     @lazy
     def store_timestamps_rise(self) -> bool:
         """Whether no record of the chain was stored before the one in front of it."""

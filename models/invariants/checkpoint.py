@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from zlib import crc32
 
 from models.image.checkpoint import CHECKPOINT_SIZE, SLOT_POSITIONS, CheckpointImage
@@ -118,9 +118,16 @@ def round_marks_what_is_flushed(
 ) -> Iterator[Violation]:
     """And sums it up, so that a start can tell damage from loss.
 
-    But for a missing file, that a store which was asked to serves around.
+    But for a missing file, that a store which was asked to serves around. No time is
+    that of a record which is not flushed.
     """
     mark = image.checkpoint.mark
+    stored = image.commit_log.stored_before(flushed_where)
+    said = image.checkpoint.physic_msg_timestamp
+    if stored and said > stored:
+        seen = f"physic_msg_timestamp {said}"
+        expected = f"at most {stored}, the time of the last flushed record"
+        yield Violation(f"{_PATH} byte 0", seen, expected)
     durable = -1 if mark is None else mark.durable_offset
     if durable != flushed_where:
         seen = f"durable_offset {durable}"
@@ -131,6 +138,18 @@ def round_marks_what_is_flushed(
         if is_there and mark.sum_of(last) is None:
             where = f"{_PATH} byte {mark.position}"
             yield Violation(where, "no sum", f"that of the log file at {last}")
+
+
+@invariant(
+    "CP-11",
+    "after a round of the checkpoint service no power loss takes what it says",
+    law="I7 I8",
+)
+def checkpoint_is_on_the_medium(unsynced: Mapping[str, int]) -> Iterator[Violation]:
+    """Also where the round before had failed; see ``Subject.unsynced_from``."""
+    if _PATH in unsynced:
+        where = f"{_PATH} byte {unsynced[_PATH]}"
+        yield Violation(where, "a power loss could take it", "synced by the round")
 
 
 def changed_files(image: StoreImage) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from models.invariants.registry import invariant
 from models.observations import Positions, Put
@@ -87,6 +87,20 @@ def round_flushes_what_is_enough(
         seen = f"{now.flushed_where} after a round, {start} before"
         if now.flushed_where < end:
             yield Violation("flushed_where", seen, f"at least {end}")
+
+
+@invariant("FL-9", "what is told as flushed no power loss can take", law="I1 I7")
+def flushed_is_on_the_medium(
+    flushed_where: int, unsynced: Mapping[str, int]
+) -> Iterator[Violation]:
+    """Bytes and names of the log; ``unsynced`` as ``Subject.unsynced_from`` says."""
+    for path, first in unsynced.items():
+        folder, _, name = path.rpartition("/")
+        is_log = folder == "commitlog" and name.isdecimal() and first >= 0
+        if is_log and int(name) + first < flushed_where:
+            where = f"{path} byte {first}"
+            expected = f"synced below {flushed_where}"
+            yield Violation(where, "a power loss could take it", expected)
 
 
 @invariant("FL-5", "flushed_where <= committed_where <= max_phy_offset", law="I7")

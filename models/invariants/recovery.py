@@ -247,6 +247,15 @@ def foreign_files_stay(
             yield Violation(path, f"{len(files[path])} other B", f"{len(data)} B")
 
 
+@invariant("REC-16", "a file that the store has removed is gone for good", law="I10")
+def what_went_is_gone(unsynced: Mapping[str, int]) -> Iterator[Violation]:
+    """Judged after a start, a deletion, a cleaner; see ``Subject.unsynced_from``."""
+    for path, first in unsynced.items():
+        if first < 0 and "/" in path:
+            expected = "its removal synced"
+            yield Violation(path, "power loss could bring it back", expected)
+
+
 _RUN_FILES = frozenset({"abort", "checkpoint", "lock"})
 
 

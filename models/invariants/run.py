@@ -56,6 +56,18 @@ def nothing_is_held(stop: Stopped) -> Iterator[Violation]:
         yield Violation(path, "still open or locked", "closed and let go")
 
 
+@invariant(
+    "RUN-5", "who stops a store that somebody stops is told how it ended", law="I9"
+)
+def who_waits_is_told_the_end(
+    told: Sequence[bool], stop: Stopped
+) -> Iterator[Violation]:
+    """``told`` is each answer, whether the end was orderly; ``stop`` the end."""
+    for clean in told:
+        if clean is not stop.clean:
+            yield Violation("shutdown", f"clean {clean}", f"{stop.clean}, as it ended")
+
+
 @invariant("RUN-4", "a directory in use is opened by nobody else", law="I9 I18")
 def nobody_else_opens_it(seen: Observation) -> Iterator[Violation]:
     """What came of another store's try to load it."""

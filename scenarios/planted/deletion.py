@@ -218,10 +218,12 @@ MIN_OFFSET_FROM_DEAD_FILE = Mutant(
         Edit(
             module="engine.store.mapped_file_queue",
             function="MappedFileQueue._delete_first",
-            before="        self._names_durable = -1\n        self._sync_names_now()\n",
+            before=(
+                "        self._may_come_back = True\n        self.settle_deletion()\n"
+            ),
             after=(
-                "        self._names_durable = -1\n"
-                "        self._sync_names_now()\n"
+                "        self._may_come_back = True\n"
+                "        self.settle_deletion()\n"
                 "        del self.files[0]\n"
             ),
         ),

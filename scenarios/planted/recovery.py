@@ -174,7 +174,7 @@ REPLAY_PAST_CONFIRM = Mutant(
     id="R15",
     title="replay-past-confirm",
     source="apache/rocketmq#6609, PR #6618",
-    killed_by=("CL-1", "REC-2", "FL-3", "CP-1", "REC-4"),
+    killed_by=("FL-9", "CL-1", "REC-2", "FL-3", "CP-1", "REC-4"),
     edits=(
         Edit(
             module="engine.store.commit_log",

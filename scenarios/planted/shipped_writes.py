@@ -118,7 +118,7 @@ FLUSHED_TIME_OF_A_BUFFER = Mutant(
     id="S24",
     title="flushed-time-of-a-buffer",
     source="sharp edge 14.24",
-    killed_by=("CP-2", "CP-6"),
+    killed_by=("CP-9", "CP-2", "CP-6"),
     edits=(
         Edit(
             module="engine.store.mapped_file",

@@ -98,6 +98,7 @@ LOSS = During(PULL, 1, Crash("power_loss"))
 ONE = does(PLAIN, PUT, REPUT)
 ENDED = does(PLAIN, PUT, REPUT, Shutdown())
 AGAIN = does(PLAIN, PUT, REPUT, Restart())
+STOPPED_TWICE = does(PLAIN, PUT, REPUT, During(Shutdown(), 1, Shutdown()))
 ROLLED = does(PLAIN, HALF, HALF, HALF, REPUT)
 LISTED = does(INDEXED, KEYED, REPUT)
 EXPIRED = does(

@@ -1,0 +1,45 @@
+"""Judging what the medium holds of a store that runs, without taking the power away."""
+
+from __future__ import annotations
+
+from harness.interpreter import Report
+from harness.judging.deletion import runs
+from harness.judging.promises import Promises
+from harness.judging.terms import LookedAt
+from models.invariants.checkpoint import checkpoint_is_on_the_medium
+from models.invariants.marks import flushed_is_on_the_medium
+from models.invariants.recovery import what_went_is_gone
+from models.observations import Positions, Ran
+from models.ops import Event, RunService
+
+
+def judge_medium(
+    checks: dict[str, int],
+    op: Event,
+    report: Report,
+    promises: Promises,
+    around: tuple[Positions | None, Positions],
+    subject: LookedAt,
+) -> None:
+    """Judge a step whose disk keeps what it says, where anything was made durable.
+
+    ``around`` is where the log stood before the step, None if nobody knows or if the
+    disk has failed since, and where it stands now.
+    """
+    before, now = around
+    if not promises.keeps_what_is_synced or now.max_phy_offset < 0:
+        return
+    is_round = isinstance(op, RunService) and isinstance(report.observation, Ran)
+    if is_round and runs(op, "checkpoint") and not promises.reverts:
+        checkpoint_is_on_the_medium.hold(checks, subject.unsynced_from())
+    if report.fault_armed or (before is None and not report.starts):
+        return
+    has_flushed = before is None or before.flushed_where < now.flushed_where
+    cleans = runs(op, "clean_commit_log") or runs(op, "clean_consume_queue")
+    removes = bool(report.starts or report.deletions or cleans)
+    if not (has_flushed or removes):
+        return
+    unsynced = subject.unsynced_from()
+    flushed_is_on_the_medium.hold(checks, now.flushed_where, unsynced)
+    if removes and not report.failures:
+        what_went_is_gone.hold(checks, unsynced)
