@@ -116,6 +116,8 @@ class Report:
         first_mtime_ms: how old the log's first file says it is, where that matters.
         is_stopping: whether the store began to stop, come to an end or not.
         stalled_ms: how long activities stood still at their disk actions.
+        left_by_start: what a start that did not succeed held in the end.
+        stop_took_ms: how long the newest stop took, by the wall clock.
     """
 
     observation: Observation
@@ -154,6 +156,8 @@ class Report:
     world: World = _NO_WORLD
     first_mtime_ms: int = 0
     stalled_ms: int = 0
+    left_by_start: tuple[str, ...] = ()
+    stop_took_ms: int = 0
 
     def fork(self) -> Report:
         """What was done so far, while the op goes on."""
@@ -395,7 +399,9 @@ class Interpreter:
 
     def _shutdown(self) -> Observation:
         self._report.is_stopping = True
+        began_ms = self._subject.now_ms()
         seen = self._subject.shutdown()
+        self._report.stop_took_ms = self._subject.now_ms() - began_ms
         if isinstance(seen, Stopped):
             self._report.stops.append(seen)
         if isinstance(seen, EndAwaited):
@@ -412,7 +418,10 @@ class Interpreter:
         self._report.found.append(self._subject.files())
         self._report.unreadable.append(self._subject.unreadable())
         self._report.starts.append(_UNENDED)
-        seen = self._subject.start()
+        try:
+            seen = self._subject.start()
+        finally:
+            self._report.left_by_start = self._subject.left_by_start()
         self._report.starts[-1] = seen
         if isinstance(seen, Started):
             self._life += 1

@@ -28,7 +28,9 @@ ALL_TIME_MS = 1 << 62
 
 SurvivorKind = Literal["none", "all", "prefix", "hashed", "units"]
 CrashKind = Literal["process_kill", "power_loss"]
-FaultCall = Literal["read", "write", "sync", "create", "evict", "lose", "misdirect"]
+FaultCall = Literal[
+    "read", "write", "sync", "create", "remove", "evict", "lose", "misdirect"
+]
 FaultErrno = Literal["EIO", "ENOSPC", "EDQUOT", "EINTR"]
 Boundary = Literal["LOWER", "UPPER"]
 BOUNDARIES: tuple[Boundary, ...] = ("LOWER", "UPPER")
@@ -109,8 +111,9 @@ class DiskFault:
     """The next ``times`` calls of one kind fail with ``errno`` while the op lasts.
 
     Attributes:
-        call: the kind; ``evict`` fails none, but lets clean pages leave memory, so
-            that what a failed sync left behind is read as the medium has it. Nor do
+        call: the kind, and ``remove`` is a rename as well; ``evict`` fails none, but
+            lets clean pages leave memory, so that what a failed sync left behind is
+            read as the medium has it. Nor do
             ``lose`` and ``misdirect``: a sync succeeds, but of its pages ``times`` do
             not reach the medium, or reach it in another page's place (rule E6).
         path: only calls on paths that begin so; "": on all.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from models.ops import DiskFault
 from models.program import Setup
 from scenarios.scenario import Scenario
 from scenarios.space import Address, Label, often
@@ -20,13 +21,21 @@ DELETIONS = often(
 LIGHT_DELETIONS = often((Address("T0", -1), 2), (Address(LIGHT, -1), 2))
 DELETING = replace(
     BREAKING,
-    kinds=(*BREAKING.kinds, *("delete",) * 9),
+    kinds=(*BREAKING.kinds, *("delete",) * 9, "damage"),
     kept=(*BREAKING.kept, "delete"),
     addresses=(*BREAKING.addresses, *often((Address("T00", 0), 3))),
     labels=(*BREAKING.labels, *often((Label(multi_dispatch=LIGHT), 2))),
     crash_kinds=often(("power_loss", 3), ("process_kill", 2)),
     survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
     deletions=(*DELETIONS, *LIGHT_DELETIONS),
+    faults=(*BREAKING.faults, *often((DiskFault("remove", "EIO"), 3))),
+    damage_targets=often(
+        (("deletedTopics", "flip"), 2),
+        (("deletedTopics", "zero"), 1),
+        (("deletedTopics", "truncate"), 2),
+    ),
+    damage_sizes=(0, 1, 8),
+    damages_a_stop=(1,),
 )
 """Topics go while messages come, and the power goes too."""
 

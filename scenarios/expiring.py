@@ -59,6 +59,7 @@ AGEING = replace(
     faults=often(
         *((fault, 1) for fault in BREAKING.faults),
         (DiskFault("sync", "EIO", path="commitlog"), 4),
+        (DiskFault("remove", "EIO"), 3),
     ),
     touch_ages_ms=Numbers((2 * HOUR_MS, 0, 1000 * HOUR_MS, -HOUR_MS), 4 * HOUR_MS),
 )

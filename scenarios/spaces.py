@@ -136,6 +136,7 @@ BREAKING = replace(
         DiskFault("write", "ENOSPC", lasts=True),
         DiskFault("write", "EINTR", path="consumequeue", after=2),
         DiskFault("sync", "EIO", lasts=True),
+        DiskFault("remove", "EIO"),
     ),
 )
 

@@ -28,9 +28,11 @@ class AbortFile:
         if not self.exists():
             text = str(self._process_id).encode()
             file = self._disk.open(_PATH, len(text), create=True, mapped=False)
-            file.write_at(0, text)
-            file.sync()
-            file.close()
+            try:
+                file.write_at(0, text)
+                file.sync()
+            finally:
+                file.close()
         self._disk.sync_dir("")
 
     def remove(self) -> None:

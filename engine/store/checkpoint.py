@@ -119,9 +119,10 @@ class StoreCheckpoint:
         if not size:
             return b""
         file = self._disk.open("checkpoint", size, create=False, mapped=False)
-        data = file.read_at(0, min(size, CHECKPOINT_SIZE))
-        file.close()
-        return data
+        try:
+            return file.read_at(0, min(size, CHECKPOINT_SIZE))
+        finally:
+            file.close()
 
     def trust_loaded(self) -> None:
         """Take what was loaded as durable, so that it is not written again.

@@ -96,12 +96,12 @@ class CountedMount(RealDisk):
 
     def rename(self, source: str, target: str) -> None:
         """Give a file another path; one action."""
-        _act(self._controls, "rename", source)
+        _act(self._controls, "rename", source, "remove")
         super().rename(source, target)
 
     def remove(self, path: str) -> None:
         """Remove a file; one action."""
-        _act(self._controls, "remove", path)
+        _act(self._controls, "remove", path, "remove")
         super().remove(path)
 
     def make_dir(self, path: str) -> None:
@@ -111,7 +111,7 @@ class CountedMount(RealDisk):
 
     def remove_dir(self, path: str) -> None:
         """Remove one empty directory; one action."""
-        _act(self._controls, "remove_dir", path)
+        _act(self._controls, "remove_dir", path, "remove")
         super().remove_dir(path)
 
     def sync_dir(self, path: str) -> None:

@@ -135,13 +135,14 @@ class Mount:
         check()
         if source == target:
             return
-        action = self._act("rename", target, check)
+        action = self._act("rename", target, check, call="remove")
         self._medium.rename(action, source, target)
 
     def remove(self, path: str) -> None:
         """Remove a file; one action."""
         self._life.check()
-        action = self._act("remove", path, lambda: self._medium.namespace.file(path))
+        namespace = self._medium.namespace
+        action = self._act("remove", path, lambda: namespace.file(path), call="remove")
         self._medium.record(Removed(action, path))
 
     def make_dir(self, path: str) -> None:
@@ -167,7 +168,7 @@ class Mount:
             if names:
                 raise os_error(errno.ENOTEMPTY, path, f"{names[0]!r} is still in it")
 
-        action = self._act("remove_dir", path, check)
+        action = self._act("remove_dir", path, check, call="remove")
         self._medium.record(Removed(action, path))
 
     def sync_dir(self, path: str) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from harness.interpreter import Report
 from harness.judging.promises import SPOILT, Promises
+from models.image.deleted import DELETED_PATH
 from models.image.log import LogImage
 from models.image.oddity import oddities
 from models.image.queue import UNIT_SIZE
@@ -16,6 +17,7 @@ from models.invariants.around import refuses_what_cannot_be_located
 from models.invariants.recovery import (
     recovered_log_is_a_prefix,
     refusal_changes_nothing,
+    refusal_names_what_is_damaged,
     refuses_only_damage,
 )
 from models.messages import MessageToPut
@@ -142,6 +144,9 @@ def judge_refusal(
         )
     if isinstance(start, Refused):
         refusal_changes_nothing.hold(checks, found.files, files())
+        if damages and not unread.may_be_any:
+            named = {damage.path for damage in damages}
+            refusal_names_what_is_damaged.hold(checks, start.reason, named)
     return at_full_size
 
 
@@ -216,6 +221,9 @@ def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:
     for path, base, length, size in placed:
         if path in damaged and (length > size or base % size):
             return f"{path} is of a store with other sizes"
+    deleted = found.commit_log.deleted
+    if DELETED_PATH in damaged and deleted.flaw:
+        return f"{DELETED_PATH} {deleted.flaw}"
     for path in sorted(damaged):
         if path.startswith("consumequeue_ext/") and setup.queue_ext_size:
             size, data = setup.queue_ext_size, found.files.get(path, b"")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from harness.interpreter import Report
+from harness.judging import damage
 from harness.judging.promises import Promises
 from harness.judging.terms import End, judged_of
 from models.image.checkpoint import CheckpointImage
@@ -24,7 +25,9 @@ from models.invariants.recovery import (
 )
 from models.invariants.run import (
     nothing_is_held,
+    nothing_unnamed_is_raised,
     rounds_tell_what_they_did,
+    stop_gives_dispatch_its_time,
     who_waits_is_told_the_end,
 )
 from models.observations import Positions, Ran, Started, Stopped
@@ -65,10 +68,34 @@ def judge_round(
         round_flushes_what_is_enough.hold(checks, before, now, setup)
 
 
-def judge_stop(
-    checks: dict[str, int], stop: Stopped, report: Report, promises: Promises
+def judge_raised(
+    checks: dict[str, int], setup: Setup, report: Report, promises: Promises
 ) -> None:
-    """Judge what a stop left, as far as the disk keeps what it says."""
+    """Judge what a step raised, and what a start that raised or refused still holds."""
+    may_raise = damage.may_raise(report, promises, setup)
+    nothing_unnamed_is_raised.hold(
+        checks, report.failures, may_raise, setup.disk_capacity > 0
+    )
+    if report.crash is None:
+        ended = Stopped(clean=False, left_open=report.left_by_start)
+        nothing_is_held.hold(checks, ended)
+
+
+def judge_stop(
+    checks: dict[str, int],
+    setup: Setup,
+    stop: Stopped,
+    report: Report,
+    promises: Promises,
+    before: Positions | None,
+) -> None:
+    """Judge what a stop left, as far as the disk keeps what it says.
+
+    ``before`` is where the log stood; None if nobody knows, or the disk has failed.
+    """
+    is_well = not (report.fault_armed or report.is_unreadable or setup.disk_capacity)
+    if before is not None and is_well and not report.interrupted:
+        stop_gives_dispatch_its_time.hold(checks, stop, before, report.stop_took_ms)
     # The stop may have been looked at before clean pages left memory, and with them
     # what the medium did not hold.
     is_early = report.interrupted and promises.reverts

@@ -22,6 +22,7 @@ from harness.judging.deletion import (
 )
 from harness.judging.ends import (
     judge_next_start,
+    judge_raised,
     judge_round,
     judge_start,
     judge_stop,
@@ -55,7 +56,7 @@ from harness.judging.topics import (
     judge_left_overs,
 )
 from models.image.checkpoint import CheckpointImage
-from models.invariants import recovery, run, statistics
+from models.invariants import recovery, statistics
 from models.invariants.around import Spoilt
 from models.invariants.checkpoint import checkpoint_is_up_to_date
 from models.invariants.file_laws import FILE_LAWS
@@ -158,12 +159,7 @@ class Judge:
             InvariantViolated: the law that was broken first, as its own class.
             InvariantUnknown: a law failed itself.
         """
-        run.nothing_unnamed_is_raised.hold(
-            self.checks,
-            report.failures,
-            damage.may_raise(report, self._promises, self._setup),
-            self._setup.disk_capacity > 0,
-        )
+        judge_raised(self.checks, self._setup, report, self._promises)
         judge_proofs(self.checks, self._setup, report)
         if report.interrupted:
             self._see_fault(op, report)
@@ -214,7 +210,8 @@ class Judge:
         around = (None if self.disk_failed else self._positions, positions)
         seen = None if self._promises.reverts else self.image
         judge_round(self.checks, self._setup, op, report, around, seen)
-        judge_medium(self.checks, op, report, self._promises, around, self._subject)
+        if not self._abort_taken:  # else it believes what it found, synced or not
+            judge_medium(self.checks, op, report, self._promises, around, self._subject)
         if positions.max_phy_offset >= 0:
             self._judge_running(op, report, positions)
         self._judge_reads(report, before)
@@ -359,7 +356,10 @@ class Judge:
     def _judge_stops(self, stops: list[Stopped], report: Report, end: int) -> None:
         for stop in stops:
             if not self._abort_taken:
-                judge_stop(self.checks, stop, report, self._promises)
+                behind = None if self.disk_failed else self._positions
+                judge_stop(
+                    self.checks, self._setup, stop, report, self._promises, behind
+                )
             self.model.stopped(end, clean=stop.clean)
             failed = self.disk_failed or report.fault_armed
             ended = End.UNKNOWN if self._abort_taken else End.ORDERLY

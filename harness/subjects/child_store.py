@@ -208,6 +208,10 @@ class ChildStore:
         """None is known: a real disk tells nobody in advance."""
         return ()
 
+    def left_by_start(self) -> tuple[str, ...]:
+        """None is known: the kernel closes all with the process."""
+        return ()
+
     def unsynced_from(self) -> Mapping[str, int]:
         """None is known, as of what cannot be read."""
         return {}

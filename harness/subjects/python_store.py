@@ -83,6 +83,7 @@ class PythonStore:
         self._store: MessageStore | None = None
         self._services: dict[str, Service] = {}
         self._callers = Callers()
+        self._left_by_start: tuple[str, ...] = ()
 
     @property
     def clock(self) -> tuple[int, int]:
@@ -302,6 +303,7 @@ class PythonStore:
             self._store = store
         finally:
             if self._store is None:
+                self._left_by_start = self.disk.left_open()
                 self.disk.unmount()
         self._services = {service.name: service for service in store.services}
         answering = [self._turned_alone(service.name) for service in store.waited_for]
@@ -429,6 +431,11 @@ class PythonStore:
     def files(self) -> Mapping[str, bytes]:
         """The files as a reader sees them now."""
         return self.disk.files()
+
+    def left_by_start(self) -> tuple[str, ...]:
+        """What a start that did not succeed had open or locked in the end."""
+        left, self._left_by_start = self._left_by_start, ()
+        return left
 
     def unsynced_from(self) -> Mapping[str, int]:
         """What a power loss could take of the files."""

@@ -147,6 +147,9 @@ class Subject(Protocol):
     def files(self) -> Mapping[str, bytes]:
         """The store's files as a reader sees them now, by path."""
 
+    def left_by_start(self) -> tuple[str, ...]:
+        """What a start that failed or was refused still held; () if nobody knows."""
+
     def unsynced_from(self) -> Mapping[str, int]:
         """The files that a power loss could change, and from which byte on.
 

@@ -256,6 +256,25 @@ def what_went_is_gone(unsynced: Mapping[str, int]) -> Iterator[Violation]:
             yield Violation(path, "power loss could bring it back", expected)
 
 
+@invariant("REC-17", "a refusal names what is damaged", law="I9 I15")
+def refusal_names_what_is_damaged(
+    refusal: str, damaged: Collection[str]
+) -> Iterator[Violation]:
+    """By its path, or as a part of the log that is not there.
+
+    ``damaged`` are the paths of what was changed from outside; "commitlog" alone says
+    that nobody knows which of its files.
+    """
+    named = refusal.partition(":")[0].partition(" ")[0]
+    of_log = named.startswith("commitlog")
+    is_right = named in damaged or (of_log and "commitlog" in damaged)
+    if named == "commitlog":
+        is_right = any(path.startswith("commitlog") for path in damaged)
+    if not is_right:
+        expected = f"one of {', '.join(sorted(damaged))}"
+        yield Violation("start", f"refused: {refusal}", expected)
+
+
 _RUN_FILES = frozenset({"abort", "checkpoint", "lock"})
 
 

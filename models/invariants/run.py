@@ -17,6 +17,7 @@ from models.ops import ServiceName
 from models.verdict import Violation
 
 _NO_SPACE = "[Errno 28]"
+DISPATCH_TIMEOUT_MS = 5000
 
 
 @invariant(
@@ -66,6 +67,20 @@ def who_waits_is_told_the_end(
     for clean in told:
         if clean is not stop.clean:
             yield Violation("shutdown", f"clean {clean}", f"{stop.clean}, as it ended")
+
+
+@invariant("RUN-6", "a stop gives dispatch time to catch up", law="I4 I9")
+def stop_gives_dispatch_its_time(
+    stop: Stopped, before: Positions, took_ms: int
+) -> Iterator[Violation]:
+    """Who hosts the store may turn dispatch meanwhile; here nobody does.
+
+    ``before`` is where the log stood. What is flushed only by the stop counts, too.
+    """
+    is_behind = before.reput_from_offset < before.max_phy_offset
+    if is_behind and not stop.clean and took_ms < DISPATCH_TIMEOUT_MS:
+        seen = f"it ended after {took_ms} ms, with records not dispatched"
+        yield Violation("shutdown", seen, f"{DISPATCH_TIMEOUT_MS} ms first")
 
 
 @invariant("RUN-4", "a directory in use is opened by nobody else", law="I9 I18")

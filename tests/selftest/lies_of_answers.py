@@ -40,7 +40,14 @@ from misreporting import (
     lie,
 )
 
-from models.ops import AdvanceClock, DiskFault, During, LookMessage, Together
+from models.ops import (
+    AdvanceClock,
+    DiskFault,
+    During,
+    LookMessage,
+    Shutdown,
+    Together,
+)
 from models.program import Setup
 
 _ANSWER = "harness.subjects.engine_messages:answer_of"
@@ -352,6 +359,28 @@ LIES_OF_ANSWERS = (
         "EndAwaited(store.shutdown())",
         "EndAwaited(not store.shutdown())",
         STOPPED_TWICE,
+    ),
+    lie("REC-17", "start", "Refused(str(refusal))", "Refused('sorry')", REFUSED),
+    bug(
+        "REC-17",
+        "engine.store.start_up:StartUp._where",
+        'return f"{file.path} byte',
+        'return f"{file.path[:-1]}1 byte',
+        REFUSED,
+    ),
+    lie(
+        "RUN-6",
+        "shutdown",
+        "clean = store.shutdown()",
+        "clean = store.reput.stop() or False",
+        does(PLAIN, PUT, Shutdown()),
+    ),
+    bug(
+        "RUN-6",
+        "engine.store.message_store:MessageStore._make_durable",
+        "self._wait_for_dispatch()",
+        "pass",
+        does(PLAIN, PUT, Shutdown()),
     ),
     bug("PUT-1", _ANSWER, "result.queue_offset", "result.queue_offset + 1", ONE),
     bug("PUT-2", _ANSWER, _RETURNED, "return Put('MESSAGE_ILLEGAL')", ONE),
