@@ -118,7 +118,7 @@ def judge_memory(
     forgotten = {
         key: min(at, log_end)
         for key, at in model.deleted.items()
-        if key not in places and min(at, log_end) <= log_min
+        if key not in places and 0 < min(at, log_end) <= log_min
     }
     for known in model.queues if log_min else ():
         is_told = known in places or (known[0], ALL_QUEUES) in places
