@@ -80,7 +80,7 @@ class DeletionState:
         """Take note of how a step has left clock and disk."""
         if not (self.setup.cleans or self.setup.disk_capacity):
             return
-        world = report.world
+        world, lacks_room = report.world, self.is_tight(report.world)
         self.now_ms, self.used = world.now_ms, world.used
         if report.starts or report.crash is not None:
             self.asked_least = self.asked_most = 0
@@ -106,7 +106,7 @@ class DeletionState:
             self.must_be_full = False
         is_unseen = _fills(op) and not isinstance(op, FillDisk)
         has_looked = runs(op, "clean_commit_log") or _has_refused(report)
-        if is_unseen or (has_looked and self.is_tight(world)):
+        if is_unseen or (has_looked and lacks_room):
             self.may_be_full = True
 
     def _count_requests(self, op: Event, seen: Observation) -> None:
@@ -125,8 +125,8 @@ class DeletionState:
                 self.asked_least = ROUNDS_OF_A_REQUEST
 
     def is_tight(self, world: World) -> bool:
-        """Whether a log file more would fill the disk, so that none is made."""
-        with_file = (world.used + self.setup.log_file_size) * 100
+        """Whether a log file more would fill the disk, before the step or after it."""
+        with_file = (max(self.used, world.used) + self.setup.log_file_size) * 100
         return with_file > world.total * STOP_FROM_PERCENT if world.total else False
 
     def old_ms(self, world: World) -> int:
