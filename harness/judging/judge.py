@@ -229,7 +229,8 @@ class Judge:
         self, report: Report, before: dict[QueueKey, VisibleQueue]
     ) -> None:
         if self._spoilt.is_on:
-            judge_reads_around(self.checks, report, self.model)
+            if not self._promises.reverts:
+                judge_reads_around(self.checks, report, self.model)
             return
         for pull, pulled in report.pulls if not self._promises.reverts else ():
             if is_amid_a_deletion(report, pull.topic):
