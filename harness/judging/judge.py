@@ -405,7 +405,8 @@ class Judge:
         if is_damaged:
             self.model.log_damaged(at_full_size.commit_log.max_phy_offset)
         if isinstance(start, Started):
-            self._abort_taken = self._abort_taken and start.last_exit_ok
+            believes = start.last_exit_ok or self._setup.has_index  # of old index files
+            self._abort_taken = self._abort_taken and believes
             if not (self._damaged or report.reads_failed):
                 now = self.image().checkpoint
                 judge_start(self.checks, self._setup, start, self._end, found, now)
