@@ -321,7 +321,8 @@ class ConsumeQueueStore:
             return
         UNLOGGED.hit()
         queue.truncate_dirty_units(queue.first_unit_at_or_past(read_from))
-        if queue.is_empty and not queue.first_offset:
+        has_expired = queue.first_offset and audit.damage.log_min_offset
+        if queue.is_empty and not has_expired:
             queue.destroy()  # else its name alone says how far the queue has counted
 
     def next_queue_offset(self, topic: str, queue_id: int) -> int:
