@@ -117,7 +117,7 @@ _ROWS = (
     (
         "D30",
         *("medium", "Medium._may_commit"),
-        *("if not profile.honours_sync:", "if False:"),
+        *("bool(pends) and profile.honours_sync", "bool(pends)"),
     ),
     ("D31", "medium", "Medium.room_for", "used + size > total", "used + size >= total"),
     ("D32", "medium", "Medium.usage", "sum(sizes) + self.foreign_size", "sum(sizes)"),

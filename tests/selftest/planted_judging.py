@@ -100,7 +100,7 @@ _JUDGING = (
     ("J28", "lookups", "judge_searches", "if is_unsettled(key):", "if True:"),
     ("J29", "pulls", "judge_pull", "if setup is not None:", "if False:"),
     ("J30", "topics", "judge_deletions", "if seen is None:", "if False:"),
-    ("J31", "topics", "judge_memory", "and at <= log_min", ""),
+    ("J31", "topics", "judge_memory", "0 < min(at, log_end) <= log_min", "True"),
     ("J32", "claims", "judge_claims", "if torn:", "if False:"),
     (
         "J33",
