@@ -424,7 +424,7 @@ class ConsumeQueue:
         for file in self.mapped_files.files:
             file.flushed = min(file.wrote, max(0, offset - file.file_from_offset))
         self.mapped_files.rewrite(offset)
-        if self._ext is not None:
+        if self._ext is not None and offset < self.mapped_files.max_offset:
             self._ext.set_unflushed()
 
     @property
