@@ -63,6 +63,9 @@ from scenarios.workload import phrase_for
 
 T = TypeVar("T")
 
+RULES_MAX = 9
+"""Of a machine; with more of them an example is too short to take each."""
+
 
 def choices(table: tuple[T, ...]) -> SearchStrategy[T]:
     """One of a space's table, as likely as it is often listed."""
@@ -472,10 +475,12 @@ def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
     if "fill" in kinds:
         found["fill"] = st.tuples(choices(space.fill_percents).map(FillDisk))
     if "delete" in kinds:
-        gone = deletion_phrases(scenario)  # a machine has nine rules at most
+        gone = deletion_phrases(scenario)
         found["expire"] = found.get("expire", gone) | gone
     if "damage" in kinds:
         found["damage"] = damage_phrases(scenario)
+    if len(found) > RULES_MAX and "wait" in found:
+        found["serve"] |= found.pop("wait")
     return found
 
 

@@ -262,7 +262,11 @@ def swap_entries(store: Archive, rng: Random) -> Broken | None:
     first, second = store.entry(one), store.entry(other)
     changed = written(store.files, path, first, data[second : second + 20])
     changed = written(changed, path, second, data[first : first + 20])
-    return Broken(changed, ((path, first), (path, second)), "", THROWN_AWAY)
+    hashes = [int.from_bytes(data[at : at + 4], "big") for at in (first, second)]
+    # Of entries whose records expired the slots alone tell.
+    slots = [40 + 4 * (key_hash % INDEX_SLOTS) for key_hash in hashes]
+    places = tuple((path, at) for at in (first, second, *slots))
+    return Broken(changed, places, "", THROWN_AWAY)
 
 
 def checkpoint_kind(make: Callable[[bytes, Random], bytes]) -> Damage:

@@ -114,7 +114,7 @@ def test_several_names_and_policies_can_be_asked_for_at_once() -> None:
         "--policy",
         "all",
         "--budget",
-        5,
+        20,
         "--workers",
         1,
     )

@@ -9,6 +9,7 @@ from models.program import Program, Setup, from_json, to_json
 from scenarios.catalogue import SCENARIOS, Scenario
 from scenarios.space import Label, Numbers, record_overhead
 from scenarios.strategies import (
+    RULES_MAX,
     crashed_restarts,
     damages,
     numbers,
@@ -45,7 +46,7 @@ def test_a_machine_has_at_most_nine_phrases_and_all_its_space_lists(
 ) -> None:
     found = phrases(scenario)
 
-    assert len(found) <= 9
+    assert len(found) <= RULES_MAX
     assert ("crash" in found) == ("crash" in scenario.space.kinds)
     assert ("damage" in found) == ("damage" in scenario.space.kinds)
 
