@@ -405,8 +405,7 @@ class Judge:
         if is_damaged:
             self.model.log_damaged(at_full_size.commit_log.max_phy_offset)
         if isinstance(start, Started):
-            believes = start.last_exit_ok or self._setup.has_index  # of old index files
-            self._abort_taken = self._abort_taken and believes
+            self._abort_taken &= start.last_exit_ok or self._setup.has_index
             if not (self._damaged or report.reads_failed):
                 now = self.image().checkpoint
                 judge_start(self.checks, self._setup, start, self._end, found, now)
@@ -429,8 +428,9 @@ class Judge:
     def _judge_next(self, found: StoreImage, *, alone: bool, ended: bool) -> None:
         left, self._left_by_start = self._left_by_start, None
         if alone:  # else what others wrote is there too
-            self._left_by_start = now = self._files()
+            now = self._files()
             judge_next_start(self.checks, self._setup, left, found, now, ended=ended)
+            self._left_by_start = None if self._abort_taken else now
 
     def _adopt(self, end: int, positions: Positions, deleted_later: Deletions) -> None:
         """Adopt what a start recovered; past ``end`` is what was put since."""
