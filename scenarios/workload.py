@@ -195,17 +195,19 @@ class _Writer(OpDrawer):
         fault = faults[self.draw() % len(faults)]
         if fault.call in ("lose", "misdirect"):
             self._spoil(fault)
-            return
+        else:
+            self._fail(fault)
+        if self.draw() & 1 and self.space.crash_kinds:
+            self._crash()  # what it left behind shows after a crash
+
+    def _fail(self, fault: DiskFault) -> None:
+        """An op meets a fault that it is told of."""
         op, at_action = self._interrupted()
         self.ops.append(During(*self._crowded(op, at_action), fault))
         if self.draw() & 3 == 0 and not isinstance(op, Shutdown):
             self.ops.append(op)  # what failed is asked for again
         if fault.call == "sync" and self.draw() & 1:
-            # What is read again now is what the medium has of it.
-            evicting = During(self._service(), AFTER, DiskFault("evict", "EIO"))
-            self.ops += (evicting, RunService("reput"), self._pulled())
-        if self.draw() & 1 and self.space.crash_kinds:
-            self._crash()  # what a failed sync left behind shows after a crash
+            self.ops += (self._evicting(), RunService("reput"), self._pulled())
 
     def _spoil(self, fault: DiskFault) -> None:
         """Lose or misdirect what some op syncs, or a service that has to do with it."""
@@ -218,10 +220,11 @@ class _Writer(OpDrawer):
             interrupted = (RunService(service, 1 + draw() % 9), 1)
         self.ops.append(During(*interrupted, fault))
         if draw() & 1:
-            evicting = During(self._service(), AFTER, DiskFault("evict", "EIO"))
-            self.ops += (evicting, self._pulled(), self._pulled())
-        if draw() & 1 and self.space.crash_kinds:
-            self._crash()
+            self.ops += (self._evicting(), self._pulled(), self._pulled())
+
+    def _evicting(self) -> Op:
+        """Memory forgets: what is read from then on is what the medium has."""
+        return During(self._service(), AFTER, DiskFault("evict", "EIO"))
 
     def _interleave(self) -> None:
         event = self._interleaved()

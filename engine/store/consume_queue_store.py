@@ -19,6 +19,7 @@ from engine.store.damage import Damage
 from engine.store.deleted_topics import ALL_QUEUES, DeletedTopics
 from engine.store.dispatch import DispatchRequest
 from engine.store.log_scan import LogScan
+from engine.store.mapped_file_queue import MappedFileQueue
 from engine.store.message import is_light_queue
 from engine.store.message_codec import FIXED_SIZE
 
@@ -281,9 +282,8 @@ class ConsumeQueueStore:
         Raises:
             OSError: it may not be; the next start tries again.
         """
-        for queue in self._queues.values():
-            for files in queue.folders:
-                files.sync_found()
+        for files in self._folders():
+            files.sync_found()
 
     def settle_deletions(self) -> None:
         """Let what the cleaner has deleted be gone for good, where a sync failed.
@@ -291,9 +291,11 @@ class ConsumeQueueStore:
         Raises:
             OSError: a power loss may bring back a file.
         """
-        for queue in self._queues.values():
-            for files in queue.folders:
-                files.settle_deletion()
+        for files in self._folders():
+            files.settle_deletion()
+
+    def _folders(self) -> list[MappedFileQueue]:
+        return [files for queue in self._queues.values() for files in queue.folders]
 
     def _remove_left_overs(self, audit: QueueAudit) -> None:
         """Finish what a crash has ended: no unit of a deleted queue is alive."""

@@ -135,7 +135,8 @@ def judge_next_start(
 def takes_abort(report: Report, end: End) -> bool:
     """Whether damage makes a life look ended in order that was not.
 
-    What that life left in the page cache no start can know of, then.
+    What that life left in the page cache no start can know of, then; nor does a
+    recovery write again what it left of full index files.
     """
     taken = any(damage.path == "abort" for damage in report.damages)
     return taken and end is not End.ORDERLY

@@ -29,8 +29,9 @@ def judge_medium(
     before, now = around
     if not promises.keeps_what_is_synced or now.max_phy_offset < 0:
         return
-    is_round = isinstance(op, RunService) and isinstance(report.observation, Ran)
-    if is_round and runs(op, "checkpoint") and not promises.reverts:
+    is_checkpoint = isinstance(op, RunService) and op.service == "checkpoint"
+    has_run = is_checkpoint and isinstance(report.observation, Ran)
+    if has_run and not promises.reverts:
         checkpoint_is_on_the_medium.hold(checks, subject.unsynced_from())
     if report.fault_armed or (before is None and not report.starts):
         return

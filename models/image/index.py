@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from models.image.lazy import lazy
 from models.image.record import Bytes, Record, parse_properties
+from models.image.sparse import written_size
 
 HEADER_SIZE = 40
 SLOT_SIZE = 4
@@ -80,8 +81,7 @@ class IndexFileImage:
         """
         if self.slot_num or len(self.data) > _GUESSED_SIZE_MAX:
             return False
-        is_used = self.header.index_count > 1
-        return is_used or bool(bytes(self.data[HEADER_SIZE:]).strip(b"\0"))
+        return self.header.index_count > 1 or written_size(self.data) > HEADER_SIZE
 
     @property
     def is_full(self) -> bool:
@@ -116,13 +116,8 @@ class IndexFileImage:
     @lazy
     def written_entries(self) -> int:
         """The number of the last entry that is not all zeros, counted or not."""
-        first, end = self.entry_at(1), self.entry_at(self.index_num)
-        while end > first:
-            start = max(first, end - _CHUNK_SLOTS * ENTRY_SIZE)
-            if body := bytes(self.data[start:end]).rstrip(b"\0"):
-                return -(-(start + len(body) - first) // ENTRY_SIZE)
-            end = start
-        return 0
+        body = self.data[self.entry_at(1) : self.entry_at(self.index_num)]
+        return _entries_in(body)
 
     def phy_offset_of(self, number: int) -> int:
         """The phy_offset of an entry that the header may not count."""
@@ -205,10 +200,14 @@ def _decode(data: Bytes, slot_num: int) -> IndexFileImage:
     if end > first + ENTRY_SIZE:
         body = data[first + ENTRY_SIZE : end]
         if header.index_count > index_num:  # that count is no count
-            written = len(bytes(body).rstrip(b"\0"))
-            body = body[: -(-written // ENTRY_SIZE) * ENTRY_SIZE]
+            body = body[: _entries_in(body) * ENTRY_SIZE]
         entries = tuple(map(IndexEntry._make, _ENTRY.iter_unpack(body)))
     return IndexFileImage(data, slot_num, index_num, header, entries)
+
+
+def _entries_in(body: Bytes) -> int:
+    """How many entries there are up to the last one that is not all zeros."""
+    return -(-written_size(body) // ENTRY_SIZE)
 
 
 def guessed_slots(data: Bytes) -> int:
