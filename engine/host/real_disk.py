@@ -62,10 +62,13 @@ class RealFile:
 
     def write_at(self, offset: int, data: bytes | bytearray) -> None:
         """Replace the bytes from ``offset`` on."""
-        self._check_range(offset, len(data))
-        self._disk.check_writable("write to", self._path)
+        end = offset + len(data)
+        if offset < 0 or end > self._limit:
+            self._check_range(offset, len(data))
+        if self._disk.read_only:
+            self._disk.check_writable("write to", self._path)
         if self._map is not None:
-            self._map[offset : offset + len(data)] = data
+            self._map[offset:end] = data
             return
         rest = memoryview(data)
         while rest:

@@ -167,35 +167,33 @@ class CommitLog:
     def _append(
         self, message: Message, encoded: list[EncodedMessage]
     ) -> PutMessageResult:
-        size = sum([len(part.record) for part in encoded])
+        size = sum([part.size for part in encoded])
         if size + BLANK_SIZE_MIN > self._file_size:
             REJECTED.hit()
             return PutMessageResult(PutMessageStatus.MESSAGE_ILLEGAL)
         if not self._takes_puts:
             REFUSED.hit()
             return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
-        if self._would_fill_the_disk(size):
-            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
         try:
             file = self._file_with_space(size)
         except OSError:
             NO_FILE.hit()
             return PutMessageResult(PutMessageStatus.CREATE_MAPPED_FILE_FAILED)
+        if file is None:
+            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
         return self._append_to(file, message, encoded)
 
-    def _would_fill_the_disk(self, size: int) -> bool:
-        files = self.mapped_files.files
-        if files and size + BLANK_SIZE_MIN <= files[-1].file_size - files[-1].wrote:
-            return False
-        return self._space is not None and not self._space.has_room_for(self._file_size)
-
-    def _file_with_space(self, size: int) -> MappedFile:
-        file = self.mapped_files.last_mapped_file(0)
-        left = file.file_size - file.wrote
+    def _file_with_space(self, size: int) -> MappedFile | None:
+        """The file to append to; None if the disk is too full for another one."""
+        files, space = self.mapped_files.files, self._space
+        left = files[-1].file_size - files[-1].wrote if files else 0
         if size + BLANK_SIZE_MIN > left:
-            file.append_declared(encode_filler(left), left)
-            ROLLED.hit()
-            file = self.mapped_files.last_mapped_file(0)
+            if space is not None and not space.has_room_for(self._file_size):
+                return None
+            if left:
+                files[-1].append_declared(encode_filler(left), left)
+                ROLLED.hit()
+        file = self.mapped_files.last_mapped_file(0)
         if self.pool is not None and not file.has_buffer:
             # What is written directly must not get in front of what is not.
             self.commit_all()
@@ -212,12 +210,13 @@ class CommitLog:
         now = max(self._runtime.now_ms(), self._newest_timestamp)
         end = file.file_from_offset + file.wrote
         places: list[int] = []
+        records: list[bytes] = []
         for number, part in enumerate(encoded):
-            part.place(first + number if listed else 0, end, now)
+            records.append(part.placed(first + number if listed else 0, end, now))
             places.append(end)
-            end += len(part.record)
+            end += part.size
         try:
-            appended = file.append_message(b"".join([part.record for part in encoded]))
+            appended = file.append_message(b"".join(records))
         except OSError:
             WRITE_FAILED.hit()
             self._takes_puts, self.append_failed = False, True

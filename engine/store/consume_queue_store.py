@@ -351,15 +351,19 @@ class ConsumeQueueStore:
             with self._dispatch_lock:
                 bit_map = self.calc_bit_map(request) if self.calc_bit_map else b""
                 self._list_in_queue(request, bit_map)
-                for light in request.in_light_queues():
-                    LIGHT.hit()
-                    self._list_in_queue(light, b"")
-            self.dispatched_timestamp = max(
-                self.dispatched_timestamp, request.store_timestamp
-            )
+                if request.light_places:
+                    self._list_in_light_queues(request)
+            if request.store_timestamp > self.dispatched_timestamp:
+                self.dispatched_timestamp = request.store_timestamp
         # The index may lack records that the queues have: those come again.
         end = request.commit_log_offset + request.msg_size
-        self.dispatched_offset = max(self.dispatched_offset, end)
+        if end > self.dispatched_offset:
+            self.dispatched_offset = end
+
+    def _list_in_light_queues(self, request: DispatchRequest) -> None:
+        for light in request.in_light_queues():
+            LIGHT.hit()
+            self._list_in_queue(light, b"")
 
     def _list_in_queue(self, request: DispatchRequest, bit_map: bytes) -> None:
         if self.deleted:

@@ -135,10 +135,7 @@ class MappedFile(ReferenceResource):
         return self._file
 
     def _check(self) -> None:
-        assert self.flushed >= 0, self
-        assert self.flushed <= self.committed, self
-        assert self.committed <= self.wrote, self
-        assert self.wrote <= self.file_size, self
+        assert 0 <= self.flushed <= self.committed <= self.wrote <= self.file_size, self
 
     @property
     def end_offset(self) -> int:

@@ -41,6 +41,7 @@ from engine.store.message import (
 
 MESSAGE_MAGIC_CODE = -626843481  # 0xDAA320A7
 MESSAGE_MAGIC_CODE_V2 = -626843477  # 0xDAA320AB
+_MESSAGE_MAGICS = (MESSAGE_MAGIC_CODE, MESSAGE_MAGIC_CODE_V2)
 BLANK_MAGIC_CODE = -875286124  # 0xCBD43194
 BLANK_SIZE_MIN = 8
 PROPERTIES_SIZE_MAX = 32767
@@ -48,17 +49,17 @@ TOPIC_SIZE_MAX_V1 = 127
 FIXED_SIZE = 91  # of a v1 record with two IPv4 hosts, without body, topic, properties
 
 _LENGTH_AND_MAGIC = struct.Struct(">ii")
-OFFSETS = struct.Struct(">qq")
-OFFSETS_AT = 20
-TIMESTAMP = struct.Struct(">q")
-STORE_TIMESTAMP_AT = {4: 56, 16: 68}
+_TIMESTAMP = struct.Struct(">q")
+_STORE_TIMESTAMP_AT = {4: 56, 16: 68}
 # totalSize to bodyLength, for each width of born and store address
 HEADERS = {
     (born, store): struct.Struct(f">iiiiiqqiq{born}siq{store}siiqi")
     for born in (4, 16)
     for store in (4, 16)
 }
-assert HEADERS[4, 4].size == 88
+_HEADER_V4 = HEADERS[4, 4]
+assert _HEADER_V4.size == 88
+_V6_FLAGS = BORN_HOST_V6_FLAG | STORE_HOST_V6_FLAG
 SHORT = struct.Struct(">h")
 
 _MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET\x01"
@@ -78,6 +79,14 @@ BAD_TOPIC = illegal("a topic whose length is negative, or that lost bytes")
 BAD_PROPERTIES = illegal("properties too long, or that lost bytes")
 BAD_PROP_CRC = illegal("a record that is not its property CRC's")
 _HALF = "lengths that do not add up"
+
+
+def _header_of(sys_flag: int) -> struct.Struct:
+    """What comes before the body of a record with these flags."""
+    return HEADERS[
+        16 if sys_flag & BORN_HOST_V6_FLAG else 4,
+        16 if sys_flag & STORE_HOST_V6_FLAG else 4,
+    ]
 
 
 def encode_filler(size: int) -> bytes:
@@ -120,19 +129,18 @@ def check_message(
     total_size, magic = _LENGTH_AND_MAGIC.unpack_from(data, at)
     if magic == BLANK_MAGIC_CODE:
         return FILLER if total_size == left_in_file else BAD_FILLER
-    if magic not in (MESSAGE_MAGIC_CODE, MESSAGE_MAGIC_CODE_V2):
+    if magic not in _MESSAGE_MAGICS:
         return BAD_MAGIC
     end = at + total_size
     if total_size < FIXED_SIZE or end > len(data) or total_size > left_in_file:
         return BAD_SIZE
-    sys_flag = int.from_bytes(data[at + 36 : at + 40], "big")
-    header = HEADERS[
-        16 if sys_flag & BORN_HOST_V6_FLAG else 4,
-        16 if sys_flag & STORE_HOST_V6_FLAG else 4,
-    ]
-    if total_size < header.size:
-        return BAD_SIZE
+    header = _HEADER_V4
     fields = header.unpack_from(data, at)
+    if fields[7] & _V6_FLAGS:
+        header = _header_of(fields[7])
+        if total_size < header.size:
+            return BAD_SIZE
+        fields = header.unpack_from(data, at)
     body_at = at + header.size
     topic_at = body_at + fields[16]
     if fields[16] < 0 or topic_at >= end:
@@ -206,11 +214,7 @@ def _written_part(properties: bytes) -> bytes:
 
 def properties_of(record: bytes) -> dict[str, str]:
     """The properties of a record that is known to be whole."""
-    sys_flag = int.from_bytes(record[36:40], "big")
-    header = HEADERS[
-        16 if sys_flag & BORN_HOST_V6_FLAG else 4,
-        16 if sys_flag & STORE_HOST_V6_FLAG else 4,
-    ]
+    header = _header_of(int.from_bytes(record[36:40], "big"))
     topic_at = header.size + int.from_bytes(
         record[header.size - 4 : header.size], "big"
     )
@@ -229,7 +233,7 @@ def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
     if there < BLANK_SIZE_MIN:
         return min(left_in_file, BLANK_SIZE_MIN) if there < left_in_file else 0
     total_size, magic = _LENGTH_AND_MAGIC.unpack_from(data, at)
-    if magic not in (MESSAGE_MAGIC_CODE, MESSAGE_MAGIC_CODE_V2):
+    if magic not in _MESSAGE_MAGICS:
         return 0
     return total_size if there < total_size <= left_in_file else 0
 
@@ -237,8 +241,8 @@ def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
 def store_timestamp_of(record: bytes) -> int:
     """When a record was stored, by its first ``FIXED_SIZE`` bytes."""
     sys_flag = int.from_bytes(record[36:40], "big")
-    at = STORE_TIMESTAMP_AT[16 if sys_flag & BORN_HOST_V6_FLAG else 4]
-    timestamp: int = TIMESTAMP.unpack_from(record, at)[0]
+    at = _STORE_TIMESTAMP_AT[16 if sys_flag & BORN_HOST_V6_FLAG else 4]
+    timestamp: int = _TIMESTAMP.unpack_from(record, at)[0]
     return timestamp
 
 

@@ -10,6 +10,7 @@ range, a delay that is no number, names of properties that are the store's own.
 
 from __future__ import annotations
 
+from struct import Struct
 from zlib import crc32
 
 from engine.store.message import (
@@ -33,14 +34,10 @@ from engine.store.message_codec import (
     HEADERS,
     MESSAGE_MAGIC_CODE,
     MESSAGE_MAGIC_CODE_V2,
-    OFFSETS,
-    OFFSETS_AT,
     PROP_CRC_NAME,
     PROP_CRC_SIZE,
     PROPERTIES_SIZE_MAX,
     SHORT,
-    STORE_TIMESTAMP_AT,
-    TIMESTAMP,
     TOPIC_SIZE_MAX_V1,
     prop_crc_digits,
 )
@@ -63,31 +60,45 @@ class MessageRejected(Exception):
 
 
 class EncodedMessage:
-    """A record whole but for what only the append knows: its offsets and its time."""
+    """A record whole but for what only the append knows: its offsets and its time.
 
-    __slots__ = ("_has_prop_crc", "_timestamp_at", "record")
+    Attributes:
+        size: bytes of the record.
+    """
+
+    __slots__ = ("_has_prop_crc", "_header", "_parts", "_tail", "size")
 
     def __init__(
-        self, record: bytearray, timestamp_at: int, *, has_prop_crc: bool
+        self,
+        size: int,
+        header: Struct,
+        parts: tuple[tuple[object, ...], tuple[object, ...], tuple[object, ...]],
+        tail: bytes,
+        *,
+        has_prop_crc: bool,
     ) -> None:
-        self.record = record
-        self._timestamp_at = timestamp_at
+        self.size = size
+        self._header = header
+        self._parts = parts  # fields before the offsets, before the time, and after it
+        self._tail = tail
         self._has_prop_crc = has_prop_crc
 
-    def place(self, queue_offset: int, phy_offset: int, store_timestamp: int) -> None:
-        """Fill in where the record will lie, when it was stored, and the CRC of all."""
-        record = self.record
-        OFFSETS.pack_into(record, OFFSETS_AT, queue_offset, phy_offset)
-        TIMESTAMP.pack_into(record, self._timestamp_at, store_timestamp)
-        if self._has_prop_crc:
-            covered = memoryview(record)[:-PROP_CRC_SIZE]
-            record[-11:-1] = prop_crc_digits(covered)
+    def placed(self, queue_offset: int, phy_offset: int, store_timestamp: int) -> bytes:
+        """The record as it lies at ``phy_offset``."""
+        first, middle, last = self._parts
+        header = self._header.pack(
+            *first, queue_offset, phy_offset, *middle, store_timestamp, *last
+        )
+        record = header + self._tail
+        if not self._has_prop_crc:
+            return record
+        return record[:-11] + prop_crc_digits(record[:-PROP_CRC_SIZE]) + b"\x02"
 
 
 def encode_message(
     message: Message, max_message_size: int, *, prop_crc: bool = False
 ) -> EncodedMessage:
-    """Encode one record; ``place`` it before it is written.
+    """Encode one record, to be ``placed`` once it is known where.
 
     ``prop_crc`` ends it with a CRC over all of it.
 
@@ -121,30 +132,14 @@ def encode_message(
             f"the record would take {size} bytes, more than "
             f"{max_message_size + EXTRA_SIZE_MAX}.",
         )
-    record = bytearray(
-        header.pack(
-            size,
-            magic,
-            crc32(body) & 0x7FFFFFFF,
-            message.queue_id,
-            message.flag,
-            0,
-            0,
-            sys_flag,
-            message.born_timestamp,
-            born.ip,
-            born.port,
-            0,
-            store.ip,
-            store.port,
-            message.reconsume_times,
-            message.prepared_transaction_offset,
-            len(body),
-        )
+    crc = crc32(body) & 0x7FFFFFFF
+    times, prepared_at = message.reconsume_times, message.prepared_transaction_offset
+    parts = (
+        (size, magic, crc, message.queue_id, message.flag),
+        (sys_flag, message.born_timestamp, born.ip, born.port),
+        (store.ip, store.port, times, prepared_at, len(body)),
     )
-    record += tail
-    timestamp_at = STORE_TIMESTAMP_AT[len(born.ip)]
-    return EncodedMessage(record, timestamp_at, has_prop_crc=prop_crc)
+    return EncodedMessage(size, header, parts, tail, has_prop_crc=prop_crc)
 
 
 def check_reserved(message: Message) -> None:
@@ -214,6 +209,8 @@ def _check_fields(message: Message) -> None:
 
 def _encode_properties(message: Message, *, prop_crc: bool) -> bytes:
     properties = message.properties
+    if not properties and not prop_crc:
+        return b""
     if PROPERTY_CRC32 in properties:
         # One that was read carries the CRC of the record it was read from.
         properties = {k: v for k, v in properties.items() if k != PROPERTY_CRC32}

@@ -9,7 +9,6 @@ Source: DefaultMessageStore#asyncPutMessage, CommitLog#handleDiskFlush, RocketMQ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from engine.host.probe import probe
 from engine.host.runtime import Runtime
@@ -72,4 +71,4 @@ class PutService:
             return result
         request = self._group_commit.put_request(result.end_offset)
         status = request.wait(self._config.sync_flush_timeout)
-        return replace(result, status=status)
+        return result._replace(status=status)

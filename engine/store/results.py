@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from engine.store.message import LOCAL_STORE, Host, message_id
 
@@ -23,8 +24,7 @@ class PutMessageStatus(Enum):
     UNKNOWN_ERROR = "UNKNOWN_ERROR"
 
 
-@dataclass(frozen=True, slots=True)
-class PutMessageResult:
+class PutMessageResult(NamedTuple):
     """The answer to a put; offsets are -1 unless the record lies in the log.
 
     Of a batch they are the first record's, but ``size`` is that of all its records;

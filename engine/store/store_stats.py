@@ -31,8 +31,13 @@ class StoreStatsService:
 
     def __init__(self, runtime: Runtime) -> None:
         self._lock = runtime.lock()
-        self.put_by_topic: dict[str, TopicStats] = {}
+        self._put_by_topic: dict[str, list[int]] = {}
         self.put_time_distribution = [0] * (len(PUT_TIME_ENDS_MS) + 1)
+
+    @property
+    def put_by_topic(self) -> dict[str, TopicStats]:
+        """What was put, of each topic."""
+        return {topic: TopicStats(*n) for topic, n in self._put_by_topic.items()}
 
     def count_put(self, topic: str, times: int, size: int, took_ms: int) -> None:
         """Take note of one put that was appended, of ``times`` messages.
@@ -41,6 +46,9 @@ class StoreStatsService:
         """
         at = bisect_right(PUT_TIME_ENDS_MS, took_ms) if took_ms > 0 else 0
         with self._lock:
-            seen = self.put_by_topic.get(topic, TopicStats(0, 0))
-            self.put_by_topic[topic] = TopicStats(seen.times + times, seen.size + size)
+            counts = self._put_by_topic.get(topic)
+            if counts is None:
+                counts = self._put_by_topic[topic] = [0, 0]
+            counts[0] += times
+            counts[1] += size
             self.put_time_distribution[at] += 1

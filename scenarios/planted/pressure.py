@@ -121,8 +121,8 @@ NO_ROOM_ASKED_FOR = Mutant(
     edits=(
         Edit(
             module="engine.store.commit_log",
-            function="CommitLog._append",
-            before="if self._would_fill_the_disk(size):",
+            function="CommitLog._file_with_space",
+            before="if space is not None and not space.has_room_for(self._file_size):",
             after="if False:",
         ),
     ),

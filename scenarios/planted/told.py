@@ -48,8 +48,8 @@ ID_OF_THE_RECORDS_END = Mutant(
         Edit(
             module="engine.store.commit_log",
             function="CommitLog._append_to",
-            before="places.append(end)\n        end += len(part.record)",
-            after="end += len(part.record)\n        places.append(end)",
+            before="places.append(end)\n        end += part.size",
+            after="end += part.size\n        places.append(end)",
         ),
         Edit(
             module="engine.store.commit_log",
@@ -59,8 +59,8 @@ ID_OF_THE_RECORDS_END = Mutant(
             ),
             after=(
                 "PutMessageStatus.PUT_OK,\n        file.file_from_offset"
-                " + file.wrote - sum([len(p.record) for p in encoded]),\n"
-                "        sum([len(p.record) for p in encoded]),"
+                " + file.wrote - sum([p.size for p in encoded]),\n"
+                "        sum([p.size for p in encoded]),"
             ),
         ),
     ),

@@ -40,8 +40,7 @@ BORN_V6 = Host(bytes.fromhex("20010db8000000000000000000000001"), 54321)
 
 def placed(message: Message) -> bytes:
     encoded = encode_message(message, BODY_MAX)
-    encoded.place(QUEUE_OFFSET, PHY_OFFSET, STORED_AT)
-    return bytes(encoded.record)
+    return encoded.placed(QUEUE_OFFSET, PHY_OFFSET, STORED_AT)
 
 
 def plain(**fields: object) -> Message:

@@ -31,8 +31,7 @@ SAMPLE = Message(
 
 def placed(message: Message, *, prop_crc: bool = False) -> bytes:
     encoded = encode_message(message, 4096, prop_crc=prop_crc)
-    encoded.place(7, PHY_OFFSET, STORED_AT)
-    return bytes(encoded.record)
+    return encoded.placed(7, PHY_OFFSET, STORED_AT)
 
 
 def test_a_property_crc_is_rocketmqs_byte_for_byte() -> None:

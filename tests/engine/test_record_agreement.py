@@ -50,8 +50,9 @@ def random_message(rng: random.Random) -> Message:
 def random_record(rng: random.Random) -> tuple[Message, bytes]:
     message = random_message(rng)
     encoded = encode_message(message, 4096, prop_crc=rng.random() < 0.5)
-    encoded.place(rng.randrange(1 << 40), PHY_OFFSET, rng.randrange(1 << 41))
-    return message, bytes(encoded.record)
+    return message, encoded.placed(
+        rng.randrange(1 << 40), PHY_OFFSET, rng.randrange(1 << 41)
+    )
 
 
 def decoded(record: bytes) -> Record | None:
@@ -126,8 +127,7 @@ def test_both_readers_say_the_same_wherever_a_record_is_torn(prop_crc: bool) -> 
         encoded = encode_message(
             Message("T0", 0, b"body", properties), 4096, prop_crc=prop_crc
         )
-        encoded.place(7, PHY_OFFSET, 9)
-        record = bytes(encoded.record)
+        record = encoded.placed(7, PHY_OFFSET, 9)
         for cut in range(len(record)):
             torn = record[:cut].ljust(len(record), b"\0")
             ours = check_message(
@@ -141,8 +141,7 @@ def test_both_readers_say_the_same_wherever_a_record_is_torn(prop_crc: bool) -> 
 def test_under_a_property_crc_no_flipped_bit_passes() -> None:
     message = random_message(random.Random(3))
     encoded = encode_message(message, 4096, prop_crc=True)
-    encoded.place(7, PHY_OFFSET, 9)
-    record = bytes(encoded.record)
+    record = encoded.placed(7, PHY_OFFSET, 9)
     for at in range(len(record) - 20):  # the digits are told apart from no property
         for bit in range(8):
             changed = bytes((record[at] ^ 1 << bit,))
