@@ -43,9 +43,7 @@ from engine.store.unreadable import UNREADABLE, readable
 UNLISTED = probe("commit_log.put.unlisted", "a prepared or rollback message was put")
 ROLLED = probe("commit_log.roll", "a message met the end of a file; BLANK was written")
 NO_FILE = probe("commit_log.put.no_file", "a put found no file to append to")
-REFUSED = probe(
-    "commit_log.put.refused", "a put had to wait, and found a log that takes none"
-)
+REFUSED = probe("commit_log.put.refused", "a put that waited met a log taking none")
 WRITE_FAILED = probe("commit_log.put.write_failed", "the disk failed an append")
 SCANNED_FILLER = probe("commit_log.recover.filler", "a scan met the filler of a file")
 SCANNED_GAP = probe("commit_log.recover.gap", "a scan met a missing file")
@@ -191,7 +189,7 @@ class CommitLog:
             if space is not None and not space.has_room_for(self._file_size):
                 return None
             if left:
-                files[-1].append_declared(encode_filler(left), left)
+                self._write(files[-1], encode_filler(left), left)
                 ROLLED.hit()
         file = self.mapped_files.last_mapped_file(0)
         if self.pool is not None and not file.has_buffer:
@@ -215,13 +213,7 @@ class CommitLog:
             records.append(part.placed(first + number if listed else 0, end, now))
             places.append(end)
             end += part.size
-        try:
-            appended = file.append_message(b"".join(records))
-        except OSError:
-            WRITE_FAILED.hit()
-            self._takes_puts, self.append_failed = False, True
-            raise
-        assert appended, file
+        self._write(file, b"".join(records), end - places[0])
         file.store_timestamp = self._newest_timestamp = now
         if listed:
             self._consume_queues.increase_queue_offset(*queue, len(encoded))
@@ -235,6 +227,15 @@ class CommitLog:
             tuple(places),
             message.store_host,
         )
+
+    def _write(self, file: MappedFile, data: bytes, declared: int) -> None:
+        try:
+            appended = file.append_declared(data, declared)
+        except OSError:
+            WRITE_FAILED.hit()
+            self._takes_puts, self.append_failed = False, True
+            raise
+        assert appended, file
 
     def refuse_puts(self) -> None:
         """Take no put any more; the one in progress ends first."""

@@ -39,10 +39,11 @@ TOO_LARGE_FOR_A_FILE = Mutant(
         Edit(
             module="engine.store.commit_log",
             function="CommitLog._append_to",
-            before="assert appended, file",
+            before="self._write(file,",
             after=(
-                "if not appended:\n"
-                "        return PutMessageResult(PutMessageStatus.PUT_OK)"
+                "if end - places[0] > file.file_size - file.wrote:\n"
+                "        return PutMessageResult(PutMessageStatus.PUT_OK)\n"
+                "    self._write(file,"
             ),
         ),
     ),

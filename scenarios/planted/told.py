@@ -48,19 +48,12 @@ ID_OF_THE_RECORDS_END = Mutant(
         Edit(
             module="engine.store.commit_log",
             function="CommitLog._append_to",
-            before="places.append(end)\n        end += part.size",
-            after="end += part.size\n        places.append(end)",
-        ),
-        Edit(
-            module="engine.store.commit_log",
-            function="CommitLog._append_to",
-            before=(
-                "PutMessageStatus.PUT_OK,\n        places[0],\n        end - places[0],"
-            ),
+            before="tuple(places),",
             after=(
-                "PutMessageStatus.PUT_OK,\n        file.file_from_offset"
-                " + file.wrote - sum([p.size for p in encoded]),\n"
-                "        sum([p.size for p in encoded]),"
+                "tuple(\n"
+                "            place + part.size\n"
+                "            for place, part in zip(places, encoded, strict=True)\n"
+                "        ),"
             ),
         ),
     ),
