@@ -19,14 +19,16 @@ from typing import Any, TypeAlias
 
 from harness.next_start import next_start, some_of
 from harness.store_files import NotAStore, queue_folders, read_files
+from models.image.checkpoint import read_checkpoint
 from models.image.log import LogImage, first_nonzero
+from models.image.oddity import are_odd
 from models.image.presumed import Presumption, presumed
-from models.image.record import FILLER_SIZE_MIN
+from models.image.record import FILLER_SIZE_MIN, written_part
 from models.invariants.checkpoint import (
     checkpoint_is_up_to_date,
     rest_of_the_checkpoint_is_zero,
 )
-from models.invariants.commit_log import clock_steps
+from models.invariants.commit_log import clock_steps, fields_are_in_range
 from models.invariants.consume_queue import units_past_the_end
 from models.invariants.file_laws import FILE_LAWS
 from models.invariants.index import is_passed_over
@@ -160,9 +162,10 @@ def report_on(
         decoded.append(path)
         tell("reading log files", len(decoded), len(logs))
 
-    image = read_store(files, watch=watch)
+    is_ours = read_checkpoint(files.get("checkpoint", b"")).mark is not None
+    image = read_store(files, watch=watch, takes_nul=not is_ours)
     taken = Presumption(image, ())
-    if image.checkpoint.mark is None:
+    if not is_ours:
         taken = presumed(image, folders)
     judged = judged_as_found(taken.image)
     image = judged.image
@@ -272,6 +275,7 @@ def _notes(judged: Judged) -> Iterator[str]:
         yield f"checkpoint byte {position}: a torn durable mark; the other one counts."
     if not image.has_checkpoint:
         yield "There is no checkpoint; the next start after a crash replays all."
+    yield from some_of(_odd_properties(judged), "such properties")
     yield from some_of(_behind_fillers(image.commit_log), "such fillers")
     if judged.clean:
         yield from some_of(_left_over(judged), "queues with units left over")
@@ -295,6 +299,18 @@ def _expired(image: StoreImage) -> Iterator[str]:
                 f"consumequeue/{queue.name}: {expired} units are pre-blank or point "
                 f"below the log's min, {image.commit_log.min_phy_offset}."
             )
+
+
+def _odd_properties(judged: Judged) -> Iterator[str]:
+    """What no client writes, and nothing shows to be damage."""
+    log = judged.image.commit_log
+    told = {breach.where for breach in fields_are_in_range.violations(judged)}
+    for file in log.files:
+        for record in file.odd_records:
+            where = log.where(record.phy_offset)
+            raw = written_part(record.properties_raw)
+            if are_odd(raw) and where not in told:
+                yield f"{where}: properties that no client writes: {raw[:60]!r}."
 
 
 def _behind_fillers(log: LogImage) -> Iterator[str]:

@@ -20,7 +20,7 @@ from models.store_image import Bytes
 
 # Mapping costs more than reading below this, and a process has 65,530 mappings.
 _MAPPED_SIZE_MIN = 1 << 18
-_JUDGED_FILES = ("checkpoint", "config/topics.json")
+_JUDGED_FILES = ("checkpoint", "config/topics.json", "config/topics.json.bak")
 _FILE_PLACE = re.compile(r"commitlog/\d{20}|consumequeue/[^/]+/\d+/\d{20}|checkpoint")
 _JUDGED_DIRS = ("commitlog/", "consumequeue/", "consumequeue_ext/", "index/")
 

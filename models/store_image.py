@@ -213,6 +213,8 @@ def read_store(
     files: Mapping[str, Bytes],
     previous: StoreImage | None = None,
     watch: Callable[[str], None] | None = None,
+    *,
+    takes_nul: bool = False,
 ) -> StoreImage:
     """Decode a store.
 
@@ -222,6 +224,7 @@ def read_store(
         previous: an older image of the same store. Files whose bytes are the same are
             not decoded again; if all are, ``previous`` itself is returned.
         watch: told of each log file that has been decoded.
+        takes_nul: properties may hold a NUL, as RocketMQ takes them.
     """
     files = MappingProxyType(dict(files))
     if previous is not None and _unchanged(files, previous.files):
@@ -237,6 +240,7 @@ def read_store(
             old_log,
             _deleted(files),
             watch,
+            takes_nul=takes_nul,
         ),
         consume_queues=tuple(
             [

@@ -70,7 +70,8 @@ class LogFile(NamedTuple):
     ``limit`` is the first byte that is not read: the file's length, or the common size
     of the files where this one is longer. ``end`` is where reading stopped; ``flaw``
     says why, and is None if a filler closes the file. ``odd_records`` are those of
-    ``records`` that hold what no store writes.
+    ``records`` that hold what no store writes. ``takes_nul`` says that RocketMQ wrote
+    it, which takes properties with a NUL.
     """
 
     path: str
@@ -82,6 +83,7 @@ class LogFile(NamedTuple):
     flaw: FlawKind | None
     seen: str
     odd_records: tuple[Record, ...]
+    takes_nul: bool = False
 
 
 @dataclass(frozen=True)
@@ -266,6 +268,8 @@ def read_log(
     previous: LogImage | None,
     deleted: DeletedImage = NOTHING_DELETED,
     watch: Callable[[str], None] | None = None,
+    *,
+    takes_nul: bool = False,
 ) -> LogImage:
     """The log in ``files``, by base; what ``previous`` knows is not read again."""
     if not files:
@@ -277,7 +281,8 @@ def read_log(
     each = []
     for base in bases:
         path, data = files[base]
-        each.append(_read_file(path, data, base, size, known.get(path)))
+        file = known.get(path)
+        each.append(_read_file(path, data, base, size, file, takes_nul=takes_nul))
         if watch is not None:
             watch(path)
     read = tuple(each)
@@ -325,7 +330,13 @@ def first_nonzero(data: Bytes, start: int) -> int:
 
 
 def _read_file(
-    path: str, data: Bytes, base: int, size: int, known: LogFile | None
+    path: str,
+    data: Bytes,
+    base: int,
+    size: int,
+    known: LogFile | None,
+    *,
+    takes_nul: bool,
 ) -> LogFile:
     limit = min(len(data), size)
     records: list[Record] = []
@@ -346,7 +357,9 @@ def _read_file(
                 # What nearly every file ends with; nothing need be raised for it.
                 flaw, seen = "zeros", "never written"
                 break
-            record = parse_record(data, position, limit, base + position)
+            record = parse_record(
+                data, position, limit, base + position, takes_nul=takes_nul
+            )
             position += record.size
             if is_odd(record):
                 odd.append(record)
@@ -359,9 +372,8 @@ def _read_file(
         let_go(data)
     if flaw == "filler":
         flaw, seen = _judge_filler(data, position, limit, seen)
-    return LogFile(
-        path, base, data, limit, tuple(records), position, flaw, seen, tuple(odd)
-    )
+    of_file = (tuple(records), position, flaw, seen, tuple(odd), takes_nul)
+    return LogFile(path, base, data, limit, *of_file)
 
 
 def _judge_filler(
@@ -398,7 +410,7 @@ def read_on(file: LogFile) -> Iterator[Record | LogStop]:
     position = _next_record(file, file.end + 1)
     while position >= 0:
         try:
-            record = parse_record(file.data, position, file.limit, file.base + position)
+            record = _record_at(file, position)
             yield record
             position += record.size
         except BadRecord as bad:
@@ -417,12 +429,17 @@ def _stop_of(file: LogFile, position: int, kind: FlawKind, seen: str) -> LogStop
     return LogStop(kind, file.path, position, file.base + position, seen)
 
 
+def _record_at(file: LogFile, position: int) -> Record:
+    at = file.base + position
+    return parse_record(file.data, position, file.limit, at, takes_nul=file.takes_nul)
+
+
 def _next_record(file: LogFile, start: int) -> int:
     """Where the next whole record begins, from ``start`` on; -1 if none does."""
     for found in _magics(file.data, start + 4, file.limit):
         position = found - 4
         try:
-            parse_record(file.data, position, file.limit, file.base + position)
+            _record_at(file, position)
             return position
         except BadRecord:
             continue

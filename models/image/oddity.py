@@ -6,12 +6,11 @@ a record whatever they hold. Each record is looked at once, when its file is rea
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from models.image.properties import are_damaged, are_named
 from models.image.record import Record, written_part
 
-_PROPERTIES = re.compile(rb"(?:[^\x01\x02]+\x01[^\x02]*(?:\x02|\Z))*")
 _SYS_FLAG_UNKNOWN = ~0x7FF
 
 
@@ -28,11 +27,21 @@ def is_odd(record: Record) -> bool:
         or record.store_timestamp <= 0
     ):
         return True
-    return not _parses(written_part(record.properties_raw))
+    return are_odd(written_part(record.properties_raw))
 
 
-def oddities(record: Record) -> Iterator[tuple[str, str]]:
-    """What is out of range, as (seen, expected)."""
+def are_odd(properties: bytes) -> bool:
+    """Whether properties are others than clients write."""
+    return 0 in properties or not are_named(properties)
+
+
+def oddities(
+    record: Record, names: Collection[bytes] | None = None
+) -> Iterator[tuple[str, str]]:
+    """What is out of range, as (seen, expected).
+
+    ``names`` are those of properties, where a store takes what no client writes.
+    """
     for name in ("queue_offset", "queue_id", "reconsume_times"):
         if getattr(record, name) < 0:
             yield f"{name} {getattr(record, name)}", "0 or more"
@@ -50,12 +59,7 @@ def oddities(record: Record) -> Iterator[tuple[str, str]]:
     elif not 0 <= half <= record.phy_offset:
         yield f"prepared_transaction_offset {half}", "an earlier record's"
     properties = written_part(record.properties_raw)
-    if not _parses(properties):
+    is_proven = names is not None and record.has_property_crc
+    is_wrong = are_odd(properties) and not is_proven
+    if is_wrong and (names is None or are_damaged(properties, names)):
         yield f"properties {properties[:60]!r}", "name 0x01 value 0x02 each"
-
-
-def _parses(raw: bytes) -> bool:
-    """Whether properties are what an encoder writes: named pieces of UTF-8."""
-    if not _PROPERTIES.fullmatch(raw):
-        return False
-    return raw.isascii() or raw.decode("utf-8", "ignore").encode() == raw

@@ -3,8 +3,8 @@
 RocketMQ forgets a deleted topic's queues and keeps its records until their log files
 expire. Nothing in the store says so but what is left: the folder of a topic that the
 broker's list of topics does not name is gone, or a queue counts from 0 again and its
-first unit is that of the record put anew. A topic whose units lie in
-``batchconsumequeue`` has none in ``consumequeue`` either.
+first unit is that of the record put anew. Where no broker keeps a list the folder alone
+tells. A topic whose units lie in ``batchconsumequeue`` has none in ``consumequeue``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,16 @@ from models.image.record import Bytes, Record
 from models.store_image import ROCKSDB_PATH, StoreImage
 
 TOPICS_PATH = "config/topics.json"
+_TOPICS_BACKUP = f"{TOPICS_PATH}.bak"
 _BATCH_DIR = "batchconsumequeue"
+_OTHER_DIRS = ("consumequeue_ext", _BATCH_DIR)
+# TopicValidator#isSystemTopic
+_KEPT_PREFIXES = ("rmq_sys_", "%LMQ%")
+_SYSTEM_TOPICS = frozenset(
+    {"TBW102", "BenchmarkTest", "SCHEDULE_TOPIC_XXXX", "SELF_TEST_TOPIC"}
+    | {"RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"}
+    | {"RMQ_SYS_TRACE_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "OFFSET_MOVED_EVENT"}
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
     log = image.commit_log
     listed_from: dict[QueueKey, int] = {}
     notes: list[str] = []
-    topics = topics_in(image.files.get(TOPICS_PATH, b""))
+    topics = topics_told(image.files)
     batch = {p.split("/")[1] for p in image.files if p.startswith(f"{_BATCH_DIR}/")}
     if ROCKSDB_PATH in image.files and not image.consume_queues:
         listed_from = dict.fromkeys(log.indexed_records, log.max_phy_offset)
@@ -74,7 +83,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
         begins = log.min_phy_offset > 0 or records[0].queue_offset == 0
         if key[0] in batch:
             listed_from[key] = log.max_phy_offset
-        elif begins and _is_gone(key[0], folders, topics):
+        elif begins and _is_gone(key[0], folders, topics, image.files):
             listed_from[key] = log.max_phy_offset
             gone.append(key[0])
     notes.extend(
@@ -112,14 +121,32 @@ def topics_in(raw: Bytes) -> frozenset[str] | None:
     return frozenset(table) if isinstance(table, dict) else None
 
 
+def topics_told(files: Mapping[str, Bytes]) -> frozenset[str] | None:
+    """The topics of a broker's list or of its backup; None if neither tells."""
+    told = (topics_in(files.get(path, b"")) for path in (TOPICS_PATH, _TOPICS_BACKUP))
+    return next((topics for topics in told if topics is not None), None)
+
+
 def _is_gone(
-    topic: str, folders: Collection[str], topics: frozenset[str] | None
+    topic: str,
+    folders: Collection[str],
+    topics: frozenset[str] | None,
+    files: Mapping[str, Bytes],
 ) -> bool:
     """Whether a topic was deleted: the broker's own list, where there is one, tells.
 
-    A folder that is gone without that evidence was lost, and its messages with it.
+    A store without a broker has no list, and RocketMQ deletes all that it has of a
+    topic, be it of other folders; but for system topics and light queues.
     """
-    return topics is not None and topic not in topics and topic not in folders
+    if topic in folders:
+        return False
+    if topics is not None:
+        return topic not in topics
+    of_topic = tuple(f"{folder}/{topic}/" for folder in _OTHER_DIRS)
+    is_kept = topic in _SYSTEM_TOPICS or topic.startswith(_KEPT_PREFIXES)
+    is_of_broker = any(path.startswith("config/") for path in files)
+    is_left = any(path.startswith(of_topic) for path in files)
+    return bool(folders) and not (is_kept or is_of_broker or is_left)
 
 
 def _put_anew(image: StoreImage, key: QueueKey) -> Record | None:

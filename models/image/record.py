@@ -58,6 +58,7 @@ _TRANSACTION_NAMES = {0x0: "none", 0x4: "prepared", 0x8: "commit", 0xC: "rollbac
 # Prepared and rollback share bit 2; bit 7 is an inner batch.
 _NOT_INDEXED_MASK = 0x84
 
+_SECTOR = 512
 _CRC_PROPERTY = b"__CRC32#\x01"
 _CRC_PROPERTY_SIZE = 20  # with ten digits and the separator
 _LIGHT_QUEUE = re.compile(r"%LMQ%[%|a-zA-Z0-9_-]+")
@@ -201,7 +202,12 @@ def decode_record(data: bytes) -> Record:
 
 
 def parse_record(
-    data: Bytes, position: int, limit: int, phy_offset: int | None
+    data: Bytes,
+    position: int,
+    limit: int,
+    phy_offset: int | None,
+    *,
+    takes_nul: bool = False,
 ) -> Record:
     """Decode and prove the record at ``position``.
 
@@ -210,6 +216,7 @@ def parse_record(
         position: the record's first byte in ``data``.
         limit: the first byte that is no longer the file's.
         phy_offset: where the record lies in the log; None where that is not known.
+        takes_nul: properties may hold a NUL, if no sector of them is lost.
 
     Raises:
         BadRecord: there is no whole record; checked in the order magic, size, inner
@@ -254,10 +261,10 @@ def parse_record(
         raise BadRecord("phy_offset", f"the record carries phy_offset {head[6]}")
     raw = bytes(data[properties_at + 2 : end])
     name = bytes(data[name_at:properties_at])
-    if (0 in raw and 0 in written_part(raw)) or 0 in name:
-        # No CRC covers topic and properties, and a lost sector reads as zeros.
-        where = "properties" if 0 in raw else "topic"
-        raise BadRecord("properties", f"the {where} hold a NUL: bytes were lost")
+    if 0 in name or (
+        0 in raw and not (takes_nul and _is_kept(data, properties_at + 2, raw))
+    ):
+        _prove_no_nul(name, raw)
     if raw[-_CRC_PROPERTY_SIZE:-11] == _CRC_PROPERTY:
         _prove_property_crc(bytes(data[position : end - _CRC_PROPERTY_SIZE]), raw)
     topic = _text(name)
@@ -305,6 +312,20 @@ def written_part(raw: bytes) -> bytes:
     if MULTI_QUEUE_OFFSET in raw and raw[-21:-20] == b"\x02":
         return raw if has_property_crc(raw) else raw[:-_CRC_PROPERTY_SIZE]
     return raw
+
+
+def _is_kept(data: Bytes, start: int, raw: bytes) -> bool:
+    """Whether properties end in no zeros, and no sector that they lie in is zeros."""
+    raw = written_part(raw)
+    sectors = range(start - start % _SECTOR, start + len(raw), _SECTOR)
+    return raw[-1:] != b"\0" and all(any(data[n : n + _SECTOR]) for n in sectors)
+
+
+def _prove_no_nul(name: bytes, raw: bytes) -> None:
+    """No CRC covers topic and properties, and a lost sector reads as zeros."""
+    if 0 in name or 0 in written_part(raw):
+        where = "topic" if 0 in name else "properties"
+        raise BadRecord("properties", f"the {where} hold a NUL: bytes were lost")
 
 
 def has_property_crc(raw: bytes) -> bool:

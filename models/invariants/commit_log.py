@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from models.image.log import LogFile, LogImage, LogStop, read_on
 from models.image.oddity import oddities
+from models.image.properties import property_names
 from models.invariants.after_crash import (
     damaged_heads,
     lost_amid_files,
@@ -117,10 +118,13 @@ def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
     if not (judged.clean or judged.whole_sectors):
         return
     log = judged.image.commit_log
-    for file in log.files:
-        for record in file.odd_records:
-            for seen, expected in oddities(record):
-                yield Violation(log.where(record.phy_offset), seen, expected)
+    odd = [record for file in log.files for record in file.odd_records]
+    names = None
+    if odd and (judged.stale_allowed or judged.whole_sectors):
+        names = property_names(log.records)
+    for record in odd:
+        for seen, expected in oddities(record, names):
+            yield Violation(log.where(record.phy_offset), seen, expected)
 
 
 def clock_steps(image: StoreImage) -> tuple[Record, ...]:

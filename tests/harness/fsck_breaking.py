@@ -23,6 +23,7 @@ LAST = "what is written last may be lost, or be left from an earlier cut"
 NO_PROOF = "no CRC and no other field covers it"
 LEFT_OVER = "RocketMQ moves positions when it cuts and erases nothing"
 EXPIRED = "the first files go when they expire"
+DELETED = "RocketMQ deletes a topic so, and a store without a broker keeps no list"
 THROWN_AWAY = (
     "a start after a crash throws away what index_msg_timestamp does not cover"
 )
@@ -39,6 +40,7 @@ class Broken:
     places: tuple[Place, ...]
     unseen: str = ""
     unproven: str = ANY
+    folders: tuple[str, ...] = ()  # left in consumequeue, without a file
 
 
 Damage: TypeAlias = Callable[[Archive, Random], Broken | None]

@@ -7,6 +7,7 @@ from random import Random
 from fsck_archive import Archive
 from fsck_breaking import (
     ANY,
+    DELETED,
     EXPIRED,
     KINDS,
     LEFT_OVER,
@@ -166,7 +167,20 @@ def remove_queue_file(store: Archive, rng: Random) -> Broken | None:
 def remove_queue(store: Archive, rng: Random) -> Broken | None:
     folder = folder_of(store.unit(spot(store, rng))[0])
     files = {p: d for p, d in store.files.items() if folder_of(p) != folder}
-    return Broken(files, ((folder, None),))
+    return Broken(files, ((folder, None),), folders=(folder.split("/")[1],))
+
+
+@kind("queue: a topic's folder removed")
+def remove_topic(store: Archive, rng: Random) -> Broken | None:
+    folder = f"consumequeue/{spot(store, rng)['topic']}/"
+    files = {p: d for p, d in store.files.items() if not p.startswith(folder)}
+    return Broken(files, ((folder, None),), DELETED)
+
+
+@kind("queue: no file left")
+def remove_queues(store: Archive, rng: Random) -> Broken | None:
+    files = {p: d for p, d in store.files.items() if p not in store.queues}
+    return Broken(files, (("consumequeue", None),))
 
 
 @kind("queue: two folders exchanged")

@@ -37,12 +37,54 @@ def test_a_topic_the_broker_does_not_list_was_deleted(tmp_path: Path) -> None:
     assert any(note.startswith(f"{TOPIC}: ") for note in report.notes)
 
 
-def test_a_topic_without_a_folder_is_lost_where_no_list_says_more(
+def test_a_topic_without_a_folder_was_deleted_where_no_broker_keeps_a_list(
     tmp_path: Path,
 ) -> None:
     report = without_topic(tmp_path)
 
+    assert report.is_clean
+    assert any(note.startswith(f"{TOPIC}: ") for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        "config/consumerOffset.json",
+        "consumequeue_ext/audit-log/0/00000000000000000000",
+        "batchconsumequeue/payments/0/00000000000000000000",
+    ],
+)
+def test_what_a_deletion_would_have_taken_shows_a_loss(
+    left: str, tmp_path: Path
+) -> None:
+    file = tmp_path / left
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"")
+
+    report = without_topic(tmp_path)
+
+    is_a_queue_elsewhere = left.startswith("batchconsumequeue/payments")
+    assert report.is_clean == is_a_queue_elsewhere
+
+
+def test_the_backup_of_a_list_of_topics_is_one(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "topics.json.bak").write_text('{"topicConfigTable": {"audit-log": {}}}')
+
+    report = without_topic(tmp_path)
+
     assert {finding.invariant for finding in report.violations} == {"CQ-4"}
+
+
+def test_a_store_without_any_folder_of_a_queue_has_lost_them(tmp_path: Path) -> None:
+    for path, data in golden("clean").files.items():
+        if not path.startswith("consumequeue/"):
+            file = tmp_path / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+
+    assert {finding.invariant for finding in fsck(tmp_path).violations} == {"CQ-4"}
 
 
 def test_a_topic_the_broker_lists_has_lost_its_queues(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ assert OTHER_SIZE
 
 def judged(store: Archive, broken: Broken) -> FsckReport:
     paths = [path for path in broken.files if path.startswith("consumequeue/")]
-    folders = {path.split("/")[1] for path in paths}
+    folders = {*broken.folders, *(path.split("/")[1] for path in paths)}
     return report_on(store.name, broken.files, folders)
 
 
