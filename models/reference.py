@@ -16,13 +16,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from models.appended import Appended
 from models.image.deleted import ALL_QUEUES, DeletedImage
-from models.messages import (
-    MULTI_DISPATCH,
-    MULTI_QUEUE_OFFSET,
-    PROP_CRC_SIZE,
-    MessageToPut,
-)
+from models.messages import MULTI_QUEUE_OFFSET, PROP_CRC_SIZE, MessageToPut
 from models.observations import Positions, Put
 from models.ops import CrashKind
 from models.plain_state import fork_of_fields
@@ -30,47 +26,6 @@ from models.program import FlushMode
 from models.store_image import Record
 
 QueueKey = tuple[str, int]
-
-_SAME_IN_THE_RECORD = (
-    *("flag", "sys_flag", "born_timestamp", "born_host", "store_host"),
-    *("reconsume_times", "prepared_transaction_offset"),
-)
-
-
-@dataclass(slots=True, unsafe_hash=True)  # what it is compared by never changes
-class Appended:
-    """A message that lies in the log, or did.
-
-    ``found`` is the record that a start has found and that was judged to be it; it
-    spares judging that record again, and says nothing new. ``stored_ms`` is a time not
-    after that of its storing, where anybody wants to know. Nothing else ever changes:
-    copies of a model share it.
-
-    Attributes:
-        light_offsets: its queue offsets in the light queues that list it as well,
-            joined by commas, as its record has them.
-        listed_as: in a light queue, the message as its own topic lists it.
-    """
-
-    message: MessageToPut
-    phy_offset: int
-    size: int
-    queue_offset: int
-    found: Record | None = field(default=None, compare=False)
-    light_offsets: str = ""
-    listed_as: Appended | None = None
-    stored_ms: int = 0
-
-    @property
-    def end(self) -> int:
-        """First byte after its record."""
-        return self.phy_offset + self.size
-
-    def in_light_queue(self, queue_offset: int) -> Appended:
-        """The same message, as a light queue lists it."""
-        return Appended(
-            self.message, self.phy_offset, self.size, queue_offset, listed_as=self
-        )
 
 
 @dataclass(slots=True)
@@ -104,7 +59,8 @@ class ReferenceModel:
         puts: how many puts that were, of a batch one.
         put_times_ms: how long those took of which that is known.
         numbered: up to where queue offsets are taken though their messages are gone:
-            of a store that serves around damage, of empty queues as damage left them.
+            of a store that serves around damage, of empty queues as damage left them;
+            ``trusted``: how many more there may be of the latter.
         forgotten: of queues that were damaged once their messages had expired, the
             (log minimum, first queue_offset) of those that nobody counts any more.
     """
@@ -135,6 +91,7 @@ class ReferenceModel:
     put_times_ms: list[int] = field(default_factory=list, compare=False)
     indexed: tuple[int, int] = (-1, 0)
     numbered: dict[QueueKey, int] = field(default_factory=dict)
+    trusted: dict[QueueKey, int] = field(default_factory=dict)
     forgotten: dict[QueueKey, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
     def fork(self) -> ReferenceModel:
@@ -346,11 +303,15 @@ class ReferenceModel:
                 gone = (self.log_min, end - lost)
                 self.forgotten[key] = (*self.forgotten.get(key, ()), gone)
 
-    def number_empty_queues(self) -> None:
-        """Let empty queues go on from where their files end, whoever made these."""
+    def number_empty_queues(self, ends: dict[QueueKey, int]) -> None:
+        """Let empty queues go on from where their files end, whoever made these.
+
+        Or, where nobody need read the others, from the last file's, ``ends``.
+        """
         empty, queues = self.ends_of_empty_queues(), self.queues
         left = [k for k in self.built if k in empty or not queues.get(k)]
         self.numbered = {k: self.built[k] for k in left}
+        self.trusted = {k: ends[k] - self.built[k] for k in left}
 
     def keys_given(self) -> dict[tuple[str, str], None]:
         """Each topic and key that a message was given, expired and deleted ones too."""
@@ -463,38 +424,3 @@ class VisibleQueue:
 
 def _phy_offset(appended: Appended) -> int:
     return appended.phy_offset
-
-
-def differs(record: Record, appended: Appended) -> str:
-    """How a record is not the message that was appended; "" if it is."""
-    appended = appended.listed_as or appended
-    if record is appended.found:
-        return ""
-    message = appended.message
-    if record.body != message.body:
-        return f"its body is not that of {message.unique_key}"
-    if (record.phy_offset, record.size) != (appended.phy_offset, appended.size):
-        return f"it says it lies at {record.phy_offset} with {record.size} bytes"
-    if record.queue_offset != appended.queue_offset:
-        return f"its queue_offset is {record.queue_offset}"
-    light_offsets = record.properties.get(MULTI_QUEUE_OFFSET, "")
-    if light_offsets != appended.light_offsets:
-        return f"its queue offsets in light queues are {light_offsets!r}"
-    return differs_from_message(record, message)
-
-
-def differs_from_message(record: Record, message: MessageToPut) -> str:
-    """How a record is not what the producer handed over; "" if it is."""
-    if (record.topic, record.queue_id) != (message.topic, message.queue_id):
-        return f"it is of {record.topic}/{record.queue_id}"
-    if record.body != message.body:
-        return f"its body is not that of {message.unique_key}"
-    for name in _SAME_IN_THE_RECORD:
-        if getattr(record, name) != getattr(message, name):
-            return f"its {name} is {getattr(record, name)!r}"
-    properties = record.properties
-    if MULTI_DISPATCH in properties:
-        properties.pop(MULTI_QUEUE_OFFSET, None)
-    if properties == message.properties:
-        return ""
-    return f"its properties are {properties}"

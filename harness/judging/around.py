@@ -82,9 +82,11 @@ def _adopt(
     # The numbers of damaged messages stay taken as far as their queue has units, though
     # nobody can tell those from what damage made of a damaged queue.
     model.numbered = {key: min(ends.get(key, 0), n) for key, n in numbered.items()}
-    for (topic, queue_id), end in ends.items():
-        if f"consumequeue/{topic}/{queue_id}" in damaged:
-            model.numbered[topic, queue_id] = end
+    for queue in image.consume_queues:
+        if f"consumequeue/{queue.name}" in damaged:
+            key = (queue.topic, queue.queue_id)
+            model.numbered[key] = queue.end
+            model.trusted[key] = queue.end_of_last_file - queue.end
 
 
 def judge_reads_around(

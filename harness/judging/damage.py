@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from harness.interpreter import Report
 from harness.judging.promises import SPOILT, Promises
+from models.appended import Appended, differs, differs_from_message
 from models.image.deleted import DELETED_PATH
 from models.image.log import LogImage
 from models.image.oddity import oddities
@@ -23,7 +24,7 @@ from models.invariants.recovery import (
 from models.messages import MessageToPut
 from models.observations import Damaged, Refused, Started
 from models.program import Setup
-from models.reference import Appended, ReferenceModel, differs, differs_from_message
+from models.reference import ReferenceModel
 from models.store_image import StoreImage, read_store
 
 

@@ -212,7 +212,10 @@ def adopt_after_deletion(
         )
     model.forget_lost_numbers()
     if is_damaged and log_min:
-        model.number_empty_queues()
+        queues = image.consume_queues
+        model.number_empty_queues(
+            {(queue.topic, queue.queue_id): queue.end_of_last_file for queue in queues}
+        )
 
 
 def judge_deletion(

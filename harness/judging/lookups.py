@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from harness.interpreter import Report
+from models.appended import Appended
 from models.invariants.reading import (
     looked_up_message_is_right,
     pull_sees_a_moment,
@@ -13,7 +14,7 @@ from models.invariants.reading import (
 )
 from models.observations import Positions
 from models.program import Setup
-from models.reference import Appended, QueueKey, ReferenceModel, VisibleQueue
+from models.reference import QueueKey, ReferenceModel, VisibleQueue
 from models.store_image import StoreImage
 
 

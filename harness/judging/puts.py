@@ -149,6 +149,9 @@ def _judge_put(
 ) -> None:
     key, report = (message.topic, message.queue_id), step.report
     next_offset = model.next_queue_offset(key) if message.has_place else 0
+    unseen = rivals if report.crash is not None else 0
+    if message.has_place and answer.phy_offset >= 0:
+        unseen += model.trusted.pop(key, 0)
     size = model.record_size(message)
     place = -1
     if step.before is not None and not report.interrupted:
@@ -165,7 +168,7 @@ def _judge_put(
         place,
         next_offset,
         size,
-        rivals if report.crash is not None else 0,
+        unseen,
     )
     if message.batch is None:
         putting.put_is_told_its_id.hold(checks, message, answer)

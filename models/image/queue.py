@@ -77,6 +77,14 @@ class QueueImage(NamedTuple):
             return self.units[-1].queue_offset + 1
         return self.files[0].base // UNIT_SIZE if self.files else 0
 
+    @property
+    def end_of_last_file(self) -> int:
+        """The same where the files before the last one are taken on trust."""
+        end = max(self.end, self.files[-1].base // UNIT_SIZE if self.files else 0)
+        for unit in self.stray_units:
+            end += unit.queue_offset == end and unit.size > 0
+        return end
+
     def where(self, queue_offset: int, file_size: int = 0) -> str:
         """The place of a unit, so that a person finds it.
 

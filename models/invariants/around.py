@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from models.appended import Appended, differs, differs_from_message
 from models.invariants.checkpoint import changed_files
 from models.invariants.reading import wanted_tags
 from models.invariants.recovery import reason_to_refuse
@@ -13,7 +14,6 @@ from models.messages import MessageToPut
 from models.observations import Pulled, Refused, Started
 from models.ops import PullMessage
 from models.plain_state import fork_of_fields
-from models.reference import Appended, differs, differs_from_message
 from models.store_image import BadRecord, Record, StoreImage, decode_record
 from models.verdict import Violation
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from models.appended import Appended
 from models.invariants.registry import invariant
 from models.observations import Positions, Put
 from models.program import FlushMode, Setup
-from models.reference import Appended
 from models.verdict import Violation
 
 PAGE_SIZE = 4096

@@ -6,10 +6,11 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from models.appended import Appended, differs
 from models.invariants.registry import invariant
 from models.observations import Looked, Pulled, Searched
 from models.ops import Boundary, PullMessage
-from models.reference import Appended, VisibleQueue, differs
+from models.reference import VisibleQueue
 from models.store_image import BadRecord, Record, decode_record
 from models.verdict import Violation
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from models.appended import Appended, differs, differs_from_message
 from models.image.deleted import DELETED_PATH
 from models.image.log import LogImage
 from models.image.record import RECORD_SIZE_MIN
@@ -13,7 +14,6 @@ from models.invariants.registry import invariant
 from models.messages import MessageToPut
 from models.observations import Positions, Started, Stopped
 from models.program import Setup
-from models.reference import Appended, differs, differs_from_message
 from models.store_image import Bytes, Record, StoreImage
 from models.verdict import Violation
 

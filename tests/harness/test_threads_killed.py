@@ -20,6 +20,7 @@ from engine.store.message_store import MessageStore
 from harness.scheduling.sim_runtime import SimRuntime
 from harness.store_files import read_files
 from harness.subjects.engine_messages import message_of as message_of_engine
+from models.appended import Appended
 from models.invariants.file_laws import FILE_LAWS
 from models.invariants.judged import Judged
 from models.invariants.reading import pulled_messages_are_right
@@ -30,7 +31,6 @@ from models.invariants.recovery import (
 from models.messages import MessageToPut, message_for
 from models.observations import Pulled
 from models.ops import PutMessage
-from models.reference import Appended
 from models.store_image import StoreImage, read_store
 
 PUTTERS = 3

@@ -11,6 +11,7 @@ from harness.episode import EpisodeResult, run_program
 from harness.scheduling.sim_runtime import Deadlock, SimRuntime
 from harness.scheduling.turns import Turns
 from harness.shrink import shrink
+from models.appended import Appended
 from models.describe import describe
 from models.invariants.reading import pull_sees_a_moment
 from models.messages import message_for
@@ -40,7 +41,7 @@ from models.ops import (
     Together,
 )
 from models.program import Program, Setup, from_json, to_json
-from models.reference import Appended, VisibleQueue
+from models.reference import VisibleQueue
 from models.verdict import Outcome
 from scenarios.mutation import Edit, Mutant, applied
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from written_store import FIRST_MS, record_bytes, slot_bytes
 
+from models.appended import Appended
 from models.invariants.around import (
     Range,
     Spoilt,
@@ -18,7 +19,6 @@ from models.invariants.around import (
 from models.messages import MessageToPut, message_for
 from models.observations import Pulled, Refused, Started
 from models.ops import PullMessage, PutMessage
-from models.reference import Appended
 from models.store_image import Record, StoreImage, decode_record, read_store
 
 MESSAGES = tuple(message_for(PutMessage("T0", 0, 16), 1, n, 0) for n in range(3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from models.appended import Appended
 from models.invariants.marks import (
     dispatched_is_confirmed,
     marks_are_in_order,
@@ -16,7 +17,6 @@ from models.messages import message_for
 from models.observations import Positions, Put
 from models.ops import PutMessage
 from models.program import FlushMode, Setup
-from models.reference import Appended
 
 
 def positions(

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from written_store import record_bytes
 
+from models.appended import Appended
 from models.invariants.reading import (
     looked_up_message_is_right,
     pulled_messages_are_right,
@@ -14,7 +15,6 @@ from models.invariants.reading import (
 from models.messages import message_for
 from models.observations import Looked, Pulled, Searched
 from models.ops import Boundary, PutMessage
-from models.reference import Appended
 
 TIMES = (0, 16, 38, 39, 59, 59)  # of the store reference, measured on RocketMQ
 MESSAGE = message_for(PutMessage("T0", 0, 16), 1, 0, 0)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from models.appended import differs, differs_from_message
 from models.image.deleted import ALL_QUEUES
 from models.messages import MessageToPut
 from models.observations import Positions, Put
 from models.ops import CrashKind
 from models.program import FlushMode
-from models.reference import ReferenceModel, differs, differs_from_message
+from models.reference import ReferenceModel
 from models.store_image import Record
 
 KEY = ("T0", 0)

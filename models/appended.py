@@ -1,0 +1,84 @@
+"""Appended: a message that a store answered for, and what its record must say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from models.messages import MULTI_DISPATCH, MULTI_QUEUE_OFFSET, MessageToPut
+from models.store_image import Record
+
+_SAME_IN_THE_RECORD = (
+    *("flag", "sys_flag", "born_timestamp", "born_host", "store_host"),
+    *("reconsume_times", "prepared_transaction_offset"),
+)
+
+
+@dataclass(slots=True, unsafe_hash=True)  # what it is compared by never changes
+class Appended:
+    """A message that lies in the log, or did.
+
+    ``found`` is the record that a start has found and that was judged to be it; it
+    spares judging that record again, and says nothing new. ``stored_ms`` is a time not
+    after that of its storing, where anybody wants to know. Nothing else ever changes:
+    copies of a model share it.
+
+    Attributes:
+        light_offsets: its queue offsets in the light queues that list it as well,
+            joined by commas, as its record has them.
+        listed_as: in a light queue, the message as its own topic lists it.
+    """
+
+    message: MessageToPut
+    phy_offset: int
+    size: int
+    queue_offset: int
+    found: Record | None = field(default=None, compare=False)
+    light_offsets: str = ""
+    listed_as: Appended | None = None
+    stored_ms: int = 0
+
+    @property
+    def end(self) -> int:
+        """First byte after its record."""
+        return self.phy_offset + self.size
+
+    def in_light_queue(self, queue_offset: int) -> Appended:
+        """The same message, as a light queue lists it."""
+        return Appended(
+            self.message, self.phy_offset, self.size, queue_offset, listed_as=self
+        )
+
+
+def differs(record: Record, appended: Appended) -> str:
+    """How a record is not the message that was appended; "" if it is."""
+    appended = appended.listed_as or appended
+    if record is appended.found:
+        return ""
+    message = appended.message
+    if record.body != message.body:
+        return f"its body is not that of {message.unique_key}"
+    if (record.phy_offset, record.size) != (appended.phy_offset, appended.size):
+        return f"it says it lies at {record.phy_offset} with {record.size} bytes"
+    if record.queue_offset != appended.queue_offset:
+        return f"its queue_offset is {record.queue_offset}"
+    light_offsets = record.properties.get(MULTI_QUEUE_OFFSET, "")
+    if light_offsets != appended.light_offsets:
+        return f"its queue offsets in light queues are {light_offsets!r}"
+    return differs_from_message(record, message)
+
+
+def differs_from_message(record: Record, message: MessageToPut) -> str:
+    """How a record is not what the producer handed over; "" if it is."""
+    if (record.topic, record.queue_id) != (message.topic, message.queue_id):
+        return f"it is of {record.topic}/{record.queue_id}"
+    if record.body != message.body:
+        return f"its body is not that of {message.unique_key}"
+    for name in _SAME_IN_THE_RECORD:
+        if getattr(record, name) != getattr(message, name):
+            return f"its {name} is {getattr(record, name)!r}"
+    properties = record.properties
+    if MULTI_DISPATCH in properties:
+        properties.pop(MULTI_QUEUE_OFFSET, None)
+    if properties == message.properties:
+        return ""
+    return f"its properties are {properties}"
