@@ -163,7 +163,7 @@ def report_on(
         tell("reading log files", len(decoded), len(logs))
 
     is_ours = read_checkpoint(files.get("checkpoint", b"")).mark is not None
-    image = read_store(files, watch=watch, takes_nul=not is_ours)
+    image = read_store(files, watch=watch, by_rocketmq=not is_ours)
     taken = Presumption(image, ())
     if not is_ours:
         taken = presumed(image, folders)

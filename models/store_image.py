@@ -214,7 +214,7 @@ def read_store(
     previous: StoreImage | None = None,
     watch: Callable[[str], None] | None = None,
     *,
-    takes_nul: bool = False,
+    by_rocketmq: bool = False,
 ) -> StoreImage:
     """Decode a store.
 
@@ -224,7 +224,7 @@ def read_store(
         previous: an older image of the same store. Files whose bytes are the same are
             not decoded again; if all are, ``previous`` itself is returned.
         watch: told of each log file that has been decoded.
-        takes_nul: properties may hold a NUL, as RocketMQ takes them.
+        by_rocketmq: RocketMQ wrote it, which takes properties with a NUL.
     """
     files = MappingProxyType(dict(files))
     if previous is not None and _unchanged(files, previous.files):
@@ -240,7 +240,7 @@ def read_store(
             old_log,
             _deleted(files),
             watch,
-            takes_nul=takes_nul,
+            by_rocketmq=by_rocketmq,
         ),
         consume_queues=tuple(
             [

@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from models.image.deleted import NOTHING_DELETED, DeletedImage
 from models.image.lazy import lazy
-from models.image.oddity import is_odd
+from models.image.oddity import is_odd, is_odd_to_rocketmq
 from models.image.record import (
     MAGIC_BLANK,
     MULTI_QUEUE_OFFSET,
@@ -70,8 +70,7 @@ class LogFile(NamedTuple):
     ``limit`` is the first byte that is not read: the file's length, or the common size
     of the files where this one is longer. ``end`` is where reading stopped; ``flaw``
     says why, and is None if a filler closes the file. ``odd_records`` are those of
-    ``records`` that hold what no store writes. ``takes_nul`` says that RocketMQ wrote
-    it, which takes properties with a NUL.
+    ``records`` that hold what no store writes. ``by_rocketmq`` says who wrote it.
     """
 
     path: str
@@ -83,7 +82,7 @@ class LogFile(NamedTuple):
     flaw: FlawKind | None
     seen: str
     odd_records: tuple[Record, ...]
-    takes_nul: bool = False
+    by_rocketmq: bool = False
 
 
 @dataclass(frozen=True)
@@ -269,7 +268,7 @@ def read_log(
     deleted: DeletedImage = NOTHING_DELETED,
     watch: Callable[[str], None] | None = None,
     *,
-    takes_nul: bool = False,
+    by_rocketmq: bool = False,
 ) -> LogImage:
     """The log in ``files``, by base; what ``previous`` knows is not read again."""
     if not files:
@@ -282,7 +281,7 @@ def read_log(
     for base in bases:
         path, data = files[base]
         file = known.get(path)
-        each.append(_read_file(path, data, base, size, file, takes_nul=takes_nul))
+        each.append(_read_file(path, data, base, size, file, by_rocketmq=by_rocketmq))
         if watch is not None:
             watch(path)
     read = tuple(each)
@@ -336,7 +335,7 @@ def _read_file(
     size: int,
     known: LogFile | None,
     *,
-    takes_nul: bool,
+    by_rocketmq: bool,
 ) -> LogFile:
     limit = min(len(data), size)
     records: list[Record] = []
@@ -358,10 +357,10 @@ def _read_file(
                 flaw, seen = "zeros", "never written"
                 break
             record = parse_record(
-                data, position, limit, base + position, takes_nul=takes_nul
+                data, position, limit, base + position, takes_nul=by_rocketmq
             )
             position += record.size
-            if is_odd(record):
+            if is_odd(record) or (by_rocketmq and is_odd_to_rocketmq(record)):
                 odd.append(record)
             elif is_mapped:
                 record = without_body(record)
@@ -372,7 +371,7 @@ def _read_file(
         let_go(data)
     if flaw == "filler":
         flaw, seen = _judge_filler(data, position, limit, seen)
-    of_file = (tuple(records), position, flaw, seen, tuple(odd), takes_nul)
+    of_file = (tuple(records), position, flaw, seen, tuple(odd), by_rocketmq)
     return LogFile(path, base, data, limit, *of_file)
 
 
@@ -431,7 +430,7 @@ def _stop_of(file: LogFile, position: int, kind: FlawKind, seen: str) -> LogStop
 
 def _record_at(file: LogFile, position: int) -> Record:
     at = file.base + position
-    return parse_record(file.data, position, file.limit, at, takes_nul=file.takes_nul)
+    return parse_record(file.data, position, file.limit, at, takes_nul=file.by_rocketmq)
 
 
 def _next_record(file: LogFile, start: int) -> int:

@@ -12,6 +12,10 @@ from models.image.properties import are_damaged, are_named
 from models.image.record import Record, written_part
 
 _SYS_FLAG_UNKNOWN = ~0x7FF
+_COMPRESSION_SHIFT = 8
+_COMPRESSIONS = 4  # three ways and none
+_COMPRESSION_ODD = _COMPRESSIONS << _COMPRESSION_SHIFT
+_PORTS = 1 << 16
 
 
 def is_odd(record: Record) -> bool:
@@ -30,6 +34,13 @@ def is_odd(record: Record) -> bool:
     return are_odd(written_part(record.properties_raw))
 
 
+def is_odd_to_rocketmq(record: Record) -> bool:
+    """The same of what RocketMQ and its clients cannot have made."""
+    born, store = record.born_host, record.store_host
+    high = born[-4] or born[-3] or store[-4] or store[-3]  # of the ports
+    return bool(high or record.sys_flag & _COMPRESSION_ODD)
+
+
 def are_odd(properties: bytes) -> bool:
     """Whether properties are others than clients write."""
     return 0 in properties or not are_named(properties)
@@ -40,8 +51,11 @@ def oddities(
 ) -> Iterator[tuple[str, str]]:
     """What is out of range, as (seen, expected).
 
-    ``names`` are those of properties, where a store takes what no client writes.
+    ``names`` are those of properties in a store of RocketMQ's, which takes of them what
+    no client writes.
     """
+    if names is not None:
+        yield from _not_of_rocketmq(record)
     for name in ("queue_offset", "queue_id", "reconsume_times"):
         if getattr(record, name) < 0:
             yield f"{name} {getattr(record, name)}", "0 or more"
@@ -63,3 +77,13 @@ def oddities(
     is_wrong = are_odd(properties) and not is_proven
     if is_wrong and (names is None or are_damaged(properties, names)):
         yield f"properties {properties[:60]!r}", "name 0x01 value 0x02 each"
+
+
+def _not_of_rocketmq(record: Record) -> Iterator[tuple[str, str]]:
+    for name, host in (("born", record.born_host), ("store", record.store_host)):
+        port = int.from_bytes(host[-4:], "big")
+        if port >= _PORTS:
+            yield f"port {port} of {name}_host", f"below {_PORTS}"
+    way = record.sys_flag >> _COMPRESSION_SHIFT & 7
+    if way >= _COMPRESSIONS:
+        yield f"sys_flag 0x{record.sys_flag:08X}, compression {way}", "3 at most"

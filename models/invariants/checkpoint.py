@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from zlib import crc32
 
 from models.image.checkpoint import CHECKPOINT_SIZE, SLOT_POSITIONS, CheckpointImage
+from models.image.index import IndexImage
 from models.invariants.consume_queue import missing_units
 from models.invariants.judged import Judged, was_cut_here
 from models.invariants.registry import invariant
@@ -239,18 +240,41 @@ def _times_of_no_record(judged: Judged) -> Iterator[Violation]:
             first = log.records[0].store_timestamp
             if 0 < seen < first:
                 yield Violation(where, f"{name} {seen}", f"at least {first}, or 0")
-    yield from _index_time_amid_a_file(judged)
+    yield from _index_time_of_no_file(judged)
 
 
-def _index_time_amid_a_file(judged: Judged) -> Iterator[Violation]:
-    """RocketMQ has there when a file ended, and files follow each other."""
+def _index_time_of_no_file(judged: Judged) -> Iterator[Violation]:
+    """RocketMQ has there when a full file ended, and files follow each other.
+
+    The file may have gone, unless the first key of the log is the index's first.
+    """
     image = judged.image
     indexed = image.checkpoint.index_msg_timestamp
-    for path, file in image.index(judged.index_slots).files:
+    where = f"{_PATH} byte {_BYTE_OF['index_msg_timestamp']}"
+    index = image.index(judged.index_slots)
+    if indexed and _has_all_files(image, index):
+        ends = [f.header.end_timestamp for _, f in index.files if f.is_full]
+        if indexed not in ends:
+            told = f"the end of a full file, as {ends[-1]}, or 0" if ends else ""
+            expected = told or "0: no index file is full"
+            yield Violation(where, f"index_msg_timestamp {indexed}", expected)
+        return
+    for path, file in index.files:
         if file.header.begin_timestamp < indexed < file.header.end_timestamp:
-            where = f"{_PATH} byte {_BYTE_OF['index_msg_timestamp']}"
             expected = f"{file.header.end_timestamp}, the end of {path}, or another's"
             yield Violation(where, f"index_msg_timestamp {indexed}", expected)
+
+
+def _has_all_files(image: StoreImage, index: IndexImage) -> bool:
+    """Whether the index begins with the first key that the store ever had."""
+    if image.commit_log.min_phy_offset or not image.log_keys or not index.entries:
+        return False
+    first, (_, file, _, entry) = image.log_keys[0], index.entries[0]
+    is_first = (entry.key_hash, entry.phy_offset) == (
+        first.key_hash,
+        first.record.phy_offset,
+    )
+    return is_first and file is index.files[0][1]
 
 
 @invariant("CP-10", "what the checkpoint has no field for is zero", law="I7 I8")

@@ -93,7 +93,7 @@ def bits_kind(name: str, bits: tuple[int, ...], unseen: str, *, how: str) -> Dam
 
 KINDS |= {
     "record: sys_flag, compression or commit": bits_kind(
-        "sys_flag", (0, 1, 3, 6, 8, 9, 10), NO_PROOF, how="odd"
+        "sys_flag", (0, 1, 3, 6, 8, 9), NO_PROOF, how="odd"
     ),
     "record: sys_flag, prepared": bits_kind("sys_flag", (2,), "", how="unlisted"),
     "record: sys_flag, inner batch": bits_kind("sys_flag", (7,), "", how="unlisted"),
@@ -101,7 +101,7 @@ KINDS |= {
         "sys_flag", (4, 5), "", how="broken"
     ),
     "record: sys_flag, no bit of RocketMQ's": bits_kind(
-        "sys_flag", tuple(range(11, 32)), "", how="odd"
+        "sys_flag", tuple(range(10, 32)), "", how="odd"
     ),
     "record: store_timestamp, years": bits_kind(
         "store_timestamp", tuple(range(37, 64)), "", how="odd"
