@@ -19,17 +19,15 @@ import msgspec
 from engine.host.probe import recording
 from harness.interpreter import Interpreter, Report
 from harness.judging.judge import Judge
+from harness.reading_back import query_everything, read_everything
 from harness.subjects.python_store import PythonStore
 from harness.subjects.subject import Subject
-from models.image.index import keys_of
-from models.invariants.querying import QUERY_MAX
 from models.invariants.recovery import healed_store_works
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.invariants.run import nobody_else_opens_it
 from models.observations import (
     Observation,
     Positions,
-    Pulled,
     Ran,
     Refused,
     Skipped,
@@ -38,18 +36,13 @@ from models.observations import (
     status_of,
 )
 from models.ops import (
-    BOUNDARIES,
     AdvanceClock,
     DeleteManually,
     FillDisk,
-    LookMessage,
     Op,
-    PullMessage,
     PutMessage,
-    QueryMessage,
     Restart,
     RunService,
-    SearchOffset,
     ServiceName,
     Shutdown,
 )
@@ -286,9 +279,10 @@ class Episode:
         answer = self._take(PutMessage("T0", 0, 16), number)
         self._take(PutMessage("T0", 1, 16, wait_store_ok=False), number)
         self._catch_up(number)
-        self._read_everything(number)
+        epoch_ms = self.subject.epoch_ms
+        read_everything(self._judge, epoch_ms, lambda op: self._take(op, number))
         if self.setup.has_index:
-            self._query_everything(number)
+            query_everything(self._judge, epoch_ms, lambda op: self._take(op, number))
         nobody_else_opens_it.hold(self._judge.checks, self.subject.open_beside())
         stopped = self._take(Shutdown(), number)
         is_clean = isinstance(stopped, Stopped) and stopped.clean
@@ -335,40 +329,6 @@ class Episode:
             if not (isinstance(seen, Ran) and seen.work):
                 return True
         return False
-
-    def _read_everything(self, number: int) -> None:
-        for (topic, queue_id), messages in self._judge.model.queues.items():
-            if not messages:
-                continue  # damage took the numbers of its expired messages
-            self._take(LookMessage(messages[-1].phy_offset), number)
-            self._search_for_the_last(topic, queue_id, number)
-            at = 0
-            while at <= messages[-1].queue_offset:
-                seen = self._take(PullMessage(topic, queue_id, at), number)
-                if not isinstance(seen, Pulled) or seen.next_begin_offset <= at:
-                    break  # the judge has found this wrong, or raises next
-                at = seen.next_begin_offset
-
-    def _query_everything(self, number: int) -> None:
-        """Ask for every key that a message was given, and for when the newest was."""
-        newest = {
-            (record.topic, key): record.store_timestamp - self.subject.epoch_ms
-            for record in self._judge.image().commit_log.records
-            for key in keys_of(record.properties_raw)
-        }
-        for topic, key in {**self._judge.model.keys_given(), **newest}:
-            self._take(QueryMessage(topic, key, QUERY_MAX), number)
-            if (at_ms := newest.get((topic, key))) is not None:
-                self._take(QueryMessage(topic, key, 1, at_ms, at_ms), number)
-
-    def _search_for_the_last(self, topic: str, queue_id: int, number: int) -> None:
-        """Search for the time of a queue's last message, which others may share."""
-        log = self._judge.image().commit_log
-        records = log.indexed_records.get((topic, queue_id))
-        if records:
-            at_ms = records[-1].store_timestamp - self.subject.epoch_ms
-            for boundary in BOUNDARIES:
-                self._take(SearchOffset(topic, queue_id, at_ms, boundary), number)
 
     def checks_of(self, invariant_id: str) -> int:
         """How often a law was judged so far."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 from harness.disk.crash import Hang, StoreCrashed
 from harness.scheduling.turns import Turns
@@ -37,6 +37,7 @@ from models.observations import (
     Skipped,
     Started,
     Stopped,
+    World,
 )
 from models.ops import (
     CAN_BE_TOGETHER,
@@ -68,20 +69,6 @@ from models.ops import (
     nesting,
 )
 from models.plain_state import fork_of_fields
-
-
-class World(NamedTuple):
-    """The wall clock, and the bytes of the disk in use; ``total`` 0: without an end."""
-
-    now_ms: int = 0
-    used: int = 0
-    total: int = 0
-
-    @property
-    def percent(self) -> int:
-        """The share in use, rounded up."""
-        return -(-self.used * 100 // self.total) if self.total else 0
-
 
 _NO_WORLD = World()
 
@@ -118,6 +105,7 @@ class Report:
         stalled_ms: how long activities stood still at their disk actions.
         left_by_start: what a start that did not succeed held in the end.
         stop_took_ms: how long the newest stop took, by the wall clock.
+        longest_wait_ms: the same of a put that was answered without its sync.
     """
 
     observation: Observation
@@ -158,6 +146,7 @@ class Report:
     stalled_ms: int = 0
     left_by_start: tuple[str, ...] = ()
     stop_took_ms: int = 0
+    longest_wait_ms: int = 0
 
     def fork(self) -> Report:
         """What was done so far, while the op goes on."""
@@ -357,6 +346,8 @@ class Interpreter:
         if not isinstance(answer, Put):
             return answer
         took_ms = self._subject.now_ms() - began_ms
+        if answer.status == "FLUSH_DISK_TIMEOUT":
+            self._report.longest_wait_ms = max(took_ms, self._report.longest_wait_ms)
         return replace(
             answer,
             took_ms=-1 if self._report.interrupted else took_ms,

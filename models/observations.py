@@ -8,7 +8,7 @@ Python store, from a child process or from Apache RocketMQ.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from models.ops import CrashKind
 
@@ -30,6 +30,19 @@ class Positions:
     committed_where: int = -1
     confirm_offset: int = -1
     free_buffers: int = -1
+
+
+class World(NamedTuple):
+    """The wall clock, and the bytes of the disk in use; ``total`` 0: without an end."""
+
+    now_ms: int = 0
+    used: int = 0
+    total: int = 0
+
+    @property
+    def percent(self) -> int:
+        """The share in use, rounded up."""
+        return -(-self.used * 100 // self.total) if self.total else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,7 +234,8 @@ _SCENARIOS = (
             replace(KEEPING, on_damage=on_damage, log_file_size=size)
             for on_damage in SERVING
             for size in (4096, 4096, 8192)
-        ),
+        )
+        + (Setup(index_slots=8, index_entries=20, on_damage="serve"),) * 3,
         required_probes=(
             "message_store.load.refused",
             "start_up.refused.changed",
@@ -252,7 +253,7 @@ _SCENARIOS = (
         name="clock_jumps",
         sentence="the wall clock is set back and forth, by moments and by years",
         space=JUMPING,
-        setups=(*setups_on("ext4_ordered"), POOLED, SYNCED),
+        setups=(*setups_on("ext4_ordered"), *often((POOLED, 4), (SYNCED, 2))),
         required_probes=(
             "time_search.amid",
             "time_search.before_all",

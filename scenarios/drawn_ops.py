@@ -17,6 +17,7 @@ from models.ops import (
     Op,
     PlantFile,
     PullMessage,
+    PutMessage,
     QueryMessage,
     RunService,
     SearchOffset,
@@ -27,6 +28,9 @@ from models.program import Setup
 from scenarios.space import Space, TogetherKind, put_batch, put_message, record_overhead
 from scenarios.whereabouts import Whereabouts
 
+BEYOND_THE_END = (0, 1, 8, 9, -1, 300)
+"""Bytes of a record beyond the last place that its log file has for one."""
+
 
 class OpDrawer:
     """Draws ops of one space for one store; a put is noted, as if it were appended."""
@@ -34,6 +38,7 @@ class OpDrawer:
     def __init__(self, space: Space, setup: Setup, draw: Callable[[], int]) -> None:
         self.space = space
         self.log_file_size = setup.log_file_size
+        self.body_size_max = setup.max_message_size
         self.whereabouts = Whereabouts(setup)
         self.draw = draw
 
@@ -46,6 +51,19 @@ class OpDrawer:
         overhead = record_overhead(address.topic, label)
         self.whereabouts.put(address, overhead + put.body_size, times)
         return put
+
+    def _put_at_the_end(self) -> Op:
+        """A put that just fits its log file, just does not, or one of any size."""
+        space, draw = self.space, self.draw
+        address = space.addresses[draw() % len(space.addresses)]
+        label = space.labels[draw() % len(space.labels)]
+        beyond = BEYOND_THE_END[draw() % len(BEYOND_THE_END)]
+        overhead = record_overhead(address.topic, label)
+        body_size = self.whereabouts.left_for_a_record + beyond - overhead
+        if not 0 <= body_size <= self.body_size_max:
+            return self._put()
+        self.whereabouts.put(address, overhead + body_size, 1)
+        return PutMessage(address.topic, address.queue_id, body_size, *label)
 
     def _batch(self) -> Op:
         space, draw = self.space, self.draw
@@ -143,8 +161,8 @@ class OpDrawer:
         at = space.damage_offsets.choose(draw())
         if kind == "truncate":
             return Damage(file, kind, at)
-        if draw() & 1:
-            at = self.whereabouts.byte_of(file, at, draw)
-        return Damage(
-            file, kind, at, space.damage_sizes[draw() % len(space.damage_sizes)]
-        )
+        size = space.damage_sizes[draw() % len(space.damage_sizes)]
+        if draw() & 3:
+            at, width = self.whereabouts.place_of(file, at, draw)
+            size = width or size
+        return Damage(file, kind, at, size)

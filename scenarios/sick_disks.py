@@ -148,6 +148,7 @@ SICK_DISKS = (
                 (Setup(16384, 250, "SYNC_FLUSH", on_damage="serve"), 4),
                 (Setup(index_slots=8, index_entries=20, queue_ext_size=100), 8),
                 (Setup(8192, 7, index_slots=3, index_entries=60), 4),
+                (Setup(index_slots=8, index_entries=20, on_damage="serve"), 6),
                 (Setup(disk_profile="posix_min", queue_ext_size=1000), 4),
             ),
         ),

@@ -188,6 +188,10 @@ INDEXED = replace(
         DiskFault("sync", "EIO"),
         DiskFault("write", "EIO", 3),
         DiskFault("create", "ENOSPC", 3),
+        DiskFault("write", "ENOSPC", path="index"),
+        DiskFault("write", "EIO", path="index", after=1),
+        DiskFault("create", "EIO", path="index"),
+        DiskFault("sync", "EIO", path="index"),
     ),
     damage_targets=often(
         (("index[-1]", "truncate"), 3),

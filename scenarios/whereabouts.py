@@ -16,10 +16,14 @@ from models.messages import PROP_CRC_SIZE
 from models.program import Setup
 from scenarios.space import BLANK_SIZE_MIN, Address
 
-RECORD_FIELDS = (0, 0, 4, 8, 12, 16, 20, 28, 36, 40, 48, 56, 64, 72, 76, 84)
-"""Where the fields of a record begin, its size twice, up to the body's length."""
+RECORD_FIELDS = (
+    *((0, 4), (0, 4), (4, 4), (8, 4), (8, 4), (12, 4), (16, 4), (20, 8), (28, 8)),
+    *((36, 4), (40, 8), (48, 8), (56, 8), (64, 8), (72, 4), (76, 8), (84, 4)),
+)
+"""Where the fields of a record begin and how long they are, up to the body's length;
+twice those that most depends on, its size and its CRC."""
 
-FIELD_SIZE = 4  # of most; of others the first half
+FIELD_SIZE = 4  # of most of an index file's header
 INDEX_HEADER_FIELDS = (0, 8, 16, 24, 32, 36)
 INDEX_HEADER_SIZE = 40
 SLOT_SIZE = 4
@@ -71,37 +75,55 @@ class Whereabouts:
         self._pieces.append(Piece(self.end, size))
         self.end += size
 
-    def byte_of(self, file: str, otherwise: int, draw: Callable[[], int]) -> int:
-        """A byte that says something, of a file of the log or the index."""
-        if file.startswith("commitlog["):
-            return self._byte_of_log(int(file[10:-1]), otherwise, draw)
-        if file.startswith("index[") and self._setup.has_index:
-            return self._byte_of_index(draw)
-        return otherwise
+    @property
+    def left_for_a_record(self) -> int:
+        """Bytes that a record may have to lie in the log's last file."""
+        file_size = self._setup.log_file_size
+        left = file_size - self.end % file_size - BLANK_SIZE_MIN
+        return left - (PROP_CRC_SIZE if self._setup.prop_crc else 0)
 
-    def _byte_of_log(self, number: int, otherwise: int, draw: Callable[[], int]) -> int:
-        """Of a record or filler of that file: one of its first fields, or any."""
+    def place_of(
+        self, file: str, otherwise: int, draw: Callable[[], int]
+    ) -> tuple[int, int]:
+        """A place that says something, of a file of the log or the index.
+
+        How many bytes it has; 0: as many as one likes.
+        """
+        if file.startswith("commitlog["):
+            return self._place_of_log(int(file[10:-1]), otherwise, draw)
+        if file.startswith("index[") and self._setup.has_index:
+            return self._place_of_index(draw)
+        return otherwise, 0
+
+    def _place_of_log(
+        self, number: int, otherwise: int, draw: Callable[[], int]
+    ) -> tuple[int, int]:
+        """Of a record or filler of that file: a field, a byte of one, or any byte."""
         file_size = self._setup.log_file_size
         files = -(-self.end // file_size)
         base = number % files * file_size if files else 0
         pieces = [p for p in self._pieces if base <= p.start < base + file_size]
         if not pieces:
-            return otherwise
+            return otherwise, 0
         piece = pieces[draw() % len(pieces)]
         half, of = divmod(draw(), 2)
         if of:
-            return piece.start - base + half % piece.size
-        field, byte = divmod(half, FIELD_SIZE)
-        return piece.start - base + RECORD_FIELDS[field % len(RECORD_FIELDS)] + byte
+            return piece.start - base + half % piece.size, 0
+        number, width = RECORD_FIELDS[half % len(RECORD_FIELDS)]
+        at = piece.start - base + number
+        byte = draw() % (2 * width)
+        return (at, width) if byte >= width else (at + byte, 1)
 
-    def _byte_of_index(self, draw: Callable[[], int]) -> int:
+    def _place_of_index(self, draw: Callable[[], int]) -> tuple[int, int]:
         """Of the header, of a slot, or of one of the first entries."""
         part, rest = draw() % 4, draw()
         if part == 0:
             field, byte = divmod(rest, FIELD_SIZE)
-            return INDEX_HEADER_FIELDS[field % len(INDEX_HEADER_FIELDS)] + byte
+            return INDEX_HEADER_FIELDS[field % len(INDEX_HEADER_FIELDS)] + byte, 0
         if part == 1:
-            return INDEX_HEADER_SIZE + rest % (self._setup.index_slots * SLOT_SIZE)
+            slots_size = self._setup.index_slots * SLOT_SIZE
+            return INDEX_HEADER_SIZE + rest % slots_size, 0
         entries = INDEX_HEADER_SIZE + self._setup.index_slots * SLOT_SIZE
         number, byte = divmod(rest, ENTRY_SIZE)
-        return entries + (FIRST_ENTRY + number % ENTRIES_MET) * ENTRY_SIZE + byte
+        entry = FIRST_ENTRY + number % ENTRIES_MET
+        return entries + entry * ENTRY_SIZE + byte, 0

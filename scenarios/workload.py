@@ -42,8 +42,16 @@ ROLLED_BY = 8
 AGED_FLUSHES = (9, 2, 1)  # files that are flushed before the messages grow old
 
 FLUSHED_BY: dict[str, ServiceName] = {
+    "commitlog": "flush_commit_log",
     "consumequeue": "flush_consume_queue",
     "checkpoint": "checkpoint",
+    "index": "flush_index",
+}
+WRITTEN_BY: dict[str, ServiceName] = {
+    **FLUSHED_BY,
+    "consumequeue": "reput",
+    "consumequeue_ext": "reput",
+    "index": "reput",
 }
 
 
@@ -128,6 +136,8 @@ class _Writer(OpDrawer):
             self.ops.extend([self._put() for _ in range(size)])
         else:
             self.ops.extend([self._put(size)] * size)
+        if self.draw() & 3 == 0:
+            self.ops.append(self._put_at_the_end())
 
     def _pull(self) -> None:
         self._perhaps_serve()
@@ -203,6 +213,12 @@ class _Writer(OpDrawer):
     def _fail(self, fault: DiskFault) -> None:
         """An op meets a fault that it is told of."""
         op, at_action = self._interrupted()
+        services = FLUSHED_BY if fault.call == "sync" else WRITTEN_BY
+        if fault.path in services and self.draw() & 1:
+            self.ops += (self._put(), RunService("flush_commit_log"))
+            if fault.call == "sync" and self.draw() & 1:
+                self.ops.append(RunService("reput"))
+            op, at_action = RunService(services[fault.path]), 1
         self.ops.append(During(*self._crowded(op, at_action), fault))
         if self.draw() & 3 == 0 and not isinstance(op, Shutdown):
             self.ops.append(op)  # what failed is asked for again
@@ -244,7 +260,7 @@ class _Writer(OpDrawer):
             case "service":
                 return self._service()
             case "put":
-                return self._put()
+                return self._put_at_the_end() if draw() & 1 else self._put()
             case "pull":
                 return self._pulled()
             case "shutdown":
@@ -260,6 +276,8 @@ class _Writer(OpDrawer):
             self._age()
         kinds = [space.together[draw() % len(space.together)] for _ in range(count)]
         parts = [self._part(kind) for kind in kinds]
+        if draw() & 7 == 0:  # a round or two amid a stop, or behind it
+            parts[:2] = (self._round(), Shutdown())
         if is_aged:
             parts[draw() % count] = RunService("clean_commit_log")
             if draw() & 1:  # the queues' files go with the log's
@@ -314,21 +332,28 @@ class _Writer(OpDrawer):
         else:
             self.ops.append(Shutdown())
         counts = self.space.damages_a_stop
-        for _ in range(counts[self.draw() % len(counts)]):
-            self.ops.append(self._damaged_file())
-        self.ops.append(Restart())
+        damages = range(counts[self.draw() % len(counts)])
+        changed = [self._damaged_file() for _ in damages]
+        self.ops += (*changed, Restart())
+        touched = any(getattr(damage, "kind", "") == "touch" for damage in changed)
+        if touched and self.draw() & 1:
+            # Nothing but the files' own word is old.
+            self.ops += (DeleteManually(), RunService("clean_commit_log"))
 
     def _age(self) -> None:
         """Messages are dispatched and grow old; cleaners are asked to look.
 
         The last files are flushed or left for later, and young messages may follow.
         """
+        self._grow_old()
+        self.ops += [self._put() for _ in range(self.draw() % 4)]
+        self.ops.append(DeleteManually())
+
+    def _grow_old(self) -> None:
         flushes = AGED_FLUSHES[self.draw() % len(AGED_FLUSHES)]
         self._roll()
         self.ops += (RunService("flush_commit_log", flushes), RunService("reput"))
         self.ops.append(AdvanceClock(self.space.expiry_steps_ms.choose(self.draw())))
-        self.ops += [self._put() for _ in range(self.draw() % 4)]
-        self.ops.append(DeleteManually())
 
     def _roll(self) -> None:
         """Messages until one begins another log file, or as many as there may be."""
@@ -384,9 +409,13 @@ class _Writer(OpDrawer):
 
     def _fill(self) -> None:
         """Others fill the disk or free it; the cleaner sees it, or a put does first."""
-        percents = self.space.fill_percents
-        self.ops.append(FillDisk(percents[self.draw() % len(percents)]))
-        if self.draw() & 1:
+        percents, draw = self.space.fill_percents, self.draw
+        if draw() & 3 == 0:
+            self._grow_old()
+        if draw() & 1:
+            self.ops += (FillDisk(max(percents)), RunService("clean_commit_log"))
+        self.ops.append(FillDisk(percents[draw() % len(percents)]))
+        if draw() & 1:
             self.ops += (RunService("clean_commit_log"), self._put())
 
     def _delete(self) -> None:

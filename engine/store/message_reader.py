@@ -14,6 +14,7 @@ from engine.store.commit_log import CommitLog
 from engine.store.config import StoreConfig
 from engine.store.consume_queue import CQ_STORE_UNIT_SIZE, ConsumeQueue, decode_units
 from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.message_codec import BLANK_SIZE_MIN
 from engine.store.results import GetMessageResult, GetMessageStatus
 from engine.store.tags_filter import ANY_TAGS, TagsFilter, parse_tags
 from engine.store.time_search import BoundaryType, offset_by_time
@@ -176,6 +177,24 @@ class MessageReader:
             return message
         DAMAGED.hit()
         return None
+
+    def earliest_timestamp(self) -> int:
+        """When the log's first whole message was stored; -1 if it has none.
+
+        A damaged file that was closed has a filler behind its damage.
+
+        Raises:
+            OSError: the medium could not be read.
+        """
+        log = self._commit_log
+        at = log.damage.end_of(log.min_offset)
+        while 0 <= at < log.max_offset:
+            head = log.read_from(at, log.max_offset, BLANK_SIZE_MIN)
+            found = log.check_message(at, head, 0)
+            if not (found.success and found.msg_size == 0):
+                return log.store_timestamp_at(at)
+            at = log.damage.end_of(log.roll_next_file(at))
+        return -1
 
     def _limits(self, max_msg_nums: int) -> tuple[Limits, Limits]:
         """What an answer may hold of what lies near the log's end, and far from it.

@@ -327,10 +327,7 @@ class MessageStore:
         Source: DefaultMessageStore#getEarliestMessageTime.
         """
         self._refuse_unless_readable()
-        first = self.commit_log.damage.end_of(self.commit_log.min_offset)
-        if self.commit_log.max_offset <= first or first < 0:
-            return -1
-        return self.commit_log.store_timestamp_at(first)
+        return self._reader.earliest_timestamp()
 
     def _refuse_unless_readable(self) -> None:
         if not self.is_started or not self._flags.is_readable:

@@ -6,7 +6,8 @@ search over the units finds what a scan of them all would.
 
 Source: ConsumeQueue#getOffsetInQueueByTime, #binarySearchInQueueByTime, RocketMQ 5.3.
 Differs: an unreadable record ends no search, it counts as stored when the one behind
-it was; with no message at or before the time, ``UPPER`` is the queue's first.
+it was, or later than all if none is; with no message at or before the time, ``UPPER``
+is the queue's first.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _first_at_or_after(
         readable = middle
         while (time := time_at(readable)) < 0 and readable < last:
             readable += 1
-        if time < timestamp:
+        if 0 <= time < timestamp:
             low = readable + 1
         else:
             high = middle

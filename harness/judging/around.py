@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from harness.interpreter import Report
 from harness.judging.lookups import judge_looks
-from models.invariants.around import Spoilt, keeps_what_is_whole, pull_goes_around
+from harness.judging.queries import fitting_records, is_indexed
+from models.invariants.around import (
+    Spoilt,
+    keeps_what_is_whole,
+    pull_goes_around,
+    put_spares_what_is_damaged,
+    query_goes_around,
+    search_goes_around,
+)
 from models.observations import Damaged, Started
 from models.reference import ReferenceModel
 from models.store_image import Record, StoreImage
@@ -64,8 +72,9 @@ def adopts_around(
         spoilt,
         start.damaged,
     )
+    spoilt.lost += [m.phy_offset for m in model.messages if m.phy_offset not in whole]
     _adopt(model, list(whole.values()), image, spoilt.queues)
-    spoilt.is_on, spoilt.queues = True, []
+    spoilt.is_on, spoilt.queues, spoilt.listed = True, [], start.damaged
     spoilt.ranges = [(begin, min(e, end)) for begin, e in spoilt.ranges if begin < end]
     return True
 
@@ -89,14 +98,75 @@ def _adopt(
             model.trusted[key] = queue.end_of_last_file - queue.end
 
 
-def judge_reads_around(
-    checks: dict[str, int], report: Report, model: ReferenceModel
+def judge_around(
+    checks: dict[str, int],
+    report: Report,
+    model: ReferenceModel,
+    spoilt: Spoilt,
+    image: Callable[[], StoreImage],
+    *,
+    epoch_ms: int,
+    dispatch_failed: bool,
 ) -> None:
-    """Judge every pull and every look of one step."""
+    """Judge every put and every read of one step of a store served around damage.
+
+    ``image`` reads the files after it; ``dispatch_failed``: the disk failed, so that a
+    record may be listed in part.
+    """
     reput = -1 if report.interrupted else model.reput_from_offset
     gone = model.may_expire if report.interrupted else model.log_min
     for pull, pulled in report.pulls:
         queue = model.queues.get((pull.topic, pull.queue_id), [])
         pull_goes_around.hold(checks, pull, pulled, queue, reput, gone)
-    if not report.interrupted:
-        judge_looks(checks, report, model.live_messages(model.log_min))
+    if report.starts:
+        return
+    for _, answer in report.puts:
+        if answer is not None:
+            put_spares_what_is_damaged.hold(checks, answer, spoilt)
+    if report.interrupted:
+        return
+    judge_looks(checks, report, model.live_messages(model.log_min))
+    if not (report.searches or report.queries) or dispatch_failed:
+        return
+    log = image().commit_log
+    whole = {
+        record.phy_offset: record
+        for record in (*log.records, *log.records_beyond)
+        if record.phy_offset >= model.log_min
+    }
+    known = [m.phy_offset for m in model.live_messages(model.log_min)]
+    records = [whole[offset] for offset in known if offset in whole]
+    _judge_searches(checks, report, model, whole, records, epoch_ms)
+    for query, queried in report.queries:
+        times = (epoch_ms + query.begin_ms, epoch_ms + query.end_ms)
+        fitting = fitting_records(log, records, query, times)
+        indexed = [r for r in fitting if is_indexed(r, query.key, model, reput)]
+        query_goes_around.hold(checks, queried, query.max_num, indexed)
+
+
+def _judge_searches(
+    checks: dict[str, int],
+    report: Report,
+    model: ReferenceModel,
+    whole: Mapping[int, Record],
+    records: Sequence[Record],
+    epoch_ms: int,
+) -> None:
+    earliest = records[0].store_timestamp if records else -1
+    for search, searched in report.searches:
+        queue = model.queues.get((search.topic, search.queue_id), [])
+        times = {
+            appended.queue_offset: whole[appended.phy_offset].store_timestamp
+            for appended in queue
+            if appended.phy_offset in whole
+        }
+        ready = [
+            appended.queue_offset
+            for appended in queue
+            if appended.queue_offset in times
+            and appended.end <= model.reput_from_offset
+        ]
+        timestamp = epoch_ms + search.at_ms
+        search_goes_around.hold(
+            checks, searched, timestamp, search.boundary, times, ready, earliest
+        )

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from harness.interpreter import Report, World
+from harness.interpreter import Report
 from harness.judging.topics import Deletions, judge_memory
 from models.invariants import deletion
-from models.observations import Done, Observation, Positions, Ran
+from models.observations import Done, Observation, Positions, Ran, World
 from models.ops import DeleteManually, Event, FillDisk, RunService, parts
 from models.plain_state import fork_of_fields
 from models.program import Setup

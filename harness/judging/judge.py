@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
 from harness.judging import damage
-from harness.judging.around import adopts_around, judge_reads_around, note_damage
+from harness.judging.around import adopts_around, judge_around, note_damage
 from harness.judging.claims import hold_all, judge_claims, tears_the_checkpoint
 from harness.judging.deletion import (
     DeletionState,
@@ -95,6 +95,7 @@ class Judge:
         model: what was appended and must survive.
         checks: how often each law was judged.
         disk_failed: a fault was set off in this life of the store.
+        spoilt: what was damaged of the log, and is served around.
         is_unsure: the log holds rot that nothing could show, so nothing can be judged
             any more.
     """
@@ -122,7 +123,7 @@ class Judge:
         self._is_torn = self._ext_may_be_rotten = False
         self._positions: Positions | None = None
         self._deletion = DeletionState(setup)
-        self._spoilt = Spoilt()
+        self.spoilt = Spoilt(setup.log_file_size)
         self._foreign = Foreign()
 
     def fork(self, subject: LookedAt, read: Reader | None = None) -> Judge:
@@ -228,9 +229,13 @@ class Judge:
     def _judge_reads(
         self, report: Report, before: dict[QueueKey, VisibleQueue]
     ) -> None:
-        if self._spoilt.is_on:
+        if self.spoilt.is_on:
             if not self._promises.reverts:
-                judge_reads_around(self.checks, report, self.model)
+                judge_around(
+                    *(self.checks, report, self.model, self.spoilt, self.image),
+                    epoch_ms=self._subject.epoch_ms,
+                    dispatch_failed=self.disk_failed,
+                )
             return
         for pull, pulled in report.pulls if not self._promises.reverts else ():
             if is_amid_a_deletion(report, pull.topic):
@@ -243,20 +248,14 @@ class Judge:
             judge_pull(self.checks, self.model, pull, pulled, confirmed, setup, gone)
         if report.queries:
             judge_queries(
-                self.checks,
-                report,
-                self.image(),
-                self.model,
+                *(self.checks, report, self.image(), self.model),
                 epoch_ms=self._subject.epoch_ms,
                 dispatch_failed=self.disk_failed,
             )
         if (report.looks or report.searches) and not report.interrupted:
             pooled = self._setup.transient_store_pool
             judge_lookups(
-                self.checks,
-                report,
-                self.image(),
-                self.model,
+                *(self.checks, report, self.image(), self.model),
                 self._positions if pooled else None,
                 epoch_ms=self._subject.epoch_ms,
                 is_unsettled=self._is_half_dispatched,
@@ -301,7 +300,7 @@ class Judge:
             )
 
     def _judge_rest(self, image: StoreImage) -> None:
-        if not (self.disk_failed or self._spoilt.is_on):
+        if not (self.disk_failed or self.spoilt.is_on):
             checkpoint_is_up_to_date.hold(self.checks, image)
 
     def _may_refuse(self, report: Report) -> bool:
@@ -339,7 +338,7 @@ class Judge:
         an orderly stop left keeps every law, even if power is lost afterwards.
         """
         found = self._image = self._read(self._foreign.without(files), self._image)
-        if self._spoilt.is_on:
+        if self.spoilt.is_on:
             return found
         if self._end is End.ORDERLY and not self._damaged:
             # An orderly end says that everything was dispatched.
@@ -386,7 +385,7 @@ class Judge:
             return
         self._ext_may_be_rotten |= damage.rots_beside_queues(self._damaged)
         self._left_by_start = None if self._damaged else self._left_by_start
-        is_around = self._spoilt.is_on
+        is_around = self.spoilt.is_on
         is_damaged = any(d.path.startswith("commitlog") for d in self._damaged)
         at_full_size = damage.judge_refusal(
             self.checks,
@@ -418,9 +417,9 @@ class Judge:
 
     def _adopt_around(self, start: Started, found: StoreImage, end: int) -> None:
         """Adopt what a start serves around damage."""
-        note_damage(self._spoilt, self._damaged)
+        note_damage(self.spoilt, self._damaged)
         self.is_unsure = not adopts_around(
-            self.checks, self.model, self._spoilt, found, self.image(), start, end
+            self.checks, self.model, self.spoilt, found, self.image(), start, end
         )
         self._started(self.image())
         self._checkpoint = None
@@ -473,7 +472,7 @@ class Judge:
 
     def _judge_files(self, image: StoreImage, reput_from_offset: int) -> None:
         """Judge a store at rest or running well, as far as the disk let it."""
-        if self._promises.reverts or self._spoilt.is_on:
+        if self._promises.reverts or self.spoilt.is_on:
             return  # what only memory held is gone, until a start has mended it
         clean = not self.disk_failed
         judged = self._judged(image, reput_from_offset, clean=clean)

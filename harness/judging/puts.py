@@ -59,7 +59,10 @@ def puts_around_the_start(report: Report) -> tuple[Puts, Puts]:
 def judge_batches(
     checks: dict[str, int], setup: Setup, report: Report, *, may_refuse: bool
 ) -> None:
-    """Judge each batch as a whole."""
+    """Judge each batch as a whole, and how long puts have waited."""
+    if report.puts and not (report.crash or report.is_stopping):
+        wait_ms, stalled_ms = report.longest_wait_ms, report.stalled_ms
+        putting.who_waits_is_answered.hold(checks, wait_ms, stalled_ms)
     for messages, answer in report.batches:
         if answer.status != "UNKNOWN_ERROR":
             excused = may_refuse or is_excused(answer, report)

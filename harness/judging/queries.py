@@ -6,6 +6,8 @@ here, as far as they were dispatched.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.interpreter import Report
 from models.image.index import IndexImage, index_hash, keys_of
 from models.image.log import LogImage
@@ -49,9 +51,9 @@ def judge_queries(
         )
         is_unsettled = any(key[0] == query.topic for key in model.may_be_deleted)
         if not (report.interrupted or is_unsettled):
-            fitting = _fitting(log, query, times)
+            fitting = fitting_records(log, log.records, query, times)
             reput = model.reput_from_offset
-            sure = [r for r in fitting if _is_indexed(r, query.key, model, reput)]
+            sure = [r for r in fitting if is_indexed(r, query.key, model, reput)]
             possible = sure
             if dispatch_failed:
                 possible = [r for r in fitting if r in sure or r.phy_offset == reput]
@@ -75,12 +77,16 @@ def indexed_up_to(index: IndexImage) -> tuple[int, int]:
     return last, sum(entry.phy_offset == last for _, _, _, entry in index.entries)
 
 
-def _fitting(
-    log: LogImage, query: QueryMessage, times: tuple[int, int]
+def fitting_records(
+    log: LogImage,
+    records: Sequence[Record],
+    query: QueryMessage,
+    times: tuple[int, int],
 ) -> list[Record]:
+    """Those of ``records`` that a query asks for, dispatched or not."""
     return [
         record
-        for record in log.records
+        for record in records
         if record.topic == query.topic
         and record.transaction_type != "rollback"
         and times[0] <= record.store_timestamp <= times[1]
@@ -89,7 +95,7 @@ def _fitting(
     ]
 
 
-def _is_indexed(record: Record, key: str, model: ReferenceModel, reput: int) -> bool:
+def is_indexed(record: Record, key: str, model: ReferenceModel, reput: int) -> bool:
     """Whether the index must find a record by one of its keys.
 
     Of one half indexed it has the first entries, and any of the key's hash will do.

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from models.appended import Appended, differs, differs_from_message
 from models.invariants.checkpoint import changed_files
+from models.invariants.querying import QUERY_MAX
 from models.invariants.reading import wanted_tags
 from models.invariants.recovery import reason_to_refuse
 from models.invariants.registry import invariant
 from models.messages import MessageToPut
-from models.observations import Pulled, Refused, Started
-from models.ops import PullMessage
+from models.observations import Pulled, Put, Queried, Refused, Searched, Started
+from models.ops import Boundary, PullMessage
 from models.plain_state import fork_of_fields
 from models.store_image import BadRecord, Record, StoreImage, decode_record
 from models.verdict import Violation
@@ -25,14 +26,20 @@ class Spoilt:
     """What was changed of a log from outside, as places of the log.
 
     Attributes:
+        log_file_size: of each of the log's files.
         is_on: the store serves around damage from here on.
         ranges: [start, end) of the bytes that differ.
         queues: the directories of queues that were changed since the last start.
+        listed: what the newest start lists as damaged.
+        lost: where messages lay that are not whole any more.
     """
 
+    log_file_size: int
     is_on: bool = False
     ranges: list[Range] = field(default_factory=list)
     queues: list[str] = field(default_factory=list)
+    listed: tuple[Range, ...] = ()
+    lost: list[int] = field(default_factory=list)
 
     def fork(self) -> Spoilt:
         """One that goes on by itself."""
@@ -94,9 +101,14 @@ def keeps_what_is_whole(
     """``floors``: what the crash spares, and what the mark says was durable.
 
     Above the mark a log ends where it stops being whole, so a message counts there
-    only if nothing in front of it was damaged.
+    only if nothing in front of it was damaged. Nothing is listed behind the file that
+    the mark lies in.
     """
     floor, durable = floors
+    until = -(-durable // spoilt.log_file_size) * spoilt.log_file_size
+    for begin, end in listed:
+        if end > until:
+            yield Violation("start", f"lists [{begin}, {end})", f"none past {until}")
     for appended in messages:
         where = f"commitlog phy_offset {appended.phy_offset}"
         record = whole.get(appended.phy_offset)
@@ -173,3 +185,78 @@ def pull_goes_around(
             yield Violation(f"message {number} of the queue", "passed over", "given")
     if ready and end <= first and pull.max_msg_nums > 0:
         yield Violation("pull", f"next_begin_offset {end}", f"more than {first}")
+
+
+@invariant(
+    "PUT-6", "around damage nothing is put into a file that has damage", law="I3 I15"
+)
+def put_spares_what_is_damaged(answer: Put, spoilt: Spoilt) -> Iterator[Violation]:
+    """Such a file may be put back from a copy, or looked into."""
+    if answer.phy_offset < 0:
+        return
+    base = answer.phy_offset - answer.phy_offset % spoilt.log_file_size
+    if _meets(spoilt.listed, base, base + spoilt.log_file_size):
+        where = f"put at phy_offset {answer.phy_offset}"
+        yield Violation(where, "in a file that has damage", "one that has none")
+
+
+@invariant(
+    "RD-10",
+    "around damage a search by time tells earlier messages from later ones",
+    law="I15 I17",
+)
+def search_goes_around(
+    searched: Searched,
+    timestamp: int,
+    boundary: Boundary,
+    stored_at: Mapping[int, int],
+    ready: Sequence[int],
+    earliest: int,
+) -> Iterator[Violation]:
+    """``stored_at`` is when each whole message was, by queue offset.
+
+    Those that are ``ready`` must be found. The time told of the found one is its own,
+    or -1 if it is not whole; ``earliest`` is that of the log's first whole message.
+    """
+    found, where = searched.queue_offset, f"search for {boundary} of {timestamp}"
+    for number, queue_offset in enumerate(ready):
+        time = stored_at[queue_offset]
+        if boundary == "LOWER":
+            is_right = (time >= timestamp) == (queue_offset >= found)
+        else:
+            is_first = number == 0 and queue_offset >= found
+            is_right = is_first or (time <= timestamp) == (queue_offset <= found)
+        if not is_right:
+            seen = f"queue_offset {found}, but {queue_offset} was stored at {time}"
+            yield Violation(where, seen, "one between earlier and later ones")
+            return
+    told = stored_at.get(found, -1)
+    may_lack = found in stored_at and found not in ready
+    if searched.stored_at not in (told, -2) and not (
+        may_lack and searched.stored_at == -1
+    ):
+        yield Violation(f"time of {found}", f"{searched.stored_at}", f"{told}")
+    if searched.earliest not in (earliest, -2):
+        yield Violation("earliest time", f"{searched.earliest}", f"{earliest}")
+
+
+@invariant(
+    "IX-10",
+    "around damage a query by key gives the newest whole messages that have it",
+    law="I11 I15",
+)
+def query_goes_around(
+    queried: Queried, max_num: int, fitting: Sequence[Record]
+) -> Iterator[Violation]:
+    """``fitting`` is what is whole, dispatched, and asked for, in the log's order."""
+    most = max(0, min(max_num, QUERY_MAX))
+    expected = [record.phy_offset for record in fitting[-most:]] if most else []
+    seen: list[int] = []
+    for data in queried.messages:
+        try:
+            seen.append(decode_record(data).phy_offset)
+        except BadRecord as flaw:
+            yield Violation("the answer", str(flaw), "whole records")
+            return
+    if seen != expected:
+        yield Violation("the answer", f"phy_offsets {seen[:8]}", f"{expected[:8]}")

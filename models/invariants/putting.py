@@ -158,6 +158,20 @@ def puts_lie_in_the_order_they_were_made(
             latest, behind = begun, put.phy_offset
 
 
+@invariant(
+    "PUT-7", "who waits for a sync is answered by its round, however it ends", law="I19"
+)
+def who_waits_is_answered(waited_ms: int, stalled_ms: int) -> Iterator[Violation]:
+    """``waited_ms``: until a put was told FLUSH_DISK_TIMEOUT, at most; 0: none was.
+
+    A round that fails says so at once; only a disk that stands still lets a put wait
+    its time out.
+    """
+    if waited_ms >= SYNC_TIMEOUT_MS > stalled_ms:
+        seen = f"told so after {waited_ms} ms, the disk stood still for {stalled_ms}"
+        yield Violation("put answered FLUSH_DISK_TIMEOUT", seen, "an answer at once")
+
+
 def _expected_of_batch(
     messages: Sequence[MessageToPut], total: int, setup: Setup
 ) -> str:

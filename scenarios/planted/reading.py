@@ -18,7 +18,7 @@ SEARCH_MIXES_BOUNDARIES = Mutant(
         Edit(
             module="engine.store.time_search",
             function="_first_at_or_after",
-            before="if time < timestamp:",
+            before="if 0 <= time < timestamp:",
             after=(
                 "if time == timestamp:\n"
                 "            return readable\n"

@@ -40,6 +40,16 @@ def test_an_unreadable_record_counts_as_stored_with_the_one_behind_it() -> None:
     assert found == [1, 2, 5]
 
 
+def test_unreadable_records_that_nothing_follows_count_as_stored_last() -> None:
+    times = (10, 20, -1, -1)
+
+    found = [offset_by_time(0, 4, at, LOWER, times.__getitem__) for at in (5, 20, 21)]
+    last = [offset_by_time(0, 4, at, UPPER, times.__getitem__) for at in (5, 20, 21)]
+
+    assert found == [0, 1, 2]
+    assert last == [0, 1, 1]
+
+
 def test_a_search_in_a_queue_begins_at_its_min_offset(store: StoreBuilder) -> None:
     store.put(25).kill().remove(log_file(0)).restart().reput()
 

@@ -14,11 +14,14 @@ from models.invariants.around import (
     Spoilt,
     keeps_what_is_whole,
     pull_goes_around,
+    put_spares_what_is_damaged,
+    query_goes_around,
     refuses_what_cannot_be_located,
+    search_goes_around,
 )
 from models.messages import MessageToPut, message_for
-from models.observations import Pulled, Refused, Started
-from models.ops import PullMessage, PutMessage
+from models.observations import Pulled, Put, Queried, Refused, Searched, Started
+from models.ops import Boundary, PullMessage, PutMessage
 from models.store_image import Record, StoreImage, decode_record, read_store
 
 MESSAGES = tuple(message_for(PutMessage("T0", 0, 16), 1, n, 0) for n in range(3))
@@ -96,7 +99,7 @@ def kept(
         KNOWN,
         (),
         (len(LOG), durable),
-        Spoilt(True, [*spoilt]),
+        Spoilt(4096, True, [*spoilt]),
         listed,
     )
     return [violation.seen for violation in broken]
@@ -163,3 +166,61 @@ def test_a_pull_goes_past_what_is_damaged_and_gives_the_rest() -> None:
     assert broken(Pulled("FOUND", 3, 0, 3, (first, third)), KNOWN[:1]) == 1
     other = [replace(KNOWN[0], message=MESSAGES[1]), KNOWN[2]]
     assert broken(Pulled("FOUND", 3, 0, 3, (first, third)), other) == 1
+
+
+def test_nothing_is_listed_behind_the_file_that_the_mark_lies_in() -> None:
+    listed = (LOST, (4096, 8192))
+
+    assert "lists [4096, 8192)" in kept(RECORDS, spoilt=(LOST,), listed=listed)
+
+
+@pytest.mark.parametrize(("phy_offset", "broken"), [(300, 1), (4096, 0), (-1, 0)])
+def test_a_put_spares_a_file_that_has_damage(phy_offset: int, broken: int) -> None:
+    spoilt = Spoilt(4096, True, listed=(LOST,))
+
+    answer = Put("PUT_OK", phy_offset, 131, 3)
+
+    assert len(put_spares_what_is_damaged.violations(answer, spoilt)) == broken
+
+
+@pytest.mark.parametrize(
+    ("boundary", "found", "told", "broken"),
+    [
+        ("LOWER", 2, 20, 0),
+        ("LOWER", 1, -1, 0),
+        ("LOWER", 3, -1, 1),
+        ("LOWER", 0, 10, 1),
+        ("LOWER", 2, -1, 1),
+        ("UPPER", 1, -1, 0),
+        ("UPPER", 0, 10, 0),
+        ("UPPER", 2, 20, 1),
+    ],
+)
+def test_a_search_lands_between_what_is_whole(
+    boundary: Boundary, found: int, told: int, broken: int
+) -> None:
+    searched = Searched(found, told, 10)
+
+    seen = search_goes_around.violations(
+        searched, 15, boundary, {0: 10, 2: 20}, (0, 2), 10
+    )
+
+    assert len(seen) == broken
+
+
+def test_the_earliest_time_is_that_of_the_first_whole_message() -> None:
+    searched = Searched(2, 20, -1)
+
+    assert search_goes_around.violations(searched, 15, "LOWER", {2: 20}, (2,), 20)
+
+
+def test_a_query_gives_the_newest_that_are_whole() -> None:
+    first, _, third = (LOG[a.phy_offset : a.end] for a in KNOWN)
+    whole = [RECORDS[0], RECORDS[2]]
+
+    def broken(most: int, *messages: bytes) -> int:
+        return len(query_goes_around.violations(Queried(messages), most, whole))
+
+    assert broken(9, first, third) == broken(1, third) == broken(0) == 0
+    assert broken(9, third) == broken(9, third, first) == broken(1, first) == 1
+    assert broken(9, first[:-1], third) == 1

@@ -11,6 +11,7 @@ from models.invariants.putting import (
     put_is_told_its_id,
     put_takes_the_next_place,
     puts_lie_in_the_order_they_were_made,
+    who_waits_is_answered,
 )
 from models.invariants.run import rounds_tell_what_they_did
 from models.invariants.statistics import statistics_count_what_was_put
@@ -163,3 +164,13 @@ def test_a_round_must_say_what_it_has_done() -> None:
     assert len(law.violations("flush_commit_log", 1, before, before, 100)) == 1
     assert len(law.violations("commit", 1, before, before, 100)) == 1
     assert len(law.violations("clean_commit_log", 1, before, cleaned, 100)) == 1
+
+
+@pytest.mark.parametrize(
+    ("waited_ms", "stalled_ms", "broken"),
+    [(0, 0, 0), (4999, 0, 0), (5000, 0, 1), (5000, 5000, 0), (6000, 4999, 1)],
+)
+def test_a_put_waits_its_time_out_only_for_a_disk_that_stands_still(
+    waited_ms: int, stalled_ms: int, broken: int
+) -> None:
+    assert len(who_waits_is_answered.violations(waited_ms, stalled_ms)) == broken

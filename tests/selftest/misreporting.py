@@ -117,7 +117,17 @@ LOST = During(FLUSH, 1, DiskFault("lose", "EIO", path="commitlog"))
 KILLED_WITH_A_LOST_PAGE = does(EAGER, PUT, REPUT, LOST, KILL, Restart())
 BROKEN = (PUT, PUT, PUT, REPUT, Shutdown(), Damage("commitlog[0]", "flip", at=225))
 AROUND = does(SERVES, *BROKEN, Restart(), PULL)
+AROUND_KEYS = does(
+    Setup(on_damage="serve", index_slots=4, index_entries=8),
+    *(KEYED, KEYED, KEYED, REPUT, Shutdown()),
+    *(Damage("commitlog[0]", "flip", at=235), Restart()),
+)
 REFUSED = does(PLAIN, *BROKEN, Restart())
+SYNC_FAILS = does(SYNC, PUT, During(PUT, 1, DiskFault("sync", "EIO")))
+COMMIT_FAILS = does(
+    Setup(flush_mode="SYNC_FLUSH", transient_store_pool=True),
+    *(PUT, During(PUT, 1, DiskFault("write", "EIO"))),
+)
 TWICE = does(PLAIN, PUT, REPUT, KILL, Restart(), KILL, Restart())
 MARKED = does(EAGER, PUT, REPUT, FLUSH, MARK, REPUT)
 SMALLQUEUES = Setup(cleans=True, reserved_hours=2, queue_file_units=1)
