@@ -128,23 +128,23 @@ _MODEL = (
     ),
     (
         "M25",
-        *("reference", "differs"),
+        *("appended", "differs"),
         *("record.queue_offset != appended.queue_offset", "False"),
     ),
-    ("M26", "reference", "differs", "light_offsets != appended.light_offsets", "False"),
+    ("M26", "appended", "differs", "light_offsets != appended.light_offsets", "False"),
     (
         "M27",
-        *("reference", "differs_from_message"),
+        *("appended", "differs_from_message"),
         *("record.body != message.body", "False"),
     ),
     (
         "M28",
-        *("reference", "differs_from_message"),
+        *("appended", "differs_from_message"),
         *("getattr(record, name) != getattr(message, name)", "False"),
     ),
     (
         "M29",
-        *("reference", "differs_from_message"),
+        *("appended", "differs_from_message"),
         *("if properties == message.properties:", "if True:"),
     ),
     (
@@ -174,7 +174,8 @@ _IMAGE = (
     (
         "I03",
         *("record", "parse_record"),
-        *("(0 in raw and 0 in written_part(raw)) or 0 in name", "0 in name"),
+        "0 in raw and not (takes_nul and _is_kept(data, properties_at + 2, raw))",
+        "False",
     ),
     (
         "I04",
