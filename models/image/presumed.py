@@ -83,7 +83,11 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
         begins = log.min_phy_offset > 0 or records[0].queue_offset == 0
         if key[0] in batch:
             listed_from[key] = log.max_phy_offset
-        elif begins and _is_gone(key[0], folders, topics, image.files):
+        elif (
+            begins
+            and key[0] not in folders
+            and _may_be_deleted(key[0], folders, topics, image.files)
+        ):
             listed_from[key] = log.max_phy_offset
             gone.append(key[0])
     notes.extend(
@@ -99,6 +103,17 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
                 f"{log.where(first.phy_offset)}: {key[0]}/{key[1]} counts from 0 "
                 f"again; its topic was deleted and made anew."
             )
+    for topic in {key[0]: None for key in image.unlisted_records}:
+        if not image.abort and _may_be_deleted(topic, folders, topics, image.files):
+            first_base = _revived_from(image, topic, listed_from)
+            if first_base:
+                keys = [key for key in log.indexed_records if key[0] == topic]
+                listed_from.update(dict.fromkeys(keys, first_base))
+                notes.append(
+                    f"consumequeue/{topic}: its queues begin with the log file at "
+                    f"{first_base}; it is taken for deleted before a crash, and listed "
+                    f"again by the start after it."
+                )
     anew = {topic for topic, _ in listed_from}
     for key in log.indexed_records:
         if key[0] in anew and key not in image.queue_at:
@@ -127,19 +142,17 @@ def topics_told(files: Mapping[str, Bytes]) -> frozenset[str] | None:
     return next((topics for topics in told if topics is not None), None)
 
 
-def _is_gone(
+def _may_be_deleted(
     topic: str,
     folders: Collection[str],
     topics: frozenset[str] | None,
     files: Mapping[str, Bytes],
 ) -> bool:
-    """Whether a topic was deleted: the broker's own list, where there is one, tells.
+    """Whether a topic can be deleted: the broker's own list, where there is one, tells.
 
     A store without a broker has no list, and RocketMQ deletes all that it has of a
     topic, be it of other folders; but for system topics and light queues.
     """
-    if topic in folders:
-        return False
     if topics is not None:
         return topic not in topics
     of_topic = tuple(f"{folder}/{topic}/" for folder in _OTHER_DIRS)
@@ -147,6 +160,41 @@ def _is_gone(
     is_of_broker = any(path.startswith("config/") for path in files)
     is_left = any(path.startswith(of_topic) for path in files)
     return bool(folders) and not (is_kept or is_of_broker or is_left)
+
+
+def _revived_from(
+    image: StoreImage, topic: str, known: Collection[QueueKey]
+) -> int | None:
+    """The base of the log file from which on a deleted topic is listed again, if so.
+
+    A start after a crash dispatches whole log files, whatever was deleted: all of the
+    topic's queues then begin there, pre-blank units before, and other topics' do not.
+    """
+    log, unlisted = image.commit_log, image.unlisted_records
+    asked = {key: r for key, r in log.indexed_records.items() if key[0] == topic}
+    if any(key in known for key in asked):
+        return None
+    last = max(r.phy_offset for key in asked for r in unlisted.get(key, ()))
+    base = min((f.base for f in log.files if f.base > last), default=0)
+    for key, records in asked.items():
+        if any(r.phy_offset > last for r in records) and not _begins_late(image, key):
+            return None
+        if len(unlisted.get(key, ())) != sum(r.phy_offset < base for r in records):
+            return None
+    others = [
+        key
+        for key, records in log.indexed_records.items()
+        if key not in asked and key not in unlisted and records[0].phy_offset < base
+    ]
+    return base if others else None
+
+
+def _begins_late(image: StoreImage, key: QueueKey) -> bool:
+    """Whether a queue begins amid its numbers, as one that is made for a late unit."""
+    queue = image.queue_at.get(key)
+    if queue is None or not queue.units:
+        return False
+    return queue.files[0].base > 0 or queue.units[0].is_pre_blank
 
 
 def _put_anew(image: StoreImage, key: QueueKey) -> Record | None:

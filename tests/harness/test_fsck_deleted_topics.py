@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
+from fsck_archive import archive
+from fsck_breaking import Broken, written
 from golden_store import golden
+from test_fsck_power import judged
 
 from harness.fsck import FsckReport, fsck
 from models.image.presumed import topics_in
@@ -105,3 +109,36 @@ def test_a_topic_whose_folder_is_left_has_lost_its_queues(tmp_path: Path) -> Non
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"\xff", b'{"topicConfigTable": 3}'])
 def test_a_list_of_topics_that_cannot_be_read_tells_nothing(raw: bytes) -> None:
     assert topics_in(raw) is None
+
+
+PRE_BLANK = bytes(8) + b"\x7f\xff\xff\xff" + bytes(8)
+
+
+def listed_again_from(base: int, topics: Collection[str]) -> FsckReport:
+    """The rolled store, of some topics nothing listed before ``base``."""
+    store = archive("rolled-clean")
+    files = dict(store.files)
+    for row in store.rows:
+        if row["topic"] in topics and row["phy_offset"] < base:
+            path, at = store.unit(row)
+            files = written(files, path, at, PRE_BLANK)
+    return judged(store, Broken(files, ()))
+
+
+def test_a_deleted_topic_is_listed_again_by_a_start_after_a_crash() -> None:
+    report = listed_again_from(32_768, ["payments"])
+
+    assert report.is_clean
+    assert any("consumequeue/payments: its queues begin" in n for n in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("base", "topics"),
+    [(32_768 + 5_000, ["payments"]), (32_768, ["payments", "orders", "audit-log"])],
+)
+def test_a_topic_that_begins_elsewhere_or_not_alone_lost_units(
+    base: int, topics: list[str]
+) -> None:
+    report = listed_again_from(base, topics)
+
+    assert {finding.invariant for finding in report.violations} == {"CQ-4"}
