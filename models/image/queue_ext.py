@@ -80,6 +80,15 @@ def end_of_ext_units(data: Bytes) -> tuple[int, bool]:
     return at, size == -1
 
 
+def starts_of_ext_units(data: Bytes) -> frozenset[int]:
+    """Where units of such a file begin; behind a broken one, where the next would."""
+    starts, at = [0], 0
+    while (size := ext_unit_size(data, at)) >= EXT_UNIT_SIZE_MIN:
+        at += size
+        starts.append(at)
+    return frozenset(starts)
+
+
 def _unit_in(data: Bytes, at: int) -> ExtUnit | None:
     size, tags_code, stored_at, bit_map_size = _UNIT.unpack_from(data, at)
     if bit_map_size < 0 or size != EXT_UNIT_SIZE_MIN + bit_map_size:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 
 from models.image.log import common_size
+from models.image.queue import QueueImage, Unit
 from models.image.queue_ext import (
     EXT_ADDRESS_MAX,
     EXT_END_SIZE,
@@ -15,13 +16,15 @@ from models.image.queue_ext import (
     ext_place,
     ext_unit_at,
     ext_unit_size,
+    starts_of_ext_units,
 )
-from models.image.record import is_light_queue
+from models.image.record import Bytes, Record, is_light_queue
 from models.invariants.judged import Judged
 from models.invariants.registry import invariant
 from models.verdict import Violation
 
 _FOLDER = "consumequeue_ext/"
+_SECTOR = 512
 
 
 @invariant(
@@ -30,26 +33,81 @@ _FOLDER = "consumequeue_ext/"
     law="I3",
 )
 def addresses_lead_to_their_records(judged: Judged) -> Iterator[Violation]:
-    """Which unit is which record's is CQ-1's to say; nothing proves a bit map."""
+    """Which unit is which record's is CQ-1's to say; nothing proves a bit map.
+
+    After a crash where a later unit in the same sector beside the queue is right.
+    """
     image = judged.image
-    if not judged.clean or not image.has_queue_extension:
+    is_asked = judged.clean or judged.whole_sectors
+    if not is_asked or not image.has_queue_extension:
         return
     for queue, live in image.suspect_queues:
-        for unit in live:
-            record = image.commit_log.record_at.get(unit.phy_offset)
-            if unit.tags_code > EXT_ADDRESS_MAX or record is None:
-                continue
-            found = ext_unit_at(image.files, queue.name, unit.tags_code)
-            wanted = (record.tags_code, record.store_timestamp)
-            if found is None or found[:2] != wanted:
-                where = queue.where(unit.queue_offset)
-                place = ext_place(image.files, queue.name, unit.tags_code)
-                there = f"{place[0]} byte {place[1]}" if place else "no unit"
-                yield Violation(
-                    where,
-                    f"an address that leads to {there}",
-                    f"{wanted}, as the record says",
-                )
+        led = [*_led_astray(queue, live, judged)][::-1]
+        paths = [path for path, _ in ext_files(image.files, queue.name)] if led else []
+        if led and not paths:
+            seen = f"no file, yet {len(led)} units lead there"
+            expected = "a file, which their addresses lead to"
+            yield Violation(f"{_FOLDER}{queue.name}", seen, expected)
+            continue
+        starts = {path: starts_of_ext_units(image.files[path]) for path in paths}
+        for unit, record in led:
+            yield _wrong_address(queue, unit, record, image.files, starts)
+
+
+def _led_astray(
+    queue: QueueImage, live: tuple[Unit, ...], judged: Judged
+) -> Iterator[tuple[Unit, Record]]:
+    """Units whose address does not lead to what is their record's, the last first."""
+    files, record_at = judged.image.files, judged.image.commit_log.record_at
+    settled: set[tuple[str, int]] = set()
+    for unit in reversed(live):
+        record = record_at.get(unit.phy_offset)
+        if unit.tags_code > EXT_ADDRESS_MAX or record is None:
+            continue
+        place = ext_place(files, queue.name, unit.tags_code)
+        sector = None if place is None else (place[0], place[1] // _SECTOR)
+        found = ext_unit_at(files, queue.name, unit.tags_code)
+        if found is not None and found[:2] == (
+            record.tags_code,
+            record.store_timestamp,
+        ):
+            settled.update([sector] if sector else [])
+        elif judged.clean or _is_settled(place, settled):
+            yield unit, record
+
+
+def _is_settled(
+    place: tuple[str, int] | None, settled: Collection[tuple[str, int]]
+) -> bool:
+    if place is None:
+        return False
+    path, at = place
+    last = (at + EXT_UNIT_SIZE_MIN - 1) // _SECTOR
+    return at // _SECTOR == last and (path, last) in settled
+
+
+def _wrong_address(
+    queue: QueueImage,
+    unit: Unit,
+    record: Record,
+    files: Mapping[str, Bytes],
+    starts: Mapping[str, Collection[int]],
+) -> Violation:
+    """Told of what lies beside the queue, if a unit begins there; else of the unit."""
+    where = queue.where(unit.queue_offset)
+    place = ext_place(files, queue.name, unit.tags_code)
+    wanted = f"tags code {record.tags_code}, stored at {record.store_timestamp}"
+    if place is None:
+        return Violation(where, "an address that leads to no unit", wanted)
+    path, at = place
+    if at not in starts[path]:
+        seen = f"an address that leads to {path} byte {at}"
+        return Violation(where, seen, f"the address of a unit with {wanted}")
+    found = ext_unit_at(files, queue.name, unit.tags_code)
+    seen = "no whole unit"
+    if found is not None:
+        seen = f"tags code {found.tags_code}, stored at {found.msg_store_time}"
+    return Violation(f"{path} byte {at}", seen, f"{wanted}: {where} leads there")
 
 
 @invariant(
