@@ -212,7 +212,8 @@ class Judge:
         seen = None if self._promises.reverts else self.image
         judge_round(self.checks, self._setup, op, report, around, seen)
         if not self._abort_taken:  # else it believes what it found, synced or not
-            judge_medium(self.checks, op, report, self._promises, around, self._subject)
+            promises, subject = self._promises, self._subject
+            judge_medium(self.checks, op, report, promises, around, subject, self.image)
         if positions.max_phy_offset >= 0:
             self._judge_running(op, report, positions)
         self._judge_reads(report, before)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from harness.interpreter import Report
 from harness.judging.deletion import runs
 from harness.judging.promises import Promises
 from harness.judging.terms import LookedAt
 from models.invariants.checkpoint import checkpoint_is_on_the_medium
 from models.invariants.marks import flushed_is_on_the_medium
+from models.invariants.medium import (
+    start_leaves_nothing_to_lose,
+    what_the_checkpoint_tells_of_is_on_the_medium,
+)
 from models.invariants.recovery import what_went_is_gone
-from models.observations import Positions, Ran
+from models.observations import Positions, Ran, Started
 from models.ops import Event, RunService
+from models.store_image import StoreImage
 
 
 def judge_medium(
@@ -20,11 +27,12 @@ def judge_medium(
     promises: Promises,
     around: tuple[Positions | None, Positions],
     subject: LookedAt,
+    image: Callable[[], StoreImage],
 ) -> None:
     """Judge a step whose disk keeps what it says, where anything was made durable.
 
     ``around`` is where the log stood before the step, None if nobody knows or if the
-    disk has failed since, and where it stands now.
+    disk has failed since, and where it stands now. ``image`` reads the files.
     """
     before, now = around
     if not promises.keeps_what_is_synced or now.max_phy_offset < 0:
@@ -32,7 +40,12 @@ def judge_medium(
     is_checkpoint = isinstance(op, RunService) and op.service == "checkpoint"
     has_run = is_checkpoint and isinstance(report.observation, Ran)
     if has_run and not promises.reverts:
-        checkpoint_is_on_the_medium.hold(checks, subject.unsynced_from())
+        unsynced = subject.unsynced_from()
+        checkpoint_is_on_the_medium.hold(checks, unsynced)
+        if not report.fault_armed:
+            what_the_checkpoint_tells_of_is_on_the_medium.hold(
+                checks, unsynced, image()
+            )
     if report.fault_armed or (before is None and not report.starts):
         return
     has_flushed = before is None or before.flushed_where < now.flushed_where
@@ -42,5 +55,15 @@ def judge_medium(
         return
     unsynced = subject.unsynced_from()
     flushed_is_on_the_medium.hold(checks, now.flushed_where, unsynced)
+    start = report.starts[-1] if report.starts else None
+    if isinstance(start, Started) and not report.interrupted:
+        start_leaves_nothing_to_lose.hold(
+            checks,
+            unsynced,
+            report.found[-1],
+            subject.files() if unsynced else {},
+            ended=start.last_exit_ok,
+            damaged=bool(start.damaged),
+        )
     if removes and not report.failures:
         what_went_is_gone.hold(checks, unsynced)

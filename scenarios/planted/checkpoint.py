@@ -45,7 +45,7 @@ CHECKPOINT_AHEAD_OF_QUEUES = Mutant(
     id="R55",
     title="checkpoint-ahead-of-cq-flush",
     source="apache/rocketmq#10073, PR #10074; #678; sharp edge 14.3",
-    killed_by=("CP-3", "CP-7", "CQ-4"),
+    killed_by=("CP-12", "CP-3", "CP-7", "CQ-4"),
     edits=(
         Edit(
             module="engine.store.flush",
@@ -101,7 +101,7 @@ RENAMED_UNSYNCED = Mutant(
     id="X02",
     title="checkpoint-file-renamed-unsynced",
     source="apache/kafka PR #15993 (KAFKA-16541)",
-    killed_by=("CP-4", "REC-4", "CP-1"),
+    killed_by=("REC-18", "CP-4", "REC-4", "CP-1"),
     edits=(
         Edit(
             module="engine.store.checkpoint",

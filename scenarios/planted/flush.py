@@ -91,7 +91,7 @@ GROUP_COMMIT_SWAP_RACE = Mutant(
     id="R38",
     title="group-commit-swap-race",
     source="commit 0b39fcadfa (ROCKETMQ-145); PR #31",
-    killed_by=("PUT-2", "RUN-1"),
+    killed_by=("PUT-7", "PUT-2", "RUN-1"),
     edits=(
         Edit(
             module="engine.store.group_commit",

@@ -118,7 +118,7 @@ CUT_BELOW_THE_FLUSHED_MARK = Mutant(
     id="S14",
     title="flushed-mark-stays-above-the-cut",
     source="sharp edge 14.14",
-    killed_by=("CP-7", "CP-3", "CP-6", "CQ-4", "REC-3"),
+    killed_by=("CP-12", "CP-7", "CP-3", "CP-6", "CQ-4", "REC-3"),
     edits=(
         Edit(
             module="engine.store.consume_queue",

@@ -123,6 +123,11 @@ AROUND_KEYS = does(
     *(Damage("commitlog[0]", "flip", at=235), Restart()),
 )
 REFUSED = does(PLAIN, *BROKEN, Restart())
+CUT_SHORT = does(
+    PLAIN,
+    *(PUT, REPUT, Shutdown(), Damage("consumequeue[0]", "truncate", 100), Restart()),
+)
+TOLD = does(EAGER, PUT, REPUT, FLUSH, RunService("flush_consume_queue"), MARK)
 SYNC_FAILS = does(SYNC, PUT, During(PUT, 1, DiskFault("sync", "EIO")))
 COMMIT_FAILS = does(
     Setup(flush_mode="SYNC_FLUSH", transient_store_pool=True),
@@ -179,6 +184,7 @@ PLANTED = does(
 )
 MINUTE = AdvanceClock(61_000)
 KEYS = (KEYED, AdvanceClock(2000), KEYED, AdvanceClock(2000), KEYED, REPUT)
+INDEX_TOLD = does(FEW, *(*KEYS, FLUSH, MINUTE, RunService("flush_index"), MINUTE, MARK))
 INDEX_FILES = does(
     FEW,
     *(*KEYS, FLUSH, MINUTE, RunService("flush_consume_queue"), MINUTE),

@@ -1,0 +1,115 @@
+"""Laws of the medium: what a running store has told must outlive a power loss.
+
+They look at what the medium holds and take no power away: ``unsynced`` is what
+``Subject.unsynced_from`` says, each file that a power loss could change or take with
+the first byte that it could change; -1 of a file that went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from models.image.queue import PRE_BLANK_SIZE, UNIT_SIZE
+from models.image.queue_ext import EXT_ADDRESS_MAX, ext_place, ext_unit_size
+from models.image.record import RECORD_SIZE_MIN
+from models.invariants.registry import invariant
+from models.store_image import Bytes, StoreImage
+from models.verdict import Violation
+
+_DERIVED = ("consumequeue", "consumequeue_ext", "index")
+_END_TIMESTAMP = slice(8, 16)  # of an index file's header
+
+
+@invariant(
+    "REC-18",
+    "a start leaves to power loss only what it found so and dispatch makes again",
+    law="I8 I10",
+)
+def start_leaves_nothing_to_lose(
+    unsynced: Mapping[str, int],
+    found: Mapping[str, Bytes],
+    now: Mapping[str, Bytes],
+    *,
+    ended: bool,
+    damaged: bool,
+) -> Iterator[Violation]:
+    """Of a start that ran alone; the abort file says enough by its name.
+
+    ``ended``: it took the life before for one that came to an orderly end. Where the
+    log is ``damaged`` a filler may close a file; it is flushed as any other.
+    """
+    for path, first in unsynced.items():
+        top = path.partition("/")[0]
+        if path == "abort" or (damaged and top == "commitlog"):
+            continue
+        data = now.get(path, b"")
+        was_so = not ended and top in _DERIVED and found.get(path) == data
+        has_room = top == "consumequeue" and not _size_of(data[-UNIT_SIZE:])
+        if first >= 0 and not (was_so and not has_room):
+            yield Violation(f"{path} byte {first}", "a power loss could take it")
+
+
+@invariant(
+    "CP-12",
+    "no power loss takes a unit or an index file that the checkpoint tells of",
+    law="I4 I8",
+)
+def what_the_checkpoint_tells_of_is_on_the_medium(
+    unsynced: Mapping[str, int], image: StoreImage
+) -> Iterator[Violation]:
+    """Units of records before dispatched_offset, files before index_msg_timestamp."""
+    mark = image.checkpoint.mark
+    dispatched = mark.dispatched_offset if mark else 0
+    index_said = image.checkpoint.index_msg_timestamp
+    for path, first in unsynced.items():
+        if first < 0:
+            continue
+        match path.split("/"):
+            case ["consumequeue", _, _, _]:
+                expected = f"synced: dispatched_offset is {dispatched}"
+                is_told = _is_unit_of(image, path, first, dispatched)
+            case ["consumequeue_ext", topic, queue_id, _]:
+                expected = f"synced: dispatched_offset is {dispatched}"
+                name = f"{topic}/{queue_id}"
+                is_told = _is_beside_a_unit(image, name, path, first, dispatched)
+            case ["index", _]:
+                expected = f"synced: index_msg_timestamp is {index_said}"
+                ended = image.files.get(path, b"")[_END_TIMESTAMP]
+                is_told = 0 < int.from_bytes(bytes(ended), "big") < index_said
+            case _:
+                continue
+        if is_told:
+            where = f"{path} byte {first}"
+            yield Violation(where, "a power loss could take it", expected)
+
+
+def _is_unit_of(image: StoreImage, path: str, first: int, dispatched: int) -> bool:
+    """Whether a byte is of a unit that leads to a record before ``dispatched``."""
+    data, begin = image.files.get(path, b""), first - first % UNIT_SIZE
+    unit = bytes(data[begin : begin + UNIT_SIZE])
+    if not RECORD_SIZE_MIN <= _size_of(unit) < PRE_BLANK_SIZE:
+        return False
+    return image.commit_log.min_phy_offset <= int.from_bytes(unit[:8]) < dispatched
+
+
+def _is_beside_a_unit(
+    image: StoreImage, name: str, path: str, first: int, dispatched: int
+) -> bool:
+    """Whether such a unit's address leads to this byte, or behind it in the file."""
+    log_min = image.commit_log.min_phy_offset
+    for queue in image.consume_queues:
+        if queue.name != name:
+            continue
+        for unit in reversed(queue.units):
+            is_told = log_min <= unit.phy_offset < dispatched
+            if is_told and unit.tags_code <= EXT_ADDRESS_MAX:
+                place = ext_place(image.files, name, unit.tags_code)
+                if place is None or place[0] != path:
+                    return False
+                end = place[1] + ext_unit_size(image.files[path], place[1])
+                return first < end
+    return False
+
+
+def _size_of(unit: Bytes) -> int:
+    return int.from_bytes(bytes(unit[8:12]), "big", signed=True)
