@@ -21,6 +21,7 @@ from misreporting import (
     QUEUE,
     REPUT,
     TAGGED,
+    TOLD_AND_KILLED,
     TWICE,
     dead,
     does,
@@ -30,6 +31,8 @@ from misreporting import (
 )
 
 LIES_OF_FILES = (
+    down("CP-7", f"files.pop({QUEUE!r}, None)", TOLD_AND_KILLED),
+    down("CP-4", patched("checkpoint", 0, bytes(8)), TOLD_AND_KILLED),
     files("CL-2", 'files["commitlog/odd"] = b""', ONE),
     files("CL-2", 'files["commitlog/0000000000000000409x"] = b""', ONE),
     files(

@@ -128,6 +128,11 @@ CUT_SHORT = does(
     *(PUT, REPUT, Shutdown(), Damage("consumequeue[0]", "truncate", 100), Restart()),
 )
 TOLD = does(EAGER, PUT, REPUT, FLUSH, RunService("flush_consume_queue"), MARK)
+TOLD_AND_KILLED = does(
+    EAGER,
+    *(PUT, REPUT, FLUSH, RunService("flush_consume_queue"), MARK),
+    *(KILL, Restart(), KILL, Restart()),
+)
 SYNC_FAILS = does(SYNC, PUT, During(PUT, 1, DiskFault("sync", "EIO")))
 COMMIT_FAILS = does(
     Setup(flush_mode="SYNC_FLUSH", transient_store_pool=True),
