@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from models.ops import DiskFault
+from models.ops import DiskFault, FaultCall, FaultErrno
 from models.program import Setup
+from scenarios.deleting import DELETIONS
+from scenarios.expiring import HOUR_MS, KEEPING
 from scenarios.message_scenarios import with_options
 from scenarios.rotting import ROTTING, SERVING
 from scenarios.scenario import Scenario
@@ -128,7 +130,81 @@ _UNREADABLE = replace(
     damage_sizes=often((1, 5), (513, 2), (1024, 1), (4096, 1)),
 )
 
+_FAILURES: tuple[tuple[FaultCall, FaultErrno, int, int], ...] = (
+    ("sync", "EIO", 1, 0),
+    ("sync", "EIO", 1, 1),
+    ("sync", "EIO", 3, 0),
+    ("write", "EIO", 1, 0),
+    ("write", "ENOSPC", 1, 1),
+    ("create", "ENOSPC", 1, 0),
+    ("remove", "EIO", 1, 0),
+)
+
+_FAILING = replace(
+    BREAKING,
+    kinds=often(
+        ("put", 4),
+        ("burst", 4),
+        ("service", 6),
+        ("pull", 1),
+        ("fault", 7),
+        ("crash", 3),
+        ("restart", 3),
+        ("clock", 2),
+        ("interleave", 2),
+        ("expire", 2),
+        ("delete", 1),
+    ),
+    kept=("burst", "service", "fault"),
+    labels=INDEXED.labels,
+    services=often(
+        ("reput", 4),
+        ("flush_commit_log", 3),
+        ("flush_consume_queue", 3),
+        ("checkpoint", 3),
+        ("flush_index", 1),
+        ("allocate", 1),
+        ("commit", 1),
+        ("clean_commit_log", 1),
+        ("clean_consume_queue", 1),
+    ),
+    interrupted=often(("put", 2), ("service", 5), ("shutdown", 3), ("restart", 3)),
+    crash_kinds=often(("process_kill", 3), ("power_loss", 2)),
+    survivor_kinds=often(("none", 3), ("all", 1), ("prefix", 2), ("hashed", 2)),
+    faults=tuple(
+        DiskFault(call, errno, times, path, after)
+        for path in ("commitlog", "consumequeue", "checkpoint", "index", "")
+        for call, errno, times, after in _FAILURES
+    ),
+    deletions=DELETIONS,
+    expiry_steps_ms=Numbers((3 * HOUR_MS, 2 * HOUR_MS, 0), 8 * HOUR_MS),
+)
+
 SICK_DISKS = (
+    Scenario(
+        name="failing_calls",
+        sentence="again and again the disk fails a call of whoever needs it then, and "
+        "the store goes on, is stopped or killed, or loses its power",
+        space=_FAILING,
+        setups=often(
+            (Setup(), 3),
+            (Setup(flush_mode="SYNC_FLUSH", flush_least_pages=0), 2),
+            (Setup(queue_file_units=2, disk_profile="posix_min"), 2),
+            (Setup(queue_file_units=7, disk_profile="xfs", preallocate=True), 1),
+            (Setup(8192, queue_ext_size=100, flush_least_pages=0), 2),
+            (Setup(index_slots=8, index_entries=20, flush_least_pages=0), 3),
+            (Setup(16384, 40, transient_store_pool=True, flush_least_pages=0), 1),
+            (KEEPING, 2),
+            (replace(KEEPING, queue_file_units=2, queue_ext_size=80), 2),
+        ),
+        required_probes=(
+            "flush.sync_failed",
+            "message_store.shutdown.unflushed",
+            "reput.failed",
+            "index_service.put.failed",
+        ),
+        required_invariants=(*CORE_LAWS, "REC-18", "CP-11", "CP-12"),
+    ),
     Scenario(
         name="latent_errors",
         sentence="while the store is down, sectors come to be unreadable; reads fail "

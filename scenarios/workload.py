@@ -39,6 +39,7 @@ from scenarios.spaces import AFTER
 
 SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one episode; 0 drops it
 ROLLED_BY = 8
+THOROUGH_MS = 61_000  # after so long every service does all there is to do
 AGED_FLUSHES = (9, 2, 1)  # files that are flushed before the messages grow old
 
 FLUSHED_BY: dict[str, ServiceName] = {
@@ -209,6 +210,8 @@ class _Writer(OpDrawer):
             self._fail(fault)
         if self.draw() & 1 and self.space.crash_kinds:
             self._crash()  # what it left behind shows after a crash
+        elif fault.call == "sync" and fault.path and self.draw() & 1:
+            self._settle(fault.path)
 
     def _fail(self, fault: DiskFault) -> None:
         """An op meets a fault that it is told of."""
@@ -224,6 +227,13 @@ class _Writer(OpDrawer):
             self.ops.append(op)  # what failed is asked for again
         if fault.call == "sync" and self.draw() & 1:
             self.ops += (self._evicting(), RunService("reput"), self._pulled())
+
+    def _settle(self, path: str) -> None:
+        """The store starts again, and everybody says what is durable now."""
+        waiting = AdvanceClock(THOROUGH_MS)
+        flushed = RunService(FLUSHED_BY.get(path, "flush_commit_log"))
+        self.ops += (Restart(), self._put(), RunService("reput"), waiting)
+        self.ops += (RunService("flush_commit_log"), flushed, RunService("checkpoint"))
 
     def _spoil(self, fault: DiskFault) -> None:
         """Lose or misdirect what some op syncs, or a service that has to do with it."""
@@ -251,7 +261,7 @@ class _Writer(OpDrawer):
         self.ops.append(During(*self._crowded(*self._interrupted()), event))
         if isinstance(event, Shutdown):
             self.ops.append(Restart())
-        elif self.draw() & 3 == 0:
+        elif self.draw() & 1:
             self.ops.append(RunService("checkpoint"))  # it says what came of both
 
     def _interleaved(self) -> Op:
@@ -276,8 +286,8 @@ class _Writer(OpDrawer):
             self._age()
         kinds = [space.together[draw() % len(space.together)] for _ in range(count)]
         parts = [self._part(kind) for kind in kinds]
-        if draw() & 7 == 0:  # a round or two amid a stop, or behind it
-            parts[:2] = (self._round(), Shutdown())
+        if draw() & 7 == 0:  # a put or round amid a stop, or behind it
+            parts[:2] = (self._put() if draw() & 1 else self._round(), Shutdown())
         if is_aged:
             parts[draw() % count] = RunService("clean_commit_log")
             if draw() & 1:  # the queues' files go with the log's
