@@ -176,9 +176,11 @@ def _revived_from(
         return None
     last = max(r.phy_offset for key in asked for r in unlisted.get(key, ()))
     base = min((f.base for f in log.files if f.base > last), default=0)
+    blanked = False
     for key, records in asked.items():
         if any(r.phy_offset > last for r in records) and not _begins_late(image, key):
             return None
+        blanked = blanked or _is_blanked(image, key)
         if len(unlisted.get(key, ())) != sum(r.phy_offset < base for r in records):
             return None
     others = [
@@ -186,15 +188,21 @@ def _revived_from(
         for key, records in log.indexed_records.items()
         if key not in asked and key not in unlisted and records[0].phy_offset < base
     ]
-    return base if others else None
+    return base if others and blanked else None
 
 
 def _begins_late(image: StoreImage, key: QueueKey) -> bool:
-    """Whether a queue begins amid its numbers, as one that is made for a late unit."""
+    """Whether a queue begins amid its numbers, be it that a file of it went."""
     queue = image.queue_at.get(key)
     if queue is None or not queue.units:
         return False
     return queue.files[0].base > 0 or queue.units[0].is_pre_blank
+
+
+def _is_blanked(image: StoreImage, key: QueueKey) -> bool:
+    """Whether a queue was made for a late unit, which seldom begins a file."""
+    queue = image.queue_at.get(key)
+    return queue is not None and bool(queue.units) and queue.units[0].is_pre_blank
 
 
 def _put_anew(image: StoreImage, key: QueueKey) -> Record | None:

@@ -15,6 +15,7 @@ from models.image.index import (
 )
 from models.image.log import common_size
 from models.image.record import Record
+from models.invariants.index_after_crash import settled_entries
 from models.invariants.judged import Judged
 from models.invariants.registry import invariant
 from models.verdict import Violation
@@ -56,9 +57,16 @@ def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
     """Entries of expired records are nobody's; the others begin at the log's first.
 
     RocketMQ lists its last record again after a crash and lacks what it threw away, so
-    in its stores an entry need only be one of its record's.
+    in its stores an entry need only be one of its record's. After a crash those are
+    judged that have a right one behind them in their sector.
     """
     if not judged.clean:
+        for found in settled_entries(judged):
+            if not found.is_right:
+                expected = _key_there(judged, found.entry)
+                where = _where(found.path, found.file, found.number)
+                expected = f"{expected}, no later than the one behind it"
+                yield Violation(where, _seen(found.entry), expected)
         return
     if judged.stale_allowed:
         yield from _entries_of_no_key(judged)
@@ -82,8 +90,16 @@ def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
     law="I11",
 )
 def chains_lead_back(judged: Judged) -> Iterator[Violation]:
-    """So every link is lower than its entry's number, and every chain ends."""
+    """So every link is lower than its entry's number, and every chain ends.
+
+    After a crash as IX-4.
+    """
     if not judged.clean:
+        for found in settled_entries(judged):
+            if found.is_right and found.leads_astray:
+                expected = f"in [{found.newest}, {found.number}), as its slot has"
+                where = _where(found.path, found.file, found.number)
+                yield Violation(where, f"previous {found.entry.previous}", expected)
         return
     for path, file in index_of(judged).files:
         yield from _wrong_links(path, file)

@@ -160,7 +160,8 @@ def remove_queue_file(store: Archive, rng: Random) -> Broken | None:
     names = sorted(p for p in store.files if folder_of(p) == folder_of(path))
     is_amid = names[0] < path < names[-1]
     places = ((path, first), (path, 0))
-    return Broken(without(store, path), places, "", "" if is_amid else ANY)
+    left = (path.split("/")[1],)
+    return Broken(without(store, path), places, "", "" if is_amid else ANY, left)
 
 
 @kind("queue: its folder removed")

@@ -224,7 +224,9 @@ def property_zeros_kind(part: Callable[[bytes], tuple[int, int]], why: str) -> D
         places = at_record(store, row, unit=True)
         if is_covered(store, row):
             return of_record(store, row, changed)
-        return Broken(changed, places + tuple((p, None) for p in store.index), why, why)
+        places += tuple((p, None) for p in store.index)
+        proof = why or torn(changed, path, start, start + row["size"])
+        return Broken(changed, places, why, proof)
 
     return damage
 
