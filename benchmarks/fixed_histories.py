@@ -8,15 +8,12 @@ seed of a history's draws and its program; fields at their defaults are left out
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-import models.ops
 from harness.explore.campaign import Job, jobs_of_scenario
 from harness.explore.limits import Limits
-from models.program import Setup, from_json, to_json
+from models.program import from_json, to_short_json
 
 SCENARIO = "power_loss"
 HISTORIES = 200
@@ -45,28 +42,5 @@ def write() -> None:
 
 
 def _line(job: Job) -> str:
-    said = to_json(job.program)
-    setup = _without(said["setup"], _defaults(Setup))
-    program = {"setup": setup, "ops": [_short(op) for op in said["ops"]]}
-    return json.dumps({"seed": job.seed, "program": program}, separators=(",", ":"))
-
-
-def _short(value: Any) -> Any:
-    """An op, or anything in one, without what is at its default."""
-    if not isinstance(value, dict):
-        return [_short(one) for one in value] if isinstance(value, list) else value
-    cls = getattr(models.ops, value["op"]) if "op" in value else None
-    kept = _without(value, _defaults(cls) if cls else {})
-    return {name: _short(one) for name, one in kept.items()}
-
-
-def _defaults(cls: type) -> dict[str, Any]:
-    return {one.name: one.default for one in fields(cls)}
-
-
-def _without(value: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: one
-        for name, one in value.items()
-        if name not in defaults or one != defaults[name]
-    }
+    said = {"seed": job.seed, "program": to_short_json(job.program)}
+    return json.dumps(said, separators=(",", ":"))

@@ -28,6 +28,7 @@ _COMMANDS = {
     "shrink": "Find the smallest program that breaks the same law.",
     "explore": "Crash histories at every disk action, in every way.",
     "mutants": "Plant bugs and search for each, unscripted: what do we find?",
+    "corpus": "Gather the programs whose neighbours `mutants` tries.",
     "fsck": "Judge the files of a store directory; changes nothing.",
     "list": "List scenarios, laws, probes, mutants, services or ops.",
     "doctor": "Say what can run on this machine, and what is missing.",

@@ -211,6 +211,34 @@ def to_json(program: Program) -> dict[str, Any]:
     return {"setup": setup, "ops": [op_to_dict(op) for op in program.ops]}
 
 
+def to_short_json(program: Program) -> dict[str, Any]:
+    """The same without what is at its default."""
+    said = to_json(program)
+    setup = _without(said["setup"], _defaults(Setup))
+    return {"setup": setup, "ops": [_short(op) for op in said["ops"]]}
+
+
+def _short(value: Any) -> Any:
+    """An op, or anything in one, without what is at its default."""
+    if not isinstance(value, dict):
+        return [_short(one) for one in value] if isinstance(value, list) else value
+    cls = _EVENTS.get(value.get("op", ""))
+    kept = _without(value, _defaults(cls) if cls else {})
+    return {name: _short(one) for name, one in kept.items()}
+
+
+def _defaults(cls: type) -> dict[str, Any]:
+    return {one.name: one.default for one in fields(cls)}
+
+
+def _without(value: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: one
+        for name, one in value.items()
+        if name not in defaults or one != defaults[name]
+    }
+
+
 def from_json(value: object) -> Program:
     """The program a JSON object says.
 

@@ -28,6 +28,7 @@ from scenarios.catalogue import SCENARIOS
 from scenarios.workload import program_for
 
 _EPISODES_MAX = 100_000
+_SHARE = 30  # of the budget one program of a scenario has so small a part at most
 
 
 def run_schedules(
@@ -57,7 +58,8 @@ def run_schedules(
         programs = _programs(name, seed, histories)
     ends = time.monotonic() + budget
     with planted(bug), Progress("explore") as progress:
-        seen = _explored(programs, name, bound, ends, progress)
+        share = budget if target.endswith(SUFFIX) else budget / _SHARE
+        seen = _explored(programs, name, bound, (ends, share), progress)
         cases = _save(seen, name, bug, budget, out) if out else []
     _tell(seen)
     if cases:
@@ -79,17 +81,24 @@ def _programs(name: str, seed: int, histories: int | None) -> Iterator[Program]:
 
 
 def _explored(
-    programs: Iterator[Program], name: str, bound: int, ends: float, progress: Progress
+    programs: Iterator[Program],
+    name: str,
+    bound: int,
+    time_given: tuple[float, float],
+    progress: Progress,
 ) -> list[Schedules]:
+    """All programs until the end of time, none of them longer than its share."""
     seen: list[Schedules] = []
-    visited = 0
+    visited, (ends, share_s) = 0, time_given
+    stops = ends
 
     def is_over() -> bool:
-        return time.monotonic() > ends
+        return time.monotonic() > stops
 
     for program in programs:
-        if is_over():
+        if time.monotonic() > ends:
             break
+        stops = min(ends, time.monotonic() + share_s)
         one = explore_schedules(program, name, bound=bound, is_over=is_over)
         seen.append(one)
         visited += one.visited

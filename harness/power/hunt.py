@@ -1,7 +1,8 @@
 """Hunt: the unscripted search for one planted bug, until the first kill.
 
 A hunt is a portfolio of slices, numbered and dealt in a fixed order: seeded episodes
-of all scenarios, crash exploration of the beginnings of some, and Hypothesis machines.
+of all scenarios, neighbours of the corpus's programs, crash exploration of the
+beginnings of some episodes, and Hypothesis machines.
 Each slice is a function of the hunt's seed and its number, so hunts differ between
 machines only in how far they come. A child process does the slices with the bug in
 place; one that hangs, or takes its process with it, has found the bug too, and it is
@@ -25,10 +26,10 @@ from harness.power.slices import (
     Found,
     SliceKind,
     SliceRow,
+    episodes_of,
+    program_of,
     run_episode,
     run_slice,
-    soak_episodes,
-    soak_program,
 )
 from harness.supervised import Lost, supervised
 from scenarios.mutation import Mutant, applied
@@ -37,8 +38,8 @@ SLICE_TIMEOUT_S = 30.0
 EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
 SLICES_MAX = 1_000_000
 _TURNS: tuple[SliceKind, ...] = (
-    *("soak", "soak", "explore", "soak"),
-    *("soak", "soak", "machine", "soak"),
+    *("soak", "neighbours", "explore", "soak"),
+    *("neighbours", "soak", "machine", "neighbours"),
 )
 assert len(_TURNS) == ROUND
 
@@ -126,29 +127,29 @@ def _take_lost(result: HuntResult, task: Hunt, lost: Lost) -> None:
 
 def _culprit(task: Hunt, lost: Lost) -> Found | None:
     """What of a lost slice hangs or dies again, alone and given more time."""
-    if kind_of(lost.number) == "soak":
-        return _lost_episode(task, lost)
+    kind = kind_of(lost.number)
+    if kind in ("soak", "neighbours"):
+        return _lost_episode(task, kind, lost)
     slices = [lost.number]
     work = partial(_slice_of, task)
     for row in supervised(work, slices, 2 * SLICE_TIMEOUT_S, task.planted):
         if isinstance(row, SliceRow):
             return row.found
         if row.how != "raised":
-            kind = kind_of(lost.number)
             return Found(_law(row), f"{_told(row)}, in a {kind} slice", kind, "", None)
     return None
 
 
-def _lost_episode(task: Hunt, lost: Lost) -> Found | None:
+def _lost_episode(task: Hunt, kind: SliceKind, lost: Lost) -> Found | None:
     def work(number: int) -> int:
-        run_episode(task.seed, number, task.policy)
+        run_episode(kind, task.seed, number, task.policy)
         return number
 
-    episodes = soak_episodes(lost.number)
+    episodes = episodes_of(lost.number)
     for row in supervised(work, episodes, EPISODE_TIMEOUT_S, task.planted):
         if isinstance(row, Lost) and row.how != "raised":
-            program = soak_program(task.seed, row.number)
-            return Found(_law(row), _told(row), "soak", *program)
+            program = program_of(kind, task.seed, row.number)
+            return Found(_law(row), _told(row), kind, *program)
     return None
 
 

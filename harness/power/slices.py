@@ -22,6 +22,7 @@ from harness.explore.explorer import Explorer
 from harness.explore.limits import Limits
 from harness.explore.moment import record
 from harness.machine import Recorder, StoreMachine, machine_for
+from harness.power.corpus import neighbour, packaged
 from harness.power.policies import OURS, POLICIES, run_under
 from harness.search_settings import search_settings
 from models.invariants.registry import InvariantUnknown, InvariantViolated
@@ -30,7 +31,7 @@ from models.verdict import Outcome
 from scenarios.catalogue import SCENARIOS
 from scenarios.workload import program_for
 
-SliceKind = Literal["soak", "machine", "explore"]
+SliceKind = Literal["soak", "neighbours", "machine", "explore"]
 
 EPISODES = 10
 ROUND = 8  # slices from one of a hunt's rarer kinds to the next one
@@ -85,29 +86,33 @@ def run_slice(kind: SliceKind, seed: int, number: int, policy: str) -> SliceRow:
     """Do one slice; it stops at the first law that is broken.
 
     Policies are compared on the same histories, so that under one every slice is
-    seeded episodes; "" is the whole portfolio.
+    programs to be run; "" is the whole portfolio.
     """
     if kind == "machine" and not policy:
         return _machine(seed, number)
     if kind == "explore" and not policy:
         return _explore(seed, number)
-    return _soak(seed, number, policy)
+    return _programs(kind, seed, number, policy)
 
 
-def soak_episodes(number: int) -> range:
-    """The episodes of a soak slice."""
+def episodes_of(number: int) -> range:
+    """The episodes of a slice of programs."""
     return range(number * EPISODES, (number + 1) * EPISODES)
 
 
-def soak_program(seed: int, episode: int) -> tuple[str, Program]:
+def program_of(kind: SliceKind, seed: int, episode: int) -> tuple[str, Program]:
     """The scenario and the program of one episode of a hunt."""
+    if kind == "neighbours":
+        return neighbour(packaged(), seed, episode)
     name = _scenario_of(episode)
     return name, program_for(SCENARIOS[name], seed, episode)
 
 
-def run_episode(seed: int, episode: int, policy: str) -> tuple[EpisodeResult, Program]:
+def run_episode(
+    kind: SliceKind, seed: int, episode: int, policy: str
+) -> tuple[EpisodeResult, Program]:
     """Run one episode under a policy; what was run, with the survivors it chose."""
-    scenario, program = soak_program(seed, episode)
+    scenario, program = program_of(kind, seed, episode)
     return run_under(POLICIES[policy or OURS], program, scenario)
 
 
@@ -129,19 +134,17 @@ def _scenarios_in_turn() -> tuple[str, ...]:
     return (*SCENARIOS, *more)
 
 
-def _soak(seed: int, number: int, policy: str) -> SliceRow:
+def _programs(kind: SliceKind, seed: int, number: int, policy: str) -> SliceRow:
     row = SliceRow()
-    for episode in soak_episodes(number):
-        result, program = run_episode(seed, episode, policy)
+    for episode in episodes_of(number):
+        result, program = run_episode(kind, seed, episode, policy)
         row.histories += 1
         row.states += result.record.recoveries
         row.probes.update({hit.probe: hit.hits for hit in result.record.probes})
         row.unknown += result.outcome is Outcome.UNKNOWN
         if result.outcome is Outcome.VIOLATED:
             scenario = result.record.scenario
-            row.found = Found(
-                result.invariant, result.message, "soak", scenario, program
-            )
+            row.found = Found(result.invariant, result.message, kind, scenario, program)
             return row
     return row
 

@@ -21,7 +21,7 @@ from harness.power.policies import (
     whole_cache,
     write_list,
 )
-from harness.power.slices import soak_program
+from harness.power.slices import program_of
 from models.ops import Crash, During
 from models.program import Program
 from models.verdict import Outcome
@@ -109,7 +109,7 @@ def power_losses(program: Program) -> Sequence[Crash]:
 @EVERY_POLICY
 def test_what_a_policy_chose_is_an_ordinary_program_that_replays(name: str) -> None:
     for episode in range(2, 42, 5):
-        scenario, program = soak_program(1, episode)
+        scenario, program = program_of("soak", 1, episode)
         result, came_to = run_under(POLICIES[name], program, scenario)
 
         assert len(came_to.ops) == len(program.ops)
@@ -119,13 +119,13 @@ def test_what_a_policy_chose_is_an_ordinary_program_that_replays(name: str) -> N
 @EVERY_POLICY
 def test_no_policy_makes_the_shipped_engine_look_wrong(name: str) -> None:
     for episode in range(30):
-        scenario, program = soak_program(2, episode)
+        scenario, program = program_of("soak", 2, episode)
         result, _ = run_under(POLICIES[name], program, scenario)
         assert result.outcome is Outcome.PASSED, result.message
 
 
 def test_killing_alone_loses_no_power() -> None:
-    scenario, program = soak_program(1, 2)
+    scenario, program = program_of("soak", 1, 2)
     _, came_to = run_under(POLICIES["kill_only"], program, scenario)
 
     assert power_losses(program)

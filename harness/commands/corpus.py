@@ -1,0 +1,90 @@
+"""``crashmq corpus``: gather the programs whose neighbours hunts try."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from harness.commands.arguments import writing
+from harness.commands.exits import BadInput
+from harness.commands.output import Progress
+from harness.power.corpus import PACKAGED, BadCorpus, Gathering, packaged, read, written
+from reports.files import write_text
+
+
+@click.command()
+@click.option(
+    "--episodes",
+    type=click.IntRange(min=1),
+    default=20_000,
+    show_default=True,
+    metavar="N",
+    help="Seeded episodes to look at, the scenarios in turn.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the corpus there; it may be the one that comes with the harness.",
+)
+def command(episodes: int, seed: int, out: Path | None) -> None:
+    """Gather a corpus: as few programs as reach every rare branch that any reached.
+
+    Of seeded episodes on the clean engine those are kept that hit a probe which few of
+    them hit, or two such probes together, each cut down to what that takes. `crashmq
+    mutants` tries the neighbours of its corpus beside programs that are new. Without
+    --out nothing is written: what is packaged is told.
+    """
+    if out is None:
+        _tell()
+        return
+    _check(out)
+    gathering = Gathering(seed, episodes)
+    with Progress("episodes") as progress:
+        seen = gathering.run(lambda done: progress.update(done, episodes))
+        entries = gathering.kept(
+            seen, lambda done, count: progress.tell("cut down", done, count)
+        )
+    with writing():
+        write_text(out, written(entries))
+    ops = sum(len(entry.program.ops) for entry in entries)
+    probes = {probe for entry in entries for probe in entry.reached}
+    click.echo(
+        f"corpus: {len(entries)} programs of {ops} ops, kept of {episodes:,} for "
+        f"{len(probes)} rare probes and the pairs of them that met."
+    )
+    if out.resolve() != PACKAGED:
+        click.echo(f"  next    cp {shlex.quote(str(out))} {shlex.quote(str(PACKAGED))}")
+    click.echo("          crashmq mutants --clean --budget 60")
+
+
+def _check(out: Path) -> None:
+    """See that the corpus may be written there: over nothing, or another corpus."""
+    if not out.parent.is_dir():
+        raise BadInput(f"{out}: there is no directory {out.parent}; make it first.")
+    if not out.exists():
+        return
+    try:
+        for _ in read(out):
+            pass
+    except (OSError, ValueError):
+        why = "is no corpus, and is left as it is; name another file."
+        raise BadInput(f"{out} {why}") from None
+
+
+def _tell() -> None:
+    try:
+        entries = packaged()
+    except (OSError, BadCorpus) as error:
+        raise BadInput(f"{error} Gather it anew: crashmq corpus --out FILE") from None
+    by_scenario: dict[str, int] = {}
+    for entry in entries:
+        by_scenario[entry.scenario] = by_scenario.get(entry.scenario, 0) + 1
+    for name in sorted(by_scenario):
+        click.echo(f"  {by_scenario[name]:4}  {name}")
+    ops = sum(len(entry.program.ops) for entry in entries)
+    click.echo(f"corpus: {len(entries)} programs of {ops} ops, in {PACKAGED}")
+    click.echo("  next    crashmq mutants --budget 60")

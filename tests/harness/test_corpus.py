@@ -1,0 +1,150 @@
+"""The corpus: what is kept of many programs, how small it gets, and its file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli import main
+from harness.episode import run_program
+from harness.power.corpus import (
+    PACKAGED,
+    BadCorpus,
+    Entry,
+    Gathering,
+    chosen_of,
+    cut_down,
+    neighbour,
+    packaged,
+    reached_by,
+    read,
+    written,
+)
+from models.ops import PutMessage, Restart, RunService
+from models.program import Program, Setup
+from models.verdict import Outcome
+
+PUT = PutMessage("T0", 0, 16)
+ROLL = "commit_log.roll"
+
+
+def crashmq(*args: object) -> Result:
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+def test_of_episodes_the_fewest_are_kept_that_reach_what_is_rare() -> None:
+    common = [frozenset({"a"})] * 600
+    rare = [frozenset({"a", "b"}), frozenset({"a", "b", "c"}), frozenset({"c"})]
+
+    chosen = chosen_of([*common, *rare])
+
+    assert chosen == [(601, frozenset({("b",), ("c",), ("b", "c")}))]
+    assert chosen_of(common) == []
+
+
+def test_two_rare_things_apart_are_not_two_in_one_program() -> None:
+    common = [frozenset[str]()] * 600
+
+    chosen = chosen_of([*common, frozenset("b"), frozenset("c"), frozenset("bc")])
+
+    assert [number for number, _ in chosen] == [602]
+    apart = chosen_of([*common, frozenset("b"), frozenset("c")])
+    assert [number for number, _ in apart] == [600, 601]
+
+
+def test_a_program_is_cut_down_to_what_it_takes() -> None:
+    setup = Setup(log_file_size=4096)
+    big = replace(PUT, body_size=3000)
+    ops = (PUT, RunService("reput"), big, big, RunService("reput"), Restart(), PUT)
+
+    short = cut_down(Program(setup, ops), "process_kill", frozenset({ROLL}))
+
+    assert short.ops == (big, big)
+    assert ROLL in reached_by(short, "process_kill")
+
+
+def test_gathering_keeps_programs_that_reach_what_they_are_kept_for() -> None:
+    gathering = Gathering(3, 150)
+    seen = gathering.run(lambda _: None)
+    entries = gathering.kept(seen, lambda _, __: None)
+
+    assert entries
+    for entry in entries:
+        assert {*entry.reached} <= reached_by(entry.program, entry.scenario)
+    chosen = chosen_of(seen)
+    before = [len(gathering.program_of(number)[1].ops) for number, _ in chosen]
+    assert sum(len(entry.program.ops) for entry in entries) < sum(before) / 2
+
+
+def test_a_corpus_is_read_as_it_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "corpus.jsonl"
+    entries = [Entry("index", Program(Setup(), (PUT, Restart())), (ROLL,))]
+
+    file.write_text(written(entries))
+
+    assert list(read(file)) == entries
+    file.write_text(file.read_text() + '{"scenario": "index"}\n')
+    with pytest.raises(BadCorpus, match=r"corpus\.jsonl:2: no entry"):
+        list(read(file))
+    file.write_text(written([Entry("nowhere", entries[0].program)]))
+    with pytest.raises(BadCorpus, match="no scenario 'nowhere'"):
+        list(read(file))
+
+
+def test_the_packaged_corpus_stays_silent_and_reaches_what_it_is_kept_for() -> None:
+    """Gather it anew where it does not: crashmq corpus --out scenarios/corpus.jsonl."""
+    entries = packaged()
+
+    assert len(entries) >= 40
+    reached = 0
+    for entry in entries:
+        result = run_program(entry.program, entry.scenario, keep_trace=False)
+        assert result.outcome is Outcome.PASSED, result.message
+        hits = {hit.probe for hit in result.record.probes}
+        reached += {*entry.reached} <= hits
+    assert reached >= len(entries) * 9 // 10
+
+
+def test_neighbours_come_from_every_entry() -> None:
+    entries = packaged()
+    numbers = range(len(entries))
+
+    found = [neighbour(entries, 1, number) for number in numbers]
+
+    assert [scenario for scenario, _ in found] == [entry.scenario for entry in entries]
+    assert found == [neighbour(entries, 1, number) for number in numbers]
+    assert found != [neighbour(entries, 2, number) for number in numbers]
+
+
+def test_the_command_gathers_the_same_twice_and_spares_what_is_no_corpus(
+    tmp_path: Path,
+) -> None:
+    out, again = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+
+    told = crashmq("corpus", "--episodes", 60, "--seed", 5, "--out", out)
+
+    assert told.exit_code == 0, told.output
+    assert "kept of 60 for" in told.stdout
+    assert (
+        crashmq("corpus", "--episodes", 60, "--seed", 5, "--out", again).exit_code == 0
+    )
+    assert out.read_text() == again.read_text()
+    note = tmp_path / "note.txt"
+    note.write_text("mine")
+    refused = crashmq("corpus", "--episodes", 1, "--out", note)
+    assert refused.exit_code == 2
+    assert "is no corpus, and is left as it is" in refused.stderr
+    assert note.read_text() == "mine"
+    nowhere = crashmq("corpus", "--episodes", 1, "--out", tmp_path / "no" / "c.jsonl")
+    assert nowhere.exit_code == 2
+    assert "make it first" in nowhere.stderr
+
+
+def test_without_a_file_the_packaged_corpus_is_told() -> None:
+    told = crashmq("corpus")
+
+    assert told.exit_code == 0
+    assert str(PACKAGED) in told.stdout
