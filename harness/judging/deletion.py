@@ -56,6 +56,7 @@ class DeletionState:
         asked_most: the same, at most: a request holds for so many rounds.
         may_be_full: puts may have been stopped by now.
         must_be_full: a round of the cleaner has stopped them.
+        fills_amid: others fill the disk amid the step's own op.
     """
 
     setup: Setup = field(compare=False)
@@ -66,6 +67,7 @@ class DeletionState:
     asked_most: int = 0
     may_be_full: bool = False
     must_be_full: bool = False
+    fills_amid: bool = False
 
     def fork(self) -> DeletionState:
         """One that goes on by itself."""
@@ -73,8 +75,8 @@ class DeletionState:
 
     def begin_step(self, op: Event) -> None:
         """Take note of what a step does to the disk, before it is judged."""
-        is_unseen = _fills(op) and not isinstance(op, FillDisk)
-        self.may_be_full = self.may_be_full or is_unseen
+        self.fills_amid = _fills(op) and not isinstance(op, FillDisk)
+        self.may_be_full = self.may_be_full or self.fills_amid
 
     def end_step(self, op: Event, report: Report) -> None:
         """Take note of how a step has left clock and disk."""
@@ -104,9 +106,8 @@ class DeletionState:
         self._count_requests(op, report.observation)
         if report.starts:
             self.must_be_full = False
-        is_unseen = _fills(op) and not isinstance(op, FillDisk)
         has_looked = runs(op, "clean_commit_log") or _has_refused(report)
-        if is_unseen or (has_looked and lacks_room):
+        if self.fills_amid or (has_looked and lacks_room):
             self.may_be_full = True
 
     def _count_requests(self, op: Event, seen: Observation) -> None:
@@ -136,7 +137,8 @@ class DeletionState:
     def may_force(self, world: World) -> bool:
         """Whether files may go that have not expired."""
         fullest = max(self.percent, world.percent)
-        return self.setup.cleans_forcibly and fullest > FORCE_FROM_PERCENT
+        may_be_full = fullest > FORCE_FROM_PERCENT or self.fills_amid
+        return self.setup.cleans_forcibly and may_be_full
 
     def is_due(self, world: World) -> bool:
         """Whether a round that has just ended was to delete what had expired."""
