@@ -96,7 +96,7 @@ _JUDGING = (
         *("deletion", "judge_deletion"),
         *("None if state.may_force(report.world) else ", ""),
     ),
-    ("J27", "queries", "_is_indexed", "record.end <= reput", "record.end < reput"),
+    ("J27", "queries", "is_indexed", "record.end <= reput", "record.end < reput"),
     ("J28", "lookups", "judge_searches", "if is_unsettled(key):", "if True:"),
     ("J29", "pulls", "judge_pull", "if setup is not None:", "if False:"),
     ("J30", "topics", "judge_deletions", "if seen is None:", "if False:"),
