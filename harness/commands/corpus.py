@@ -10,8 +10,19 @@ import click
 from harness.commands.arguments import writing
 from harness.commands.exits import BadInput
 from harness.commands.output import Progress
-from harness.power.corpus import PACKAGED, BadCorpus, Gathering, packaged, read, written
+from harness.commands.reporting import no_spark_is_told
+from harness.power.corpus import (
+    PACKAGED,
+    BadCorpus,
+    Seen,
+    gather,
+    packaged,
+    read,
+    run_episodes,
+    written,
+)
 from reports.files import write_text
+from scenarios.catalogue import SCENARIOS
 
 
 @click.command()
@@ -25,12 +36,19 @@ from reports.files import write_text
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option(
+    "--from",
+    "run",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Instead: look at the episodes of a soak of the clean engine.",
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Write the corpus there; it may be the one that comes with the harness.",
 )
-def command(episodes: int, seed: int, out: Path | None) -> None:
+def command(episodes: int, seed: int, run: Path | None, out: Path | None) -> None:
     """Gather a corpus: as few programs as reach every rare branch that any reached.
 
     Of seeded episodes on the clean engine those are kept that hit a probe which few of
@@ -42,10 +60,14 @@ def command(episodes: int, seed: int, out: Path | None) -> None:
         _tell()
         return
     _check(out)
-    gathering = Gathering(seed, episodes)
     with Progress("episodes") as progress:
-        seen = gathering.run(lambda done: progress.update(done, episodes))
-        entries = gathering.kept(
+        if run is not None:
+            seen = _of_run(run)
+        else:
+            seen = run_episodes(
+                seed, episodes, lambda done: progress.update(done, episodes)
+            )
+        entries = gather(
             seen, lambda done, count: progress.tell("cut down", done, count)
         )
     with writing():
@@ -53,12 +75,24 @@ def command(episodes: int, seed: int, out: Path | None) -> None:
     ops = sum(len(entry.program.ops) for entry in entries)
     probes = {probe for entry in entries for probe in entry.reached}
     click.echo(
-        f"corpus: {len(entries)} programs of {ops} ops, kept of {episodes:,} for "
+        f"corpus: {len(entries)} programs of {ops} ops, kept of {len(seen):,} for "
         f"{len(probes)} rare probes and the pairs of them that met."
     )
     if out.resolve() != PACKAGED:
         click.echo(f"  next    cp {shlex.quote(str(out))} {shlex.quote(str(PACKAGED))}")
     click.echo("          crashmq mutants --clean --budget 60")
+
+
+def _of_run(out: Path) -> list[Seen]:
+    with no_spark_is_told():
+        from reports.run_probes import probes_of_run, run_seed
+
+        seed = run_seed(out)
+        return [
+            Seen(scenario, seed, number, reached)
+            for number, scenario, reached in probes_of_run(out)
+            if scenario in SCENARIOS
+        ]
 
 
 def _check(out: Path) -> None:

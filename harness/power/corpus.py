@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from heapq import heapify, heappop, heappush
 from itertools import combinations
 from pathlib import Path
 from typing import TypeAlias
@@ -29,7 +30,7 @@ from scenarios.workload import program_for
 
 PACKAGED = Path(__file__).resolve().parents[2] / "scenarios" / "corpus.jsonl"
 RARE = 0.01  # of all episodes
-KEPT_MAX = 400
+KEPT_MAX = 200
 CUTS_MAX = 60  # runs to cut one program down
 
 Reached: TypeAlias = frozenset[str]
@@ -93,41 +94,55 @@ def written(entries: Sequence[Entry]) -> str:
     return "".join([json.dumps(one, separators=(",", ":")) + "\n" for one in lines])
 
 
-@dataclass(slots=True)
-class Gathering:
-    """Seeded episodes, and what each reached; then what is kept of them."""
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A seeded episode that passed, and the probes it hit."""
 
+    scenario: str
     seed: int
-    episodes: int
+    number: int
+    reached: Reached
 
-    def run(self, told: Callable[[int], None]) -> list[Reached]:
-        """Run every episode; which probes each hit, none where it did not pass."""
-        seen: list[Reached] = []
-        for number in range(self.episodes):
-            scenario, program = self.program_of(number)
-            seen.append(reached_by(program, scenario))
-            told(number + 1)
-        return seen
+    @property
+    def program(self) -> Program:
+        """The episode's program, made again."""
+        return program_for(SCENARIOS[self.scenario], self.seed, self.number)
 
-    def program_of(self, number: int) -> tuple[str, Program]:
-        """The scenario and the program of one episode."""
-        names = tuple(SCENARIOS)
-        name = names[number % len(names)]
-        return name, program_for(SCENARIOS[name], self.seed, number)
 
-    def kept(
-        self, seen: Sequence[Reached], told: Callable[[int, int], None]
-    ) -> list[Entry]:
-        """As few programs as reach every goal that any did, each cut down."""
-        entries: list[Entry] = []
-        chosen = chosen_of(seen)
-        for done, (number, goals) in enumerate(chosen):
-            needed = frozenset(probe for goal in goals for probe in goal)
-            scenario, program = self.program_of(number)
-            program = cut_down(program, scenario, needed)
-            entries.append(Entry(scenario, program, tuple(sorted(needed))))
-            told(done + 1, len(chosen))
-        return entries
+def run_episodes(
+    seed: int, episodes: int, told: Callable[[int], None] = lambda _: None
+) -> list[Seen]:
+    """Run so many seeded episodes, the scenarios in turn; those that passed."""
+    seen: list[Seen] = []
+    names = tuple(SCENARIOS)
+    for number in range(episodes):
+        one = Seen(names[number % len(names)], seed, number, frozenset())
+        reached = reached_by(one.program, one.scenario)
+        if reached:
+            seen.append(replace(one, reached=reached))
+        told(number + 1)
+    return seen
+
+
+def gather(
+    seen: Sequence[Seen], told: Callable[[int, int], None] = lambda _, __: None
+) -> list[Entry]:
+    """As few programs as reach every goal that any did, each cut down.
+
+    An episode of a run of other generators may be another program by now: it is left
+    out unless it still reaches what it is wanted for.
+    """
+    entries: list[Entry] = []
+    chosen = chosen_of([one.reached for one in seen])
+    for done, (number, goals) in enumerate(chosen):
+        one = seen[number]
+        needed = frozenset(probe for goal in goals for probe in goal)
+        program = one.program
+        if needed <= reached_by(program, one.scenario):
+            program = cut_down(program, one.scenario, needed)
+            entries.append(Entry(one.scenario, program, tuple(sorted(needed))))
+        told(done + 1, len(chosen))
+    return entries
 
 
 def reached_by(program: Program, scenario: str) -> Reached:
@@ -141,19 +156,30 @@ def reached_by(program: Program, scenario: str) -> Reached:
 def chosen_of(seen: Sequence[Reached]) -> list[tuple[int, frozenset[Goal]]]:
     """Which episodes are kept, each with the goals that it alone has so far.
 
-    The one that adds most comes first, of equals the earlier one.
+    Those first that every rare probe takes, then those that most pairs of them take;
+    the one that adds most comes first, of equals the earlier one.
     """
     counts = Counter(probe for reached in seen for probe in reached)
     rare = frozenset(p for p, count in counts.items() if count <= RARE * len(seen))
     goals = {number: _goals(reached & rare) for number, reached in enumerate(seen)}
-    goals = {number: of_one for number, of_one in goals.items() if of_one}
-    left = frozenset().union(*goals.values()) if goals else frozenset()
-    chosen: list[tuple[int, frozenset[Goal]]] = []
-    while left and len(chosen) < KEPT_MAX:
-        best = max(goals, key=lambda number: (len(goals[number] & left), -number))
-        chosen.append((best, goals[best] & left))
-        left -= goals[best]
-    return chosen
+    single = {n: frozenset(g for g in gs if len(g) == 1) for n, gs in goals.items()}
+    chosen: dict[int, frozenset[Goal]] = {}
+    met: set[Goal] = set()
+    for wanted in (single, goals):
+        heap = [(-len(gs), number) for number, gs in wanted.items() if gs]
+        heapify(heap)
+        while heap and len(chosen) < KEPT_MAX:
+            _, number = heappop(heap)
+            new = wanted[number] - met
+            if not new:
+                continue
+            if heap and (-len(new), number) > heap[0]:
+                heappush(heap, (-len(new), number))  # others have come before it
+                continue
+            new = goals[number] - met
+            chosen[number] = chosen.get(number, frozenset()) | new
+            met |= new
+    return list(chosen.items())
 
 
 def _goals(rare: Reached) -> frozenset[Goal]:

@@ -14,13 +14,14 @@ from harness.power.corpus import (
     PACKAGED,
     BadCorpus,
     Entry,
-    Gathering,
     chosen_of,
     cut_down,
+    gather,
     neighbour,
     packaged,
     reached_by,
     read,
+    run_episodes,
     written,
 )
 from models.ops import PutMessage, Restart, RunService
@@ -67,16 +68,26 @@ def test_a_program_is_cut_down_to_what_it_takes() -> None:
 
 
 def test_gathering_keeps_programs_that_reach_what_they_are_kept_for() -> None:
-    gathering = Gathering(3, 150)
-    seen = gathering.run(lambda _: None)
-    entries = gathering.kept(seen, lambda _, __: None)
+    seen = run_episodes(3, 150)
+    entries = gather(seen)
 
     assert entries
     for entry in entries:
         assert {*entry.reached} <= reached_by(entry.program, entry.scenario)
-    chosen = chosen_of(seen)
-    before = [len(gathering.program_of(number)[1].ops) for number, _ in chosen]
+    chosen = chosen_of([one.reached for one in seen])
+    before = [len(seen[number].program.ops) for number, _ in chosen]
     assert sum(len(entry.program.ops) for entry in entries) < sum(before) / 2
+
+
+def test_what_a_run_saw_is_left_out_if_it_is_seen_no_more() -> None:
+    seen = run_episodes(3, 150)
+    program = seen[0].program
+    stale = replace(seen[0], reached=frozenset({"made.up"}))
+
+    entries = gather([*seen, stale])
+
+    assert entries == gather([*seen, replace(stale, reached=frozenset())])
+    assert stale.program == program
 
 
 def test_a_corpus_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -1,0 +1,38 @@
+"""Which probes each episode of a run hit, read from its rows without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from reports.errors import NotARun
+from reports.files import EPISODES_DIR, read_run_file
+
+_PASSED = "passed"
+_COLUMNS = ["episode_id", "scenario", "outcome", "probes"]
+
+
+def run_seed(out: Path) -> int:
+    """The seed of a run on the clean engine.
+
+    Raises:
+        NotARun: there is none in ``out``, or a bug was planted in its engine.
+    """
+    definition = read_run_file(out)["definition"]
+    if definition["mutant"]:
+        raise NotARun(
+            f"{out} is a run with {definition['mutant']} planted; give one of the "
+            f"clean engine."
+        )
+    return int(definition["seed"])
+
+
+def probes_of_run(out: Path) -> Iterator[tuple[int, str, frozenset[str]]]:
+    """Number, scenario and probes of each episode that passed, in order."""
+    for path in sorted((out / EPISODES_DIR).glob("*.parquet")):
+        for row in pq.ParquetFile(path).read(_COLUMNS).to_pylist():
+            if row["outcome"] == _PASSED:
+                hits = frozenset(hit["probe"] for hit in row["probes"])
+                yield row["episode_id"], row["scenario"], hits
