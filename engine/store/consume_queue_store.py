@@ -331,6 +331,10 @@ class ConsumeQueueStore:
         """The queue offset the next message of a queue gets, dispatched or not."""
         return self._next_offsets.get((topic, queue_id), 0)
 
+    def next_queue_offsets(self) -> tuple[tuple[QueueKey, int], ...]:
+        """The same of each queue that has had a message, sorted."""
+        return tuple(sorted(self._next_offsets.items()))
+
     def increase_queue_offset(self, topic: str, queue_id: int, count: int = 1) -> None:
         """Take note that ``count`` messages have the next queue offsets."""
         key = (topic, queue_id)

@@ -22,7 +22,7 @@ from engine.store.abort_file import AbortFile
 from engine.store.checkpoint import StoreCheckpoint
 from engine.store.commit_log import CommitLog
 from engine.store.config import FlushDiskType, StoreConfig
-from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.consume_queue_store import ConsumeQueueStore, QueueKey
 from engine.store.damage import DamagedRange
 from engine.store.deletion import Deletion
 from engine.store.disk_space import DiskSpace
@@ -132,6 +132,11 @@ class MessageStore:
     def damaged_ranges(self) -> tuple[DamagedRange, ...]:
         """What the start found damaged and serves around; see ``scan_around``."""
         return tuple(self.commit_log.damage.ranges)
+
+    @property
+    def next_queue_offsets(self) -> tuple[tuple[QueueKey, int], ...]:
+        """The queue offset the next message of each queue gets that has had one."""
+        return self._consume_queues.next_queue_offsets()
 
     def _services_of(self, config: StoreConfig, runtime: Runtime) -> tuple[Rounds, ...]:
         services: list[Service] = []

@@ -297,16 +297,18 @@ class Inode:
         return start, min(start + PAGE_SIZE, len(self.cache))
 
     def unreadable(self, start: int, end: int) -> range | None:
-        """The first bytes of [start, end) that nobody can read, if there are any.
-
-        What was stored since lies in memory, and can be.
-        """
-        stored = {n for store in self.pending for n in whole_sectors(store)}
-        for sector in sorted(self.bad - stored):
+        """The first bytes of [start, end) that nobody can read, if there are any."""
+        for sector in sorted(self.unreadable_sectors()):
             at = sector * SECTOR_SIZE
             if at < end and start < at + SECTOR_SIZE:
                 return range(max(at, start), min(at + SECTOR_SIZE, end))
         return None
+
+    def unreadable_sectors(self) -> frozenset[int]:
+        """The bad ones; but what was stored since lies in memory, and can be read."""
+        if not self.bad:
+            return self.bad
+        return self.bad.difference(*map(whole_sectors, self.pending))
 
     def still_bad(self, content: bytes) -> frozenset[int]:
         """The bad sectors that are as the medium has them in what survived."""

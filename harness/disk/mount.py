@@ -64,6 +64,9 @@ class Mount:
             raise os_error(
                 errno.EINVAL, path, f"it has {found} bytes and {size} were asked for"
             )
+        return self._opened(path, mapped=mapped)
+
+    def _opened(self, path: str, *, mapped: bool) -> SimFile:
         return SimFile(self._medium, self._controls, self._life, path, mapped=mapped)
 
     def exists(self, path: str) -> bool:

@@ -31,6 +31,7 @@ from harness.disk.crash import ProcessKilled, StoreCrashed, crash_class
 from harness.disk.inode import SECTOR_SIZE, Inode
 from harness.disk.medium import Clock, Medium, MediumImage, stopped_clock
 from harness.disk.mount import Mount
+from harness.disk.noting import Asked, NotingMount
 from harness.disk.profiles import EXT4_ORDERED, DiskProfile
 from harness.disk.sim_file import Life
 from models.describe import describe
@@ -58,10 +59,22 @@ class DiskSnapshot(NamedTuple):
     done: int | None = None
 
 
+class Seen(NamedTuple):
+    """The names readers see, the files they lead to, and what else they can notice.
+
+    ``has_bad``: there may be sectors that cannot be read.
+    """
+
+    names: Mapping[str, int]
+    inodes: Mapping[int, Inode]
+    foreign_size: int
+    has_bad: bool
+
+
 class SimDisk:
     """The harness's side of a simulated disk: mount it, break it, look into it."""
 
-    __slots__ = ("_controls", "_life", "_medium")
+    __slots__ = ("_asked", "_controls", "_life", "_medium")
 
     def __init__(
         self,
@@ -80,6 +93,7 @@ class SimDisk:
         self._medium = Medium(profile, now_ms, capacity)
         self._controls = Controls()
         self._life: Life | None = None
+        self._asked: Asked | None = None
 
     @classmethod
     def fork(cls, snapshot: DiskSnapshot, cut: int = 0) -> SimDisk:
@@ -91,6 +105,7 @@ class SimDisk:
         disk._medium = Medium.of_image(snapshot.profile, snapshot.medium, snapshot.done)
         disk._controls = Controls(snapshot.actions, snapshot.last)
         disk._life = None
+        disk._asked = None
         if cut and snapshot.storing is not None:
             offset, data = snapshot.storing
             inode = disk._medium.inode(snapshot.last[1])
@@ -136,7 +151,14 @@ class SimDisk:
         """Begin a life of the store: the disk to hand to it."""
         assert self._life is None, "the disk is mounted; crash or unmount it first"
         self._life = Life()
+        if self._asked is not None:
+            return NotingMount(self._asked, self._medium, self._controls, self._life)
         return Mount(self._medium, self._controls, self._life)
+
+    def note_reads(self) -> Asked:
+        """Note from now on what lives read of the files that there are now."""
+        self._asked = Asked(self._medium)
+        return self._asked
 
     def beside(self) -> Mount:
         """The same disk for somebody else in the life that goes on."""
@@ -215,9 +237,12 @@ class SimDisk:
         """What readers see, sorted by path; unchanged files are the same object."""
         return self._medium.files()
 
-    def seen(self) -> tuple[Mapping[str, int], Mapping[int, Inode]]:
-        """The names readers see, and the files they lead to; not to be changed."""
-        return self._medium.namespace.names, self._medium.inodes
+    def seen(self) -> Seen:
+        """All that a life of the store can see of the disk; not to be changed."""
+        medium = self._medium
+        return Seen(
+            medium.namespace.names, medium.inodes, medium.foreign_size, medium.has_bad
+        )
 
     def durable_files(self) -> dict[str, bytes]:
         """What a power loss that spares nothing pending would leave."""

@@ -20,7 +20,7 @@ from harness.explore.certificate import Certificate
 from harness.explore.fall import Fall, Falls
 from harness.explore.limits import HEADS, Limits, cuts_of
 from harness.explore.moment import History, Moment
-from harness.explore.recovery import Breach, Outcome, Recoveries
+from harness.explore.recovery import Breach, Outcome, Recoveries, Remnant
 from harness.explore.spread import Spread, Vector
 from harness.explore.views import View, Views
 from models.invariants.registry import InvariantViolated
@@ -44,11 +44,10 @@ class Found:
 
 
 class _Left(NamedTuple):
-    """What a crash left: its view, the crash, and the disk, made when asked for."""
+    """A crash, made when asked for, and what it left."""
 
-    view: View
     crash: Callable[[], Crash]
-    disk: Callable[[], DiskSnapshot]
+    remnant: Remnant
 
 
 @dataclass(slots=True)
@@ -147,8 +146,9 @@ class Explorer:
     ) -> None:
         crash = Crash("process_kill", cut=cut)
         self.counts.space += 1
-        view = self._views.of(*SimDisk.fork(disk).seen())
-        left = _Left(view, lambda: crash, lambda: disk)
+        seen = SimDisk.fork(disk)
+        remnant = Remnant(self._views.of(*seen.seen()), seen.files, lambda: disk)
+        left = _Left(lambda: crash, remnant)
         self._decide(moment, one, left, depth)
         self.counts.closed += 1
 
@@ -170,9 +170,12 @@ class Explorer:
                 counts.open += 1
                 return
             left = _Left(
-                state.view,
                 partial(_power_loss, spread, state.vector, cut),
-                partial(spread.disk, state.vector),
+                Remnant(
+                    state.view,
+                    partial(spread.files, state.vector),
+                    partial(spread.disk, state.vector),
+                ),
             )
             outcome = self._decide(moment, one, left, depth)
             if state.is_drawn:
@@ -185,15 +188,14 @@ class Explorer:
     def _decide(self, moment: Moment, one: Fall, left: _Left, depth: int) -> Outcome:
         counts = self.counts
         counts.visited += 1
-        view = left.view
-        key = (view, one.number)
+        key = (left.remnant.view, one.number)
         outcome = self._decided.get(key)
         if outcome is None:
             counts.distinct += 1
             if one.breach is not None:
                 outcome = Outcome("", one.breach)
             else:
-                outcome = self._recoveries.outcome(moment, one, view, left.disk)
+                outcome = self._recoveries.outcome(moment, one, left.remnant)
             self._decided[key] = outcome
             self._note(moment, one, left.crash, outcome, depth)
         self._count(outcome.breach)

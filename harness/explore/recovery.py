@@ -1,33 +1,42 @@
 """Recovery: a store started on what a crash left, judged, and led to a healed end.
 
-A start depends on the files, the clock and nothing else, so its outcome is kept by
-these and held against each judge that meets them. What comes after a start depends on
-what the start left and on what the judge knows then; from each such pair the store goes
-on once: it takes a put, catches up, is read whole, and stops.
+A start depends on the files, the clock and nothing else, and of the files on what it
+reads alone. So its outcome is kept by these and held against each judge that meets it.
+Judges that know the same say the same of starts that did and left the same, but for
+what depends on the files that were found; so that alone is asked again. What comes
+after a start depends on what it left and on what the judge knows then; from each such
+pair the store goes on once: it takes a put, catches up, is read whole, and stops.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
+from engine.host.probe import recording
 from harness.disk.sim_disk import DiskSnapshot, SimDisk
 from harness.episode import Episode
 from harness.explore.certificate import Certificate
 from harness.explore.fall import Fall
 from harness.explore.judges import Judges
 from harness.explore.moment import Moment, Watcher
+from harness.explore.reads import Reads
 from harness.explore.views import View, Views
-from harness.interpreter import Report
+from harness.interpreter import Interpreter, Report
 from harness.judging.judge import Judge
-from harness.subjects.python_store import EPOCH_MS, PythonStore
+from harness.subjects.python_store import DOWN, EPOCH_MS, PythonStore
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.observations import Positions, status_of
-from models.ops import Crash, Op, Restart
+from models.ops import Crash, Restart
+from models.plain_state import token
 
 _STARTS_KEPT = 1024
+_beside_what_was_found = attrgetter(
+    *[field.name for field in fields(Report) if field.name != "found"]
+)
 Breach: TypeAlias = InvariantViolated | InvariantUnknown
 
 
@@ -41,16 +50,37 @@ class Outcome(NamedTuple):
     breach: Breach | None
 
 
+_UNJUDGED = Outcome("Skipped", None)
+
+
+class Remnant(NamedTuple):
+    """What a crash has left: its view, and files and disk, made when asked for."""
+
+    view: View
+    files: Callable[[], Mapping[str, bytes]]
+    disk: Callable[[], DiskSnapshot]
+
+
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What a start did and left, for a judge to be asked about it again."""
+    """What a start did and left, for a judge to be asked about it again.
+
+    Attributes:
+        numbers: the queue offset that the next message of each queue gets.
+        number: equal for starts that did and left the same, whatever they found.
+        is_shared: nothing is asked of what a power loss could take of its files, or it
+            could take nothing. That is no matter of the files alone.
+    """
 
     report: Report
     positions: Positions
+    numbers: tuple[object, ...]
     seen: Mapping[str, bytes]
     view: View
     clock: tuple[int, int]
     path: str
+    number: int
+    is_shared: bool
     epoch_ms: int = EPOCH_MS
 
     def files(self) -> Mapping[str, bytes]:
@@ -58,7 +88,7 @@ class _Left:
         return self.seen
 
     def unsynced_from(self) -> Mapping[str, int]:
-        """Judged when the start was made, and then not kept."""
+        """None that anybody asks for."""
         return {}
 
 
@@ -70,27 +100,34 @@ class Recoveries:
     views: Views
     counts: Certificate
     _starts: dict[tuple[View, tuple[int, int]], _Left] = field(default_factory=dict)
+    _reads: Reads[_Left] = field(default_factory=Reads)
+    _ends: dict[tuple[int, ...] | None, Breach | None] = field(default_factory=dict)
     _healed: dict[object, Breach | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._judges = Judges(self.views)
 
-    def outcome(
-        self, moment: Moment, fall: Fall, view: View, disk: Callable[[], DiskSnapshot]
-    ) -> Outcome:
-        """Judge the state of ``disk``, which a crash at ``moment`` has left."""
-        left = self._starts.get((view, moment.clock))
+    def outcome(self, moment: Moment, fall: Fall, remnant: Remnant) -> Outcome:
+        """Judge the state that a crash at ``moment`` has left."""
+        if fall.judge.is_unsure:
+            return _UNJUDGED
+        files = remnant.files()
+        left = self._starts.get((remnant.view, moment.clock))
         if left is not None:
-            known = self._judged_again(left, fall, moment)
+            files = left.report.found[0]  # with what nobody reads, as it was left
+        else:
+            left = self._reads.find((remnant.view[0], moment.clock), files)
+        if left is not None:
+            known = self._judged_again(left, files, fall, moment)
             if known is not None:
                 return known
-        return self._started(moment, fall, view, SimDisk.fork(disk()))
+        return self._started(moment, fall, remnant)
 
     def moments(self, moment: Moment, fall: Fall, crash: Crash) -> list[Moment]:
         """The moments of the recovery from a crash, as those of a history."""
         disk = SimDisk.fork(moment.disk, crash.cut)
         disk.crash(crash)
-        episode = self._episode(moment, fall, disk, moment.ops(crash))
+        episode = self._episode(moment, fall, disk, crash)
         watcher = Watcher(episode, is_down=True)
         try:
             watcher.begin(Restart())
@@ -104,45 +141,98 @@ class Recoveries:
             episode.close()
         return watcher.moments
 
-    def _judged_again(self, left: _Left, fall: Fall, moment: Moment) -> Outcome | None:
+    def _judged_again(
+        self, left: _Left, files: Mapping[str, bytes], fall: Fall, moment: Moment
+    ) -> Outcome | None:
         """Ask this judge about a known start; None if nobody went on from there."""
-        judge = fall.judge.fork(left)
+        end = self._end(left, files, fall)
+        if end in self._ends:
+            return Outcome(left.path, self._ends[end])
+        judge, report = fall.judge.fork(left), left.report.fork()
+        report.found = [files]
         try:
-            judge.judge(Restart(), left.report, left.positions)
+            judge.judge(Restart(), report, left.positions)
         except (InvariantViolated, InvariantUnknown) as breach:
             return Outcome(left.path, breach)
+        if left.positions == DOWN or judge.is_unsure:
+            return Outcome(left.path, None)
         key = self._key(left, fall, moment, judge)
         if key not in self._healed:
             return None
+        if end is not None:
+            self._ends[end] = self._healed[key]
         return Outcome(left.path, self._healed[key])
 
-    def _started(
-        self, moment: Moment, fall: Fall, view: View, disk: SimDisk
-    ) -> Outcome:
+    def _end(
+        self, left: _Left, files: Mapping[str, bytes], fall: Fall
+    ) -> tuple[int, ...] | None:
+        """What decides all that is said of a start, once what it found is judged.
+
+        None if that is more, or if a law is broken: the whole judge says which first.
+        """
+        if not left.is_shared:
+            return None
+        try:
+            found = fall.judge.judge_found_again(files, left.report, left.seen)
+        except (InvariantViolated, InvariantUnknown):
+            return None
+        return None if found is None else (left.number, fall.number, found)
+
+    def _started(self, moment: Moment, fall: Fall, remnant: Remnant) -> Outcome:
         self.counts.starts += 1
         if self.counts.starts % _STARTS_KEPT == 0:
             gc.collect(0)  # what a start raised may lead to itself
-        episode = self._episode(moment, fall, disk, fall.ops)
-        path = ""
+        disk = SimDisk.fork(remnant.disk())
+        subject = moment.subject.down_on(disk, moment.clock)
+        asked = None if disk.seen().has_bad else disk.note_reads()
+        interpreter = Interpreter(subject, moment.life, prop_crc=subject.setup.prop_crc)
+        with recording() as probes:
+            report = interpreter.run(Restart(), len(fall.ops))
+        left, files = self._left(subject, report, probes), report.found[0]
+        if left.is_shared:
+            self._starts[remnant.view, moment.clock] = left
+        if left.is_shared and asked is not None:
+            root = (remnant.view[0], moment.clock)
+            self._reads.add(root, asked.all(), files, left)
+        end = self._end(left, files, fall)
+        if end in self._ends:
+            subject.close()
+            return Outcome(left.path, self._ends[end])
+        outcome = self._judged(moment, fall, subject, interpreter.life, left)
+        if end is not None:
+            self._ends[end] = outcome.breach
+        return outcome
+
+    def _judged(
+        self, moment: Moment, fall: Fall, subject: PythonStore, life: int, left: _Left
+    ) -> Outcome:
+        """Judge a start that was run, and let the store go on."""
+        episode = Episode(
+            self.scenario,
+            subject.setup,
+            subject=subject,
+            keep_trace=False,
+            judge=fall.judge.fork(subject),
+            life=life,
+            after=fall.ops,
+        )
         try:
-            is_up = episode.heal()
-            left = self._left(episode)
-            path = left.path
-            self._starts[view, moment.clock] = left
-            if is_up:
+            episode.judge.judge(Restart(), left.report, left.positions)
+            if episode.is_up and episode.heal():
                 self._go_on(episode, left, fall, moment)
         except (InvariantViolated, InvariantUnknown) as breach:
-            return Outcome(path or _path_of(episode), breach)
+            return Outcome(left.path, breach)
         finally:
             episode.close()
-        return Outcome(path, None)
+        return Outcome(left.path, None)
 
     def _key(
         self, left: _Left, fall: Fall, moment: Moment, judge: Judge
     ) -> tuple[object, ...]:
         """What decides how a started store goes on, and is judged."""
         known = self._judges.number(judge, (left.view, fall.number))
-        return (left.view, left.positions, left.clock, moment.life, known)
+        at = (left.view, left.positions, left.numbers, left.clock)
+        return (*at, moment.life, known)
 
     def _go_on(self, episode: Episode, left: _Left, fall: Fall, moment: Moment) -> None:
         key = self._key(left, fall, moment, episode.judge)
@@ -160,7 +250,7 @@ class Recoveries:
         self._healed[key] = None
 
     def _episode(
-        self, moment: Moment, fall: Fall, disk: SimDisk, ops: Sequence[Op]
+        self, moment: Moment, fall: Fall, disk: SimDisk, crash: Crash
     ) -> Episode:
         subject = moment.subject.down_on(disk, moment.clock)
         return Episode(
@@ -170,22 +260,24 @@ class Recoveries:
             keep_trace=False,
             judge=fall.judge.fork(subject),
             life=moment.life,
-            after=ops,
+            after=moment.ops(crash),
         )
 
-    def _left(self, episode: Episode) -> _Left:
-        subject = episode.subject
-        assert isinstance(subject, PythonStore)
+    def _left(
+        self, subject: PythonStore, report: Report, probes: Mapping[str, int]
+    ) -> _Left:
+        positions, numbers = subject.positions(), subject.numbers()
+        view, clock = self.views.of(*subject.disk.seen()), subject.clock
+        is_asked = subject.disk.profile.honours_sync
+        did = token(_beside_what_was_found(report))
         return _Left(
-            episode.interpreter.report,
-            subject.positions(),
+            report,
+            positions,
+            numbers,
             subject.files(),
-            self.views.of(*subject.disk.seen()),
-            subject.clock,
-            _path_of(episode),
+            view,
+            clock,
+            " ".join([status_of(report.observation), *sorted(probes)]),
+            self.views.number((did, positions, numbers, view, clock)),
+            not (is_asked and subject.unsynced_from()),
         )
-
-
-def _path_of(episode: Episode) -> str:
-    answer = status_of(episode.interpreter.report.observation)
-    return " ".join([answer, *sorted(episode.probes)])

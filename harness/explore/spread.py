@@ -86,6 +86,10 @@ class Spread:
         sectors = _kept(self._side(vector.names).units, vector.sectors)
         return Survivors("units", units=(*names, *sectors))
 
+    def files(self, vector: Vector) -> dict[str, bytes]:
+        """The files that a power loss leaves that leaves the vector, by path."""
+        return self._side(vector.names).files(vector.sectors)
+
     def disk(self, vector: Vector) -> DiskSnapshot:
         """What a power loss that leaves the vector makes of the disk."""
         if not self._snapshot.profile.loses_unsynced:
@@ -178,7 +182,16 @@ class _Varying(NamedTuple):
 class _Side:
     """The states of one choice of names and sizes."""
 
-    __slots__ = ("_plain", "_sector_size", "_varying", "_views", "settling", "units")
+    __slots__ = (
+        "_files",
+        "_has_bad",
+        "_plain",
+        "_sector_size",
+        "_varying",
+        "_views",
+        "settling",
+        "units",
+    )
 
     def __init__(self, snapshot: DiskSnapshot, left: Left, views: Views) -> None:
         self._views = views
@@ -187,12 +200,19 @@ class _Side:
         self.units: tuple[Unit, ...] = tuple(
             unit for file in left.files for unit, _ in file.units
         )
-        files = left.files
-        times = [(file.paths, file.inode.mtime_ms) for file in files]
+        files, medium = left.files, snapshot.medium
+        self._has_bad = medium.has_bad
         self._plain = [
-            views.number((left.directories, *times)),
-            *[views.content(file.paths, file.content) for file in files],
+            views.frame(
+                left.directories,
+                [(f.paths, f.inode.mtime_ms, len(f.content)) for f in files],
+                medium.foreign_size,
+                has_bad=medium.has_bad,
+            ),
+            *[self._number(file, file.content) for file in files],
         ]
+        found = [(path, file.content) for file in files for path in file.paths]
+        self._files = dict(sorted(found))
         self._varying: list[_Varying] = []
         begin = 0
         for number, file in enumerate(files):
@@ -213,6 +233,15 @@ class _Side:
             numbers[one.number + 1] = self._made(one, sectors)[0]
         return tuple(numbers)
 
+    def files(self, sectors: tuple[int, ...]) -> dict[str, bytes]:
+        """The same as files, sorted by path."""
+        files = self._files.copy()
+        for one in self._varying:
+            content = self._made(one, sectors)[1]
+            for path in one.file.paths:
+                files[path] = content
+        return files
+
     def contents(self, sectors: tuple[int, ...]) -> dict[int, bytes]:
         """The bytes of the files that have units, by their numbers among all."""
         return {one.number: self._made(one, sectors)[1] for one in self._varying}
@@ -223,9 +252,18 @@ class _Side:
         known = one.made.get(versions)
         if known is None:
             content = self._content(one.file, versions)
-            number = self._views.content(one.file.paths, content)
+            number = self._number(one.file, content)
             known = one.made[versions] = number, content
         return known
+
+    def _number(self, file: LeftFile, content: bytes) -> int:
+        if not self._has_bad:
+            return self._views.content(file.paths, content)
+        inode = file.inode
+        bad = inode.unreadable_sectors()
+        if not file.is_certain:
+            bad = inode.still_bad(content)
+        return self._views.content(file.paths, content, bad)
 
     def _content(self, file: LeftFile, chosen: tuple[int, ...]) -> bytes:
         if not any(chosen):

@@ -1,15 +1,15 @@
 """Views: what a store will find on a disk, as small keys that are equal if it is.
 
-A view is every path, its time and its bytes. Contents are given numbers, each once, so
-that a key is a short tuple and two crashes that leave the same files are seen to. What
-neither a store nor the judge ever reads has no part in it: of ``lock`` and ``abort``
-only that they are there (``tests/harness/test_explore_views.py`` holds the engine to
-that).
+A view is a *frame*, which has every path, time and size, and of each file its bytes,
+with what of them cannot be read. Contents are given numbers, each once, so that a key
+is a short tuple and two crashes that leave the same files are seen to. What neither a
+store nor the judge ever reads has no part in it: of ``lock`` and ``abort`` only that
+they are there (``tests/harness/test_explore_views.py`` holds the engine to that).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from harness.disk.inode import Inode
@@ -34,23 +34,60 @@ class Views:
         """The number of a value; equal values have the same one."""
         return self._numbers.setdefault(value, len(self._numbers))
 
-    def content(self, paths: Sequence[str], content: bytes) -> int:
-        """The number of a file's bytes; 0 if nobody reads them."""
-        return 0 if paths[0] in NEVER_READ else self.number(content) + 1
+    def content(
+        self, paths: Sequence[str], content: bytes, bad: frozenset[int] = frozenset()
+    ) -> int:
+        """The number of a file's bytes; 0 if nobody reads them.
 
-    def of(self, names: Mapping[str, int], inodes: Mapping[int, Inode]) -> View:
-        """The view of a disk as readers see it."""
+        Those of its sectors that are ``bad`` cannot be read.
+        """
+        if paths[0] in NEVER_READ:
+            return 0
+        return self.number((content, bad) if bad else content) + 1
+
+    def frame(
+        self,
+        directories: tuple[str, ...],
+        files: Iterable[tuple[tuple[str, ...], int, int]],
+        foreign_size: int,
+        *,
+        has_bad: bool,
+    ) -> int:
+        """The number of all that there is beside bytes.
+
+        Args:
+            directories: their paths.
+            files: of each its paths, its time and how long it is.
+            foreign_size: bytes that somebody else takes of the disk.
+            has_bad: there may be sectors that cannot be read.
+        """
+        told = [
+            (paths, mtime_ms, 0 if paths[0] in NEVER_READ else size)
+            for paths, mtime_ms, size in files
+        ]
+        return self.number((directories, foreign_size, has_bad, *told))
+
+    def of(
+        self,
+        names: Mapping[str, int],
+        inodes: Mapping[int, Inode],
+        foreign_size: int = 0,
+        has_bad: bool = False,
+    ) -> View:
+        """The view of a disk as readers see it; arguments as of ``SimDisk.seen``."""
         paths: dict[int, list[str]] = {}
         for path, number in sorted(names.items()):
             paths.setdefault(number, []).append(path)
         directories = tuple(paths.pop(DIRECTORY, ()))
-        frame: list[Hashable] = [directories]
+        files: list[tuple[tuple[str, ...], int, int]] = []
         contents = []
         for number, known_by in paths.items():
             inode = inodes[number]
-            frame.append((tuple(known_by), inode.mtime_ms))
-            contents.append(self.content(known_by, inode.content()))
-        return (self.number(tuple(frame)), *contents)
+            files.append((tuple(known_by), inode.mtime_ms, len(inode.cache)))
+            bad = inode.unreadable_sectors() if has_bad else inode.bad
+            contents.append(self.content(known_by, inode.content(), bad))
+        frame = self.frame(directories, files, foreign_size, has_bad=has_bad)
+        return (frame, *contents)
 
     def read(
         self, files: Mapping[str, Bytes], previous: StoreImage | None = None

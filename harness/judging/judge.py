@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
 from harness.judging import damage
-from harness.judging.around import adopts_around, judge_around, note_damage
+from harness.judging.around import adopts_around, note_damage
 from harness.judging.claims import hold_all, judge_claims, tears_the_checkpoint
 from harness.judging.deletion import (
     DeletionState,
@@ -29,16 +29,11 @@ from harness.judging.ends import (
     takes_abort,
 )
 from harness.judging.foreign import Foreign
-from harness.judging.lookups import (
-    is_half_dispatched,
-    judge_lookups,
-    judge_pulls_together,
-    seen_before,
-)
+from harness.judging.lookups import is_half_dispatched, seen_before
 from harness.judging.marks import judge_marks
 from harness.judging.medium import judge_medium
 from harness.judging.promises import SPOILT, Promises, forgets
-from harness.judging.pulls import judge_proofs, judge_pull
+from harness.judging.pulls import judge_proofs
 from harness.judging.puts import (
     Puts,
     Putting,
@@ -46,12 +41,12 @@ from harness.judging.puts import (
     judge_puts,
     puts_around_the_start,
 )
-from harness.judging.queries import indexed_up_to, judge_queries
+from harness.judging.queries import indexed_up_to
+from harness.judging.reading import Reading, judge_reads
 from harness.judging.terms import End, LookedAt, Reader, judged_of
 from harness.judging.topics import (
     Deletions,
     deletions_around_the_start,
-    is_amid_a_deletion,
     judge_deletions,
     judge_left_overs,
 )
@@ -230,38 +225,17 @@ class Judge:
     def _judge_reads(
         self, report: Report, before: dict[QueueKey, VisibleQueue]
     ) -> None:
-        if self.spoilt.is_on:
-            if not self._promises.reverts:
-                judge_around(
-                    *(self.checks, report, self.model, self.spoilt, self.image),
-                    epoch_ms=self._subject.epoch_ms,
-                    dispatch_failed=self.disk_failed,
-                )
-            return
-        for pull, pulled in report.pulls if not self._promises.reverts else ():
-            if is_amid_a_deletion(report, pull.topic):
-                continue
-            key = (pull.topic, pull.queue_id)
-            exactly = not report.interrupted and not self._is_half_dispatched(key)
-            setup = self._setup if exactly else None
-            gone = self.model.may_expire if report.interrupted else 0
-            confirmed = self._confirm_offset
-            judge_pull(self.checks, self.model, pull, pulled, confirmed, setup, gone)
-        if report.queries:
-            judge_queries(
-                *(self.checks, report, self.image(), self.model),
-                epoch_ms=self._subject.epoch_ms,
-                dispatch_failed=self.disk_failed,
-            )
-        if (report.looks or report.searches) and not report.interrupted:
-            pooled = self._setup.transient_store_pool
-            judge_lookups(
-                *(self.checks, report, self.image(), self.model),
-                self._positions if pooled else None,
-                epoch_ms=self._subject.epoch_ms,
-                is_unsettled=self._is_half_dispatched,
-            )
-        judge_pulls_together(self.checks, report, self.model, self._setup, before)
+        known = Reading(
+            self.image,
+            before,
+            self._positions,
+            self._is_half_dispatched,
+            self._subject.epoch_ms,
+            self.spoilt,
+            reverts=self._promises.reverts,
+            dispatch_failed=self.disk_failed,
+        )
+        judge_reads(self.checks, self._setup, self.model, report, known)
 
     def _see_fault(self, op: Event, report: Report) -> None:
         self._damaged += (shown := self._promises.saw_fault(op, report.spoilt))
@@ -386,20 +360,10 @@ class Judge:
             return
         self._ext_may_be_rotten |= damage.rots_beside_queues(self._damaged)
         self._left_by_start = None if self._damaged else self._left_by_start
-        is_around = self.spoilt.is_on
         is_damaged = any(d.path.startswith("commitlog") for d in self._damaged)
-        at_full_size = damage.judge_refusal(
-            self.checks,
-            self._setup,
-            found,
-            start,
-            self._files,
-            self._damaged,
-            damage.Unread(report.unreadable[number], may_be_any=report.reads_failed),
-            is_around=is_around,
-        )
+        at_full_size = self._judge_refusal(start, found, report, number)
         end = report.started_end
-        if isinstance(start, Started) and (start.damaged or is_around):
+        if isinstance(start, Started) and (start.damaged or self.spoilt.is_on):
             self._adopt_around(start, found, end)
             return
         if is_damaged:
@@ -415,6 +379,43 @@ class Judge:
                 self.is_unsure = True
                 return
             self._adopt(end, positions, deleted_later)
+
+    def _judge_refusal(
+        self, start: Started | Refused, found: StoreImage, report: Report, number: int
+    ) -> StoreImage:
+        unread, may_be_any = report.unreadable[number], report.reads_failed
+        asked = (self.checks, self._setup, found, start, self._files, self._damaged)
+        of_disk = damage.Unread(unread, may_be_any=may_be_any)
+        return damage.judge_refusal(*asked, of_disk, is_around=self.spoilt.is_on)
+
+    def judge_found_again(
+        self, files: Mapping[str, bytes], report: Report, after: Mapping[str, bytes]
+    ) -> int | None:
+        """Judge of a start what depends on the files it found, and nothing else.
+
+        Args:
+            files: that it found.
+            report: of one that did and left the same, but for what that one found.
+            after: the files that both left.
+
+        Returns:
+            What alone of these files the rest depends on; None if more matters.
+        """
+        start = report.starts[0]
+        if report.interrupted or self.spoilt.is_on:
+            return None
+        if not isinstance(start, Started) or start.damaged:
+            return None
+        found = self._judge_found(files)
+        at_full_size = self._judge_refusal(start, found, report, 0)
+        if self._damaged:
+            return at_full_size.commit_log.max_phy_offset
+        now = self._read(self._foreign.without(after), None)
+        end, left = self._end, self._left_by_start
+        judge_start(self.checks, self._setup, start, end, found, now.checkpoint)
+        ended = end is End.ORDERLY and not self.disk_failed
+        judge_next_start(self.checks, self._setup, left, found, now.files, ended=ended)
+        return -1
 
     def _adopt_around(self, start: Started, found: StoreImage, end: int) -> None:
         """Adopt what a start serves around damage."""
@@ -491,10 +492,6 @@ class Judge:
         was = None if is_new_life else self._positions
         judge_marks(self.checks, self._setup, self.model, positions, was, self._files)
         self._positions = positions
-
-    @property
-    def _confirm_offset(self) -> int:
-        return self._positions.confirm_offset if self._positions is not None else -1
 
     def _is_half_dispatched(self, key: QueueKey) -> bool:
         return is_half_dispatched(self._setup, self.model, key, self.disk_failed)

@@ -456,6 +456,10 @@ class PythonStore:
             store.free_buffers,
         )
 
+    def numbers(self) -> tuple[tuple[tuple[str, int], int], ...]:
+        """The queue offset that the next message of each known queue gets."""
+        return self._store.next_queue_offsets if self._store is not None else ()
+
     def statistics(self) -> Statistics:
         """What was put since the store started."""
         if self._store is None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
 
-from harness.disk.sim_disk import DiskSnapshot, SimDisk
+from harness.disk.sim_disk import SimDisk
 from harness.disk.sim_file import SimFile
 from harness.episode import run_program
 from harness.explore.certificate import Certificate
@@ -15,9 +15,9 @@ from harness.explore.explorer import Explorer
 from harness.explore.fall import Falls, fall
 from harness.explore.limits import Limits
 from harness.explore.moment import Moment, record
-from harness.explore.recovery import Recoveries
+from harness.explore.recovery import Recoveries, Remnant
 from harness.explore.spread import Spread
-from harness.explore.views import View, Views
+from harness.explore.views import Views
 from models.ops import (
     Crash,
     CrashKind,
@@ -66,24 +66,28 @@ def test_what_is_said_of_a_state_is_what_its_program_says(scenario: str) -> None
         moment = moments[len(moments) * (number + 1) // 5]
         for kind in KINDS:
             one = fall(moment, kind, views)
-            for crash, view, disk in crashes(moment, kind, views):
-                said = recoveries.outcome(moment, one, view, disk)
+            for crash, remnant in crashes(moment, kind, views):
+                said = recoveries.outcome(moment, one, remnant)
                 assert said.breach is None
                 assert run_program(moment.program(crash)).outcome is Outcome.PASSED
 
 
 def crashes(
     moment: Moment, kind: CrashKind, views: Views
-) -> Sequence[tuple[Crash, View, Callable[[], DiskSnapshot]]]:
-    if kind == "process_kill":
-        view = views.of(*SimDisk.fork(moment.disk).seen())
-        return [(Crash("process_kill"), view, lambda: moment.disk)]
+) -> Sequence[tuple[Crash, Remnant]]:
+    if kind == "process_kill" or not moment.disk.profile.loses_unsynced:
+        disk = SimDisk.fork(moment.disk)
+        remnant = Remnant(views.of(*disk.seen()), disk.files, lambda: moment.disk)
+        return [(Crash(kind), remnant)]
     spread = Spread(moment.disk, views)
     return [
         (
             Crash("power_loss", spread.survivors(state.vector)),
-            state.view,
-            partial(spread.disk, state.vector),
+            Remnant(
+                state.view,
+                partial(spread.files, state.vector),
+                partial(spread.disk, state.vector),
+            ),
         )
         for state in spread.some(0, 4, 2)
     ][:6]

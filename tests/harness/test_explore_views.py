@@ -56,3 +56,16 @@ def view_of(views: Views, path: str, data: bytes) -> View:
     disk = SimDisk()
     disk.load({path: data})
     return views.of(*disk.seen())
+
+
+def test_what_cannot_be_read_is_another_view_and_so_is_a_fuller_disk() -> None:
+    views, seen = Views(), []
+    for size, percent in ((0, 0), (0, 50), (0, 60), (512, 0), (1024, 0)):
+        disk = SimDisk(capacity=1 << 16)
+        disk.load({"f": bytes(1024)})
+        if size:
+            disk.make_unreadable("f", 0, size)
+        disk.fill(percent)
+        seen.append(views.of(*disk.seen()))
+
+    assert len(set(seen)) == len(seen)

@@ -56,6 +56,7 @@ _OF_AREA: dict[str, tuple[str, ...]] = {
         *("models/test_plain_state.py", "harness/test_explore_spread.py"),
         *("harness/test_explore_glance.py", "harness/test_explore_certificate.py"),
         *("harness/test_explore_judges.py", "harness/test_explore_verdicts.py"),
+        *("harness/test_explore_views.py", "harness/test_explore_sharing.py"),
     ),
 }
 AREAS = tuple(_OF_AREA)

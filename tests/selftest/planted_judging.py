@@ -109,17 +109,38 @@ _JUDGING = (
     ),
 )
 
+_FOUND_AGAIN = ("judge", "Judge.judge_found_again")
+_AGAIN = (
+    (
+        *("J34", *_FOUND_AGAIN),
+        *("found = self._judge_found(files)", "found = self._read(files, None)"),
+    ),
+    (
+        *("J35", *_FOUND_AGAIN),
+        *("self._judge_refusal(start, found, report, 0)", "found"),
+    ),
+    (
+        *("J36", *_FOUND_AGAIN),
+        *("judge_start(self.checks, ", "(lambda *_: None)(self.checks, "),
+    ),
+    (
+        *("J37", *_FOUND_AGAIN),
+        *("judge_next_start(self.checks, ", "(lambda *_, ended: 0)(self.checks, "),
+    ),
+    ("J38", *_FOUND_AGAIN, "if self._damaged:", "if False:"),
+)
+
 _EXPLORE = (
     (
         "X01",
         *("explorer", "Explorer._explore"),
         *("self._kill(moment, kill, cut, disk, depth)", "pass"),
     ),
-    ("X02", "explorer", "Explorer._decide", "(view, one.number)", "(view, 0)"),
+    ("X02", "explorer", "Explorer._decide", "view, one.number)", "view, 0)"),
     (
         "X03",
         *("explorer", "Explorer._decide"),
-        *("(view, one.number)", "(view[1:], one.number)"),
+        *("view, one.number)", "view[1:], one.number)"),
     ),
     (
         "X04",
@@ -141,7 +162,7 @@ _EXPLORE = (
     (
         "X09",
         *("views", "Views.of"),
-        *("frame.append((tuple(known_by), inode.mtime_ms))", "pass"),
+        *("(tuple(known_by), inode.mtime_ms, ", "(tuple(known_by), 0, "),
     ),
     ("X10", "explorer", "Explorer._disks", "self._limits.cuts and ", "False and "),
     ("X11", "views", "Views.content", "paths[0] in NEVER_READ", "True"),
@@ -153,12 +174,35 @@ _EXPLORE = (
     ("X16", "judges", "Judges.number", "is_alike(known[0], state)", "True"),
     ("X23", "fall", "_are_alike", "and one.report is other.report", ""),
     ("X24", "fall", "_are_alike", "one.judge is other.judge", "True"),
+    (
+        "X25",
+        "reads",
+        "Reads.find",
+        "self._roots.get(root)",
+        "[*self._roots.values()][0]",
+    ),
+    ("X26", "reads", "_answer", "read.start : read.end", "read.start : read.start"),
+    (
+        "X27",
+        *("recovery", "Recoveries._end"),
+        *("(left.number, fall.number, found)", "(left.number, 0, found)"),
+    ),
+    ("X29", "recovery", "Recoveries._left", "positions, numbers, view", "numbers"),
+    (
+        "X30",
+        *("recovery", "Recoveries.outcome"),
+        *("files = left.report.found[0]", "pass"),
+    ),
+    ("X31", "views", "Views.content", "(content, bad) if bad else content", "content"),
+    ("X32", "views", "Views.frame", "foreign_size, has_bad", "has_bad"),
     ("X17", "judges", "Judges.number", "forked(state), number", "state, number"),
 )
 
 _SETTLING = (
     ("X18", "settling", "_settled", "bad=inode.still_bad(content)", "bad=inode.bad"),
     ("X19", "settling", "_settled", "if file.is_certain:", "if False:"),
+    ("X33", "noting", "Asked.all", "self._kept.get(number, 0)", "0"),
+    ("X34", "noting", "Asked.note", "begin <= start and end <= until", "True"),
     ("X20", "settling", "Settling.disk", "contents.items()", "()"),
 )
 
@@ -190,5 +234,6 @@ EXPLORE = [
     *mutants_of("explore", "harness.explore", _EXPLORE),
     *mutants_of("explore", "harness.disk", _SETTLING),
     *mutants_of("explore", "harness", _TOKENS),
+    *mutants_of("explore", "harness.judging", _AGAIN),
     *mutants_of("explore", "models", _PLAIN_STATE),
 ]

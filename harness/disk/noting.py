@@ -1,0 +1,111 @@
+"""What a life of a store asked of the bytes it found, as it was mounted.
+
+Two disks of the same paths, sizes and times look alike to a life for as long as each
+read gives it the same bytes. So what it did and left follows from what it read, and
+from what of the bytes it found it left where they were: ``Asked`` has both. Bytes that
+it wrote itself before count as read too: that asks for more than needed, never less.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from harness.disk.controls import Controls
+from harness.disk.medium import Medium
+from harness.disk.mount import Mount
+from harness.disk.sim_file import Life, SimFile
+
+
+class Read(NamedTuple):
+    """Bytes [start, end) of a file, by the path it was found at."""
+
+    path: str
+    start: int
+    end: int
+
+
+class Asked:
+    """What a life has read so far of the files that it found.
+
+    Attributes:
+        reads: each with bytes that none before it has; in their order.
+    """
+
+    def __init__(self, medium: Medium) -> None:
+        self._medium = medium
+        self._found: dict[int, str] = {}
+        for path, number in medium.namespace.files():
+            self._found.setdefault(number, path)
+        self._kept = {
+            number: len(medium.inodes[number].cache) for number in self._found
+        }
+        self._known: dict[str, list[tuple[int, int]]] = {}
+        self.reads: list[Read] = []
+
+    def note(self, number: int, start: int, end: int) -> None:
+        """Take note that bytes [start, end) of a file were read, or are left."""
+        path = self._found.get(number)
+        if path is None or start >= end:
+            return
+        known = self._known.setdefault(path, [])
+        if not any(begin <= start and end <= until for begin, until in known):
+            known.append((start, end))
+            self.reads.append(Read(path, start, end))
+
+    def cut(self, number: int, size: int) -> None:
+        """Take note that bytes from ``size`` on are given back."""
+        if number in self._kept:
+            self._kept[number] = min(self._kept[number], size)
+
+    def all(self) -> tuple[Read, ...]:
+        """What was read, and then what is left of the files that were found."""
+        for _, number in self._medium.namespace.files():
+            self.note(number, 0, self._kept.get(number, 0))
+        return tuple(self.reads)
+
+
+class NotedFile(SimFile):
+    """A file whose reads are noted."""
+
+    __slots__ = ("_asked",)
+
+    def __init__(
+        self,
+        asked: Asked,
+        medium: Medium,
+        controls: Controls,
+        life: Life,
+        path: str,
+        *,
+        mapped: bool,
+    ) -> None:
+        super().__init__(medium, controls, life, path, mapped=mapped)
+        self._asked = asked
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """As of any file."""
+        data = super().read_at(offset, size)
+        self._asked.note(self._number, offset, offset + size)
+        return data
+
+
+class NotingMount(Mount):
+    """A mount that notes what is read, and what is cut."""
+
+    __slots__ = ("_asked",)
+
+    def __init__(
+        self, asked: Asked, medium: Medium, controls: Controls, life: Life
+    ) -> None:
+        super().__init__(medium, controls, life)
+        self._asked = asked
+
+    def truncate(self, path: str, size: int) -> None:
+        """As of any mount."""
+        super().truncate(path, size)
+        self._asked.cut(self._medium.namespace.file(path), size)
+
+    def _opened(self, path: str, *, mapped: bool) -> SimFile:
+        return NotedFile(
+            self._asked, self._medium, self._controls, self._life, path, mapped=mapped
+        )

@@ -1,0 +1,70 @@
+"""Reads: starts by what they asked of the files, so that none is run twice.
+
+A start is a function of what it is told. It begins with the same question on all disks
+of one frame, and its next question follows from the answers so far. So the starts that
+were run are a tree of questions with an answer on each branch; a disk whose files give
+the answers down to a leaf would do and leave the same. What a start leaves of the bytes
+it found is asked last (``harness/disk/noting.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from harness.disk.noting import Read
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Question(Generic[T]):
+    """A read, and what comes after each answer: the next question, or the leaf."""
+
+    read: Read
+    after: dict[bytes, _Question[T] | _Leaf[T]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf(Generic[T]):
+    value: T
+
+
+class Reads(Generic[T]):
+    """What is known of starts, by what they read."""
+
+    def __init__(self) -> None:
+        self._roots: dict[Hashable, _Question[T] | _Leaf[T]] = {}
+
+    def find(self, root: Hashable, files: Mapping[str, bytes]) -> T | None:
+        """What is known of a start that would read the same; None: it was not run.
+
+        ``root`` tells apart what a start knows without a read.
+        """
+        node = self._roots.get(root)
+        while isinstance(node, _Question):
+            node = node.after.get(_answer(files, node.read))
+        return node.value if node is not None else None
+
+    def add(
+        self, root: Hashable, reads: Sequence[Read], files: Mapping[str, bytes], of: T
+    ) -> None:
+        """Keep what is known of a start that read these, in this order."""
+        leaf = _Leaf(of)
+        if not reads:
+            self._roots[root] = leaf
+            return
+        node = self._roots.setdefault(root, _Question(reads[0]))
+        for read, following in zip(reads, (*reads[1:], None), strict=True):
+            assert isinstance(node, _Question), "a start asked on where one had ended"
+            assert node.read == read, f"a start asked {read}, another {node.read}"
+            answer = _answer(files, read)
+            if following is None:
+                node.after[answer] = leaf
+            else:
+                node = node.after.setdefault(answer, _Question(following))
+
+
+def _answer(files: Mapping[str, bytes], read: Read) -> bytes:
+    return files[read.path][read.start : read.end]

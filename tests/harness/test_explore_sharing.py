@@ -1,0 +1,243 @@
+"""What is shared between states: the starts, and what judges said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from harness.disk.noting import Read
+from harness.disk.sim_disk import SimDisk
+from harness.episode import run_program
+from harness.explore.certificate import Certificate
+from harness.explore.explorer import Explorer
+from harness.explore.fall import Fall, Falls, fall
+from harness.explore.limits import Limits
+from harness.explore.moment import Moment, record
+from harness.explore.reads import Reads
+from harness.explore.recovery import Recoveries, Remnant
+from harness.explore.spread import Spread
+from harness.explore.views import Views
+from harness.interpreter import Interpreter, Report
+from harness.judging.judge import Judge
+from models.invariants.registry import InvariantViolated
+from models.observations import Started
+from models.ops import Crash, Damage, Op, PutMessage, Restart, RunService, Shutdown
+from models.program import Program, Setup
+from models.verdict import Outcome
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import Edit, Mutant, applied
+
+SMALL_FILES = Setup(1024, 4, disk_profile="posix_min")
+FLUSHED: tuple[Op, ...] = (
+    PutMessage("T0", 0, 16),
+    RunService("flush_commit_log"),
+    RunService("checkpoint"),
+    RunService("reput"),
+)
+PROGRAMS = {
+    "sectors": Program(
+        SMALL_FILES, (PutMessage("T0", 0, 16), PutMessage("T1", 0, 600))
+    ),
+    "files": Program(SMALL_FILES, tuple(PutMessage("T0", 0, 400) for _ in range(3))),
+    "marks": Program(SMALL_FILES, (*FLUSHED, PutMessage("T0", 0, 700), *FLUSHED)),
+    "ends": Program(SMALL_FILES, (*FLUSHED, Shutdown(), Restart())),
+    "lies": Program(
+        Setup(1024, 4, disk_profile="lying_disk"),
+        (PutMessage("T0", 0, 700), *FLUSHED[1:]),
+    ),
+    "damage": Program(
+        SMALL_FILES,
+        (*FLUSHED, Shutdown(), Damage("commitlog[-1]", "flip", 60), Restart()),
+    ),
+    "bad": Program(
+        SMALL_FILES,
+        (*FLUSHED, Shutdown(), Damage("checkpoint", "unreadable", 600), Restart()),
+    ),
+}
+
+
+def states(program: Program, views: Views) -> Iterator[tuple[Moment, Fall, Remnant]]:
+    """Some of each moment's power losses, and its kill."""
+    falls = Falls(views)
+    for moment in record(program, "power_loss").moments[::3]:
+        disk = SimDisk.fork(moment.disk)
+        remnant = Remnant(views.of(*disk.seen()), disk.files, disk.snapshot)
+        yield moment, falls.at(moment, "process_kill"), remnant
+        spread, one = Spread(moment.disk, views), falls.at(moment, "power_loss")
+        for state in spread.some(7, 24, 8):
+            made = (
+                partial(spread.files, state.vector),
+                partial(spread.disk, state.vector),
+            )
+            yield moment, one, Remnant(state.view, *made)
+
+
+CUTS = Mutant(
+    "cuts",
+    "whatever is not durable is cut",
+    (),
+    (
+        Edit(
+            "engine.store.start_up",
+            "StartUp._read",
+            "self._found = found",
+            "self._found = replace(found[0], end=mark.durable_offset if mark else 0), "
+            "*found[1:]",
+        ),
+    ),
+)
+ENGINES = {"": None, "cuts": CUTS} | {
+    name: MUTANTS[name] for name in ("S21", "X06", "R11", "S18", "X12")
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_said_of_a_state_is_what_is_said_of_it_alone(
+    name: str, engine: str
+) -> None:
+    views, shared_starts, count = Views(), Certificate(), 0
+    mutant = ENGINES[engine]
+    with applied(mutant) if mutant is not None else nullcontext():
+        shared = Recoveries("power_loss", views, shared_starts)
+        for moment, one, remnant in states(PROGRAMS[name], views):
+            if one.breach is not None:
+                continue
+            count += 1
+            alone = Recoveries("power_loss", views, Certificate())
+            said, by_itself = (
+                (outcome.path, str(outcome.breach))
+                for outcome in (
+                    shared.outcome(moment, one, remnant),
+                    alone.outcome(moment, one, remnant),
+                )
+            )
+            assert said == by_itself
+
+    assert shared_starts.starts < count
+
+
+def test_states_are_counted_as_their_programs_would_be() -> None:
+    """So that what a kill left and what a power loss left the same are two states."""
+    explorer = Explorer("power_loss", Limits(depth=1, cuts=False))
+    with applied(CUTS):
+        history = record(PROGRAMS["sectors"], "power_loss")
+        explorer.explore(history)
+        outcomes = [
+            run_program(moment.program(crash)).outcome
+            for moment in history.moments
+            for crash in (Crash("process_kill"), *power_losses(moment))
+        ]
+
+    assert len(outcomes) == explorer.counts.visited
+    assert 0 < outcomes.count(Outcome.VIOLATED) == explorer.counts.violations
+
+
+def power_losses(moment: Moment) -> Iterator[Crash]:
+    spread = Spread(moment.disk, Views())
+    for state in spread.all():
+        yield Crash("power_loss", spread.survivors(state.vector))
+
+
+def crashed(*ops: Op) -> tuple[Judge, Report, dict[str, bytes]]:
+    """The judge of a store that was killed, and what its next start did and left."""
+    views = Views()
+    moment = record(Program(SMALL_FILES, ops), "").moments[-1]
+    one = fall(moment, "process_kill", views)
+    subject = moment.subject.down_on(SimDisk.fork(moment.disk), moment.clock)
+    report = Interpreter(subject, moment.life).run(Restart(), len(one.ops))
+    return one.judge, report, dict(subject.files())
+
+
+def asked_again(
+    judge: Judge, report: Report, found: dict[str, bytes], after: dict[str, bytes]
+) -> str:
+    try:
+        return str(judge.judge_found_again(found, report, after))
+    except InvariantViolated as breach:
+        return breach.id
+
+
+def test_a_judge_asked_again_looks_at_the_files_that_were_found() -> None:
+    judge, report, after = crashed(*FLUSHED)
+    found = dict(report.found[0])
+    log = "commitlog/00000000000000000000"
+    believed = replace(report, starts=[Started(last_exit_ok=True, log_bytes_read=1024)])
+
+    assert asked_again(judge, report, found, after) == "-1"
+    no_abort = {path: found[path] for path in found if path != "abort"}
+    assert asked_again(judge, report, no_abort, after) == "REC-6"
+    assert asked_again(judge, report, found | {log: bytes(1024)}, after) == "CL-1"
+    assert asked_again(judge, believed, found, after) == "REC-13"
+
+
+def test_a_judge_asked_again_looks_at_what_is_left_of_an_orderly_end() -> None:
+    judge, report, after = crashed(*FLUSHED, Shutdown())
+    found, log = dict(report.found[0]), "commitlog/00000000000000000000"
+
+    assert asked_again(judge, report, found, after) == "-1"
+    changed = after | {log: after[log][:-1] + b"x"}
+    assert asked_again(judge, report, found, changed) == "REC-15"
+
+
+def test_a_judge_of_a_damaged_log_tells_how_far_it_was_found_whole() -> None:
+    damage = Damage("commitlog[-1]", "flip", 900, 1)
+    judge, report, after = crashed(*FLUSHED, Shutdown(), damage)
+    found = dict(report.found[0])
+    lost = found | {"commitlog/00000000000000000000": bytes(1024)}
+
+    assert asked_again(judge, report, found, after) == str(report.started_end)
+    assert asked_again(judge, report, lost, after) == "REC-4"
+
+
+READS = (Read("a", 0, 2), Read("b", 1, 3))
+
+
+def test_a_start_is_known_by_the_answers_to_what_it_read() -> None:
+    reads: Reads[str] = Reads()
+    reads.add("frame", READS, {"a": b"1234", "b": b"5678"}, "known")
+
+    assert reads.find("frame", {"a": b"12..", "b": b".67."}) == "known"
+    assert reads.find("frame", {"a": b"1.34", "b": b"5678"}) is None
+    assert reads.find("frame", {"a": b"1234", "b": b"56.8"}) is None
+    assert reads.find("another", {"a": b"1234", "b": b"5678"}) is None
+
+
+def test_starts_part_where_their_answers_do() -> None:
+    reads: Reads[str] = Reads()
+    reads.add("frame", READS, {"a": b"11", "b": b"111"}, "one")
+    reads.add("frame", READS[:1], {"a": b"22", "b": b"111"}, "short")
+    reads.add("frame", READS, {"a": b"11", "b": b"222"}, "other")
+
+    found = [
+        reads.find("frame", {"a": first, "b": second})
+        for first, second in ((b"11", b".11"), (b"22", b"..."), (b"11", b"122"))
+    ]
+
+    assert found == ["one", "short", "other"]
+
+
+def test_a_life_asked_for_what_it_read_and_for_what_it_left() -> None:
+    disk = SimDisk()
+    disk.load({name: bytes(range(100)) for name in ("cut", "gone", "left", "new")})
+    asked = disk.note_reads()
+    mount = disk.mount()
+    file = mount.open("cut", 100, create=False, mapped=True)
+    for place in (10, 40, 12):
+        file.read_at(place, 20)
+    file.read_at(12, 4)
+    file.close()
+    mount.truncate("cut", 30)
+    mount.truncate("cut", 100)
+    mount.remove("gone")
+    mount.rename("new", "renamed")
+    mount.open("made", 50, create=True, mapped=True).read_at(0, 50)
+
+    assert asked.all() == (
+        *(Read("cut", 10, 30), Read("cut", 40, 60), Read("cut", 12, 32)),
+        *(Read("cut", 0, 30), Read("left", 0, 100), Read("new", 0, 100)),
+    )
