@@ -11,7 +11,7 @@ pair the store goes on once: it takes a put, catches up, is read whole, and stop
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
@@ -24,7 +24,7 @@ from harness.explore.fall import Fall
 from harness.explore.judges import Judges
 from harness.explore.moment import Moment, Watcher
 from harness.explore.reads import Reads
-from harness.explore.views import View, Views
+from harness.explore.views import NEVER_READ, View, Views
 from harness.interpreter import Interpreter, Report
 from harness.judging.judge import Judge
 from harness.subjects.python_store import DOWN, EPOCH_MS, PythonStore
@@ -116,7 +116,7 @@ class Recoveries:
         if left is not None:
             files = left.report.found[0]  # with what nobody reads, as it was left
         else:
-            left = self._reads.find((remnant.view[0], moment.clock), files)
+            left = self._reads.find(_root(remnant.view, moment, files), files)
         if left is not None:
             known = self._judged_again(left, files, fall, moment)
             if known is not None:
@@ -192,7 +192,7 @@ class Recoveries:
         if left.is_shared:
             self._starts[remnant.view, moment.clock] = left
         if left.is_shared and asked is not None:
-            root = (remnant.view[0], moment.clock)
+            root = _root(remnant.view, moment, files)
             self._reads.add(root, asked.all(), files, left)
         end = self._end(left, files, fall)
         if end in self._ends:
@@ -281,3 +281,9 @@ class Recoveries:
             self.views.number((did, positions, numbers, view, clock)),
             not (is_asked and subject.unsynced_from()),
         )
+
+
+def _root(view: View, moment: Moment, files: Mapping[str, bytes]) -> Hashable:
+    """What a start knows without a read: no frame has the sizes of what none reads."""
+    unread = [len(files[path]) if path in files else -1 for path in NEVER_READ]
+    return (view[0], moment.clock, *unread)

@@ -19,7 +19,7 @@ from models.store_image import StoreImage, read_store
 
 View: TypeAlias = tuple[int, ...]
 
-NEVER_READ = frozenset({"lock", "abort"})
+NEVER_READ = ("abort", "lock")
 _IMAGES_MAX = 4096
 
 
