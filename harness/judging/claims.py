@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import attrgetter
 
 from harness.interpreter import Report
@@ -17,6 +17,7 @@ from models.invariants.checkpoint import (
     marks_never_move_backwards,
 )
 from models.invariants.commit_log import every_record_is_whole
+from models.invariants.file_laws import DISPATCH_LAWS, FILE_LAWS
 from models.invariants.index import ended_files_are_whole
 from models.invariants.judged import Judged
 from models.invariants.registry import Invariant
@@ -63,6 +64,17 @@ def hold_all(
     for law in laws:
         law.hold(checks, judged)
     kept.add(key)
+
+
+def judge_files(checks: dict[str, int], judged: Judged, *, dispatched: bool) -> None:
+    """Judge the files of a store at rest or running, as far as its disk let it.
+
+    ``dispatched``: a round of dispatch has come to its end, so that what it writes is
+    right, be it that the disk failed before.
+    """
+    hold_all(checks, "files", FILE_LAWS, judged)
+    if dispatched and not judged.clean:
+        hold_all(checks, "dispatch", DISPATCH_LAWS, replace(judged, clean=True))
 
 
 def judge_claims(

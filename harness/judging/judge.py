@@ -13,7 +13,7 @@ from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
 from harness.judging import damage
 from harness.judging.around import adopts_around, note_damage
-from harness.judging.claims import hold_all, judge_claims, tears_the_checkpoint
+from harness.judging.claims import judge_claims, judge_files, tears_the_checkpoint
 from harness.judging.deletion import (
     DeletionState,
     adopt_after_deletion,
@@ -29,7 +29,7 @@ from harness.judging.ends import (
     takes_abort,
 )
 from harness.judging.foreign import Foreign
-from harness.judging.lookups import is_half_dispatched, seen_before
+from harness.judging.lookups import Seen, is_half_dispatched, seen_before
 from harness.judging.marks import judge_marks
 from harness.judging.medium import judge_medium
 from harness.judging.promises import SPOILT, Promises, forgets
@@ -54,7 +54,6 @@ from models.image.checkpoint import CheckpointImage
 from models.invariants import recovery, statistics
 from models.invariants.around import Spoilt
 from models.invariants.checkpoint import checkpoint_is_up_to_date
-from models.invariants.file_laws import FILE_LAWS
 from models.invariants.judged import Judged
 from models.messages import MessageToPut
 from models.observations import (
@@ -71,7 +70,7 @@ from models.observations import (
 from models.ops import CrashKind, Event, RunService
 from models.plain_state import forked
 from models.program import Setup
-from models.reference import QueueKey, ReferenceModel, VisibleQueue
+from models.reference import QueueKey, ReferenceModel
 from models.store_image import StoreImage, read_store
 
 # Of a judge's state, what forks share and what decides nothing; an image is a cache.
@@ -204,10 +203,10 @@ class Judge:
             stops = report.stops[report.stops_before_start :]
             self._judge_stops(stops, report, self.model.end)
         around = (None if self.disk_failed else self._positions, positions)
-        seen = None if self._promises.reverts else self.image
+        promises, subject = self._promises, self._subject
+        seen = None if promises.reverts else self.image
         judge_round(self.checks, self._setup, op, report, around, seen)
         if not self._abort_taken:  # else it believes what it found, synced or not
-            promises, subject = self._promises, self._subject
             judge_medium(self.checks, op, report, promises, around, subject, self.image)
         if positions.max_phy_offset >= 0:
             self._judge_running(op, report, positions)
@@ -216,15 +215,14 @@ class Judge:
     def _judge_running(self, op: Event, report: Report, positions: Positions) -> None:
         dispatched = isinstance(op, RunService) and op.service == "reput"
         if isinstance(report.observation, (Ran if dispatched else Deleted)):
-            self._judge_files(self.image(), positions.reput_from_offset)
+            reput = positions.reput_from_offset
+            self._judge_files(self.image(), reput, dispatched=dispatched)
         judge_left_overs(self.checks, op, report, self._files)
         image, state = None if self.disk_failed else self.image, self._deletion
         judge_deletion(self.checks, op, report, state, self.model, positions, image)
         self._judge_marks(positions, is_new_life=bool(report.starts))
 
-    def _judge_reads(
-        self, report: Report, before: dict[QueueKey, VisibleQueue]
-    ) -> None:
+    def _judge_reads(self, report: Report, before: Seen) -> None:
         known = Reading(
             self.image,
             before,
@@ -472,13 +470,14 @@ class Judge:
         is_lost = self._abort_taken or not image.has_checkpoint
         self._checkpoint = None if is_lost else image.checkpoint
 
-    def _judge_files(self, image: StoreImage, reput_from_offset: int) -> None:
+    def _judge_files(
+        self, image: StoreImage, reput_from_offset: int, *, dispatched: bool = False
+    ) -> None:
         """Judge a store at rest or running well, as far as the disk let it."""
         if self._promises.reverts or self.spoilt.is_on:
             return  # what only memory held is gone, until a start has mended it
-        clean = not self.disk_failed
-        judged = self._judged(image, reput_from_offset, clean=clean)
-        hold_all(self.checks, "files", FILE_LAWS, judged)
+        judged = self._judged(image, reput_from_offset, clean=not self.disk_failed)
+        judge_files(self.checks, judged, dispatched=dispatched)
 
     def _judged(
         self, image: StoreImage, reput_from_offset: int | None, *, clean: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from harness.interpreter import Report
 from models.appended import Appended
@@ -16,6 +17,8 @@ from models.observations import Positions
 from models.program import Setup
 from models.reference import QueueKey, ReferenceModel, VisibleQueue
 from models.store_image import StoreImage
+
+Seen: TypeAlias = dict[QueueKey, VisibleQueue]
 
 
 def judge_looks(
@@ -86,7 +89,7 @@ def judge_searches(
             told_times_are_right.hold(checks, searched, first, times, earliest)
 
 
-def seen_before(report: Report, model: ReferenceModel) -> dict[QueueKey, VisibleQueue]:
+def seen_before(report: Report, model: ReferenceModel) -> Seen:
     """Of ops that ran at the same time, what each pull must find at least, by queue."""
     ends = report.crash is not None or report.is_stopping
     if not report.together or ends or report.fault_armed or report.deletions:
@@ -100,7 +103,7 @@ def judge_pulls_together(
     report: Report,
     model: ReferenceModel,
     setup: Setup,
-    before: dict[QueueKey, VisibleQueue],
+    before: Seen,
 ) -> None:
     """Judge the pulls of ops that ran at the same time, by what lay before and after.
 

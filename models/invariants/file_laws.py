@@ -46,3 +46,18 @@ FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
     topic_deletion.record_of_deletions_is_whole,
     topic_deletion.no_unit_points_at_the_dead,
 )
+
+DISPATCH_LAWS: tuple[Invariant[[Judged]], ...] = (
+    consume_queue.units_point_at_their_records,
+    consume_queue.units_are_contiguous,
+    consume_queue.no_unit_past_the_log,
+    consume_queue.every_record_has_its_unit,
+    queue_ext.addresses_lead_to_their_records,
+    queue_ext.units_lead_to_their_bit_maps,
+    index.headers_are_recounts,
+    index.entries_are_the_keys_of_the_log,
+    index.chains_lead_back,
+    index.every_key_is_listed,
+    topic_deletion.no_unit_points_at_the_dead,
+)
+"""Those that a round of dispatch must keep that succeeds after the disk has failed."""

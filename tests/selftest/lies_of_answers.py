@@ -387,7 +387,7 @@ LIES_OF_ANSWERS = (
         "FL-9",
         "unsynced_from",
         "return self.disk.unsynced_from()",
-        f"return {{'{LOG}': 9}}",
+        f"return {{'{LOG}': 9}} if self.positions().max_phy_offset else {{}}",
         does(EAGER, PUT, FLUSH),
     ),
     lie(
@@ -408,14 +408,14 @@ LIES_OF_ANSWERS = (
         "CP-11",
         "engine.store.checkpoint:StoreCheckpoint.flush",
         "self._file.sync()",
-        "pass",
+        "if self.mark is None or self.mark.is_empty: self._file.sync()",
         does(EAGER, PUT, FLUSH, MARK),
     ),
     lie(
         "CP-11",
         "unsynced_from",
         "return self.disk.unsynced_from()",
-        "return {'checkpoint': 512}",
+        "return {'checkpoint': 512} if self.positions().max_phy_offset else {}",
         does(PLAIN, PUT, MARK),
     ),
     bug(
