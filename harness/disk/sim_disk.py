@@ -254,6 +254,11 @@ class SimDisk:
 
     def unsynced_from(self) -> dict[str, int]:
         """The same with the first byte that it could change; -1 for one that went."""
+        inodes = self._medium.inodes.values()
+        if not self._medium.has_effects and all(
+            inode.is_certain(inode.durable_size) for inode in inodes
+        ):
+            return {}
         seen, certain = self.files(), self.durable_files()
         return {
             path: _first_other(certain.get(path, b""), seen[path])

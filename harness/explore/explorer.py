@@ -126,9 +126,9 @@ class Explorer:
         return self.counts.stopped_early
 
     def _explore(self, moment: Moment, depth: int) -> None:
-        kill = self._falls.at(moment, "process_kill")
-        loss = self._falls.at(moment, "power_loss")
         for cut, disk in self._disks(moment):
+            kill = self._falls.at(moment, "process_kill", cut)
+            loss = self._falls.at(moment, "power_loss", cut)
             self._kill(moment, kill, cut, disk, depth)
             if disk.profile.loses_unsynced and cut not in HEADS:
                 self._lose_power(moment, loss, cut, disk, depth)

@@ -14,8 +14,11 @@ from harness.explore.views import Views
 from harness.judging.judge import Judge
 from harness.subjects.python_store import DOWN
 from models.invariants.registry import InvariantUnknown, InvariantViolated
+from models.observations import Crashed
 from models.ops import Crash, CrashKind, During, Op
 from models.plain_state import token
+
+_WRITES_CHECKPOINT = ("write", "checkpoint")
 
 
 class Fall(NamedTuple):
@@ -44,16 +47,21 @@ class Falls:
 
     def __init__(self, views: Views) -> None:
         self._views = views
-        self._newest: dict[CrashKind, tuple[Moment, Fall]] = {}
+        self._newest: dict[tuple[CrashKind, bool], tuple[Moment, Fall]] = {}
 
-    def at(self, moment: Moment, kind: CrashKind) -> Fall:
-        """Judge a crash at a moment, whatever it leaves."""
-        known = self._newest.get(kind)
+    def at(self, moment: Moment, kind: CrashKind, cut: int = 0) -> Fall:
+        """Judge a crash at a moment, whatever it leaves.
+
+        After ``cut`` bytes of a store into a mapping; that tells of the checkpoint
+        alone, which may then be torn.
+        """
+        is_torn = cut > 0 and moment.disk.last == _WRITES_CHECKPOINT
+        known = self._newest.get((kind, is_torn))
         if known is not None and _are_alike(known[0], moment):
             ops = (*moment.before, During(moment.op, moment.at_action, Crash(kind)))
             return known[1]._replace(ops=ops)
-        one = fall(moment, kind, self._views)
-        self._newest[kind] = moment, one
+        one = fall(moment, kind, self._views, cut if is_torn else 0)
+        self._newest[kind, is_torn] = moment, one
         return one
 
 
@@ -66,10 +74,12 @@ def _are_alike(one: Moment, other: Moment) -> bool:
     )
 
 
-def fall(moment: Moment, kind: CrashKind, views: Views) -> Fall:
+def fall(moment: Moment, kind: CrashKind, views: Views, cut: int = 0) -> Fall:
     """Judge a crash at a moment, whatever it leaves."""
-    crash = Crash(kind)
+    crash = Crash(kind, cut=cut)
     report = moment.report.fork()
+    verb, path = moment.disk.last
+    report.observation = Crashed(kind, moment.at_action, f"{verb}:{path}")
     report.crash = crash
     report.interrupted = True
     judge = moment.judge.fork(moment.subject, views.read)

@@ -16,11 +16,11 @@ from harness.explore.certificate import Certificate
 from harness.explore.explorer import Explorer
 from harness.explore.fall import Fall, Falls, fall
 from harness.explore.limits import Limits
-from harness.explore.moment import Moment, record
+from harness.explore.moment import History, Moment, record
 from harness.explore.reads import Reads
 from harness.explore.recovery import Recoveries, Remnant
 from harness.explore.spread import Spread
-from harness.explore.views import Views
+from harness.explore.views import View, Views
 from harness.interpreter import Interpreter, Report
 from harness.judging.judge import Judge
 from models.invariants.registry import InvariantViolated
@@ -132,8 +132,10 @@ def test_states_are_counted_as_their_programs_would_be() -> None:
             for moment in history.moments
             for crash in (Crash("process_kill"), *power_losses(moment))
         ]
+        states = {*told_apart(history, Views())}
 
     assert len(outcomes) == explorer.counts.visited
+    assert len(states) == explorer.counts.distinct
     assert 0 < outcomes.count(Outcome.VIOLATED) == explorer.counts.violations
 
 
@@ -141,6 +143,16 @@ def power_losses(moment: Moment) -> Iterator[Crash]:
     spread = Spread(moment.disk, Views())
     for state in spread.all():
         yield Crash("power_loss", spread.survivors(state.vector))
+
+
+def told_apart(history: History, views: Views) -> Iterator[tuple[View, int]]:
+    falls = Falls(views)
+    for moment in history.moments:
+        kill = falls.at(moment, "process_kill")
+        yield views.of(*SimDisk.fork(moment.disk).seen()), kill.number
+        loss = falls.at(moment, "power_loss")
+        for state in Spread(moment.disk, views).all():
+            yield state.view, loss.number
 
 
 def crashed(*ops: Op) -> tuple[Judge, Report, dict[str, bytes]]:

@@ -140,6 +140,19 @@ def test_falls_told_from_those_before_are_what_each_is_by_itself() -> None:
                 )
 
 
+def test_a_fall_amid_a_write_of_the_checkpoint_may_have_torn_it() -> None:
+    services = RunService("flush_commit_log"), RunService("checkpoint")
+    falls, ops = Falls(Views()), (*two_puts().ops, *services)
+    torn = {
+        moment.disk.last
+        for moment in record(Program(Setup(), ops), "").moments
+        for kind in KINDS
+        if falls.at(moment, kind, 4).number != falls.at(moment, kind).number
+    }
+
+    assert torn == {("write", "checkpoint")}
+
+
 def test_exploring_a_history_leaves_it_as_it_was() -> None:
     program = short("power_loss", 3, 5)
     before = run_program(program, "power_loss").digest

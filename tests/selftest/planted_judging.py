@@ -173,6 +173,7 @@ _EXPLORE = (
     ),
     ("X16", "judges", "Judges.number", "is_alike(known[0], state)", "True"),
     ("X23", "fall", "_are_alike", "and one.report is other.report", ""),
+    ("X28", "fall", "Falls.at", "cut > 0 and ", "False and "),
     ("X24", "fall", "_are_alike", "one.judge is other.judge", "True"),
     (
         "X25",
