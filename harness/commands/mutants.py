@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 import harness.episode  # noqa: F401  # declares every law
+from engine.host.probe import declared_probes
 from harness.case_file import SUFFIX, CaseFile
 from harness.commands.arguments import mutants_of, writing
 from harness.commands.exits import BadInput, unknown
@@ -19,6 +20,7 @@ from harness.commands.output import Progress
 from harness.power.campaign import (
     CANARY,
     Campaign,
+    MutantOutcome,
     outcomes,
     run_campaign,
 )
@@ -133,7 +135,7 @@ def command(
     verdict = verdict_of(rows)
     cases = _save(rows, campaign, out, time.monotonic() - started) if out else {}
     click.echo(verdict.sentence)
-    _tell(rows, cases)
+    _tell(rows, cases, known)
     if out:
         click.echo(f"  summary {out / 'summary.json'}")
     click.echo(f"  next    {_next(verdict, cases, out, file)}")
@@ -215,12 +217,27 @@ def _case_of(row: HuntRecord) -> CaseFile:
     )
 
 
-def _tell(rows: Sequence[HuntRecord], cases: Mapping[str, Path]) -> None:
+def _reached(one: MutantOutcome, mutant: Mutant) -> str:
+    """How near the search came: of all probes how many, and which where the bug is."""
+    declared = declared_probes()
+    modules = {edit.module.rpartition(".")[2] for edit in mutant.edits}
+    there = [name for name in declared if name.partition(".")[0] in modules]
+    hits = [name for name in there if name in one.probes]
+    missed = [name for name in there if name not in one.probes]
+    return (
+        f"{one.states:,} states; {len(one.probes)} of {len(declared)} probes; where "
+        f"the bug is {', '.join(hits) or 'none'}"
+        + (f", but not {', '.join(missed)}" if missed else "")
+    )
+
+
+def _tell(
+    rows: Sequence[HuntRecord], cases: Mapping[str, Path], known: Mapping[str, Mutant]
+) -> None:
     for one in outcomes(rows):
         click.echo(f"  {told(one)}")
         if not one.killed:
-            reached = ", ".join(sorted(one.probes)) or "nothing"
-            click.echo(f"    {one.states:,} states; reached {reached}")
+            click.echo(f"    {_reached(one, known[one.id])}")
         if one.id in cases:
             click.echo(f"    case    {cases[one.id]}")
     for row in rows:
