@@ -25,7 +25,14 @@ from models.ops import (
     Survivors,
 )
 from models.program import Setup
-from scenarios.space import Space, TogetherKind, put_batch, put_message, record_overhead
+from scenarios.space import (
+    BLANK_SIZE_MIN,
+    Space,
+    TogetherKind,
+    put_batch,
+    put_message,
+    record_overhead,
+)
 from scenarios.whereabouts import Whereabouts
 
 BEYOND_THE_END = (0, 1, 8, 9, -1, 300)
@@ -60,7 +67,8 @@ class OpDrawer:
         beyond = BEYOND_THE_END[draw() % len(BEYOND_THE_END)]
         overhead = record_overhead(address.topic, label)
         body_size = self.whereabouts.left_for_a_record + beyond - overhead
-        if not 0 <= body_size <= self.body_size_max:
+        is_too_large = overhead + body_size + BLANK_SIZE_MIN > self.log_file_size
+        if is_too_large or not 0 <= body_size <= self.body_size_max:
             return self._put()
         self.whereabouts.put(address, overhead + body_size, 1)
         return PutMessage(address.topic, address.queue_id, body_size, *label)

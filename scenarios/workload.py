@@ -38,6 +38,15 @@ from scenarios.space import (
 from scenarios.spaces import AFTER
 
 SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one episode; 0 drops it
+MEETINGS: tuple[tuple[ServiceName, ServiceName | None], ...] = (
+    ("flush_consume_queue", "reput"),
+    ("flush_commit_log", None),
+    ("checkpoint", "flush_consume_queue"),
+    ("flush_index", "reput"),
+    ("checkpoint", "flush_commit_log"),
+)
+"""Who makes durable, and who writes meanwhile; None: a put."""
+
 ROLLED_BY = 8
 THOROUGH_MS = 61_000  # after so long every service does all there is to do
 AGED_FLUSHES = (9, 2, 1)  # files that are flushed before the messages grow old
@@ -253,6 +262,9 @@ class _Writer(OpDrawer):
         return During(self._service(), AFTER, DiskFault("evict", "EIO"))
 
     def _interleave(self) -> None:
+        if self.draw() & 3 == 0:
+            self._meet()
+            return
         event = self._interleaved()
         if self.space.query_keys and self.draw() & 1:
             event = self._query()
@@ -263,6 +275,17 @@ class _Writer(OpDrawer):
             self.ops.append(Restart())
         elif self.draw() & 1:
             self.ops.append(RunService("checkpoint"))  # it says what came of both
+
+    def _meet(self) -> None:
+        """What is being made durable grows, and the checkpoint tells what is."""
+        service, writer = MEETINGS[self.draw() % len(MEETINGS)]
+        self.ops += (self._put(), RunService("reput"), self._put())
+        self.ops += (AdvanceClock(THOROUGH_MS), RunService("flush_commit_log"))
+        event = RunService(writer) if writer else self._put_at_the_end()
+        self.ops.append(During(RunService(service), 1 + self.draw() % 4, event))
+        if service == "flush_commit_log":
+            self.ops.append(RunService(service))
+        self.ops.append(RunService("checkpoint"))
 
     def _interleaved(self) -> Op:
         space, draw = self.space, self.draw
@@ -392,6 +415,9 @@ class _Writer(OpDrawer):
             fault = self.space.faults[self.draw() % len(self.space.faults)]
             at_action = self.space.at_actions.service.choose(self.draw())
             self.ops.append(During(cleaning, at_action, fault))
+            if self.draw() & 1:
+                # What the fault kept from going has to go now, and for good.
+                self.ops += (DeleteManually(), RunService("clean_commit_log"))
         elif self.space.together and self.draw() & 1:
             self._beside(cleaning)
             if self.draw() & 1:

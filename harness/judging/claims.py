@@ -83,6 +83,7 @@ def judge_claims(
     before: CheckpointImage | None,
     *,
     torn: bool,
+    forgot: bool = False,
 ) -> None:
     """Judge what no crash may break.
 
@@ -94,15 +95,17 @@ def judge_claims(
         judged: the files.
         before: the checkpoint known before.
         torn: a crash came amid a write of the checkpoint.
+        forgot: memory has lost what a failed sync had left; of an index file, which
+            nobody writes again before it is synced anew, that is told as durable.
 
     Raises:
         InvariantViolated: the law that was broken first.
         InvariantUnknown: a law failed itself.
     """
-    if torn:
-        hold_all(checks, "claims but times", _CLAIMS_BUT_TIMES, judged)
-    else:
-        hold_all(checks, "claims", CLAIMS, judged)
+    laws = _CLAIMS_BUT_TIMES if torn else CLAIMS
+    if forgot:
+        laws = tuple([law for law in laws if law is not ended_files_are_whole])
+    hold_all(checks, f"claims, torn {torn}, forgot {forgot}", laws, judged)
     if before is not None and judged.image.has_checkpoint:
         marks_never_move_backwards.hold(checks, before, judged.image.checkpoint)
 

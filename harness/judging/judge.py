@@ -323,7 +323,10 @@ class Judge:
             )
         if not self._damaged:
             judged = self._judged(found, None, clean=False)
-            judge_claims(self.checks, judged, self._checkpoint, torn=self._is_torn)
+            torn, forgot = self._is_torn, self._promises.reverts
+            judge_claims(
+                self.checks, judged, self._checkpoint, torn=torn, forgot=forgot
+            )
         return found
 
     def _judge_stops(self, stops: list[Stopped], report: Report, end: int) -> None:
@@ -368,7 +371,7 @@ class Judge:
             self.model.log_damaged(at_full_size.commit_log.max_phy_offset)
         if isinstance(start, Started):
             self._abort_taken &= start.last_exit_ok or self._setup.has_index
-            if not (self._damaged or report.reads_failed):
+            if not (self._damaged or report.reads_failed or self._promises.reverts):
                 now = self.image().checkpoint
                 judge_start(self.checks, self._setup, start, self._end, found, now)
             log = self.image().commit_log

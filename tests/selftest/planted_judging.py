@@ -101,7 +101,7 @@ _JUDGING = (
     ("J29", "pulls", "judge_pull", "if setup is not None:", "if False:"),
     ("J30", "topics", "judge_deletions", "if seen is None:", "if False:"),
     ("J31", "topics", "judge_memory", "0 < min(at, log_end) <= log_min", "True"),
-    ("J32", "claims", "judge_claims", "if torn:", "if False:"),
+    ("J32", "claims", "judge_claims", "_CLAIMS_BUT_TIMES if torn", "CLAIMS if torn"),
     (
         "J33",
         *("around", "adopts_around"),
