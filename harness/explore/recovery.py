@@ -69,7 +69,7 @@ class _Left:
         numbers: the queue offset that the next message of each queue gets.
         number: equal for starts that did and left the same, whatever they found.
         is_shared: nothing is asked of what a power loss could take of its files, or it
-            could take nothing. That is no matter of the files alone.
+            could take nothing. Else neither it nor what follows is a matter of files.
     """
 
     report: Report
@@ -235,6 +235,9 @@ class Recoveries:
         return (*at, moment.life, known)
 
     def _go_on(self, episode: Episode, left: _Left, fall: Fall, moment: Moment) -> None:
+        if not left.is_shared:
+            episode.go_on()
+            return
         key = self._key(left, fall, moment, episode.judge)
         if key in self._healed:
             known = self._healed[key]
