@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from harness.interpreter import Report
+from models.appended import Appended
 from models.invariants import marks, reading
 from models.observations import Pulled
 from models.ops import PullMessage
@@ -36,7 +39,7 @@ def judge_pull(
         InvariantUnknown: a law failed itself.
     """
     key = (pull.topic, pull.queue_id)
-    queue = model.queues.get(key, [])
+    queue = _behind_gaps(model.queues.get(key, []))
     reading.pulled_messages_are_right.hold(
         checks, pulled, pull.queue_offset, queue, pull.tags, gone_below
     )
@@ -59,6 +62,22 @@ def judge_pull(
             pull.tags,
             model.end - setup.in_memory_size,
         )
+
+
+def _behind_gaps(queue: list[Appended]) -> list[Appended]:
+    """What follows on each other up to the last message.
+
+    Where damage took expired messages and a queue's last file is all that says how far
+    it has counted, numbers are left that no message has.
+    """
+    if not queue or queue[-1].queue_offset - queue[0].queue_offset == len(queue) - 1:
+        return queue
+    begins = [n for n, (a, b) in enumerate(pairwise(queue), 1) if not _follows(a, b)]
+    return queue[begins[-1] :]
+
+
+def _follows(before: Appended, after: Appended) -> bool:
+    return after.queue_offset == before.queue_offset + 1
 
 
 def judge_proofs(checks: dict[str, int], setup: Setup, report: Report) -> None:
