@@ -252,12 +252,17 @@ class SimDisk:
         """The files that a power loss could change, take or bring back; sorted."""
         return tuple(self.unsynced_from())
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether a power loss could change nothing, be it a directory's name."""
+        inodes = self._medium.inodes.values()
+        return not self._medium.has_effects and all(
+            inode.is_certain(inode.durable_size) for inode in inodes
+        )
+
     def unsynced_from(self) -> dict[str, int]:
         """The same with the first byte that it could change; -1 for one that went."""
-        inodes = self._medium.inodes.values()
-        if not self._medium.has_effects and all(
-            inode.is_certain(inode.durable_size) for inode in inodes
-        ):
+        if self.is_certain:
             return {}
         seen, certain = self.files(), self.durable_files()
         return {

@@ -282,7 +282,7 @@ class Recoveries:
             clock,
             " ".join([status_of(report.observation), *sorted(probes)]),
             self.views.number((did, positions, numbers, view, clock)),
-            not (is_asked and subject.unsynced_from()),
+            not is_asked or subject.disk.is_certain,
         )
 
 
