@@ -170,7 +170,9 @@ def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
     ended = 0
     for number, (_, file) in enumerate(files, 1):
         is_last_full = judged.whole_sectors and file.is_full
-        if 0 < file.header.end_timestamp < before + is_last_full:
+        # A kill amid the first header leaves half a time, and counts no entry.
+        is_counted = file.header.index_count > 0
+        if is_counted and 0 < file.header.end_timestamp < before + is_last_full:
             ended = number
     for path, file in files[:ended]:
         if file.index_num and not file.is_full:
