@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from models.image.checkpoint import CheckpointImage, Mark, read_checkpoint
 from models.image.deleted import (
@@ -110,8 +110,12 @@ class StoreImage:
         Below the minimum lie pre-blank units and those whose record has expired.
         """
         minimum = self.commit_log.min_phy_offset
+        asked = self.commit_log.unit_tuples if minimum else {}
         return tuple(
-            [(queue, _live(queue.units, minimum)) for queue in self.consume_queues]
+            [
+                (queue, _live(queue.units, minimum, asked.get(queue.key, ())))
+                for queue in self.consume_queues
+            ]
         )
 
     @lazy
@@ -192,12 +196,31 @@ class StoreImage:
         return self.commit_log.newest_store_timestamp
 
 
-def _live(units: tuple[Unit, ...], minimum: int) -> tuple[Unit, ...]:
+Asked: TypeAlias = tuple[tuple[int, int, int, int], ...]  # units, as tuples
+
+
+def _live(units: tuple[Unit, ...], minimum: int, asked: Asked) -> tuple[Unit, ...]:
     for number, unit in enumerate(units):
         expired = 0 <= unit.phy_offset < minimum
         if not expired and (unit.phy_offset or not unit.is_pre_blank):
-            return units[number:] if number else units
+            live = units[number:] if number else units
+            return _without_rotten(live, asked) if asked else live
     return ()
+
+
+def _without_rotten(live: tuple[Unit, ...], asked: Asked) -> tuple[Unit, ...]:
+    """Without those at the front that were of expired records, whatever they say now.
+
+    Their numbers come before that of the queue's first record, and they lead to none.
+    """
+    before = asked[0][0] - live[0].queue_offset
+    if before <= 0:
+        return live
+    places = {phy_offset for _, phy_offset, _, _ in asked}
+    for number, unit in enumerate(live[:before]):
+        if unit.phy_offset in places:
+            return live[number:]
+    return live[before:]
 
 
 class _Place(NamedTuple):

@@ -107,8 +107,8 @@ class ConsumeQueue:
         self.min_offset = 0
         self._has_unit = False
         self._recovered_end = self._first_read = 0
-        self._window_start = 0
-        self._window = b""
+        self._window_start, self._window = 0, b""
+        self.first_known = 0  # units before, if there are any, were of expired records
 
     @property
     def max_offset(self) -> int:
@@ -441,7 +441,7 @@ class ConsumeQueue:
 
         Source: ConsumeQueue#correctMinOffset.
         """
-        low = max(0, self.mapped_files.min_offset // CQ_STORE_UNIT_SIZE)
+        low = max(self.first_known, self.mapped_files.min_offset // CQ_STORE_UNIT_SIZE)
         end = high = self.max_offset
         while low < high:
             # The first unit is the one of nearly every queue of nearly every store.

@@ -43,7 +43,8 @@ class QueueAudit:
     Attributes:
         damage: what is found damaged of the log, as it is found.
         durable_offset: units of records that lie before are known durable.
-        next_offsets: the queue offset after the newest record of each queue.
+        first_offsets: the queue offset of the first record of each queue.
+        next_offsets: that after the newest record of each queue.
         first_wrong: the first queue offset at which a queue parts from the log.
         first_unflushed: the first whose unit is not known durable.
         first_wrong_phy_offset: the first record that a queue lacks; -1: none.
@@ -65,6 +66,7 @@ class QueueAudit:
         self.damage = damage
         self._deleted = deleted
         self.durable_offset = durable_offset
+        self.first_offsets: dict[QueueKey, int] = {}
         self.next_offsets: dict[QueueKey, int] = {}
         self.first_wrong: dict[QueueKey, int] = {}
         self.first_unflushed: dict[QueueKey, int] = {}
@@ -101,6 +103,8 @@ class QueueAudit:
         agreed = request.consume_queue_offset
         if self.damage.ranges:
             agreed = self._agreed_until(key, agreed)
+        if is_first:
+            self.first_offsets[key] = request.consume_queue_offset
         self.next_offsets[key] = request.consume_queue_offset + 1
         if request.commit_log_offset >= self.durable_offset:
             self.first_unflushed.setdefault(key, request.consume_queue_offset)
@@ -266,6 +270,10 @@ class ConsumeQueueStore:
                 # no mark says that they were dispatched; all are synced again.
                 durable = queue.first_offset
             queue.set_flushed(min(durable, audit.first_unflushed.get(key, durable)))
+            if scan.read_from <= scan.start and not audit.damage.ranges:
+                # A unit may have rotted whose record has expired: nobody can tell.
+                first = audit.first_offsets.get(key, 0)
+                queue.first_known = min(first, queue.max_offset)
             queue.correct_min_offset(scan.start)
             queue.mapped_files.be_strict()
             self._next_offsets[key] = queue.max_offset

@@ -133,7 +133,8 @@ def is_half_dispatched(
     """
     if model.is_unsettled(key):
         return True
-    if not (disk_failed and (setup.has_index or setup.multi_dispatch)):
+    may_fail = disk_failed or setup.disk_capacity > 0  # a full disk fails calls too
+    if not (may_fail and (setup.has_index or setup.multi_dispatch)):
         return False
     queue = model.queues.get(key, [])
     return any(m.phy_offset == model.reput_from_offset for m in queue)

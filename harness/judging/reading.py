@@ -54,12 +54,13 @@ def judge_reads(
         InvariantViolated: the law that was broken first.
         InvariantUnknown: a law failed itself.
     """
+    may_fail = known.dispatch_failed or setup.disk_capacity > 0
     if known.spoilt.is_on:
         if not known.reverts:
             judge_around(
                 *(checks, report, model, known.spoilt, known.image),
                 epoch_ms=known.epoch_ms,
-                dispatch_failed=known.dispatch_failed,
+                dispatch_failed=may_fail,
             )
         return
     confirmed = known.positions.confirm_offset if known.positions is not None else -1
@@ -78,7 +79,7 @@ def judge_reads(
             known.image(),
             model,
             epoch_ms=known.epoch_ms,
-            dispatch_failed=known.dispatch_failed,
+            dispatch_failed=may_fail,
         )
     if (report.looks or report.searches) and not report.interrupted:
         judge_lookups(

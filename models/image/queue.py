@@ -66,6 +66,11 @@ class QueueImage(NamedTuple):
     stray_units: tuple[Unit, ...] = ()
 
     @property
+    def key(self) -> tuple[str, int]:
+        """Topic and queue id."""
+        return self.topic, self.queue_id
+
+    @property
     def name(self) -> str:
         """``topic/queue_id``."""
         return f"{self.topic}/{self.queue_id}"

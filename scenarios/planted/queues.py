@@ -56,13 +56,13 @@ EMPTY_LAST_FILE_START_FAILS = Mutant(
         Edit(
             module="engine.store.consume_queue",
             function="ConsumeQueue.correct_min_offset",
-            before="low = max(0, self.mapped_files.min_offset // CQ_STORE_UNIT_SIZE)",
+            before="low = max(self.first_known,",
             after=(
                 "if self.mapped_files.files:\n"
                 "        newest = self.mapped_files.files[-1]\n"
                 "        at = newest.wrote - CQ_STORE_UNIT_SIZE\n"
                 "        _UNIT.unpack(newest.read(at, CQ_STORE_UNIT_SIZE))\n"
-                "    low = max(0, self.mapped_files.min_offset // CQ_STORE_UNIT_SIZE)"
+                "    low = max(self.first_known,"
             ),
         ),
     ),
