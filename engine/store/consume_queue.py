@@ -31,8 +31,8 @@ CQ_STORE_UNIT_SIZE = 20
 _UNIT = struct.Struct(">qiq")  # phy_offset, size, tags_code
 assert _UNIT.size == CQ_STORE_UNIT_SIZE
 _WINDOW_SIZE = 64 * 1024 // CQ_STORE_UNIT_SIZE * CQ_STORE_UNIT_SIZE
-_BLANK_SIZE = 0x7FFFFFFF
-_PRE_BLANK = _UNIT.pack(0, _BLANK_SIZE, 0)
+BLANK_SIZE = 0x7FFFFFFF
+_PRE_BLANK = _UNIT.pack(0, BLANK_SIZE, 0)
 
 APPENDED = probe("consume_queue.put.append", "a unit was appended at the queue's end")
 BUILT = probe("consume_queue.put.built", "a record that has its unit came again")
@@ -296,11 +296,11 @@ class ConsumeQueue:
             if len(unit) < CQ_STORE_UNIT_SIZE:
                 return queue_offset
             phy_offset, size, _ = _UNIT.unpack(unit)
-            is_damaged = size == _BLANK_SIZE or damage.end_of(phy_offset) > phy_offset
+            is_damaged = size == BLANK_SIZE or damage.end_of(phy_offset) > phy_offset
             is_expired = phy_offset < damage.log_min_offset
             if phy_offset < before or not (is_damaged or is_expired):
                 return queue_offset
-            before = phy_offset + (size != _BLANK_SIZE)
+            before = phy_offset + (size != BLANK_SIZE)
         return min(end, self.recovered_units)
 
     @property

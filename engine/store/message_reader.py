@@ -12,7 +12,12 @@ from typing import NamedTuple
 from engine.host.probe import probe
 from engine.store.commit_log import CommitLog
 from engine.store.config import StoreConfig
-from engine.store.consume_queue import CQ_STORE_UNIT_SIZE, ConsumeQueue, decode_units
+from engine.store.consume_queue import (
+    BLANK_SIZE,
+    CQ_STORE_UNIT_SIZE,
+    ConsumeQueue,
+    decode_units,
+)
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.message_codec import BLANK_SIZE_MIN
 from engine.store.results import GetMessageResult, GetMessageStatus
@@ -105,12 +110,16 @@ class MessageReader:
     def store_timestamp(self, topic: str, queue_id: int, queue_offset: int) -> int:
         """When the message of a queue offset was stored; -1 if there is none.
 
-        Source: DefaultMessageStore#getMessageStoreTimeStamp.
+        Source: DefaultMessageStore#getMessageStoreTimeStamp, which tells of a blank
+        what lies where it points.
         """
         queue = self._consume_queues.find(topic, queue_id)
         if queue is None or not queue.min_offset <= queue_offset < queue.max_offset:
             return -1
-        return self._time_at(queue, queue_offset)
+        for phy_offset, size, _ in decode_units(queue.unit_at(queue_offset)):
+            if size != BLANK_SIZE:
+                return self._commit_log.store_timestamp_at(phy_offset)
+        return -1
 
     def _time_at(self, queue: ConsumeQueue, queue_offset: int) -> int:
         for phy_offset, _, _ in decode_units(queue.unit_at(queue_offset)):

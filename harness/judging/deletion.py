@@ -209,9 +209,9 @@ def adopt_after_deletion(
         model.min_certain = log_min
     model.min_certain = min(model.min_certain, log_min)
     if not is_damaged:
-        deletion.empty_queues_keep_their_end.hold(
-            checks, built, model.ends_of_empty_queues()
-        )
+        ends = model.ends_of_empty_queues()
+        known = {key: max(end, model.numbered.get(key, 0)) for key, end in ends.items()}
+        deletion.empty_queues_keep_their_end.hold(checks, built, known)
     model.forget_lost_numbers()
     if is_damaged and log_min:
         queues = image.consume_queues
