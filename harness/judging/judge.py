@@ -460,11 +460,11 @@ class Judge:
             end,
             deleted_later,
         )
-        model.indexed = indexed_up_to(image.index(self._setup.index_slots))
         self._started(image)
         self._judge_files(image, positions.reput_from_offset)
 
     def _started(self, image: StoreImage) -> None:
+        self.model.indexed = indexed_up_to(image.index(self._setup.index_slots))
         self._damaged = []
         self.disk_failed = self._is_torn = False
         self._promises.renewed()
