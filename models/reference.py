@@ -161,6 +161,10 @@ class ReferenceModel:
             for known in [known for known in self.deleted if known[0] == topic]:
                 del self.deleted[known]
         self.deleted[key] = dead_below
+        for known in [*self.numbered]:
+            if known[0] == topic and queue_id in (ALL_QUEUES, known[1]):
+                del self.numbered[known]
+                self.trusted.pop(known, None)
         for known in [*self.queues]:
             if known[0] == topic and queue_id in (ALL_QUEUES, known[1]):
                 queue = self.queues.pop(known)

@@ -261,7 +261,7 @@ class ConsumeQueueStore:
         if not audit.first_wrong:
             AGREED.hit()
         if self.deleted:
-            self._remove_left_overs(audit)
+            self._remove_left_overs(audit, scan.read_from)
         for key, queue in self._queues.items():
             self._cut(key, queue, audit, scan.read_from)
             durable = queue.max_offset
@@ -305,13 +305,17 @@ class ConsumeQueueStore:
     def _folders(self) -> list[MappedFileQueue]:
         return [files for queue in self._queues.values() for files in queue.folders]
 
-    def _remove_left_overs(self, audit: QueueAudit) -> None:
-        """Finish what a crash has ended: no unit of a deleted queue is alive."""
+    def _remove_left_overs(self, audit: QueueAudit, read_from: int) -> None:
+        """Finish what a crash has ended: no unit of a deleted queue is alive.
+
+        One behind ``read_from`` leads to no record of the queue, or it had been seen.
+        """
         for key, queue in list(self._queues.items()):
             dead_below = self.deleted.dead_below(*key)
             if not dead_below or key in audit.next_offsets:
                 continue
-            if queue.first_unit_at_or_past(dead_below) == queue.recovered_units:
+            alive_until = queue.first_unit_at_or_past(max(dead_below, read_from))
+            if queue.first_unit_at_or_past(dead_below) == alive_until:
                 LEFT_OVER.hit()
                 del self._queues[key]
                 queue.remove()

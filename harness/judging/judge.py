@@ -216,7 +216,8 @@ class Judge:
         dispatched = isinstance(op, RunService) and op.service == "reput"
         if isinstance(report.observation, (Ran if dispatched else Deleted)):
             reput = positions.reput_from_offset
-            self._judge_files(self.image(), reput, dispatched=dispatched)
+            settled = dispatched and not self.model.may_be_deleted
+            self._judge_files(self.image(), reput, dispatched=settled)
         judge_left_overs(self.checks, op, report, self._files)
         image, state = None if self.disk_failed else self.image, self._deletion
         judge_deletion(self.checks, op, report, state, self.model, positions, image)
