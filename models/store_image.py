@@ -104,6 +104,10 @@ class StoreImage:
         return {(queue.topic, queue.queue_id): queue for queue in self.consume_queues}
 
     @lazy
+    def _places(self) -> frozenset[int]:
+        return frozenset([record.phy_offset for record in self.commit_log.records])
+
+    @lazy
     def live_units(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
         """Each queue with its units from its minimum on, the only ones ever read.
 
@@ -111,9 +115,10 @@ class StoreImage:
         """
         minimum = self.commit_log.min_phy_offset
         asked = self.commit_log.unit_tuples if minimum else {}
+        places = self._places if minimum else frozenset()
         return tuple(
             [
-                (queue, _live(queue.units, minimum, asked.get(queue.key, ())))
+                (queue, _live(queue.units, minimum, asked.get(queue.key, ()), places))
                 for queue in self.consume_queues
             ]
         )
@@ -199,16 +204,20 @@ class StoreImage:
 Asked: TypeAlias = tuple[tuple[int, int, int, int], ...]  # units, as tuples
 
 
-def _live(units: tuple[Unit, ...], minimum: int, asked: Asked) -> tuple[Unit, ...]:
+def _live(
+    units: tuple[Unit, ...], minimum: int, asked: Asked, places: frozenset[int]
+) -> tuple[Unit, ...]:
     for number, unit in enumerate(units):
         expired = 0 <= unit.phy_offset < minimum
         if not expired and (unit.phy_offset or not unit.is_pre_blank):
             live = units[number:] if number else units
-            return _without_rotten(live, asked) if asked else live
+            return _without_rotten(live, asked, places) if asked else live
     return ()
 
 
-def _without_rotten(live: tuple[Unit, ...], asked: Asked) -> tuple[Unit, ...]:
+def _without_rotten(
+    live: tuple[Unit, ...], asked: Asked, places: frozenset[int]
+) -> tuple[Unit, ...]:
     """Without those at the front that were of expired records, whatever they say now.
 
     Their numbers come before that of the queue's first record, and they lead to none.
@@ -216,7 +225,6 @@ def _without_rotten(live: tuple[Unit, ...], asked: Asked) -> tuple[Unit, ...]:
     before = asked[0][0] - live[0].queue_offset
     if before <= 0:
         return live
-    places = {phy_offset for _, phy_offset, _, _ in asked}
     for number, unit in enumerate(live[:before]):
         if unit.phy_offset in places:
             return live[number:]

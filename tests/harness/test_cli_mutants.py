@@ -138,7 +138,7 @@ def test_a_survivor_is_told_with_what_the_search_reached(tmp_path: Path) -> None
 
     assert told.exit_code == 1
     assert "Survived: 1 of 1 mutants." in told.stdout
-    assert re.search(r"reached .*commit_log\.recover\.normal", told.stdout)
+    assert re.search(r"where the bug is .*commit_log\.recover\.normal", told.stdout)
     assert "next    crashmq mutants --only SAME --file" in told.stdout
 
 
