@@ -41,6 +41,9 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
         (code.co_qualname, code.co_firstlineno): key
         for key, code in _codes(compile(old_text, "<old>", "exec", dont_inherit=True))
     }
+    if any(_is_inside(changed, one) for changed in planner.functions for one in living):
+        gc.collect()  # a call that is over may have left what it made in a cycle
+        living = functions_of(module)
     for changed in planner.functions:
         found = _made_from(changed, living, where)
         for function in found:
@@ -107,15 +110,19 @@ def _swap(
         planner.swaps.attribute(function, "__kwdefaults__", keyword)
 
 
+def _is_inside(changed: ChangedFunction, function: FunctionType) -> bool:
+    """Whether the function was made by a definition inside the changed one."""
+    return function.__code__.co_qualname.startswith(f"{changed.path}.<locals>.")
+
+
 def _made_from(
     changed: ChangedFunction, living: list[FunctionType], where: str
 ) -> list[FunctionType]:
     """The functions made from the definition, or from one inside it."""
-    inside = f"{changed.path}.<locals>."
     found = []
     for function in living:
         code = function.__code__
-        if code.co_qualname == changed.path or code.co_qualname.startswith(inside):
+        if code.co_qualname == changed.path or _is_inside(changed, function):
             if not code.co_filename.startswith(MARK):
                 found.append(function)
             elif code.co_qualname == changed.path:

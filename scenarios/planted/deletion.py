@@ -128,7 +128,7 @@ LOG_GOES_BEFORE_ITS_QUEUES = Mutant(
             module="engine.store.clean_commit_log",
             function="CleanCommitLogService._delete_until",
             before="self._consume_queues.correct_min_offset(file.end_offset)",
-            after="pass",
+            after="self._consume_queues.correct_min_offset(self._commit_log.min_offset)",
         ),
         Edit(
             module="engine.store.clean_commit_log",

@@ -51,6 +51,13 @@ def doubled(number: int) -> int:
     return result
 
 
+def counted_down(number: int) -> int:
+    def lower(left: int) -> int:
+        return lower(left - 1) if left > number - number else 0
+
+    return lower(number)
+
+
 def multiplier(factor: int) -> Callable[[int], int]:
     def times(number: int) -> int:
         return number * factor
