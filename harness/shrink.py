@@ -96,6 +96,23 @@ def shrink(
     )
 
 
+def cut_runs(
+    best: Callable[[], tuple[Op, ...]], take: Callable[[tuple[Op, ...]], object]
+) -> None:
+    """Cut runs of ops, long ones first, from the end to the front.
+
+    ``take`` is given fewer ops than are ``best``, and may make them so.
+    """
+    size = max(1, len(best()) // 2)
+    while size:
+        end = len(best())
+        while end > 0:
+            ops, start = best(), max(0, end - size)
+            take(ops[:start] + ops[end:])
+            end = min(start, len(best()))
+        size //= 2
+
+
 class _Search:
     """The best program so far and the runs it cost.
 
@@ -127,7 +144,7 @@ class _Search:
         before = None
         while before != self.best and self.runs < self._budget:
             before = self.best
-            self._cut_runs()
+            cut_runs(lambda: self.best.ops, self._take_ops)
             self._simplify_everywhere()
             self._simplify_each(unwrapped)
             self._split_each()
@@ -161,20 +178,6 @@ class _Search:
 
     def _take_ops(self, ops: tuple[Op, ...]) -> bool:
         return self.take(replace(self.best, ops=ops))
-
-    def _cut_runs(self) -> None:
-        """Cut runs of ops, long ones first, from the end to the front."""
-        size = max(1, len(self.best.ops) // 2)
-        while True:
-            end = len(self.best.ops)
-            while end > 0:
-                ops = self.best.ops
-                start = max(0, end - size)
-                self._take_ops(ops[:start] + ops[end:])
-                end = min(start, len(self.best.ops))
-            if size == 1:
-                return
-            size //= 2
 
     def _cut_pairs(self) -> None:
         """Cut any two ops at once, where one alone was needed by the other."""

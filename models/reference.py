@@ -161,16 +161,16 @@ class ReferenceModel:
             for known in [known for known in self.deleted if known[0] == topic]:
                 del self.deleted[known]
         self.deleted[key] = dead_below
-        for known in [*self.numbered]:
-            if known[0] == topic and queue_id in (ALL_QUEUES, known[1]):
-                del self.numbered[known]
-                self.trusted.pop(known, None)
-        for known in [*self.queues]:
-            if known[0] == topic and queue_id in (ALL_QUEUES, known[1]):
-                queue = self.queues.pop(known)
-                self.built.pop(known, None)
-                if alive := queue[bisect_left(queue, dead_below, key=_phy_offset) :]:
-                    self.queues[known] = alive
+        for known in {**self.queues, **self.numbered}:
+            if known[0] != topic or queue_id not in (ALL_QUEUES, known[1]):
+                continue
+            self.numbered.pop(known, None)
+            self.trusted.pop(known, None)
+            if (queue := self.queues.pop(known, None)) is None:
+                continue
+            self.built.pop(known, None)
+            if alive := queue[bisect_left(queue, dead_below, key=_phy_offset) :]:
+                self.queues[known] = alive
 
     def may_have_deleted(self, key: QueueKey, lowest: int, highest: int) -> None:
         """Take note of a deletion that did not come to its end."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from models.image.checkpoint import CheckpointImage, Mark, read_checkpoint
 from models.image.deleted import (
@@ -101,11 +101,7 @@ class StoreImage:
     @lazy
     def queue_at(self) -> dict[QueueKey, QueueImage]:
         """Queues by (topic, queue_id)."""
-        return {(queue.topic, queue.queue_id): queue for queue in self.consume_queues}
-
-    @lazy
-    def _places(self) -> frozenset[int]:
-        return frozenset([record.phy_offset for record in self.commit_log.records])
+        return {queue.key: queue for queue in self.consume_queues}
 
     @lazy
     def live_units(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
@@ -113,15 +109,13 @@ class StoreImage:
 
         Below the minimum lie pre-blank units and those whose record has expired.
         """
-        minimum = self.commit_log.min_phy_offset
-        asked = self.commit_log.unit_tuples if minimum else {}
-        places = self._places if minimum else frozenset()
-        return tuple(
-            [
-                (queue, _live(queue.units, minimum, asked.get(queue.key, ()), places))
-                for queue in self.consume_queues
+        log = self.commit_log
+        live = [(q, _live(q.units, log.min_phy_offset)) for q in self.consume_queues]
+        if log.min_phy_offset:
+            live = [
+                (queue, _without_rotten(queue, units, log)) for queue, units in live
             ]
-        )
+        return tuple(live)
 
     @lazy
     def suspect_queues(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
@@ -135,8 +129,7 @@ class StoreImage:
             [
                 (queue, live)
                 for queue, live in self.live_units
-                if live
-                and asked.get((queue.topic, queue.queue_id), ())[: len(live)] != live
+                if live and asked.get(queue.key, ())[: len(live)] != live
             ]
         )
 
@@ -144,9 +137,7 @@ class StoreImage:
     def unlisted_records(self) -> dict[QueueKey, list[Record]]:
         """Records for which their queue has no unit of the right number, by queue."""
         held = {
-            (queue.topic, queue.queue_id): range(
-                units[0].queue_offset, units[-1].queue_offset + 1
-            )
+            queue.key: range(units[0].queue_offset, units[-1].queue_offset + 1)
             for queue, units in self.live_units
             if units
         }
@@ -201,32 +192,27 @@ class StoreImage:
         return self.commit_log.newest_store_timestamp
 
 
-Asked: TypeAlias = tuple[tuple[int, int, int, int], ...]  # units, as tuples
-
-
-def _live(
-    units: tuple[Unit, ...], minimum: int, asked: Asked, places: frozenset[int]
-) -> tuple[Unit, ...]:
+def _live(units: tuple[Unit, ...], minimum: int) -> tuple[Unit, ...]:
     for number, unit in enumerate(units):
         expired = 0 <= unit.phy_offset < minimum
         if not expired and (unit.phy_offset or not unit.is_pre_blank):
-            live = units[number:] if number else units
-            return _without_rotten(live, asked, places) if asked else live
+            return units[number:] if number else units
     return ()
 
 
 def _without_rotten(
-    live: tuple[Unit, ...], asked: Asked, places: frozenset[int]
+    queue: QueueImage, live: tuple[Unit, ...], log: LogImage
 ) -> tuple[Unit, ...]:
     """Without those at the front that were of expired records, whatever they say now.
 
     Their numbers come before that of the queue's first record, and they lead to none.
     """
-    before = asked[0][0] - live[0].queue_offset
+    asked = log.unit_tuples.get(queue.key)
+    before = asked[0][0] - live[0].queue_offset if asked and live else 0
     if before <= 0:
         return live
     for number, unit in enumerate(live[:before]):
-        if unit.phy_offset in places:
+        if unit.phy_offset in log.record_at:
             return live[number:]
     return live[before:]
 

@@ -18,6 +18,7 @@ from models.ops import (
     Crash,
     Damage,
     During,
+    Event,
     LookMessage,
     Op,
     PullMessage,
@@ -31,7 +32,7 @@ from models.ops import (
 from models.program import Program, Setup
 from scenarios.chance import draws
 from scenarios.scenario import Scenario
-from scenarios.space import Space, schedule_of
+from scenarios.space import Kind, Space, schedule_of
 from scenarios.workload import phrase_for
 
 CHANGES_MAX = 3
@@ -107,11 +108,10 @@ class _Change:
         space, draw, at = self._space, self._draw, self._draw() % len(ops)
         if isinstance(ops[at], During | Together):
             return self._nudge(ops)
-        kind: str = "crash" if draw() & 1 else "interleave"
+        kind: Kind = "crash" if draw() & 1 else "interleave"
         if kind not in space.kinds:
             return self._insert(ops)
-        phrase = phrase_for(space, self._setup, kind, draw())
-        events = [op.event for op in phrase if isinstance(op, During)]
+        events = self._events(kind)
         if not events:
             return self._insert(ops)
         at_action = space.at_actions.service.choose(draw())
@@ -156,6 +156,10 @@ class _Change:
 
     def _other_crash(self, crash: Crash) -> Crash:
         """The same crash with other survivors, as if others had been drawn."""
-        phrase = phrase_for(self._space, self._setup, "crash", self._draw())
-        drawn = [op.event for op in phrase if isinstance(op, During)]
+        drawn = self._events("crash")
         return next((event for event in drawn if isinstance(event, Crash)), crash)
+
+    def _events(self, kind: Kind) -> list[Event]:
+        """What happens amid the ops of a phrase."""
+        phrase = phrase_for(self._space, self._setup, kind, self._draw())
+        return [op.event for op in phrase if isinstance(op, During)]

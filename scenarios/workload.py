@@ -332,7 +332,7 @@ class _Writer(OpDrawer):
             self.ops.append(Restart())
         elif is_aged:
             # What others kept from going has to go now.
-            self.ops += (DeleteManually(), RunService("clean_commit_log"))
+            self._clean_now()
 
     def _contend(self) -> None:
         """Every service is given something to do, and one of two is made to wait."""
@@ -348,7 +348,7 @@ class _Writer(OpDrawer):
             self.ops.append(Restart())
         elif draw() & 1:
             # What one kept the other from doing has to be done now.
-            self.ops += (DeleteManually(), RunService("clean_commit_log"))
+            self._clean_now()
 
     def _crowded(self, op: Op, at_action: int) -> tuple[Op, int]:
         """The op, or the same with a put or service coming in at its first action."""
@@ -371,7 +371,11 @@ class _Writer(OpDrawer):
         touched = any(getattr(damage, "kind", "") == "touch" for damage in changed)
         if touched and self.draw() & 1:
             # Nothing but the files' own word is old.
-            self.ops += (DeleteManually(), RunService("clean_commit_log"))
+            self._clean_now()
+
+    def _clean_now(self) -> None:
+        """What has expired, and whatever kept it so far, has to go in this round."""
+        self.ops += (DeleteManually(), RunService("clean_commit_log"))
 
     def _age(self) -> None:
         """Messages are dispatched and grow old; cleaners are asked to look.
@@ -417,12 +421,12 @@ class _Writer(OpDrawer):
             self.ops.append(During(cleaning, at_action, fault))
             if self.draw() & 1:
                 # What the fault kept from going has to go now, and for good.
-                self.ops += (DeleteManually(), RunService("clean_commit_log"))
+                self._clean_now()
         elif self.space.together and self.draw() & 1:
             self._beside(cleaning)
             if self.draw() & 1:
                 # What others kept from going has to go now.
-                self.ops += (DeleteManually(), RunService("clean_commit_log"))
+                self._clean_now()
         else:
             self.ops.append(cleaning)
         if self.draw() & 1:

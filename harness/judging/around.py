@@ -86,16 +86,15 @@ def _adopt(
     keys = {**model.numbered, **model.queues}
     numbered = {key: model.next_queue_offset(key) for key in keys}
     model.messages = [m for m in model.messages if m.phy_offset in offsets]
-    ends = {(queue.topic, queue.queue_id): queue.end for queue in image.consume_queues}
+    ends = {queue.key: queue.end for queue in image.consume_queues}
     model.adopt(whole, ends, image.commit_log.min_phy_offset)
     # The numbers of damaged messages stay taken as far as their queue has units, though
     # nobody can tell those from what damage made of a damaged queue.
     model.numbered = {key: min(ends.get(key, 0), n) for key, n in numbered.items()}
     for queue in image.consume_queues:
         if f"consumequeue/{queue.name}" in damaged:
-            key = (queue.topic, queue.queue_id)
-            model.numbered[key] = queue.end
-            model.trusted[key] = queue.end_of_last_file - queue.end
+            model.numbered[queue.key] = queue.end
+            model.trusted[queue.key] = queue.end_of_last_file - queue.end
 
 
 def judge_around(

@@ -197,7 +197,7 @@ def adopt_after_deletion(
     the life before, a deletion may have been lost.
     """
     log_min = image.commit_log.min_phy_offset
-    built = {(queue.topic, queue.queue_id): queue.end for queue in image.consume_queues}
+    built = {queue.key: queue.end for queue in image.consume_queues}
     if not is_damaged:
         deletion.log_begins_where_it_was_left.hold(
             checks, log_min, model.min_certain, model.may_expire
@@ -216,7 +216,7 @@ def adopt_after_deletion(
     if is_damaged and log_min:
         queues = image.consume_queues
         model.number_empty_queues(
-            {(queue.topic, queue.queue_id): queue.end_of_last_file for queue in queues}
+            {queue.key: queue.end_of_last_file for queue in queues}
         )
 
 

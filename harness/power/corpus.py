@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from harness.episode import run_program
+from harness.shrink import cut_runs
+from models.ops import Op
 from models.program import BadProgram, Program, from_json, to_short_json
 from models.verdict import Outcome
 from scenarios.catalogue import SCENARIOS
@@ -189,16 +191,14 @@ def _goals(rare: Reached) -> frozenset[Goal]:
 
 def cut_down(program: Program, scenario: str, needed: Reached) -> Program:
     """The program without runs of ops that it does not take to hit ``needed``."""
-    size, runs = max(1, len(program.ops) // 2), 0
-    while size and runs < CUTS_MAX:
-        end = len(program.ops)
-        while end > 0 and runs < CUTS_MAX:
-            start = max(0, end - size)
-            ops = program.ops[:start] + program.ops[end:]
-            shorter = replace(program, ops=ops)
+    ops, runs = program.ops, 0
+
+    def take(shorter: tuple[Op, ...]) -> None:
+        nonlocal ops, runs
+        if runs < CUTS_MAX:
             runs += 1
-            if needed <= reached_by(shorter, scenario):
-                program = shorter
-            end = start
-        size //= 2
-    return program
+            if needed <= reached_by(replace(program, ops=shorter), scenario):
+                ops = shorter
+
+    cut_runs(lambda: ops, take)
+    return replace(program, ops=ops)

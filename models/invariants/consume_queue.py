@@ -179,7 +179,7 @@ def units_past_the_end(
     Only such can be left over from a cut; any other unit past the end is damaged.
     """
     end = image.commit_log.max_phy_offset
-    records = image.commit_log.indexed_records.get((queue.topic, queue.queue_id))
+    records = image.commit_log.indexed_records.get(queue.key)
     accounted = records[-1].queue_offset + 1 if records else 0
     count = 0
     for unit in reversed(live):
@@ -285,7 +285,7 @@ def _disagreement(
 
 def _by_number(queue: QueueImage, image: StoreImage) -> dict[int, Record]:
     """The records of a queue by queue_offset; of two with one number the first."""
-    records = image.commit_log.indexed_records.get((queue.topic, queue.queue_id), ())
+    records = image.commit_log.indexed_records.get(queue.key, ())
     return {record.queue_offset: record for record in reversed(records)}
 
 

@@ -265,8 +265,8 @@ _STORE_IMAGE = (
     (
         "I29",
         *("store_image", "StoreImage.suspect_queues"),
-        "asked.get((queue.topic, queue.queue_id), ())[: len(live)] != live",
-        "len(asked.get((queue.topic, queue.queue_id), ())) < len(live)",
+        "asked.get(queue.key, ())[: len(live)] != live",
+        "len(asked.get(queue.key, ())) < len(live)",
     ),
     ("I30", "store_image", "StoreImage.unlisted_records", "if missing:", "if False:"),
 )
