@@ -42,6 +42,7 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
         for key, code in _codes(compile(old_text, "<old>", "exec", dont_inherit=True))
     }
     if any(_is_inside(changed, one) for changed in planner.functions for one in living):
+        living.clear()
         gc.collect()  # a call that is over may have left what it made in a cycle
         living = functions_of(module)
     for changed in planner.functions:
