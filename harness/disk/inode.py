@@ -47,7 +47,6 @@ class InodeImage(NamedTuple):
     mapped: bool
     mtime_ms: int
     unwritten: tuple[Room, ...]
-    late_errno: int
     content: bytes | None
     bad: frozenset[int] = frozenset()
 
@@ -145,7 +144,7 @@ class Inode:
         inode.cuts = image.cuts
         inode.mapped = image.mapped
         inode.unwritten = image.unwritten
-        inode.late_errno = image.late_errno
+        inode.late_errno = 0  # whom it was kept for is gone
         inode.bad = image.bad
         inode.open_files = 0
         inode._imaged = None
@@ -160,6 +159,9 @@ class Inode:
             base, since = self.cache, count
         elif (
             imaged.end == count
+            and imaged.durable_size == self.durable_size
+            and imaged.unwritten is self.unwritten
+            and imaged.mapped == self.mapped
             and imaged.mtime_ms == self.mtime_ms
             and imaged.content is self.image
             and imaged.bad is self.bad
@@ -179,7 +181,6 @@ class Inode:
             self.mapped,
             self.mtime_ms,
             self.unwritten,
-            self.late_errno,
             self.image,
             self.bad,
         )

@@ -66,7 +66,6 @@ def _settled(file: LeftFile, birth_path: str, content: bytes) -> InodeImage:
         mapped=False,
         mtime_ms=inode.mtime_ms,
         unwritten=(),
-        late_errno=0,
         content=content,
         bad=inode.still_bad(content),
     )

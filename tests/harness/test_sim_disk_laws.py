@@ -20,7 +20,7 @@ CALLS = st.lists(
         st.tuples(
             st.just("write"),
             st.sampled_from(PATHS),
-            st.sampled_from([0, 500, 690, PAGE_SIZE - 5]),
+            st.sampled_from([0, 500, 690, PAGE_SIZE - 5, SIZES[-1] - 5]),
             st.binary(min_size=1, max_size=30),
         ),
         st.tuples(st.just("truncate"), st.sampled_from(PATHS), st.sampled_from(SIZES)),
@@ -46,7 +46,7 @@ def new_disk() -> tuple[SimDisk, Mount]:
 
 
 def do(mount: Mount, call: tuple[object, ...]) -> None:
-    """Do one call where it has a meaning; a file that is written to is there."""
+    """Do one call where it has a meaning; a file is made before it is written to."""
     match call:
         case ("write", str(path), int(offset), bytes(data)):
             size = mount.file_size(path) if mount.exists(path) else SIZES[-1]
@@ -148,3 +148,30 @@ def test_a_fork_lives_as_its_origin_would_have(
     assert fork.durable_files() == disk.durable_files()
     assert left_by(fork, survivors) == left_by(disk, survivors)
     assert fork.actions == disk.actions
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    lives=st.lists(st.tuples(CALLS, SURVIVORS), min_size=1, max_size=3),
+    profile=st.sampled_from(sorted(PROFILES)),
+)
+def test_a_fork_is_as_its_origin_at_every_moment_of_every_life(
+    lives: list[tuple[list[tuple[object, ...]], Survivors]], profile: str
+) -> None:
+    disk = SimDisk(PROFILES[profile])
+    for calls, survivors in lives:
+        mount = disk.mount()
+        if "d" not in mount.list_dir(""):
+            mount.make_dir("d")
+        for call in calls:
+            do(mount, call)
+            _assert_alike(SimDisk.fork(disk.snapshot()), disk)
+        disk.crash(Crash("power_loss", survivors))
+        _assert_alike(SimDisk.fork(disk.snapshot()), disk)
+
+
+def _assert_alike(fork: SimDisk, disk: SimDisk) -> None:
+    assert fork.files() == disk.files()
+    assert fork.durable_files() == disk.durable_files()
+    assert fork.is_certain == disk.is_certain
+    assert fork.mtimes() == disk.mtimes()
