@@ -8,6 +8,7 @@ import fsck_copy_damages  # noqa: F401 - declares its kinds, as those below do
 import fsck_derived_damages  # noqa: F401
 import fsck_file_damages  # noqa: F401
 import fsck_mixed_up_damages  # noqa: F401
+import fsck_mixed_up_index  # noqa: F401
 import fsck_record_damages  # noqa: F401
 from fsck_archive import Archive
 from fsck_breaking import KINDS, Broken
