@@ -9,9 +9,13 @@ effect may be relied on, and a failed sync proves nothing ever after.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeVar, TypeVarTuple
 
 PAGE_SIZE = 4096
+
+T = TypeVar("T")
+Terms = TypeVarTuple("Terms")
 
 
 class File(Protocol):
@@ -23,6 +27,23 @@ class File(Protocol):
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Bytes [offset, offset + size), all of them.
+
+        Raises:
+            ValueError: the range leaves the file.
+            OSError: the medium could not be read (EIO).
+        """
+
+    def examine(
+        self,
+        offset: int,
+        size: int,
+        of: Callable[[bytes, *Terms], T],
+        /,
+        *terms: *Terms,
+    ) -> T:
+        """What ``of`` says of bytes [offset, offset + size), which it is given first.
+
+        A function of its arguments: whoever asks learns what it says and no more.
 
         Raises:
             ValueError: the range leaves the file.

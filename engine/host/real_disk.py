@@ -17,10 +17,11 @@ import fcntl
 import mmap
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
-from engine.host.disk import Usage
+from engine.host.disk import T, Terms, Usage
 
 _Inode: TypeAlias = tuple[int, int]  # device, number
 _SHUT = -1  # as a limit it turns every range away
@@ -59,6 +60,17 @@ class RealFile:
             offset += len(part)
             size -= len(part)
         return b"".join(parts)
+
+    def examine(
+        self,
+        offset: int,
+        size: int,
+        of: Callable[[bytes, *Terms], T],
+        /,
+        *terms: *Terms,
+    ) -> T:
+        """What ``of`` says of bytes [offset, offset + size)."""
+        return of(self.read_at(offset, size), *terms)
 
     def write_at(self, offset: int, data: bytes | bytearray) -> None:
         """Replace the bytes from ``offset`` on."""

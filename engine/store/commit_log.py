@@ -21,7 +21,7 @@ from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.damage import Damage
 from engine.store.disk_space import DiskSpace
 from engine.store.dispatch import DispatchRequest
-from engine.store.log_scan import LogScan, why_stopped
+from engine.store.log_scan import Found, LogScan, look_at, noted, why_stopped
 from engine.store.log_writer import REJECTED, LogWriter
 from engine.store.mapped_file import MappedFile
 from engine.store.mapped_file_queue import MappedFileQueue
@@ -407,7 +407,7 @@ class CommitLog:
             data, 0, begin, file.file_size, check_crc=True, prop_crc=prop_crc
         )
         if not request.success:
-            return 0, why_stopped(request, data, 0)
+            return 0, noted(why_stopped(request, data, 0))
         firsts.append(request)
         return file.file_size, ""
 
@@ -419,35 +419,25 @@ class CommitLog:
         self, file: MappedFile, visit: Callable[[DispatchRequest], None], begin: int = 0
     ) -> tuple[int, str]:
         """Read one file's records; where they end, and why there."""
-        position = window_at = begin
-        window_size = self._config.read_window_size
-        window = self._read(file, begin, min(window_size, file.file_size - begin))
+        position, found = begin, Found()
         while position < file.file_size:
-            at, left = position - window_at, file.file_size - position
-            request = check_message(
-                window,
-                at,
-                file.file_from_offset + position,
-                left,
-                check_crc=True,
-                prop_crc=self._config.force_verify_prop_crc,
-            )
-            if request.success and request.msg_size > 0:
+            # A record that goes on behind a window is looked at again, from its start.
+            left = file.file_size - position
+            size = max(found.wanted, min(self._config.read_window_size, left))
+            self.scanned_bytes += size
+            prop_crc = self._config.force_verify_prop_crc
+            found = look_at(file, position, size, found.wanted, prop_crc=prop_crc)
+            for request in found.records:
                 visit(request)
-                position += request.msg_size
-            elif request.success:
+            position += found.size
+            if found.has_filler:
                 SCANNED_FILLER.hit()
+                left = file.file_size - position
                 if len(readable(file.read, position, left)) < left:
                     return position, UNREADABLE
                 position = file.file_size
-            elif wanted := size_beyond(window, at, left):
-                # The record goes on behind the window: look again, from its start.
-                size = max(wanted, min(window_size, left))
-                window_at, window = position, self._read(file, position, size)
-                if len(window) < wanted:
-                    return position, UNREADABLE
-            else:
-                return position, why_stopped(request, window, at)
+            elif found.stopped_by:
+                return position, noted(found.stopped_by)
         return position, ""
 
     def scan_around(

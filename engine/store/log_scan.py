@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.host.probe import probe
 from engine.store.damage import DamagedRange
 from engine.store.dispatch import DispatchRequest
-from engine.store.message_codec import BLANK_SIZE_MIN
+from engine.store.mapped_file import MappedFile
+from engine.store.message_codec import (
+    BLANK_SIZE_MIN,
+    check_message,
+    size_beyond,
+)
+from engine.store.unreadable import UNREADABLE, examined
 
 SCANNED_HALF = probe(
     "commit_log.recover.half", "a scan met a record whose length is not its parts'"
 )
 SCANNED_ZEROS = probe("commit_log.recover.zeros", "a scan met bytes never written")
 SCANNED_ILLEGAL = probe("commit_log.recover.illegal", "a scan met what is no record")
+
+HALF = "a record whose length is not its parts'"
+ZEROS = "bytes never written"
+ILLEGAL = "bytes that are no record"
+_STOPS = {HALF: SCANNED_HALF, ZEROS: SCANNED_ZEROS, ILLEGAL: SCANNED_ILLEGAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +47,84 @@ class LogScan:
     damaged: tuple[DamagedRange, ...] = ()
 
 
+class Found(NamedTuple):
+    """What lies in a part of a log file.
+
+    Attributes:
+        records: whole ones, one behind the other.
+        size: bytes that they have.
+        wanted: bytes that what is behind them needs, if they are not all there.
+        has_filler: a filler is behind them.
+        stopped_by: what is behind them that is neither.
+    """
+
+    records: tuple[DispatchRequest, ...] = ()
+    size: int = 0
+    wanted: int = 0
+    has_filler: bool = False
+    stopped_by: str = ""
+
+
+def look_at(
+    file: MappedFile, position: int, size: int, wanted: int, *, prop_crc: bool
+) -> Found:
+    """``records_in`` a window of a file, ``size`` bytes from ``position`` on.
+
+    Raises:
+        OSError: another one than EIO.
+    """
+    return examined(
+        file.examine,
+        file.read,
+        position,
+        size,
+        records_in,
+        file.file_from_offset + position,
+        file.file_size - position,
+        wanted,
+        prop_crc,
+    )
+
+
+def records_in(
+    window: bytes, phy_offset: int, left_in_file: int, wanted: int, prop_crc: bool, /
+) -> Found:
+    """What lies in a window, of which ``wanted`` bytes must be readable.
+
+    ``phy_offset`` is where it begins in the log, ``left_in_file`` what its file has
+    from there on.
+    """
+    if len(window) < wanted:
+        return Found(stopped_by=UNREADABLE)
+    records: list[DispatchRequest] = []
+    at = 0
+    while at < left_in_file:
+        left = left_in_file - at
+        request = check_message(
+            window, at, phy_offset + at, left, check_crc=True, prop_crc=prop_crc
+        )
+        if request.success and request.msg_size > 0:
+            records.append(request)
+            at += request.msg_size
+        elif request.success:
+            return Found(tuple(records), at, has_filler=True)
+        elif wanted := size_beyond(window, at, left):
+            return Found(tuple(records), at, wanted)
+        else:
+            why = why_stopped(request, window, at)
+            return Found(tuple(records), at, stopped_by=why)
+    return Found(tuple(records), at)
+
+
 def why_stopped(request: DispatchRequest, window: bytes, at: int) -> str:
     """What a scan met at ``window[at:]`` that is no record."""
     if request.msg_size > 0:
-        SCANNED_HALF.hit()
-        return "a record whose length is not its parts'"
-    if not any(window[at : at + BLANK_SIZE_MIN]):
-        SCANNED_ZEROS.hit()
-        return "bytes never written"
-    SCANNED_ILLEGAL.hit()
-    return "bytes that are no record"
+        return HALF
+    return ILLEGAL if any(window[at : at + BLANK_SIZE_MIN]) else ZEROS
+
+
+def noted(why: str) -> str:
+    """The same, and a probe hit for what a scan met."""
+    if why in _STOPS:
+        _STOPS[why].hit()
+    return why

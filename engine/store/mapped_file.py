@@ -12,15 +12,17 @@ nothing discarded can be read again.
 
 from __future__ import annotations
 
-from engine.host.disk import PAGE_SIZE, Disk, File
+from collections.abc import Callable
+
+from engine.host.disk import PAGE_SIZE, Disk, File, T, Terms
 from engine.host.probe import probe
 from engine.store.reference_resource import ReferenceResource
 from engine.store.transient_store_pool import TransientStorePool
 from engine.store.unreadable import (
     SECTOR_SIZE,
     TAKEN_FOR_ZEROS,
+    examined,
     is_unreadable,
-    readable,
     sectors_of,
     with_zeros,
 )
@@ -53,6 +55,10 @@ def file_name(offset: int) -> str:
 def is_file_name(name: str) -> bool:
     """Whether a file of a queue can have this name."""
     return name.isascii() and name.isdigit() and file_name(int(name)) == name
+
+
+def _are_zeros(data: bytes, size: int) -> bool:
+    return data == bytes(size)
 
 
 class MappedFile(ReferenceResource):
@@ -237,18 +243,56 @@ class MappedFile(ReferenceResource):
                 self.known_lost -= sectors_of(position, size)
             return data
         except OSError as error:
-            if not is_unreadable(error):
-                raise
-            data, holes = with_zeros(self._read, position, size)
-            lost = {n for at in holes for n in sectors_of(position + at.start, len(at))}
-            if self.may_lose or (lost and lost <= self.known_lost):
-                TAKEN_FOR_ZEROS.hit()
-                self.known_lost |= lost
-                return data
-            why = f"bytes [{position}, {position + size}): {error.strerror}"
-            raise OSError(error.errno, why, self.path) from error
+            return self._read_around(error, position, size)
         finally:
             self.release()
+
+    def examine(
+        self,
+        position: int,
+        size: int,
+        of: Callable[[bytes, *Terms], T],
+        /,
+        *terms: *Terms,
+    ) -> T:
+        """What ``of`` says of what ``read`` gives; see ``File.examine``."""
+        if not self.hold():
+            READ_GONE.hit()
+            return of(b"", *terms)
+        try:
+            said = self._examine(position, size, of, *terms)
+            if self.known_lost:
+                self.known_lost -= sectors_of(position, size)
+            return said
+        except OSError as error:
+            return of(self._read_around(error, position, size), *terms)
+        finally:
+            self.release()
+
+    def _examine(
+        self,
+        position: int,
+        size: int,
+        of: Callable[[bytes, *Terms], T],
+        /,
+        *terms: *Terms,
+    ) -> T:
+        if self._file is not None and position + size <= self._on_disk_size:
+            return self._file.examine(position, size, of, *terms)
+        return of(self._read(position, size), *terms)
+
+    def _read_around(self, error: OSError, position: int, size: int) -> bytes:
+        """Zeros for what the medium cannot give, if they may be taken for it."""
+        if not is_unreadable(error):
+            raise error
+        data, holes = with_zeros(self._read, position, size)
+        lost = {n for at in holes for n in sectors_of(position + at.start, len(at))}
+        if self.may_lose or (lost and lost <= self.known_lost):
+            TAKEN_FOR_ZEROS.hit()
+            self.known_lost |= lost
+            return data
+        why = f"bytes [{position}, {position + size}): {error.strerror}"
+        raise OSError(error.errno, why, self.path) from error
 
     def _read(self, position: int, size: int) -> bytes:
         there = self._on_disk_size - position
@@ -325,11 +369,14 @@ class MappedFile(ReferenceResource):
         """
         for at in range(start, self.file_size, _CHUNK):
             size = min(_CHUNK, self.file_size - at)
-            if readable(self._read, at, size) != bytes(size):
+            if not self._is_zeros(at, size):
                 ERASED.hit()
                 self._renew(start)
                 self.sync()
                 return
+
+    def _is_zeros(self, at: int, size: int) -> bool:
+        return examined(self._examine, self._read, at, size, _are_zeros, size)
 
     def mend_lost(self) -> None:
         """Give sectors that nobody can read new room, as zeros; the rest stays.

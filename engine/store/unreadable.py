@@ -14,8 +14,9 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterator
 from itertools import takewhile
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from engine.host.disk import T, Terms
 from engine.host.probe import probe
 
 SECTOR_SIZE = 512
@@ -70,6 +71,33 @@ def readable(read: Read, position: int, size: int) -> bytes:
     except OSError as error:
         if not is_unreadable(error):
             raise
+    return _before_hole(read, position, size)
+
+
+def examined(
+    examine: Callable[..., Any],
+    read: Read,
+    position: int,
+    size: int,
+    of: Callable[[bytes, *Terms], T],
+    /,
+    *terms: *Terms,
+) -> T:
+    """What ``of`` says of what ``readable`` gives, by ``examine`` if all can be read.
+
+    Raises:
+        OSError: another one than EIO.
+    """
+    try:
+        said: T = examine(position, size, of, *terms)
+    except OSError as error:
+        if not is_unreadable(error):
+            raise
+        return of(_before_hole(read, position, size), *terms)
+    return said
+
+
+def _before_hole(read: Read, position: int, size: int) -> bytes:
     MET.hit()
     found = takewhile(lambda piece: piece[1] is not None, pieces(read, position, size))
     return b"".join([data or b"" for _, data in found])

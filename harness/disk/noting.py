@@ -4,31 +4,51 @@ Two disks of the same paths, sizes and times look alike to a life for as long as
 read gives it the same bytes. So what it did and left follows from what it read, and
 from what of the bytes it found it left where they were: ``Asked`` has both. Bytes that
 it wrote itself before count as read too: that asks for more than needed, never less.
+Where it examined bytes that it had not changed, what it was told counts in their place.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Hashable
+from typing import NamedTuple, TypeAlias
 
+from engine.host.disk import T, Terms
 from harness.disk.controls import Controls
 from harness.disk.medium import Medium
 from harness.disk.mount import Mount
 from harness.disk.sim_file import Life, SimFile
 
+Examined: TypeAlias = tuple[Callable[..., Hashable], *tuple[Hashable, ...]]
+
 
 class Read(NamedTuple):
-    """Bytes [start, end) of a file, by the path it was found at."""
+    """Bytes [start, end) of a file, by the path it was found at.
+
+    ``of``: what a function said of them, given these terms, and not what they are.
+    """
 
     path: str
     start: int
     end: int
+    of: Examined | None = None
+
+    def answer(self, content: bytes) -> Hashable:
+        """What a life that reads this is told of a file with such content."""
+        data = content[self.start : self.end]
+        if self.of is None:
+            return data
+        of, *terms = self.of
+        try:
+            return of(data, *terms)
+        except Exception as error:
+            return type(error), data  # who asks falls over it, and may tell the bytes
 
 
 class Asked:
     """What a life has read so far of the files that it found.
 
     Attributes:
-        reads: each with bytes that none before it has; in their order.
+        reads: each with what none before it has; in their order.
     """
 
     def __init__(self, medium: Medium) -> None:
@@ -39,18 +59,34 @@ class Asked:
         self._kept = {
             number: len(medium.inodes[number].cache) for number in self._found
         }
+        self._content = {
+            number: medium.inodes[number].content() for number in self._found
+        }
         self._known: dict[str, list[tuple[int, int]]] = {}
         self.reads: list[Read] = []
 
-    def note(self, number: int, start: int, end: int) -> None:
-        """Take note that bytes [start, end) of a file were read, or are left."""
+    def note(
+        self, number: int, start: int, end: int, of: Examined | None = None
+    ) -> None:
+        """Take note that bytes [start, end) of a file were read, or are left.
+
+        ``of``: they were examined alone.
+        """
         path = self._found.get(number)
         if path is None or start >= end:
             return
         known = self._known.setdefault(path, [])
-        if not any(begin <= start and end <= until for begin, until in known):
+        if any(begin <= start and end <= until for begin, until in known):
+            return
+        if of is None or not self._is_as_found(number):
             known.append((start, end))
             self.reads.append(Read(path, start, end))
+        else:
+            self.reads.append(Read(path, start, end, of))
+
+    def _is_as_found(self, number: int) -> bool:
+        inode = self._medium.inodes.get(number)
+        return inode is not None and inode.image is self._content[number]
 
     def cut(self, number: int, size: int) -> None:
         """Take note that bytes from ``size`` on are given back."""
@@ -87,6 +123,19 @@ class NotedFile(SimFile):
         data = super().read_at(offset, size)
         self._asked.note(self._number, offset, offset + size)
         return data
+
+    def examine(
+        self,
+        offset: int,
+        size: int,
+        of: Callable[[bytes, *Terms], T],
+        /,
+        *terms: *Terms,
+    ) -> T:
+        """As of any file."""
+        data = super().read_at(offset, size)
+        self._asked.note(self._number, offset, offset + size, (of, *terms))
+        return of(data, *terms)
 
 
 class NotingMount(Mount):

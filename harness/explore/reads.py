@@ -23,7 +23,7 @@ class _Question(Generic[T]):
     """A read, and what comes after each answer: the next question, or the leaf."""
 
     read: Read
-    after: dict[bytes, _Question[T] | _Leaf[T]] = field(default_factory=dict)
+    after: dict[Hashable, _Question[T] | _Leaf[T]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Reads(Generic[T]):
         """
         node = self._roots.get(root)
         while isinstance(node, _Question):
-            node = node.after.get(_answer(files, node.read))
+            node = node.after.get(node.read.answer(files[node.read.path]))
         return node.value if node is not None else None
 
     def add(
@@ -59,12 +59,8 @@ class Reads(Generic[T]):
         for read, following in zip(reads, (*reads[1:], None), strict=True):
             assert isinstance(node, _Question), "a start asked on where one had ended"
             assert node.read == read, f"a start asked {read}, another {node.read}"
-            answer = _answer(files, read)
+            answer = read.answer(files[read.path])
             if following is None:
                 node.after[answer] = leaf
             else:
                 node = node.after.setdefault(answer, _Question(following))
-
-
-def _answer(files: Mapping[str, bytes], read: Read) -> bytes:
-    return files[read.path][read.start : read.end]

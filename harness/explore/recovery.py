@@ -116,7 +116,7 @@ class Recoveries:
         if left is not None:
             files = left.report.found[0]  # with what nobody reads, as it was left
         else:
-            left = self._reads.find(_root(remnant.view, moment, files), files)
+            left = self._reads.find(_root(remnant.view, moment, fall, files), files)
         if left is not None:
             known = self._judged_again(left, files, fall, moment)
             if known is not None:
@@ -192,7 +192,7 @@ class Recoveries:
         if left.is_shared:
             self._starts[remnant.view, moment.clock] = left
         if left.is_shared and asked is not None:
-            root = _root(remnant.view, moment, files)
+            root = _root(remnant.view, moment, fall, files)
             self._reads.add(root, asked.all(), files, left)
         end = self._end(left, files, fall)
         if end in self._ends:
@@ -286,7 +286,12 @@ class Recoveries:
         )
 
 
-def _root(view: View, moment: Moment, files: Mapping[str, bytes]) -> Hashable:
-    """What a start knows without a read: no frame has the sizes of what none reads."""
+def _root(
+    view: View, moment: Moment, fall: Fall, files: Mapping[str, bytes]
+) -> Hashable:
+    """What a start knows without a read, and whether the disk holds what it shows.
+
+    No frame has the sizes of what nobody reads.
+    """
     unread = [len(files[path]) if path in files else -1 for path in NEVER_READ]
-    return (view[0], moment.clock, *unread)
+    return (view[0], moment.clock, fall.kind, *unread)

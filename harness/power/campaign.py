@@ -24,8 +24,8 @@ CANARY = Mutant(
     killed_by=("CL-1", "CQ-4", "FL-1", "PUT-1", "RD-1", "REC-1", "REC-2", "REC-4"),
     edits=(
         Edit(
-            module="engine.store.commit_log",
-            function="CommitLog._scan_file",
+            module="engine.store.log_scan",
+            function="records_in",
             before="if request.success and request.msg_size > 0:",
             after="if request.success and request.msg_size > 1_000_000:",
         ),

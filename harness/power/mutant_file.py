@@ -8,8 +8,8 @@
     laws = ["REC-1"]              # of which one should flag it; [] if not known
 
     [[mutant.edit]]
-    module = "engine.store.commit_log"
-    function = "CommitLog._scan_file"
+    module = "engine.store.log_scan"
+    function = "records_in"
     before = "the text there"
     after = "the text in its place"
 

@@ -34,8 +34,8 @@ HALF_RECORD_COUNTED = Mutant(
     killed_by=("CL-1", "REC-1"),
     edits=(
         Edit(
-            module="engine.store.commit_log",
-            function="CommitLog._scan_file",
+            module="engine.store.log_scan",
+            function="records_in",
             before="if request.success and request.msg_size > 0:",
             after="if request.msg_size > 0:",
         ),

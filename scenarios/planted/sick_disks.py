@@ -57,7 +57,7 @@ FAILED_READ_GIVES_ZEROS = Mutant(
     edits=(
         Edit(
             module="engine.store.mapped_file",
-            function="MappedFile.read",
+            function="MappedFile._read_around",
             before="if self.may_lose or (lost and lost <= self.known_lost):",
             after="if holes:",
         ),
@@ -79,7 +79,7 @@ BAD_SECTOR_IS_NEVER_WRITTEN_AGAIN = Mutant(
         Edit(
             module="engine.store.mapped_file",
             function="MappedFile.erase",
-            before="if readable(self._read, at, size) != bytes(size):",
+            before="if not self._is_zeros(at, size):",
             after="if self.read(at, size) != bytes(size):",
         ),
     ),

@@ -104,6 +104,7 @@ class HookedFile:
         self._file = file
         self.size = file.size
         self.read_at = file.read_at
+        self.examine = file.examine
         self.write_at = file.write_at
         self.close = file.close
 

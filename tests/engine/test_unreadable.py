@@ -10,7 +10,7 @@ from store_builder import LOG_FILE_SIZE, RECORD_SIZE, StoreBuilder, log_file, qu
 
 from engine.store.config import OnDamage
 from engine.store.errors import StoreCorrupted
-from engine.store.unreadable import pieces, readable, with_zeros
+from engine.store.unreadable import examined, pieces, readable, with_zeros
 from models.ops import DiskFault
 from models.store_image import decode_record
 
@@ -49,6 +49,17 @@ def test_what_lies_before_a_bad_sector_is_as_good_as_ever() -> None:
     assert readable(reading(), 0, 600) == b"\1" * 512 + b"\2" * 88
 
 
+def test_what_is_examined_ends_before_a_bad_sector() -> None:
+    def read_and(
+        read: Callable[[int, int], bytes],
+    ) -> Callable[[int, int, Callable[[bytes], bytes]], bytes]:
+        return lambda position, size, of: of(read(position, size))
+
+    for read in (reading(1), reading()):
+        seen = examined(read_and(read), read, 100, 2000, bytes.hex)
+        assert seen == readable(read, 100, 2000).hex()
+
+
 def test_bad_sectors_are_zeros_where_they_lie() -> None:
     data, holes = with_zeros(reading(1), 500, 600)
 
@@ -61,6 +72,8 @@ def test_another_error_is_nobodys_bad_sector() -> None:
 
     with pytest.raises(OSError, match="bad"):
         readable(interrupted, 0, 8)
+    with pytest.raises(OSError, match="bad"):
+        examined(lambda at, size, _: interrupted(at, size), interrupted, 0, 8, len)
     with pytest.raises(OSError, match="bad"):
         list(pieces(interrupted, 0, 8))
 

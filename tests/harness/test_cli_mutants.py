@@ -131,7 +131,7 @@ def test_a_survivor_is_told_with_what_the_search_reached(tmp_path: Path) -> None
     file.write_text(
         '[[mutant]]\nid = "SAME"\nlaws = []\n[[mutant.edit]]\n'
         'module = "engine.store.commit_log"\nfunction = "CommitLog._scan_file"\n'
-        'before = "request.msg_size > 0"\nafter = "request.msg_size >= 1"\n'
+        'before = "position += found.size"\nafter = "position += +found.size"\n'
     )
 
     told = crashmq("mutants", "--file", file, "--budget", 0.3)

@@ -55,6 +55,21 @@ def test_what_was_written_is_read_across_pages(opened: Open) -> None:
     assert file.read_at(PAGE_SIZE - 4, 8) == b"\0abcdef\0"
 
 
+def test_what_is_said_of_bytes_is_told(opened: Open) -> None:
+    file = opened("f")
+    file.write_at(PAGE_SIZE - 3, b"abcdef")
+
+    def told(data: bytes, before: bytes, times: int) -> bytes:
+        return before + data * times
+
+    assert file.examine(PAGE_SIZE - 1, 2, told, b"<", 2) == b"<cdcd"
+    with pytest.raises(ValueError, match="leave file f"):
+        file.examine(SIZE - 1, 2, len)
+    file.close()
+    with pytest.raises(ValueError, match="is closed"):
+        file.examine(0, 1, len)
+
+
 def test_what_was_written_outlives_close(opened: Open) -> None:
     file = opened("f")
     file.write_at(7, b"kept")

@@ -233,6 +233,54 @@ def test_starts_part_where_their_answers_do() -> None:
     assert found == ["one", "short", "other"]
 
 
+def test_a_start_that_examined_bytes_is_known_by_what_it_was_told() -> None:
+    reads: Reads[str] = Reads()
+    begins = (_begins_with, b"1")
+    reads.add("frame", (Read("a", 1, 3, begins),), {"a": b".12."}, "known")
+
+    assert reads.find("frame", {"a": b"?19?"}) == "known"
+    assert reads.find("frame", {"a": b"1.1."}) is None
+
+
+def test_a_start_that_fell_over_bytes_is_known_by_them() -> None:
+    reads: Reads[str] = Reads()
+    reads.add("frame", (Read("a", 0, 2, (int,)),), {"a": b"x1"}, "known")
+
+    assert reads.find("frame", {"a": b"x1"}) == "known"
+    assert reads.find("frame", {"a": b"x2"}) is None
+    assert reads.find("frame", {"a": b"11"}) is None
+
+
+def _begins_with(data: bytes, start: bytes) -> bool:
+    return data.startswith(start)
+
+
+def test_what_a_life_examined_is_not_read_unless_it_had_changed_it() -> None:
+    disk = SimDisk()
+    disk.load({name: bytes(range(100)) for name in ("changed", "gone", "whole")})
+    asked = disk.note_reads()
+    mount = disk.mount()
+    changed, gone, whole = (
+        mount.open(name, 100, create=False, mapped=True)
+        for name in ("changed", "gone", "whole")
+    )
+    begins = (_begins_with, b"\n")
+    assert changed.examine(10, 5, _begins_with, b"\n")
+    changed.write_at(10, b"new")
+    assert not changed.examine(10, 5, _begins_with, b"\n")
+    mount.remove("gone")
+    assert gone.examine(10, 2, _begins_with, b"\n")
+    whole.read_at(8, 20)
+    assert whole.examine(10, 5, _begins_with, b"\n")
+
+    assert asked.reads == [
+        Read("changed", 10, 15, begins),
+        Read("changed", 10, 15),
+        Read("gone", 10, 12, begins),
+        Read("whole", 8, 28),
+    ]
+
+
 def test_a_life_asked_for_what_it_read_and_for_what_it_left() -> None:
     disk = SimDisk()
     disk.load({name: bytes(range(100)) for name in ("cut", "gone", "left", "new")})

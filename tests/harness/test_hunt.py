@@ -22,7 +22,7 @@ from scenarios.catalogue import SCENARIOS
 from scenarios.mutants import MUTANTS
 from scenarios.mutation import Edit, Mutant, applied
 
-SCAN = ("engine.store.commit_log", "CommitLog._scan_file")
+SCAN = ("engine.store.log_scan", "records_in")
 SCANNED = "if request.success and request.msg_size > 0:"
 
 

@@ -16,8 +16,8 @@ id = "X-1"
 laws = ["CL-1"]
 
 [[mutant.edit]]
-module = "engine.store.commit_log"
-function = "CommitLog._scan_file"
+module = "engine.store.log_scan"
+function = "records_in"
 before = "request.success and"
 after = ""
 """

@@ -182,7 +182,6 @@ _EXPLORE = (
         "self._roots.get(root)",
         "[*self._roots.values()][0]",
     ),
-    ("X26", "reads", "_answer", "read.start : read.end", "read.start : read.start"),
     (
         "X27",
         *("recovery", "Recoveries._end"),
@@ -204,6 +203,20 @@ _SETTLING = (
     ("X19", "settling", "_settled", "if file.is_certain:", "if False:"),
     ("X33", "noting", "Asked.all", "self._kept.get(number, 0)", "0"),
     ("X34", "noting", "Asked.note", "begin <= start and end <= until", "True"),
+    (
+        "X26",
+        "noting",
+        "Read.answer",
+        "self.start : self.end",
+        "self.start : self.start",
+    ),
+    ("X35", "noting", "Read.answer", "type(error), data", "type(error)"),
+    (
+        "X36",
+        *("noting", "Asked.note"),
+        *("of is None or not self._is_as_found(number)", "of is None"),
+    ),
+    ("X37", "noting", "Read.answer", "of(data, *terms)", "of, *terms"),
     ("X20", "settling", "Settling.disk", "contents.items()", "()"),
 )
 
