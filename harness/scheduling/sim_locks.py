@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from harness.scheduling.sim_runtime import Activity, SimRuntime
+from harness.scheduling.activity import Activity, Waits
 
 
 class SimLock:
@@ -20,7 +19,7 @@ class SimLock:
 
     __slots__ = ("_owner", "_runtime", "_waiters")
 
-    def __init__(self, runtime: SimRuntime) -> None:
+    def __init__(self, runtime: Waits) -> None:
         self._runtime = runtime
         self._owner: Activity[Any] | None = None
         self._waiters: deque[Activity[Any]] | None = None  # few locks are ever awaited
@@ -67,7 +66,7 @@ class SimEvent:
 
     __slots__ = ("_is_set", "_runtime", "_waiters")
 
-    def __init__(self, runtime: SimRuntime) -> None:
+    def __init__(self, runtime: Waits) -> None:
         self._runtime = runtime
         self._is_set = False
         self._waiters: deque[Activity[Any]] = deque()

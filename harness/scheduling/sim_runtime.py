@@ -25,12 +25,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
 
 from engine.host.service import Service
 from harness.disk.crash import Hang
+from harness.scheduling.activity import Activity
 from harness.scheduling.line_switches import at_each_line
 from harness.scheduling.sim_locks import SimEvent, SimLock
 from harness.scheduling.turns import Turns
@@ -42,70 +43,6 @@ TURNS_MAX = 100_000
 
 class Deadlock(Exception):
     """Every activity waits for another one, and no time-out will come."""
-
-
-class Activity(Generic[T]):
-    """A body of blocking code, from its start to its result."""
-
-    __slots__ = (
-        "_error",
-        "_result",
-        "_runtime",
-        "asked",
-        "body",
-        "crash",
-        "deadline",
-        "done",
-        "fiber",
-        "name",
-        "number",
-        "queue",
-        "waiters",
-        "waits_for",
-    )
-
-    def __init__(self, runtime: SimRuntime | None, name: str) -> None:
-        """A body of ``runtime``; None: the main activity, which nobody waits for."""
-        self.name = name
-        self.done = False
-        self.asked = False
-        self.crash: BaseException | None = None
-        self.fiber: greenlet | None = None
-        self.body: Callable[[], T] | None = None
-        self.number = -1
-        self.waiters: deque[Activity[Any]] = deque()
-        self.waits_for = ""
-        self.deadline: int | None = None
-        self.queue: deque[Activity[Any]] | None = None
-        self._runtime = runtime
-        self._result: list[T] = []
-        self._error: Exception | None = None
-
-    @property
-    def error(self) -> Exception | None:
-        """What the body raised, if it has."""
-        return self._error
-
-    def result(self) -> T:
-        """Wait for the body's end; its result, or what it raised."""
-        self.asked = True
-        if not self.done:
-            assert self._runtime is not None, "nobody waits for the main activity"
-            self._runtime.wait_in(self.waiters, f"the end of {self.name}", None)
-        if self._error is not None:
-            raise self._error
-        return self._result[0]
-
-    def run(self, body: Callable[[], T]) -> None:
-        """Run the body to its end, keeping what it returned or raised."""
-        try:
-            self._result.append(body())
-        except Exception as error:  # kept for whoever asks, and raised if nobody does
-            self._error = error
-        finally:
-            self.done = True
-        while self.waiters and self._runtime is not None:
-            self._runtime.wake(self.waiters[0])
 
 
 class SimRuntime:

@@ -1,0 +1,99 @@
+"""Activity: a body of blocking code that takes turns with others, and who turns it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+from greenlet import greenlet
+
+T = TypeVar("T")
+
+
+class Waits(Protocol):
+    """The part of a runtime by which activities wait and wake each other.
+
+    Attributes:
+        current: the activity that runs.
+    """
+
+    current: Activity[Any]
+
+    def pause(self) -> None:
+        """A switch point: another activity may run on here, if a schedule says so."""
+        ...
+
+    def wait_in(
+        self, queue: deque[Activity[Any]], what: str, timeout_ms: int | None
+    ) -> None:
+        """Let the current activity wait in ``queue`` until woken or out of time."""
+        ...
+
+    def wake(self, activity: Activity[Any]) -> Activity[Any]:
+        """Let a waiting activity be runnable; it runs when its turn comes."""
+        ...
+
+
+class Activity(Generic[T]):
+    """A body of blocking code, from its start to its result."""
+
+    __slots__ = (
+        "_error",
+        "_result",
+        "_runtime",
+        "asked",
+        "body",
+        "crash",
+        "deadline",
+        "done",
+        "fiber",
+        "name",
+        "number",
+        "queue",
+        "waiters",
+        "waits_for",
+    )
+
+    def __init__(self, runtime: Waits | None, name: str) -> None:
+        """A body of ``runtime``; None: the main activity, which nobody waits for."""
+        self.name = name
+        self.done = False
+        self.asked = False
+        self.crash: BaseException | None = None
+        self.fiber: greenlet | None = None
+        self.body: Callable[[], T] | None = None
+        self.number = -1
+        self.waiters: deque[Activity[Any]] = deque()
+        self.waits_for = ""
+        self.deadline: int | None = None
+        self.queue: deque[Activity[Any]] | None = None
+        self._runtime = runtime
+        self._result: list[T] = []
+        self._error: Exception | None = None
+
+    @property
+    def error(self) -> Exception | None:
+        """What the body raised, if it has."""
+        return self._error
+
+    def result(self) -> T:
+        """Wait for the body's end; its result, or what it raised."""
+        self.asked = True
+        if not self.done:
+            assert self._runtime is not None, "nobody waits for the main activity"
+            self._runtime.wait_in(self.waiters, f"the end of {self.name}", None)
+        if self._error is not None:
+            raise self._error
+        return self._result[0]
+
+    def run(self, body: Callable[[], T]) -> None:
+        """Run the body to its end, keeping what it returned or raised."""
+        try:
+            self._result.append(body())
+        except Exception as error:  # kept for whoever asks, and raised if nobody does
+            self._error = error
+        finally:
+            self.done = True
+        while self.waiters and self._runtime is not None:
+            self._runtime.wake(self.waiters[0])
