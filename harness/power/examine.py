@@ -1,7 +1,9 @@
-"""Examine: one hunt from its start to its row: search, shrink, mildest disk, cause.
+"""Examine: one hunt from its start to its row: search, shrink, mildest disk, parting.
 
 What is found is cut down in a child of its own, with the bug in place and a bound on
-its time, since a shrinking program can hang as well as a found one.
+its time, since a shrinking program can hang as well as a found one. Then the engine
+without the bug runs it too: failures that part from it alike have one signature. One
+that does not part from it, as a false alarm does not, is signed with its cause.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 
 from harness.power.cause import cause_of, mildest_profile
 from harness.power.hunt import DIED, HANG, Hunt, HuntResult, hunt
+from harness.power.parting import moves_of, parting
 from harness.power.slices import Found
 from harness.shrink import NothingToShrink, shrink
 from harness.supervised import Lost, supervised
@@ -109,8 +112,22 @@ def _cut_down(record: HuntRecord, task: Hunt, found: Found, program: Program) ->
         record.ops = len(row.program.ops)
         record.crashes = crashes_of(row.program)
         record.lost_units, record.profile = row.lost_units, row.profile
-        record.signature, record.shrink_runs = row.signature, row.runs
+        record.signature = _parting(task, found, row.program) or row.signature
+        record.shrink_runs = row.runs
         record.message, record.step, record.digest = row.message, row.step, row.digest
+
+
+def _parting(task: Hunt, found: Found, program: Program) -> str:
+    """How the store with the bug parts from the one without; "" if it does not."""
+    ours = moves_of(program, found.scenario)
+
+    def work(number: int) -> str:  # noqa: ARG001  # there is one
+        return parting(ours, moves_of(program, found.scenario))
+
+    for row in supervised(work, (0,), SHRINK_TIMEOUT_S, task.planted):
+        if not isinstance(row, Lost):
+            return row
+    return ""
 
 
 def _smaller(found: Found, program: Program) -> Smaller:
