@@ -295,6 +295,8 @@ class ConsumeQueue:
             unit = self.unit_at(queue_offset)
             if len(unit) < CQ_STORE_UNIT_SIZE:
                 return queue_offset
+            if is_pre_blank(unit) and before <= damage.log_min_offset:
+                continue  # it was put behind units that have all expired
             phy_offset, size, _ = _UNIT.unpack(unit)
             is_damaged = size == BLANK_SIZE or damage.end_of(phy_offset) > phy_offset
             is_expired = phy_offset < damage.log_min_offset
@@ -401,9 +403,7 @@ class ConsumeQueue:
         self._has_unit = False
 
     def remove(self) -> None:
-        """Remove every file and directory of the queue, durably.
-
-        What lies beside it goes first, so that nothing is left that nobody owns.
+        """Remove the queue's files and directories, durably; those beside it first.
 
         Raises:
             OSError: some may be there, or come back after a power loss.
