@@ -232,7 +232,7 @@ _SCENARIOS = (
         )
         + tuple(
             replace(KEEPING, on_damage=on_damage, log_file_size=size)
-            for on_damage in SERVING
+            for on_damage in (*SERVING, "serve", "serve")
             for size in (4096, 4096, 8192)
         )
         + (Setup(index_slots=8, index_entries=20, on_damage="serve"),) * 3,

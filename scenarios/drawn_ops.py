@@ -44,6 +44,7 @@ class OpDrawer:
 
     def __init__(self, space: Space, setup: Setup, draw: Callable[[], int]) -> None:
         self.space = space
+        self.setup = setup
         self.log_file_size = setup.log_file_size
         self.body_size_max = setup.max_message_size
         self.whereabouts = Whereabouts(setup)

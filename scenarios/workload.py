@@ -48,6 +48,8 @@ MEETINGS: tuple[tuple[ServiceName, ServiceName | None], ...] = (
 """Who makes durable, and who writes meanwhile; None: a put."""
 
 ROLLED_BY = 8
+FILLED_BY = 12  # messages with keys, of an index file
+TICKS_MS = (500, 1000, 1500, 200, 1900)  # between two turns of one service
 THOROUGH_MS = 61_000  # after so long every service does all there is to do
 AGED_FLUSHES = (9, 2, 1)  # files that are flushed before the messages grow old
 
@@ -166,6 +168,9 @@ class _Writer(OpDrawer):
             self.ops.append(RunService("reput"))
 
     def _clock(self) -> None:
+        if self.draw() & 3 == 0:
+            self._tick()
+            return
         waiting = AdvanceClock(self.space.clock_steps_ms.choose(self.draw()))
         paced = self.space.paced
         if len(paced) == 1 or not paced[self.draw() % len(paced)]:
@@ -174,6 +179,13 @@ class _Writer(OpDrawer):
         before = [self._put(), self._round(), self._round()]
         after = [self._put(), self._round(), self._round(), self._round()]
         self.ops += [*before, waiting, *after]
+
+    def _tick(self) -> None:
+        """Time passes as it does for a service that is turned often."""
+        turn, ticks = self._round(), TICKS_MS[self.draw() % len(TICKS_MS)]
+        self.ops.append(self._put())
+        for _ in range(2 + self.draw() % 4):
+            self.ops += (AdvanceClock(ticks), turn)
 
     def _restart(self) -> None:
         stops = self.space.orderly_stops
@@ -196,6 +208,8 @@ class _Writer(OpDrawer):
         """An op, and the disk action of it at which something is to step in."""
         space = self.space
         kind = space.interrupted[self.draw() % len(space.interrupted)]
+        if kind == "restart" and self.draw() & 1:
+            self.ops.append(Shutdown())  # else most of its actions are of a stop
         return self._op_of(kind), space.at_actions.of(kind).choose(self.draw())
 
     def _op_of(self, kind: InterruptedKind) -> Op:
@@ -227,7 +241,9 @@ class _Writer(OpDrawer):
         op, at_action = self._interrupted()
         services = FLUSHED_BY if fault.call == "sync" else WRITTEN_BY
         if fault.path in services and self.draw() & 1:
-            self.ops += (self._put(), RunService("flush_commit_log"))
+            puts = 1 + self.draw() % FILLED_BY if fault.path == "index" else 1
+            self.ops += [self._put() for _ in range(puts)]
+            self.ops.append(RunService("flush_commit_log", puts))
             if fault.call == "sync" and self.draw() & 1:
                 self.ops.append(RunService("reput"))
             op, at_action = RunService(services[fault.path]), 1
@@ -360,18 +376,23 @@ class _Writer(OpDrawer):
 
     def _damage(self) -> None:
         self._perhaps_serve()
+        counts = self.space.damages_a_stop
+        damages = range(counts[self.draw() % len(counts)])
+        changed = [self._damaged_file() for _ in damages]
+        touched = any(getattr(damage, "kind", "") == "touch" for damage in changed)
+        if touched:
+            self._roll()  # or there is no file that may go
+            self.ops.append(RunService("reput"))
         if self.draw() & 1 and self.space.crash_kinds:
             self._crash_during(*self._interrupted())
         else:
             self.ops.append(Shutdown())
-        counts = self.space.damages_a_stop
-        damages = range(counts[self.draw() % len(counts)])
-        changed = [self._damaged_file() for _ in damages]
         self.ops += (*changed, Restart())
-        touched = any(getattr(damage, "kind", "") == "touch" for damage in changed)
         if touched and self.draw() & 1:
             # Nothing but the files' own word is old.
             self._clean_now()
+        elif self.setup.cleans and self.draw() & 1:
+            self._expire()  # what was damaged, too
 
     def _clean_now(self) -> None:
         """What has expired, and whatever kept it so far, has to go in this round."""
