@@ -16,6 +16,7 @@ from models.image.record import MAGIC_V1, MAGIC_V2, Record
 from models.image.rot import rotten_records
 from models.invariants.around import refuses_what_cannot_be_located
 from models.invariants.recovery import (
+    mark_vouches_for_an_orderly_end,
     recovered_log_is_a_prefix,
     refusal_changes_nothing,
     refusal_names_what_is_damaged,
@@ -143,6 +144,11 @@ def judge_refusal(
             misfit=misfit or ("" if _is_windowed(setup) else lost),
             may_refuse=bool(lost) or unread.may_be_any or _is_short(found, setup),
         )
+    mark, end = found.checkpoint.mark, at_full_size.commit_log.max_phy_offset
+    knows = bool(damages) and is_plain and not _is_windowed(setup)  # else REC-13
+    if isinstance(start, Started) and mark is not None and knows and not start.damaged:
+        law = mark_vouches_for_an_orderly_end
+        law.hold(checks, start, mark.durable_offset, end)
     if isinstance(start, Refused):
         refusal_changes_nothing.hold(checks, found.files, files())
         if damages and not unread.may_be_any:

@@ -8,6 +8,7 @@ raised as unknown, never passed over.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from harness.disk.profiles import PROFILES
 from harness.interpreter import Report
@@ -29,6 +30,7 @@ from harness.judging.ends import (
     takes_abort,
 )
 from harness.judging.foreign import Foreign
+from harness.judging.lifetime import Lifetime
 from harness.judging.lookups import Seen, is_half_dispatched, seen_before
 from harness.judging.marks import judge_marks
 from harness.judging.medium import judge_medium
@@ -70,7 +72,7 @@ from models.observations import (
 from models.ops import CrashKind, Event, RunService
 from models.plain_state import forked
 from models.program import Setup
-from models.reference import QueueKey, ReferenceModel
+from models.reference import ReferenceModel
 from models.store_image import StoreImage, read_store
 
 # Of a judge's state, what forks share and what decides nothing; an image is a cache.
@@ -119,6 +121,7 @@ class Judge:
         self._deletion = DeletionState(setup)
         self.spoilt = Spoilt(setup.log_file_size)
         self._foreign = Foreign()
+        self._lifetime = Lifetime(setup)
 
     def fork(self, subject: LookedAt, read: Reader | None = None) -> Judge:
         """A judge of another subject with this history; ``read`` decodes for it."""
@@ -163,6 +166,8 @@ class Judge:
         self._deletion.begin_step(op)
         self._judge_step(op, report, positions)
         self._deletion.end_step(op, report)
+        disk = None if self.disk_failed else (self._promises, self._subject)
+        self._lifetime.judge(self.checks, op, report, positions, disk, self.image)
         self._foreign.judge(self.checks, report, self._subject.files)
 
     def _judge_step(self, op: Event, report: Report, positions: Positions) -> None:
@@ -221,20 +226,23 @@ class Judge:
         judge_left_overs(self.checks, op, report, self._files)
         image, state = None if self.disk_failed else self.image, self._deletion
         judge_deletion(self.checks, op, report, state, self.model, positions, image)
-        self._judge_marks(positions, is_new_life=bool(report.starts))
+        was = None if report.starts else self._positions
+        judge_marks(self.checks, self._setup, self.model, positions, was, self._files)
+        self._positions = positions
 
     def _judge_reads(self, report: Report, before: Seen) -> None:
+        model = self.model
         known = Reading(
             self.image,
             before,
             self._positions,
-            self._is_half_dispatched,
+            partial(is_half_dispatched, self._setup, model, failed=self.disk_failed),
             self._subject.epoch_ms,
             self.spoilt,
             reverts=self._promises.reverts,
             dispatch_failed=self.disk_failed,
         )
-        judge_reads(self.checks, self._setup, self.model, report, known)
+        judge_reads(self.checks, self._setup, model, report, known)
 
     def _see_fault(self, op: Event, report: Report) -> None:
         self._damaged += (shown := self._promises.saw_fault(op, report.spoilt))
@@ -490,11 +498,3 @@ class Judge:
         return judged_of(
             self._setup, image, reput_from_offset, clean=clean, knows_bit_maps=knows
         )
-
-    def _judge_marks(self, positions: Positions, *, is_new_life: bool) -> None:
-        was = None if is_new_life else self._positions
-        judge_marks(self.checks, self._setup, self.model, positions, was, self._files)
-        self._positions = positions
-
-    def _is_half_dispatched(self, key: QueueKey) -> bool:
-        return is_half_dispatched(self._setup, self.model, key, self.disk_failed)

@@ -124,7 +124,7 @@ def judge_pulls_together(
 
 
 def is_half_dispatched(
-    setup: Setup, model: ReferenceModel, key: QueueKey, disk_failed: bool
+    setup: Setup, model: ReferenceModel, key: QueueKey, *, failed: bool
 ) -> bool:
     """Whether a queue may have a message that another listing lacks yet.
 
@@ -133,7 +133,7 @@ def is_half_dispatched(
     """
     if model.is_unsettled(key):
         return True
-    may_fail = disk_failed or setup.disk_capacity > 0  # a full disk fails calls too
+    may_fail = failed or setup.disk_capacity > 0  # a full disk fails calls too
     if not (may_fail and (setup.has_index or setup.multi_dispatch)):
         return False
     queue = model.queues.get(key, [])

@@ -103,6 +103,29 @@ def flushed_is_on_the_medium(
             yield Violation(where, "a power loss could take it", expected)
 
 
+@invariant(
+    "FL-10", "a round of the flush syncs what has waited for an interval", law="I1 I7"
+)
+def what_waited_is_flushed(flushed_where: int, until: int) -> Iterator[Violation]:
+    """What lay in the mark's file then, however little it was.
+
+    Whatever rounds came between, one of them was due to take every byte.
+    """
+    if flushed_where < until:
+        seen = f"{flushed_where} after a round"
+        yield Violation("flushed_where", seen, f"at least {until}, which has waited")
+
+
+@invariant(
+    "FL-11", "a round of the commit takes what has waited for an interval", law="I1 I7"
+)
+def what_waited_is_committed(committed_where: int, until: int) -> Iterator[Violation]:
+    """What was appended then, of all files; as FL-10."""
+    if committed_where < until:
+        seen = f"{committed_where} after a round"
+        yield Violation("committed_where", seen, f"at least {until}, which has waited")
+
+
 @invariant("FL-5", "flushed_where <= committed_where <= max_phy_offset", law="I7")
 def marks_are_in_order(now: Positions) -> Iterator[Violation]:
     """What was never in the file cannot have been synced, nor committed unwritten."""

@@ -83,6 +83,20 @@ def what_the_checkpoint_tells_of_is_on_the_medium(
             yield Violation(where, "a power loss could take it", expected)
 
 
+@invariant(
+    "FL-12", "a flush of the queues syncs what has waited for an interval", law="I4 I7"
+)
+def waiting_units_are_on_the_medium(
+    unsynced: Mapping[str, int], image: StoreImage, until: int
+) -> Iterator[Violation]:
+    """Units of records before ``until``, which were dispatched so long ago."""
+    for path, first in unsynced.items():
+        is_queue = path.startswith("consumequeue/") and first >= 0
+        if is_queue and _is_unit_of(image, path, first, until):
+            where = f"{path} byte {first}"
+            yield Violation(where, "a power loss could take it", "synced")
+
+
 def _is_unit_of(image: StoreImage, path: str, first: int, dispatched: int) -> bool:
     """Whether a byte is of a unit that leads to a record before ``dispatched``."""
     data, begin = image.files.get(path, b""), first - first % UNIT_SIZE

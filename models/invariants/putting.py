@@ -172,6 +172,16 @@ def who_waits_is_answered(waited_ms: int, stalled_ms: int) -> Iterator[Violation
         yield Violation("put answered FLUSH_DISK_TIMEOUT", seen, "an answer at once")
 
 
+@invariant(
+    "PUT-8", "no put is taken once a flush of the log has failed", law="I1 I7 I19"
+)
+def no_put_after_a_failed_flush(answer: Put) -> Iterator[Violation]:
+    """Until a start: no sync of that life can prove what lies behind the failure."""
+    if answer.status in _APPENDED:
+        where = f"put at phy_offset {answer.phy_offset}"
+        yield Violation(where, answer.status, "a refusal until the next start")
+
+
 def _expected_of_batch(
     messages: Sequence[MessageToPut], total: int, setup: Setup
 ) -> str:

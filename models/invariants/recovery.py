@@ -227,12 +227,34 @@ def orderly_end_is_durable(stop: Stopped) -> Iterator[Violation]:
             yield Violation(path, "not all synced", expected)
 
 
+@invariant("REC-19", "no end is orderly once a flush has failed", law="I1 I7 I9")
+def no_orderly_end_after_a_failed_flush(
+    stop: Stopped, failed: str
+) -> Iterator[Violation]:
+    """Of the log, the queues or the index: the next start has to write it again."""
+    if stop.clean:
+        seen = f"an orderly end, though {failed} failed"
+        yield Violation("shutdown", seen, "the abort file stays")
+
+
 @invariant("REC-13", "a start tells an orderly end from any other", law="I9")
 def start_knows_how_it_ended(start: Started, *, ended: bool) -> Iterator[Violation]:
     """Of files that nobody damaged; ``ended``: the life before ended in order."""
     if start.last_exit_ok != ended:
         seen = f"last_exit_ok {start.last_exit_ok}"
         yield Violation("start", seen, f"{ended}, as the life before ended")
+
+
+@invariant(
+    "REC-20", "an end is taken for orderly only if the mark reaches the log's", law="I9"
+)
+def mark_vouches_for_an_orderly_end(
+    start: Started, durable_offset: int, log_end: int
+) -> Iterator[Violation]:
+    """Whoever took the abort file away: nobody has synced what lies behind the mark."""
+    if start.last_exit_ok and durable_offset < log_end:
+        seen = f"last_exit_ok, the log ends at {log_end}"
+        yield Violation("start", seen, f"a recovery from {durable_offset} on")
 
 
 @invariant("REC-14", "a file that is not the store's stays as it is", law="I9")

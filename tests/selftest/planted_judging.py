@@ -27,13 +27,18 @@ _JUDGING = (
     ),
     (
         "J07",
-        *("judge", "Judge._judge_marks"),
-        *("None if is_new_life else self._positions", "None"),
+        *("judge", "Judge._judge_running"),
+        *("was = None if report.starts else self._positions", "was = None"),
     ),
     (
         "J08",
         *("judge", "Judge._judge_step"),
         *("self._judge_reads(report, before)", "pass"),
+    ),
+    (
+        "J08B",
+        *("judge", "Judge.judge"),
+        *("None if self.disk_failed else (self._promises, self._subject)", "None"),
     ),
     ("J09", "ends", "judge_next_start", "left is not None and ", "False and "),
     ("J10", "puts", "judge_puts", "in_flight.append(message)", "pass"),

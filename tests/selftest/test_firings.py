@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from lies_of_answers import LIES_OF_ANSWERS
 from lies_of_files import LIES_OF_FILES
+from lies_of_lives import LIES_OF_LIVES
 from lies_of_the_medium import LIES_OF_THE_MEDIUM
 from misreporting import Lie
 
@@ -21,7 +22,7 @@ from models.invariants.registry import declared_invariants
 from models.verdict import Outcome
 from scenarios.mutation import applied
 
-LIES = (*LIES_OF_FILES, *LIES_OF_ANSWERS, *LIES_OF_THE_MEDIUM)
+LIES = (*LIES_OF_FILES, *LIES_OF_ANSWERS, *LIES_OF_LIVES, *LIES_OF_THE_MEDIUM)
 TRIGGERED: dict[str, str] = json.loads(
     (Path(__file__).parent / "triggered.json").read_text("utf-8")
 )

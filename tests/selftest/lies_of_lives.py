@@ -1,0 +1,135 @@
+"""Bugs that show over a life of a store: what waits for ever, what a failure ends."""
+
+from __future__ import annotations
+
+from misreporting import (
+    EAGER,
+    FEW,
+    FLUSH,
+    KEYS,
+    KILL,
+    MARK,
+    MINUTE,
+    PLAIN,
+    POOLED,
+    PUT,
+    REPUT,
+    bug,
+    does,
+    lie,
+)
+
+from models.ops import (
+    AdvanceClock,
+    Damage,
+    DiskFault,
+    During,
+    Restart,
+    RunService,
+    Shutdown,
+)
+
+_FAILS = DiskFault("sync", "EIO")
+_FLUSH_QUEUES = RunService("flush_consume_queue")
+_FLUSH_INDEX = RunService("flush_index")
+_FLUSH_FAILED = does(EAGER, PUT, During(FLUSH, 1, _FAILS), PUT)
+_SECOND = AdvanceClock(1500)
+_LITTLE = does(PLAIN, FLUSH, PUT, _SECOND, FLUSH, _SECOND, FLUSH)
+_BUFFERED = does(POOLED, PUT, AdvanceClock(300), RunService("commit"))
+_UNITS = does(PLAIN, _FLUSH_QUEUES, PUT, REPUT, MINUTE, _FLUSH_QUEUES)
+_INDEX_FAILED = does(
+    FEW, *(*KEYS, FLUSH), During(_FLUSH_INDEX, 1, _FAILS), MINUTE, Shutdown()
+)
+_QUEUES_FAILED = does(PLAIN, PUT, REPUT, During(_FLUSH_QUEUES, 1, _FAILS), Shutdown())
+_ABORT_TAKEN = does(
+    PLAIN,
+    *(PUT, REPUT, MINUTE, FLUSH, MARK, PUT, KILL),
+    *(Damage("abort", "delete"), Restart()),
+)
+
+LIES_OF_LIVES = (
+    bug(
+        "PUT-8",
+        "engine.store.flush:CommitLogFlusher._flush",
+        "self._flags.stop_flushing()",
+        "pass",
+        _FLUSH_FAILED,
+    ),
+    bug(
+        "PUT-8",
+        "engine.store.running_flags:RunningFlags.stop_flushing",
+        "self.set(Flag.FLUSH_FAILED)",
+        "pass",
+        _FLUSH_FAILED,
+    ),
+    lie(
+        "REC-19",
+        "shutdown",
+        "Stopped(clean, self.disk.unsynced()",
+        "Stopped(not store.is_started, ()",
+        _QUEUES_FAILED,
+    ),
+    lie(
+        "REC-19",
+        "shutdown",
+        "Stopped(clean, self.disk.unsynced()",
+        "Stopped(True, ()",
+        _INDEX_FAILED,
+    ),
+    bug(
+        "FL-10",
+        "engine.store.flush:FlushRealTimeService.run_once",
+        "waited = now - self._last_thorough_ms",
+        "waited, self._last_thorough_ms = now - self._last_thorough_ms, now",
+        _LITTLE,
+    ),
+    bug(
+        "FL-10",
+        "engine.store.flush:FlushRealTimeService.run_once",
+        "if not 0 <= waited < self._config.flush_commit_log_thorough_interval:",
+        "if waited < 0:",
+        _LITTLE,
+    ),
+    bug(
+        "FL-11",
+        "engine.store.flush:CommitRealTimeService.run_once",
+        "if 0 <= waited < self._config.commit_commit_log_thorough_interval:",
+        "if waited:",
+        _BUFFERED,
+    ),
+    bug(
+        "FL-11",
+        "engine.store.flush:CommitRealTimeService.run_last",
+        "return self._commit_log.commit_all()",
+        "return 0",
+        _BUFFERED,
+    ),
+    bug(
+        "FL-12",
+        "engine.store.flush:FlushConsumeQueueService.run_once",
+        "if 0 <= waited < self._config.flush_consume_queue_thorough_interval:",
+        "if waited:",
+        _UNITS,
+    ),
+    bug(
+        "FL-12",
+        "engine.store.flush:FlushConsumeQueueService.flush_thoroughly",
+        "synced = self._consume_queues.flush(0)",
+        "synced = self._consume_queues.flush(1)",
+        _UNITS,
+    ),
+    bug(
+        "REC-20",
+        "engine.store.start_up:StartUp._read",
+        "mark.durable_offset == found[0].end",
+        "mark.durable_offset <= found[0].end",
+        _ABORT_TAKEN,
+    ),
+    lie(
+        "REC-20",
+        "start",
+        "return Started(store.last_exit_ok",
+        "return Started(True",
+        _ABORT_TAKEN,
+    ),
+)
