@@ -27,7 +27,7 @@ FLAG_BITS_COLLIDE = Mutant(
     id="R72",
     title="flag-bits-collide",
     source="apache/rocketmq#7574, PR #7575",
-    killed_by=("PUT-1", "REC-2", "FL-2", "REC-1", "FL-5"),
+    killed_by=("PUT-1", "REC-2", "FL-2", "REC-1", "FL-5", "PUT-8"),
     edits=(
         Edit(
             module="engine.store.running_flags",

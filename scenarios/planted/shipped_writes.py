@@ -93,7 +93,7 @@ POOL_EXHAUSTED_UNREADABLE = Mutant(
     id="S17",
     title="pool-exhausted-unreadable",
     source="sharp edge 14.17",
-    killed_by=("FL-5", "REC-3", "CQ-4", "REC-6", "RD-1", "REC-1", "PUT-2"),
+    killed_by=("FL-5", "REC-3", "CQ-4", "REC-6", "RD-1", "REC-1", "PUT-2", "FL-10"),
     edits=(
         Edit(
             module="engine.store.mapped_file",
