@@ -256,6 +256,21 @@ def often(*weighted: tuple[T, int]) -> tuple[T, ...]:
     return tuple(choice for choice, weight in weighted for _ in range(weight))
 
 
+FLUSHED_BY: dict[str, ServiceName] = {
+    "commitlog": "flush_commit_log",
+    "consumequeue": "flush_consume_queue",
+    "checkpoint": "checkpoint",
+    "index": "flush_index",
+}
+WRITTEN_BY: dict[str, ServiceName] = {
+    **FLUSHED_BY,
+    "consumequeue": "reput",
+    "consumequeue_ext": "reput",
+    "index": "reput",
+}
+"""Who makes durable what lies below a folder, and who writes there."""
+
+
 class Wish(NamedTuple):
     """What somebody asks of the cleaner, before messages grow old and then."""
 

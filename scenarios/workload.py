@@ -29,7 +29,9 @@ from scenarios.catalogue import Scenario
 from scenarios.chance import draws
 from scenarios.drawn_ops import OpDrawer
 from scenarios.space import (
+    FLUSHED_BY,
     WISHES,
+    WRITTEN_BY,
     InterruptedKind,
     Kind,
     Space,
@@ -52,19 +54,6 @@ FILLED_BY = 12  # messages with keys, of an index file
 TICKS_MS = (500, 1000, 1500, 200, 1900)  # between two turns of one service
 THOROUGH_MS = 61_000  # after so long every service does all there is to do
 AGED_FLUSHES = (9, 2, 1)  # files that are flushed before the messages grow old
-
-FLUSHED_BY: dict[str, ServiceName] = {
-    "commitlog": "flush_commit_log",
-    "consumequeue": "flush_consume_queue",
-    "checkpoint": "checkpoint",
-    "index": "flush_index",
-}
-WRITTEN_BY: dict[str, ServiceName] = {
-    **FLUSHED_BY,
-    "consumequeue": "reput",
-    "consumequeue_ext": "reput",
-    "index": "reput",
-}
 
 
 def program_for(scenario: Scenario, run: int, episode: int) -> Program:
@@ -238,7 +227,6 @@ class _Writer(OpDrawer):
 
     def _fail(self, fault: DiskFault) -> None:
         """An op meets a fault that it is told of."""
-        op, at_action = self._interrupted()
         services = FLUSHED_BY if fault.call == "sync" else WRITTEN_BY
         if fault.path in services and self.draw() & 1:
             puts = 1 + self.draw() % FILLED_BY if fault.path == "index" else 1
@@ -246,7 +234,10 @@ class _Writer(OpDrawer):
             self.ops.append(RunService("flush_commit_log", puts))
             if fault.call == "sync" and self.draw() & 1:
                 self.ops.append(RunService("reput"))
-            op, at_action = RunService(services[fault.path]), 1
+            op: Op = RunService(services[fault.path])
+            at_action = 1
+        else:
+            op, at_action = self._interrupted()
         self.ops.append(During(*self._crowded(op, at_action), fault))
         if self.draw() & 3 == 0 and not isinstance(op, Shutdown):
             self.ops.append(op)  # what failed is asked for again
@@ -263,12 +254,13 @@ class _Writer(OpDrawer):
     def _spoil(self, fault: DiskFault) -> None:
         """Lose or misdirect what some op syncs, or a service that has to do with it."""
         draw = self.draw
-        interrupted = self._crowded(*self._interrupted())
         if draw() % 4:
             service = FLUSHED_BY.get(fault.path, "flush_commit_log")
             if draw() & 1:
                 self.ops.append(RunService("reput"))
-            interrupted = (RunService(service, 1 + draw() % 9), 1)
+            interrupted: tuple[Op, int] = (RunService(service, 1 + draw() % 9), 1)
+        else:
+            interrupted = self._crowded(*self._interrupted())
         self.ops.append(During(*interrupted, fault))
         if draw() & 1:
             self.ops += (self._evicting(), self._pulled(), self._pulled())
