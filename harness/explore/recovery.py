@@ -30,7 +30,7 @@ from harness.judging.judge import Judge
 from harness.subjects.python_store import DOWN, EPOCH_MS, PythonStore
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.observations import Positions, status_of
-from models.ops import Crash, Restart
+from models.ops import Crash, CrashKind, Restart
 from models.plain_state import token
 
 _STARTS_KEPT = 1024
@@ -99,7 +99,9 @@ class Recoveries:
     scenario: str
     views: Views
     counts: Certificate
-    _starts: dict[tuple[View, tuple[int, int]], _Left] = field(default_factory=dict)
+    _starts: dict[tuple[View, tuple[int, int], CrashKind], _Left] = field(
+        default_factory=dict
+    )
     _reads: Reads[_Left] = field(default_factory=Reads)
     _ends: dict[tuple[int, ...] | None, Breach | None] = field(default_factory=dict)
     _healed: dict[object, Breach | None] = field(default_factory=dict)
@@ -112,7 +114,7 @@ class Recoveries:
         if fall.judge.is_unsure:
             return _UNJUDGED
         files = remnant.files()
-        left = self._starts.get((remnant.view, moment.clock))
+        left = self._starts.get((remnant.view, moment.clock, fall.kind))
         if left is not None:
             files = left.report.found[0]  # with what nobody reads, as it was left
         else:
@@ -190,7 +192,7 @@ class Recoveries:
             report = interpreter.run(Restart(), len(fall.ops))
         left, files = self._left(subject, report, probes), report.found[0]
         if left.is_shared:
-            self._starts[remnant.view, moment.clock] = left
+            self._starts[remnant.view, moment.clock, fall.kind] = left
         if left.is_shared and asked is not None:
             root = _root(remnant.view, moment, fall, files)
             self._reads.add(root, asked.all(), files, left)

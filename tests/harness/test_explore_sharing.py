@@ -91,7 +91,7 @@ CUTS = Mutant(
     ),
 )
 ENGINES = {"": None, "cuts": CUTS} | {
-    name: MUTANTS[name] for name in ("S21", "X06", "R11", "S18", "X12")
+    name: MUTANTS[name] for name in ("S21", "X06", "R11", "S18", "X12", "R01", "R15")
 }
 
 

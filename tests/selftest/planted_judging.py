@@ -192,6 +192,8 @@ _EXPLORE = (
         *("recovery", "Recoveries._end"),
         *("(left.number, fall.number, found)", "(left.number, 0, found)"),
     ),
+    ("X38", "recovery", "Recoveries.outcome", "fall.kind)", '"power_loss")'),
+    ("X39", "recovery", "_root", "fall.kind, ", ""),
     ("X29", "recovery", "Recoveries._left", "positions, numbers, view", "numbers"),
     (
         "X30",
