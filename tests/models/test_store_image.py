@@ -42,6 +42,17 @@ def test_the_chain_runs_over_fillers_to_space_never_written() -> None:
     assert log.breaks == ()
 
 
+def test_names_tell_the_size_of_files_that_were_cut_alike() -> None:
+    files = WrittenStore().fill(40).files()
+    for base in (0, 8192):
+        files[log_path(base)] = files[log_path(base)][:100]
+
+    log = read_store(files).commit_log
+
+    assert [len(file.data) for file in log.files] == [100, 4096, 100]
+    assert log.file_size == 4096
+
+
 def test_a_last_file_closed_by_its_filler_ends_the_chain_at_its_end() -> None:
     files = without(WrittenStore().fill(40).files(), log_path(8192))
 
