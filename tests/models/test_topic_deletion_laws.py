@@ -33,7 +33,11 @@ def judged_with(data: bytes) -> Judged:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", said()[:-1], said("3 T0"), said("x -1 T0"), said("99999999 -1 T0")]
+    "data",
+    [
+        *(b"", said()[:-1], said("3 T0"), said("x -1 T0"), said("99999999 -1 T0")),
+        said("1 -1 T9").replace(b"T9", b"T8"),
+    ],
 )
 def test_a_record_of_deletions_is_whole_and_within_the_log(data: bytes) -> None:
     assert record_of_deletions_is_whole.violations(judged_with(data))
