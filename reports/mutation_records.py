@@ -48,7 +48,7 @@ class HuntRecord:
     profile: str = ""  # the mildest disk on which the shrunk program still kills
     shrink_us: int = 0
     shrink_runs: int = 0
-    signature: str = ""  # of the cause: what the failures of one bug share
+    signature: str = ""  # what the failures of one bug share
     program: str = ""  # JSON, shrunk
     step: int = -1
     digest: str = ""
