@@ -154,6 +154,7 @@ def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
     """What a crash may not take: bytes below a mark that was itself kept."""
     log, checkpoint = judged.image.commit_log, judged.image.checkpoint
     mark = checkpoint.mark
+    newest, flushed_ms = log.newest_store_timestamp, checkpoint.physic_msg_timestamp
     if mark is None:
         proven = [*proven_breaks(judged)]
         for stop, after in proven:
@@ -170,17 +171,16 @@ def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
     if mark is not None and mark.durable_offset > log.stop.phy_offset:
         expected = f"whole records up to the durable mark {mark.durable_offset}"
         yield Violation(log.stop.where, _seen_at(log.stop, log), expected)
-    elif log.breaks and judged.monotonic_clock:
-        newest, flushed = judged.image.newest_store_timestamp, checkpoint
+    elif newest < flushed_ms and log.breaks and judged.monotonic_clock:
         beyond = [
             record
             for record in log.records_beyond
-            if newest <= record.store_timestamp < flushed.physic_msg_timestamp
+            if newest <= record.store_timestamp < flushed_ms
         ]
         if beyond and not any(stop == log.stop for stop, _ in proven_breaks(judged)):
             expected = (
                 f"a whole record: the one at phy_offset {beyond[0].phy_offset} was "
-                f"stored before physic_msg_timestamp {flushed.physic_msg_timestamp}"
+                f"stored before physic_msg_timestamp {flushed_ms}"
             )
             yield Violation(log.stop.where, _seen_at(log.stop, log), expected)
 
