@@ -63,7 +63,7 @@ def test_a_stale_edit_is_named_and_nothing_is_searched_for(
     told = crashmq("mutants", "--file", example, "--out", tmp_path / "out")
 
     assert told.exit_code == 2
-    assert "mutant MINE-1, engine.store.commit_log" in told.stderr
+    assert "mutant MINE-1, engine.store.log_scan" in told.stderr
     assert "0 times" in told.stderr
     assert told.stdout == ""
     assert not (tmp_path / "out").exists()
