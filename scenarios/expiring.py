@@ -47,7 +47,7 @@ AGEING = replace(
     ),
     served_first=often((True, 2), (False, 1)),
     interrupted=often(("put", 2), ("service", 7), ("shutdown", 1), ("restart", 2)),
-    crash_kinds=often(("power_loss", 4), ("process_kill", 1)),
+    crash_kinds=often(("power_loss", 3), ("process_kill", 2)),
     survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
     expiry_steps_ms=Numbers(
         (2 * HOUR_MS, 2 * HOUR_MS - 1, 3 * HOUR_MS, HOUR_MS, 26 * HOUR_MS, 0, -HOUR_MS),
@@ -83,11 +83,12 @@ def expiring_setups(*, capacity: int = 0) -> tuple[Setup, ...]:
         (replace(small, flush_mode="SYNC_FLUSH"), 2),
         (replace(small, queue_file_units=2), 1),
         (replace(small, disk_profile="posix_min"), 2),
-        (replace(small, queue_file_units=2, queue_ext_size=80), 2),
+        (replace(small, queue_file_units=2, queue_ext_size=88), 2),
         (replace(small, queue_file_units=7, delete_batch=1), 1),
         (replace(small, delete_hours="23", delete_batch=10), 1),
         (replace(small, log_file_size=8192, max_message_size=1024), 1),
         (replace(small, log_file_size=16384, queue_file_units=40), 1),
+        (replace(small, transient_store_pool=True, preallocate=True), 2),
         (replace(small, index_slots=8, index_entries=20, queue_ext_size=100), 2),
         (replace(small, index_slots=8, index_entries=3), 2),
     )

@@ -111,6 +111,8 @@ _UNREADABLE = replace(
         DiskFault("read", "EIO", 2, "index", 1),
         DiskFault("read", "EIO", 1, "", 3),
         DiskFault("read", "EINTR"),
+        DiskFault("read", "EINTR", 9, "checkpoint"),
+        DiskFault("read", "EINTR", lasts=True),
     ),
     damage_targets=often(
         (("commitlog[-1]", "unreadable"), 5),
@@ -195,7 +197,7 @@ SICK_DISKS = (
             (Setup(index_slots=8, index_entries=20, flush_least_pages=0), 3),
             (Setup(16384, 40, transient_store_pool=True, flush_least_pages=0), 1),
             (KEEPING, 2),
-            (replace(KEEPING, queue_file_units=2, queue_ext_size=80), 2),
+            (replace(KEEPING, queue_file_units=2, queue_ext_size=88), 2),
         ),
         required_probes=(
             "flush.sync_failed",

@@ -402,8 +402,13 @@ class _Writer(OpDrawer):
     def _grow_old(self) -> None:
         flushes = AGED_FLUSHES[self.draw() % len(AGED_FLUSHES)]
         self._roll()
-        self.ops += (RunService("flush_commit_log", flushes), RunService("reput"))
+        self._serve(flushes)
         self.ops.append(AdvanceClock(self.space.expiry_steps_ms.choose(self.draw())))
+
+    def _serve(self, flushes: int) -> None:
+        if self.setup.transient_store_pool:
+            self.ops.append(RunService("commit", flushes))
+        self.ops += (RunService("flush_commit_log", flushes), RunService("reput"))
 
     def _roll(self) -> None:
         """Messages until one begins another log file, or as many as there may be."""
@@ -423,7 +428,7 @@ class _Writer(OpDrawer):
         served = self.space.served_first
         if served[self.draw() % len(served)]:
             flushes = AGED_FLUSHES[self.draw() % len(AGED_FLUSHES)]
-            self.ops += (RunService("flush_commit_log", flushes), RunService("reput"))
+            self._serve(flushes)
         self.ops += wish.then
         rounds = self.space.service_times
         times = rounds[self.draw() % len(rounds)]
