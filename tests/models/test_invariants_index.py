@@ -207,12 +207,21 @@ def test_an_empty_file_after_a_crash_breaks_no_law() -> None:
     assert not [law for law in FILE_LAWS if law.violations(crashed)]
 
 
-@pytest.mark.parametrize("at", [24, 36, 52, 88, 100])
+@pytest.mark.parametrize("at", [24, 36, 52, 88, 100, 136])
 def test_damage_in_a_file_that_had_ended_breaks_ix_8_after_a_crash_too(at: int) -> None:
     damaged = patched(PATHS[0], at, struct.pack(">i", 0x01010101))
 
-    assert broken(with_index_time(damaged, FIRST_MS + 3501), clean=False) == {"IX-8"}
+    first_has_ended = FIRST_MS + 3500  # and the other, which is not full, has not
+
+    assert broken(with_index_time(FILES, first_has_ended), clean=False) == set()
+    assert broken(with_index_time(damaged, first_has_ended), clean=False) == {"IX-8"}
     assert broken(damaged, clean=False) == set()
+
+
+def test_a_file_that_had_ended_and_is_not_full_breaks_ix_8() -> None:
+    both_have_ended = with_index_time(FILES, FIRST_MS + 3501)
+
+    assert broken(both_have_ended, clean=False) == {"IX-8"}
 
 
 def test_entries_of_expired_records_are_nobodys() -> None:

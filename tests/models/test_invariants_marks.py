@@ -8,10 +8,12 @@ from models.appended import Appended
 from models.invariants.marks import (
     dispatched_is_confirmed,
     marks_are_in_order,
+    marks_lie_in_the_log,
     round_flushes_what_is_enough,
     served_is_confirmed,
 )
 from models.invariants.putting import gave_up
+from models.invariants.recovery import services_have_caught_up
 from models.invariants.run import buffers_come_back
 from models.messages import message_for
 from models.observations import Positions, Put
@@ -23,6 +25,42 @@ def positions(
     flushed: int, committed: int, reput: int = 0, confirm: int = 0
 ) -> Positions:
     return Positions(0, 300, flushed, reput, committed, confirm)
+
+
+@pytest.mark.parametrize(
+    ("flushed", "reput", "broken"),
+    [
+        (100, 300, []),
+        (300, 100, []),
+        (99, 200, ["flushed_where"]),
+        (301, 200, ["flushed_where"]),
+        (200, 99, ["reput_from_offset"]),
+        (200, 301, ["reput_from_offset"]),
+    ],
+)
+def test_a_mark_outside_the_log_breaks_fl_1(
+    flushed: int, reput: int, broken: list[str]
+) -> None:
+    now = Positions(100, 300, flushed, reput, 300, 300)
+
+    assert [found.where for found in marks_lie_in_the_log.violations(now)] == broken
+
+
+@pytest.mark.parametrize(
+    ("now", "busy", "broken"),
+    [
+        (positions(300, 300, 300), (), []),
+        (positions(299, 300, 300), (), ["flushed_where"]),
+        (positions(300, 300, 299), (), ["reput_from_offset"]),
+        (positions(300, 300, 300), ("reput",), ["reput"]),
+    ],
+)
+def test_what_stands_still_behind_the_end_breaks_rec_3(
+    now: Positions, busy: tuple[str, ...], broken: list[str]
+) -> None:
+    found = services_have_caught_up.violations(now, busy)
+
+    assert [violation.where for violation in found] == broken
 
 
 @pytest.mark.parametrize(("flushed", "committed"), [(0, 0), (100, 200), (300, 300)])

@@ -8,6 +8,7 @@ from written_store import record_bytes
 from models.appended import Appended
 from models.invariants.reading import (
     looked_up_message_is_right,
+    pull_is_answered_right,
     pulled_messages_are_right,
     searched_time_is_found,
     told_times_are_right,
@@ -15,6 +16,7 @@ from models.invariants.reading import (
 from models.messages import message_for
 from models.observations import Looked, Pulled, Searched
 from models.ops import Boundary, PutMessage
+from models.reference import VisibleQueue
 
 TIMES = (0, 16, 38, 39, 59, 59)  # of the store reference, measured on RocketMQ
 MESSAGE = message_for(PutMessage("T0", 0, 16), 1, 0, 0)
@@ -40,6 +42,23 @@ def test_a_pull_may_pass_over_what_goes_while_it_reads_and_nothing_else() -> Non
 
     assert not pulled_messages_are_right.violations(pulled, 0, queue, "*", 0)
     assert pulled_messages_are_right.violations(pulled, 0, queue, "*", -100)
+
+
+@pytest.mark.parametrize(
+    ("memory_from", "size", "most"), [(0, 100, 32), (9999, 100, 8), (0, 26_000, 10)]
+)
+def test_a_pull_ends_after_as_many_messages_or_bytes_as_rocketmq_s(
+    memory_from: int, size: int, most: int
+) -> None:
+    messages = [Appended(MESSAGE, size * n, size, n) for n in range(40)]
+    queue = VisibleQueue(messages, 0, 40)
+
+    def is_right(count: int) -> bool:
+        pulled = Pulled("FOUND", count, 0, 40, (RECORD,) * count)
+        law = pull_is_answered_right
+        return not law.violations(pulled, 0, 64, queue, 300_000, "*", memory_from)
+
+    assert [count for count in range(1, 41) if is_right(count)] == [most]
 
 
 @pytest.mark.parametrize(
