@@ -268,13 +268,14 @@ _SCENARIOS = (
         space=INDEXED,
         # Five units of the commonest record fill a file of 109 bytes beside a queue.
         setups=tuple(
-            replace(setup, index_slots=slots, index_entries=entries)
+            replace(setup, index_slots=slots, index_entries=entries, disk_profile=disk)
             for slots, entries in ((8, 20), (8, 20), (3, 7), (1, 30), (16, 2), (40, 90))
-            for setup in (
-                Setup(),
-                Setup(flush_mode="SYNC_FLUSH", queue_file_units=7, queue_ext_size=109),
-                Setup(log_file_size=8192, disk_profile="kill9"),
-                Setup(log_file_size=16384, queue_file_units=40, queue_ext_size=200),
+            for setup, disk in (
+                (Setup(), "ext4_ordered"),
+                (Setup(), "posix_min"),  # no sync of a file makes its name durable
+                (Setup(4096, 7, "SYNC_FLUSH", queue_ext_size=109), "ext4_ordered"),
+                (Setup(log_file_size=8192), "kill9"),
+                (Setup(16384, 40, queue_ext_size=200), "xfs"),
             )
         ),
         required_probes=(
