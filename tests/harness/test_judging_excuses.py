@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.episode import EpisodeResult, run_program
+from harness.judging.damage import extended
 from harness.judging.topics import judge_memory
 from models.image.deleted import DeletedImage
 from models.ops import (
@@ -22,6 +23,7 @@ from models.ops import (
 )
 from models.program import Program, Setup
 from models.reference import ReferenceModel
+from models.store_image import read_store
 
 PUT, HALF = PutMessage("T0", 0, 16), PutMessage("T0", 0, 1900)  # two fill a log file
 REPUT, MARK = RunService("reput"), RunService("checkpoint")
@@ -92,3 +94,14 @@ def test_a_deletion_is_remembered_for_the_store_only_if_all_dead_has_expired(
 
     assert adopted.places == remembered
     assert law == {"DEL-9": 1}
+
+
+def test_what_short_log_files_lack_is_read_as_zeros() -> None:
+    first, second = (f"commitlog/{base:020d}" for base in (0, 4096))
+    short = read_store({first: b"a" * 100, second: b"b" * 4096})
+
+    read = extended(short, 4096)
+
+    assert bytes(read.commit_log.files[0].data) == b"a" * 100 + bytes(3996)
+    assert bytes(read.commit_log.files[1].data) == b"b" * 4096
+    assert extended(read, 4096) is read
