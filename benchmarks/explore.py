@@ -9,6 +9,7 @@ baseline does one in so many of them, since it would take hours for all.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from itertools import islice
@@ -102,10 +103,16 @@ def show(title: str, counts: Certificate) -> None:
 
 
 def main() -> None:
-    if "--write" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("histories", nargs="?", type=int, default=HISTORIES)
+    parser.add_argument(
+        "--write", action="store_true", help="make the fixed histories anew"
+    )
+    said = parser.parse_args()
+    if said.write:
         write()
         return
-    histories = int(sys.argv[1]) if len(sys.argv) > 1 else HISTORIES
+    histories = said.histories
     exploring = 0.0
     for depth in (1, 2):
         given = jobs(histories, depth)

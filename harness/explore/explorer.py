@@ -89,7 +89,7 @@ class Explorer:
         self._views = Views()
         self._falls = Falls(self._views)
         self._recoveries = Recoveries(self._scenario, self._views, self.counts)
-        self._decided: dict[tuple[View, int], Outcome] = {}
+        self._decided: dict[tuple[View, int, CrashKind], Outcome] = {}
         self._queue: list[_Nested] = []
         self._begun_at = 0
 
@@ -188,7 +188,7 @@ class Explorer:
     def _decide(self, moment: Moment, one: Fall, left: _Left, depth: int) -> Outcome:
         counts = self.counts
         counts.visited += 1
-        key = (left.remnant.view, one.number)
+        key = (left.remnant.view, one.number, one.kind)
         outcome = self._decided.get(key)
         if outcome is None:
             counts.distinct += 1
