@@ -54,17 +54,18 @@ def judge_reads(
         InvariantViolated: the law that was broken first.
         InvariantUnknown: a law failed itself.
     """
+    if known.reverts:
+        return
     may_fail = known.dispatch_failed or setup.disk_capacity > 0
     if known.spoilt.is_on:
-        if not known.reverts:
-            judge_around(
-                *(checks, report, model, known.spoilt, known.image),
-                epoch_ms=known.epoch_ms,
-                dispatch_failed=may_fail,
-            )
+        judge_around(
+            *(checks, report, model, known.spoilt, known.image),
+            epoch_ms=known.epoch_ms,
+            dispatch_failed=may_fail,
+        )
         return
     confirmed = known.positions.confirm_offset if known.positions is not None else -1
-    for pull, pulled in report.pulls if not known.reverts else ():
+    for pull, pulled in report.pulls:
         if is_amid_a_deletion(report, pull.topic):
             continue
         key = (pull.topic, pull.queue_id)
