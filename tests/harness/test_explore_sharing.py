@@ -25,7 +25,16 @@ from harness.interpreter import Interpreter, Report
 from harness.judging.judge import Judge
 from models.invariants.registry import InvariantViolated
 from models.observations import Started
-from models.ops import Crash, Damage, Op, PutMessage, Restart, RunService, Shutdown
+from models.ops import (
+    Crash,
+    CrashKind,
+    Damage,
+    Op,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+)
 from models.program import Program, Setup
 from models.verdict import Outcome
 from scenarios.mutants import MUTANTS
@@ -145,14 +154,14 @@ def power_losses(moment: Moment) -> Iterator[Crash]:
         yield Crash("power_loss", spread.survivors(state.vector))
 
 
-def told_apart(history: History, views: Views) -> Iterator[tuple[View, int]]:
+def told_apart(history: History, views: Views) -> Iterator[tuple[View, int, CrashKind]]:
     falls = Falls(views)
     for moment in history.moments:
         kill = falls.at(moment, "process_kill")
-        yield views.of(*SimDisk.fork(moment.disk).seen()), kill.number
+        yield views.of(*SimDisk.fork(moment.disk).seen()), kill.number, kill.kind
         loss = falls.at(moment, "power_loss")
         for state in Spread(moment.disk, views).all():
-            yield state.view, loss.number
+            yield state.view, loss.number, loss.kind
 
 
 def crashed(*ops: Op) -> tuple[Judge, Report, dict[str, bytes]]:
