@@ -16,6 +16,7 @@ from harness.disk.crash import Hang, StoreCrashed
 from harness.scheduling.turns import Turns
 from harness.subjects.subject import Subject
 from models.describe import describe
+from models.image.places import is_of_a_store
 from models.messages import PROP_CRC_SIZE, MessageToPut, batch_for, message_for
 from models.observations import (
     Armed,
@@ -300,7 +301,11 @@ class Interpreter:
                 assert_never(op)
 
     def _first_mtime_ms(self) -> int:
-        log = [path for path in self._subject.files() if path.startswith("commitlog/")]
+        log = [
+            path
+            for path in self._subject.files()
+            if path.startswith("commitlog/") and is_of_a_store(path, has_index=False)
+        ]
         return self._subject.mtime_ms(min(log)) if log else 0
 
     def _put(self, op: PutMessage) -> Observation:

@@ -22,8 +22,11 @@ from models.ops import (
     Crash,
     CrashKind,
     Damage,
+    DeleteTopic,
+    During,
     PlantFile,
     PutMessage,
+    Restart,
     RunService,
     Shutdown,
 )
@@ -128,11 +131,26 @@ def test_a_foreign_file_is_looked_for_at_its_moment_not_at_the_end() -> None:
     assert not explorer.found
 
 
+def test_an_op_that_a_crash_ended_may_be_done_or_not() -> None:
+    served = (PutMessage("T0", 0, 16), RunService("reput"))
+    explorer = Explorer("deleted_topics", SMALL)
+
+    explorer.explore(record(Program(Setup(), (*served, DeleteTopic("T0"))), ""))
+
+    assert not explorer.found
+
+
 def test_falls_told_from_those_before_are_what_each_is_by_itself() -> None:
     views = Views()
     falls = Falls(views)
-    for number in range(4):
-        for moment in record(short("power_loss", number, 8), "power_loss").moments:
+    put_meanwhile = During(PutMessage("T0", 0, 600), 4, PutMessage("T1", 0, 16))
+    programs = [
+        *[short("power_loss", number, 8) for number in range(4)],
+        Program(Setup(), (PutMessage("T0", 0, 16), put_meanwhile)),
+        Program(Setup(), (During(Restart(), 2, RunService("reput")),)),
+    ]
+    for program in programs:
+        for moment in record(program, "power_loss").moments:
             for kind in KINDS:
                 one, alone = falls.at(moment, kind), fall(moment, kind, views)
                 assert (one.kind, one.ops, one.number, str(one.breach)) == (
