@@ -115,7 +115,7 @@ INDEX_CREATE_LEAKS_FILES = Mutant(
     id="R62",
     title="index-create-retry-leaks-files",
     source="apache/rocketmq#7539",
-    killed_by=("IX-9", "IX-7", "IX-8"),
+    killed_by=("IX-9", "IX-7", "IX-8", "RUN-2"),
     edits=(
         Edit(
             module="engine.store.index_file",
