@@ -53,6 +53,8 @@ class Lifetime:
         unflushed: bytes of one log file that wait for their sync.
         uncommitted: bytes of the log that wait in a write buffer.
         undurable: records whose units may wait for their sync.
+        newest_ms: the latest time there was, be the clock set back since: the last
+            round that took everything may be of then.
     """
 
     setup: Setup = field(compare=False)
@@ -60,6 +62,7 @@ class Lifetime:
     unflushed: Waiting | None = None
     uncommitted: Waiting | None = None
     undurable: Waiting | None = None
+    newest_ms: int = 0
 
     def fork(self) -> Lifetime:
         """One that goes on by itself."""
@@ -85,6 +88,9 @@ class Lifetime:
             self.unflushed = self.uncommitted = self.undurable = None
         elif report.failures or report.puts:
             self.failed |= self._failed_flushes(op, report)
+        if _sets_back(op):
+            self.newest_ms += _forward_ms(op) + report.stalled_ms
+        self.newest_ms = max(self.newest_ms, report.world.now_ms)
         keeps = disk is not None and disk[0].keeps_what_is_synced
         if disk is None or not keeps or disk[0].reverts or ended or _sets_back(op):
             self.unflushed = self.uncommitted = self.undurable = None
@@ -148,17 +154,17 @@ class Lifetime:
             law = waiting_units_are_on_the_medium
             law.hold(checks, unsynced, files, waits.until)
             self.undurable = None
-        self._begin_to_wait(now_ms, now)
+        self._begin_to_wait(self.newest_ms, now)
 
-    def _begin_to_wait(self, now_ms: int, now: Positions) -> None:
+    def _begin_to_wait(self, since_ms: int, now: Positions) -> None:
         if self.unflushed is None and now.committed_where > now.flushed_where:
             size = self.setup.log_file_size
             end = now.flushed_where - now.flushed_where % size + size
-            self.unflushed = Waiting(now_ms, min(end, now.committed_where))
+            self.unflushed = Waiting(since_ms, min(end, now.committed_where))
         if self.uncommitted is None and now.max_phy_offset > now.committed_where >= 0:
-            self.uncommitted = Waiting(now_ms, now.max_phy_offset)
+            self.uncommitted = Waiting(since_ms, now.max_phy_offset)
         if self.undurable is None and now.reput_from_offset > 0:
-            self.undurable = Waiting(now_ms, now.reput_from_offset)
+            self.undurable = Waiting(since_ms, now.reput_from_offset)
 
 
 def _raised(op: Event, seen: Observation) -> set[str]:
@@ -173,6 +179,13 @@ def _raised(op: Event, seen: Observation) -> set[str]:
             return set().union(*found)
         case _:
             return set()
+
+
+def _forward_ms(op: Event) -> int:
+    """By how much the clock may have been ahead of where it was, at most."""
+    if isinstance(op, AdvanceClock):
+        return max(0, op.ms)
+    return sum(map(_forward_ms, parts(op)))
 
 
 def _sets_back(op: Event) -> bool:

@@ -79,6 +79,19 @@ def test_what_a_clock_that_was_set_back_says_counts_for_nothing() -> None:
         life.sees(FLUSH, Ran(0))
 
 
+def test_the_last_round_may_be_of_before_the_clock_was_set_back() -> None:
+    life = Life()
+    life.waits(1000)
+    life.waits(-1000)
+    life.sees(PUT, Put("PUT_OK"))
+    life.waits(THOROUGH_MS)
+
+    life.sees(FLUSH, Ran(0))
+    life.waits(1000)
+    with pytest.raises(InvariantViolated, match="FL-10"):
+        life.sees(FLUSH, Ran(0))
+
+
 def test_a_put_after_a_failed_flush_is_a_breach_in_that_life_alone() -> None:
     message = message_for(PUT, 0, 0, 0, 0)
     answered = [(message, Put("PUT_OK", 131, 131))]
@@ -107,4 +120,4 @@ def test_a_life_that_has_ended_leaves_nothing_to_tell_it_by() -> None:
     crash = Crash("power_loss")
     life.sees(PUT, Crashed("power_loss", 0, ""), DOWN, crash=crash)
 
-    assert life.lifetime == Lifetime(Setup())
+    assert life.lifetime == Lifetime(Setup(), newest_ms=10)
