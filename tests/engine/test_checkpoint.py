@@ -76,6 +76,18 @@ def test_the_five_fields_lie_in_rocketmqs_order(disk: SimDisk) -> None:
     assert again.master_flushed_offset == 4
 
 
+def test_a_time_before_the_epoch_is_none(disk: SimDisk) -> None:
+    checkpoint = opened(disk.mount())
+    checkpoint.physic_msg_timestamp = 1
+    checkpoint.logics_msg_timestamp = checkpoint.index_msg_timestamp = -1
+    checkpoint.flush()
+
+    again = reloaded(disk)
+
+    assert again.physic_msg_timestamp == 1
+    assert again.logics_msg_timestamp == again.index_msg_timestamp == 0
+
+
 def test_marks_are_written_into_the_two_slots_in_turn(disk: SimDisk) -> None:
     checkpoint = opened(disk.mount())
 
