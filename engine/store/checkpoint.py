@@ -104,7 +104,7 @@ class StoreCheckpoint:
                 self.master_flushed_offset,
                 self.confirm_phy_offset,
             ) = _FIELDS.unpack_from(data)
-            # No record is of before the epoch: such a time is damage, and tells nothing.
+            # No record is of before the epoch; such a time is damage and tells nothing.
             self.physic_msg_timestamp = max(0, self.physic_msg_timestamp)
             self.logics_msg_timestamp = max(0, self.logics_msg_timestamp)
             self.index_msg_timestamp = max(0, self.index_msg_timestamp)
