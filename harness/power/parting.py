@@ -13,6 +13,7 @@ apart.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
@@ -92,12 +93,15 @@ def _noting(moves: list[Move]) -> Iterator[None]:
         if event in ("call", "return") and len(moves) < MOVES_MAX:
             moves.extend(_moves_in(frame, arg, is_call=event == "call"))
 
-    before = sys.getprofile()
+    before, collects = sys.getprofile(), gc.isenabled()
+    gc.disable()  # whoever listens to it would be called from within the store
     sys.setprofile(note)
     try:
         yield
     finally:
         sys.setprofile(before)
+        if collects:
+            gc.enable()
 
 
 def _moves_in(frame: FrameType, arg: object, *, is_call: bool) -> Iterator[Move]:

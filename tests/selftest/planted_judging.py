@@ -141,11 +141,11 @@ _EXPLORE = (
         *("explorer", "Explorer._explore"),
         *("self._kill(moment, kill, cut, disk, depth)", "pass"),
     ),
-    ("X02", "explorer", "Explorer._decide", "view, one.number)", "view, 0)"),
+    ("X02", "explorer", "Explorer._decide", "view, one.number,", "view, 0,"),
     (
         "X03",
         *("explorer", "Explorer._decide"),
-        *("view, one.number)", "view[1:], one.number)"),
+        *("view, one.number,", "view[1:], one.number,"),
     ),
     (
         "X04",
