@@ -17,11 +17,10 @@ import fcntl
 import mmap
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
-from engine.host.disk import T, Terms, Usage
+from engine.host.disk import Usage, examine_by_reading
 
 _Inode: TypeAlias = tuple[int, int]  # device, number
 _SHUT = -1  # as a limit it turns every range away
@@ -61,16 +60,7 @@ class RealFile:
             size -= len(part)
         return b"".join(parts)
 
-    def examine(
-        self,
-        offset: int,
-        size: int,
-        of: Callable[[bytes, *Terms], T],
-        /,
-        *terms: *Terms,
-    ) -> T:
-        """What ``of`` says of bytes [offset, offset + size)."""
-        return of(self.read_at(offset, size), *terms)
+    examine = examine_by_reading
 
     def write_at(self, offset: int, data: bytes | bytearray) -> None:
         """Replace the bytes from ``offset`` on."""

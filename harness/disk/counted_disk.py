@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from engine.host.disk import PAGE_SIZE, T, Terms
+from engine.host.disk import PAGE_SIZE, examine_by_reading
 from engine.host.real_disk import RealDisk, RealFile
 from harness.disk.controls import Controls, Healed
 from harness.disk.crash import StoreCrashed, crash_class
@@ -39,16 +39,7 @@ class CountedFile:
         self._controls.meet_fault("read", self._path)
         return self._file.read_at(offset, size)
 
-    def examine(
-        self,
-        offset: int,
-        size: int,
-        of: Callable[[bytes, *Terms], T],
-        /,
-        *terms: *Terms,
-    ) -> T:
-        """What ``of`` says of bytes [offset, offset + size)."""
-        return of(self.read_at(offset, size), *terms)
+    examine = examine_by_reading
 
     def write_at(self, offset: int, data: bytes | bytearray) -> None:
         """Replace the bytes from ``offset`` on, a page's part at a time."""

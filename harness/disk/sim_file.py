@@ -8,9 +8,8 @@ stands for all that could step in. What a store or a sync does to the bytes is l
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
 
-from engine.host.disk import PAGE_SIZE, T, Terms
+from engine.host.disk import PAGE_SIZE, examine_by_reading
 from harness.disk.controls import Controls
 from harness.disk.crash import StoreCrashed
 from harness.disk.inode import PAGE_BITS, SECTOR_SIZE, Inode, whole_sectors
@@ -116,16 +115,7 @@ class SimFile:
             return image[offset:end]
         return bytes(self._inode.cache[offset:end])
 
-    def examine(
-        self,
-        offset: int,
-        size: int,
-        of: Callable[[bytes, *Terms], T],
-        /,
-        *terms: *Terms,
-    ) -> T:
-        """What ``of`` says of bytes [offset, offset + size)."""
-        return of(self.read_at(offset, size), *terms)
+    examine = examine_by_reading
 
     def write_at(self, offset: int, data: bytes | bytearray) -> None:
         """Put bytes into the cache, a page's part at a time."""

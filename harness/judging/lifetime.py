@@ -13,7 +13,7 @@ from typing import NamedTuple
 from harness.interpreter import Report
 from harness.judging.promises import Promises
 from harness.judging.terms import LookedAt
-from harness.subjects.engine_config import THOROUGH_MS
+from harness.subjects.engine_config import COMMIT_THOROUGH_MS, THOROUGH_MS
 from models.invariants import marks, putting, recovery
 from models.invariants.medium import waiting_units_are_on_the_medium
 from models.observations import (
@@ -29,7 +29,6 @@ from models.plain_state import fork_of_fields
 from models.program import Setup
 from models.store_image import StoreImage
 
-COMMIT_THOROUGH_MS = 200
 FLUSHES = frozenset({"flush_commit_log", "flush_consume_queue", "flush_index"})
 
 

@@ -6,6 +6,7 @@ from engine.store.config import FlushDiskType, OnDamage, StoreConfig
 from models.program import Setup
 
 THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them
+COMMIT_THOROUGH_MS = 200  # RocketMQ's
 
 
 def config_of(setup: Setup) -> StoreConfig:
@@ -27,6 +28,7 @@ def config_of(setup: Setup) -> StoreConfig:
         max_index_num=max(2, setup.index_entries),
         flush_commit_log_thorough_interval=THOROUGH_MS,
         flush_consume_queue_thorough_interval=THOROUGH_MS,
+        commit_commit_log_thorough_interval=COMMIT_THOROUGH_MS,
         flush_commit_log_least_pages=setup.flush_least_pages,
         commit_commit_log_least_pages=setup.flush_least_pages,
         transient_store_pool_enable=setup.transient_store_pool,
