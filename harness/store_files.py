@@ -15,12 +15,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from models.image.deleted import DELETED_PATH
 from models.image.sparse import SparseMap
 from models.store_image import Bytes
 
 # Mapping costs more than reading below this, and a process has 65,530 mappings.
 _MAPPED_SIZE_MIN = 1 << 18
-_JUDGED_FILES = ("checkpoint", "config/topics.json", "config/topics.json.bak")
+_JUDGED_FILES = (
+    *("checkpoint", DELETED_PATH),
+    *("config/topics.json", "config/topics.json.bak"),
+)
 _FILE_PLACE = re.compile(r"commitlog/\d{20}|consumequeue/[^/]+/\d+/\d{20}|checkpoint")
 _JUDGED_DIRS = ("commitlog/", "consumequeue/", "consumequeue_ext/", "index/")
 

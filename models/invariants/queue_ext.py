@@ -42,7 +42,8 @@ def addresses_lead_to_their_records(judged: Judged) -> Iterator[Violation]:
     if not is_asked or not image.has_queue_extension:
         return
     for queue, live in image.suspect_queues:
-        led = [*_led_astray(queue, live, judged)][::-1]
+        right: set[int] = set()
+        led = [*_led_astray(queue, live, judged, right)][::-1]
         paths = [path for path, _ in ext_files(image.files, queue.name)] if led else []
         if led and not paths:
             seen = f"no file, yet {len(led)} units lead there"
@@ -51,13 +52,19 @@ def addresses_lead_to_their_records(judged: Judged) -> Iterator[Violation]:
             continue
         starts = {path: starts_of_ext_units(image.files[path]) for path in paths}
         for unit, record in led:
-            yield _wrong_address(queue, unit, record, image.files, starts)
+            if unit.tags_code in right:
+                yield _others_address(queue, unit, record)
+            else:
+                yield _wrong_address(queue, unit, record, image.files, starts)
 
 
 def _led_astray(
-    queue: QueueImage, live: tuple[Unit, ...], judged: Judged
+    queue: QueueImage, live: tuple[Unit, ...], judged: Judged, right: set[int]
 ) -> Iterator[tuple[Unit, Record]]:
-    """Units whose address does not lead to what is their record's, the last first."""
+    """Units whose address does not lead to what is their record's, the last first.
+
+    ``right`` takes the addresses that do.
+    """
     files, record_at = judged.image.files, judged.image.commit_log.record_at
     settled: set[tuple[str, int]] = set()
     for unit in reversed(live):
@@ -72,6 +79,7 @@ def _led_astray(
             record.store_timestamp,
         ):
             settled.update([sector] if sector else [])
+            right.add(unit.tags_code)
         elif judged.clean or _is_settled(place, settled):
             yield unit, record
 
@@ -84,6 +92,13 @@ def _is_settled(
     path, at = place
     last = (at + EXT_UNIT_SIZE_MIN - 1) // _SECTOR
     return at // _SECTOR == last and (path, last) in settled
+
+
+def _others_address(queue: QueueImage, unit: Unit, record: Record) -> Violation:
+    """What lies there is another unit's, so the address is what is wrong."""
+    wanted = f"tags code {record.tags_code}, stored at {record.store_timestamp}"
+    where, seen = queue.where(unit.queue_offset), "the address of another record's unit"
+    return Violation(where, seen, f"the address of a unit with {wanted}")
 
 
 def _wrong_address(

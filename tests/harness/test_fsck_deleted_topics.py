@@ -1,4 +1,4 @@
-"""Stores in which RocketMQ deleted topics: what no queue has to list any more."""
+"""Stores in which topics were deleted: what no queue has to list any more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from fsck_breaking import Broken, written
 from golden_store import golden
 from test_fsck_power import judged
 
+from engine.host.real_disk import RealDisk
+from engine.host.thread_runtime import ThreadRuntime
+from engine.store.config import StoreConfig
+from engine.store.message import Message
+from engine.store.message_store import MessageStore
 from harness.fsck import FsckReport, fsck
+from models.image.deleted import DELETED_PATH
 from models.image.presumed import topics_in
 
 TOPIC = "consumequeue/audit-log"
@@ -142,3 +148,35 @@ def test_a_topic_that_begins_elsewhere_or_not_alone_lost_units(
     report = listed_again_from(base, topics)
 
     assert {finding.invariant for finding in report.violations} == {"CQ-4"}
+
+
+def deleted_by_crashmq(root: Path) -> None:
+    """A store of ours that deleted one topic of two, and was shut down in order."""
+    sizes = StoreConfig(
+        mapped_file_size_commit_log=4096, mapped_file_size_consume_queue=200
+    )
+    store = MessageStore(sizes, RealDisk(root), ThreadRuntime())
+    store.load()
+    store.start()
+    for topic in ("orders", "audit"):
+        store.put_message(Message(topic, 0, b"body"))
+    store.reput.run_once()
+    store.delete_topics(["audit"])
+    assert store.shutdown()
+
+
+def test_what_a_deletion_of_ours_wrote_down_is_believed(tmp_path: Path) -> None:
+    deleted_by_crashmq(tmp_path)
+
+    assert fsck(tmp_path).is_clean
+
+
+def test_what_a_deletion_of_ours_wrote_down_is_held_against_its_crc(
+    tmp_path: Path,
+) -> None:
+    deleted_by_crashmq(tmp_path)
+    said = (tmp_path / DELETED_PATH).read_bytes()
+
+    (tmp_path / DELETED_PATH).write_bytes(said.replace(b"audit", b"other"))
+
+    assert "DEL-7" in {finding.invariant for finding in fsck(tmp_path).violations}

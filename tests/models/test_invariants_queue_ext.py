@@ -61,6 +61,13 @@ def test_an_address_amid_a_unit_is_told_in_the_queue() -> None:
     assert f"{EXT} byte 49" in found.seen
 
 
+def test_the_address_of_another_unit_is_told_in_the_queue() -> None:
+    (found,) = told(patched(FILES, Q0, 2 * 20 + 12, FILES[Q0][32:40]))
+
+    assert found.where == f"{Q0} byte 40 (queue_offset 2)"
+    assert "another record's unit" in found.seen
+
+
 def test_files_that_are_gone_are_told_once() -> None:
     (found,) = told({path: data for path, data in FILES.items() if path != EXT})
 
