@@ -78,9 +78,12 @@ def command(episodes: int, seed: int, run: Path | None, out: Path | None) -> Non
         f"corpus: {len(entries)} programs of {ops} ops, kept of {len(seen):,} for "
         f"{len(probes)} rare probes and the pairs of them that met."
     )
+    following = ["crashmq mutants --clean --budget 60"]
     if out.resolve() != PACKAGED:
-        click.echo(f"  next    cp {shlex.quote(str(out))} {shlex.quote(str(PACKAGED))}")
-    click.echo("          crashmq mutants --clean --budget 60")
+        copied = f"cp {shlex.quote(str(out))} {shlex.quote(str(PACKAGED))}"
+        following = [copied, *following]
+    for label, line in zip(("next", ""), following, strict=False):
+        click.echo(f"  {label:7} {line}")
 
 
 def _of_run(out: Path) -> list[Seen]:

@@ -154,6 +154,19 @@ def test_the_command_gathers_the_same_twice_and_spares_what_is_no_corpus(
     assert "make it first" in nowhere.stderr
 
 
+def test_what_to_type_next_follows_from_where_the_corpus_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "c.jsonl"
+
+    aside = crashmq("corpus", "--episodes", 5, "--out", out)
+    monkeypatch.setattr("harness.commands.corpus.PACKAGED", out)
+    packaged_at_once = crashmq("corpus", "--episodes", 5, "--out", out)
+
+    assert f"  next    cp {out} {PACKAGED}\n          crashmq mutants" in aside.stdout
+    assert "  next    crashmq mutants" in packaged_at_once.stdout
+
+
 def test_without_a_file_the_packaged_corpus_is_told() -> None:
     told = crashmq("corpus")
 
