@@ -90,7 +90,7 @@ def summary_of(
     """``summary.json``."""
     found, verdict = outcomes(rows), verdict_of(rows)
     kills = [row for row in rows if _is_kill(row)]
-    times = sorted(row.elapsed_us / 1e6 for row in kills)
+    times = hunting_times(rows)
     laws = sorted({row.law for row in kills})
     return {
         "mutants": len(found),
@@ -117,6 +117,19 @@ def summary_of(
         "code_version": code_version(),
         "per_mutant": [asdict(one) for one in found],
     }
+
+
+def hunting_times(rows: Sequence[HuntRecord]) -> list[float]:
+    """Seconds of each hunt for a mutant that counts, sorted.
+
+    A hunt without a kill counts with all the time it had: figures must not get better
+    when bugs are missed.
+    """
+    return sorted(
+        row.elapsed_us / 1e6
+        for row in rows
+        if _counts(row) and row.outcome in ("killed", "survived")
+    )
 
 
 def share(values: Sequence[float], part: float) -> float | None:
@@ -176,7 +189,7 @@ def _policy_row(
     others: set[str] = set().union(
         *(ids for other, ids in killed.items() if other != name)
     )
-    times = [row.elapsed_us / 1e6 for row in mine if _is_kill(row)]
+    times = hunting_times(mine)
     return PolicyRow(
         policy=name,
         mutants=len({row.mutant for row in mine} - {"", CANARY.id}),
@@ -189,7 +202,11 @@ def _policy_row(
 
 
 def _is_kill(row: HuntRecord) -> bool:
-    return row.mutant not in ("", CANARY.id) and row.outcome == "killed"
+    return _counts(row) and row.outcome == "killed"
+
+
+def _counts(row: HuntRecord) -> bool:
+    return row.mutant not in ("", CANARY.id)
 
 
 def _pairs(labels: Sequence[object]) -> int:

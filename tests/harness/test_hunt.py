@@ -14,7 +14,7 @@ from harness.power.examine import examine
 from harness.power.hunt import DIED, HANG, Hunt, hunt, kind_of
 from harness.power.policies import POLICIES
 from harness.power.slices import ROUND, SliceKind, run_slice, scenario_of_slice
-from harness.power.verdict import bucketing, policy_table, verdict_of
+from harness.power.verdict import bucketing, policy_table, summary_of, verdict_of
 from models.ops import Crash, During, PutBatch, PutMessage, Restart, Together
 from models.program import Program, Setup, from_json
 from reports.mutation_records import HuntRecord
@@ -158,7 +158,7 @@ def test_policies_are_told_side_by_side_with_what_only_one_of_them_finds() -> No
         row("A", "killed", "ours", elapsed_us=2_000_000),
         row("B", "killed", "ours", elapsed_us=1_000_000),
         row("A", "killed", "omit_one", elapsed_us=500_000),
-        row("B", "survived", "omit_one"),
+        row("B", "survived", "omit_one", elapsed_us=9_500_000),
         row("", "survived", "omit_one"),
     ]
 
@@ -166,6 +166,21 @@ def test_policies_are_told_side_by_side_with_what_only_one_of_them_finds() -> No
 
     assert (ours.killed, ours.only_here, ours.median_seconds) == (2, ("B",), 1.5)
     assert (other.mutants, other.killed, other.false_alarms) == (2, 1, 0)
+    assert other.median_seconds == 5.0
+
+
+def test_a_survivor_counts_with_all_the_time_it_had() -> None:
+    rows = [
+        row("A", "killed", elapsed_us=2_000_000),
+        row("B", "survived", elapsed_us=9_000_000),
+        row("C", "defect", elapsed_us=1_000),
+        row("CANARY", "killed", elapsed_us=1_000),
+        row("", "survived", elapsed_us=9_000_000),
+    ]
+
+    told = summary_of(rows, Campaign((), budget_s=9.0), 1.0)
+
+    assert (told["median_seconds"], told["p95_seconds"]) == (2.0, 9.0)
 
 
 def test_bucketing_is_measured_over_pairs() -> None:
