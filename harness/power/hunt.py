@@ -39,7 +39,9 @@ EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
 SLICES_MAX = 1_000_000
 _TURNS: tuple[SliceKind, ...] = (
     *("soak", "neighbours", "explore", "soak"),
+    *("neighbours", "soak", "neighbours", "soak"),
     *("neighbours", "soak", "machine", "neighbours"),
+    *("soak", "neighbours", "soak", "neighbours"),
 )
 assert len(_TURNS) == ROUND
 

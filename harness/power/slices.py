@@ -34,7 +34,7 @@ from scenarios.workload import program_for
 SliceKind = Literal["soak", "neighbours", "machine", "explore"]
 
 EPISODES = 10
-ROUND = 8  # slices from one of a hunt's rarer kinds to the next one
+ROUND = 16  # slices from one of a hunt's rarer kinds to the next one
 EXAMPLES = 10
 EXPLORED_OPS = (4, 6, 8, 12, 16, 24)
 EXPLORED_MOMENTS = 12
