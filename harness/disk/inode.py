@@ -269,13 +269,21 @@ class Inode:
             self._heal(self.pending)
             self.pending = []
 
-    def write_back_page(self, page: int) -> None:
-        """Put one page on the medium, as memory shows it."""
+    def write_back_page(self, page: int, until: int) -> None:
+        """Put one page on the medium, as memory showed it after action ``until``."""
         assert not self.cuts, "a cut has its effect before bytes are written back"
         self.own_durable()
-        self._write_page(page)
-        self._heal([s for s in self.pending if s[1] >> PAGE_BITS == page])
-        self.pending = [s for s in self.pending if s[1] >> PAGE_BITS != page]
+        here = [s for s in self.pending if s[1] >> PAGE_BITS == page]
+        done = [store for store in here if store[0] <= until]
+        if len(done) == len(here):
+            self._write_page(page)
+        else:
+            for _, offset, data in done:
+                self.durable[offset : offset + len(data)] = data
+        self._heal(done)
+        self.pending = [
+            s for s in self.pending if s[0] > until or s[1] >> PAGE_BITS != page
+        ]
         if self.unwritten:
             start = page << PAGE_BITS
             self.unwritten = tuple(_without(self.unwritten, start, start + PAGE_SIZE))

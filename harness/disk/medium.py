@@ -266,26 +266,26 @@ class Medium:
         """Make every directory change certain."""
         self._commit(self._effects, [])
 
-    def commit_file(self, number: int) -> None:
-        """Make certain what the sync of a file commits beside its bytes (P8, P9)."""
+    def commit_file(self, number: int, until: int) -> None:
+        """Make certain what a file's sync commits of the changes up to ``until``."""
         if not self._may_commit():
             return
         if self.profile.metadata == "prefix":
-            self._commit_all_in_order()
+            self._commit_all_in_order(until)
             return
         slots = {_size_slot(number)}
         if self.profile.fsync_new_file_persists_name:
             for effect in self._effects:
                 if inode_of(effect) == number:
                     slots.update(paths_of(effect))
-        self._commit_slots(slots)
+        self._commit_slots(slots, until)
 
-    def commit_dir(self, path: str) -> None:
-        """Make certain what the sync of a directory commits (P8, P9)."""
+    def commit_dir(self, path: str, until: int) -> None:
+        """Make certain what a directory's sync commits of the changes up to then."""
         if not self._may_commit():
             return
         if self.profile.metadata == "prefix":
-            self._commit_all_in_order()
+            self._commit_all_in_order(until)
             return
         self._commit_slots(
             {
@@ -293,7 +293,8 @@ class Medium:
                 for effect in self._effects
                 for entry in paths_of(effect)
                 if parent_of(entry) == path
-            }
+            },
+            until,
         )
 
     def _may_commit(self) -> bool:
@@ -301,15 +302,18 @@ class Medium:
         pends = self._effects or profile.keeps_write_order
         return bool(pends) and profile.honours_sync
 
-    def _commit_all_in_order(self) -> None:
+    def _commit_all_in_order(self, until: int) -> None:
+        if not self.profile.keeps_write_order:
+            done = [effect for effect in self._effects if effect.action <= until]
+            self._commit(done, self._effects[len(done) :])
+            return
         self.commit()
-        if self.profile.keeps_write_order:
-            for inode in self.inodes.values():
-                if not inode.mapped:
-                    inode.write_back()
-            self._imaged = None
+        for inode in self.inodes.values():
+            if not inode.mapped:
+                inode.write_back()
+        self._imaged = None
 
-    def _commit_slots(self, slots: set[str]) -> None:
+    def _commit_slots(self, slots: set[str], until: int) -> None:
         """Commit the effects on some entries and sizes, with all they rest on.
 
         An effect on two entries takes the older ones on both along; where names keep
@@ -323,7 +327,7 @@ class Medium:
             touched = set(paths)
             if isinstance(effect, Sized):
                 touched = {_size_slot(effect.inode)}
-            if not touched & slots:
+            if effect.action > until or not touched & slots:
                 others.append(effect)
                 continue
             chosen.append(effect)

@@ -177,9 +177,9 @@ class Mount:
     def sync_dir(self, path: str) -> None:
         """Make the directory's changes certain, by profile others too; one action."""
         self._life.check()
-        namespace = self._medium.namespace
+        namespace, called = self._medium.namespace, self._controls.actions
         self._act("sync_dir", path, lambda: namespace.directory(path), call="sync")
-        self._medium.commit_dir(path)
+        self._medium.commit_dir(path, called)
 
     def lock(self, path: str) -> SimLock:
         """Hold ``path`` exclusively; one action if the file is made."""

@@ -144,31 +144,34 @@ class SimFile:
         inode.mtime_ms = self._medium.now_ms()
 
     def sync(self) -> None:
-        """Make the file's pages durable, then what its sync commits of names (P11).
+        """Make the file's pages durable, then what its sync commits of names.
 
-        A disk that lies counts the actions and does nothing (P15).
+        It is of what was there when it was called (P11): what comes while it goes on
+        is pending as before. A disk that lies counts the actions and does nothing
+        (P15).
         """
         self._check_range(0, 0)
         inode, medium = self._inode, self._medium
+        called = self._controls.actions
         if inode.late_errno:
             number, inode.late_errno = inode.late_errno, 0
             raise os_error(number, self._path, "an earlier sync failed unnoticed")
         self._meet_sync_fault()
         if inode.cuts:
-            medium.commit_file(self._number)
+            medium.commit_file(self._number, called)
         pages = inode.dirty_pages()
         if pages or medium.has_effects:
-            self._sync_pages(pages)
-            medium.commit_file(self._number)
+            self._sync_pages(pages, called)
+            medium.commit_file(self._number, called)
         if inode.unwritten and medium.profile.honours_sync:
             medium.touch(self._number)
             inode.unwritten = ()
 
-    def _sync_pages(self, pages: list[int]) -> None:
+    def _sync_pages(self, pages: list[int], called: int) -> None:
         controls = self._controls
         steps = max(1, len(pages))  # directory changes alone are one action
         if controls.actions + steps >= controls.stop_at:
-            self._sync_in_steps(pages)
+            self._sync_in_steps(pages, called)
             return
         controls.actions += steps
         controls.last = ("sync", self._path)
@@ -256,7 +259,7 @@ class SimFile:
                 raise
         self._inode.store(controls.actions, offset + done, data[done:])
 
-    def _sync_in_steps(self, pages: list[int]) -> None:
+    def _sync_in_steps(self, pages: list[int], called: int) -> None:
         controls = self._controls
         for page in pages or [_NO_PAGE]:
             controls.pause()
@@ -267,14 +270,14 @@ class SimFile:
                 self._meet_sync_fault()
             if self._medium.profile.honours_sync:
                 self._medium.touch(self._number)
-                self._write_back(page)
+                self._write_back(page, called)
 
-    def _write_back(self, page: int) -> None:
+    def _write_back(self, page: int, called: int) -> None:
         """Put a page on the medium, unless a silent fault has it elsewhere (E6)."""
         controls, inode = self._controls, self._inode
         fault = controls.take_page_fault(self._path) if page != _NO_PAGE else None
         if fault is None:
-            inode.write_back_page(page)
+            inode.write_back_page(page, called)
             return
         start, end = inode.page_range(page)
         controls.spoil(self._path, start, end)

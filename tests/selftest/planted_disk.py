@@ -175,6 +175,26 @@ _ROWS = (
         *("choices", "ordered_actions"),
         *("if profile.keeps_write_order:", "if False:"),
     ),
+    (
+        "D47",
+        *("sim_file", "SimFile._write_back"),
+        *("write_back_page(page, called)", "write_back_page(page, 1 << 62)"),
+    ),
+    (
+        "D48",
+        *("medium", "Medium._commit_all_in_order"),
+        *("if effect.action <= until", "if effect.action"),
+    ),
+    (
+        "D49",
+        *("medium", "Medium._commit_slots"),
+        *("effect.action > until or not", "not"),
+    ),
+    (
+        "D50",
+        *("inode", "Inode.write_back_page"),
+        *("if len(done) == len(here):", "if True:"),
+    ),
 )
 
 DISK = mutants_of("disk", "harness.disk", _ROWS)
