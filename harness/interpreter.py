@@ -106,6 +106,7 @@ class Report:
         stalled_ms: how long activities stood still at their disk actions.
         left_by_start: what a start that did not succeed held in the end.
         stop_took_ms: how long the newest stop took, by the wall clock.
+        late_actions: of the disk, when a stop had let go of the directory.
         longest_wait_ms: the same of a put that was answered without its sync.
     """
 
@@ -147,6 +148,7 @@ class Report:
     stalled_ms: int = 0
     left_by_start: tuple[str, ...] = ()
     stop_took_ms: int = 0
+    late_actions: int = 0
     longest_wait_ms: int = 0
 
     def fork(self) -> Report:
@@ -400,6 +402,7 @@ class Interpreter:
         self._report.stop_took_ms = self._subject.now_ms() - began_ms
         if isinstance(seen, Stopped):
             self._report.stops.append(seen)
+            self._report.late_actions += self._subject.late_actions()
         if isinstance(seen, EndAwaited):
             self._report.ends_awaited.append(seen)
         return seen

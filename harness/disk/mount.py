@@ -28,9 +28,10 @@ from models.ops import FaultCall
 class SimLock:
     """An exclusive lock on one path, for as long as one life."""
 
-    __slots__ = ("_life", "_path")
+    __slots__ = ("_controls", "_life", "_path")
 
-    def __init__(self, life: Life, path: str) -> None:
+    def __init__(self, controls: Controls, life: Life, path: str) -> None:
+        self._controls = controls
         self._life = life
         self._path = path
         life.locked_paths[path] = self
@@ -40,6 +41,7 @@ class SimLock:
         self._life.check()
         if self._life.locked_paths.get(self._path) is self:
             del self._life.locked_paths[self._path]
+            self._life.let_go_at = self._controls.actions
 
 
 class Mount:
@@ -191,7 +193,7 @@ class Mount:
         if not self.exists(path):
             self._create(path, 0)
         self._medium.namespace.file(path)
-        return SimLock(self._life, path)
+        return SimLock(self._controls, self._life, path)
 
     def _create(self, path: str, size: int) -> None:
         namespace = self._medium.namespace

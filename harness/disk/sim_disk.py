@@ -277,6 +277,11 @@ class SimDisk:
         """What the life that is mounted has open or locked; sorted."""
         return self._life.left_open() if self._life is not None else ()
 
+    def late_actions(self) -> int:
+        """Actions of the life that is mounted since it let go of its lock; mostly 0."""
+        at = self._life.let_go_at if self._life is not None else -1
+        return self._controls.actions - at if at >= 0 else 0
+
     def keep_time_by(self, now_ms: Clock) -> None:
         """Let files have their times by this clock from now on; a fork has none."""
         self._medium.now_ms = now_ms

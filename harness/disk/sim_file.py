@@ -23,11 +23,12 @@ _NO_PAGE = -1  # a sync that has directory changes alone to commit
 class Life:
     """From mount to crash: what must be let go at the end, and the end itself."""
 
-    __slots__ = ("_end", "files", "locked_paths")
+    __slots__ = ("_end", "files", "let_go_at", "locked_paths")
 
     def __init__(self) -> None:
         self.files: list[SimFile] = []
         self.locked_paths: dict[str, object] = {}
+        self.let_go_at = -1  # the disk action after which it let go of a lock
         self._end: StoreCrashed | None = None
 
     def left_open(self) -> tuple[str, ...]:

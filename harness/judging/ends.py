@@ -24,6 +24,7 @@ from models.invariants.recovery import (
     start_reads_what_it_must,
 )
 from models.invariants.run import (
+    nothing_is_done_late,
     nothing_is_held,
     nothing_unnamed_is_raised,
     rounds_tell_what_they_did,
@@ -103,6 +104,7 @@ def judge_stop(
         orderly_end_is_durable.hold(checks, stop)
     if not report.interrupted:
         nothing_is_held.hold(checks, stop)
+    nothing_is_done_late.hold(checks, report.late_actions)
     if report.ends_awaited and len(report.stops) == 1 and not report.starts:
         told = [awaited.clean for awaited in report.ends_awaited]
         who_waits_is_told_the_end.hold(checks, told, stop)

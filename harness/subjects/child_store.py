@@ -212,6 +212,10 @@ class ChildStore:
         """None is known: the kernel closes all with the process."""
         return ()
 
+    def late_actions(self) -> int:
+        """None is known: the process ends with its stop."""
+        return 0
+
     def unsynced_from(self) -> Mapping[str, int]:
         """None is known, as of what cannot be read."""
         return {}

@@ -84,6 +84,7 @@ class PythonStore:
         self._services: dict[str, Service] = {}
         self._callers = Callers()
         self._left_by_start: tuple[str, ...] = ()
+        self._late_actions = 0
 
     @property
     def clock(self) -> tuple[int, int]:
@@ -286,6 +287,7 @@ class PythonStore:
             self._callers.wait_for_the_others(self._runtime)
             return Stopped(clean, self.disk.unsynced(), self.disk.left_open())
         finally:
+            self._late_actions = self.disk.late_actions()
             self._end_life()
 
     def start(self) -> Observation:
@@ -436,6 +438,10 @@ class PythonStore:
         """What a start that did not succeed had open or locked in the end."""
         left, self._left_by_start = self._left_by_start, ()
         return left
+
+    def late_actions(self) -> int:
+        """What was done to the disk after the last stop had let go of it."""
+        return self._late_actions
 
     def unsynced_from(self) -> Mapping[str, int]:
         """What a power loss could take of the files."""

@@ -150,6 +150,9 @@ class Subject(Protocol):
     def left_by_start(self) -> tuple[str, ...]:
         """What a start that failed or was refused still held; () if nobody knows."""
 
+    def late_actions(self) -> int:
+        """What the last stop did to the disk when it had let go of it; 0 if unknown."""
+
     def unsynced_from(self) -> Mapping[str, int]:
         """The files that a power loss could change, and from which byte on.
 

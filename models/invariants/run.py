@@ -83,6 +83,18 @@ def stop_gives_dispatch_its_time(
         yield Violation("shutdown", seen, f"{DISPATCH_TIMEOUT_MS} ms first")
 
 
+@invariant(
+    "RUN-7",
+    "a store that has let go of its directory changes nothing there",
+    law="I9 I18",
+)
+def nothing_is_done_late(late_actions: int) -> Iterator[Violation]:
+    """Whoever was still in it, or turned a service; another store may be there now."""
+    if late_actions:
+        seen = f"{late_actions} disk actions after the lock was released"
+        yield Violation("shutdown", seen, "none")
+
+
 @invariant("RUN-4", "a directory in use is opened by nobody else", law="I9 I18")
 def nobody_else_opens_it(seen: Observation) -> Iterator[Violation]:
     """What came of another store's try to load it."""

@@ -8,6 +8,7 @@ from misreporting import (
     BATCH,
     CRASHED,
     DELETED,
+    DELETED_LATE,
     DELETED_MEANWHILE,
     EAGER,
     EARLY,
@@ -256,6 +257,14 @@ LIES_OF_ANSWERS = (
         "EndAwaited(store.shutdown())",
         "EndAwaited(not store.shutdown())",
         STOPPED_TWICE,
+    ),
+    lie("RUN-7", "late_actions", "self._late_actions", "1", AGAIN),
+    bug(
+        "RUN-7",
+        "engine.store.topic_deletion:TopicDeletion._delete",
+        "self._is_stopped or not",
+        "not",
+        DELETED_LATE,
     ),
     lie("REC-17", "start", "Refused(str(refusal))", "Refused('sorry')", REFUSED),
     bug(

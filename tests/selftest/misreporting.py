@@ -26,6 +26,7 @@ from models.ops import (
     PutMessage,
     Restart,
     RunService,
+    Schedule,
     Shutdown,
     Together,
 )
@@ -99,6 +100,11 @@ ONE = does(PLAIN, PUT, REPUT)
 ENDED = does(PLAIN, PUT, REPUT, Shutdown())
 AGAIN = does(PLAIN, PUT, REPUT, Restart())
 STOPPED_TWICE = does(PLAIN, PUT, REPUT, During(Shutdown(), 1, Shutdown()))
+DELETED_LATE = does(
+    PLAIN,
+    *(PUT, FLUSH, REPUT),
+    Together((DeleteTopic("T0", -1), Shutdown()), Schedule(preemptions=((2, 1),))),
+)
 ROLLED = does(PLAIN, HALF, HALF, HALF, REPUT)
 LISTED = does(INDEXED, KEYED, REPUT)
 EXPIRED = does(
