@@ -418,6 +418,7 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     RunService,
     AdvanceClock,
     DeleteManually,
+    DeleteTopic,
     FillDisk,
     Shutdown,
 )

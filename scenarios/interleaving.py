@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.ops import Schedule
+from models.program import Setup
+from scenarios.deleting import DELETIONS
 from scenarios.expiring import HOUR_MS, KEEPING
 from scenarios.scenario import Scenario
 from scenarios.space import Address, Label, Numbers, Size, often
@@ -142,6 +144,50 @@ CONTENDING = replace(
 )
 """All of it again and again: what two activities need to meet, and little else."""
 
+OVERLAPPING = replace(
+    TOGETHER_WITH_CLEANERS,
+    kinds=often(("overlap", 8), ("crash", 1), ("restart", 1)),
+    kept=("overlap",),
+    deletions=DELETIONS,
+    labels=often(
+        (Label(), 2), (Label(wait_store_ok=False), 3), (Label("TagA", "Aa"), 1)
+    ),
+    sizes=often(
+        (Size(extra=16), 5),
+        (Size(extra=1000), 1),
+        (Size(parts=2), 1),
+        (Size(parts=1), 1),
+    ),
+)
+"""Of two activities one is stopped once, at any point, until the other has ended."""
+
+_OVERLAPPED = tuple(
+    replace(
+        setup,
+        flush_least_pages=0,
+        preallocate=True,
+        disk_profile=disk,
+        queue_file_units=units,
+        log_file_size=size,
+    )
+    for disk, units, size in (
+        ("ext4_ordered", 10, 4096),
+        ("posix_min", 2, 4096),
+        ("ext4_ordered", 7, 8192),
+        ("posix_min", 40, 4096),
+        ("btrfs", 10, 16384),
+    )
+    for setup in (
+        Setup(),
+        Setup(flush_mode="SYNC_FLUSH"),
+        Setup(queue_ext_size=100, index_slots=8, index_entries=20),
+        Setup(transient_store_pool=True, flush_mode="SYNC_FLUSH"),
+        Setup(transient_store_pool=True, queue_ext_size=100),
+        KEEPING,
+        replace(KEEPING, index_slots=8, index_entries=4),
+    )
+)
+
 INTERLEAVING = (
     Scenario(
         name="interleavings",
@@ -210,6 +256,20 @@ INTERLEAVING = (
             "reput.dispatched",
         ),
         required_invariants=(*CORE_LAWS, "DEL-1", "DEL-3", "PUT-4", "RD-5"),
+    ),
+    Scenario(
+        name="overlaps",
+        sentence="two activities begin, one is stopped once for the other, and the "
+        "store is asked what it holds durable",
+        space=OVERLAPPING,
+        setups=_OVERLAPPED,
+        length=(20, 50),
+        required_probes=(
+            "topic_deletion.deleted",
+            "reput.dispatched",
+            "flush.queues.thorough",
+        ),
+        required_invariants=(*CORE_LAWS, "CP-9", "CP-12", "FL-9", "REC-10"),
     ),
 )
 """What ``catalogue`` lists of them."""

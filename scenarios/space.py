@@ -48,6 +48,7 @@ Kind = Literal[
     "interleave",
     "together",
     "contend",
+    "overlap",
     "damage",
     "expire",
     "fill",

@@ -472,6 +472,8 @@ def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
         found["expire"] = written_phrases(scenario, "expire")
     if "contend" in kinds:
         found["contend"] = written_phrases(scenario, "contend")
+    if "overlap" in kinds:
+        found["overlap"] = written_phrases(scenario, "overlap")
     if "fill" in kinds:
         found["fill"] = st.tuples(choices(space.fill_percents).map(FillDisk))
     if "delete" in kinds:

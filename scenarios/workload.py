@@ -27,7 +27,7 @@ from models.ops import (
 from models.program import Program, Setup
 from scenarios.catalogue import Scenario
 from scenarios.chance import draws
-from scenarios.drawn_ops import OpDrawer
+from scenarios.overlapping import OverlapDrawer
 from scenarios.space import (
     FLUSHED_BY,
     WISHES,
@@ -91,7 +91,7 @@ def swarm_kinds(space: Space, draw: Callable[[], int]) -> tuple[Kind, ...]:
     return tuple(kind for kind in space.kinds for _ in range(weights[kind]))
 
 
-class _Writer(OpDrawer):
+class _Writer(OverlapDrawer):
     """Writes one program, phrase by phrase."""
 
     def __init__(self, space: Space, setup: Setup, draw: Callable[[], int]) -> None:
@@ -124,6 +124,7 @@ class _Writer(OpDrawer):
             "interleave": self._interleave,
             "together": self._together,
             "contend": self._contend,
+            "overlap": lambda: self.ops.extend(self._overlap()),
             "damage": self._damage,
             "expire": self._expire,
             "fill": self._fill,

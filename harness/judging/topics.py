@@ -62,7 +62,8 @@ def judge_deletions(
         InvariantUnknown: a law failed itself.
     """
     lowest = before.max_phy_offset if before is not None else 0
-    highest = after.max_phy_offset if report.crash is None else _ANYWHERE
+    is_up = report.crash is None and after.max_phy_offset >= 0
+    highest = after.max_phy_offset if is_up else _ANYWHERE
     ended: list[tuple[QueueKey, int]] = []
     for op, seen in deletions:
         key = (op.topic, op.queue_id)

@@ -51,6 +51,7 @@ TestLargePulls = machine_test("large_pulls")
 TestInterleavings = machine_test("interleavings")
 TestInterleavedDeletion = machine_test("interleaved_deletion")
 TestContention = machine_test("contention")
+TestOverlaps = machine_test("overlaps")
 
 
 def test_every_scenario_has_its_machine_here() -> None:
