@@ -100,6 +100,27 @@ def explore_schedules(
     return seen
 
 
+def each_stop(
+    program: Program, scenario: str, points_max: int
+) -> Iterator[tuple[Program, EpisodeResult]]:
+    """Stop the first of such ops once, at each of its switch points in turn.
+
+    Where it stands still the others run to their ends, in their order. Of each run the
+    program that does it again, and what came of its ops alone; the last run is that of
+    the point which the first one did not come to.
+    """
+    at = together_in(program)
+    assert at >= 0, "no ops of the program begin together"
+    for point in range(1, points_max + 1):
+        stop = (point, 1)
+        tried = _with_schedule(program, at, Schedule(preemptions=(stop,)))
+        result = run_program(tried, scenario, until=len(tried.ops))
+        yield tried, result
+        taken = next((step.turns for step in result.trace if step.number == at), ())
+        if stop not in taken:
+            return
+
+
 def _ops(program: Program, at: int) -> tuple[Op, ...]:
     together = _together(program.ops[at])
     assert together is not None

@@ -38,10 +38,10 @@ SLICE_TIMEOUT_S = 30.0
 EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
 SLICES_MAX = 1_000_000
 _TURNS: tuple[SliceKind, ...] = (
-    *("soak", "neighbours", "explore", "soak"),
-    *("neighbours", "soak", "neighbours", "soak"),
-    *("neighbours", "soak", "machine", "neighbours"),
-    *("soak", "neighbours", "soak", "neighbours"),
+    *("soak", "neighbours", "sweep", "explore", "soak"),
+    *("neighbours", "soak", "sweep", "neighbours", "soak"),
+    *("neighbours", "soak", "sweep", "machine", "neighbours"),
+    *("soak", "neighbours", "sweep", "soak", "neighbours"),
 )
 assert len(_TURNS) == ROUND
 

@@ -21,6 +21,7 @@ from harness.episode import EpisodeResult, run_program
 from harness.explore.explorer import Explorer
 from harness.explore.limits import Limits
 from harness.explore.moment import record
+from harness.explore.schedules import each_stop
 from harness.machine import Recorder, StoreMachine, machine_for
 from harness.power.corpus import neighbour, packaged
 from harness.power.policies import OURS, POLICIES, run_under
@@ -29,16 +30,19 @@ from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.program import Program
 from models.verdict import Outcome
 from scenarios.catalogue import SCENARIOS
-from scenarios.workload import program_for
+from scenarios.workload import phrase_for, program_for
 
-SliceKind = Literal["soak", "neighbours", "machine", "explore"]
+SliceKind = Literal["soak", "neighbours", "machine", "explore", "sweep"]
 
 EPISODES = 10
-ROUND = 16  # slices from one of a hunt's rarer kinds to the next one
+ROUND = 20  # slices from one of a hunt's rarer kinds to the next one
 EXAMPLES = 10
 EXPLORED_OPS = (4, 6, 8, 12, 16, 24)
 EXPLORED_MOMENTS = 12
 EXPLORED_STARTS = 400
+SWEPT = "overlaps"
+SWEPT_POINTS = 60
+SWEEPS = 4
 LIMITS = Limits(exact_max=64, told=32, draws=16, nested_max=4, nested_draws=1)
 """A slice tries a little of many histories, where the explorer's command tries all of
 one: bugs lie in few moments, and nobody knows in which."""
@@ -92,6 +96,8 @@ def run_slice(kind: SliceKind, seed: int, number: int, policy: str) -> SliceRow:
         return _machine(seed, number)
     if kind == "explore" and not policy:
         return _explore(seed, number)
+    if kind == "sweep" and not policy:
+        return _sweep(seed, number)
     return _programs(kind, seed, number, policy)
 
 
@@ -138,10 +144,7 @@ def _programs(kind: SliceKind, seed: int, number: int, policy: str) -> SliceRow:
     row = SliceRow()
     for episode in episodes_of(number):
         result, program = run_episode(kind, seed, episode, policy)
-        row.histories += 1
-        row.states += result.record.recoveries
-        row.probes.update({hit.probe: hit.hits for hit in result.record.probes})
-        row.unknown += result.outcome is Outcome.UNKNOWN
+        _count(row, result)
         if result.outcome is Outcome.VIOLATED:
             scenario = result.record.scenario
             row.found = Found(result.invariant, result.message, kind, scenario, program)
@@ -209,3 +212,30 @@ def _explore(seed: int, number: int) -> SliceRow:
             )
             break
     return row
+
+
+def _sweep(seed: int, number: int) -> SliceRow:
+    """Stop one activity at each of its points for some others, and hear what is told.
+
+    Most bugs of two that meet need one stop at one point, and nobody knows which.
+    """
+    space, setups = SCENARIOS[SWEPT].space, SCENARIOS[SWEPT].setups
+    row = SliceRow()
+    for one in range(number * SWEEPS, (number + 1) * SWEEPS):
+        draw = mixed(seed * _SEEDS_APART + one)
+        setup = setups[draw % len(setups)]
+        program = Program(setup, phrase_for(space, setup, "overlap", draw))
+        for tried, result in each_stop(program, SWEPT, SWEPT_POINTS):
+            _count(row, result)
+            if result.outcome is Outcome.VIOLATED:
+                law, message = result.invariant, result.message
+                row.found = Found(law, message, "sweep", SWEPT, tried)
+                return row
+    return row
+
+
+def _count(row: SliceRow, result: EpisodeResult) -> None:
+    row.histories += 1
+    row.states += result.record.recoveries
+    row.probes.update({hit.probe: hit.hits for hit in result.record.probes})
+    row.unknown += result.outcome is Outcome.UNKNOWN

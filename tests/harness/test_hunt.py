@@ -49,7 +49,7 @@ def test_the_clean_engine_survives_to_the_end_of_its_budget() -> None:
     assert row.probes
 
 
-@pytest.mark.parametrize("kind", ["soak", "neighbours", "machine", "explore"])
+@pytest.mark.parametrize("kind", ["soak", "neighbours", "machine", "explore", "sweep"])
 def test_a_slice_is_a_function_of_seed_and_number(kind: SliceKind) -> None:
     assert run_slice(kind, 5, 2, "") == run_slice(kind, 5, 2, "")
 
