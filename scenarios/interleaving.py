@@ -178,13 +178,15 @@ _OVERLAPPED = tuple(
         ("btrfs", 10, 16384),
     )
     for setup in (
-        Setup(),
+        Setup(queue_ext_size=100),
         Setup(flush_mode="SYNC_FLUSH"),
-        Setup(queue_ext_size=100, index_slots=8, index_entries=20),
-        Setup(transient_store_pool=True, flush_mode="SYNC_FLUSH"),
+        Setup(
+            flush_mode="SYNC_FLUSH", queue_ext_size=100, index_slots=8, index_entries=4
+        ),
+        Setup(flush_mode="SYNC_FLUSH", transient_store_pool=True),
         Setup(transient_store_pool=True, queue_ext_size=100),
-        KEEPING,
-        replace(KEEPING, index_slots=8, index_entries=4),
+        replace(KEEPING, queue_ext_size=100),
+        replace(KEEPING, flush_mode="SYNC_FLUSH", index_slots=8, index_entries=4),
     )
 )
 

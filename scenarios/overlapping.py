@@ -27,7 +27,7 @@ from models.ops import (
 )
 from models.program import Setup
 from scenarios.drawn_ops import OpDrawer
-from scenarios.space import Numbers
+from scenarios.space import Numbers, Size, put_message
 from scenarios.spaces import AFTER
 
 THOROUGH_MS = 61_000  # after so long every service does all there is to do
@@ -43,9 +43,12 @@ _POWER_LOSS = Crash("power_loss", Survivors("none"))
 
 def makers_of(setup: Setup) -> tuple[ServiceName, ...]:
     """The services by which something comes to be that is not durable yet."""
-    commit: ServiceName = "commit" if setup.transient_store_pool else "reput"
-    allocate: ServiceName = "allocate" if setup.preallocate else "reput"
-    return ("reput", commit, allocate)
+    names: list[ServiceName] = ["reput", "reput"]
+    if setup.preallocate:
+        names += ("allocate", "allocate")
+    if setup.transient_store_pool:
+        names.append("commit")
+    return tuple(names)
 
 
 def keepers_of(setup: Setup) -> tuple[ServiceName, ...]:
@@ -69,19 +72,23 @@ class OverlapDrawer(OpDrawer):
         """One overlap, from what there is to do to what is said of it."""
         before = self._work_for_all()
         stopped = self._keeper() if self.draw() % 3 else self._maker()
+        if isinstance(stopped, Shutdown) and self.draw() & 1:
+            before += self._serving()
         others = self._others()
         ends = any(isinstance(op, Shutdown) for op in (stopped, *others))
         told = [Restart()] if ends else self._telling()
         return [*before, self._stopped_once((stopped, *others)), *told]
 
     def _others(self) -> list[Op]:
-        """One to four activities; or all is served, and the store is stopped.
+        """One to four activities; or a stop, mostly of a store that has served all.
 
         Such a stop waits for nobody, so that it ends while the first one stands still.
         """
-        if self.draw() % 4 == 0:
-            flushing = self._all_of("flush_commit_log")
-            return [flushing, self._all_of("reput"), Shutdown()]
+        match self.draw() % 8:
+            case 0 | 1:
+                return [*self._serving(), Shutdown()]
+            case 2:
+                return [Shutdown()]
         count = 1 + self.draw() % OTHERS_MAX
         kinds = (self._maker, self._maker, self._keeper)
         return [kinds[self.draw() % len(kinds)]() for _ in range(count)]
@@ -89,36 +96,51 @@ class OverlapDrawer(OpDrawer):
     def _work_for_all(self) -> list[Op]:
         """Messages that are flushed, dispatched, or only put, each of a later time."""
         draw, ops = self.draw, list[Op]()
+        if self.setup.cleans and draw() % 3:
+            ops += self._grown_old()
+        elif draw() & 1:
+            ops += [self._half_a_file()] * 3  # so that the log has rolled
         for _ in range(1 + draw() % 2):
             ops += (self._put(), AdvanceClock(STEPS_MS[draw() % len(STEPS_MS)]))
         if draw() & 1:
             ops.append(self._all_of("flush_commit_log"))
         if draw() % 4:
             ops.append(self._all_of("reput"))
-        if self.setup.cleans and draw() & 1:
-            ops += (self._all_of("flush_commit_log"), self._all_of("reput"))
-            ops.append(AdvanceClock(self.space.expiry_steps_ms.choose(draw())))
-            ops.append(DeleteManually())
         if draw() % 4:
             ops.append(self._put())
         ops.append(AdvanceClock(THOROUGH_MS if draw() % 4 else STEPS_MS[0]))
         return ops
+
+    def _grown_old(self) -> list[Op]:
+        """Files that may go, of the log or, where that has gone, of the queues."""
+        waiting = AdvanceClock(self.space.expiry_steps_ms.choose(self.draw()))
+        ops = [*[self._half_a_file()] * 5, *self._serving(), waiting, DeleteManually()]
+        if self.draw() & 1:
+            ops.append(self._all_of("clean_commit_log"))
+        return ops
+
+    def _half_a_file(self) -> Op:
+        address, label = self.space.addresses[0], self.space.labels[0]
+        return put_message(self.log_file_size, address, Size(parts=2), label)
+
+    def _serving(self) -> list[Op]:
+        return [self._all_of("flush_commit_log"), self._all_of("reput")]
 
     def _all_of(self, service: ServiceName) -> Op:
         return RunService(service, 9)
 
     def _maker(self) -> Op:
         """A caller or a service that makes something; what is deleted is, as well."""
-        draw = self.draw
-        callers: tuple[Callable[[], Op], ...] = (
-            *(self._put, self._put, self._put_at_the_end),
-            self._deletion,
-        )
         services = makers_of(self.setup)
-        which = draw() % (len(callers) + len(services))
-        if which < len(callers):
-            return callers[which]()
-        return RunService(services[which - len(callers)])
+        callers: tuple[Callable[[], Op], ...] = (
+            *(self._put, self._put, self._put, self._put_at_the_end),
+            *(self._put_at_the_end, self._deletion),
+            *(self._made_by(service) for service in services),
+        )
+        return callers[self.draw() % len(callers)]()
+
+    def _made_by(self, service: ServiceName) -> Callable[[], Op]:
+        return lambda: RunService(service)
 
     def _keeper(self) -> Op:
         services = keepers_of(self.setup)
@@ -138,7 +160,8 @@ class OverlapDrawer(OpDrawer):
             point = LINES.choose(draw())
             schedule = Schedule(preemptions=((point, 1),), grain="lines")
         together = Together(ops, schedule)
-        if draw() % FAILING:
+        is_failing = draw() % FAILING == 0 or (len(ops) == 2 and draw() & 3 == 0)
+        if not is_failing:
             return together
         fault = self.space.faults[draw() % len(self.space.faults)]
         return During(together, 1 + draw() % FAILING, fault)
@@ -146,14 +169,13 @@ class OverlapDrawer(OpDrawer):
     def _telling(self) -> list[Op]:
         """Something that says what is durable now, or shows what is not."""
         draw = self.draw
+        thorough = (RunService("flush_consume_queue"), RunService("checkpoint"))
         ops: list[Op] = [RunService("checkpoint")]
-        if draw() & 1:
-            ops += (self._all_of("flush_commit_log"), AdvanceClock(THOROUGH_MS))
-            ops += (RunService("flush_consume_queue"), RunService("checkpoint"))
+        ops += (self._all_of("flush_commit_log"), AdvanceClock(THOROUGH_MS), *thorough)
         match draw() % 4:
-            case 0:
+            case 0 | 1:
                 ops += (Shutdown(), Restart())
-            case 1:
+            case 2:
                 ops.append(During(RunService("checkpoint"), AFTER, _POWER_LOSS))
                 ops.append(Restart())
             case _:
