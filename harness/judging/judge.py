@@ -231,18 +231,18 @@ class Judge:
         self._positions = positions
 
     def _judge_reads(self, report: Report, before: Seen) -> None:
-        setup, model = self._setup, self.model
+        model = self.model
         known = Reading(
             self.image,
             before,
             self._positions,
-            partial(is_half_dispatched, setup, model, failed=self.disk_failed),
+            partial(is_half_dispatched, self._setup, model, failed=self.disk_failed),
             self._subject.epoch_ms,
             self.spoilt,
             reverts=self._promises.reverts,
             dispatch_failed=self.disk_failed,
         )
-        judge_reads(self.checks, setup, model, report, known)
+        judge_reads(self.checks, self._setup, model, report, known)
 
     def _see_fault(self, op: Event, report: Report) -> None:
         self._damaged += (shown := self._promises.saw_fault(op, report.spoilt))
@@ -341,16 +341,16 @@ class Judge:
     def _judge_stops(self, stops: list[Stopped], report: Report, end: int) -> None:
         for stop in stops:
             if not self._abort_taken:
-                before = None if self.disk_failed else self._positions
-                terms = (self._setup, stop, report, self._promises, before)
-                judge_stop(self.checks, *terms)
+                behind = None if self.disk_failed else self._positions
+                judge_stop(
+                    self.checks, self._setup, stop, report, self._promises, behind
+                )
             self.model.stopped(end, clean=stop.clean)
             failed = self.disk_failed or report.fault_armed
             ended = End.UNKNOWN if self._abort_taken else End.ORDERLY
             self._end = ended if stop.clean else End.ABORT_STAYS
             if failed and not stop.clean:
                 self._end = End.UNKNOWN
-            if failed and (report.deletions or not stop.clean):
                 self.disk_failed = True  # a write it failed may be there in part
         if not report.found and report.crash is None:
             self._judge_files(self.image(), self.model.reput_from_offset)
