@@ -64,6 +64,9 @@ MESSAGE_SCENARIOS = (
                 (Address(TOPIC_LONGEST, 1), 1),
                 (Address(TOPIC_TOO_LONG, 0), 1),
                 (Address(TOPIC_OF_WIDE_LETTERS, 0), 1),
+                (Address("T0", 2**31 - 1), 1),
+                (Address("T0", 2**31), 1),  # what no record holds
+                (Address("T0", -1), 1),
             ),
             labels=often(
                 (Label(), 3),
@@ -80,6 +83,9 @@ MESSAGE_SCENARIOS = (
                 (Label(keys="x" * 32_719), 1),
                 (Label(keys="x" * 32_740), 1),
                 (Label(tags="a\0b", sys_flag=0x80), 1),  # what no record holds
+                (Label(flag=2**31), 1),
+                (Label(reconsume_times=2**31), 1),
+                (Label(reconsume_times=-1), 1),
                 (Label(delay_level=3), 1),
                 (Label(delay_level=1), 1),
                 (Label(delay_level=18), 1),

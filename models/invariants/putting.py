@@ -22,6 +22,7 @@ _FALSE_OVER_TRUE = len("false") - len("true")
 _TOPIC = re.compile(r"[%|a-zA-Z0-9_-]+")
 _APPENDED = frozenset({"PUT_OK", "FLUSH_DISK_TIMEOUT"})
 _INNER_BATCH_FLAG = 0x80
+_I32 = 1 << 31
 
 
 @invariant(
@@ -217,6 +218,10 @@ def _expected_status(
     if _TOPIC.fullmatch(topic) is None:
         return "MESSAGE_ILLEGAL"
     if any("\0" in value for value in message.properties.values()):
+        return "MESSAGE_ILLEGAL"
+    if not (-_I32 <= message.flag < _I32 and 0 <= message.reconsume_times < _I32):
+        return "MESSAGE_ILLEGAL"
+    if not 0 <= message.queue_id < _I32:
         return "MESSAGE_ILLEGAL"
     if properties_size > PROPERTIES_SIZE_MAX:
         return "PROPERTIES_SIZE_EXCEEDED"

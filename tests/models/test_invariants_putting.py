@@ -88,6 +88,12 @@ def test_a_batch_is_answered_as_its_messages_one_after_the_other() -> None:
         (PutMessage("t" * 255, 0, 1), Setup(), "PUT_OK"),
         (PutMessage("t" * 256, 0, 1), Setup(), "MESSAGE_ILLEGAL"),
         (PutMessage("T0", 0, 1, sys_flag=0x80), Setup(), "MESSAGE_ILLEGAL"),
+        (PutMessage("T0", -1, 1), Setup(), "MESSAGE_ILLEGAL"),
+        (PutMessage("T0", 2**31, 1), Setup(), "MESSAGE_ILLEGAL"),
+        (PutMessage("T0", 2**31 - 1, 1), Setup(), "PUT_OK"),
+        (PutMessage("T0", 0, 1, flag=2**31), Setup(), "MESSAGE_ILLEGAL"),
+        (PutMessage("T0", 0, 1, flag=-(2**31)), Setup(), "PUT_OK"),
+        (PutMessage("T0", 0, 1, reconsume_times=-1), Setup(), "MESSAGE_ILLEGAL"),
         (PutMessage("T0", 0, 1, multi_dispatch="foo"), Setup(), "PUT_OK"),
         (
             PutMessage("T0", 0, 1, multi_dispatch="foo"),
