@@ -127,6 +127,7 @@ MESSAGE_SCENARIOS = (
                 (Label(), 4),
                 (Label(multi_dispatch=LIGHT[0]), 5),
                 (Label(multi_dispatch=",".join(LIGHT)), 4),
+                (Label(tags="x" * 32_740), 1),
                 (Label(tags="Aa", multi_dispatch=LIGHT[1], wait_store_ok=False), 2),
                 (Label(tags="BB"), 2),  # the same hash as Aa
                 (Label(multi_dispatch=LIGHT[1], transaction="prepared"), 1),
