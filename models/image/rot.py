@@ -15,7 +15,7 @@ def rotten_records(log: LogImage, damages: Sequence[Damaged]) -> frozenset[Recor
     ranges = [
         (base_of[damage.path] + damage.start, base_of[damage.path] + damage.end)
         for damage in damages
-        if damage.path in base_of
+        if damage.path in base_of and damage.start < damage.end
     ]
     return frozenset(
         record

@@ -19,6 +19,7 @@ FIRST, SECOND = STORE.records[:2]
         (FIRST[1] - 1, FIRST[1], [FIRST]),
         (SECOND[0], SECOND[0] + 1, [SECOND]),
         (FIRST[1] - 1, FIRST[1] + 1, [FIRST, SECOND]),
+        (SECOND[0] + 4, SECOND[0] + 4, []),
     ],
 )
 def test_a_record_with_a_changed_byte_is_rotten(
