@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from models.program import Setup
 from scenarios.deleting import TOPIC_DELETION
-from scenarios.expiring import EXPIRING, KEEPING
+from scenarios.expiring import ALWAYS, EXPIRING, KEEPING
 from scenarios.foreign import FOREIGN_FILES
 from scenarios.interleaving import INTERLEAVING
 from scenarios.message_scenarios import MESSAGE_SCENARIOS, with_options
@@ -231,7 +231,9 @@ _SCENARIOS = (
             for on_damage in SERVING
         )
         + tuple(
-            replace(KEEPING, on_damage=on_damage, log_file_size=size)
+            replace(
+                KEEPING, on_damage=on_damage, log_file_size=size, delete_hours=ALWAYS
+            )
             for on_damage in (*SERVING, "serve", "serve")
             for size in (4096, 4096, 8192)
         )

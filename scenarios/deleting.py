@@ -7,9 +7,10 @@ from dataclasses import replace
 from models.ops import DiskFault
 from models.program import Setup
 from scenarios.scenario import Scenario
-from scenarios.space import Address, Label, often
+from scenarios.space import Address, Label, Numbers, often
 from scenarios.spaces import BREAKING, CORE_LAWS
 
+HOUR_MS = 3_600_000
 LIGHT = "%LMQ%a"
 DELETIONS = often(
     (Address("T0", -1), 3),
@@ -28,6 +29,7 @@ DELETING = replace(
     crash_kinds=often(("power_loss", 3), ("process_kill", 2)),
     survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
     deletions=(*DELETIONS, *LIGHT_DELETIONS),
+    expiry_steps_ms=Numbers((3 * HOUR_MS, 2 * HOUR_MS), 8 * HOUR_MS),
     faults=(*BREAKING.faults, *often((DiskFault("remove", "EIO"), 3))),
     damage_targets=often(
         (("deletedTopics", "flip"), 2),
@@ -55,6 +57,7 @@ TOPIC_DELETION = (
             (Setup(queue_ext_size=100, log_file_size=8192), 1),
             (Setup(index_slots=8, index_entries=20, log_file_size=16384), 1),
             (Setup(start_window=4096), 2),
+            (Setup(cleans=True, reserved_hours=2, flush_least_pages=0), 2),
         ),
         required_probes=(
             "topic_deletion.deleted",

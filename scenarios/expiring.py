@@ -41,6 +41,7 @@ AGEING = replace(
         ("reput", 4),
         ("flush_commit_log", 3),
         ("flush_consume_queue", 1),
+        ("commit", 1),
         ("checkpoint", 3),
         ("clean_commit_log", 4),
         ("clean_consume_queue", 3),
@@ -64,6 +65,9 @@ AGEING = replace(
     touch_ages_ms=Numbers((2 * HOUR_MS, 0, 1000 * HOUR_MS, -HOUR_MS), 4 * HOUR_MS),
 )
 """Messages grow old, and the first files go; what others add is said there."""
+
+ALWAYS = ";".join(map(str, range(24)))
+"""Hours of deletion of a store whose cleaner need not be asked."""
 
 FILLS: tuple[Kind, ...] = ("fill",) * 5
 KEEPING = Setup(
@@ -89,6 +93,7 @@ def expiring_setups(*, capacity: int = 0) -> tuple[Setup, ...]:
         (replace(small, log_file_size=8192, max_message_size=1024), 1),
         (replace(small, log_file_size=16384, queue_file_units=40), 1),
         (replace(small, transient_store_pool=True, preallocate=True), 2),
+        (replace(small, transient_store_pool=True, transient_store_buffers=2), 1),
         (replace(small, index_slots=8, index_entries=20, queue_ext_size=100), 2),
         (replace(small, index_slots=8, index_entries=3), 2),
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from models.ops import DiskFault, FaultCall, FaultErrno
 from models.program import Setup
 from scenarios.deleting import DELETIONS
-from scenarios.expiring import HOUR_MS, KEEPING
+from scenarios.expiring import ALWAYS, HOUR_MS, KEEPING
 from scenarios.message_scenarios import with_options
 from scenarios.rotting import ROTTING, SERVING
 from scenarios.scenario import Scenario
@@ -154,7 +154,7 @@ _FAILING = replace(
         ("restart", 3),
         ("clock", 2),
         ("interleave", 2),
-        ("expire", 2),
+        ("expire", 4),
         ("delete", 1),
     ),
     kept=("burst", "service", "fault"),
@@ -196,7 +196,8 @@ SICK_DISKS = (
             (Setup(8192, queue_ext_size=100, flush_least_pages=0), 2),
             (Setup(index_slots=8, index_entries=20, flush_least_pages=0), 3),
             (Setup(16384, 40, transient_store_pool=True, flush_least_pages=0), 1),
-            (KEEPING, 2),
+            (replace(KEEPING, delete_hours=ALWAYS), 2),
+            (replace(KEEPING, delete_hours=ALWAYS, disk_profile="posix_min"), 3),
             (replace(KEEPING, queue_file_units=2, queue_ext_size=88), 2),
         ),
         required_probes=(
@@ -228,6 +229,8 @@ SICK_DISKS = (
                 (Setup(8192, 7, index_slots=3, index_entries=60), 4),
                 (Setup(index_slots=8, index_entries=20, on_damage="serve"), 6),
                 (Setup(disk_profile="posix_min", queue_ext_size=1000), 4),
+                (replace(KEEPING, queue_file_units=40, delete_hours=ALWAYS), 3),
+                (replace(KEEPING, on_damage="serve", delete_hours=ALWAYS), 3),
             ),
         ),
         required_probes=(

@@ -11,11 +11,9 @@ from collections.abc import Callable
 
 from models.ops import (
     AdvanceClock,
-    DeleteManually,
     DeleteTopic,
     DiskFault,
     During,
-    FillDisk,
     LookMessage,
     Op,
     Restart,
@@ -25,9 +23,9 @@ from models.ops import (
     Together,
 )
 from models.program import Program, Setup
+from scenarios.ageing import AGED_FLUSHES, THOROUGH_MS, AgeingWriter
 from scenarios.catalogue import Scenario
 from scenarios.chance import draws
-from scenarios.overlapping import OverlapDrawer
 from scenarios.space import (
     FLUSHED_BY,
     WISHES,
@@ -49,11 +47,8 @@ MEETINGS: tuple[tuple[ServiceName, ServiceName | None], ...] = (
 )
 """Who makes durable, and who writes meanwhile; None: a put."""
 
-ROLLED_BY = 8
 FILLED_BY = 12  # messages with keys, of an index file
 TICKS_MS = (500, 1000, 1500, 200, 1900)  # between two turns of one service
-THOROUGH_MS = 61_000  # after so long every service does all there is to do
-AGED_FLUSHES = (9, 2, 1)  # files that are flushed before the messages grow old
 
 
 def program_for(scenario: Scenario, run: int, episode: int) -> Program:
@@ -91,12 +86,8 @@ def swarm_kinds(space: Space, draw: Callable[[], int]) -> tuple[Kind, ...]:
     return tuple(kind for kind in space.kinds for _ in range(weights[kind]))
 
 
-class _Writer(OverlapDrawer):
+class _Writer(AgeingWriter):
     """Writes one program, phrase by phrase."""
-
-    def __init__(self, space: Space, setup: Setup, draw: Callable[[], int]) -> None:
-        super().__init__(space, setup, draw)
-        self.ops: list[Op] = []
 
     def write(self, length: int) -> tuple[Op, ...]:
         """A program of ``length`` ops, cut where a phrase leaves it."""
@@ -190,6 +181,8 @@ class _Writer(OverlapDrawer):
             at_action = self.space.at_actions.restart.choose(self.draw())
             self._crash_during(Restart(), at_action)
         self.ops.append(Restart())
+        if self.draw() & 3 == 0:
+            self._tell("flush_consume_queue")  # what that start has taken for durable
 
     def _crash_during(self, op: Op, at_action: int) -> None:
         self.ops.append(During(op, at_action, self._crash_event()))
@@ -229,7 +222,8 @@ class _Writer(OverlapDrawer):
     def _fail(self, fault: DiskFault) -> None:
         """An op meets a fault that it is told of."""
         services = FLUSHED_BY if fault.call == "sync" else WRITTEN_BY
-        if fault.path in services and self.draw() & 1:
+        is_read = fault.call == "read"  # mostly by a start
+        if fault.path in services and not is_read and self.draw() & 1:
             puts = 1 + self.draw() % FILLED_BY if fault.path == "index" else 1
             self.ops += [self._put() for _ in range(puts)]
             self.ops.append(RunService("flush_commit_log", puts))
@@ -244,13 +238,6 @@ class _Writer(OverlapDrawer):
             self.ops.append(op)  # what failed is asked for again
         if fault.call == "sync" and self.draw() & 1:
             self.ops += (self._evicting(), RunService("reput"), self._pulled())
-
-    def _settle(self, path: str) -> None:
-        """The store starts again, and everybody says what is durable now."""
-        waiting = AdvanceClock(THOROUGH_MS)
-        flushed = RunService(FLUSHED_BY.get(path, "flush_commit_log"))
-        self.ops += (Restart(), self._put(), RunService("reput"), waiting)
-        self.ops += (RunService("flush_commit_log"), flushed, RunService("checkpoint"))
 
     def _spoil(self, fault: DiskFault) -> None:
         """Lose or misdirect what some op syncs, or a service that has to do with it."""
@@ -374,50 +361,24 @@ class _Writer(OverlapDrawer):
         changed = [self._damaged_file() for _ in damages]
         touched = any(getattr(damage, "kind", "") == "touch" for damage in changed)
         if touched:
+            if self.draw() & 1:  # a file of old messages and of young ones
+                grows_old = self.space.expiry_steps_ms.choose(self.draw())
+                self.ops += (self._put(), AdvanceClock(grows_old))
             self._roll()  # or there is no file that may go
             self.ops.append(RunService("reput"))
-        if self.draw() & 1 and self.space.crash_kinds:
-            self._crash_during(*self._interrupted())
-        else:
-            self.ops.append(Shutdown())
+        match self.draw() % 4 if self.space.crash_kinds else 0:
+            case 2:
+                self._crash_during(*self._interrupted())
+            case 3:
+                self._crash_during(self._put(), AFTER)  # nobody had said that it ends
+            case _:
+                self.ops.append(Shutdown())
         self.ops += (*changed, Restart())
         if touched and self.draw() & 1:
             # Nothing but the files' own word is old.
             self._clean_now()
-        elif self.setup.cleans and self.draw() & 1:
+        elif self.setup.cleans and self.draw() & 3:
             self._expire()  # what was damaged, too
-
-    def _clean_now(self) -> None:
-        """What has expired, and whatever kept it so far, has to go in this round."""
-        self.ops += (DeleteManually(), RunService("clean_commit_log"))
-
-    def _age(self) -> None:
-        """Messages are dispatched and grow old; cleaners are asked to look.
-
-        The last files are flushed or left for later, and young messages may follow.
-        """
-        self._grow_old()
-        self.ops += [self._put() for _ in range(self.draw() % 4)]
-        self.ops.append(DeleteManually())
-
-    def _grow_old(self) -> None:
-        flushes = AGED_FLUSHES[self.draw() % len(AGED_FLUSHES)]
-        self._roll()
-        self._serve(flushes)
-        self.ops.append(AdvanceClock(self.space.expiry_steps_ms.choose(self.draw())))
-
-    def _serve(self, flushes: int) -> None:
-        if self.setup.transient_store_pool:
-            self.ops.append(RunService("commit", flushes))
-        self.ops += (RunService("flush_commit_log", flushes), RunService("reput"))
-
-    def _roll(self) -> None:
-        """Messages until one begins another log file, or as many as there may be."""
-        file = self.whereabouts.file
-        for _ in range(ROLLED_BY):
-            self.ops.append(self._put())
-            if self.whereabouts.file > file:
-                break
 
     def _expire(self) -> None:
         """Messages grow old, and cleaners look whether they may go."""
@@ -435,12 +396,17 @@ class _Writer(OverlapDrawer):
         times = rounds[self.draw() % len(rounds)]
         cleaning = RunService("clean_commit_log", times)
         if "fault" in self.space.kinds and self.draw() % 4 == 0:
-            fault = self.space.faults[self.draw() % len(self.space.faults)]
+            faults = self.space.faults
+            if self.draw() & 1:  # of files that are to go
+                faults = tuple(filter(_fails_removals, faults)) or faults
+            fault = faults[self.draw() % len(faults)]
             at_action = self.space.at_actions.service.choose(self.draw())
             self.ops.append(During(cleaning, at_action, fault))
             if self.draw() & 1:
                 # What the fault kept from going has to go now, and for good.
                 self._clean_now()
+            elif self.draw() & 1:
+                self.ops += (Shutdown(), Restart())  # or with the end, if it is orderly
         elif self.space.together and self.draw() & 1:
             self._beside(cleaning)
             if self.draw() & 1:
@@ -466,21 +432,15 @@ class _Writer(OverlapDrawer):
         if isinstance(other, Shutdown):
             self.ops.append(Restart())
 
-    def _fill(self) -> None:
-        """Others fill the disk or free it; the cleaner sees it, or a put does first."""
-        percents, draw = self.space.fill_percents, self.draw
-        if draw() & 3 == 0:
-            self._grow_old()
-        if draw() & 1:
-            self.ops += (FillDisk(max(percents)), RunService("clean_commit_log"))
-        self.ops.append(FillDisk(percents[draw() % len(percents)]))
-        if draw() & 1:
-            self.ops += (RunService("clean_commit_log"), self._put())
-
     def _delete(self) -> None:
         """A topic goes: alone, cut short, with others about, or amid a dispatch."""
         space, draw = self.space, self.draw
         op = DeleteTopic(*space.deletions[draw() % len(space.deletions)])
+        match draw() % 4:
+            case 0:
+                self._tell("flush_consume_queue")  # of what is about to go
+            case 1 if self.setup.cleans:
+                self._expire()
         at_action = space.at_actions.service.choose(draw())
         match draw() % 6:
             case 2:
@@ -493,6 +453,13 @@ class _Writer(OverlapDrawer):
                 self.ops.append(During(op, at_action, event))
             case 5:
                 fault = space.faults[draw() % len(space.faults)]
-                self.ops += (During(op, at_action, fault), Restart())
+                self.ops.append(During(op, at_action, fault))
+                self.ops += (self._put(), Restart()) if draw() & 1 else (Restart(),)
             case _:
                 self.ops.append(op)
+
+
+def _fails_removals(fault: DiskFault) -> bool:
+    """Whether the log's files may stay, or come back, by a fault."""
+    is_met = fault.path in ("", "commitlog")
+    return is_met and fault.call in ("sync", "remove")
