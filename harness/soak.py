@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine.host.probe import declared_probes, unreachable_probes
+from harness.aiming import perhaps_aimed
 from harness.episode import EpisodeResult, Step, run_program
 from harness.explore.glance import glance
 from harness.supervised import Lost, supervised
@@ -109,7 +110,7 @@ class SoakTask:
         return self.scenarios[number % len(self.scenarios)]
 
     def program_of(self, number: int) -> Program:
-        """The program of an episode."""
+        """The program of an episode, its damage not aimed."""
         return program_for(SCENARIOS[self.scenario_of(number)], self.seed, number)
 
     def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
@@ -121,7 +122,8 @@ class SoakTask:
 
     def run_episode(self, number: int) -> EpisodeRecord:
         """Run and judge one episode here; the planted bug is the caller's to apply."""
-        scenario, program = self.scenario_of(number), self.program_of(number)
+        scenario = self.scenario_of(number)
+        program = perhaps_aimed(self.program_of(number), self.seed, number)
         started = time.perf_counter_ns()
         result = run_program(program, scenario, keep_trace=False)
         if self.explore and result.outcome is Outcome.PASSED:

@@ -150,6 +150,8 @@ def _describe_damage(file: str, kind: DamageKind, at: int, size: int) -> str:
             return f"cut {file} to {at} B"
         case "zero":
             return f"zero {size or 'all'} B of {file} from byte {at}"
+        case "restore":
+            return "put back what was damaged"
         case "unreadable":
             return f"{size} B of {file} from byte {at} cannot be read"
         case "flip":

@@ -198,6 +198,18 @@ class Damaged:
     end: int
 
 
+class HalfMade(NamedTuple):
+    """Files that were not made for good, by path.
+
+    Attributes:
+        names: a power loss could take them though it spares what was made later.
+        rooms: what lies in their new room may be of others, as nobody has synced it.
+    """
+
+    names: tuple[str, ...] = ()
+    rooms: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Planted:
     """Somebody else's file of ``size`` bytes lies at ``path``; -1: a directory."""

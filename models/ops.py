@@ -34,7 +34,9 @@ FaultCall = Literal[
 FaultErrno = Literal["EIO", "ENOSPC", "EDQUOT", "EINTR"]
 Boundary = Literal["LOWER", "UPPER"]
 BOUNDARIES: tuple[Boundary, ...] = ("LOWER", "UPPER")
-DamageKind = Literal["truncate", "zero", "flip", "delete", "touch", "unreadable"]
+DamageKind = Literal[
+    "truncate", "zero", "flip", "delete", "touch", "unreadable", "restore"
+]
 ForeignContent = Literal["empty", "zeros", "garbage", "copy", "directory"]
 IPv6Hosts = Literal["none", "born", "store", "both"]
 TransactionType = Literal["none", "prepared", "commit", "rollback"]
@@ -336,7 +338,8 @@ class Damage:
             ``at``, ``delete`` removes the file. ``at`` counts modulo the file's size.
             ``touch`` lets the file say that it last changed ``at`` ms ago.
             ``unreadable`` lets the sectors of those bytes be read by nobody, until they
-            are written again (a latent sector error).
+            are written again (a latent sector error). ``restore`` puts back from a copy
+            whatever damage has changed since a start has last changed anything.
     """
 
     file: str
@@ -444,7 +447,7 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.CLOCK})
         case Damage(kind="touch"):
             return frozenset({Capability.DAMAGE, Capability.ROOM})
-        case Damage(kind="unreadable"):
+        case Damage(kind="unreadable" | "restore"):
             return frozenset({Capability.DAMAGE, Capability.POWER_LOSS})
         case Damage() | PlantFile():
             return frozenset({Capability.DAMAGE})

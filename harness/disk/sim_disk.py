@@ -31,11 +31,12 @@ from harness.disk.crash import ProcessKilled, StoreCrashed, crash_class
 from harness.disk.inode import SECTOR_SIZE, Inode
 from harness.disk.medium import Clock, Medium, MediumImage, stopped_clock
 from harness.disk.mount import Mount
+from harness.disk.namespace import DIRECTORY
 from harness.disk.noting import Asked, NotingMount
 from harness.disk.profiles import EXT4_ORDERED, DiskProfile
 from harness.disk.sim_file import Life
 from models.describe import describe
-from models.observations import Damaged
+from models.observations import Damaged, HalfMade
 from models.ops import Crash, DiskFault
 
 
@@ -273,6 +274,22 @@ class SimDisk:
             if seen.get(path) != certain.get(path)
         }
 
+    def half_made(self) -> HalfMade:
+        """The files whose making a power loss could undo, or leave with old bytes."""
+        if self.is_certain:
+            return HalfMade()
+        medium, profile = self._medium, self._medium.profile
+        names: set[str] = set()
+        if profile.metadata == "subset":
+            names = {*self.files()} - {*self.durable_files()}
+        rooms = [
+            path
+            for path, number in medium.namespace.names.items()
+            if number != DIRECTORY and medium.inodes[number].unwritten
+        ]
+        is_any = profile.tail == "any"
+        return HalfMade(tuple(sorted(names)), tuple(sorted(rooms) if is_any else ()))
+
     def left_open(self) -> tuple[str, ...]:
         """What the life that is mounted has open or locked; sorted."""
         return self._life.left_open() if self._life is not None else ()
@@ -360,6 +377,12 @@ class SimDisk:
             self._medium.displace(path)
         else:
             self._medium.place(path, data)
+
+    def renew_file(self, path: str, data: bytes) -> None:
+        """Put one file back from outside; all of it can be read again."""
+        if path in self.files():
+            self.replace_file(path, None)
+        self.replace_file(path, data)
 
 
 def _first_other(one: bytes, other: bytes) -> int:

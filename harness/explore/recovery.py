@@ -29,7 +29,7 @@ from harness.interpreter import Interpreter, Report
 from harness.judging.judge import Judge
 from harness.subjects.python_store import DOWN, EPOCH_MS, PythonStore
 from models.invariants.registry import InvariantUnknown, InvariantViolated
-from models.observations import Positions, status_of
+from models.observations import HalfMade, Positions, status_of
 from models.ops import Crash, CrashKind, Restart
 from models.plain_state import token
 
@@ -90,6 +90,10 @@ class _Left:
     def unsynced_from(self) -> Mapping[str, int]:
         """None that anybody asks for."""
         return {}
+
+    def half_made(self) -> HalfMade:
+        """None that anybody asks for."""
+        return HalfMade()
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Files of others in the store's directories: what they change, and what they may not.
+"""What others do to a store's directories: what it changes, and what it may not.
 
 A file whose name the store would never give is nobody's affair but its owner's: the
 store passes over it, and it stays. One that lies where a file of the store could lie is
@@ -21,18 +21,36 @@ from models.plain_state import fork_of_fields
 
 @dataclass(slots=True)
 class Foreign:
-    """Files that are not the store's, and what is in them."""
+    """What others did.
+
+    Attributes:
+        files: those that are not the store's, and what is in them.
+        changed: damage that a copy could undo.
+    """
 
     files: dict[str, bytes] = field(default_factory=dict)
+    changed: list[Damaged] = field(default_factory=list)
 
     def fork(self) -> Foreign:
         """One that goes on by itself."""
         return fork_of_fields(self)
 
     def take_note(
-        self, report: Report, files: Mapping[str, bytes], *, has_index: bool
+        self,
+        report: Report,
+        known: list[Damaged],
+        files: Mapping[str, bytes],
+        *,
+        has_index: bool,
     ) -> list[Damaged]:
-        """Take note of what was put among ``files``; what was done to the store's."""
+        """Take note of what was put among ``files``; what is damaged of the store's.
+
+        ``known`` is what was damaged before.
+        """
+        self.changed += report.damages
+        if report.is_restored:
+            undone = {id(one) for one in self.changed}
+            known, self.changed = [one for one in known if id(one) not in undone], []
         damages = [one for one in report.damages if one.path not in self.files]
         for planted in report.planted:
             path, size = planted.path, planted.size
@@ -43,7 +61,7 @@ class Foreign:
             else:
                 self.files[path] = files[path]
         self.files = {path: files[path] for path in self.files if path in files}
-        return damages
+        return known + damages
 
     def without(self, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """The files that are the store's."""
@@ -58,5 +76,7 @@ class Foreign:
         files: Callable[[], Mapping[str, bytes]],
     ) -> None:
         """Judge that they are as they were; after a crash a start judges that."""
+        if report.crash is not None or report.started_end >= 0:
+            self.changed = []  # what a start has changed no copy fits any more
         if self.files and report.crash is None:
             foreign_files_stay.hold(checks, self.files, files())

@@ -182,7 +182,7 @@ class Judge:
             is_new_life = report.crash is None and report.started_end >= 0
             count = report.stops_before_start if is_new_life else len(report.stops)
             self._judge_stops(report.stops[:count], report, end)
-        if report.damages or report.planted:
+        if report.damages or report.planted or report.is_restored:
             self._see_damage(report)
         self.disk_failed = self.disk_failed or report.fault_armed
         found = [self._judge_found(files) for files in report.found]
@@ -208,11 +208,11 @@ class Judge:
             stops = report.stops[report.stops_before_start :]
             self._judge_stops(stops, report, self.model.end)
         around = (None if self.disk_failed else self._positions, positions)
-        promises, subject = self._promises, self._subject
-        seen = None if promises.reverts else self.image
+        seen = None if self._promises.reverts else self.image
         judge_round(self.checks, self._setup, op, report, around, seen)
         if not self._abort_taken:  # else it believes what it found, synced or not
-            judge_medium(self.checks, op, report, promises, around, subject, self.image)
+            asked = (self.checks, op, report, self._promises, around, self._subject)
+            self._checkpoint = judge_medium(*asked, self.image, self._checkpoint)
         if positions.max_phy_offset >= 0:
             self._judge_running(op, report, positions)
         self._judge_reads(report, before)
@@ -254,8 +254,8 @@ class Judge:
             self.disk_failed = True
 
     def _see_damage(self, report: Report) -> None:
-        indexes, files = self._setup.has_index, self._subject.files()
-        self._damaged += self._foreign.take_note(report, files, has_index=indexes)
+        asked = (report, self._damaged, self._subject.files())
+        self._damaged = self._foreign.take_note(*asked, has_index=self._setup.has_index)
         self._abort_taken |= takes_abort(report, self._end)
 
     def _lose_promises(self, report: Report, crash: CrashKind) -> None:
@@ -376,7 +376,7 @@ class Judge:
         if isinstance(start, Started) and (start.damaged or self.spoilt.is_on):
             self._adopt_around(start, found, end)
             return
-        if is_damaged:
+        if is_damaged and isinstance(start, Started):
             self.model.log_damaged(at_full_size.commit_log.max_phy_offset)
         if isinstance(start, Started):
             self._abort_taken &= start.last_exit_ok or self._setup.has_index

@@ -29,6 +29,7 @@ from models.plain_state import fork_of_fields
 from models.program import Setup
 from models.store_image import StoreImage
 
+DELETION = "delete_topic"
 FLUSHES = frozenset({"flush_commit_log", "flush_consume_queue", "flush_index"})
 
 
@@ -48,7 +49,8 @@ class Lifetime:
     """Between two steps of one life.
 
     Attributes:
-        failed: the services whose flush has failed.
+        failed: the services whose flush has failed, and a deletion that failed amid it.
+        may_be_amid: a deletion has failed; if puts stop then, it was amid it.
         unflushed: bytes of one log file that wait for their sync.
         uncommitted: bytes of the log that wait in a write buffer.
         undurable: records whose units may wait for their sync.
@@ -58,6 +60,7 @@ class Lifetime:
 
     setup: Setup = field(compare=False)
     failed: frozenset[str] = frozenset()
+    may_be_amid: bool = False
     unflushed: Waiting | None = None
     uncommitted: Waiting | None = None
     undurable: Waiting | None = None
@@ -84,9 +87,11 @@ class Lifetime:
         ended = report.crash is not None or positions.max_phy_offset < 0
         if ended or report.stops or report.starts:
             self.failed = frozenset()
+            self.may_be_amid = False
             self.unflushed = self.uncommitted = self.undurable = None
         elif report.failures or report.puts:
             self.failed |= self._failed_flushes(op, report)
+            self._see_deletions(report)
         if _sets_back(op):
             self.newest_ms += _forward_ms(op) + report.stalled_ms
         self.newest_ms = max(self.newest_ms, report.world.now_ms)
@@ -121,6 +126,18 @@ class Lifetime:
         if is_told and not (report.stalled_ms or report.is_stopping):
             failed.add("flush_commit_log")
         return failed
+
+    def _see_deletions(self, report: Report) -> None:
+        """One that failed has changed nothing, or no put is taken any more."""
+        is_refused = any(
+            answer is not None and answer.status == "SERVICE_NOT_AVAILABLE"
+            for _, answer in report.puts
+        )
+        is_clear = not (self.setup.disk_capacity or report.is_stopping)
+        if self.may_be_amid and is_refused and is_clear:
+            self.failed |= {DELETION}
+        if report.failures and any(seen is None for _, seen in report.deletions):
+            self.may_be_amid = True
 
     def _judge_waiting(
         self,

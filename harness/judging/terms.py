@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 
 from models.invariants.judged import Judged
 from models.messages import bit_map_at
+from models.observations import HalfMade
 from models.program import Setup
 from models.store_image import StoreImage
 
@@ -34,6 +35,9 @@ class LookedAt(Protocol):
 
     def unsynced_from(self) -> Mapping[str, int]:
         """The files that a power loss could change, and where; see ``Subject``."""
+
+    def half_made(self) -> HalfMade:
+        """The files that were not made for good; see ``Subject``."""
 
 
 def judged_of(

@@ -16,6 +16,7 @@ from hypothesis import seed as seeded
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from harness.aiming import perhaps_aimed
 from harness.disk.mixing import mixed
 from harness.episode import EpisodeResult, run_program
 from harness.explore.explorer import Explorer
@@ -51,8 +52,8 @@ SHARES = {
     "contention": 4,
     "interleaved_deletion": 3,
     "interleavings": 3,
-    "bit_rot": 3,
-    "latent_errors": 2,
+    "bit_rot": 5,
+    "latent_errors": 3,
 }
 """Turns of scenarios that have more than one: what they ask has more sides than an
 episode can show, who is preempted where and which bytes of which record rot."""
@@ -107,7 +108,7 @@ def episodes_of(number: int) -> range:
 
 
 def program_of(kind: SliceKind, seed: int, episode: int) -> tuple[str, Program]:
-    """The scenario and the program of one episode of a hunt."""
+    """The scenario and the program of one episode of a hunt, its damage not aimed."""
     if kind == "neighbours":
         return neighbour(packaged(), seed, episode)
     name = _scenario_of(episode)
@@ -119,6 +120,7 @@ def run_episode(
 ) -> tuple[EpisodeResult, Program]:
     """Run one episode under a policy; what was run, with the survivors it chose."""
     scenario, program = program_of(kind, seed, episode)
+    program = perhaps_aimed(program, seed, episode)
     return run_under(POLICIES[policy or OURS], program, scenario)
 
 

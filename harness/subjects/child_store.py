@@ -25,7 +25,13 @@ from harness.disk.sim_disk import SimDisk
 from harness.scheduling.turns import Turns
 from harness.subjects.python_store import EPOCH_MS, PythonStore
 from models.messages import MessageToPut
-from models.observations import Damaged, Observation, Positions, Statistics
+from models.observations import (
+    Damaged,
+    HalfMade,
+    Observation,
+    Positions,
+    Statistics,
+)
 from models.ops import (
     Boundary,
     Capability,
@@ -219,6 +225,10 @@ class ChildStore:
     def unsynced_from(self) -> Mapping[str, int]:
         """None is known, as of what cannot be read."""
         return {}
+
+    def half_made(self) -> HalfMade:
+        """None is known, as of what is not synced."""
+        return HalfMade()
 
     def heal(self) -> Healed:
         """Let the disk work again; what its faults did, if the child still knows."""

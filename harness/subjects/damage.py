@@ -1,4 +1,4 @@
-"""What damage, and foreign files, do to a store's: pure, from bytes to bytes."""
+"""What damage, and foreign files, do to a store's files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 from harness.disk.inode import SECTOR_SIZE
 from harness.disk.mixing import garbage
-from models.observations import Planted, Skipped
+from models.observations import Damaged, Done, Planted, Skipped
 from models.ops import Damage, PlantFile
 
 _OFFSET = re.compile("[0-9]{20}")
@@ -41,7 +41,7 @@ def damaged(
     data = files[path]
     if damage.kind == "delete":
         return path, None, 0, len(data)
-    if not data or damage.kind == "touch":
+    if not data or damage.kind in ("touch", "restore"):
         return None
     at = damage.at % len(data)
     match damage.kind:
@@ -62,6 +62,53 @@ def damaged(
             return path, data[:at] + bytes(end - at) + data[end:], at, end
     start, end = _difference(data, changed, at, end)
     return path, changed, start, end
+
+
+class Damageable(Protocol):
+    """What a disk must offer for its files to be damaged, and put back."""
+
+    def files(self) -> Mapping[str, bytes]:
+        """Every file by path."""
+
+    def replace_file(self, path: str, data: bytes | None) -> None:
+        """Change one file from outside; None takes it away."""
+
+    def renew_file(self, path: str, data: bytes) -> None:
+        """Put one file back, all of which can be read."""
+
+    def make_unreadable(self, path: str, start: int, end: int) -> None:
+        """Let nobody read the sectors of those bytes."""
+
+
+class Damages:
+    """Damage to the files of a store that is down, and copies to undo it by."""
+
+    def __init__(self) -> None:
+        self._copies: dict[str, bytes] = {}
+
+    def do(self, disk: Damageable, damage: Damage) -> Damaged | Done | Skipped:
+        """Damage a file, or put back all that were damaged."""
+        if damage.kind == "restore":
+            return self._restore(disk)
+        files = disk.files()
+        change = damaged(files, damage)
+        if change is None:
+            return Skipped(f"no file {damage.file} to {damage.kind}")
+        path, data, start, end = change
+        self._copies.setdefault(path, files[path])
+        if start < end or damage.kind == "delete":
+            disk.replace_file(path, data)
+        if damage.kind == "unreadable":
+            disk.make_unreadable(path, start, end)
+        return Damaged(path, start, end)
+
+    def _restore(self, disk: Damageable) -> Done | Skipped:
+        if not self._copies:
+            return Skipped("nothing was damaged")
+        for path, data in self._copies.items():
+            disk.renew_file(path, data)
+        self._copies = {}
+        return Done()
 
 
 class Placed(Protocol):

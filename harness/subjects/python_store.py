@@ -19,7 +19,7 @@ from harness.disk.sim_disk import SimDisk
 from harness.scheduling.sim_runtime import Deadlock, SimRuntime
 from harness.scheduling.turns import Turns
 from harness.subjects.callers import Callers
-from harness.subjects.damage import damaged, plant, selected
+from harness.subjects.damage import Damages, plant, selected
 from harness.subjects.engine_config import config_of
 from harness.subjects.engine_messages import answer_of, bit_map_of, message_of
 from harness.subjects.one_at_a_time import OneAtATime
@@ -32,6 +32,7 @@ from models.observations import (
     Done,
     EndAwaited,
     Failed,
+    HalfMade,
     Looked,
     Observation,
     Positions,
@@ -85,6 +86,7 @@ class PythonStore:
         self._callers = Callers()
         self._left_by_start: tuple[str, ...] = ()
         self._late_actions = 0
+        self._damages = Damages()
 
     @property
     def clock(self) -> tuple[int, int]:
@@ -296,10 +298,12 @@ class PythonStore:
             return Skipped("the store is up")
         store = MessageStore(self._config, self.disk.mount(), self._runtime)
         store.calc_bit_map(bit_map_of)
+        damages, self._damages = self._damages, Damages()
         try:
             store.load()
             store.start()
         except StoreError as refusal:
+            self._damages = damages  # it has changed nothing
             return Refused(str(refusal))
         else:
             self._store = store
@@ -340,18 +344,9 @@ class PythonStore:
         """Change a file while the store is down."""
         if self._store is not None:
             return Skipped("the store is up")
-        files = self.disk.files()
         if damage.kind == "touch":
-            return self._touch(selected(files, damage.file), damage.at)
-        change = damaged(files, damage)
-        if change is None:
-            return Skipped(f"no file {damage.file} to {damage.kind}")
-        path, data, start, end = change
-        if start < end or damage.kind == "delete":
-            self.disk.replace_file(path, data)
-        if damage.kind == "unreadable":
-            self.disk.make_unreadable(path, start, end)
-        return Damaged(path, start, end)
+            return self._touch(selected(self.disk.files(), damage.file), damage.at)
+        return self._damages.do(self.disk, damage)
 
     def plant(self, op: PlantFile) -> Observation:
         """Put a foreign file into the store while it is down."""
@@ -446,6 +441,10 @@ class PythonStore:
     def unsynced_from(self) -> Mapping[str, int]:
         """What a power loss could take of the files."""
         return self.disk.unsynced_from()
+
+    def half_made(self) -> HalfMade:
+        """The files that were not made for good."""
+        return self.disk.half_made()
 
     def positions(self) -> Positions:
         """Where the log stands."""

@@ -12,7 +12,13 @@ from typing import Protocol
 from harness.disk.controls import Healed
 from harness.scheduling.turns import Turns
 from models.messages import MessageToPut
-from models.observations import Damaged, Observation, Positions, Statistics
+from models.observations import (
+    Damaged,
+    HalfMade,
+    Observation,
+    Positions,
+    Statistics,
+)
 from models.ops import (
     Boundary,
     Capability,
@@ -158,6 +164,9 @@ class Subject(Protocol):
 
         -1 for one that is gone and could come back. Nothing if nobody knows.
         """
+
+    def half_made(self) -> HalfMade:
+        """The files that were not made for good; none if nobody knows."""
 
     def positions(self) -> Positions:
         """Where the log stands; all -1 while the store is down."""

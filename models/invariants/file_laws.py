@@ -29,6 +29,7 @@ FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
     queue_ext.files_beside_queues_fit_together,
     queue_ext.units_lead_to_their_bit_maps,
     queue_ext.files_beside_queues_are_filled,
+    queue_ext.nothing_lies_behind_the_last_address,
     offsets.queue_offsets_rise_by_one,
     checkpoint.durable_mark_is_in_the_log,
     checkpoint.flushed_time_is_in_the_log,

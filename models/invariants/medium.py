@@ -7,15 +7,18 @@ the first byte that it could change; -1 of a file that went.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from models.image.places import is_of_a_store
 from models.image.queue import PRE_BLANK_SIZE, UNIT_SIZE
 from models.image.queue_ext import EXT_ADDRESS_MAX, ext_place, ext_unit_size
 from models.image.record import RECORD_SIZE_MIN
 from models.invariants.registry import invariant
+from models.observations import HalfMade
 from models.store_image import Bytes, StoreImage
 from models.verdict import Violation
 
+_RUNS_OF_FILES = ("commitlog/", "consumequeue/", "consumequeue_ext/")
 _DERIVED = ("consumequeue", "consumequeue_ext", "index")
 _END_TIMESTAMP = slice(8, 16)  # of an index file's header
 
@@ -95,6 +98,36 @@ def waiting_units_are_on_the_medium(
         if is_queue and _is_unit_of(image, path, first, until):
             where = f"{path} byte {first}"
             yield Violation(where, "a power loss could take it", "synced")
+
+
+@invariant(
+    "DUR-1",
+    "no file is made before the name of the one in front of it is on the medium",
+    law="I7 I18",
+)
+def names_are_durable_in_order(
+    half_made: HalfMade, files: Iterable[str]
+) -> Iterator[Violation]:
+    """Else a power loss could leave a log, or a queue, that begins in its middle."""
+    ours = {path for path in files if is_of_a_store(path, has_index=False)}
+    last = {path.rpartition("/")[0]: path for path in sorted(ours)}
+    for path in sorted(ours.intersection(half_made.names)):
+        behind = last[path.rpartition("/")[0]]
+        if path.startswith(_RUNS_OF_FILES) and path != behind:
+            seen = f"a power loss could take it, and leave {behind}"
+            yield Violation(path, seen, "its name synced before that one was made")
+
+
+@invariant(
+    "DUR-2",
+    "no file is used while its room may hold what others had there",
+    law="I2 I7",
+)
+def room_is_durable(half_made: HalfMade) -> Iterator[Violation]:
+    """A record torn there could end in old bytes, and no CRC covers all of one."""
+    for path in half_made.rooms:
+        if path.startswith(_RUNS_OF_FILES):
+            yield Violation(path, "room that was never synced", "zeros on the medium")
 
 
 def _is_unit_of(image: StoreImage, path: str, first: int, dispatched: int) -> bool:

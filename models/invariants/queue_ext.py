@@ -179,6 +179,38 @@ def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
 
 
 @invariant(
+    "CQ-10",
+    "nothing lies beside a queue behind what its last unit leads to",
+    law="I3 I20",
+)
+def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
+    """Judged where it is known that there is an extension.
+
+    A unit is put there before its queue's is; what a crash leaves of the first alone a
+    start cuts.
+    """
+    image = judged.image
+    if not (judged.clean and judged.ext_size and image.has_queue_extension):
+        return
+    for queue in image.consume_queues:
+        led = [u.tags_code for u in queue.units if u.tags_code <= EXT_ADDRESS_MAX]
+        place = ext_place(image.files, queue.name, led[-1]) if led else None
+        files = ext_files(image.files, queue.name)
+        for path, base in files:
+            end = 0
+            if place is not None and path == place[0]:
+                end = place[1] + ext_unit_size(image.files[path], place[1])
+            elif place is not None and base < led[-1] + (1 << 63):
+                continue  # CQ-9 says how far it is filled
+            size = ext_unit_size(image.files[path], end)
+            if size > 0:
+                where = f"{path} byte {end} (address {base + end})"
+                yield Violation(
+                    where, f"a unit of {size} bytes", "none: nothing leads there"
+                )
+
+
+@invariant(
     "CQ-7",
     "files beside a queue are named by their base, contiguous, and all of one size",
     law="I18",

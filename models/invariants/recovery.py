@@ -227,11 +227,18 @@ def orderly_end_is_durable(stop: Stopped) -> Iterator[Violation]:
             yield Violation(path, "not all synced", expected)
 
 
-@invariant("REC-19", "no end is orderly once a flush has failed", law="I1 I7 I9")
+@invariant(
+    "REC-19",
+    "no end is orderly once a flush has failed, or a deletion amid it",
+    law="I1 I7 I9",
+)
 def no_orderly_end_after_a_failed_flush(
     stop: Stopped, failed: str
 ) -> Iterator[Violation]:
-    """Of the log, the queues or the index: the next start has to write it again."""
+    """Of the log, the queues or the index: the next start has to write it again.
+
+    It has to remove as well what the deletion of a topic has left.
+    """
     if stop.clean:
         seen = f"an orderly end, though {failed} failed"
         yield Violation("shutdown", seen, "the abort file stays")

@@ -260,7 +260,7 @@ NEW_ROOM_IS_NOT_SYNCED = Mutant(
     id="N02",
     title="new-room-is-not-synced",
     source="RocketMQ 5.3.0, AllocateMappedFileService#mmapOperation",
-    killed_by=("REC-1", "CL-5"),
+    killed_by=("DUR-2", "REC-1", "CL-5"),
     edits=(
         Edit(
             module="engine.store.mapped_file_queue",

@@ -23,7 +23,15 @@ from models.observations import (
     Stopped,
     World,
 )
-from models.ops import AdvanceClock, Crash, Op, PutMessage, RunService, Shutdown
+from models.ops import (
+    AdvanceClock,
+    Crash,
+    DeleteTopic,
+    Op,
+    PutMessage,
+    RunService,
+    Shutdown,
+)
 from models.program import Setup
 from models.store_image import read_store
 
@@ -111,6 +119,23 @@ def test_a_stop_after_a_failed_flush_of_queues_is_not_orderly() -> None:
 
     with pytest.raises(InvariantViolated, match="REC-19"):
         life.sees(Shutdown(), Stopped(clean=True), stops=[Stopped(clean=True)])
+
+
+def test_a_stop_after_a_deletion_that_failed_amid_it_is_not_orderly() -> None:
+    """That it was amid it is told by the puts, which have stopped."""
+    message = message_for(PUT, 0, 0, 0, 0)
+    refused, taken = Put("SERVICE_NOT_AVAILABLE"), Put("PUT_OK", 131, 131)
+    for answer, is_amid in ((taken, False), (refused, True)):
+        life = Life()
+        delete = DeleteTopic("T0")
+        life.sees(delete, EIO, failures=[EIO], deletions=[(delete, None)])
+        life.sees(PUT, answer, puts=[(message, answer)])
+        stop = Stopped(clean=True)
+        if is_amid:
+            with pytest.raises(InvariantViolated, match="REC-19"):
+                life.sees(Shutdown(), stop, stops=[stop])
+        else:
+            life.sees(Shutdown(), stop, stops=[stop])
 
 
 def test_a_life_that_has_ended_leaves_nothing_to_tell_it_by() -> None:

@@ -8,9 +8,12 @@ import pytest
 from written_store import summed_slot_bytes
 
 from models.invariants.medium import (
+    names_are_durable_in_order,
+    room_is_durable,
     start_leaves_nothing_to_lose,
     what_the_checkpoint_tells_of_is_on_the_medium,
 )
+from models.observations import HalfMade
 from models.store_image import StoreImage, read_store
 
 QUEUE = f"consumequeue/T0/0/{0:020d}"
@@ -82,3 +85,34 @@ def test_what_the_checkpoint_tells_of_is_synced(
     )
 
     assert len(seen) == broken
+
+
+NEXT = f"commitlog/{4096:020d}"
+
+
+@pytest.mark.parametrize(
+    ("names", "files", "broken"),
+    [
+        ((LOG,), (LOG, NEXT), 1),
+        ((NEXT,), (LOG, NEXT), 0),
+        ((LOG, NEXT), (LOG, NEXT), 1),
+        ((LOG,), (LOG, QUEUE), 0),
+        ((LOG,), (LOG, "commitlog/lost+found"), 0),
+        ((QUEUE,), (LOG, QUEUE, f"consumequeue/T0/0/{200:020d}"), 1),
+        ((INDEX,), (INDEX, f"{INDEX[:-1]}1"), 0),
+    ],
+)
+def test_a_name_is_durable_before_the_next_file_is_made(
+    names: tuple[str, ...], files: tuple[str, ...], broken: int
+) -> None:
+    seen = names_are_durable_in_order.violations(HalfMade(names=names), files)
+
+    assert len(seen) == broken
+
+
+def test_room_of_the_log_and_the_queues_is_synced_before_it_is_used() -> None:
+    half_made = HalfMade(rooms=(LOG, QUEUE, "checkpoint"))
+
+    seen = room_is_durable.violations(half_made)
+
+    assert [breach.where for breach in seen] == [LOG, QUEUE]

@@ -7,7 +7,10 @@ import struct
 from damaged_store import judged
 from written_store import FIRST_MS, WrittenStore, patched, queue_path, unit_bytes
 
-from models.invariants.queue_ext import addresses_lead_to_their_records
+from models.invariants.queue_ext import (
+    addresses_lead_to_their_records,
+    nothing_lies_behind_the_last_address,
+)
 from models.verdict import Violation
 
 COUNT = 6
@@ -81,3 +84,36 @@ def test_after_a_crash_a_later_unit_of_the_sector_settles_those_before_it() -> N
 
     assert [found.where for found in told(amid, crashed=True)] == [f"{EXT} byte 48"]
     assert told(last, crashed=True) == []
+
+
+def left_over(files: dict[str, bytes], *, ext_size: int = 512) -> list[Violation]:
+    asked = judged(files, ext_size=ext_size)
+    return nothing_lies_behind_the_last_address.violations(asked)
+
+
+def test_a_unit_that_nothing_leads_to_is_left_over() -> None:
+    (found,) = left_over(patched(FILES, EXT, COUNT * EXT_SIZE, ext_unit(COUNT)))
+
+    assert found.where == f"{EXT} byte 144 (address 144)"
+    assert left_over(FILES) == []
+
+
+def test_all_is_left_over_beside_a_queue_that_leads_nowhere() -> None:
+    other = "consumequeue_ext/other/0/00000000000000000000"
+    (found,) = left_over(patched(FILES, other, 0, ext_unit(0)))
+
+    assert found.where == f"{other} byte 0 (address 0)"
+
+
+def test_a_file_behind_that_of_the_last_address_holds_nothing() -> None:
+    behind = "consumequeue_ext/T0/0/00000000000000000512"
+
+    assert left_over(FILES | {behind: bytes(512)}) == []
+    (found,) = left_over(FILES | {behind: ext_unit(0).ljust(512, b"\0")})
+    assert found.where == f"{behind} byte 0 (address 512)"
+
+
+def test_nothing_is_asked_where_nobody_knows_of_an_extension() -> None:
+    files = patched(FILES, EXT, COUNT * EXT_SIZE, ext_unit(COUNT))
+
+    assert left_over(files, ext_size=0) == []

@@ -204,3 +204,22 @@ INDEX_FILES = does(
 INDEX_AND_FAULT = does(
     FEW, During(FLUSH, 1, DiskFault("sync", "EIO")), PUT, FLUSH, *KEYS, REPUT
 )
+ANYWHERE = Setup(disk_profile="posix_min")  # no name and no room is durable by itself
+MADE_AHEAD = does(
+    Setup(disk_profile="posix_min", preallocate=True),
+    *(PUT, RunService("allocate"), PUT),
+)
+CUT_SHORT_ANYWHERE = does(
+    ANYWHERE,
+    *(PUT, REPUT, Shutdown(), Damage("consumequeue[0]", "truncate", 100), Restart()),
+)
+CUT_BESIDE = does(
+    Setup(queue_ext_size=512, flush_least_pages=0),
+    *(PUT, REPUT, FLUSH, MINUTE, RunService("flush_consume_queue"), MARK),
+    *(PUT, During(REPUT, 2, Crash("process_kill")), Restart()),
+)
+DELETION_FAILS = does(
+    PLAIN,
+    *(PUT, REPUT, During(DeleteTopic("T0"), 1, DiskFault("sync", "EIO", after=1))),
+    *(PUT, Shutdown()),
+)

@@ -1,0 +1,102 @@
+"""Aiming: a program's damage, moved to where its store has something to be damaged.
+
+The program is run up to its last damage, unjudged; there the files say what lies where
+(``scenarios.aims``). The program that comes of it is like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from harness.interpreter import Interpreter
+from harness.subjects.damage import selected
+from harness.subjects.python_store import PythonStore
+from models.observations import Skipped
+from models.ops import Damage, DamageKind, Op, Restart
+from models.program import Program, Setup
+from models.store_image import StoreImage, read_store
+from scenarios.aims import AIMED, Draw, aimed
+from scenarios.chance import draws
+
+TRIES = (0, 1, 4, 7)  # of damage in front of the one that stays
+FILES_MET = 8  # of a folder, modulo as many as it has
+KINDS: dict[DamageKind, tuple[DamageKind, ...]] = {
+    "zero": ("zero", "flip", "flip"),
+    "flip": ("flip", "flip", "zero"),
+}
+_APART = 1 << 32  # from the seeds that programs are drawn by
+
+
+def perhaps_aimed(program: Program, run: int, number: int) -> Program:
+    """The program, or half of the time with its damage aimed.
+
+    A function of the arguments, and of the engine's text.
+    """
+    lasts = [n for n, op in enumerate(program.ops) if _can_be_aimed(op)]
+    if not lasts:
+        return program
+    draw = draws(run + _APART, number).__next__
+    return with_aim(program, lasts[-1] + 1, draw) if draw() & 1 else program
+
+
+def with_aim(program: Program, until: int, draw: Draw) -> Program:
+    """The program with the damage among its first ``until`` ops aimed."""
+    aiming = _Aiming(program.setup, draw)
+    try:
+        for op in program.ops[:until]:
+            aiming.do(op)
+    finally:
+        aiming.subject.close()
+    return replace(program, ops=(*aiming.ops, *program.ops[until:]))
+
+
+class _Aiming:
+    """A store, unjudged, and the ops that were done to it."""
+
+    def __init__(self, setup: Setup, draw: Draw) -> None:
+        self.subject = PythonStore(setup)
+        self.ops: list[Op] = []
+        self._slots = setup.index_slots
+        self._draw = draw
+        self._image: StoreImage | None = None
+        self._interpreter = Interpreter(self.subject, prop_crc=setup.prop_crc)
+        self._seen = self._interpreter.run(Restart(), 0).observation
+
+    def do(self, op: Op) -> None:
+        """The op, with its aim."""
+        if not (isinstance(op, Damage) and _can_be_aimed(op)) or self.subject.is_up:
+            self._take(op)
+            return
+        # Where a start refuses, and what it refused is put back, another may be tried.
+        for _ in range(TRIES[self._draw() % len(TRIES)]):
+            self._take_aimed(self._alike(op))
+            self._take(Restart())
+            self._take(Damage("", "restore"))
+            if isinstance(self._seen, Skipped):
+                return  # it is up
+        self._take_aimed(op)
+
+    def _alike(self, op: Damage) -> Damage:
+        """Of its kind or another, to any file of the folder."""
+        folder, bracket, _ = op.file.partition("[")
+        file = f"{folder}[{self._draw() % FILES_MET}]" if bracket else op.file
+        kinds = KINDS.get(op.kind, (op.kind,))
+        return replace(op, file=file, kind=kinds[self._draw() % len(kinds)])
+
+    def _take_aimed(self, op: Damage) -> None:
+        files = self.subject.files()
+        self._image = read_store(files, self._image)
+        path = selected(files, op.file)
+        if path is None:
+            self._take(op)
+            return
+        for each in aimed(op, path, self._image, self._slots, self._draw):
+            self._take(each)
+
+    def _take(self, op: Op) -> None:
+        self._seen = self._interpreter.run(op, len(self.ops)).observation
+        self.ops.append(op)
+
+
+def _can_be_aimed(op: Op) -> bool:
+    return isinstance(op, Damage) and op.kind in AIMED

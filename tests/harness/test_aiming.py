@@ -1,0 +1,108 @@
+"""Programs whose damage is aimed by what their store holds, and damage undone."""
+
+from __future__ import annotations
+
+from harness.aiming import perhaps_aimed, with_aim
+from harness.episode import run_program
+from models.observations import Done, Refused, Skipped, Started
+from models.ops import Damage, DamageKind, Op, PutMessage, Restart, RunService, Shutdown
+from models.program import Program, Setup
+from models.verdict import Outcome
+from scenarios.catalogue import SCENARIOS
+from scenarios.chance import draws
+from scenarios.workload import program_for
+
+PUT = PutMessage("T0", 0, 16)
+STORED = (PUT, PUT, RunService("reput"), Shutdown())
+RESTORE = Damage("", "restore")
+
+
+def aimed(*ops: Op, run: int = 1) -> Program:
+    program = Program(Setup(), (*STORED, *ops))
+    return with_aim(program, len(program.ops), draws(run, 1).__next__)
+
+
+def seen_of(*ops: Op) -> list[object]:
+    """What was seen of ops after a stop, in an episode that keeps every law."""
+    result = run_program(Program(Setup(), (*STORED, *ops)))
+    assert result.outcome is Outcome.PASSED, result.message
+    first = len(STORED)
+    return [
+        step.observation
+        for step in result.trace
+        if first <= step.number < first + len(ops)
+    ]
+
+
+def test_damage_moves_to_what_the_store_holds_and_all_else_stays() -> None:
+    flip = Damage("commitlog[0]", "flip", 4000, 1)
+
+    programs = [aimed(flip, Restart(), PUT, run=run) for run in range(20)]
+
+    for program in programs:
+        assert program.ops[:4] == STORED
+        assert program.ops[-2:] == (Restart(), PUT)
+        assert any(isinstance(op, Damage) for op in program.ops)
+    assert flip not in {op for program in programs for op in program.ops}
+
+
+def test_what_a_start_refused_is_put_back_before_more_is_tried() -> None:
+    programs = [aimed(Damage("commitlog[0]", "flip"), run=run) for run in range(20)]
+    tries = [program for program in programs if RESTORE in program.ops]
+
+    assert tries
+    for program in tries:
+        for number, op in enumerate(program.ops):
+            if op == RESTORE:
+                assert program.ops[number - 1] == Restart()
+        assert run_program(program).outcome is Outcome.PASSED
+
+
+def test_a_store_that_is_up_is_not_aimed_at() -> None:
+    program = Program(Setup(), (PUT, Damage("commitlog[0]", "flip", 4000, 1)))
+
+    assert with_aim(program, 2, draws(1, 1).__next__) == program
+
+
+def test_half_of_the_programs_with_damage_are_aimed_and_always_alike() -> None:
+    scenario = SCENARIOS["bit_rot"]
+    plain = [program_for(scenario, 5, number) for number in range(40)]
+    again = [perhaps_aimed(p, 5, number) for number, p in enumerate(plain)]
+    changed = [one for one, other in zip(again, plain, strict=True) if one != other]
+
+    assert 5 <= len(changed) <= 35
+    assert again == [perhaps_aimed(p, 5, number) for number, p in enumerate(plain)]
+    calm = program_for(SCENARIOS["clean_restart"], 5, 0)
+    assert all(perhaps_aimed(calm, 5, number) is calm for number in range(9))
+
+
+def test_a_store_starts_again_once_what_was_damaged_is_put_back() -> None:
+    kinds: tuple[DamageKind, ...]
+    kinds = ("flip", "zero", "truncate", "delete", "unreadable")
+    for kind in kinds:
+        broken = Damage("commitlog[0]", kind, 8, 4)
+        _, refused, done, started = seen_of(broken, Restart(), RESTORE, Restart())
+
+        assert isinstance(refused, Refused), kind
+        assert (type(done), type(started)) == (Done, Started), kind
+
+
+def test_nothing_is_put_back_once_a_start_has_changed_something() -> None:
+    rot = Damage("consumequeue[0]", "flip", 0, 1)
+
+    *_, undone = seen_of(rot, Restart(), Shutdown(), RESTORE)
+
+    assert isinstance(undone, Skipped)
+
+
+def test_what_was_damaged_before_and_stays_is_damage_still() -> None:
+    """The queue was mended by a start; then the log rots, and is put back."""
+    rot = Damage("commitlog[0]", "flip", 12, 1)
+    lost = Damage("consumequeue[0]", "delete")
+
+    _, started, *_, again = seen_of(
+        lost, Restart(), Shutdown(), rot, Restart(), RESTORE, Restart()
+    )
+
+    assert isinstance(started, Started)
+    assert isinstance(again, Started)
