@@ -23,7 +23,6 @@ from models.observations import (
     ClockMoved,
     Crashed,
     Damaged,
-    Done,
     EndAwaited,
     Failed,
     Interleaved,
@@ -133,7 +132,6 @@ class Report:
     found: list[Mapping[str, bytes]] = field(default_factory=list)
     damages: list[Damaged] = field(default_factory=list)
     planted: list[Planted] = field(default_factory=list)
-    is_restored: bool = False
     spoilt: list[Damaged] = field(default_factory=list)
     unreadable: list[tuple[Damaged, ...]] = field(default_factory=list)
     is_unreadable: bool = False
@@ -413,7 +411,6 @@ class Interpreter:
         seen = self._subject.damage(op)
         if isinstance(seen, Damaged):
             self._report.damages.append(seen)
-        self._report.is_restored = isinstance(seen, Done) and op.kind == "restore"
         return seen
 
     def _start(self) -> Observation:

@@ -198,6 +198,10 @@ class Damaged:
     end: int
 
 
+RESTORED = Damaged("", 0, 0)
+"""Nothing is damaged any more that a copy could be put back for."""
+
+
 class HalfMade(NamedTuple):
     """Files that were not made for good, by path.
 
@@ -349,6 +353,8 @@ def describe_observation(observation: Observation) -> str:
             return f"REFUSED: {reason}"
         case Crashed(kind, disk_actions, action):
             return f"down by {kind} at action {disk_actions} ({action})"
+        case Damaged(path=""):
+            return "put back"
         case Damaged(path, start, end):
             return f"{path}: bytes [{start}, {end}) changed"
         case Planted(path, size):

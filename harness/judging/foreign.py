@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from harness.interpreter import Report
 from models.image.places import is_of_a_store
 from models.invariants.recovery import foreign_files_stay
-from models.observations import Damaged
+from models.observations import RESTORED, Damaged
 from models.plain_state import fork_of_fields
 
 
@@ -47,21 +47,24 @@ class Foreign:
 
         ``known`` is what was damaged before.
         """
-        self.changed += report.damages
-        if report.is_restored:
-            undone = {id(one) for one in self.changed}
-            known, self.changed = [one for one in known if id(one) not in undone], []
-        damages = [one for one in report.damages if one.path not in self.files]
+        for one in report.damages:
+            if one == RESTORED:
+                undone, self.changed = {id(each) for each in self.changed}, []
+                known = [each for each in known if id(each) not in undone]
+            else:
+                self.changed.append(one)
+                if one.path not in self.files:
+                    known = [*known, one]
         for planted in report.planted:
             path, size = planted.path, planted.size
             if size < 0:
                 continue
             if is_of_a_store(path, has_index=has_index):
-                damages.append(Damaged(path, 0, size))
+                known = [*known, Damaged(path, 0, size)]
             else:
                 self.files[path] = files[path]
         self.files = {path: files[path] for path in self.files if path in files}
-        return known + damages
+        return known
 
     def without(self, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """The files that are the store's."""

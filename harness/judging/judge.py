@@ -182,7 +182,7 @@ class Judge:
             is_new_life = report.crash is None and report.started_end >= 0
             count = report.stops_before_start if is_new_life else len(report.stops)
             self._judge_stops(report.stops[:count], report, end)
-        if report.damages or report.planted or report.is_restored:
+        if report.damages or report.planted:
             self._see_damage(report)
         self.disk_failed = self.disk_failed or report.fault_armed
         found = [self._judge_found(files) for files in report.found]

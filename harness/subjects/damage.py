@@ -8,7 +8,7 @@ from typing import Protocol
 
 from harness.disk.inode import SECTOR_SIZE
 from harness.disk.mixing import garbage
-from models.observations import Damaged, Done, Planted, Skipped
+from models.observations import RESTORED, Damaged, Planted, Skipped
 from models.ops import Damage, PlantFile
 
 _OFFSET = re.compile("[0-9]{20}")
@@ -86,7 +86,7 @@ class Damages:
     def __init__(self) -> None:
         self._copies: dict[str, bytes] = {}
 
-    def do(self, disk: Damageable, damage: Damage) -> Damaged | Done | Skipped:
+    def do(self, disk: Damageable, damage: Damage) -> Damaged | Skipped:
         """Damage a file, or put back all that were damaged."""
         if damage.kind == "restore":
             return self._restore(disk)
@@ -102,13 +102,13 @@ class Damages:
             disk.make_unreadable(path, start, end)
         return Damaged(path, start, end)
 
-    def _restore(self, disk: Damageable) -> Done | Skipped:
+    def _restore(self, disk: Damageable) -> Damaged | Skipped:
         if not self._copies:
             return Skipped("nothing was damaged")
         for path, data in self._copies.items():
             disk.renew_file(path, data)
         self._copies = {}
-        return Done()
+        return RESTORED
 
 
 class Placed(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.aiming import perhaps_aimed, with_aim
 from harness.episode import run_program
-from models.observations import Done, Refused, Skipped, Started
+from models.observations import RESTORED, Refused, Skipped, Started
 from models.ops import Damage, DamageKind, Op, PutMessage, Restart, RunService, Shutdown
 from models.program import Program, Setup
 from models.verdict import Outcome
@@ -84,7 +84,8 @@ def test_a_store_starts_again_once_what_was_damaged_is_put_back() -> None:
         _, refused, done, started = seen_of(broken, Restart(), RESTORE, Restart())
 
         assert isinstance(refused, Refused), kind
-        assert (type(done), type(started)) == (Done, Started), kind
+        assert done == RESTORED, kind
+        assert isinstance(started, Started), kind
 
 
 def test_nothing_is_put_back_once_a_start_has_changed_something() -> None:

@@ -119,7 +119,7 @@ def test_a_field_is_hit_as_a_whole_and_by_a_byte_and_twice_at_times() -> None:
 
 def test_a_sector_and_a_cut_keep_their_kind_and_size() -> None:
     for kind in ("unreadable", "truncate"):
-        damage = Damage("commitlog[0]", kind, 9, 513)  # type: ignore[arg-type]
+        damage = Damage("commitlog[0]", kind, 9, 513)
         for first, *_ in aims(damage, LOG, 50):
             assert (first.kind, first.size) == (kind, 513)
 

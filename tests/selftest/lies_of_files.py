@@ -8,6 +8,7 @@ from misreporting import (
     EMPTIED,
     INDEX_AND_FAULT,
     INDEX_FILES,
+    KILL,
     KILLED_WITH_A_LOST_PAGE,
     LATE,
     LISTED,
@@ -29,6 +30,8 @@ from misreporting import (
     files,
     patched,
 )
+
+from models.ops import Restart
 
 LIES_OF_FILES = (
     down("CP-7", f"files.pop({QUEUE!r}, None)", TOLD_AND_KILLED),
@@ -98,6 +101,11 @@ LIES_OF_FILES = (
         f"if '{LOG}' not in files and 'commitlog/%020d' % 4096 in files: "
         f"files.setdefault('{QUEUE}', bytes(11) + b'd' + bytes(8))",
         OLDQUEUES,
+    ),
+    files(
+        "REC-1",
+        f"if self._store is not None: {patched(LOG, 19, b'?')}",
+        does(PLAIN, PUT, KILL, Restart()),
     ),
     down("REC-14", patched("commitlog/notes", 0, b"?"), PLANTED),
     down("REC-14", patched("commitlog/notes", 7, b"?"), PLANTED),
