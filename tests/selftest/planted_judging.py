@@ -19,7 +19,11 @@ _JUDGING = (
         *("judge", "Judge._lose_promises"),
         *("self._promises.is_broken_by(crash)", "True"),
     ),
-    ("J05", "judge", "Judge._judge_start", "if is_damaged:", "if False:"),
+    (
+        "J05",
+        *("judge", "Judge._judge_start"),
+        *("if is_damaged and isinstance(start, Started):", "if False:"),
+    ),
     (
         "J06",
         *("judge", "Judge._adopt"),
