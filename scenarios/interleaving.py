@@ -167,7 +167,7 @@ _OVERLAPPED = tuple(
         flush_least_pages=0,
         preallocate=True,
         disk_profile=disk,
-        queue_file_units=units,
+        queue_file_units=2 if setup.cleans else units,  # or no file of theirs goes
         log_file_size=size,
     )
     for disk, units, size in (

@@ -134,7 +134,7 @@ class OverlapDrawer(OpDrawer):
         services = makers_of(self.setup)
         callers: tuple[Callable[[], Op], ...] = (
             *(self._put, self._put, self._put, self._put_at_the_end),
-            *(self._put_at_the_end, self._deletion),
+            *(self._put_at_the_end, self._deletion, self._deletion),
             *(self._made_by(service) for service in services),
         )
         return callers[self.draw() % len(callers)]()
