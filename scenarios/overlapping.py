@@ -34,8 +34,7 @@ THOROUGH_MS = 61_000  # after so long every service does all there is to do
 STEPS_MS = (1, 7, 300)  # between two messages
 OTHERS_MAX = 4
 FAILING = 8  # of so many overlaps one meets a fault, at one of so many disk actions
-CALLS = Numbers(tuple(range(1, 9)), 40, 1)
-LINES = Numbers(tuple(range(5, 100, 5)), 240, 1)
+POINTS = Numbers(tuple(range(1, 9)), 40, 1)
 """The switch point at which the first activity is stopped: most syncs are early."""
 
 _POWER_LOSS = Crash("power_loss", Survivors("none"))
@@ -158,11 +157,7 @@ class OverlapDrawer(OpDrawer):
         start decides, and the store goes on.
         """
         draw = self.draw
-        if draw() % 4:
-            schedule = Schedule(preemptions=((CALLS.choose(draw()), 1),))
-        else:
-            point = LINES.choose(draw())
-            schedule = Schedule(preemptions=((point, 1),), grain="lines")
+        schedule = Schedule(preemptions=((POINTS.choose(draw()), 1),))
         together = Together(ops, schedule)
         is_alone = isinstance(ops[1], Shutdown)  # then the stop itself may fail
         deletes = any(isinstance(op, DeleteTopic) for op in ops)
