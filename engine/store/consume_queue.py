@@ -366,7 +366,7 @@ class ConsumeQueue:
                     return file.file_from_offset // CQ_STORE_UNIT_SIZE + n
         return self._recovered_end // CQ_STORE_UNIT_SIZE
 
-    def truncate_dirty_units(self, queue_offset: int) -> None:
+    def truncate_dirty_units(self, queue_offset: int, *, clean: bool = False) -> None:
         """Keep the recovered units before ``queue_offset``; the rest is erased.
 
         Source: ConsumeQueue#truncateDirtyLogicFiles, which takes a first unit of
@@ -381,8 +381,8 @@ class ConsumeQueue:
         (CUT if offset < self._recovered_end else KEPT).hit()
         self.mapped_files.truncate_dirty_files(offset)
         if self._ext is not None:
-            last = self._last_address_before(self.max_offset)
-            self._ext.truncate_by_max_address(last)
+            at = self._last_address_before(self.max_offset)
+            self._ext.truncate_by_max_address(at, keep=clean and self.first_offset > 0)
 
     def _last_address_before(self, queue_offset: int) -> int:
         """The newest address in a unit before, mostly in the last; else NO_ADDRESS."""

@@ -159,12 +159,17 @@ class ConsumeQueueExt:
             return None
         return file, offset - file.file_from_offset
 
-    def truncate_by_max_address(self, address: int) -> None:
+    def truncate_by_max_address(self, address: int, *, keep: bool = False) -> None:
         """Keep the units up to the one at ``address``; none, if it is no address.
+
+        But for ``keep``: all are those of messages that have expired, and durable.
 
         Source: ConsumeQueueExt#truncateByMaxAddress.
         """
         unit = self.get(address) if is_address(address) else None
+        if keep and not is_address(address):
+            self.mapped_files.truncate_dirty_files(self._recovered_end)
+            return
         if unit is None:
             if self.mapped_files.files:
                 CUT.hit()

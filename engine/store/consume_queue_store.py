@@ -250,8 +250,10 @@ class ConsumeQueueStore:
         """
         return QueueAudit(self._queues, durable_offset, damage, self.deleted)
 
-    def recover(self, audit: QueueAudit, scan: LogScan) -> None:
+    def recover(self, audit: QueueAudit, scan: LogScan, *, clean: bool) -> None:
         """Cut every queue where it parts from the log, and settle the offsets.
+
+        After an orderly end, a ``clean`` one, all that is there is durable.
 
         Source: ConsumeQueueStore#truncateDirty, #recoverOffsetTable.
         """
@@ -263,7 +265,7 @@ class ConsumeQueueStore:
         if self.deleted:
             self._remove_left_overs(audit, scan.read_from)
         for key, queue in self._queues.items():
-            self._cut(key, queue, audit, scan.read_from)
+            self._cut(key, queue, audit, scan.read_from, clean=clean)
             durable = queue.max_offset
             if audit.damage.ranges or audit.durable_offset < scan.start:
                 # Nobody knows of the units of records that are damaged, or gone though
@@ -322,7 +324,12 @@ class ConsumeQueueStore:
 
     @staticmethod
     def _cut(
-        key: QueueKey, queue: ConsumeQueue, audit: QueueAudit, read_from: int
+        key: QueueKey,
+        queue: ConsumeQueue,
+        audit: QueueAudit,
+        read_from: int,
+        *,
+        clean: bool,
     ) -> None:
         end = audit.first_wrong.get(key, audit.next_offsets.get(key))
         if audit.damage.ranges and key not in audit.first_wrong:
@@ -331,10 +338,10 @@ class ConsumeQueueStore:
             reach = queue.end_of_damaged(known, queue.recovered_units, audit.damage)
             end = reach if reach > known else end
         if end is not None:
-            queue.truncate_dirty_units(end)
+            queue.truncate_dirty_units(end, clean=clean)
             return
         UNLOGGED.hit()
-        queue.truncate_dirty_units(queue.first_unit_at_or_past(read_from))
+        queue.truncate_dirty_units(queue.first_unit_at_or_past(read_from), clean=clean)
         has_expired = queue.first_offset and audit.damage.log_min_offset
         if queue.is_empty and not has_expired:
             queue.destroy()  # else its name alone says how far the queue has counted

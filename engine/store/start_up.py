@@ -312,7 +312,7 @@ class StartUp:
             # Before the units go that the times on the disk vouch for.
             self._checkpoint.open()
             self._checkpoint.flush()
-        self._consume_queues.recover(audit, scan)
+        self._consume_queues.recover(audit, scan, clean=clean)
         if not clean:
             self._consume_queues.sync_found()
         # After the log's end is durable, and before anything is put behind it.

@@ -93,13 +93,13 @@ QUEUES_AHEAD_AFTER_NORMAL_RECOVERY = Mutant(
         Edit(
             module="engine.store.start_up",
             function="StartUp.mend",
-            before="    self._consume_queues.recover(audit, scan)\n",
+            before="    self._consume_queues.recover(audit, scan, clean=clean)\n",
             after=(
                 "    if clean:\n"
                 "        queues = self._consume_queues._queues\n"
                 "        ends = {key: queues[key].recovered_units for key in queues}\n"
                 "        audit.next_offsets.update(ends)\n"
-                "    self._consume_queues.recover(audit, scan)\n"
+                "    self._consume_queues.recover(audit, scan, clean=clean)\n"
             ),
         ),
     ),

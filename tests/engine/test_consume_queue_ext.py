@@ -160,6 +160,19 @@ def test_units_after_the_addressed_one_are_cut() -> None:
     assert ext.mapped_files.max_offset == 104 + 50
 
 
+def test_units_that_nothing_leads_to_go_unless_their_messages_have_expired() -> None:
+    mount = SimDisk().mount()
+    filled(mount, 3)
+    kept = an_extension(mount)
+
+    kept.truncate_by_max_address(NO_ADDRESS, keep=True)
+    end = kept.mapped_files.max_offset
+    kept.truncate_by_max_address(NO_ADDRESS)
+
+    assert end == 75
+    assert kept.mapped_files.files == []
+
+
 def test_files_before_the_addressed_unit_are_removed() -> None:
     mount = SimDisk().mount()
     addresses = filled(mount)
