@@ -109,6 +109,21 @@ def test_a_schedule_at_lines_has_more_switch_points_than_one_at_calls() -> None:
     assert lines.points > 5 * calls.points
 
 
+def test_lines_of_an_edited_function_are_switch_points_too() -> None:
+    op = Together((PUT, OTHER), Schedule(grain="lines"))
+    said = Edit(
+        module="engine.store.group_commit",
+        function="GroupCommitService.put_request",
+        before="stopped = self._stopped",
+        after="stopped = bool(self._stopped)",
+    )
+
+    with applied(Mutant("T01", "toy", ("CL-1",), (said,))):
+        edited = both(run(SYNC, op)).points
+
+    assert edited == both(run(SYNC, op)).points
+
+
 def test_ops_at_the_same_time_survive_a_case_file() -> None:
     op = During(Together((PUT, Together((OTHER,))), RANDOM), 3, Crash("power_loss"))
     program = Program(Setup(), (op, Together((PUT,), Schedule(preemptions=((1, 2),)))))
