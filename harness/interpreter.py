@@ -352,12 +352,13 @@ class Interpreter:
         answer = put()
         if not isinstance(answer, Put):
             return answer
-        took_ms = self._subject.now_ms() - began_ms
+        took_ms, report = self._subject.now_ms() - began_ms, self._report
         if answer.status == "FLUSH_DISK_TIMEOUT":
-            self._report.longest_wait_ms = max(took_ms, self._report.longest_wait_ms)
+            report.longest_wait_ms = max(took_ms, report.longest_wait_ms)
+        is_known = took_ms == report.stalled_ms and not report.together
         return replace(
             answer,
-            took_ms=-1 if self._report.interrupted else took_ms,
+            took_ms=took_ms if is_known or not report.interrupted else -1,
             flushed_where=self._subject.positions().flushed_where,
         )
 
