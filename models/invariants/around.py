@@ -185,6 +185,10 @@ def pull_goes_around(
             yield Violation(f"message {number} of the queue", "passed over", "given")
     if ready and end <= first and pull.max_msg_nums > 0:
         yield Violation("pull", f"next_begin_offset {end}", f"more than {first}")
+    if (pulled.status == "FOUND") is not bool(seen):
+        yield Violation("pull", f"{pulled.status}, messages {seen}", "FOUND with some")
+    if pulled.status == "NO_MATCHED_MESSAGE" and not wanted and pull.max_msg_nums > 0:
+        yield Violation("pull", pulled.status, "nothing was filtered")
 
 
 @invariant(

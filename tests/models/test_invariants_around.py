@@ -168,6 +168,25 @@ def test_a_pull_goes_past_what_is_damaged_and_gives_the_rest() -> None:
     assert broken(Pulled("FOUND", 3, 0, 3, (first, third)), other) == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "tags", "broken"),
+    [
+        ("MESSAGE_WAS_REMOVING", "*", 0),
+        ("NO_MATCHED_MESSAGE", "*", 1),
+        ("NO_MATCHED_MESSAGE", "TagA", 0),
+        ("FOUND", "*", 1),
+    ],
+)
+def test_a_pull_of_damaged_messages_alone_says_that_they_are_gone(
+    status: str, tags: str, broken: int
+) -> None:
+    pull, pulled = PullMessage("T0", 0, 1, tags=tags), Pulled(status, 2, 0, 3)
+
+    found = pull_goes_around.violations(pull, pulled, [KNOWN[0], KNOWN[2]], len(LOG))
+
+    assert len(found) == broken
+
+
 def test_nothing_is_listed_behind_the_file_that_the_mark_lies_in() -> None:
     listed = (LOST, (4096, 8192))
 

@@ -48,6 +48,7 @@ _CHANGED = """self.disk.unmount()
 LIES_OF_THE_MEDIUM = (
     lie("RD-6", "pull", "result.messages,", "(),", AROUND),
     lie("RD-6", "pull", "result.messages,", "result.messages[::-1],", AROUND),
+    lie("RD-6", "pull", "result.status.value,", "'NO_MATCHED_MESSAGE',", AROUND),
     bug(
         "REC-18",
         "engine.store.mapped_file:MappedFile.extend",
