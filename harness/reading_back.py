@@ -72,9 +72,14 @@ def _expressions(messages: Sequence[Appended]) -> tuple[str, ...]:
 def _search_by_time(
     judge: Judge, topic: str, queue_id: int, epoch_ms: int, take: Take
 ) -> None:
-    """Search for when a queue's first and last messages were stored."""
+    """Search for when a queue's first and last messages were stored, and beyond."""
     records = judge.image().commit_log.indexed_records.get((topic, queue_id))
-    for record in (records[0], records[-1]) if records else ():
+    if not records:
+        return
+    first = records[0].store_timestamp - epoch_ms
+    last = records[-1].store_timestamp - epoch_ms
+    for at_ms in (first, last):
         for boundary in BOUNDARIES:
-            at_ms = record.store_timestamp - epoch_ms
             take(SearchOffset(topic, queue_id, at_ms, boundary))
+    take(SearchOffset(topic, queue_id, first - 1, "UPPER"))
+    take(SearchOffset(topic, queue_id, last + 1, "LOWER"))
