@@ -7,13 +7,17 @@ from models.program import Setup
 
 THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them
 COMMIT_THOROUGH_MS = 200  # RocketMQ's
+UNIT_SIZE = 20
 
 
 def config_of(setup: Setup) -> StoreConfig:
     """What a store of this setup is started with."""
     return StoreConfig(
         mapped_file_size_commit_log=setup.log_file_size,
-        mapped_file_size_consume_queue=setup.queue_file_units * 20,
+        # A store rounds this up to whole units, as RocketMQ does.
+        mapped_file_size_consume_queue=max(
+            UNIT_SIZE, setup.queue_file_units * UNIT_SIZE - 1
+        ),
         flush_disk_type=FlushDiskType[setup.flush_mode],
         max_message_size=setup.max_message_size,
         start_window=setup.start_window,
