@@ -174,7 +174,7 @@ _SCENARIOS = (
                 restart=Numbers(tuple(range(1, 33)), 65, 1)
             ),
         ),
-        setups=setups_on("ext4_ordered"),
+        setups=(*setups_on("ext4_ordered"), *setups_on("posix_min")),
         length=(12, 40),
         required_probes=(
             "commit_log.recover.abnormal",

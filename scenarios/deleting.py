@@ -16,7 +16,7 @@ DELETIONS = often(
     (Address("T0", -1), 3),
     (Address("T1", -1), 1),
     (Address("T0", 0), 2),
-    (Address("T0", 1), 1),
+    (Address("T0", 1), 2),
     (Address("nobody", -1), 1),
 )
 LIGHT_DELETIONS = often((Address("T0", -1), 2), (Address(LIGHT, -1), 2))

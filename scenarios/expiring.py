@@ -86,7 +86,7 @@ def expiring_setups(*, capacity: int = 0) -> tuple[Setup, ...]:
         (small, 4),
         (replace(small, flush_mode="SYNC_FLUSH"), 2),
         (replace(small, queue_file_units=2), 1),
-        (replace(small, disk_profile="posix_min"), 2),
+        (replace(small, disk_profile="posix_min"), 4),
         (replace(small, queue_file_units=2, queue_ext_size=88), 2),
         (replace(small, queue_file_units=7, delete_batch=1), 1),
         (replace(small, delete_hours="23", delete_batch=10), 1),

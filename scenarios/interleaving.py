@@ -53,7 +53,7 @@ TOGETHER = replace(
         (Label(), 6),
         (Label(wait_store_ok=False), 2),
         (Label("TagA", "Aa"), 1),
-        (Label(multi_dispatch="%LMQ%a,%LMQ%b"), 1),
+        (Label(multi_dispatch="%LMQ%a,%LMQ%b"), 2),
         (Label(transaction="prepared"), 1),
     ),
     sizes=often(
@@ -198,7 +198,8 @@ INTERLEAVING = (
         space=TOGETHER,
         setups=often(
             (FLUSHED, 2),
-            (SYNCED, 5),
+            (SYNCED, 3),
+            (replace(SYNCED, multi_dispatch=True), 2),
             (POOLED, 2),
             (replace(POOLED, flush_mode="SYNC_FLUSH", transient_store_buffers=1), 2),
             (replace(POOLED, log_file_size=16384, preallocate=False), 1),

@@ -96,6 +96,7 @@ MESSAGE_SCENARIOS = (
                 ("TagA", 1),
                 (f"{CHINESE} || {NEGATIVE_HASH}", 1),
                 (f"nobody||{LEAST_HASH}", 1),
+                ("", 1),
             ),
         ),
         setups=with_options(LOSSY_DISKS, lights=False),
@@ -191,7 +192,7 @@ MESSAGE_SCENARIOS = (
             burst_sizes=often((5, 2), (21, 3), (34, 3)),
             services=often(("reput", 6), ("flush_commit_log", 2)),
             pull_counts=often((32, 2), (64, 3), (33, 2), (1000, 2), (31, 1)),
-            pull_tags=often(("*", 4), ("TagA", 2)),
+            pull_tags=often(("*", 3), ("TagA", 2), ("", 1)),
         ),
         setups=(
             *setups_on("ext4_ordered"),

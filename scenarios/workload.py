@@ -118,7 +118,7 @@ class _Writer(AgeingWriter):
             "overlap": lambda: self.ops.extend(self._overlap()),
             "damage": self._damage,
             "expire": self._expire,
-            "fill": self._fill,
+            "fill": self._fill_after_all,
             "delete": self._delete,
         }
 
@@ -422,6 +422,12 @@ class _Writer(AgeingWriter):
                 self.ops.append(queues)
             case 1 if self.space.together_counts:
                 self._beside(queues)
+
+    def _fill_after_all(self) -> None:
+        """The disk fills, perhaps after a trouble that room does not make up for."""
+        if self.draw() & 3 == 0:
+            self._fault()
+        self._fill()
 
     def _beside(self, op: Op) -> None:
         """The op, begun at the same time as another one."""
