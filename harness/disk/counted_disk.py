@@ -161,6 +161,10 @@ class CountedDisk:
         """The same directory for somebody else."""
         return self.mount()
 
+    def late_actions(self) -> int:
+        """None is known: nobody notes when a store lets go of a real directory."""
+        return 0
+
     def unmount(self) -> None:
         """End the life of a store that has stopped; it has closed its files itself."""
 
