@@ -187,13 +187,15 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
     """Judged where it is known that there is an extension.
 
     A unit is put there before its queue's is; what a crash leaves of the first alone a
-    start cuts.
+    start cuts. Where no unit has an address, and older ones have expired, it is theirs.
     """
     image = judged.image
     if not (judged.clean and judged.ext_size and image.has_queue_extension):
         return
     for queue in image.consume_queues:
         led = [u.tags_code for u in queue.units if u.tags_code <= EXT_ADDRESS_MAX]
+        if not led and queue.files and queue.files[0].base:
+            continue
         place = ext_place(image.files, queue.name, led[-1]) if led else None
         files = ext_files(image.files, queue.name)
         for path, base in files:
