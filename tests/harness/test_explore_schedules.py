@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from harness.case_file import CaseFile
 from harness.cli import main
-from harness.explore.schedules import explore_schedules, together_in
+from harness.explore.schedules import each_stop, explore_schedules, together_in
 from models.ops import Crash, During, PutMessage, RunService, Together
 from models.program import Program, Setup
 from scenarios.mutants import MUTANTS
@@ -45,6 +45,21 @@ def test_two_puts_have_two_outcomes_over_all_schedules() -> None:
     assert not seen.found
     assert len(seen.outcomes) == 2
     assert sum(seen.outcomes.values()) == seen.visited
+
+
+def test_one_is_stopped_at_each_of_its_points_until_it_comes_to_none() -> None:
+    stops = [*each_stop(TWO_PUTS, "interleavings", points_max=60)]
+
+    turns = [result.trace[-1].turns for _, result in stops]
+    assert 2 < len(stops) < 60
+    assert turns == [*[((n, 1),) for n in range(1, len(stops))], ()]
+
+
+def test_a_stop_at_each_point_finds_a_file_that_is_made_twice() -> None:
+    with applied(MUTANTS["R42"]):
+        found = [result.invariant for _, result in each_stop(ROLLS, "overlaps", 60)]
+
+    assert "RUN-1" in found
 
 
 def test_a_smaller_bound_has_fewer_schedules_and_none_has_one() -> None:
