@@ -240,7 +240,11 @@ class CommitLog:
     def refuse_puts(self) -> None:
         """Take no put any more; the one in progress ends first."""
         with self.put_lock:
-            self._takes_puts = False
+            self.refuse_puts_now()
+
+    def refuse_puts_now(self) -> None:
+        """The same for who holds ``put_lock``, for which other puts may be waiting."""
+        self._takes_puts = False
 
     def get_message(self, phy_offset: int, size: int) -> bytes | None:
         """The bytes [phy_offset, phy_offset + size), if one file has them written.

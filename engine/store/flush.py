@@ -65,11 +65,9 @@ class CommitLogFlusher:
             SYNC_FAILED.hit()
             self._flags.stop_flushing()
             raise
-        if moved:
-            self._checkpoint.physic_msg_timestamp = max(
-                self._checkpoint.physic_msg_timestamp,
-                self._commit_log.flushed_timestamp,
-            )
+        self._checkpoint.physic_msg_timestamp = max(
+            self._checkpoint.physic_msg_timestamp, self._commit_log.flushed_timestamp
+        )
         return moved
 
     def flush_all(self) -> int:

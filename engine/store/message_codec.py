@@ -74,6 +74,7 @@ BAD_MAGIC = illegal("neither a record's magic nor a filler's")
 BAD_SIZE = illegal("a size that no record has, or that its file has not")
 BAD_BODY = illegal("a body of a size that its record has not")
 BAD_OFFSET = illegal("a record of another offset")
+BAD_TIME = illegal("no time at which it was stored: lost bytes that no CRC covers")
 BAD_BODY_CRC = illegal("a body that is not its CRC's")
 BAD_TOPIC = illegal("a topic whose length is negative, or that lost bytes")
 BAD_PROPERTIES = illegal("properties too long, or that lost bytes")
@@ -148,6 +149,8 @@ def check_message(
     if fields[6] != phy_offset:
         return BAD_OFFSET
     if check_crc:
+        if not fields[11]:
+            return BAD_TIME
         body = data[body_at:topic_at]
         if body and crc32(body) & 0x7FFFFFFF != fields[2]:
             return BAD_BODY_CRC

@@ -134,6 +134,7 @@ class TopicDeletion:
             # What is on the disk is more than what is known here, or less.
             CUT_SHORT.hit()
             self._flags.stop_writing()
+            self._commit_log.refuse_puts_now()
             raise
         DELETED.hit()
         return len(keys)

@@ -220,7 +220,7 @@ def parse_record(
 
     Raises:
         BadRecord: there is no whole record; checked in the order magic, size, inner
-            lengths, body CRC, own phy_offset, properties.
+            lengths, body CRC, own phy_offset, time stored, properties.
     """
     if limit - position < RECORD_SIZE_MIN:
         raise _too_short(data, position, limit)
@@ -259,6 +259,8 @@ def parse_record(
         raise _bad_crc(head[2], body)
     if head[6] != phy_offset and phy_offset is not None:
         raise BadRecord("phy_offset", f"the record carries phy_offset {head[6]}")
+    if not head[10]:
+        raise BadRecord("store_timestamp", "0: lost bytes that no CRC covers")
     raw = bytes(data[properties_at + 2 : end])
     name = bytes(data[name_at:properties_at])
     if 0 in name or (

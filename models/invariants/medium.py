@@ -7,7 +7,7 @@ the first byte that it could change; -1 of a file that went.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from models.image.places import is_of_a_store
 from models.image.queue import PRE_BLANK_SIZE, UNIT_SIZE
@@ -136,19 +136,20 @@ def _is_unit_of(image: StoreImage, path: str, first: int, dispatched: int) -> bo
     unit = bytes(data[begin : begin + UNIT_SIZE])
     if not RECORD_SIZE_MIN <= _size_of(unit) < PRE_BLANK_SIZE:
         return False
-    return image.commit_log.min_phy_offset <= int.from_bytes(unit[:8]) < dispatched
+    lowest = _alive_from(image, path.split("/")[1:3])
+    return lowest <= int.from_bytes(unit[:8]) < dispatched
 
 
 def _is_beside_a_unit(
     image: StoreImage, name: str, path: str, first: int, dispatched: int
 ) -> bool:
     """Whether such a unit's address leads to this byte, or behind it in the file."""
-    log_min = image.commit_log.min_phy_offset
+    lowest = _alive_from(image, name.split("/"))
     for queue in image.consume_queues:
         if queue.name != name:
             continue
         for unit in reversed(queue.units):
-            is_told = log_min <= unit.phy_offset < dispatched
+            is_told = lowest <= unit.phy_offset < dispatched
             if is_told and unit.tags_code <= EXT_ADDRESS_MAX:
                 place = ext_place(image.files, name, unit.tags_code)
                 if place is None or place[0] != path:
@@ -156,6 +157,13 @@ def _is_beside_a_unit(
                 end = place[1] + ext_unit_size(image.files[path], place[1])
                 return first < end
     return False
+
+
+def _alive_from(image: StoreImage, queue: Sequence[str]) -> int:
+    """Where in the log a queue's records begin that have neither expired nor died."""
+    log, (topic, queue_id) = image.commit_log, queue
+    dead_below = log.deleted.dead_below(topic, int(queue_id))
+    return max(log.min_phy_offset, dead_below)
 
 
 def _size_of(unit: Bytes) -> int:

@@ -146,7 +146,7 @@ def test_a_step_of_the_clock_is_told_from_one_damaged_time() -> None:
         (12, b"\xff", "queue_id"),
         (20, b"\xff", "queue_offset"),
         (36, b"\x01", "sys_flag"),
-        (56, bytes(8), "store_timestamp"),
+        (56, b"\xff", "store_timestamp"),
         (72, b"\xff", "reconsume_times"),
         (76, b"\x01", "prepared_transaction_offset"),
         (88 + 120 + 3 + 2, b"\1", "properties"),
