@@ -21,7 +21,9 @@ from models.store_image import StoreImage
 _REPLAYED_FILES = 3
 _SAFETY_MS = 3000
 # RocketMQ's recovery asks for a record's magic, lengths and CRC, and for no more.
-_PASSED_OVER = ("phy_offset", "properties", "filler", "missing_file")
+_PASSED_OVER = (
+    *("phy_offset", "store_timestamp", "properties", "filler", "missing_file"),
+)
 _NAMED_MAX = 3
 _SENTENCES_MAX = 20
 

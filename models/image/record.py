@@ -41,6 +41,7 @@ FlawKind = Literal[
     "lengths",
     "crc",
     "phy_offset",
+    "store_timestamp",
     "properties",
     "filler",
     "missing_file",

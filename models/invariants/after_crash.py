@@ -33,7 +33,7 @@ from models.invariants.judged import Judged, was_cut_here
 _SECTOR = 512
 _HEAD_SIZE = 8
 _MAGICS = tuple(n.to_bytes(4, "big") for n in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK))
-_SIZED = ("crc", "lengths", "properties", "phy_offset")
+_SIZED = ("crc", "lengths", "properties", "phy_offset", "store_timestamp")
 
 
 def proven_breaks(judged: Judged) -> Iterator[tuple[LogStop, Record]]:
