@@ -327,7 +327,10 @@ class MappedFile(ReferenceResource):
 
         Source: DefaultMappedFile#flush.
         """
+        newest = self.store_timestamp
         if not self.is_able_to_flush(least_pages):
+            if self.flushed == self.wrote:  # by a flush that overtook an append's time
+                self.flushed_timestamp = newest
             return self.flushed
         if not self.hold():
             FLUSHED_GONE.hit()

@@ -299,15 +299,12 @@ class MappedFileQueue:
         file = self._file_to_flush()
         if file is None:
             return False
-        newest = file.store_timestamp
         flushed = file.file_from_offset + file.flush(least_pages)
+        self.flushed_timestamp = max(self.flushed_timestamp, file.flushed_timestamp)
         if flushed <= self.flushed_where:
-            if file.flushed == file.wrote:  # maybe ahead of the time of its last record
-                self.flushed_timestamp = max(self.flushed_timestamp, newest)
             return False
         self.sync_names()
         self.flushed_where = flushed
-        self.flushed_timestamp = file.flushed_timestamp or self.flushed_timestamp
         return True
 
     def _file_to_flush(self) -> MappedFile | None:

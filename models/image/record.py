@@ -258,10 +258,7 @@ def parse_record(
     body = data[body_at:topic_at]
     if topic_at > body_at and crc32(body) & 0x7FFFFFFF != head[2]:
         raise _bad_crc(head[2], body)
-    if head[6] != phy_offset and phy_offset is not None:
-        raise BadRecord("phy_offset", f"the record carries phy_offset {head[6]}")
-    if not head[10]:
-        raise BadRecord("store_timestamp", "0: lost bytes that no CRC covers")
+    _prove_place(head[6], phy_offset, head[10])
     raw = bytes(data[properties_at + 2 : end])
     name = bytes(data[name_at:properties_at])
     if 0 in name or (
@@ -322,6 +319,13 @@ def _is_kept(data: Bytes, start: int, raw: bytes) -> bool:
     raw = written_part(raw)
     sectors = range(start - start % _SECTOR, start + len(raw), _SECTOR)
     return raw[-1:] != b"\0" and all(any(data[n : n + _SECTOR]) for n in sectors)
+
+
+def _prove_place(seen: int, phy_offset: int | None, store_timestamp: int) -> None:
+    if seen != phy_offset and phy_offset is not None:
+        raise BadRecord("phy_offset", f"the record carries phy_offset {seen}")
+    if not store_timestamp:
+        raise BadRecord("store_timestamp", "0: lost bytes that no CRC covers")
 
 
 def _prove_no_nul(name: bytes, raw: bytes) -> None:

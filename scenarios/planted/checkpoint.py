@@ -85,8 +85,8 @@ CHECKPOINT_STAYS_ZERO = Mutant(
         Edit(
             module="engine.store.flush",
             function="CommitLogFlusher._flush",
-            before="if moved:",
-            after="if moved and least_pages:",
+            before="self._commit_log.flushed_timestamp\n",
+            after="self._commit_log.flushed_timestamp if least_pages else 0\n",
         ),
     ),
     trigger=Program(Setup(), (_PUT,)),

@@ -138,5 +138,6 @@ def test_disks_fail_where_a_scenario_says_so_and_nowhere_else() -> None:
     assert failing == {
         name
         for name, scenario in SCENARIOS.items()
-        if scenario.space.faults and {"fault", "together"} & set(scenario.space.kinds)
+        if scenario.space.faults
+        and {"fault", "together", "overlap"} & set(scenario.space.kinds)
     }
