@@ -202,6 +202,7 @@ TAGGED = placed(plain(properties={"TAGS": "TagA"}))
         (with_bytes(SMALL, 84, b"\xff\xff\xff\xff"), "BAD_BODY", "a negative body"),
         (with_bytes(SMALL, 84, b"\0\0\0\x0c"), "BAD_BODY", "a body beyond the end"),
         (with_bytes(SMALL, 28, bytes(8)), "BAD_OFFSET", "the record of another offset"),
+        (with_bytes(SMALL, 56, bytes(8)), "BAD_TIME", "its times lost with 64 bytes"),
         (with_bytes(SMALL, 90, b"x"), "BAD_BODY_CRC", "a body that its CRC denies"),
         (with_bytes(SMALL, 95, b"\x80"), "BAD_TOPIC", "a negative length of the topic"),
         (with_bytes(SMALL, 96, b"\0"), "BAD_TOPIC", "a topic lost with its sector"),

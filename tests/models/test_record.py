@@ -68,6 +68,7 @@ def test_long_topics_and_ipv6_hosts_decode() -> None:
         (103, b"\xff\xff", "lengths"),
         (88, b"h", "crc"),
         (8, b"\xf7", "crc"),
+        (56, bytes(8), "store_timestamp"),
     ],
 )
 def test_a_record_that_is_not_whole_is_refused_with_its_kind(

@@ -168,9 +168,10 @@ _IMAGE = (
     ),
     (
         "I02",
-        *("record", "parse_record"),
-        *("head[6] != phy_offset and phy_offset is not None", "False"),
+        *("record", "_prove_place"),
+        *("seen != phy_offset and phy_offset is not None", "False"),
     ),
+    ("I31", "record", "_prove_place", "not store_timestamp", "False"),
     (
         "I03",
         *("record", "parse_record"),
