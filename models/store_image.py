@@ -249,32 +249,42 @@ def read_store(
     layout = _layout(tuple(files))
     known = previous.queue_at if previous else {}
     old_log = previous.commit_log if previous else None
+    log = read_log(
+        {base: (path, files[path]) for base, path in layout.log},
+        layout.odd_log,
+        old_log,
+        _deleted(files),
+        watch,
+        by_rocketmq=by_rocketmq,
+    )
+    queues = [
+        read_queue(
+            *key, {base: (path, files[path]) for base, path in paths}, known.get(key)
+        )
+        for key, paths in layout.queues
+    ]
     return StoreImage(
         files=files,
-        commit_log=read_log(
-            {base: (path, files[path]) for base, path in layout.log},
-            layout.odd_log,
-            old_log,
-            _deleted(files),
-            watch,
-            by_rocketmq=by_rocketmq,
-        ),
-        consume_queues=tuple(
-            [
-                read_queue(
-                    *key,
-                    {base: (path, files[path]) for base, path in paths},
-                    known.get(key),
-                )
-                for key, paths in layout.queues
-            ]
-        ),
+        commit_log=log,
+        consume_queues=tuple([_behind_rot(queue, log) for queue in queues]),
         checkpoint=_checkpoint(files, previous),
         has_checkpoint="checkpoint" in files,
         abort="abort" in files,
         odd_queue_paths=layout.odd_queue,
         foreign=layout.foreign,
     )
+
+
+def _behind_rot(queue: QueueImage, log: LogImage) -> QueueImage:
+    if not (queue.stray_units and log.min_phy_offset):
+        return queue
+    asked = log.unit_tuples.get(queue.key)
+    if asked:
+        return queue.behind_rot(asked[0][0])
+    strays = queue.stray_units
+    if any(unit.phy_offset >= log.min_phy_offset for unit in strays):
+        return queue
+    return queue.behind_rot(strays[-1].queue_offset + 1)
 
 
 def _deleted(files: Mapping[str, Bytes]) -> DeletedImage:

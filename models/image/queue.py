@@ -80,7 +80,7 @@ class QueueImage(NamedTuple):
         """The queue_offset after the last unit."""
         if self.units:
             return self.units[-1].queue_offset + 1
-        return self.files[0].base // UNIT_SIZE if self.files else 0
+        return self.first_number
 
     @property
     def end_of_last_file(self) -> int:
@@ -107,6 +107,37 @@ class QueueImage(NamedTuple):
         path = f"consumequeue/{self.name}/{base:020d}"
         return f"{path} byte {at - base} (queue_offset {queue_offset})"
 
+    @property
+    def begins_late(self) -> bool:
+        """Whether its units begin behind the first that its files have room for."""
+        return bool(self.units) and self.units[0].queue_offset > self.first_number
+
+    @property
+    def first_number(self) -> int:
+        """The queue_offset of the first unit that its files have room for."""
+        return self.files[0].base // UNIT_SIZE if self.files else 0
+
+    def behind_rot(self, first_alive: int) -> QueueImage:
+        """The queue from behind the last unit before ``first_alive`` that is none.
+
+        Those are of expired records, and nobody reads them: what rotted there neither
+        ends the queue nor makes a hole in it.
+        """
+        hole, units, strays = self.end, self.units, self.stray_units
+        while hole < first_alive:
+            strays = tuple(unit for unit in strays if unit.queue_offset > hole)
+            if not strays:
+                break
+            found: list[Unit] = []
+            for number, unit in enumerate(strays, strays[0].queue_offset):
+                if unit.queue_offset != number or unit.size <= 0:
+                    break
+                found.append(unit)
+            hole = strays[0].queue_offset + len(found)
+            if found:
+                units, strays = tuple(found), strays[len(found) :]
+        return self._replace(units=units, stray_units=strays)
+
     def strays(self) -> Iterator[Unit]:
         """Units that are not all zero, past the end of what a reader would see."""
         end = self.end
@@ -128,7 +159,8 @@ def read_queue(
         _read_file(*files[base], base, known.get(files[base][0]))
         for base in sorted(files)
     )
-    if previous is not None and read == previous.files:
+    is_same = previous is not None and read == previous.files
+    if previous is not None and is_same and not previous.begins_late:
         return previous
     image = QueueImage(topic, queue_id, read, _chain(read))
     return image._replace(stray_units=tuple(image.strays()))

@@ -32,7 +32,7 @@ from models.invariants.registry import InvariantViolated
 from models.messages import MessageToPut
 from models.observations import Positions, Pulled, Put
 from models.reference import ReferenceModel
-from models.store_image import StoreImage, read_store
+from models.store_image import StoreImage, Unit, read_store
 
 KEY = ("T0", 0)
 
@@ -240,3 +240,36 @@ def test_a_put_taken_on_a_full_disk_is_a_breach() -> None:
     a_full_disk_takes_no_put.hold({}, Put("SERVICE_NOT_AVAILABLE"))
     with pytest.raises(InvariantViolated, match="it was taken"):
         a_full_disk_takes_no_put.hold({}, Put("PUT_OK", 0, 100, 0))
+
+
+def bytes_of(image: StoreImage) -> dict[str, bytes]:
+    return {path: bytes(data) for path, data in image.files.items()}
+
+
+def alive(image: StoreImage) -> list[tuple[Unit, ...]]:
+    return [units for _, units in image.live_units]
+
+
+@pytest.mark.parametrize("numbers", [(1,), (0, 8), (2, 3, 7)])
+def test_units_of_expired_records_that_rotted_end_no_queue(
+    numbers: tuple[int, ...],
+) -> None:
+    store = expired_store()
+    files = bytes_of(store)
+    path, rot = "consumequeue/T0/0/00000000000000000000", unit_bytes(-117, -5, 0)
+
+    for number in numbers:
+        files = patched(files, path, number * 20, rot)
+    rotten = read_store(files, store)
+
+    assert rotten.consume_queues[0].stray_units == ()
+    assert alive(rotten) == alive(store) == alive(read_store(store.files, rotten))
+
+
+def test_a_unit_that_rotted_of_a_record_that_is_there_makes_a_hole() -> None:
+    path = "consumequeue/T0/0/00000000000000000000"
+    files = patched(bytes_of(expired_store()), path, 9 * 20, unit_bytes(-117, -5, 0))
+
+    rotten = read_store(files).consume_queues[0]
+
+    assert (rotten.end, rotten.stray_units[0].queue_offset) == (9, 9)
