@@ -131,6 +131,7 @@ def judge_refusal(
     at_full_size = extended(found, setup.log_file_size) if is_damaged else found
     lost = _lost(at_full_size, unread.places, is_around=setup.on_damage == "serve")
     is_plain = not (misfit or lost or unread.may_be_any)
+    has_lost_its_mark = _has_lost_its_mark(found, damages)
     if is_damaged and setup.on_damage == "serve" and is_plain:
         refuses_what_cannot_be_located.hold(checks, found, at_full_size, start)
     if not (isinstance(start, Started) and start.damaged):
@@ -142,7 +143,10 @@ def judge_refusal(
             refusal,
             log_is_damaged=is_damaged,
             misfit=misfit or ("" if _is_windowed(setup) else lost),
-            may_refuse=bool(lost) or unread.may_be_any or _is_short(found, setup),
+            may_refuse=bool(lost)
+            or unread.may_be_any
+            or _is_short(found, setup)
+            or has_lost_its_mark,
         )
     mark, end = found.checkpoint.mark, at_full_size.commit_log.max_phy_offset
     knows = bool(damages) and is_plain and not _is_windowed(setup)  # else REC-13
@@ -153,6 +157,8 @@ def judge_refusal(
         refusal_changes_nothing.hold(checks, found.files, files())
         if damages and not unread.may_be_any:
             named = {damage.path for damage in damages}
+            if has_lost_its_mark:
+                named.add("commitlog")
             refusal_names_what_is_damaged.hold(checks, start.reason, named)
     return at_full_size
 
@@ -164,6 +170,14 @@ def may_raise(report: Report, promises: Promises, setup: Setup) -> bool:
     """
     is_unread = report.is_unreadable and _is_windowed(setup)
     return report.fault_armed or promises.errors_come_late or is_unread
+
+
+def _has_lost_its_mark(found: StoreImage, damages: Sequence[Damaged]) -> bool:
+    """Whether an older mark is left, by which files are gone that had expired."""
+    mark, log = found.checkpoint.mark, found.commit_log
+    if mark is None or not any(damage.path == "checkpoint" for damage in damages):
+        return False
+    return log.min_phy_offset > mark.log_min_offset
 
 
 def _is_short(found: StoreImage, setup: Setup) -> bool:

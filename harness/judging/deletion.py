@@ -198,6 +198,10 @@ def adopt_after_deletion(
     """
     log_min = image.commit_log.min_phy_offset
     built = {queue.key: queue.end for queue in image.consume_queues}
+    is_gone = is_damaged and not image.commit_log.files
+    if is_gone:
+        # Then no unit of theirs has a record, nor did one expire.
+        built = {queue.key: queue.first_number for queue in image.consume_queues}
     if not is_damaged:
         deletion.log_begins_where_it_was_left.hold(
             checks, log_min, model.min_certain, model.may_expire
@@ -213,7 +217,9 @@ def adopt_after_deletion(
         known = {key: max(end, model.numbered.get(key, 0)) for key, end in ends.items()}
         deletion.empty_queues_keep_their_end.hold(checks, built, known)
     model.forget_lost_numbers()
-    if is_damaged and log_min:
+    if is_gone:
+        model.number_empty_queues(built)
+    elif is_damaged and log_min:
         queues = image.consume_queues
         model.number_empty_queues(
             {queue.key: queue.end_of_last_file for queue in queues}
