@@ -7,6 +7,7 @@ The program is run up to its last damage, unjudged; there the files say what lie
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeGuard
 
 from harness.interpreter import Interpreter
 from harness.subjects.damage import selected
@@ -64,7 +65,7 @@ class _Aiming:
 
     def do(self, op: Op) -> None:
         """The op, with its aim."""
-        if not (isinstance(op, Damage) and _can_be_aimed(op)) or self.subject.is_up:
+        if not _can_be_aimed(op) or self.subject.is_up:
             self._take(op)
             return
         # Where a start refuses, and what it refused is put back, another may be tried.
@@ -98,5 +99,5 @@ class _Aiming:
         self.ops.append(op)
 
 
-def _can_be_aimed(op: Op) -> bool:
+def _can_be_aimed(op: Op) -> TypeGuard[Damage]:
     return isinstance(op, Damage) and op.kind in AIMED

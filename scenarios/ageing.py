@@ -17,11 +17,10 @@ from models.ops import (
     ServiceName,
 )
 from models.program import Setup
-from scenarios.overlapping import OverlapDrawer
+from scenarios.overlapping import THOROUGH_MS, OverlapDrawer
 from scenarios.space import FLUSHED_BY, Space
 
 ROLLED_BY = 8
-THOROUGH_MS = 61_000  # after so long every service does all there is to do
 AGED_FLUSHES = (9, 2, 1)  # files that are flushed before the messages grow old
 
 

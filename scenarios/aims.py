@@ -26,7 +26,6 @@ from scenarios.whereabouts import RECORD_FIELDS
 AIMED = ("truncate", "zero", "flip", "unreadable")
 """Kinds of damage that have a place."""
 
-SECTOR_SIZE = 512
 HEAD_SIZE = 8  # of a filler: its length and its magic
 TORN_SIZE = 88  # of what may have been left of a record's header
 _UNIT_FIELDS = ((0, 8), (8, 4), (12, 8))

@@ -7,10 +7,9 @@ from dataclasses import replace
 from models.ops import DiskFault
 from models.program import Setup
 from scenarios.scenario import Scenario
-from scenarios.space import Address, Label, Numbers, often
+from scenarios.space import HOUR_MS, Address, Label, Numbers, often
 from scenarios.spaces import BREAKING, CORE_LAWS
 
-HOUR_MS = 3_600_000
 LIGHT = "%LMQ%a"
 DELETIONS = often(
     (Address("T0", -1), 3),

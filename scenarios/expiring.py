@@ -8,10 +8,9 @@ from models.ops import DiskFault
 from models.program import Setup
 from scenarios.deleting import DELETIONS
 from scenarios.scenario import Scenario
-from scenarios.space import Kind, Label, Numbers, Size, often
+from scenarios.space import HOUR_MS, Kind, Label, Numbers, Size, often
 from scenarios.spaces import BREAKING, CORE_LAWS
 
-HOUR_MS = 3_600_000
 AGEING = replace(
     BREAKING,
     kinds=often(

@@ -11,10 +11,8 @@ from models.ops import PlantFile
 from models.program import Setup
 from scenarios.deleting import DELETIONS
 from scenarios.scenario import Scenario
-from scenarios.space import Numbers, often
+from scenarios.space import HOUR_MS, Numbers, often
 from scenarios.spaces import BREAKING, CORE_LAWS, INDEXED, setups_on
-
-HOUR_MS = 3_600_000
 
 _NOBODYS = (
     PlantFile("commitlog/.DS_Store", "garbage", 40),

@@ -7,9 +7,9 @@ from dataclasses import replace
 from models.ops import Schedule
 from models.program import Setup
 from scenarios.deleting import DELETIONS
-from scenarios.expiring import HOUR_MS, KEEPING
+from scenarios.expiring import KEEPING
 from scenarios.scenario import Scenario
-from scenarios.space import Address, Label, Numbers, Size, often
+from scenarios.space import HOUR_MS, Address, Label, Numbers, Size, often
 from scenarios.spaces import CORE_LAWS, FLUSHED, FLUSHING, POOLED, SYNCED
 
 SCHEDULES = often(

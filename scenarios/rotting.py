@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.program import OnDamage
-from scenarios.space import Numbers, often
+from scenarios.space import HOUR_MS, Numbers, often
 from scenarios.spaces import CALM
 
 SERVING: tuple[OnDamage, ...] = often(("refuse", 2), ("serve", 1))
 """What the stores do that meet damage below the durable mark."""
 
-HOUR_MS = 3_600_000
 _FIELDS = (0, 4, 8, 12, 16, 20, 28, 36, 40, 48, 56, 64, 72, 76, 84)
 ROTTEN_BYTES = tuple(
     [

@@ -23,9 +23,10 @@ from models.ops import (
     Together,
 )
 from models.program import Program, Setup
-from scenarios.ageing import AGED_FLUSHES, THOROUGH_MS, AgeingWriter
+from scenarios.ageing import AGED_FLUSHES, AgeingWriter
 from scenarios.catalogue import Scenario
 from scenarios.chance import draws
+from scenarios.overlapping import THOROUGH_MS
 from scenarios.space import (
     FLUSHED_BY,
     WISHES,

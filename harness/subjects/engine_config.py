@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from engine.store.config import FlushDiskType, OnDamage, StoreConfig
+from engine.store.consume_queue import CQ_STORE_UNIT_SIZE
 from models.program import Setup
 
 THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them
 COMMIT_THOROUGH_MS = 200  # RocketMQ's
-UNIT_SIZE = 20
 
 
 def config_of(setup: Setup) -> StoreConfig:
@@ -16,7 +16,7 @@ def config_of(setup: Setup) -> StoreConfig:
         mapped_file_size_commit_log=setup.log_file_size,
         # A store rounds this up to whole units, as RocketMQ does.
         mapped_file_size_consume_queue=max(
-            UNIT_SIZE, setup.queue_file_units * UNIT_SIZE - 1
+            CQ_STORE_UNIT_SIZE, setup.queue_file_units * CQ_STORE_UNIT_SIZE - 1
         ),
         flush_disk_type=FlushDiskType[setup.flush_mode],
         max_message_size=setup.max_message_size,
