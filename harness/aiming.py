@@ -12,6 +12,7 @@ from typing import TypeGuard
 from harness.interpreter import Interpreter
 from harness.subjects.damage import selected
 from harness.subjects.python_store import PythonStore
+from harness.supervised import Around, Lost, supervised
 from models.observations import Skipped
 from models.ops import Damage, DamageKind, Op, Restart
 from models.program import Program, Setup
@@ -33,11 +34,43 @@ def perhaps_aimed(program: Program, run: int, number: int) -> Program:
 
     A function of the arguments, and of the engine's text.
     """
-    lasts = [n for n, op in enumerate(program.ops) if _can_be_aimed(op)]
-    if not lasts:
-        return program
+    until, draw = _decided(program, run, number)
+    return with_aim(program, until, draw) if until else program
+
+
+def aimed_as_far_as_it_came(
+    program: Program, run: int, number: int, around: Around, timeout_s: float
+) -> Program:
+    """``perhaps_aimed`` of an episode that hung or died, maybe while it was aimed.
+
+    A child does it op by op, ``around`` it what was around the episode. From the op on
+    that takes longer than ``timeout_s``, or the child's life, nothing has an aim.
+    """
+    until, draw = _decided(program, run, number)
+    aiming: list[_Aiming] = []  # the child's one, made there
+
+    def aimed_op(at: int) -> list[Op]:
+        if not aiming:
+            aiming.append(_Aiming(program.setup, draw))
+        before = len(aiming[0].ops)
+        aiming[0].do(program.ops[at])
+        return aiming[0].ops[before:]
+
+    ops: list[Op] = []
+    done = 0
+    for row in supervised(aimed_op, range(until), timeout_s, around):
+        if isinstance(row, Lost):
+            break
+        ops += row
+        done += 1
+    return replace(program, ops=(*ops, *program.ops[done:]))
+
+
+def _decided(program: Program, run: int, number: int) -> tuple[int, Draw]:
+    """Up to which op to aim, 0 to leave it, and what to draw from."""
     draw = draws(run + _APART, number).__next__
-    return with_aim(program, lasts[-1] + 1, draw) if draw() & 1 else program
+    lasts = [n for n, op in enumerate(program.ops) if _can_be_aimed(op)]
+    return (lasts[-1] + 1 if lasts and draw() & 1 else 0), draw
 
 
 def with_aim(program: Program, until: int, draw: Draw) -> Program:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine.host.probe import declared_probes, unreachable_probes
-from harness.aiming import perhaps_aimed
+from harness.aiming import aimed_as_far_as_it_came, perhaps_aimed
 from harness.episode import EpisodeResult, Step, run_program
 from harness.explore.glance import glance
 from harness.supervised import Lost, supervised
@@ -156,7 +156,12 @@ class SoakTask:
 
     def _lost(self, lost: Lost) -> EpisodeRecord:
         """The record of an episode whose process ended, hung, or raised."""
-        program = to_json(self.program_of(lost.number))
+        number, planted, timeout_s = lost.number, self._planted, self.episode_timeout_s
+        program = to_json(
+            aimed_as_far_as_it_came(
+                self.program_of(number), self.seed, number, planted, timeout_s
+            )
+        )
         raised = lost.how == "raised"
         record = EpisodeRecord(
             run_id="",

@@ -80,11 +80,6 @@ class QueueAudit:
         """Hold one record against its queue; records come in the log's order."""
         if not request.has_unit:
             return
-        known = self.next_offsets.get((request.topic, request.queue_id))
-        if known is not None and self.first_misnumbered < 0:
-            skipped = request.consume_queue_offset - known
-            if skipped * FIXED_SIZE > request.commit_log_offset:
-                self.first_misnumbered = request.commit_log_offset
         self._visit_place(request)
         for light in request.in_light_queues():
             self._visit_place(light)
@@ -99,7 +94,11 @@ class QueueAudit:
         if self._deleted and self._is_dead(request):
             return
         key = (request.topic, request.queue_id)
-        is_first = key not in self.next_offsets
+        queue = self._queues.get(key)
+        known = self.next_offsets.get(key)
+        is_first = known is None
+        if known != request.consume_queue_offset:
+            self._note_skipped(request, known, queue)
         agreed = request.consume_queue_offset
         if self.damage.ranges:
             agreed = self._agreed_until(key, agreed)
@@ -114,7 +113,6 @@ class QueueAudit:
         is_next = agreed == request.consume_queue_offset
         if is_next and self._has_this_unit(request):
             return
-        queue = self._queues.get(key)
         (LACKED if queue is None else DISAGREED).hit()
         units = queue.recovered_units if queue is not None else 0
         if is_first and units < request.consume_queue_offset:
@@ -123,6 +121,18 @@ class QueueAudit:
         self._is_unsure_from(request)
         if self.first_wrong_phy_offset < 0:
             self.first_wrong_phy_offset = request.commit_log_offset
+
+    def _note_skipped(
+        self, request: DispatchRequest, known: int | None, queue: ConsumeQueue | None
+    ) -> None:
+        """See whether dispatch would fill places that no record can have had."""
+        if known is None:
+            # A new queue begins with its first record; one that is there goes on.
+            known = queue.recovered_units if queue else request.consume_queue_offset
+        skipped = request.consume_queue_offset - known
+        has_room = skipped * FIXED_SIZE <= request.commit_log_offset
+        if not has_room and self.first_misnumbered < 0:
+            self.first_misnumbered = request.commit_log_offset
 
     def _agreed_until(self, key: QueueKey, queue_offset: int) -> int:
         """How far the units before that no record was seen for are of damaged ones."""

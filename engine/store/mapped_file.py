@@ -384,13 +384,15 @@ class MappedFile(ReferenceResource):
     def mend_lost(self) -> None:
         """Give sectors that nobody can read new room, as zeros; the rest stays.
 
-        The last one may end behind the file, so that no store can write it whole. A
-        crash leaves a file cut short.
+        The last one may end behind the file, so that no store can write it whole. All
+        of it is synced, since what was given back may count as durable. A crash leaves
+        a file cut short.
         """
         start = min(self.known_lost) * SECTOR_SIZE
         data = self.read(start, self.file_size - start)
         self._renew(start)
         self._open_file.write_at(start, data)
+        self.sync()
         self.known_lost = set()
 
     def _renew(self, start: int) -> None:

@@ -435,12 +435,12 @@ class MappedFileQueue:
             self._may_come_back = False
 
     def rewrite(self, start: int) -> None:
-        """Write everything from ``start`` on again; see ``MappedFile.rewrite``."""
+        """Write everything from ``start`` on again, and what nobody can read."""
         for file in self.files:
+            if file.known_lost:
+                file.mend_lost()
             begin = max(0, start - file.file_from_offset)
             if begin < file.wrote:
-                if file.known_lost:
-                    file.mend_lost()
                 file.rewrite(begin, file.wrote)
 
     def sync_from(self, start: int) -> None:

@@ -207,7 +207,6 @@ class StartUp:
         Raises:
             StoreCorrupted: part of it is not there.
         """
-        mark = self._checkpoint.mark
         if scan.stopped_by == UNREADABLE:
             REFUSED_UNREAD.hit()
             raise StoreCorrupted(
@@ -215,14 +214,18 @@ class StartUp:
                 f"the log goes on there. Put the file back from a copy, or start again "
                 f"if the disk is well. Nothing was changed."
             )
+        mark = self._checkpoint.mark
         if mark is None:
             self._refuse_short_files(scan)
-            self._refuse_misnumbered(audit)
             self._sums.begin(None, scan.read_from)
-            return
-        if scan.damaged:
+        elif scan.damaged:
             self._refuse_changed_bytes(scan, mark)
-            return
+        else:
+            self._refuse_lost(scan, mark)
+            self._refuse_changed_bytes(scan, mark)
+        self._refuse_misnumbered(audit)
+
+    def _refuse_lost(self, scan: LogScan, mark: DurableMark) -> None:
         if scan.start > mark.log_min_offset and not mark.is_empty:
             raise StoreCorrupted(
                 f"commitlog: the log begins at {scan.start}, but began at "
@@ -236,7 +239,6 @@ class StartUp:
                 f"put the file back from a copy, or remove `checkpoint` to have the "
                 f"log cut here. Nothing was changed."
             )
-        self._refuse_changed_bytes(scan, mark)
 
     def _refuse_changed_bytes(self, scan: LogScan, mark: DurableMark) -> None:
         size = self._config.mapped_file_size_commit_log

@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
+from harness.aiming import aimed_as_far_as_it_came
 from harness.power.slices import (
     ROUND,
     Found,
@@ -150,8 +151,11 @@ def _lost_episode(task: Hunt, kind: SliceKind, lost: Lost) -> Found | None:
     episodes = episodes_of(lost.number)
     for row in supervised(work, episodes, EPISODE_TIMEOUT_S, task.planted):
         if isinstance(row, Lost) and row.how != "raised":
-            program = program_of(kind, task.seed, row.number)
-            return Found(_law(row), _told(row), kind, *program)
+            scenario, program = program_of(kind, task.seed, row.number)
+            program = aimed_as_far_as_it_came(
+                program, task.seed, row.number, task.planted, EPISODE_TIMEOUT_S
+            )
+            return Found(_law(row), _told(row), kind, scenario, program)
     return None
 
 

@@ -9,7 +9,7 @@ from models.appended import Appended, differs, differs_from_message
 from models.invariants.checkpoint import changed_files
 from models.invariants.querying import QUERY_MAX
 from models.invariants.reading import wanted_tags
-from models.invariants.recovery import reason_to_refuse
+from models.invariants.recovery import has_impossible_place, reason_to_refuse
 from models.invariants.registry import invariant
 from models.messages import MessageToPut
 from models.observations import Pulled, Put, Queried, Refused, Searched, Started
@@ -68,7 +68,7 @@ def refuses_what_cannot_be_located(
     """
     reason, mark = reason_to_refuse(found, extended), found.checkpoint.mark
     if isinstance(start, Refused):
-        if mark is None:
+        if mark is None or has_impossible_place(found):
             return
         paths = {
             file.path

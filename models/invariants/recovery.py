@@ -124,6 +124,7 @@ def refuses_only_damage(
     """
     reason = reason_to_refuse(found, extended) if log_is_damaged else ""
     reason = misfit or reason
+    may_refuse = may_refuse or (log_is_damaged and has_impossible_place(found))
     if refusal and not (reason or may_refuse):
         yield Violation("start", f"refused: {refusal}", "a start, for nothing is lost")
     if reason and not refusal:
@@ -146,7 +147,20 @@ def reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
         return f"the log ends at {log.max_phy_offset}, below {mark.durable_offset}"
     if changed := changed_files(extended):
         return f"{changed[0]} has other bytes than were made durable"
-    return ""
+    return _misnumbered(log)
+
+
+def has_impossible_place(image: StoreImage) -> bool:
+    """Whether a record claims a later place in a queue than the log has had room for.
+
+    Whether dispatch would fill places for it, depends on what its queue has.
+    """
+    log = image.commit_log
+    return any(
+        place * RECORD_SIZE_MIN > record.phy_offset
+        for record in (*log.records, *log.records_beyond)
+        for place in (record.queue_offset, *(at for _, at in record.light_places))
+    )
 
 
 def _misnumbered(log: LogImage) -> str:

@@ -250,7 +250,7 @@ CHAINED_CRC_SEED_LOST = Mutant(
     edits=(
         Edit(
             module="engine.store.start_up",
-            function="StartUp._refuse_damage",
+            function="StartUp._refuse_lost",
             before="if scan.start > mark.log_min_offset and not mark.is_empty:",
             after="if scan.start > 0:",
         ),

@@ -60,7 +60,7 @@ TORN_RECORD_NOT_REPAIRED = Mutant(
     edits=(
         Edit(
             module="engine.store.start_up",
-            function="StartUp._refuse_damage",
+            function="StartUp._refuse_lost",
             before="if scan.end < mark.durable_offset:",
             after=(
                 "if scan.end < mark.durable_offset or scan.stopped_by in (\n"

@@ -88,7 +88,7 @@ DAMAGE_CUTS_THE_LOG = Mutant(
     edits=(
         Edit(
             module="engine.store.start_up",
-            function="StartUp._refuse_damage",
+            function="StartUp._refuse_lost",
             before="if scan.end < mark.durable_offset:",
             after="if False:",
         ),

@@ -82,6 +82,12 @@ BAD_SECTOR_IS_NEVER_WRITTEN_AGAIN = Mutant(
             before="if not self._is_zeros(at, size):",
             after="if self.read(at, size) != bytes(size):",
         ),
+        Edit(
+            module="engine.store.mapped_file_queue",
+            function="MappedFileQueue.rewrite",
+            before="if file.known_lost:",
+            after="if False:",
+        ),
     ),
     trigger=Program(
         Setup(),
@@ -253,7 +259,7 @@ ORDERLY_END_IS_BELIEVED = Mutant(
     edits=(
         Edit(
             module="engine.store.start_up",
-            function="StartUp._refuse_damage",
+            function="StartUp._refuse_lost",
             before="if scan.end < mark.durable_offset:",
             after="if scan.end < mark.durable_offset and self._abort.exists():",
         ),

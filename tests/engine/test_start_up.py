@@ -145,11 +145,16 @@ def test_no_time_of_the_checkpoint_is_believed(store: StoreBuilder, field: int) 
         store.kill()
 
 
-def test_a_queue_offset_that_the_log_has_no_room_for_refuses_a_start_without_a_mark(
-    store: StoreBuilder,
+@pytest.mark.parametrize("has_mark", [False, True])
+@pytest.mark.parametrize("known", [0, 1, 2])
+def test_a_queue_offset_that_the_log_has_no_room_for_refuses_a_start(
+    store: StoreBuilder, has_mark: bool, known: int
 ) -> None:
-    store.put(3).make_all_durable().stop()
-    store.disk.replace_file("checkpoint", None)
+    """``known`` records of the queue were put and dispatched before the mark."""
+    store.put(known).reput().make_all_durable().stop()
+    if not has_mark:
+        store.disk.replace_file("checkpoint", None)
+    store.restart().put(3 - known).kill()
     log = bytearray(store.disk.files()[log_file()])
     queue_offset = 2 * RECORD_SIZE + 20
     log[queue_offset + 4] ^= 1
@@ -161,4 +166,4 @@ def test_a_queue_offset_that_the_log_has_no_room_for_refuses_a_start_without_a_m
     store.kill()
     log[queue_offset + 4] ^= 1
     store.disk.replace_file(log_file(), bytes(log))
-    assert store.restart().served() == [0, 1, 2]
+    assert store.restart().reput().served() == [0, 1, 2]

@@ -133,6 +133,18 @@ def test_a_queue_that_cannot_be_read_is_made_again(down: StoreBuilder) -> None:
     assert down.disk.unreadable() == ()
 
 
+def test_a_bad_sector_is_mended_though_its_units_read_as_they_were() -> None:
+    """Zeros are taken for it, and the last unit ends with zeros."""
+    store = StoreBuilder().configured(mapped_file_size_consume_queue=800)
+    store.put(26).reput().make_all_durable().stop()
+    store.disk.make_unreadable(queue_file(), 512, 513)
+
+    store.restart().put(1).reput()
+
+    assert pulled(store) == list(range(27))
+    assert store.disk.unreadable() == ()
+
+
 def test_a_checkpoint_that_cannot_be_read_is_refused(down: StoreBuilder) -> None:
     down.disk.make_unreadable("checkpoint", 0, 1)
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from harness.aiming import perhaps_aimed, with_aim
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from itertools import takewhile
+from typing import Any
+from unittest.mock import patch
+
+from harness.aiming import aimed_as_far_as_it_came, perhaps_aimed, with_aim
 from harness.episode import run_program
 from models.observations import RESTORED, Refused, Skipped, Started
 from models.ops import Damage, DamageKind, Op, PutMessage, Restart, RunService, Shutdown
@@ -13,6 +20,7 @@ from scenarios.chance import draws
 from scenarios.workload import program_for
 
 PUT = PutMessage("T0", 0, 16)
+AIMED_TWICE = 11  # the number of a program of which two damages at least get an aim
 STORED = (PUT, PUT, RunService("reput"), Shutdown())
 RESTORE = Damage("", "restore")
 
@@ -107,3 +115,42 @@ def test_what_was_damaged_before_and_stays_is_damage_still() -> None:
 
     assert isinstance(started, Started)
     assert isinstance(again, Started)
+
+
+def drawn(number: int) -> Program:
+    return program_for(SCENARIOS["bit_rot"], 5, number)
+
+
+def test_an_episode_that_was_lost_is_aimed_as_it_was() -> None:
+    for number in range(12):
+        program = drawn(number)
+        found = aimed_as_far_as_it_came(program, 5, number, nullcontext, 60.0)
+        assert found == perhaps_aimed(program, 5, number)
+
+
+def test_a_program_that_hangs_while_it_is_aimed_keeps_the_aim_it_got() -> None:
+    program = drawn(AIMED_TWICE)
+    whole = perhaps_aimed(program, 5, AIMED_TWICE)
+
+    @contextmanager
+    def hanging_at_the_second() -> Iterator[None]:
+        aim: Callable[..., Sequence[Damage]] = with_aim.__globals__["aimed"]
+        met = set()
+
+        def hangs(op: Damage, *args: Any) -> Sequence[Damage]:
+            met.add(id(op))
+            while len(met) > 1:
+                time.sleep(1)
+            return aim(op, *args)
+
+        with patch.dict(with_aim.__globals__, aimed=hangs):
+            yield
+
+    found = aimed_as_far_as_it_came(
+        program, 5, AIMED_TWICE, hanging_at_the_second, timeout_s=0.5
+    )
+
+    pairs = zip(found.ops, whole.ops, strict=False)
+    alike = [one for one, other in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+    assert found.ops[len(alike) :] == program.ops[len(alike) - len(found.ops) :]
+    assert not set(alike) <= {*program.ops}
