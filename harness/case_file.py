@@ -45,7 +45,7 @@ OPS_MAX = 100_000
 NAME_MAX = 200
 
 _LAW_ID = re.compile(r"[A-Z]{2,8}-[0-9]{1,4}")
-_TOPIC = re.compile(r"[%|A-Za-z0-9_-]{1,300}")  # a broker's, but for its length
+_TOPIC = re.compile(r"(?!\.{1,2}$)[^/\0]{1,1000}")  # a directory's name
 _INT64 = 2**63 - 1
 _MIB = 1024**2
 _BATCH_MAX = 1000
@@ -60,23 +60,24 @@ _SETUP_BOUNDS = {
     "in_memory_size": (0, _INT64),
     "max_message_size": (256, 64 * _MIB),  # at its end an episode puts 131 bytes
 }
+_ANY = (-_INT64, _INT64)  # what no record can hold is asked too, to be refused
 _OP_BOUNDS: dict[type[Event], dict[str, tuple[int, int]]] = {
     PutMessage: {
-        "queue_id": (0, 2**31 - 1),
+        "queue_id": _ANY,
         "body_size": (0, 64 * _MIB),
-        "flag": (-(2**31), 2**31 - 1),
-        "delay_level": (0, 2**31 - 1),
-        "reconsume_times": (0, 2**31 - 1),
+        "flag": _ANY,
+        "delay_level": _ANY,
+        "reconsume_times": _ANY,
         "sys_flag": (0, 0x7FF),
     },
-    PutBatch: {"queue_id": (0, 2**31 - 1)},
+    PutBatch: {"queue_id": _ANY},
     PullMessage: {
-        "queue_id": (-(2**31), 2**31 - 1),
-        "queue_offset": (-_INT64, _INT64),
+        "queue_id": _ANY,
+        "queue_offset": _ANY,
         "max_msg_nums": (-(2**31), 2**31 - 1),
     },
     LookMessage: {"phy_offset": (-_INT64, _INT64)},
-    SearchOffset: {"queue_id": (-(2**31), 2**31 - 1), "at_ms": (-(10**12), 10**12)},
+    SearchOffset: {"queue_id": _ANY, "at_ms": (-(10**12), 10**12)},
     QueryMessage: {
         "max_num": (-(2**31), 2**31 - 1),
         "begin_ms": (-_INT64, _INT64),
@@ -91,7 +92,7 @@ _OP_BOUNDS: dict[type[Event], dict[str, tuple[int, int]]] = {
         "after": (0, 1_000_000),
         "written": (0, _INT64),
     },
-    Damage: {"at": (0, _INT64), "size": (0, _INT64)},
+    Damage: {"at": _ANY, "size": (0, _INT64)},
     PlantFile: {"size": (0, 64 * _MIB)},
 }
 

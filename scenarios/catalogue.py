@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 from models.program import Setup
 from scenarios.deleting import TOPIC_DELETION
@@ -10,6 +11,7 @@ from scenarios.expiring import ALWAYS, EXPIRING, KEEPING
 from scenarios.foreign import FOREIGN_FILES
 from scenarios.interleaving import INTERLEAVING
 from scenarios.message_scenarios import MESSAGE_SCENARIOS, with_options
+from scenarios.mixing import each_once, in_view, mixed_setup, mixed_space
 from scenarios.rotting import ROTTING, SERVING
 from scenarios.scenario import Scenario
 from scenarios.sick_disks import SICK_DISKS
@@ -363,6 +365,29 @@ _SCENARIOS = (
     *SICK_DISKS,
 )
 
+_ALL = (*_SCENARIOS, *MESSAGE_SCENARIOS)
+
+# What a start can know of damage depends on what else there is; so it stays apart.
+_DAMAGING = (
+    *("truncated_files", "window_damage", "bit_rot"),
+    *("foreign_files", "latent_errors", "lost_writes"),
+)
+_MIXED = tuple(scenario for scenario in _ALL if scenario.name not in _DAMAGING)
+_OF_ALL = each_once(reduce(mixed_space, [scenario.space for scenario in _MIXED]))
+
+MIXTURES = Scenario(
+    name="mixtures",
+    sentence="what two of the others ask, each time two others, of one store",
+    space=_OF_ALL,
+    setups=tuple(
+        in_view(_OF_ALL, mixed_setup(store, store))
+        for scenario in _MIXED
+        for store in scenario.setups
+    ),
+    required_invariants=CORE_LAWS,
+    mixes=_MIXED,
+)
+
 SCENARIOS: dict[str, Scenario] = {
-    scenario.name: scenario for scenario in (*_SCENARIOS, *MESSAGE_SCENARIOS)
+    scenario.name: scenario for scenario in (*_ALL, MIXTURES)
 }

@@ -5,9 +5,11 @@ Hypothesis machines, seeded soaks and the report read the same entry.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from models.program import Setup
+from scenarios.mixing import in_view, mixed_setup, mixed_space
 from scenarios.space import Space
 
 
@@ -24,6 +26,8 @@ class Scenario:
         machine_steps: rules a Hypothesis machine takes in one test case.
         required_probes: branches a soak of a thousand episodes must have reached.
         required_invariants: laws such a soak must have judged.
+        mixes: scenarios of which each seeded program mixes two; space and setups are
+            those of them all then.
     """
 
     name: str
@@ -34,3 +38,13 @@ class Scenario:
     machine_steps: int = 25
     required_probes: tuple[str, ...] = ()
     required_invariants: tuple[str, ...] = ()
+    mixes: tuple[Scenario, ...] = ()
+
+    def drawn(self, draw: Callable[[], int]) -> tuple[Space, Setup]:
+        """What a seeded program asks, and of which store."""
+        if not self.mixes:
+            return self.space, self.setups[draw() % len(self.setups)]
+        one, other = [self.mixes[draw() % len(self.mixes)] for _ in range(2)]
+        (space, setup), (and_space, and_setup) = one.drawn(draw), other.drawn(draw)
+        mixed = mixed_space(space, and_space)
+        return mixed, in_view(mixed, mixed_setup(setup, and_setup))

@@ -48,6 +48,12 @@ MEETINGS: tuple[tuple[ServiceName, ServiceName | None], ...] = (
 )
 """Who makes durable, and who writes meanwhile; None: a put."""
 
+FLUSHES: tuple[ServiceName, ...] = (
+    "flush_commit_log",
+    "flush_commit_log",
+    "flush_consume_queue",
+    "checkpoint",
+)
 FILLED_BY = 12  # messages with keys, of an index file
 TICKS_MS = (500, 1000, 1500, 200, 1900)  # between two turns of one service
 
@@ -64,10 +70,10 @@ def program_for(scenario: Scenario, run: int, episode: int) -> Program:
         A program that is a function of the three arguments alone.
     """
     draw = draws(run, episode).__next__
-    setup = scenario.setups[draw() % len(scenario.setups)]
+    space, setup = scenario.drawn(draw)
     shortest, longest = scenario.length
     length = shortest + draw() % (longest - shortest + 1)
-    writer = _Writer(scenario.space, setup, draw)
+    writer = _Writer(space, setup, draw)
     return Program(setup, writer.write(length))
 
 
@@ -224,21 +230,33 @@ class _Writer(AgeingWriter):
         """An op meets a fault that it is told of."""
         services = FLUSHED_BY if fault.call == "sync" else WRITTEN_BY
         is_read = fault.call == "read"  # mostly by a start
-        if fault.path in services and not is_read and self.draw() & 1:
+        if fault.call == "sync" and fault.path != "index" and self.draw() & 1:
+            op, at_action = self._due_flush(fault.path), 1
+        elif fault.path in services and not is_read and self.draw() & 1:
             puts = 1 + self.draw() % FILLED_BY if fault.path == "index" else 1
             self.ops += [self._put() for _ in range(puts)]
             self.ops.append(RunService("flush_commit_log", puts))
             if fault.call == "sync" and self.draw() & 1:
                 self.ops.append(RunService("reput"))
-            op: Op = RunService(services[fault.path])
-            at_action = 1
+            op, at_action = RunService(services[fault.path]), 1
         else:
             op, at_action = self._interrupted()
         self.ops.append(During(*self._crowded(op, at_action), fault))
+        if fault.call == "sync" and self.draw() & 1:
+            self.ops.append(self._put())  # to be refused, if it was the log's
         if self.draw() & 3 == 0 and not isinstance(op, Shutdown):
             self.ops.append(op)  # what failed is asked for again
         if fault.call == "sync" and self.draw() & 1:
             self.ops += (self._evicting(), RunService("reput"), self._pulled())
+
+    def _due_flush(self, path: str) -> Op:
+        """A round that syncs, below ``path`` if it says where, since all has waited."""
+        service = FLUSHED_BY.get(path) or FLUSHES[self.draw() % len(FLUSHES)]
+        self.ops += (self._put(), RunService("reput"))
+        if service != "flush_commit_log" and self.draw() & 1:
+            self.ops.append(RunService("flush_commit_log"))
+        self.ops += (self._put(), AdvanceClock(THOROUGH_MS))
+        return RunService(service)
 
     def _spoil(self, fault: DiskFault) -> None:
         """Lose or misdirect what some op syncs, or a service that has to do with it."""

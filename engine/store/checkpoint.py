@@ -41,6 +41,7 @@ MARKED = probe("checkpoint.load.mark", "a start found a durable mark")
 UNMARKED = probe("checkpoint.load.no_mark", "a start found no durable mark")
 ONE_SLOT = probe("checkpoint.load.one_slot", "only one slot of the mark is whole")
 WRITTEN = probe("checkpoint.flush.written", "the checkpoint was written and synced")
+LOWERED = probe("checkpoint.flush.lowered", "both slots were made to promise less")
 UNCHANGED = probe("checkpoint.flush.unchanged", "the checkpoint had nothing to say")
 
 
@@ -82,6 +83,7 @@ class StoreCheckpoint:
         self._written = b""
         self._sequence = 0
         self._mark_written: DurableMark | None = None
+        self._in_slots: list[DurableMark | None] = [None, None]
         self.physic_msg_timestamp = 0
         self.logics_msg_timestamp = 0
         self.index_msg_timestamp = 0
@@ -109,6 +111,8 @@ class StoreCheckpoint:
             self.logics_msg_timestamp = max(0, self.logics_msg_timestamp)
             self.index_msg_timestamp = max(0, self.index_msg_timestamp)
         slots = [slot for at in _SLOTS_AT if (slot := _decode_slot(data, at))]
+        for sequence, mark in slots:
+            self._in_slots[sequence % 2] = mark
         if len(slots) == 1 and slots[0][0] > 1:
             ONE_SLOT.hit()
         if slots:
@@ -162,6 +166,7 @@ class StoreCheckpoint:
     def _write_slot(self, sequence: int, mark: DurableMark) -> None:
         assert self._file is not None, "open() the checkpoint before writing to it"
         self._file.write_at(_SLOTS_AT[sequence % 2], _encode_slot(sequence, mark))
+        self._in_slots[sequence % 2] = mark
 
     def flush(self) -> bool:
         """Write what changed and sync it; whether there was anything.
@@ -183,16 +188,28 @@ class StoreCheckpoint:
             UNCHANGED.hit()
             return False
         self._file.write_at(0, fields)
-        sequence = self._sequence
-        if self.mark is not None and self.mark != self._mark_written:
+        sequence, mark = self._sequence, self.mark
+        if mark is not None and mark != self._mark_written:
             sequence += 1
-            self._write_slot(sequence, self.mark)
+            self._write_slot(sequence, mark)
         self._file.sync()
         # Only now: until a slot is durable, the next attempt must not take the other.
         self._sequence = sequence
-        self._written, self._mark_written = fields, self.mark
+        if mark is not None:
+            self._lower_the_older(mark)
+        self._written, self._mark_written = fields, mark
         WRITTEN.hit()
         return True
+
+    def _lower_the_older(self, mark: DurableMark) -> None:
+        """Let no slot promise more than the newest: should that rot, it is believed."""
+        assert self._file is not None, "open() the checkpoint before writing to it"
+        older = self._in_slots[(self._sequence + 1) % 2]
+        if older is not None and older.dispatched_offset > mark.dispatched_offset:
+            LOWERED.hit()
+            self._write_slot(self._sequence + 1, mark)
+            self._file.sync()
+            self._sequence += 1
 
     def close(self) -> None:
         """Let go of the file."""

@@ -340,11 +340,12 @@ class MappedFileQueue:
         """Make the file that begins at ``offset``, behind files that are missing.
 
         Raises:
-            OSError: it could not be made; the queue is as it was.
+            OSError: it could not be made, or may not be there after a power loss.
         """
         assert offset % self.file_size == 0, offset
         self._create(offset)
         self.flushed_where = offset
+        self.sync_names()
 
     def truncate_dirty_files(
         self, offset: int, untouched: frozenset[int] = frozenset()
@@ -439,9 +440,7 @@ class MappedFileQueue:
         for file in self.files:
             if file.known_lost:
                 file.mend_lost()
-            begin = max(0, start - file.file_from_offset)
-            if begin < file.wrote:
-                file.rewrite(begin, file.wrote)
+            file.rewrite(max(0, start - file.file_from_offset), file.wrote)
 
     def sync_from(self, start: int) -> None:
         """Sync every file that reaches beyond ``start``, and the names."""

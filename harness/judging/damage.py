@@ -156,7 +156,7 @@ def judge_refusal(
     if isinstance(start, Refused):
         refusal_changes_nothing.hold(checks, found.files, files())
         if damages and not unread.may_be_any:
-            named = {damage.path for damage in damages}
+            named = {damage.path for damage in (*damages, *unread.places)}
             if has_lost_its_mark:
                 named.add("commitlog")
             refusal_names_what_is_damaged.hold(checks, start.reason, named)

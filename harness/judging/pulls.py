@@ -21,6 +21,7 @@ def judge_pull(
     confirm_offset: int,
     setup: Setup | None,
     gone_below: int,
+    log_end: int,
 ) -> None:
     """Judge one pull.
 
@@ -33,6 +34,7 @@ def judge_pull(
         setup: the store's; None if it is not certain how far the queue was dispatched
             when it was read, so that less can be asked.
         gone_below: before this place messages may have expired while it was read.
+        log_end: where the log ends, be it with a filler.
 
     Raises:
         InvariantViolated: it was answered wrongly.
@@ -60,7 +62,7 @@ def judge_pull(
             model.visible(key),
             setup.queue_file_units,
             pull.tags,
-            model.end - setup.in_memory_size,
+            log_end - setup.in_memory_size,
         )
 
 

@@ -101,7 +101,7 @@ def judge_puts(
         while deletions and deletions[0][1] <= answer.phy_offset:
             model.delete(*deletions.pop(0))
         key = (message.topic, message.queue_id)
-        rivals = [m for m in in_flight if (m.topic, m.queue_id) == key]
+        rivals = [m for m in in_flight if key in _places(m)]
         if place >= 0 and (message.batch is None or message.batch.number == 0):
             place = max(place, model.end)
         step = step._replace(end=place)
@@ -191,3 +191,9 @@ def _place_of(message: MessageToPut, record_size: int, end: int, setup: Setup) -
     before, total = (batch.before, batch.total) if batch else (0, record_size)
     left = setup.log_file_size - end % setup.log_file_size
     return before + (end if total + FILLER_SIZE_MIN <= left else end + left)
+
+
+def _places(message: MessageToPut) -> list[QueueKey]:
+    """The queues in which it may count."""
+    light = [(name, 0) for name in message.light_queues]
+    return [(message.topic, message.queue_id), *light]

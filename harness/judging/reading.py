@@ -64,7 +64,9 @@ def judge_reads(
             dispatch_failed=may_fail,
         )
         return
-    confirmed = known.positions.confirm_offset if known.positions is not None else -1
+    confirmed, end = -1, model.end
+    if known.positions is not None:
+        confirmed, end = known.positions.confirm_offset, known.positions.max_phy_offset
     for pull, pulled in report.pulls:
         if is_amid_a_deletion(report, pull.topic):
             continue
@@ -72,7 +74,7 @@ def judge_reads(
         exactly = not report.interrupted and not known.is_unsettled(key)
         gone = model.may_expire if report.interrupted else 0
         said = setup if exactly else None
-        judge_pull(checks, model, pull, pulled, confirmed, said, gone)
+        judge_pull(checks, model, pull, pulled, confirmed, said, gone, end)
     if report.queries:
         judge_queries(
             checks,

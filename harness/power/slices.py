@@ -54,9 +54,11 @@ SHARES = {
     "interleavings": 3,
     "bit_rot": 5,
     "latent_errors": 3,
+    "mixtures": 4,
 }
 """Turns of scenarios that have more than one: what they ask has more sides than an
-episode can show, who is preempted where and which bytes of which record rot."""
+episode can show, who is preempted where, which bytes of which record rot, what meets
+what."""
 
 _SEEDS_APART = 1_000_003
 

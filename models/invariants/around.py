@@ -151,7 +151,7 @@ def pull_goes_around(
     -1: nobody knows how far dispatch has come. Before ``gone_below`` messages may have
     expired.
     """
-    by_offset = {appended.queue_offset: appended for appended in queue}
+    listed = {appended.phy_offset: appended for appended in queue}
     first, end = pull.queue_offset, pulled.next_begin_offset
     seen: list[int] = []
     for data in pulled.messages:
@@ -160,14 +160,16 @@ def pull_goes_around(
         except BadRecord as flaw:
             yield Violation("pull", str(flaw), "a whole record")
             return
-        where = f"message {record.queue_offset} of the queue"
-        appended = by_offset.get(record.queue_offset)
+        appended = listed.get(record.phy_offset)
         if appended is None:
+            where = f"message at phy_offset {record.phy_offset}"
             yield Violation(where, f"{len(data)} bytes", "none: it was damaged")
             return
+        number = appended.queue_offset  # a light queue counts for itself
         if difference := differs(record, appended):
+            where = f"message {number} of the queue"
             yield Violation(where, difference, "what was appended")
-        seen.append(record.queue_offset)
+        seen.append(number)
     if seen != sorted({*seen}) or (seen and not first <= seen[0] <= seen[-1] < end):
         yield Violation("pull", f"messages {seen}, next {end}", "rising, below next")
     wanted = wanted_tags(pull.tags)

@@ -101,6 +101,22 @@ def test_marks_are_written_into_the_two_slots_in_turn(disk: SimDisk) -> None:
     assert marks == [(1, 100, 1024), (2, 200, 512), (3, 300, 1024)]
 
 
+def test_no_slot_is_left_that_promises_more_than_the_newest(disk: SimDisk) -> None:
+    """Whichever of the two rots, the other says how far queues are durable."""
+    for at in (512, 1024):
+        checkpoint = opened(disk.mount())
+        for dispatched in (100, 300, 200):
+            checkpoint.mark = DurableMark(0, 300, 4096, 200, dispatched)
+            checkpoint.flush()
+        damage(disk, at)
+
+        loaded = StoreCheckpoint(disk.mount())
+        loaded.load()
+        assert loaded.mark is not None
+        assert loaded.mark.dispatched_offset == 200
+        disk.unmount()
+
+
 def test_the_newest_mark_is_loaded(disk: SimDisk) -> None:
     marked(opened(disk.mount()), 100, 200, 300)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.aiming import perhaps_aimed
 from harness.case_file import FILE_SIZE_MAX, BadCaseFile, CaseFile
 from models.ops import (
     AdvanceClock,
@@ -24,6 +26,8 @@ from models.ops import (
     Survivors,
 )
 from models.program import Program, Setup
+from scenarios.catalogue import SCENARIOS
+from scenarios.workload import program_for
 
 OPS: tuple[Op, ...] = (
     PutMessage("T0", 0, 96, tags="TagA", keys="k \u00e9", wait_store_ok=False),
@@ -59,6 +63,18 @@ def test_a_saved_case_is_read_back_equal(tmp_path: Path) -> None:
     CASE.save(tmp_path / "deep" / "a.case.json")
 
     assert CaseFile.load(tmp_path / "deep" / "a.case.json") == CASE
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_program_that_is_drawn_can_be_kept(tmp_path: Path, name: str) -> None:
+    """A failing one is replayed from its file; one that aims has ops of its own."""
+    for number in range(100):
+        program = program_for(SCENARIOS[name], 5, number)
+        if number % 10 == 0:
+            program = perhaps_aimed(program, 5, number)
+        path = tmp_path / f"{number}.case.json"
+        replace(CASE, scenario=name, program=program, step=-1).save(path)
+        assert CaseFile.load(path).program == program
 
 
 def test_every_op_has_a_line_of_its_own() -> None:

@@ -52,6 +52,7 @@ TestInterleavings = machine_test("interleavings")
 TestInterleavedDeletion = machine_test("interleaved_deletion")
 TestContention = machine_test("contention")
 TestOverlaps = machine_test("overlaps")
+TestMixtures = machine_test("mixtures")
 
 
 def test_every_scenario_has_its_machine_here() -> None:

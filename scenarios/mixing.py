@@ -1,0 +1,78 @@
+"""Mixing: what two scenarios ask, of one store that has what both need.
+
+Each scenario is about one thing, and so is the code that it tries. Where two of them
+meet, as a disk that fills after a sync has failed, no scenario alone comes by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields, replace
+from functools import cache
+from typing import Any
+
+from models.program import Setup
+from scenarios.space import AtActions, Numbers, Space
+
+ROOM = 16  # log files that a disk with an end holds at least
+LYING = ("lying_disk",)  # where nothing is promised, nothing can be asked of meetings
+_PLAIN = Setup()
+_UNSAID: dict[str, Any] = {
+    field.name: None if field.default is MISSING else field.default
+    for field in fields(Space)
+}
+
+
+@cache
+def mixed_space(one: Space, other: Space) -> Space:
+    """The ranges of both; where one says nothing, those of the other."""
+    return Space(
+        **{
+            name: _both(getattr(one, name), getattr(other, name), unsaid)
+            for name, unsaid in _UNSAID.items()
+        }
+    )
+
+
+def _both(one: Any, other: Any, unsaid: Any) -> Any:
+    if other in (one, unsaid) or isinstance(one, AtActions):
+        return one
+    if one == unsaid:
+        return other
+    if isinstance(one, Numbers):
+        special = (*one.special, *other.special)
+        below, least = max(one.below, other.below), min(one.least, other.least)
+        return Numbers(special, below, least)
+    return (*one, *other)
+
+
+def each_once(space: Space) -> Space:
+    """The same ranges, in which no choice is likelier than another."""
+    said: dict[str, Any] = {name: getattr(space, name) for name in _UNSAID}
+    for name, value in said.items():
+        if type(value) is tuple:
+            said[name] = tuple(dict.fromkeys(value))
+    return Space(**said)
+
+
+def in_view(space: Space, setup: Setup) -> Setup:
+    """The store, reading all at each start if what it left unread may not be right."""
+    spoils = any(fault.call in ("lose", "misdirect") for fault in space.faults)
+    if space.damage_targets or spoils:
+        return replace(setup, start_window=_PLAIN.start_window)
+    return setup
+
+
+def mixed_setup(one: Setup, other: Setup) -> Setup:
+    """The first store, but for what is special of the other."""
+    special = {
+        field.name: value
+        for field in fields(Setup)
+        if (value := getattr(other, field.name)) != getattr(_PLAIN, field.name)
+    }
+    mixed = replace(one, **special)
+    if mixed.disk_profile in LYING:
+        mixed = replace(mixed, disk_profile=_PLAIN.disk_profile)
+    if not mixed.disk_capacity:
+        return mixed
+    room = ROOM * mixed.log_file_size
+    return replace(mixed, disk_capacity=max(mixed.disk_capacity, room))
