@@ -131,7 +131,8 @@ class QueueAudit:
             known = queue.recovered_units if queue else request.consume_queue_offset
         skipped = request.consume_queue_offset - known
         has_room = skipped * FIXED_SIZE <= request.commit_log_offset
-        if not has_room and self.first_misnumbered < 0:
+        is_one = request.consume_queue_offset >= 0 and has_room
+        if not is_one and self.first_misnumbered < 0:
             self.first_misnumbered = request.commit_log_offset
 
     def _agreed_until(self, key: QueueKey, queue_offset: int) -> int:

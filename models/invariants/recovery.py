@@ -151,13 +151,13 @@ def reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
 
 
 def has_impossible_place(image: StoreImage) -> bool:
-    """Whether a record claims a later place in a queue than the log has had room for.
+    """Whether a record claims a place in a queue that the log has had no room for.
 
     Whether dispatch would fill places for it, depends on what its queue has.
     """
     log = image.commit_log
     return any(
-        place * RECORD_SIZE_MIN > record.phy_offset
+        not 0 <= place * RECORD_SIZE_MIN <= record.phy_offset
         for record in (*log.records, *log.records_beyond)
         for place in (record.queue_offset, *(at for _, at in record.light_places))
     )

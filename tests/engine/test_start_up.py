@@ -147,8 +147,9 @@ def test_no_time_of_the_checkpoint_is_believed(store: StoreBuilder, field: int) 
 
 @pytest.mark.parametrize("has_mark", [False, True])
 @pytest.mark.parametrize("known", [0, 1, 2])
+@pytest.mark.parametrize(("byte", "bit"), [(4, 1), (0, 1), (0, 0x80)])
 def test_a_queue_offset_that_the_log_has_no_room_for_refuses_a_start(
-    store: StoreBuilder, has_mark: bool, known: int
+    store: StoreBuilder, has_mark: bool, known: int, byte: int, bit: int
 ) -> None:
     """``known`` records of the queue were put and dispatched before the mark."""
     store.put(known).reput().make_all_durable().stop()
@@ -157,13 +158,13 @@ def test_a_queue_offset_that_the_log_has_no_room_for_refuses_a_start(
     store.restart().put(3 - known).kill()
     log = bytearray(store.disk.files()[log_file()])
     queue_offset = 2 * RECORD_SIZE + 20
-    log[queue_offset + 4] ^= 1
+    log[queue_offset + byte] ^= bit
     store.disk.replace_file(log_file(), bytes(log))
 
     with pytest.raises(StoreCorrupted, match=rf"byte {2 * RECORD_SIZE} .* room for"):
         store.restart()
 
     store.kill()
-    log[queue_offset + 4] ^= 1
+    log[queue_offset + byte] ^= bit
     store.disk.replace_file(log_file(), bytes(log))
     assert store.restart().reput().served() == [0, 1, 2]
