@@ -134,11 +134,13 @@ class DeletionState:
         """What was stored until then has expired."""
         return world.now_ms - self.setup.reserved_hours * HOUR_MS
 
-    def may_force(self, world: World) -> bool:
+    def may_force(self, op: Event, world: World) -> bool:
         """Whether files may go that have not expired."""
         fullest = max(self.percent, world.percent)
-        may_be_full = fullest > FORCE_FROM_PERCENT or self.fills_amid
-        return self.setup.cleans_forcibly and may_be_full
+        # What others write beside a cleaner fills the disk too, until it has made room.
+        is_amid = self.fills_amid or (world.total and not isinstance(op, RunService))
+        may_be_full = fullest > FORCE_FROM_PERCENT or is_amid
+        return self.setup.cleans_forcibly and bool(may_be_full)
 
     def is_due(self, world: World) -> bool:
         """Whether a round that has just ended was to delete what had expired."""
@@ -173,7 +175,7 @@ def judge_cut_short(
     if not is_whole and runs(op, "clean_commit_log") and state.setup.cleans:
         # A round may have begun a little later than the op.
         old_ms: int | None = state.old_ms(report.world) + HOUR_MS
-        if state.may_force(report.world):
+        if state.may_force(op, report.world):
             old_ms = None
         until = model.expirable_until(state.setup.log_file_size, old_ms)
         model.may_expire = max(model.may_expire, until)
@@ -240,7 +242,9 @@ def judge_deletion(
     ``image`` reads the files; None: the disk failed, so they say nothing.
     """
     if not report.starts and positions.min_phy_offset > model.log_min:
-        old_ms = None if state.may_force(report.world) else state.old_ms(report.world)
+        old_ms = (
+            None if state.may_force(op, report.world) else state.old_ms(report.world)
+        )
         deletion.only_what_has_expired_goes.hold(
             checks,
             positions,
