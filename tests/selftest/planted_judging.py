@@ -103,7 +103,7 @@ _JUDGING = (
     (
         "J26",
         *("deletion", "judge_deletion"),
-        *("None if may_force else ", ""),
+        *("None if state.may_force(op, report.world) else ", ""),
     ),
     ("J27", "queries", "is_indexed", "record.end <= reput", "record.end < reput"),
     ("J28", "lookups", "judge_searches", "if is_unsettled(key):", "if True:"),
