@@ -162,15 +162,18 @@ class ReferenceModel:
                 del self.deleted[known]
         self.deleted[key] = dead_below
         for known in {**self.queues, **self.numbered}:
-            if known[0] != topic or queue_id not in (ALL_QUEUES, known[1]):
-                continue
-            self.numbered.pop(known, None)
-            self.trusted.pop(known, None)
-            if (queue := self.queues.pop(known, None)) is None:
-                continue
-            self.built.pop(known, None)
-            if alive := queue[bisect_left(queue, dead_below, key=_phy_offset) :]:
-                self.queues[known] = alive
+            if known[0] == topic and queue_id in (ALL_QUEUES, known[1]):
+                self.empty(known, dead_below)
+
+    def empty(self, key: QueueKey, dead_below: int) -> None:
+        """Take note that a deletion, ended or not, has emptied a queue."""
+        self.numbered.pop(key, None)
+        self.trusted.pop(key, None)
+        if (queue := self.queues.pop(key, None)) is None:
+            return
+        self.built.pop(key, None)
+        if alive := queue[bisect_left(queue, dead_below, key=_phy_offset) :]:
+            self.queues[key] = alive
 
     def may_have_deleted(self, key: QueueKey, lowest: int, highest: int) -> None:
         """Take note of a deletion that did not come to its end."""

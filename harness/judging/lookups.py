@@ -104,11 +104,12 @@ def judge_pulls_together(
     model: ReferenceModel,
     setup: Setup,
     before: Seen,
+    log_end: int,
 ) -> None:
     """Judge the pulls of ops that ran at the same time, by what lay before and after.
 
     ``before`` is what could be read of each queue when they began; {}: nothing is
-    known of it.
+    known of it. ``log_end`` is where the log ends now, be it with a filler.
     """
     for pull, pulled in report.pulls if before else ():
         key = (pull.topic, pull.queue_id)
@@ -119,7 +120,7 @@ def judge_pulls_together(
             before[key],
             model.visible(key),
             setup.queue_file_units,
-            all_in_memory=model.end <= setup.in_memory_size,
+            all_in_memory=log_end <= setup.in_memory_size,
         )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from harness.interpreter import Report
+from harness.judging.topics import may_be_emptied
 from models.invariants import deletion, marks, putting
 from models.messages import FILLER_SIZE_MIN, MessageToPut
 from models.observations import Positions, Put
@@ -105,6 +106,9 @@ def judge_puts(
         if place >= 0 and (message.batch is None or message.batch.number == 0):
             place = max(place, model.end)
         step = step._replace(end=place)
+        is_first = answer.phy_offset >= 0 and answer.queue_offset == 0
+        if is_first and may_be_emptied(report, key):
+            model.empty(key, answer.phy_offset)
         _judge_put(checks, setup, model, step, message, answer, len(rivals))
         if step.must_refuse and not report.interrupted:
             deletion.a_full_disk_takes_no_put.hold(checks, answer)

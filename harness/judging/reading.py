@@ -94,4 +94,4 @@ def judge_reads(
             epoch_ms=known.epoch_ms,
             is_unsettled=known.is_unsettled,
         )
-    judge_pulls_together(checks, report, model, setup, known.before)
+    judge_pulls_together(checks, report, model, setup, known.before, end)

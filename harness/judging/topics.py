@@ -40,6 +40,19 @@ def judge_left_overs(
         law.hold(checks, files(), op.topic, op.queue_id)
 
 
+def may_be_emptied(report: Report, key: QueueKey) -> bool:
+    """Whether a deletion took a queue in a step, and nobody knows when.
+
+    Of one that has no answer, and of several of a topic, which all answer the last
+    place, only a put that counts from zero again can tell.
+    """
+    deletions = [(op, seen) for op, seen in report.deletions if op.topic == key[0]]
+    return any(
+        op.queue_id in (ALL_QUEUES, key[1]) and (seen is None or len(deletions) > 1)
+        for op, seen in deletions
+    )
+
+
 def is_amid_a_deletion(report: Report, topic: str) -> bool:
     """Whether something of a step may have seen a topic before or after it went."""
     return report.interrupted and any(op.topic == topic for op, _ in report.deletions)

@@ -101,6 +101,18 @@ def test_a_missing_file_is_served_around(store: StoreBuilder, base: int) -> None
     assert ranges(store) == [(base, base + LOG_FILE_SIZE)]
 
 
+def test_a_log_that_begins_behind_all_that_the_mark_knows_of_is_kept(
+    store: StoreBuilder,
+) -> None:
+    """Both files have expired since; the slot that said so has rotted."""
+    store.configured(on_damage=OnDamage.SERVE)
+    store.put(2).make_all_durable().put(3 * PER_FILE - 2).reput().flush().kill()
+    store.remove(log_file(0)).remove(log_file(LOG_FILE_SIZE)).restart().reput()
+
+    assert pulled(store, 2 * PER_FILE) == list(range(2 * PER_FILE, 3 * PER_FILE))
+    assert ranges(store) == [(0, LOG_FILE_SIZE)]
+
+
 def test_a_log_of_which_nothing_is_left_goes_on_behind_it(down: StoreBuilder) -> None:
     down.remove(log_file()).remove(log_file(LOG_FILE_SIZE))
 

@@ -38,8 +38,8 @@ _MODEL = (
     ),
     (
         "M07",
-        *("reference", "ReferenceModel.delete"),
-        *("self.built.pop(known, None)", "pass"),
+        *("reference", "ReferenceModel.empty"),
+        *("self.built.pop(key, None)", "pass"),
     ),
     (
         "M08",
