@@ -284,23 +284,21 @@ class ConsumeQueue:
         """The queue offset of the first unit that its files may have."""
         return max(0, self.mapped_files.min_offset) // CQ_STORE_UNIT_SIZE
 
-    def end_of_damaged(self, first: int, end: int, damage: Damage) -> int:
+    def end_of_damaged(self, first: int, end: int, damage: Damage, log_end: int) -> int:
         """How far the recovered units of [first, end) hold places alone.
 
-        They point at what is damaged, or at nothing a reader is given, and rise.
+        They rise up to ``log_end`` at most, and lead a reader to nothing.
         """
         last_seen = self.unit_at(first - 1) if first > self.first_offset else b""
         before = _UNIT.unpack(last_seen)[0] + 1 if last_seen else 0
         for queue_offset in range(first, min(end, self.recovered_units)):
-            unit = self.unit_at(queue_offset)
-            if len(unit) < CQ_STORE_UNIT_SIZE:
+            if len(unit := self.unit_at(queue_offset)) < CQ_STORE_UNIT_SIZE:
                 return queue_offset
             if is_pre_blank(unit) and before <= damage.log_min_offset:
                 continue  # it was put behind units that have all expired
             phy_offset, size, _ = _UNIT.unpack(unit)
-            is_damaged = size == BLANK_SIZE or damage.end_of(phy_offset) > phy_offset
-            is_expired = phy_offset < damage.log_min_offset
-            if phy_offset < before or not (is_damaged or is_expired):
+            is_nowhere = size == BLANK_SIZE or damage.hides(phy_offset)
+            if not (before <= phy_offset <= log_end and is_nowhere):
                 return queue_offset
             before = phy_offset + (size != BLANK_SIZE)
         return min(end, self.recovered_units)

@@ -101,7 +101,7 @@ class QueueAudit:
             self._note_skipped(request, known, queue)
         agreed = request.consume_queue_offset
         if self.damage.ranges:
-            agreed = self._agreed_until(key, agreed)
+            agreed = self._agreed_until(request)
         if is_first:
             self.first_offsets[key] = request.consume_queue_offset
         self.next_offsets[key] = request.consume_queue_offset + 1
@@ -135,13 +135,15 @@ class QueueAudit:
         if not is_one and self.first_misnumbered < 0:
             self.first_misnumbered = request.commit_log_offset
 
-    def _agreed_until(self, key: QueueKey, queue_offset: int) -> int:
+    def _agreed_until(self, request: DispatchRequest) -> int:
         """How far the units before that no record was seen for are of damaged ones."""
+        key, end = (request.topic, request.queue_id), request.consume_queue_offset
         queue = self._queues.get(key)
         if queue is None:
-            return queue_offset
+            return end
         known = self.next_offsets.get(key, queue.first_offset)
-        return queue.end_of_damaged(known, queue_offset, self.damage)
+        log_end = request.commit_log_offset
+        return queue.end_of_damaged(known, end, self.damage, log_end)
 
     def has_unit(self, request: DispatchRequest) -> bool:
         """Whether the record needs no unit, or has its own, in every queue."""
@@ -276,7 +278,7 @@ class ConsumeQueueStore:
         if self.deleted:
             self._remove_left_overs(audit, scan.read_from)
         for key, queue in self._queues.items():
-            self._cut(key, queue, audit, scan.read_from, clean=clean)
+            self._cut(key, queue, audit, scan, clean=clean)
             durable = queue.max_offset
             if audit.damage.ranges or audit.durable_offset < scan.start:
                 # Nobody knows of the units of records that are damaged, or gone though
@@ -338,7 +340,7 @@ class ConsumeQueueStore:
         key: QueueKey,
         queue: ConsumeQueue,
         audit: QueueAudit,
-        read_from: int,
+        scan: LogScan,
         *,
         clean: bool,
     ) -> None:
@@ -346,13 +348,15 @@ class ConsumeQueueStore:
         if audit.damage.ranges and key not in audit.first_wrong:
             # Of its last messages nothing may be left but their numbers.
             known = queue.first_offset if end is None else end
-            reach = queue.end_of_damaged(known, queue.recovered_units, audit.damage)
+            units = queue.recovered_units
+            reach = queue.end_of_damaged(known, units, audit.damage, scan.end)
             end = reach if reach > known else end
         if end is not None:
             queue.truncate_dirty_units(end, clean=clean)
             return
         UNLOGGED.hit()
-        queue.truncate_dirty_units(queue.first_unit_at_or_past(read_from), clean=clean)
+        until = queue.first_unit_at_or_past(scan.read_from)
+        queue.truncate_dirty_units(until, clean=clean)
         has_expired = queue.first_offset and audit.damage.log_min_offset
         if queue.is_empty and not has_expired:
             queue.destroy()  # else its name alone says how far the queue has counted

@@ -47,6 +47,10 @@ class Damage:
         """Whether a byte of [start, end) is damaged."""
         return any(known.start < end and start < known.end for known in self.ranges)
 
+    def hides(self, offset: int) -> bool:
+        """Whether a reader gets nothing there: it has expired, or is damaged."""
+        return offset < self.log_min_offset or self.end_of(offset) > offset
+
     def end_of(self, offset: int) -> int:
         """The first byte from ``offset`` on that is not damaged."""
         for known in self._from(offset):

@@ -171,6 +171,22 @@ def test_a_second_start_finds_the_same(down: StoreBuilder, orderly: bool) -> Non
     assert ranges(down)[:1] == damaged
 
 
+def test_a_place_held_for_a_damaged_message_that_rots_is_held_again(
+    store: StoreBuilder,
+) -> None:
+    store.configured(on_damage=OnDamage.SERVE)
+    store.put(5).flush().write_checkpoint().kill()
+    store.damage(log_file(), 0, bytes(2 * RECORD_SIZE)).restart().make_all_durable()
+    store.stop()
+    store.damage(queue_file(), 1, b"\xff").restart().reput().stop()
+    held = store.disk.files()[queue_file()]
+
+    store.restart()
+
+    assert store.disk.files()[queue_file()] == held
+    assert pulled(store, 2) == [2, 3, 4]
+
+
 def test_damage_above_the_mark_is_cut_as_ever(store: StoreBuilder) -> None:
     store.configured(on_damage=OnDamage.SERVE)
     store.put(3).make_all_durable().put(3).kill()
