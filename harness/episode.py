@@ -18,6 +18,7 @@ import msgspec
 
 from engine.host.probe import recording
 from harness.interpreter import Interpreter, Report
+from harness.judging.deletion import HOUR_MS
 from harness.judging.judge import Judge
 from harness.reading_back import query_everything, read_everything
 from harness.subjects.python_store import PythonStore
@@ -59,7 +60,6 @@ from reports.records import (
 THOROUGH_MS = 61_000
 _ENCODER = msgspec.json.Encoder()
 _UNJUDGED = Skipped("the log holds rot that nothing could show: nobody can judge it")
-HOUR_MS = 3_600_000
 HEALING_HOURS = 1000  # whatever was set back or touched, it has expired by then
 HEALING_ROUNDS_MAX = 200
 

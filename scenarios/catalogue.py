@@ -11,7 +11,7 @@ from scenarios.expiring import ALWAYS, EXPIRING, KEEPING
 from scenarios.foreign import FOREIGN_FILES
 from scenarios.interleaving import INTERLEAVING
 from scenarios.message_scenarios import MESSAGE_SCENARIOS, with_options
-from scenarios.mixing import each_once, in_view, mixed_setup, mixed_space
+from scenarios.mixing import each_once, in_view, mixed_space, promising
 from scenarios.rotting import ROTTING, SERVING
 from scenarios.scenario import Scenario
 from scenarios.sick_disks import SICK_DISKS
@@ -380,7 +380,7 @@ MIXTURES = Scenario(
     sentence="what two of the others ask, each time two others, of one store",
     space=_OF_ALL,
     setups=tuple(
-        in_view(_OF_ALL, mixed_setup(store, store))
+        in_view(_OF_ALL, promising(store))
         for scenario in _MIXED
         for store in scenario.setups
     ),

@@ -69,10 +69,14 @@ def mixed_setup(one: Setup, other: Setup) -> Setup:
         for field in fields(Setup)
         if (value := getattr(other, field.name)) != getattr(_PLAIN, field.name)
     }
-    mixed = replace(one, **special)
-    if mixed.disk_profile in LYING:
-        mixed = replace(mixed, disk_profile=_PLAIN.disk_profile)
-    if not mixed.disk_capacity:
-        return mixed
-    room = ROOM * mixed.log_file_size
-    return replace(mixed, disk_capacity=max(mixed.disk_capacity, room))
+    return promising(replace(one, **special))
+
+
+def promising(setup: Setup) -> Setup:
+    """The store, on a disk that promises something and has room for its ops."""
+    if setup.disk_profile in LYING:
+        setup = replace(setup, disk_profile=_PLAIN.disk_profile)
+    if not setup.disk_capacity:
+        return setup
+    room = ROOM * setup.log_file_size
+    return replace(setup, disk_capacity=max(setup.disk_capacity, room))

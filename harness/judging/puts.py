@@ -110,19 +110,7 @@ def judge_puts(
         if is_first and may_be_emptied(report, key):
             model.empty(key, answer.phy_offset)
         _judge_put(checks, setup, model, step, message, answer, len(rivals))
-        if step.must_refuse and not report.interrupted:
-            deletion.a_full_disk_takes_no_put.hold(checks, answer)
-        world, before = report.world, step.before
-        has_grown = world.used - step.used_before >= setup.log_file_size
-        if has_grown and world.total and before is not None and not report.interrupted:
-            deletion.no_put_fills_the_disk.hold(
-                checks,
-                answer,
-                before.max_phy_offset,
-                setup.log_file_size,
-                world.used,
-                world.total,
-            )
+        _judge_room(checks, setup, step, answer)
         if answer.phy_offset >= 0:
             model.put(message, answer, step.stored_ms)
         waited = model.flush_mode == "SYNC_FLUSH" and message.wait_store_ok
@@ -143,6 +131,27 @@ def judge_puts(
     if report.crash is None:
         model.in_flight += in_flight
     return in_flight
+
+
+def _judge_room(
+    checks: dict[str, int], setup: Setup, step: Putting, answer: Put
+) -> None:
+    """Judge what a put does on a disk that is full, or would be with a file more."""
+    report, world, before = step.report, step.report.world, step.before
+    if report.interrupted:
+        return
+    if step.must_refuse:
+        deletion.a_full_disk_takes_no_put.hold(checks, answer)
+    has_grown = world.used - step.used_before >= setup.log_file_size
+    if has_grown and world.total and before is not None:
+        deletion.no_put_fills_the_disk.hold(
+            checks,
+            answer,
+            before.max_phy_offset,
+            setup.log_file_size,
+            world.used,
+            world.total,
+        )
 
 
 def _judge_put(
