@@ -244,7 +244,7 @@ _SCENARIOS = (
             "message_store.load.refused",
             "start_up.refused.changed",
             "consume_queue.put.built",
-            "consume_queue_store.audit.disagreed",
+            "queue_audit.disagreed",
             "scan_around.resynced",
             "scan_around.to_the_end",
             "scan_around.closed",

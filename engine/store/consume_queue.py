@@ -11,8 +11,7 @@ pre-blank unit never counts as built, and recovery compares units with their rec
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from engine.host.disk import Disk
 from engine.host.probe import probe
@@ -22,17 +21,22 @@ from engine.store.consume_queue_ext import (
     CqExtUnit,
     is_address,
 )
+from engine.store.cq_unit import (
+    BLANK_SIZE,
+    CQ_STORE_UNIT_SIZE,
+    PRE_BLANK,
+    UNIT,
+    decode_units,
+    encode_unit,
+    end_of_units,
+    is_pre_blank,
+)
 from engine.store.damage import Damage
 from engine.store.dispatch import DispatchRequest
 from engine.store.mapped_file import MappedFile
 from engine.store.mapped_file_queue import MappedFileQueue
 
-CQ_STORE_UNIT_SIZE = 20
-_UNIT = struct.Struct(">qiq")  # phy_offset, size, tags_code
-assert _UNIT.size == CQ_STORE_UNIT_SIZE
 _WINDOW_SIZE = 64 * 1024 // CQ_STORE_UNIT_SIZE * CQ_STORE_UNIT_SIZE
-BLANK_SIZE = 0x7FFFFFFF
-_PRE_BLANK = _UNIT.pack(0, BLANK_SIZE, 0)
 
 APPENDED = probe("consume_queue.put.append", "a unit was appended at the queue's end")
 BUILT = probe("consume_queue.put.built", "a record that has its unit came again")
@@ -51,33 +55,6 @@ UNPROVEN = probe("consume_queue.recover.unproven", "a bit map was made again")
 CUT = probe("consume_queue.truncate.cut", "units were cut from a queue's end")
 DESTROYED = probe("consume_queue.truncate.destroy", "a queue lost all its files")
 KEPT = probe("consume_queue.truncate.kept", "a queue kept all its units")
-
-
-def encode_unit(phy_offset: int, size: int, tags_code: int) -> bytes:
-    """One unit, big-endian: phy_offset i64 | size i32 | tags_code i64, 20 bytes.
-
-    Raises:
-        ValueError: phy_offset or size is out of range; such a unit would be read as
-            the queue's end.
-
-    Source: ConsumeQueue#putMessagePositionInfo.
-    """
-    if phy_offset < 0 or size <= 0:
-        raise ValueError(
-            f"cannot index a message at phy_offset {phy_offset} of {size} bytes: it "
-            f"must be >= 0, and size > 0. Pass what CommitLog.put_message returned."
-        )
-    return _UNIT.pack(phy_offset, size, tags_code)
-
-
-def decode_units(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """(phy_offset, size, tags_code) of each whole unit in ``data``."""
-    return _UNIT.iter_unpack(data[: len(data) - len(data) % CQ_STORE_UNIT_SIZE])
-
-
-def is_pre_blank(unit: bytes) -> bool:
-    """Whether a unit only holds the place of one that was never here."""
-    return unit == _PRE_BLANK
 
 
 class ConsumeQueue:
@@ -179,8 +156,8 @@ class ConsumeQueue:
             return
         if expect > end:
             # Amid units the places must rise with them, for searches to find their way.
-            place = unit[:8] if self._has_unit else _PRE_BLANK[:8]
-            self._pre_blank(expect, place + _PRE_BLANK[8:])
+            place = unit[:8] if self._has_unit else PRE_BLANK[:8]
+            self._pre_blank(expect, place + PRE_BLANK[8:])
         file = self.mapped_files.last_mapped_file(expect)
         appended = file.append_message(unit)
         assert appended, file
@@ -254,7 +231,7 @@ class ConsumeQueue:
                 file.set_positions(file.file_size)
                 end = file.end_offset
                 continue
-            position = _end_of_units(file.read(0, file.file_size))
+            position = end_of_units(file.read(0, file.file_size))
             file.set_positions(position)
             end += position
             if position < file.file_size:
@@ -269,12 +246,12 @@ class ConsumeQueue:
         files = self.mapped_files.files
         before, end = -1, files[0].file_from_offset
         for number, file in enumerate(files):
-            phy_offset, size, _ = _UNIT.unpack(file.read(0, _UNIT.size))
+            phy_offset, size, _ = UNIT.unpack(file.read(0, UNIT.size))
             is_next, end = file.file_from_offset == end, file.end_offset
             if not (is_next and size > 0 and before < phy_offset < trusted_below):
                 return max(0, number - 1)
-            last_unit = file.read(file.file_size - _UNIT.size, _UNIT.size)
-            before, size, _ = _UNIT.unpack(last_unit)
+            last_unit = file.read(file.file_size - UNIT.size, UNIT.size)
+            before, size, _ = UNIT.unpack(last_unit)
             if size <= 0:
                 return number
         return len(files) - 1
@@ -290,13 +267,13 @@ class ConsumeQueue:
         They rise up to ``log_end`` at most, and lead a reader to nothing.
         """
         last_seen = self.unit_at(first - 1) if first > self.first_offset else b""
-        before = _UNIT.unpack(last_seen)[0] + 1 if last_seen else 0
+        before = UNIT.unpack(last_seen)[0] + 1 if last_seen else 0
         for queue_offset in range(first, min(end, self.recovered_units)):
             if len(unit := self.unit_at(queue_offset)) < CQ_STORE_UNIT_SIZE:
                 return queue_offset
             if is_pre_blank(unit) and before <= damage.log_min_offset:
                 continue  # it was put behind units that have all expired
-            phy_offset, size, _ = _UNIT.unpack(unit)
+            phy_offset, size, _ = UNIT.unpack(unit)
             is_nowhere = size == BLANK_SIZE or damage.hides(phy_offset)
             if not (before <= phy_offset <= log_end and is_nowhere):
                 return queue_offset
@@ -308,10 +285,17 @@ class ConsumeQueue:
         """The queue offset at which the recovered units end."""
         return self._recovered_end // CQ_STORE_UNIT_SIZE
 
-    def agrees_with(self, request: DispatchRequest, *, is_proven: bool = True) -> bool:
+    def agrees_with(
+        self,
+        request: DispatchRequest,
+        is_proven: bool = True,
+        log_min_offset: int = 0,
+        /,
+    ) -> bool:
         """Whether a recovered queue has the record's unit, at its place and whole.
 
         Unless it ``is_proven`` durable, no bit map is believed: power loss tears it.
+        What lies before ``log_min_offset`` has expired, and is no witness.
         """
         offset = request.consume_queue_offset * CQ_STORE_UNIT_SIZE
         at = offset - self._window_start
@@ -319,17 +303,24 @@ class ConsumeQueue:
             self._window_start, at = offset, 0
             self._window = self._recovered_bytes(offset, _WINDOW_SIZE)
         unit = self._window[at : at + CQ_STORE_UNIT_SIZE]
-        if unit == _UNIT.pack(
+        if unit == UNIT.pack(
             request.commit_log_offset, request.msg_size, request.tags_code
         ):
             return is_proven or self._ext is None  # it may have lost an address
         is_whole = len(unit) == CQ_STORE_UNIT_SIZE
-        return is_whole and self._agrees_by_address(unit, request, is_proven)
+        return is_whole and self._agrees_by_address(
+            unit, request, is_proven=is_proven, log_min_offset=log_min_offset
+        )
 
     def _agrees_by_address(
-        self, unit: bytes, request: DispatchRequest, is_proven: bool, /
+        self,
+        unit: bytes,
+        request: DispatchRequest,
+        *,
+        is_proven: bool,
+        log_min_offset: int,
     ) -> bool:
-        phy_offset, size, code = _UNIT.unpack(unit)
+        phy_offset, size, code = UNIT.unpack(unit)
         place = (request.commit_log_offset, request.msg_size)
         if self._ext is None or not is_address(code) or (phy_offset, size) != place:
             return False
@@ -341,7 +332,7 @@ class ConsumeQueue:
             return False
         # A torn address leads to what an older unit's does, which may say the same. An
         # older one that leads nowhere is no witness.
-        older = self._last_address_before(request.consume_queue_offset)
+        older = self._last_address_before(request.consume_queue_offset, log_min_offset)
         return older == NO_ADDRESS or older < code or self._ext.get(older) is None
 
     def _recovered_bytes(self, offset: int, size: int) -> bytes:
@@ -360,7 +351,7 @@ class ConsumeQueue:
         for file in self.mapped_files.files[self._first_read :]:
             size = min(file.file_size, self._recovered_end - file.file_from_offset)
             for n, unit in enumerate(decode_units(file.read(0, max(0, size)))):
-                if unit[0] >= phy_offset and _UNIT.pack(*unit) != _PRE_BLANK:
+                if unit[0] >= phy_offset and UNIT.pack(*unit) != PRE_BLANK:
                     return file.file_from_offset // CQ_STORE_UNIT_SIZE + n
         return self._recovered_end // CQ_STORE_UNIT_SIZE
 
@@ -382,13 +373,17 @@ class ConsumeQueue:
             at = self._last_address_before(self.max_offset)
             self._ext.truncate_by_max_address(at, keep=clean and self.first_offset > 0)
 
-    def _last_address_before(self, queue_offset: int) -> int:
-        """The newest address in a unit before, mostly in the last; else NO_ADDRESS."""
+    def _last_address_before(self, queue_offset: int, log_min_offset: int = 0) -> int:
+        """The newest address in a unit before, mostly in the last; else NO_ADDRESS.
+
+        Not in one whose record lay before ``log_min_offset``.
+        """
         for before in range(queue_offset - 1, self.first_offset - 1, -1):
-            unit = self.unit_at(before)
-            code = int(_UNIT.unpack(unit)[2]) if unit else NO_ADDRESS
+            phy_offset, _, code = UNIT.unpack(self.unit_at(before) or PRE_BLANK)
+            if phy_offset < log_min_offset:
+                return NO_ADDRESS
             if is_address(code):
-                return code
+                return int(code)
         return NO_ADDRESS
 
     def destroy(self) -> None:
@@ -444,8 +439,8 @@ class ConsumeQueue:
         while low < high:
             # The first unit is the one of nearly every queue of nearly every store.
             middle = low if high == end else (low + high) // 2
-            unit = self.unit_at(middle) or _PRE_BLANK  # its file has just expired
-            if not is_pre_blank(unit) and _UNIT.unpack(unit)[0] >= log_min_offset:
+            unit = self.unit_at(middle) or PRE_BLANK  # its file has just expired
+            if not is_pre_blank(unit) and UNIT.unpack(unit)[0] >= log_min_offset:
                 high = middle
             else:
                 low = middle + 1
@@ -461,14 +456,14 @@ class ConsumeQueue:
 
         def may_go(file: MappedFile) -> bool:
             last = file.read(self._file_size - CQ_STORE_UNIT_SIZE, CQ_STORE_UNIT_SIZE)
-            return is_pre_blank(last) or _UNIT.unpack(last)[0] < log_min_offset
+            return is_pre_blank(last) or UNIT.unpack(last)[0] < log_min_offset
 
         files = self.mapped_files
         every = len(files.files)
         deleted = files.delete_first_files(may_go, at_most=every, pause=pause)
         unit = self.unit_at(self.min_offset)
         if self._ext is not None and unit:
-            deleted += self._ext.truncate_by_min_address(_UNIT.unpack(unit)[2])
+            deleted += self._ext.truncate_by_min_address(UNIT.unpack(unit)[2])
         return deleted
 
     def flush(self, least_pages: int) -> bool:
@@ -489,10 +484,3 @@ class ConsumeQueue:
         self.mapped_files.close()
         if self._ext is not None:
             self._ext.close()
-
-
-def _end_of_units(data: bytes) -> int:
-    for n, (phy_offset, size, _) in enumerate(_UNIT.iter_unpack(data)):
-        if phy_offset < 0 or size <= 0:
-            return n * CQ_STORE_UNIT_SIZE
-    return len(data)

@@ -12,13 +12,9 @@ from typing import NamedTuple
 from engine.host.probe import probe
 from engine.store.commit_log import CommitLog
 from engine.store.config import StoreConfig
-from engine.store.consume_queue import (
-    BLANK_SIZE,
-    CQ_STORE_UNIT_SIZE,
-    ConsumeQueue,
-    decode_units,
-)
+from engine.store.consume_queue import ConsumeQueue
 from engine.store.consume_queue_store import ConsumeQueueStore
+from engine.store.cq_unit import BLANK_SIZE, CQ_STORE_UNIT_SIZE, decode_units
 from engine.store.message_codec import BLANK_SIZE_MIN
 from engine.store.results import GetMessageResult, GetMessageStatus
 from engine.store.tags_filter import ANY_TAGS, TagsFilter, parse_tags

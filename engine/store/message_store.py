@@ -22,7 +22,7 @@ from engine.store.abort_file import AbortFile
 from engine.store.checkpoint import StoreCheckpoint
 from engine.store.commit_log import CommitLog
 from engine.store.config import FlushDiskType, StoreConfig
-from engine.store.consume_queue_store import ConsumeQueueStore, QueueKey
+from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.damage import DamagedRange
 from engine.store.deletion import Deletion
 from engine.store.disk_space import DiskSpace
@@ -42,6 +42,7 @@ from engine.store.log_sums import LogSums
 from engine.store.message import Message
 from engine.store.message_reader import MessageReader
 from engine.store.put_service import PutService
+from engine.store.queue_audit import QueueKey
 from engine.store.reput import ReputMessageService
 from engine.store.results import (
     GetMessageResult,

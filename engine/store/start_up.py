@@ -21,7 +21,7 @@ from engine.store.abort_file import AbortFile
 from engine.store.checkpoint import DurableMark, StoreCheckpoint
 from engine.store.commit_log import CommitLog
 from engine.store.config import OnDamage, StoreConfig
-from engine.store.consume_queue_store import ConsumeQueueStore, QueueAudit
+from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.damage import Damage
 from engine.store.dispatch import DispatchRequest
 from engine.store.errors import StoreCorrupted
@@ -29,6 +29,7 @@ from engine.store.index_audit import IndexAudit
 from engine.store.index_service import IndexService
 from engine.store.log_scan import LogScan
 from engine.store.log_sums import LogSums
+from engine.store.queue_audit import QueueAudit
 from engine.store.scan_around import files_with
 from engine.store.unreadable import UNREADABLE, is_unreadable
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.store.config import FlushDiskType, OnDamage, StoreConfig
-from engine.store.consume_queue import CQ_STORE_UNIT_SIZE
+from engine.store.cq_unit import CQ_STORE_UNIT_SIZE
 from models.program import Setup
 
 THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them

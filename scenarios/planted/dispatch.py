@@ -73,7 +73,7 @@ LAGGING_QUEUE_NEVER_REBUILT = Mutant(
     killed_by=("CQ-4", "REC-3", "CP-3", "CP-7"),
     edits=(
         Edit(
-            module="engine.store.consume_queue_store",
+            module="engine.store.queue_audit",
             function="QueueAudit._visit_place",
             before="if self.first_wrong_phy_offset < 0:",
             after="if True:",

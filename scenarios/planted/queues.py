@@ -61,7 +61,7 @@ EMPTY_LAST_FILE_START_FAILS = Mutant(
                 "if self.mapped_files.files:\n"
                 "        newest = self.mapped_files.files[-1]\n"
                 "        at = newest.wrote - CQ_STORE_UNIT_SIZE\n"
-                "        _UNIT.unpack(newest.read(at, CQ_STORE_UNIT_SIZE))\n"
+                "        UNIT.unpack(newest.read(at, CQ_STORE_UNIT_SIZE))\n"
                 "    low = max(self.first_known,"
             ),
         ),

@@ -56,8 +56,8 @@ PRE_BLANK_UNITS_ARE_READ = Mutant(
         Edit(
             module="engine.store.consume_queue",
             function="ConsumeQueue.correct_min_offset",
-            before="if not is_pre_blank(unit) and _UNIT",
-            after="if is_pre_blank(unit) or _UNIT",
+            before="if not is_pre_blank(unit) and UNIT",
+            after="if is_pre_blank(unit) or UNIT",
         ),
     ),
     trigger=Program(
@@ -234,7 +234,7 @@ LAST_OFFSET_READ_PAST_A_FULL_FILE = Mutant(
                 "        newest = files.files[-1]\n"
                 "        units = newest.read(0, self._file_size)\n"
                 "        at = max(0, newest.wrote - CQ_STORE_UNIT_SIZE)\n"
-                "        while _UNIT.unpack_from(units, at)[1] > 0:\n"
+                "        while UNIT.unpack_from(units, at)[1] > 0:\n"
                 "            at += CQ_STORE_UNIT_SIZE\n"
             ),
         ),

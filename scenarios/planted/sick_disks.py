@@ -292,9 +292,9 @@ UNITS_ARE_COUNTED_NOT_COMPARED = Mutant(
     killed_by=("CQ-1", "CQ-2", "CQ-4", "RD-1", "RD-2"),
     edits=(
         Edit(
-            module="engine.store.consume_queue_store",
+            module="engine.store.queue_audit",
             function="QueueAudit._has_this_unit",
-            before="queue.agrees_with(request, is_proven=is_proven)",
+            before="queue.agrees_with(request, is_proven, log_min)",
             after="queue.recovered_units > request.consume_queue_offset",
         ),
     ),

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.host.probe import recording
-from engine.store.consume_queue import (
-    ConsumeQueue,
-    decode_units,
-    encode_unit,
-    is_pre_blank,
-)
+from engine.store.consume_queue import ConsumeQueue
+from engine.store.cq_unit import decode_units, encode_unit, is_pre_blank
 from engine.store.dispatch import DispatchRequest
 from engine.store.mapped_file import file_name
 from engine.store.message import tags_code

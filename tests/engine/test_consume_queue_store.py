@@ -87,7 +87,7 @@ def test_a_queue_never_written_is_built_from_the_log(store: StoreBuilder) -> Non
     with recording() as hits:
         store.restart()
 
-    assert hits["consume_queue_store.audit.lacked"] == 1
+    assert hits["queue_audit.lacked"] == 1
     assert store.reput().served() == [0, 1, 2]
 
 
@@ -101,7 +101,7 @@ def test_a_unit_that_is_not_its_records_is_replaced(
     with recording() as hits:
         store.restart().reput()
 
-    assert hits["consume_queue_store.audit.disagreed"] == 1
+    assert hits["queue_audit.disagreed"] == 1
     assert store.served() == [0, 1, 2, 3]
 
 

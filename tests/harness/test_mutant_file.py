@@ -85,7 +85,7 @@ def test_edits_that_cannot_be_made_are_named_and_a_dying_one_harms_nobody(
     stale = GOOD.replace("X-1", "X-2").replace("request.success", "request.failed")
     deadly = (
         '[[mutant]]\nid = "X-3"\nlaws = []\n[[mutant.edit]]\n'
-        'module = "engine.store.consume_queue"\nfunction = "CQ_STORE_UNIT_SIZE"\n'
+        'module = "engine.store.cq_unit"\nfunction = "CQ_STORE_UNIT_SIZE"\n'
         'before = "20"\nafter = "__import__(\'os\')._exit(3)"\n'
     )
     file = tmp_path / "mine.toml"
