@@ -39,13 +39,8 @@ from engine.store.mapped_file_queue import MappedFileQueue
 _WINDOW_SIZE = 64 * 1024 // CQ_STORE_UNIT_SIZE * CQ_STORE_UNIT_SIZE
 
 APPENDED = probe("consume_queue.put.append", "a unit was appended at the queue's end")
-BUILT = probe("consume_queue.put.built", "a record that has its unit came again")
+BUILT = probe("consume_queue.put.built", "a record whose place is taken came again")
 PRE_BLANKED = probe("consume_queue.put.pre_blank", "units before a first were blanked")
-BEHIND = probe(
-    "consume_queue.put.behind",
-    "another record's unit has the place",
-    unreachable="RocketMQ alone stores two records for one light place (#5965)",
-)
 NO_SPACE = probe("consume_queue.put.failed", "the disk failed the append of a unit")
 RECOVERED_EMPTY = probe("consume_queue.recover.empty", "a queue without files")
 RECOVERED_PART = probe("consume_queue.recover.part", "a queue ends inside a file")
@@ -152,7 +147,7 @@ class ConsumeQueue:
         expect = queue_offset * CQ_STORE_UNIT_SIZE
         end = self.mapped_files.max_offset
         if expect < end:
-            (BUILT if self.unit_at(queue_offset) == unit else BEHIND).hit()
+            BUILT.hit()
             return
         if expect > end:
             # Amid units the places must rise with them, for searches to find their way.

@@ -27,9 +27,6 @@ _MAGIC_STARTS = b"\xda\xa3\x20"  # of both of a record's magics
 
 FOUND = probe("scan_around.found", "a start met damage, and served around it")
 FILE_MISSING = probe("scan_around.file_missing", "a file below the mark was missing")
-EXPIRED = probe(
-    "scan_around.expired", "the first file lay behind all that the mark knows of"
-)
 RESYNCED = probe("scan_around.resynced", "a whole record was found behind damage")
 TO_THE_END = probe(
     "scan_around.to_the_end", "damage reached its file's end or the mark"
@@ -91,7 +88,6 @@ def _walk(
             if at >= durable and files.files and at < files.min_offset:
                 # What lies in front of all files has expired; the slot of the
                 # checkpoint that says so has rotted.
-                EXPIRED.hit()
                 at = files.min_offset
                 continue
             if at >= durable:

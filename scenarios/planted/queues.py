@@ -28,8 +28,8 @@ DUPLICATE_CQ_ON_REPLAY = Mutant(
         Edit(
             module="engine.store.consume_queue",
             function="ConsumeQueue._put_unit",
-            before="unit else BEHIND).hit()\n        return",
-            after="unit else BEHIND).hit()",
+            before="BUILT.hit()\n        return",
+            after="BUILT.hit()",
         ),
     ),
     trigger=Program(
