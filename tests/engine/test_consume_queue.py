@@ -140,7 +140,7 @@ def test_another_record_of_a_taken_place_is_dropped(disk: SimDisk) -> None:
         queue.put_message_position_info(request(1, phy_offset=9000))
 
     assert units_in(disk) == [0, 1000]
-    assert hits == {"consume_queue.put.behind": 1}
+    assert hits == {"consume_queue.put.built": 1}
 
 
 def test_a_unit_ahead_of_the_end_lies_at_its_own_place(disk: SimDisk) -> None:

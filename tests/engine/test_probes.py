@@ -9,7 +9,6 @@ from engine.host.probe import declared_probes, probe, unreachable_probes
 from scenarios.catalogue import SCENARIOS
 
 UNREACHABLE = {
-    "consume_queue.put.behind",
     "index_file.select.looped",
     "mapped_file.flush.gone",
     "mapped_file_queue.reset",
