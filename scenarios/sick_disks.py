@@ -105,6 +105,8 @@ _UNREADABLE = replace(
         DiskFault("read", "EIO", 3, "commitlog", 1),
         DiskFault("read", "EIO", 1, "commitlog", 2),
         DiskFault("read", "EIO", path="consumequeue", lasts=True),
+        DiskFault("read", "EIO", 1, "consumequeue", 1, lasts=True),
+        DiskFault("read", "EIO", 1, "consumequeue", 2, lasts=True),
         DiskFault("read", "EIO", 1, "consumequeue", 4, lasts=True),
         DiskFault("read", "EIO", 9, "consumequeue_ext"),
         DiskFault("read", "EIO", path="checkpoint"),
