@@ -1,8 +1,9 @@
 """Hunt: the unscripted search for one planted bug, until the first kill.
 
 A hunt is a portfolio of slices, numbered and dealt in a fixed order: seeded episodes
-of all scenarios, neighbours of the corpus's programs, crash exploration of the
-beginnings of some episodes, and Hypothesis machines.
+of all scenarios, neighbours of the corpus's programs, sweeps that stop an activity or
+fail a call at each place in turn, crash exploration of the beginnings of some episodes,
+and Hypothesis machines.
 Each slice is a function of the hunt's seed and its number, so hunts differ between
 machines only in how far they come. A child process does the slices with the bug in
 place; one that hangs, or takes its process with it, has found the bug too, and it is
@@ -39,10 +40,10 @@ SLICE_TIMEOUT_S = 30.0
 EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
 SLICES_MAX = 1_000_000
 _TURNS: tuple[SliceKind, ...] = (
-    *("soak", "neighbours", "sweep", "explore", "soak"),
-    *("neighbours", "soak", "sweep", "neighbours", "soak"),
-    *("neighbours", "soak", "sweep", "machine", "neighbours"),
-    *("soak", "neighbours", "sweep", "soak", "neighbours"),
+    *("soak", "neighbours", "stops", "explore", "soak"),
+    *("failures", "soak", "neighbours", "stops", "soak"),
+    *("neighbours", "soak", "failures", "machine", "neighbours"),
+    *("soak", "neighbours", "stops", "soak", "neighbours"),
 )
 assert len(_TURNS) == ROUND
 

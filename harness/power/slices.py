@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
@@ -20,6 +21,7 @@ from harness.aiming import perhaps_aimed
 from harness.disk.mixing import mixed
 from harness.episode import EpisodeResult, run_program
 from harness.explore.explorer import Explorer
+from harness.explore.failures import each_failure
 from harness.explore.limits import Limits
 from harness.explore.moment import record
 from harness.explore.schedules import each_stop
@@ -31,9 +33,10 @@ from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.program import Program
 from models.verdict import Outcome
 from scenarios.catalogue import SCENARIOS
+from scenarios.failing import failing_for
 from scenarios.workload import phrase_for, program_for
 
-SliceKind = Literal["soak", "neighbours", "machine", "explore", "sweep"]
+SliceKind = Literal["soak", "neighbours", "stops", "failures", "explore", "machine"]
 
 EPISODES = 10
 ROUND = 20  # slices from one of a hunt's rarer kinds to the next one
@@ -41,9 +44,10 @@ EXAMPLES = 10
 EXPLORED_OPS = (4, 6, 8, 12, 16, 24)
 EXPLORED_MOMENTS = 12
 EXPLORED_STARTS = 400
-SWEPT = "overlaps"
-SWEPT_POINTS = 60
-SWEEPS = 4
+SWEEP_POINTS = 60
+STOPPED = "overlaps"
+STOPS = 4  # sweeps of a slice
+FAILURES = 6
 LIMITS = Limits(exact_max=64, told=32, draws=16, nested_max=4, nested_draws=1)
 """A slice tries a little of many histories, where the explorer's command tries all of
 one: bugs lie in few moments, and nobody knows in which."""
@@ -95,13 +99,9 @@ def run_slice(kind: SliceKind, seed: int, number: int, policy: str) -> SliceRow:
     Policies are compared on the same histories, so that under one every slice is
     programs to be run; "" is the whole portfolio.
     """
-    if kind == "machine" and not policy:
-        return _machine(seed, number)
-    if kind == "explore" and not policy:
-        return _explore(seed, number)
-    if kind == "sweep" and not policy:
-        return _sweep(seed, number)
-    return _programs(kind, seed, number, policy)
+    if policy or kind in ("soak", "neighbours"):
+        return _programs(kind, seed, number, policy)
+    return _SEARCHES[kind](seed, number)
 
 
 def episodes_of(number: int) -> range:
@@ -113,25 +113,27 @@ def program_of(kind: SliceKind, seed: int, episode: int) -> tuple[str, Program]:
     """The scenario and the program of one episode of a hunt, its damage not aimed."""
     if kind == "neighbours":
         return neighbour(packaged(), seed, episode)
-    name = _scenario_of(episode)
+    name = scenario_of_turn(episode)
     return name, program_for(SCENARIOS[name], seed, episode)
 
 
 def run_episode(
     kind: SliceKind, seed: int, episode: int, policy: str
-) -> tuple[EpisodeResult, Program]:
+) -> tuple[Program, EpisodeResult]:
     """Run one episode under a policy; what was run, with the survivors it chose."""
     scenario, program = program_of(kind, seed, episode)
     program = perhaps_aimed(program, seed, episode)
-    return run_under(POLICIES[policy or OURS], program, scenario)
+    result, program = run_under(POLICIES[policy or OURS], program, scenario)
+    return program, result
 
 
 def scenario_of_slice(number: int) -> str:
     """What a slice of a rarer kind is about: each scenario comes in its turn."""
-    return _scenario_of(number // ROUND)
+    return scenario_of_turn(number // ROUND)
 
 
-def _scenario_of(turn: int) -> str:
+def scenario_of_turn(turn: int) -> str:
+    """The scenario of a turn; some have more turns than one."""
     turns = _scenarios_in_turn()
     return turns[turn % len(turns)]
 
@@ -146,13 +148,8 @@ def _scenarios_in_turn() -> tuple[str, ...]:
 
 def _programs(kind: SliceKind, seed: int, number: int, policy: str) -> SliceRow:
     row = SliceRow()
-    for episode in episodes_of(number):
-        result, program = run_episode(kind, seed, episode, policy)
-        _count(row, result)
-        if result.outcome is Outcome.VIOLATED:
-            scenario = result.record.scenario
-            row.found = Found(result.invariant, result.message, kind, scenario, program)
-            return row
+    runs = (run_episode(kind, seed, episode, policy) for episode in episodes_of(number))
+    _take(row, kind, runs)
     return row
 
 
@@ -218,24 +215,44 @@ def _explore(seed: int, number: int) -> SliceRow:
     return row
 
 
-def _sweep(seed: int, number: int) -> SliceRow:
+def _stops(seed: int, number: int) -> SliceRow:
     """Stop one activity at each of its points for some others, and hear what is told.
 
     Most bugs of two that meet need one stop at one point, and nobody knows which.
     """
-    space, setups = SCENARIOS[SWEPT].space, SCENARIOS[SWEPT].setups
+    space, setups = SCENARIOS[STOPPED].space, SCENARIOS[STOPPED].setups
     row = SliceRow()
-    for one in range(number * SWEEPS, (number + 1) * SWEEPS):
+    for one in range(number * STOPS, (number + 1) * STOPS):
         draw = mixed(seed * _SEEDS_APART + one)
         setup = setups[draw % len(setups)]
         program = Program(setup, phrase_for(space, setup, "overlap", draw))
-        for tried, result in each_stop(program, SWEPT, SWEPT_POINTS):
-            _count(row, result)
-            if result.outcome is Outcome.VIOLATED:
-                law, message = result.invariant, result.message
-                row.found = Found(law, message, "sweep", SWEPT, tried)
-                return row
+        if _take(row, "stops", each_stop(program, STOPPED, SWEEP_POINTS)):
+            break
     return row
+
+
+def _failures(seed: int, number: int) -> SliceRow:
+    """Fail each call of one kind that one op makes, behind a program's beginning."""
+    row = SliceRow()
+    for one in range(number * FAILURES, (number + 1) * FAILURES):
+        scenario = scenario_of_turn(one)
+        program = failing_for(SCENARIOS[scenario], seed, one)
+        if _take(row, "failures", each_failure(program, scenario, SWEEP_POINTS)):
+            break
+    return row
+
+
+def _take(
+    row: SliceRow, how: SliceKind, runs: Iterable[tuple[Program, EpisodeResult]]
+) -> bool:
+    """Count runs up to the first that broke a law; whether there was one."""
+    for program, result in runs:
+        _count(row, result)
+        if result.outcome is Outcome.VIOLATED:
+            law, message = result.invariant, result.message
+            row.found = Found(law, message, how, result.record.scenario, program)
+            return True
+    return False
 
 
 def _count(row: SliceRow, result: EpisodeResult) -> None:
@@ -243,3 +260,11 @@ def _count(row: SliceRow, result: EpisodeResult) -> None:
     row.states += result.record.recoveries
     row.probes.update({hit.probe: hit.hits for hit in result.record.probes})
     row.unknown += result.outcome is Outcome.UNKNOWN
+
+
+_SEARCHES: Mapping[SliceKind, Callable[[int, int], SliceRow]] = {
+    "stops": _stops,
+    "failures": _failures,
+    "explore": _explore,
+    "machine": _machine,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 
@@ -13,7 +14,14 @@ from harness.power.cause import cause_of
 from harness.power.examine import examine
 from harness.power.hunt import DIED, HANG, Hunt, hunt, kind_of
 from harness.power.policies import POLICIES
-from harness.power.slices import ROUND, SliceKind, run_slice, scenario_of_slice
+from harness.power.slices import (
+    FAILURES,
+    ROUND,
+    SliceKind,
+    run_slice,
+    scenario_of_slice,
+    scenario_of_turn,
+)
 from harness.power.verdict import bucketing, policy_table, summary_of, verdict_of
 from models.ops import Crash, During, PutBatch, PutMessage, Restart, Together
 from models.program import Program, Setup, from_json
@@ -49,7 +57,7 @@ def test_the_clean_engine_survives_to_the_end_of_its_budget() -> None:
     assert row.probes
 
 
-@pytest.mark.parametrize("kind", ["soak", "neighbours", "machine", "explore", "sweep"])
+@pytest.mark.parametrize("kind", get_args(SliceKind))
 def test_a_slice_is_a_function_of_seed_and_number(kind: SliceKind) -> None:
     assert run_slice(kind, 5, 2, "") == run_slice(kind, 5, 2, "")
 
@@ -59,6 +67,13 @@ def test_slices_of_a_kind_come_to_every_scenario(kind: SliceKind) -> None:
     numbers = [n for n in range(ROUND * len(SCENARIOS)) if kind_of(n) == kind]
 
     assert {scenario_of_slice(number) for number in numbers} == {*SCENARIOS}
+
+
+def test_sweeps_of_failing_calls_come_to_every_scenario() -> None:
+    numbers = [n for n in range(ROUND * 10) if kind_of(n) == "failures"]
+    sweeps = {one for n in numbers for one in range(n * FAILURES, (n + 1) * FAILURES)}
+
+    assert {scenario_of_turn(one) for one in sweeps} == {*SCENARIOS}
 
 
 def test_exploring_finds_what_a_lost_sync_does_and_its_program_replays() -> None:

@@ -1,0 +1,56 @@
+"""Failing calls: the beginning of a program, and an op that a fault of the disk meets.
+
+Which call of the op fails is not said here: whoever asks lets each of them fail in its
+turn. Drawn, a failure that has to fall between two certain reads is hardly ever met.
+
+Source: the I/O error tests of "How SQLite Is Tested", section 3.2.
+"""
+
+from __future__ import annotations
+
+from models.ops import DiskFault, During, FaultCall, FaultErrno, Op, Restart, Shutdown
+from models.program import Program
+from scenarios.chance import draws
+from scenarios.scenario import Scenario
+from scenarios.workload import program_for
+
+LENGTHS = (4, 6, 8, 12, 16, 24)
+CALLS: tuple[tuple[FaultCall, FaultErrno], ...] = (
+    ("read", "EIO"),
+    ("read", "EIO"),
+    ("write", "EIO"),
+    ("write", "ENOSPC"),
+    ("sync", "EIO"),
+    ("create", "ENOSPC"),
+    ("remove", "EIO"),
+)
+
+
+def failing_for(scenario: Scenario, run: int, number: int) -> Program:
+    """The beginning of a program; the first call its last op makes fails.
+
+    Half of those ops are starts, after a stop or a kill; else it is what the program
+    does there. The call fails once, or all of its kind do from then on.
+
+    Args:
+        scenario: whose programs they are.
+        run: the run's seed, >= 0.
+        number: of the program in its run, >= 0.
+    """
+    draw = draws(run, number).__next__
+    program = program_for(scenario, run, number)
+    ops = list(program.ops[: LENGTHS[draw() % len(LENGTHS)]])
+    failing = _plain(ops.pop())
+    if draw() & 1:
+        failing = Restart()
+        ops += [Shutdown()] * (draw() & 1)
+    call, errno = CALLS[draw() % len(CALLS)]
+    fault = DiskFault(call, errno, lasts=bool(draw() & 1))
+    return Program(program.setup, (*ops, During(failing, 1, fault)))
+
+
+def _plain(op: Op) -> Op:
+    """The op without what happens amid it."""
+    while isinstance(op, During):
+        op = op.op
+    return op
