@@ -15,15 +15,16 @@ from scenarios.scenario import Scenario
 from scenarios.workload import program_for
 
 LENGTHS = (4, 6, 8, 12, 16, 24)
-CALLS: tuple[tuple[FaultCall, FaultErrno], ...] = (
-    ("read", "EIO"),
-    ("read", "EIO"),
+_READING: tuple[FaultCall, FaultErrno] = ("read", "EIO")
+_CHANGING: tuple[tuple[FaultCall, FaultErrno], ...] = (
     ("write", "EIO"),
     ("write", "ENOSPC"),
     ("sync", "EIO"),
     ("create", "ENOSPC"),
     ("remove", "EIO"),
 )
+OF_STARTS = (*_CHANGING, *(_READING,) * 5)  # a start reads more than all else
+OF_OTHERS = (*_CHANGING, *_CHANGING, _READING)
 
 
 def failing_for(scenario: Scenario, run: int, number: int) -> Program:
@@ -40,11 +41,11 @@ def failing_for(scenario: Scenario, run: int, number: int) -> Program:
     draw = draws(run, number).__next__
     program = program_for(scenario, run, number)
     ops = list(program.ops[: LENGTHS[draw() % len(LENGTHS)]])
-    failing = _plain(ops.pop())
+    failing, calls = _plain(ops.pop()), OF_OTHERS
     if draw() & 1:
-        failing = Restart()
+        failing, calls = Restart(), OF_STARTS
         ops += [Shutdown()] * (draw() & 1)
-    call, errno = CALLS[draw() % len(CALLS)]
+    call, errno = calls[draw() % len(calls)]
     fault = DiskFault(call, errno, lasts=bool(draw() & 1))
     return Program(program.setup, (*ops, During(failing, 1, fault)))
 

@@ -47,7 +47,7 @@ EXPLORED_STARTS = 400
 SWEEP_POINTS = 60
 STOPPED = "overlaps"
 STOPS = 4  # sweeps of a slice
-FAILURES = 6
+FAILURES = 8
 LIMITS = Limits(exact_max=64, told=32, draws=16, nested_max=4, nested_draws=1)
 """A slice tries a little of many histories, where the explorer's command tries all of
 one: bugs lie in few moments, and nobody knows in which."""
