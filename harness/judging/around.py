@@ -38,11 +38,12 @@ def adopts_around(
     found: StoreImage,
     image: StoreImage,
     start: Started,
-    end: int,
+    report: Report,
 ) -> bool:
     """Judge what a start has kept, and let the model adopt it; whether it could.
 
-    It cannot where a record rotted that still proves itself whole.
+    It cannot where a record rotted that still proves itself whole, nor where one could
+    not be read while the start looked for it.
 
     Args:
         checks: how often each law was judged.
@@ -51,15 +52,19 @@ def adopts_around(
         found: the files as the start found them.
         image: the files now.
         start: what it said of itself.
-        end: where the log ended then; what lies behind was put since.
+        report: of the step; what lies behind the end of its start was put since.
     """
-    log = image.commit_log
+    log, end = image.commit_log, report.started_end
     whole = {
         record.phy_offset: record
         for record in (*log.records, *log.records_beyond)
         if record.phy_offset < end
     }
     if any(spoilt.touches(r.phy_offset, r.end) for r in whole.values()):
+        return False
+    listed = Spoilt(spoilt.log_file_size, ranges=[*start.damaged])
+    is_listed = any(listed.touches(r.phy_offset, r.end) for r in whole.values())
+    if is_listed and report.reads_failed:
         return False
     floor = model.floor if model.floor is not None else model.floor_kill
     mark = found.checkpoint.mark

@@ -374,7 +374,7 @@ class Judge:
         at_full_size = self._judge_refusal(start, found, report, number)
         end = report.started_end
         if isinstance(start, Started) and (start.damaged or self.spoilt.is_on):
-            self._adopt_around(start, found, end)
+            self._adopt_around(start, found, report)
             return
         if is_damaged and isinstance(start, Started):
             self.model.log_damaged(at_full_size.commit_log.max_phy_offset)
@@ -427,11 +427,11 @@ class Judge:
         judge_next_start(self.checks, self._setup, left, found, now.files, ended=ended)
         return -1
 
-    def _adopt_around(self, start: Started, found: StoreImage, end: int) -> None:
+    def _adopt_around(self, start: Started, found: StoreImage, report: Report) -> None:
         """Adopt what a start serves around damage."""
         note_damage(self.spoilt, self._damaged)
         self.is_unsure = not adopts_around(
-            self.checks, self.model, self.spoilt, found, self.image(), start, end
+            self.checks, self.model, self.spoilt, found, self.image(), start, report
         )
         self._started(self.image())
         self._checkpoint = None

@@ -67,6 +67,18 @@ def test_bad_sectors_are_zeros_where_they_lie() -> None:
     assert holes == [range(12, 524)]
 
 
+def test_what_can_be_read_when_it_is_read_again_is_no_hole() -> None:
+    reads = reading(1)
+    tries: list[int] = []
+
+    def at_the_second_time(position: int, size: int) -> bytes:
+        tries.append(size)
+        return bytes(size) if len(tries) > 1 else reads(position, size)
+
+    assert with_zeros(at_the_second_time, 500, 600) == (bytes(600), [])
+    assert tries == [600, 12, 512, 76]
+
+
 def test_another_error_is_nobodys_bad_sector() -> None:
     interrupted = reading(0, number=errno.EINTR)
 
