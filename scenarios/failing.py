@@ -1,4 +1,4 @@
-"""Failing calls: the beginning of a program, and an op that a fault of the disk meets.
+"""Failing calls: the beginning of a program, an op that a fault meets, what follows.
 
 Which call of the op fails is not said here: whoever asks lets each of them fail in its
 turn. Drawn, a failure that has to fall between two certain reads is hardly ever met.
@@ -12,7 +12,7 @@ from models.ops import DiskFault, During, FaultCall, FaultErrno, Op, Restart, Sh
 from models.program import Program
 from scenarios.chance import draws
 from scenarios.scenario import Scenario
-from scenarios.workload import program_for
+from scenarios.workload import phrase_for, program_for
 
 LENGTHS = (4, 6, 8, 12, 16, 24)
 _READING: tuple[FaultCall, FaultErrno] = ("read", "EIO")
@@ -28,10 +28,11 @@ OF_OTHERS = (*_CHANGING, *_CHANGING, _READING)
 
 
 def failing_for(scenario: Scenario, run: int, number: int) -> Program:
-    """The beginning of a program; the first call its last op makes fails.
+    """The beginning of a program and an op whose first call fails, and what follows.
 
     Half of those ops are starts, after a stop or a kill; else it is what the program
-    does there. The call fails once, or all of its kind do from then on.
+    does there. The call fails once, or all of its kind do from then on. Then the op may
+    be asked for again, and a crash come: what a failure left behind shows after one.
 
     Args:
         scenario: whose programs they are.
@@ -40,6 +41,7 @@ def failing_for(scenario: Scenario, run: int, number: int) -> Program:
     """
     draw = draws(run, number).__next__
     program = program_for(scenario, run, number)
+    space, setup = scenario.space, program.setup
     ops = list(program.ops[: LENGTHS[draw() % len(LENGTHS)]])
     failing, calls = _plain(ops.pop()), OF_OTHERS
     if draw() & 1:
@@ -47,7 +49,10 @@ def failing_for(scenario: Scenario, run: int, number: int) -> Program:
         ops += [Shutdown()] * (draw() & 1)
     call, errno = calls[draw() % len(calls)]
     fault = DiskFault(call, errno, lasts=bool(draw() & 1))
-    return Program(program.setup, (*ops, During(failing, 1, fault)))
+    again = [failing] * (draw() & 1)
+    crash = phrase_for(space, setup, "crash", draw()) if space.crash_kinds else ()
+    then = crash if draw() & 1 else ()
+    return Program(setup, (*ops, During(failing, 1, fault), *again, *then))
 
 
 def _plain(op: Op) -> Op:

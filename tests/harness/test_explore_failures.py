@@ -8,7 +8,15 @@ import pytest
 
 from harness.explore.failures import each_failure
 from models.observations import Armed, Interrupted
-from models.ops import DiskFault, During, PutMessage, Restart, RunService, Shutdown
+from models.ops import (
+    DiskFault,
+    During,
+    Op,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+)
 from models.program import Program, Setup
 from scenarios.catalogue import SCENARIOS
 from scenarios.failing import failing_for
@@ -60,12 +68,42 @@ def test_reads_that_fail_from_some_call_on_find_a_start_that_changes_its_mind() 
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_programs_end_with_a_failing_call_of_a_plain_op(name: str) -> None:
+def test_programs_have_a_failing_call_of_a_plain_op_to_be_swept(name: str) -> None:
     for number in range(20):
         program = failing_for(SCENARIOS[name], 3, number)
         assert failing_for(SCENARIOS[name], 3, number) == program
 
-        last = program.ops[-1]
-        assert isinstance(last, During)
-        assert isinstance(last.event, DiskFault)
-        assert not isinstance(last.op, During)
+        faults = [
+            op
+            for op in program.ops
+            if isinstance(op, During) and isinstance(op.event, DiskFault)
+        ]
+        assert faults
+        assert not isinstance(faults[-1].op, During)
+
+
+def test_some_programs_ask_again_and_some_crash_behind_the_failure() -> None:
+    programs = [failing_for(SCENARIOS["power_loss"], 3, number) for number in range(60)]
+    tails = [program.ops[_fault_of(program) + 1 :] for program in programs]
+    asked_again = [
+        program.ops[_fault_of(program) + 1 :][:1] == (_failing(program),)
+        for program in programs
+    ]
+
+    assert {len(tail) for tail in tails} >= {0, 1, 2}
+    assert any(asked_again)
+    assert any(isinstance(op, During) for tail in tails for op in tail)
+
+
+def _fault_of(program: Program) -> int:
+    return max(
+        number
+        for number, op in enumerate(program.ops)
+        if isinstance(op, During) and isinstance(op.event, DiskFault)
+    )
+
+
+def _failing(program: Program) -> Op:
+    op = program.ops[_fault_of(program)]
+    assert isinstance(op, During)
+    return op.op
