@@ -18,7 +18,6 @@ import msgspec
 
 from engine.host.probe import recording
 from harness.interpreter import Interpreter, Report
-from harness.judging.deletion import HOUR_MS
 from harness.judging.judge import Judge
 from harness.reading_back import query_everything, read_everything
 from harness.subjects.python_store import PythonStore
@@ -47,7 +46,7 @@ from models.ops import (
     ServiceName,
     Shutdown,
 )
-from models.program import Program, Setup
+from models.program import HOUR_MS, Program, Setup
 from models.verdict import Outcome
 from reports.records import (
     CrashRecord,

@@ -30,6 +30,7 @@ _EVENTS: dict[str, type[Event]] = {cls.__name__: cls for cls in EVENT_CLASSES}
 _OPS = frozenset(cls.__name__ for cls in OP_CLASSES)
 _DEPTH_MAX = 16
 QUEUE_EXT_SIZE_MIN = 24
+HOUR_MS = 3_600_000
 
 
 class BadProgram(ValueError):

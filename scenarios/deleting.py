@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.ops import DiskFault
-from models.program import Setup
+from models.program import HOUR_MS, Setup
 from scenarios.scenario import Scenario
-from scenarios.space import HOUR_MS, Address, Label, Numbers, often
+from scenarios.space import Address, Label, Numbers, often
 from scenarios.spaces import BREAKING, CORE_LAWS
 
 LIGHT = "%LMQ%a"

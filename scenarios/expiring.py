@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.ops import DiskFault
-from models.program import Setup
+from models.program import HOUR_MS, Setup
 from scenarios.deleting import DELETIONS
 from scenarios.scenario import Scenario
-from scenarios.space import HOUR_MS, Kind, Label, Numbers, Size, often
+from scenarios.space import Kind, Label, Numbers, Size, often
 from scenarios.spaces import BREAKING, CORE_LAWS
 
 AGEING = replace(

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.ops import PlantFile
-from models.program import Setup
+from models.program import HOUR_MS, Setup
 from scenarios.deleting import DELETIONS
 from scenarios.scenario import Scenario
-from scenarios.space import HOUR_MS, Numbers, often
+from scenarios.space import Numbers, often
 from scenarios.spaces import BREAKING, CORE_LAWS, INDEXED, setups_on
 
 _NOBODYS = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.ops import Schedule
-from models.program import Setup
+from models.program import HOUR_MS, Setup
 from scenarios.deleting import DELETIONS
 from scenarios.expiring import KEEPING
 from scenarios.scenario import Scenario
-from scenarios.space import HOUR_MS, Address, Label, Numbers, Size, often
+from scenarios.space import Address, Label, Numbers, Size, often
 from scenarios.spaces import CORE_LAWS, FLUSHED, FLUSHING, POOLED, SYNCED
 
 SCHEDULES = often(

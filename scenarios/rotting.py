@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from models.program import OnDamage
-from scenarios.space import HOUR_MS, Numbers, often
+from models.program import HOUR_MS, OnDamage
+from scenarios.space import Numbers, often
 from scenarios.spaces import CALM
 
 SERVING: tuple[OnDamage, ...] = often(("refuse", 2), ("serve", 1))

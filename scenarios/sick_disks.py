@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from models.ops import DiskFault, FaultCall, FaultErrno
-from models.program import Setup
+from models.program import HOUR_MS, Setup
 from scenarios.deleting import DELETIONS
 from scenarios.expiring import ALWAYS, KEEPING
 from scenarios.message_scenarios import with_options
 from scenarios.rotting import ROTTING, SERVING
 from scenarios.scenario import Scenario
-from scenarios.space import HOUR_MS, Address, Numbers, Size, often
+from scenarios.space import Address, Numbers, Size, often
 from scenarios.spaces import BREAKING, CORE_LAWS, INDEXED, setups_on
 
 _LOST = tuple(

@@ -16,11 +16,10 @@ from models.invariants import deletion
 from models.observations import Done, Observation, Positions, Ran, World
 from models.ops import DeleteManually, Event, FillDisk, RunService, parts
 from models.plain_state import fork_of_fields
-from models.program import Setup
+from models.program import HOUR_MS, Setup
 from models.reference import ReferenceModel
 from models.store_image import Record, StoreImage
 
-HOUR_MS = 3_600_000
 ROUNDS_OF_A_REQUEST = 20
 DELETE_FROM_PERCENT, FORCE_FROM_PERCENT, STOP_FROM_PERCENT = 75, 85, 90
 
@@ -134,7 +133,11 @@ class DeletionState:
         """What was stored until then has expired."""
         return world.now_ms - self.setup.reserved_hours * HOUR_MS
 
-    def may_force(self, op: Event, world: World) -> bool:
+    def may_go_until(self, op: Event, world: World, later_ms: int = 0) -> int | None:
+        """What was stored until then may go, in a round so much later; None: all."""
+        return None if self._may_force(op, world) else self.old_ms(world) + later_ms
+
+    def _may_force(self, op: Event, world: World) -> bool:
         """Whether files may go that have not expired."""
         fullest = max(self.percent, world.percent)
         # What others write beside a cleaner fills the disk too, until it has made room.
@@ -174,9 +177,7 @@ def judge_cut_short(
     is_whole = is_whole and not report.is_stopping
     if not is_whole and runs(op, "clean_commit_log") and state.setup.cleans:
         # A round may have begun a little later than the op.
-        old_ms: int | None = state.old_ms(report.world) + HOUR_MS
-        if state.may_force(op, report.world):
-            old_ms = None
+        old_ms = state.may_go_until(op, report.world, later_ms=HOUR_MS)
         until = model.expirable_until(state.setup.log_file_size, old_ms)
         model.may_expire = max(model.may_expire, until)
 
@@ -242,14 +243,11 @@ def judge_deletion(
     ``image`` reads the files; None: the disk failed, so they say nothing.
     """
     if not report.starts and positions.min_phy_offset > model.log_min:
-        old_ms = (
-            None if state.may_force(op, report.world) else state.old_ms(report.world)
-        )
         deletion.only_what_has_expired_goes.hold(
             checks,
             positions,
             model.stored_between(model.log_min, positions.min_phy_offset),
-            old_ms,
+            state.may_go_until(op, report.world),
             is_cleaning=runs(op, "clean_commit_log"),
             is_due=state.may_be_due(op, report.world),
         )

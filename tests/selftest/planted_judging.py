@@ -102,8 +102,8 @@ _JUDGING = (
     ),
     (
         "J26",
-        *("deletion", "judge_deletion"),
-        *("None if state.may_force(op, report.world) else ", ""),
+        *("deletion", "DeletionState.may_go_until"),
+        *("None if self._may_force(op, world) else ", ""),
     ),
     ("J27", "queries", "is_indexed", "record.end <= reput", "record.end < reput"),
     ("J28", "lookups", "judge_searches", "if is_unsettled(key):", "if True:"),
