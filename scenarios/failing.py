@@ -27,8 +27,8 @@ OF_STARTS = (*_CHANGING, *(_READING,) * 5)  # a start reads more than all else
 OF_OTHERS = (*_CHANGING, *_CHANGING, _READING)
 
 
-def failing_for(scenario: Scenario, run: int, number: int) -> Program:
-    """The beginning of a program and an op whose first call fails, and what follows.
+def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int]:
+    """The beginning of a program, an op whose first call fails, and what follows.
 
     Half of those ops are starts, after a stop or a kill; else it is what the program
     does there. The call fails once, or all of its kind do from then on. Then the op may
@@ -38,6 +38,9 @@ def failing_for(scenario: Scenario, run: int, number: int) -> Program:
         scenario: whose programs they are.
         run: the run's seed, >= 0.
         number: of the program in its run, >= 0.
+
+    Returns:
+        The program, and the number of that op.
     """
     draw = draws(run, number).__next__
     program = program_for(scenario, run, number)
@@ -52,7 +55,9 @@ def failing_for(scenario: Scenario, run: int, number: int) -> Program:
     again = [failing] * (draw() & 1)
     crash = phrase_for(space, setup, "crash", draw()) if space.crash_kinds else ()
     then = crash if draw() & 1 else ()
-    return Program(setup, (*ops, During(failing, 1, fault), *again, *then))
+    failing_at = len(ops)
+    ops += (During(failing, 1, fault), *again, *then)
+    return Program(setup, tuple(ops)), failing_at
 
 
 def _plain(op: Op) -> Op:

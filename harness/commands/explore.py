@@ -23,6 +23,8 @@ from harness.commands.arguments import (
     writing,
 )
 from harness.commands.exits import BadInput, unknown
+from harness.commands.explore_each import Target
+from harness.commands.explore_failures import run_failures
 from harness.commands.explore_schedules import run_schedules
 from harness.commands.output import Progress
 from harness.disk.profiles import PROFILES
@@ -87,6 +89,12 @@ _OPS_MAX = 1000
     "begin at the same time.",
 )
 @click.option(
+    "--failures",
+    is_flag=True,
+    help="Instead of crashes: each call of each op fails in turn, once, or for good "
+    "from then on.",
+)
+@click.option(
     "--profile",
     metavar="P",
     help="The disk to lose power on, for all; `all`: every kind of disk in turn.",
@@ -120,6 +128,7 @@ def command(
     histories: int | None,
     depth: int,
     schedules: int | None,
+    failures: bool,
     profile: str | None,
     budget: float,
     seed: int,
@@ -128,23 +137,16 @@ def command(
     out: Path | None,
 ) -> None:
     """Crash histories at every disk action, in every way, and judge what is left."""
-    if (target is None) == (world is None):
-        raise click.UsageError("name a SCENARIO or a CASE file, or --world N.")
-    if schedules is not None and target is None:
-        raise click.UsageError("--schedules asks for a SCENARIO or a CASE file.")
+    _check_question(target, world, schedules, failures=failures)
     disks = _disks_named(profile)
     if out is not None:
         _check_out(out)
-    if schedules is not None and target is not None:
-        code = run_schedules(
-            target,
-            bound=schedules,
-            seed=seed,
-            histories=histories,
-            budget=budget,
-            mutant=mutant,
-            out=out,
-        )
+    if target is not None and (schedules is not None or failures):
+        histories_of = Target(target, mutant, seed, histories)
+        if schedules is not None:
+            code = run_schedules(histories_of, bound=schedules, budget=budget, out=out)
+        else:
+            code = run_failures(histories_of, ops=ops, budget=budget, out=out)
         raise SystemExit(code)
     count = workers or len(os.sched_getaffinity(0))
     name, bug = "", mutant_named(mutant)
@@ -174,6 +176,20 @@ def command(
     _tell(smalls, cases, len(result.found))
     click.echo(f"  next    {_next(cases, out, target, bug)}")
     raise SystemExit(exit_code_of(result))
+
+
+def _check_question(
+    target: str | None, world: int | None, schedules: int | None, *, failures: bool
+) -> None:
+    """Refuse what asks nothing, or two things at once."""
+    if (target is None) == (world is None):
+        raise click.UsageError("name a SCENARIO or a CASE file, or --world N.")
+    if (schedules is not None or failures) and target is None:
+        raise click.UsageError(
+            "--schedules and --failures ask for a SCENARIO or a CASE file."
+        )
+    if schedules is not None and failures:
+        raise click.UsageError("take --schedules or --failures, one at a time.")
 
 
 def _disks_named(profile: str | None) -> tuple[str, ...]:

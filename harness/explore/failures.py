@@ -1,18 +1,94 @@
-"""Failures: each call of one op fails in its turn."""
+"""Failures: each call of an op fails in its turn.
+
+A failure that has to fall between two certain calls is hardly ever drawn, but an op
+makes few calls of a kind, so each of them can fail: once, or with all that follow.
+
+Source: the I/O error tests of "How SQLite Is Tested", section 3.2.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 from harness.episode import EpisodeResult, run_program
 from models.observations import Armed, Interrupted
-from models.ops import DiskFault, During
+from models.ops import DiskFault, During, FaultCall, FaultErrno
 from models.program import Program
+from models.verdict import Outcome
+
+CALLS: tuple[tuple[FaultCall, FaultErrno], ...] = (
+    ("read", "EIO"),
+    ("write", "EIO"),
+    ("write", "ENOSPC"),
+    ("sync", "EIO"),
+    ("create", "ENOSPC"),
+    ("remove", "EIO"),
+)
+POINTS_MAX = 100_000
+
+
+@dataclass(slots=True)
+class Failures:
+    """What came of the failures of one program.
+
+    Attributes:
+        visited: runs.
+        calls: those in which a call failed.
+        open: ops and kinds of failure that time did not allow, or not to the end.
+        found: by law, the first run that broke it.
+    """
+
+    visited: int = 0
+    calls: int = 0
+    open: int = 0
+    found: dict[str, Program] = field(default_factory=dict)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether each call of each op failed once, and once for good."""
+        return not self.open
+
+
+def explore_failures(
+    program: Program, scenario: str, is_over: Callable[[], bool] = lambda: False
+) -> Failures:
+    """Fail each call of each op of a program, in every way of ``CALLS``.
+
+    Args:
+        program: where an op meets a failure, what else happens amid it is left out.
+        scenario: its name.
+        is_over: whether time is over.
+    """
+    seen = Failures()
+    for tried, number in _sweeps(program):
+        if is_over():
+            seen.open += 1
+            continue
+        for run, result in each_failure(tried, scenario, number, POINTS_MAX):
+            seen.visited += 1
+            seen.calls += _met(result, number)
+            if result.outcome is not Outcome.PASSED:
+                seen.found.setdefault(result.invariant, run)
+            if is_over():
+                seen.open += 1
+                break
+    return seen
+
+
+def _sweeps(program: Program) -> Iterator[tuple[Program, int]]:
+    for number, op in enumerate(program.ops):
+        while isinstance(op, During):
+            op = op.op
+        for call, errno in CALLS:
+            for lasts in (False, True):
+                ops = list(program.ops)
+                ops[number] = During(op, 1, DiskFault(call, errno, lasts=lasts))
+                yield replace(program, ops=tuple(ops)), number
 
 
 def each_failure(
-    program: Program, scenario: str, points_max: int
+    program: Program, scenario: str, number: int, points_max: int
 ) -> Iterator[tuple[Program, EpisodeResult]]:
     """Let the first call that an op's fault is for fail, then the second, and on.
 
@@ -20,32 +96,23 @@ def each_failure(
     well; the last run is that of a call which the op did not make.
 
     Args:
-        program: the last fault of the disk in it is the one.
+        program: the op of that number meets a fault of the disk.
         scenario: its name.
+        number: the op's.
         points_max: runs at most.
     """
-    at = _last_fault(program)
-    failing = program.ops[at]
-    assert isinstance(failing, During)
-    assert isinstance(failing.event, DiskFault)
+    failing = program.ops[number]
+    assert isinstance(failing, During), "the op meets no event"
+    assert isinstance(failing.event, DiskFault), "the event is no fault of the disk"
+    before, behind = program.ops[:number], program.ops[number + 1 :]
     for point in range(points_max):
         fault = replace(failing.event, after=point)
-        ops = (*program.ops[:at], replace(failing, event=fault), *program.ops[at + 1 :])
+        ops = (*before, replace(failing, event=fault), *behind)
         tried = replace(program, ops=ops)
         result = run_program(tried, scenario)
         yield tried, result
-        if not _met(result, at):
+        if not _met(result, number):
             return
-
-
-def _last_fault(program: Program) -> int:
-    faults = [
-        number
-        for number, op in enumerate(program.ops)
-        if isinstance(op, During) and isinstance(op.event, DiskFault)
-    ]
-    assert faults, "no op of the program meets a fault of the disk"
-    return faults[-1]
 
 
 def _met(result: EpisodeResult, number: int) -> bool:

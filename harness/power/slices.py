@@ -236,8 +236,9 @@ def _failures(seed: int, number: int) -> SliceRow:
     row = SliceRow()
     for one in range(number * FAILURES, (number + 1) * FAILURES):
         scenario = scenario_of_turn(one)
-        program = failing_for(SCENARIOS[scenario], seed, one)
-        if _take(row, "failures", each_failure(program, scenario, SWEEP_POINTS)):
+        program, failing = failing_for(SCENARIOS[scenario], seed, one)
+        runs = each_failure(program, scenario, failing, SWEEP_POINTS)
+        if _take(row, "failures", runs):
             break
     return row
 

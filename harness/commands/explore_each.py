@@ -1,0 +1,179 @@
+"""What ``crashmq explore`` does with one history after another, each tried whole."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import click
+
+from harness.case_file import SUFFIX, CaseFile
+from harness.commands.arguments import (
+    case_at,
+    check_subject,
+    mutant_named,
+    mutant_option,
+    planted,
+    scenarios_named,
+    writing,
+)
+from harness.commands.exits import BadInput
+from harness.commands.output import Progress
+from harness.episode import run_program
+from models.program import Program
+from reports.files import write_json
+from scenarios.catalogue import SCENARIOS
+from scenarios.workload import program_for
+
+_EPISODES_MAX = 100_000
+_BARREN_MAX = 1000  # programs without anything to try, from the first on
+
+
+class Tried(Protocol):
+    """What came of all that was tried of one history."""
+
+    visited: int
+    found: dict[str, Program]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether everything was tried."""
+
+
+T = TypeVar("T", bound=Tried)
+TryAll = Callable[[Program, str, Callable[[], bool]], T]
+
+
+class Target:
+    """The histories of a case file or of a scenario, and the bug to be planted."""
+
+    def __init__(
+        self, target: str, mutant: str | None, seed: int, histories: int | None
+    ) -> None:
+        """Raises ``BadInput`` if there is no such case, scenario or mutant."""
+        self.text = target
+        self.bug = mutant_named(mutant)
+        self.is_case = target.endswith(SUFFIX)
+        self._seed, self._histories = seed, histories
+        if self.is_case:
+            case = case_at(Path(target))
+            check_subject(case, Path(target))
+            self.scenario, self._program = case.scenario, case.program
+            self.bug = self.bug if mutant else mutant_named(case.mutant)
+        else:
+            (self.scenario,) = scenarios_named((target,))
+
+    def programs(self, cut: Callable[[Program], Program | None]) -> Iterator[Program]:
+        """The programs of which ``cut`` leaves something to try."""
+        found = 0
+        for number, program in enumerate(self._drawn()):
+            left = cut(program)
+            if left is not None:
+                found += 1
+                yield left
+            if found == self._histories or (not found and number == _BARREN_MAX):
+                return
+
+    def _drawn(self) -> Iterator[Program]:
+        if self.is_case:
+            yield self._program
+            return
+        for episode in range(_EPISODES_MAX):
+            yield program_for(SCENARIOS[self.scenario], self._seed, episode)
+
+
+def try_each(
+    target: Target,
+    cut: Callable[[Program], Program | None],
+    try_all: TryAll[T],
+    budget: float,
+    nothing: str,
+    share: float = 1.0,
+) -> list[T]:
+    """All histories until the end of time, none of them longer than its share of it.
+
+    Raises:
+        BadInput: there is nothing to try; ``nothing`` says why.
+    """
+    seen: list[T] = []
+    visited, ends = 0, time.monotonic() + budget
+    share_s = budget * share
+    stops = ends
+
+    def is_over() -> bool:
+        return time.monotonic() > stops
+
+    with planted(target.bug), Progress("explore") as progress:
+        for program in target.programs(cut):
+            if time.monotonic() > ends:
+                break
+            stops = min(ends, time.monotonic() + share_s)
+            one = try_all(program, target.scenario, is_over)
+            seen.append(one)
+            visited += one.visited
+            progress.update(visited, None, f"{len(seen):,} histories")
+    if not seen:
+        raise BadInput(nothing)
+    return seen
+
+
+def end(
+    target: Target,
+    seen: Sequence[Tried],
+    out: Path | None,
+    summary: dict[str, Any],
+    asked: str,
+) -> int:
+    """Save cases and summary, say what was broken and what to type next; exit code.
+
+    Args:
+        target: what was explored.
+        seen: what came of each of its histories.
+        out: where to save; None: nowhere.
+        summary: what is saved beside the cases.
+        asked: the option that asks for the same again.
+    """
+    first: dict[str, Program] = {}
+    for one in seen:
+        for law, program in one.found.items():
+            first.setdefault(law, program)
+    for law in sorted(first):
+        click.echo(f"  BROKEN     {law}")
+    cases = []
+    if out is not None:
+        cases = _save(target, first, {**summary, "violations": len(first)}, out)
+    command = f"explore {shlex.quote(target.text)} {asked}{mutant_option(target.bug)}"
+    if cases:
+        command = f"replay {shlex.quote(str(cases[0]))}"
+    elif first:
+        command += " --out runs/explore"
+    else:
+        command += " --budget 600"
+    click.echo(f"  next       crashmq {command}")
+    return 1 if first else 0
+
+
+def _save(
+    target: Target, first: dict[str, Program], summary: dict[str, Any], out: Path
+) -> list[Path]:
+    """Write the first case of each law, and the counts."""
+    cases: list[Path] = []
+    with writing(), planted(target.bug):
+        out.mkdir(parents=True, exist_ok=True)
+        for law, program in first.items():
+            result = run_program(program, target.scenario)
+            case = CaseFile(
+                scenario=target.scenario,
+                program=program,
+                violated=law,
+                step=result.step,
+                digest=result.digest,
+                message=result.message,
+                mutant=target.bug,
+            )
+            cases.append(case.save_beside(out / "cases", law))
+        write_json(out / "summary.json", summary)
+    return cases

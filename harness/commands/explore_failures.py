@@ -1,0 +1,39 @@
+"""``crashmq explore --failures``: each call of each op fails in its turn, counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from harness.commands.explore_each import Target, end, try_each
+from harness.explore.failures import explore_failures
+from models.program import Program
+
+
+def run_failures(
+    target: Target, *, ops: int | None, budget: float, out: Path | None
+) -> int:
+    """Fail each call of a case's ops, or of those of a scenario's programs."""
+
+    def cut(program: Program) -> Program | None:
+        return replace(program, ops=program.ops[:ops]) if program.ops else None
+
+    nothing = f"{target.text}: there is no op in it. Name a case that has one."
+    seen = try_each(target, cut, explore_failures, budget, nothing)
+    closed, left = sum(one.is_closed for one in seen), sum(one.open for one in seen)
+    visited, calls = sum(one.visited for one in seen), sum(one.calls for one in seen)
+    click.echo(f"  histories  {len(seen):,}, of which {closed:,} CLOSED")
+    click.echo(f"  failures   {calls:,} calls of {visited:,} runs met one")
+    if left:
+        click.echo(f"  open       {left:,} ops and kinds of failure: time was over")
+    summary = {
+        "histories": len(seen),
+        "closed": closed,
+        "runs": visited,
+        "calls": calls,
+        "open": left,
+        "budget_seconds": budget,
+    }
+    return end(target, seen, out, summary, "--failures")
