@@ -9,6 +9,7 @@ from misreporting import (
     AGAIN,
     AROUND,
     AROUND_KEYS,
+    AROUND_WHILE_READS_FAIL,
     COMMIT_FAILS,
     CUT_BESIDE,
     CUT_SHORT,
@@ -252,6 +253,13 @@ LIES_OF_THE_MEDIUM = (
     ),
     lie("REC-11", "start", "damaged)", "((0, 9999),) if damaged else ())", AROUND),
     lie("REC-11", "start", "damaged)", "((7000, 9999),) if damaged else ())", AROUND),
+    lie(
+        "REC-11",
+        "start",
+        "damaged)",
+        "((7000, 9999),) if damaged else ())",
+        AROUND_WHILE_READS_FAIL,
+    ),
     lie("REC-12", "start", "damaged)", "())", AROUND),
     lie(
         "REC-12",

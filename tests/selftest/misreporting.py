@@ -123,6 +123,8 @@ LOST = During(FLUSH, 1, DiskFault("lose", "EIO", path="commitlog"))
 KILLED_WITH_A_LOST_PAGE = does(EAGER, PUT, REPUT, LOST, KILL, Restart())
 BROKEN = (PUT, PUT, PUT, REPUT, Shutdown(), Damage("commitlog[0]", "flip", at=225))
 AROUND = does(SERVES, *BROKEN, Restart(), PULL)
+READS_FAIL = During(Restart(), 1, DiskFault("read", "EIO", path="nothing at all"))
+AROUND_WHILE_READS_FAIL = does(SERVES, *BROKEN, READS_FAIL, PULL)
 AROUND_KEYS = does(
     Setup(on_damage="serve", index_slots=4, index_entries=8),
     *(KEYED, KEYED, KEYED, REPUT, Shutdown()),

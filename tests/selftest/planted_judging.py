@@ -116,6 +116,21 @@ _JUDGING = (
         *("around", "adopts_around"),
         *("spoilt.touches(r.phy_offset, r.end)", "False"),
     ),
+    (
+        "J33B",
+        *("around", "adopts_around"),
+        *("if is_listed and report.reads_failed:", "if False:"),
+    ),
+    (
+        "J33C",
+        *("around", "adopts_around"),
+        *("if is_listed and report.reads_failed:", "if report.reads_failed:"),
+    ),
+    (
+        "J33D",
+        *("around", "adopts_around"),
+        *("if is_listed and report.reads_failed:", "if is_listed:"),
+    ),
 )
 
 _FOUND_AGAIN = ("judge", "Judge.judge_found_again")
