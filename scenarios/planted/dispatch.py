@@ -40,6 +40,9 @@ CLEAN_EXIT_WITH_DISPATCH_BEHIND = Mutant(
         ),
     ),
     trigger=Program(Setup(), (PutMessage("T0", 0, 16), Shutdown(), Restart())),
+    component="REPUT",
+    difficulty=2,
+    needs="none (graceful stop)",
 )
 
 REPUT_STARTS_AT_LOG_END = Mutant(
@@ -64,6 +67,9 @@ REPUT_STARTS_AT_LOG_END = Mutant(
         ),
     ),
     as_shipped=True,
+    component="REPUT",
+    difficulty=2,
+    needs="process kill",
 )
 
 LAGGING_QUEUE_NEVER_REBUILT = Mutant(
@@ -91,6 +97,7 @@ LAGGING_QUEUE_NEVER_REBUILT = Mutant(
     as_shipped=True,
     component="REPUT",
     difficulty=4,
+    needs="power loss, deletion of one CQ file",
 )
 
 DISPATCH_PAST_FLUSHED = Mutant(

@@ -151,6 +151,7 @@ BUFFER_OF_A_FULL_FILE = Mutant(
     trigger=Program(_POOLED, (_LARGE, _LARGE, RunService("commit", 9))),
     component="FLAGS",
     difficulty=2,
+    needs="none",
 )
 
 BUFFER_OF_NO_FILE = Mutant(
@@ -199,6 +200,7 @@ REQUEST_FOR_EVER = Mutant(
     trigger=Program(_KEEPS, (DeleteManually(), *(_CLEAN,) * 20, *_AGED)),
     component="FLAGS",
     difficulty=3,
+    needs="deletion, long history",
 )
 
 ANY_HOUR = Mutant(
@@ -217,6 +219,7 @@ ANY_HOUR = Mutant(
     trigger=Program(_KEEPS, _AGED),
     component="FLAGS",
     difficulty=1,
+    needs="deletion",
 )
 
 PRESSURE_MUTANTS = (

@@ -44,6 +44,9 @@ DUPLICATE_CQ_ON_REPLAY = Mutant(
             RunService("reput"),
         ),
     ),
+    component="CQ",
+    difficulty=2,
+    needs="process kill",
 )
 
 # RocketMQ asks first whether the newest unit is too old, and then for the oldest.

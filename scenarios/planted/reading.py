@@ -29,6 +29,7 @@ SEARCH_MIXES_BOUNDARIES = Mutant(
     trigger=Program(Setup(), (_PUT, _PUT, _REPUT, SearchOffset("T0", 0, 0))),
     component="READ",
     difficulty=2,
+    needs="none",
 )
 
 OVERFLOW_RESETS_TO_ZERO = Mutant(

@@ -32,6 +32,9 @@ RESERVED_BYTES_GARBAGE = Mutant(
     ),
     trigger=Program(_LIGHTS_ON, (_LIGHT,)),
     as_shipped=True,
+    component="FORMAT",
+    difficulty=2,
+    needs="none",
 )
 
 # RocketMQ appends such a record. Its dispatch then fails for ever, for the whole store.
@@ -59,6 +62,9 @@ LIGHT_QUEUE_POISON = Mutant(
         (PutMessage("T0", 0, 16, multi_dispatch="foo,%LMQ%a"), RunService("reput")),
     ),
     as_shipped=True,
+    component="CQ",
+    difficulty=2,
+    needs="none",
 )
 
 BATCH_COUNTS_ONE = Mutant(
@@ -77,6 +83,9 @@ BATCH_COUNTS_ONE = Mutant(
     trigger=Program(
         Setup(), (PutBatch("T0", 0, (16, 16)), PutMessage("T0", 0, 16), Restart())
     ),
+    component="APPEND",
+    difficulty=1,
+    needs="none",
 )
 
 PREPARED_TAKES_AN_OFFSET = Mutant(
@@ -99,6 +108,9 @@ PREPARED_TAKES_AN_OFFSET = Mutant(
             PutMessage("T0", 0, 16, transaction="commit"),
         ),
     ),
+    component="APPEND",
+    difficulty=1,
+    needs="none",
 )
 
 CRC_ZERO_UNCHECKED = Mutant(
@@ -165,6 +177,9 @@ BATCH_IS_NOT_BELIEVED = Mutant(
         ),
     ),
     trigger=Program(Setup(), (PutBatch("T0", 0, (16, 16), wait_store_ok=False),)),
+    component="FORMAT",
+    difficulty=1,
+    needs="none",
 )
 
 RECORD_MUTANTS = (

@@ -50,6 +50,9 @@ HALF_RECORD_COUNTED = Mutant(
             Restart(),
         ),
     ),
+    component="RECOVERY",
+    difficulty=3,
+    needs="power loss, bit rot",
 )
 
 SECOND_OFFSET_TABLE_NOT_RESTORED = Mutant(
@@ -74,6 +77,9 @@ SECOND_OFFSET_TABLE_NOT_RESTORED = Mutant(
         Setup(multi_dispatch=True),
         (_LIGHT, RunService("reput"), Restart(), _LIGHT, Restart()),
     ),
+    component="RECOVERY",
+    difficulty=1,
+    needs="none",
 )
 
 # An orderly end is believed here only with a durable mark, and then the log is whole.

@@ -47,6 +47,15 @@ def test_the_first_four_mutants_are_there() -> None:
 
 
 @EVERY_MUTANT
+def test_a_mutant_says_where_it_is_and_what_it_takes(mutant: Mutant) -> None:
+    assert mutant.title
+    assert mutant.source
+    assert mutant.component
+    assert 1 <= mutant.difficulty <= 5
+    assert mutant.needs
+
+
+@EVERY_MUTANT
 def test_a_mutant_names_laws_that_exist(mutant: Mutant) -> None:
     assert mutant.killed_by
     assert set(mutant.killed_by) <= set(declared_invariants())
