@@ -94,7 +94,7 @@ class _Aiming:
         self._draw = draw
         self._image: StoreImage | None = None
         self._interpreter = Interpreter(self.subject, prop_crc=setup.prop_crc)
-        self._seen = self._interpreter.run(Restart(), 0).observation
+        self._seen = self._interpreter.run(Restart(), 0).seen
 
     def do(self, op: Op) -> None:
         """The op, with its aim."""
@@ -128,7 +128,7 @@ class _Aiming:
             self._take(each)
 
     def _take(self, op: Op) -> None:
-        self._seen = self._interpreter.run(op, len(self.ops)).observation
+        self._seen = self._interpreter.run(op, len(self.ops)).seen
         self.ops.append(op)
 
 

@@ -17,11 +17,12 @@ from zlib import crc32
 import msgspec
 
 from engine.host.probe import recording
-from harness.interpreter import Interpreter, Report
+from harness.interpreter import Interpreter
 from harness.judging.judge import Judge
 from harness.reading_back import query_everything, read_everything
 from harness.subjects.python_store import PythonStore
 from harness.subjects.subject import Subject
+from models.history import Step
 from models.invariants.recovery import healed_store_works
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.invariants.run import nobody_else_opens_it
@@ -37,6 +38,7 @@ from models.observations import (
 )
 from models.ops import (
     AdvanceClock,
+    Crash,
     DeleteManually,
     FillDisk,
     Op,
@@ -59,12 +61,13 @@ from reports.records import (
 THOROUGH_MS = 61_000
 _ENCODER = msgspec.json.Encoder()
 _UNJUDGED = Skipped("the log holds rot that nothing could show: nobody can judge it")
+_NOTHING_DONE = Step.that_saw(_UNJUDGED)
 HEALING_HOURS = 1000  # whatever was set back or touched, it has expired by then
 HEALING_ROUNDS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TracedStep:
     """One step of a trace: the op, what was seen, where the log stood after it."""
 
     number: int
@@ -89,7 +92,7 @@ class EpisodeResult:
     step: int
     message: str
     digest: str
-    trace: list[Step]
+    trace: list[TracedStep]
     record: EpisodeRecord
 
 
@@ -131,7 +134,7 @@ class Episode:
         self.scenario = scenario
         self.setup = setup
         self.subject: Subject = subject or PythonStore(setup)
-        self.trace: list[Step] = []
+        self.trace: list[TracedStep] = []
         self.ops: list[Op] = list(after)
         self._keep_trace = keep_trace
         self._judge = judge or Judge(setup, self.subject)
@@ -189,34 +192,33 @@ class Episode:
     def _take(self, op: Op, number: int) -> Observation:
         subject = self.subject
         if self._judge.is_unsure:
-            self._record(op, number, Report(_UNJUDGED), subject.positions())
+            self._record(op, number, _NOTHING_DONE, subject.positions())
             return _UNJUDGED
-        report = self._interpreter.run(op, number if number >= 0 else 0)
+        done = self._interpreter.run(op, number if number >= 0 else 0)
         positions = subject.positions()
         if self._keeps_record:
-            self._record(op, number, report, positions)
-        self._judge.judge(op, report, positions)
-        if report.puts and subject.is_up and not self._judge.is_unsure:
+            self._record(op, number, done, positions)
+        self._judge.judge(done, positions)
+        has_put = any(life.puts for life in done.lives)
+        if has_put and subject.is_up and not self._judge.is_unsure:
             self._judge.judge_statistics(subject.statistics())
-        return report.observation
+        return done.seen
 
-    def _record(
-        self, op: Op, number: int, report: Report, positions: Positions
-    ) -> None:
-        seen, actions = report.observation, report.disk_actions
+    def _record(self, op: Op, number: int, done: Step, positions: Positions) -> None:
+        seen, actions = done.seen, done.disk_actions
         self._hasher.update(_ENCODER.encode((seen, positions, actions)))
         counts = self._counts
         if not self.is_finishing and number >= 0:
             key = (type(op).__name__, status_of(seen))
             counts.ops[key] = counts.ops.get(key, 0) + 1
-        for start in report.starts:
-            self._record_recovery(start)
-        if report.crash is not None:
-            self._record_crash(op, number, report)
+        for start in done.starts:
+            self._record_recovery(start.seen)
+        if done.crash is not None:
+            self._record_crash(op, number, done, done.crash)
         if self._keep_trace:
             at_ms = self.subject.now_ms()
-            turns = tuple(report.turns)
-            self.trace.append(Step(number, op, seen, positions, actions, at_ms, turns))
+            step = (number, op, seen, positions, actions, at_ms, done.turns)
+            self.trace.append(TracedStep(*step))
 
     def _record_recovery(self, start: Observation) -> None:
         self._counts.recoveries += 1
@@ -228,17 +230,16 @@ class Episode:
             elif isinstance(start, Refused):
                 crash.recovery = "refused"
 
-    def _record_crash(self, op: Op, number: int, report: Report) -> None:
-        assert report.crash is not None
-        actions = report.disk_actions
+    def _record_crash(self, op: Op, number: int, done: Step, crash: Crash) -> None:
+        actions = done.disk_actions
         verb, _, path = self.subject.last_action().partition(":")
-        survivors = report.crash.survivors.kind
+        survivors = crash.survivors.kind
         self._counts.crashes.append(
             CrashRecord(
                 step=number,
                 op=_innermost(op),
-                kind=report.crash.kind,
-                survivors=survivors if report.crash.kind == "power_loss" else "",
+                kind=crash.kind,
+                survivors=survivors if crash.kind == "power_loss" else "",
                 disk_action=actions,
                 action=verb if actions else "none",
                 file_kind=_file_kind(path) if actions else "none",
@@ -266,7 +267,7 @@ class Episode:
         number = len(self.ops)
         if not self.is_up:
             self._take(Restart(), number)
-        if self.is_up and self._judge.disk_failed:
+        if self.is_up and self._judge.known.disk_failed:
             self._take(Restart(), number)
         return self.is_up and not self._judge.is_unsure
 

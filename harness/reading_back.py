@@ -35,7 +35,7 @@ def read_everything(judge: Judge, epoch_ms: int, take: Take) -> None:
         _pull_on(PullMessage(topic, queue_id, 0), messages, take)
         for tags in _expressions(messages):
             _pull_on(PullMessage(topic, queue_id, 0, tags=tags), messages, take)
-    for phy_offset in judge.spoilt.lost:
+    for phy_offset in judge.known.tampering.degraded.lost:
         take(LookMessage(phy_offset))
 
 

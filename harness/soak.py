@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from engine.host.probe import declared_probes, unreachable_probes
 from harness.aiming import aimed_as_far_as_it_came, perhaps_aimed
-from harness.episode import EpisodeResult, Step, run_program
+from harness.episode import EpisodeResult, TracedStep, run_program
 from harness.explore.glance import glance
 from harness.supervised import Lost, supervised
 from models.describe import describe
@@ -187,7 +187,7 @@ class SoakTask:
         return self._signed(record, lost.number)
 
 
-def event_of(step: Step) -> EventRecord:
+def event_of(step: TracedStep) -> EventRecord:
     """One step of a trace as a row."""
     return EventRecord(
         step=step.number,

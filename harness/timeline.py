@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-from harness.episode import EpisodeResult, Step
+from harness.episode import EpisodeResult, TracedStep
 from models.describe import describe
 from models.observations import Observation, Positions, describe_observation
 from models.ops import Crash, Damage, DiskFault, During, Event, PlantFile, parts
@@ -90,7 +90,7 @@ def _head(result: EpisodeResult, width: int) -> Iterator[str]:
     yield from _wrapped(told, width, 2)
 
 
-def _worth_telling(result: EpisodeResult, steps: int) -> list[Step]:
+def _worth_telling(result: EpisodeResult, steps: int) -> list[TracedStep]:
     """The steps of the program, and what led up to a breach before or after it.
 
     Before it is a first start (number -1); after it the store is healed and read back
@@ -105,7 +105,7 @@ def _worth_telling(result: EpisodeResult, steps: int) -> list[Step]:
     return told
 
 
-def _rows(trace: list[Step], steps: int) -> Iterator[_Row]:
+def _rows(trace: list[TracedStep], steps: int) -> Iterator[_Row]:
     before = _EMPTY
     for step in trace:
         op, event = _op_and_event(step.op)

@@ -31,6 +31,11 @@ _OPS = frozenset(cls.__name__ for cls in OP_CLASSES)
 _DEPTH_MAX = 16
 QUEUE_EXT_SIZE_MIN = 24
 HOUR_MS = 3_600_000
+FLUSH_THOROUGH_MS = 2000
+"""After so long a flush takes all there is; far below RocketMQ's, so that short
+histories see many such rounds."""
+COMMIT_THOROUGH_MS = 200
+"""The same of a commit of write buffers; RocketMQ's own."""
 
 
 class BadProgram(ValueError):

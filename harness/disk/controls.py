@@ -70,6 +70,7 @@ class Controls:
         "_faults",
         "_last_allowed",
         "_listener",
+        "_met",
         "_spoilt",
         "_watches",
         "actions",
@@ -91,6 +92,7 @@ class Controls:
         self._watches: list[Watch] = []
         self._faults: dict[FaultCall, DiskFault] = {}
         self._failed = 0
+        self._met: list[tuple[FaultCall, str]] = []
         self._spoilt: list[Damaged] = []
         self.written = 0
         self._listener: Callable[[], None] | None = None
@@ -194,6 +196,7 @@ class Controls:
         elif fault.times > 1:
             self._faults[call] = replace(fault, times=fault.times - 1)
         self._failed += 1
+        self._met.append((call, path))
         self._find_stop()
         return fault
 
@@ -211,6 +214,11 @@ class Controls:
     def spoil(self, path: str, start: int, end: int) -> None:
         """Take note that the medium does not hold what it was given there."""
         self._spoilt.append(Damaged(path, start, end))
+
+    def take_met(self) -> tuple[tuple[FaultCall, str], ...]:
+        """The calls that met a fault since this was last asked, with their paths."""
+        met, self._met = tuple(self._met), []
+        return met
 
     def healed(self) -> Healed:
         """Disarm every fault; what they did since it was last asked."""

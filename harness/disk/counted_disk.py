@@ -192,6 +192,10 @@ class CountedDisk:
         """Disarm every fault; how many calls failed since the last ``heal``."""
         return self._controls.heal()
 
+    def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...]:
+        """The calls that met a fault since this was last asked, with their paths."""
+        return self._controls.take_met()
+
     def healed(self) -> Healed:
         """Disarm every fault; what they did since it was last asked."""
         return self._controls.healed()

@@ -37,7 +37,7 @@ from harness.disk.profiles import EXT4_ORDERED, DiskProfile
 from harness.disk.sim_file import Life
 from models.describe import describe
 from models.observations import Damaged, HalfMade
-from models.ops import Crash, DiskFault
+from models.ops import Crash, DiskFault, FaultCall
 
 
 class DiskSnapshot(NamedTuple):
@@ -229,6 +229,10 @@ class SimDisk:
     def heal(self) -> int:
         """Disarm every fault; how many calls failed since the last ``heal``."""
         return self._controls.heal()
+
+    def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...]:
+        """The calls that met a fault since this was last asked, with their paths."""
+        return self._controls.take_met()
 
     def healed(self) -> Healed:
         """Disarm every fault; what they did since it was last asked."""

@@ -13,6 +13,7 @@ from harness.explore.moment import Moment
 from harness.explore.views import Views
 from harness.judging.judge import Judge
 from harness.subjects.python_store import DOWN
+from models.history import Step
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.observations import Crashed
 from models.ops import Crash, CrashKind, During, Op
@@ -68,7 +69,7 @@ class Falls:
 def _are_alike(one: Moment, other: Moment) -> bool:
     return (
         one.judge is other.judge
-        and one.report is other.report
+        and one.entries is other.entries
         and one.op is other.op
         and (one.clock, one.life) == (other.clock, other.life)
     )
@@ -77,16 +78,14 @@ def _are_alike(one: Moment, other: Moment) -> bool:
 def fall(moment: Moment, kind: CrashKind, views: Views, cut: int = 0) -> Fall:
     """Judge a crash at a moment, whatever it leaves."""
     crash = Crash(kind, cut=cut)
-    report = moment.report.fork()
     verb, path = moment.disk.last
-    report.observation = Crashed(kind, moment.at_action, f"{verb}:{path}")
-    report.crash = crash
-    report.interrupted = True
+    seen = Crashed(kind, moment.at_action, f"{verb}:{path}")
     judge = moment.judge.fork(moment.subject, views.read)
     op = During(moment.op, moment.at_action, crash)
+    step = Step.cut_short(op, moment.entries, seen, crash)
     breach: InvariantViolated | InvariantUnknown | None = None
     try:
-        judge.judge(op, report, DOWN)
+        judge.judge(step, DOWN)
     except (InvariantViolated, InvariantUnknown) as error:
         breach = error
     known = (token(judge.state()), moment.clock, moment.life)

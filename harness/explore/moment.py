@@ -10,15 +10,15 @@ program says that yet another thing happens in it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.disk.sim_disk import DiskSnapshot
 from harness.episode import Episode
-from harness.interpreter import Report
 from harness.judging.judge import Judge
 from harness.subjects.python_store import PythonStore
+from models.history import Entry
 from models.invariants.registry import InvariantUnknown, InvariantViolated
-from models.observations import Skipped
 from models.ops import (
     NESTING_MAX,
     AdvanceClock,
@@ -32,8 +32,6 @@ from models.ops import (
 from models.program import Program
 
 BETWEEN = AdvanceClock(0)  # an op that does nothing, for a crash to happen in
-_NOTHING = Skipped("nothing is in progress")
-_NO_REPORT = Report(_NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class Moment:
         disk: as it was, with all that was pending.
         clock: of the wall and of the time-outs.
         life: how often the store was started before.
-        report: what the op had done.
+        entries: the events of the op, up to there.
         judge: as of before the op.
         subject: the store of the history, to take its setup from.
     """
@@ -58,7 +56,7 @@ class Moment:
     disk: DiskSnapshot
     clock: tuple[int, int]
     life: int
-    report: Report
+    entries: Sequence[Entry]
     judge: Judge
     subject: PythonStore
 
@@ -103,7 +101,7 @@ class Watcher:
         self._op: Op = BETWEEN
         self._actions = self._subject.disk_actions() if is_down else -1
         self._judge: Judge | None = episode.judge
-        self._report = _NO_REPORT
+        self._entries: tuple[Entry, ...] = ()
 
     def begin(self, op: Op) -> None:
         """Note the end of the op before, if it changed anything, and watch ``op``."""
@@ -127,16 +125,17 @@ class Watcher:
         self._actions = actions
         if changed:
             self._op = BETWEEN
-            self._keep(1, _NO_REPORT)
+            self._keep(1, ())
 
     def _note(self) -> None:
         at_action = self._subject.disk_actions() - self._actions
-        report = self._episode.interpreter.report
-        if report != self._report:  # most actions of an op come between two calls
-            self._report = report.fork()
-        self._keep(at_action, self._report)
+        entries = self._episode.interpreter.entries
+        # Most actions of an op come between two events.
+        if len(entries) != len(self._entries) or entries[0] is not self._entries[0]:
+            self._entries = tuple(entries)
+        self._keep(at_action, self._entries)
 
-    def _keep(self, at_action: int, report: Report) -> None:
+    def _keep(self, at_action: int, entries: Sequence[Entry]) -> None:
         if self._judge is None:
             self._judge = self._episode.judge.fork(self._subject)
         self.moments.append(
@@ -147,7 +146,7 @@ class Watcher:
                 self._subject.disk.snapshot(),
                 self._subject.clock,
                 self._episode.interpreter.life,
-                report,
+                entries,
                 self._judge,
                 self._subject,
             )

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from engine.host.probe import recording
@@ -25,18 +24,16 @@ from harness.explore.judges import Judges
 from harness.explore.moment import Moment, Watcher
 from harness.explore.reads import Reads
 from harness.explore.views import NEVER_READ, View, Views
-from harness.interpreter import Interpreter, Report
+from harness.interpreter import Interpreter
 from harness.judging.judge import Judge
 from harness.subjects.python_store import DOWN, EPOCH_MS, PythonStore
+from models.history import Step
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.observations import HalfMade, Positions, status_of
 from models.ops import Crash, CrashKind, Restart
 from models.plain_state import token
 
 _STARTS_KEPT = 1024
-_beside_what_was_found = attrgetter(
-    *[field.name for field in fields(Report) if field.name != "found"]
-)
 Breach: TypeAlias = InvariantViolated | InvariantUnknown
 
 
@@ -72,7 +69,7 @@ class _Left:
             could take nothing. Else neither it nor what follows is a matter of files.
     """
 
-    report: Report
+    step: Step
     positions: Positions
     numbers: tuple[object, ...]
     seen: Mapping[str, bytes]
@@ -120,7 +117,7 @@ class Recoveries:
         files = remnant.files()
         left = self._starts.get((remnant.view, moment.clock, fall.kind))
         if left is not None:
-            files = left.report.found[0]  # with what nobody reads, as it was left
+            files = left.step.starts[0].found  # with what nobody reads, as it was left
         else:
             left = self._reads.find(_root(remnant.view, moment, fall, files), files)
         if left is not None:
@@ -154,10 +151,9 @@ class Recoveries:
         end = self._end(left, files, fall)
         if end in self._ends:
             return Outcome(left.path, self._ends[end])
-        judge, report = fall.judge.fork(left), left.report.fork()
-        report.found = [files]
+        judge = fall.judge.fork(left)
         try:
-            judge.judge(Restart(), report, left.positions)
+            judge.judge(left.step.with_found(files), left.positions)
         except (InvariantViolated, InvariantUnknown) as breach:
             return Outcome(left.path, breach)
         if left.positions == DOWN or judge.is_unsure:
@@ -179,7 +175,7 @@ class Recoveries:
         if not left.is_shared:
             return None
         try:
-            found = fall.judge.judge_found_again(files, left.report, left.seen)
+            found = fall.judge.judge_found_again(files, left.step, left.seen)
         except (InvariantViolated, InvariantUnknown):
             return None
         return None if found is None else (left.number, fall.number, found)
@@ -193,8 +189,8 @@ class Recoveries:
         asked = None if disk.seen().has_bad else disk.note_reads()
         interpreter = Interpreter(subject, moment.life, prop_crc=subject.setup.prop_crc)
         with recording() as probes:
-            report = interpreter.run(Restart(), len(fall.ops))
-        left, files = self._left(subject, report, probes), report.found[0]
+            step = interpreter.run(Restart(), len(fall.ops))
+        left, files = self._left(subject, step, probes), step.starts[0].found
         if left.is_shared:
             self._starts[remnant.view, moment.clock, fall.kind] = left
         if left.is_shared and asked is not None:
@@ -223,7 +219,7 @@ class Recoveries:
             after=fall.ops,
         )
         try:
-            episode.judge.judge(Restart(), left.report, left.positions)
+            episode.judge.judge(left.step, left.positions)
             if episode.is_up and episode.heal():
                 self._go_on(episode, left, fall, moment)
         except (InvariantViolated, InvariantUnknown) as breach:
@@ -273,20 +269,20 @@ class Recoveries:
         )
 
     def _left(
-        self, subject: PythonStore, report: Report, probes: Mapping[str, int]
+        self, subject: PythonStore, step: Step, probes: Mapping[str, int]
     ) -> _Left:
         positions, numbers = subject.positions(), subject.numbers()
         view, clock = self.views.of(*subject.disk.seen()), subject.clock
         is_asked = subject.disk.profile.honours_sync
-        did = token(_beside_what_was_found(report))
+        did = token(step.beside_what_was_found)
         return _Left(
-            report,
+            step,
             positions,
             numbers,
             subject.files(),
             view,
             clock,
-            " ".join([status_of(report.observation), *sorted(probes)]),
+            " ".join([status_of(step.seen), *sorted(probes)]),
             self.views.number((did, positions, numbers, view, clock)),
             not is_asked or subject.disk.is_certain,
         )

@@ -1,1 +1,1 @@
-"""The judge, and what it asks of each kind of op."""
+"""The judge: a loop, and what it asks at which moment."""

@@ -38,6 +38,7 @@ from models.ops import (
     Crash,
     Damage,
     DiskFault,
+    FaultCall,
     PlantFile,
     ServiceName,
 )
@@ -229,6 +230,13 @@ class ChildStore:
     def half_made(self) -> HalfMade:
         """None is known, as of what is not synced."""
         return HalfMade()
+
+    def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...] | None:
+        """The calls that met a fault; None if the child that knew them is gone."""
+        if self._process is None:
+            return None
+        met = self._ask("take_faults_met")
+        return cast(tuple[tuple[FaultCall, str], ...], met)
 
     def heal(self) -> Healed:
         """Let the disk work again; what its faults did, if the child still knows."""

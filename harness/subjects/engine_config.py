@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from engine.store.config import FlushDiskType, OnDamage, StoreConfig
 from engine.store.cq_unit import CQ_STORE_UNIT_SIZE
-from models.program import Setup
-
-THOROUGH_MS = 2000  # far below RocketMQ's, so that short histories see many of them
-COMMIT_THOROUGH_MS = 200  # RocketMQ's
+from models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, Setup
 
 
 def config_of(setup: Setup) -> StoreConfig:
@@ -30,8 +27,8 @@ def config_of(setup: Setup) -> StoreConfig:
         message_index_enable=setup.has_index,
         max_hash_slot_num=setup.index_slots or 1,
         max_index_num=max(2, setup.index_entries),
-        flush_commit_log_thorough_interval=THOROUGH_MS,
-        flush_consume_queue_thorough_interval=THOROUGH_MS,
+        flush_commit_log_thorough_interval=FLUSH_THOROUGH_MS,
+        flush_consume_queue_thorough_interval=FLUSH_THOROUGH_MS,
         commit_commit_log_thorough_interval=COMMIT_THOROUGH_MS,
         flush_commit_log_least_pages=setup.flush_least_pages,
         commit_commit_log_least_pages=setup.flush_least_pages,

@@ -53,6 +53,7 @@ from models.ops import (
     Crash,
     Damage,
     DiskFault,
+    FaultCall,
     PlantFile,
     ServiceName,
 )
@@ -403,6 +404,10 @@ class PythonStore:
     def unreadable(self) -> tuple[Damaged, ...]:
         """The sectors that nobody can read now."""
         return self.disk.unreadable()
+
+    def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...]:
+        """The calls that met a fault since this was last asked, with their paths."""
+        return self.disk.take_faults_met()
 
     def heal(self) -> Healed:
         """Let the disk work again."""

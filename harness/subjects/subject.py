@@ -25,6 +25,7 @@ from models.ops import (
     Crash,
     Damage,
     DiskFault,
+    FaultCall,
     PlantFile,
     ServiceName,
 )
@@ -134,6 +135,12 @@ class Subject(Protocol):
 
     def unreadable(self) -> tuple[Damaged, ...]:
         """The sectors of files that nobody can read now."""
+
+    def take_faults_met(self) -> Sequence[tuple[FaultCall, str]] | None:
+        """The calls that met a fault since this was last asked, with their paths.
+
+        None if nobody knows: then each fault counts as met, wherever that was.
+        """
 
     def heal(self) -> Healed:
         """Let the disk work again; what its faults did."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from models.invariants import (
     checkpoint,
     commit_log,
@@ -14,12 +16,16 @@ from models.invariants import (
 from models.invariants.judged import Judged
 from models.invariants.registry import Invariant
 
-FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
+Laws: TypeAlias = tuple[Invariant[[Judged]], ...]
+
+LOG_LAWS: Laws = (
     commit_log.every_record_is_whole,
     commit_log.log_files_fit_together,
     commit_log.closed_files_end_with_a_filler,
     commit_log.store_timestamps_never_decrease,
     commit_log.fields_are_in_range,
+)
+QUEUE_LAWS: Laws = (
     consume_queue.units_point_at_their_records,
     consume_queue.units_are_contiguous,
     consume_queue.no_unit_past_the_log,
@@ -31,12 +37,16 @@ FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
     queue_ext.files_beside_queues_are_filled,
     queue_ext.nothing_lies_behind_the_last_address,
     offsets.queue_offsets_rise_by_one,
+)
+CHECKPOINT_LAWS: Laws = (
     checkpoint.durable_mark_is_in_the_log,
     checkpoint.flushed_time_is_in_the_log,
     checkpoint.dispatched_time_is_in_the_queues,
     checkpoint.checkpoint_is_in_range,
     checkpoint.dispatched_offset_is_in_the_queues,
     checkpoint.marked_bytes_are_unchanged,
+)
+INDEX_LAWS: Laws = (
     index.headers_are_recounts,
     index.entries_are_the_keys_of_the_log,
     index.chains_lead_back,
@@ -44,11 +54,20 @@ FILE_LAWS: tuple[Invariant[[Judged]], ...] = (
     index.index_files_fit_together,
     index.ended_files_are_whole,
     index.full_files_alone_are_left,
+)
+DELETION_LAWS: Laws = (
     topic_deletion.record_of_deletions_is_whole,
     topic_deletion.no_unit_points_at_the_dead,
 )
+FILE_LAWS: Laws = (
+    *LOG_LAWS,
+    *QUEUE_LAWS,
+    *CHECKPOINT_LAWS,
+    *INDEX_LAWS,
+    *DELETION_LAWS,
+)
 
-DISPATCH_LAWS: tuple[Invariant[[Judged]], ...] = (
+DISPATCH_LAWS: Laws = (
     consume_queue.units_point_at_their_records,
     consume_queue.units_are_contiguous,
     consume_queue.no_unit_past_the_log,

@@ -142,6 +142,23 @@ def rounds_tell_what_they_did(
         yield Violation(service, f"work {work}", f"{wanted}")
 
 
+@invariant(
+    "RUN-8",
+    "a round of dispatch reaches the confirmed offset, also after a fault has passed",
+    law="I4 I19",
+)
+def dispatch_reaches_what_is_confirmed(now: Positions) -> Iterator[Violation]:
+    """Asked of rounds with nothing beside them, in which no call to the disk failed.
+
+    Faults may have been met before: what a round could not dispatch then, the next
+    one does. Source: ReputMessageService#doReput.
+    """
+    if now.reput_from_offset < now.confirm_offset:
+        seen = f"{now.reput_from_offset} after a round"
+        expected = f"confirm_offset {now.confirm_offset}"
+        yield Violation("reput_from_offset", seen, expected)
+
+
 @invariant("DET-1", "the same program gives the same digest", law="I10")
 def same_digest(first: str, second: str) -> Iterator[Violation]:
     """Of two runs of one program by one version of the code."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.judging.claims import hold_all
+from harness.judging.asking import hold_all
 from models.invariants.judged import Judged
 from models.invariants.registry import Invariant, InvariantViolated
 from models.store_image import read_store

@@ -5,8 +5,8 @@ from __future__ import annotations
 from harness.explore.judges import Judges
 from harness.explore.views import Views
 from harness.judging.judge import Judge
-from harness.judging.terms import End
 from harness.subjects.python_store import PythonStore
+from models.knowledge.knowledge import End
 from models.messages import MessageToPut
 from models.program import Setup
 
@@ -51,8 +51,8 @@ def test_a_judge_that_has_learnt_since_has_another_number() -> None:
 
 def test_how_the_last_life_ended_and_what_the_disk_promises_tell_judges_apart() -> None:
     judges, one, ended, doubting = Judges(Views()), judge(), judge(), judge()
-    ended._end = End.ORDERLY
-    doubting._promises.errors_come_late = True
+    ended.known.end = End.ORDERLY
+    doubting.known.promises.errors_come_late = True
 
     numbers = {judges.number(known, PLACE) for known in (one, ended, doubting)}
 
@@ -63,6 +63,6 @@ def test_what_a_fork_learns_of_the_disk_its_origin_does_not() -> None:
     one = judge()
     fork = one.fork(PythonStore(Setup()))
 
-    fork._promises.reverts = True
+    fork.known.promises.reverts = True
 
-    assert not one._promises.reverts
+    assert not one.known.promises.reverts

@@ -21,8 +21,9 @@ from harness.explore.reads import Reads
 from harness.explore.recovery import Recoveries, Remnant
 from harness.explore.spread import Spread
 from harness.explore.views import View, Views
-from harness.interpreter import Interpreter, Report
+from harness.interpreter import Interpreter
 from harness.judging.judge import Judge
+from models.history import StartEnded, Step
 from models.invariants.registry import InvariantViolated
 from models.observations import Started
 from models.ops import (
@@ -164,55 +165,66 @@ def told_apart(history: History, views: Views) -> Iterator[tuple[View, int, Cras
             yield state.view, loss.number, loss.kind
 
 
-def crashed(*ops: Op) -> tuple[Judge, Report, dict[str, bytes]]:
+def crashed(*ops: Op) -> tuple[Judge, Step, dict[str, bytes]]:
     """The judge of a store that was killed, and what its next start did and left."""
     views = Views()
     moment = record(Program(SMALL_FILES, ops), "").moments[-1]
     one = fall(moment, "process_kill", views)
     subject = moment.subject.down_on(SimDisk.fork(moment.disk), moment.clock)
-    report = Interpreter(subject, moment.life).run(Restart(), len(one.ops))
-    return one.judge, report, dict(subject.files())
+    step = Interpreter(subject, moment.life).run(Restart(), len(one.ops))
+    return one.judge, step, dict(subject.files())
+
+
+def answered(step: Step, seen: Started) -> Step:
+    """The same start, with another answer."""
+    events = [
+        entry._replace(event=replace(entry.event, seen=seen))
+        if isinstance(entry.event, StartEnded)
+        else entry
+        for entry in step.entries
+    ]
+    return Step(step.op, events)
 
 
 def asked_again(
-    judge: Judge, report: Report, found: dict[str, bytes], after: dict[str, bytes]
+    judge: Judge, step: Step, found: dict[str, bytes], after: dict[str, bytes]
 ) -> str:
     try:
-        return str(judge.judge_found_again(found, report, after))
+        return str(judge.judge_found_again(found, step, after))
     except InvariantViolated as breach:
         return breach.id
 
 
 def test_a_judge_asked_again_looks_at_the_files_that_were_found() -> None:
-    judge, report, after = crashed(*FLUSHED)
-    found = dict(report.found[0])
+    judge, step, after = crashed(*FLUSHED)
+    found = dict(step.starts[0].found)
     log = "commitlog/00000000000000000000"
-    believed = replace(report, starts=[Started(last_exit_ok=True, log_bytes_read=1024)])
+    believed = answered(step, Started(last_exit_ok=True, log_bytes_read=1024))
 
-    assert asked_again(judge, report, found, after) == "-1"
+    assert asked_again(judge, step, found, after) == "-1"
     no_abort = {path: found[path] for path in found if path != "abort"}
-    assert asked_again(judge, report, no_abort, after) == "REC-6"
-    assert asked_again(judge, report, found | {log: bytes(1024)}, after) == "CL-1"
+    assert asked_again(judge, step, no_abort, after) == "REC-6"
+    assert asked_again(judge, step, found | {log: bytes(1024)}, after) == "CL-1"
     assert asked_again(judge, believed, found, after) == "REC-13"
 
 
 def test_a_judge_asked_again_looks_at_what_is_left_of_an_orderly_end() -> None:
-    judge, report, after = crashed(*FLUSHED, Shutdown())
-    found, log = dict(report.found[0]), "commitlog/00000000000000000000"
+    judge, step, after = crashed(*FLUSHED, Shutdown())
+    found, log = dict(step.starts[0].found), "commitlog/00000000000000000000"
 
-    assert asked_again(judge, report, found, after) == "-1"
+    assert asked_again(judge, step, found, after) == "-1"
     changed = after | {log: after[log][:-1] + b"x"}
-    assert asked_again(judge, report, found, changed) == "REC-15"
+    assert asked_again(judge, step, found, changed) == "REC-15"
 
 
 def test_a_judge_of_a_damaged_log_tells_how_far_it_was_found_whole() -> None:
     damage = Damage("commitlog[-1]", "flip", 900, 1)
-    judge, report, after = crashed(*FLUSHED, Shutdown(), damage)
-    found = dict(report.found[0])
+    judge, step, after = crashed(*FLUSHED, Shutdown(), damage)
+    found = dict(step.starts[0].found)
     lost = found | {"commitlog/00000000000000000000": bytes(1024)}
 
-    assert asked_again(judge, report, found, after) == str(report.started_end)
-    assert asked_again(judge, report, lost, after) == "REC-4"
+    assert asked_again(judge, step, found, after) == str(step.log_end)
+    assert asked_again(judge, step, lost, after) == "REC-4"
 
 
 READS = (Read("a", 0, 2), Read("b", 1, 3))

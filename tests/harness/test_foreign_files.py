@@ -6,10 +6,9 @@ import pytest
 
 from harness.disk.sim_disk import SimDisk
 from harness.episode import run_program
-from harness.interpreter import Report
-from harness.judging.foreign import Foreign
 from harness.subjects.damage import foreign_file, plant
 from models.image.places import is_of_a_store
+from models.invariants.recovery import foreign_files_stay
 from models.invariants.registry import InvariantViolated
 from models.observations import Planted, Refused, Skipped
 from models.ops import Op, PlantFile, PutMessage, Restart, Shutdown
@@ -73,14 +72,12 @@ def test_nothing_is_put_over_a_file_nor_below_one() -> None:
 
 
 def test_a_foreign_file_that_is_gone_or_changed_is_a_breach() -> None:
-    foreign = Foreign({"commitlog/notes": b"mine"})
+    mine = {"commitlog/notes": b"mine"}
 
-    report = Report(Skipped(""))
-
-    foreign.judge({}, report, lambda: {"commitlog/notes": b"mine"})
-    for files in (dict, lambda: {"commitlog/notes": b"yours"}):
+    foreign_files_stay.hold({}, mine, dict(mine))
+    for files in ({}, {"commitlog/notes": b"yours"}):
         with pytest.raises(InvariantViolated, match="REC-14"):
-            foreign.judge({}, report, files)
+            foreign_files_stay.hold({}, mine, files)
 
 
 @pytest.mark.parametrize("content", ["empty", "zeros", "garbage", "copy"])

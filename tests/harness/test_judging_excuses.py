@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.episode import EpisodeResult, run_program
-from harness.judging.damage import extended
-from harness.judging.topics import judge_memory
-from models.image.deleted import DeletedImage
+from models.knowledge.walk_start import deletions_known, extended
 from models.ops import (
     AdvanceClock,
     Crash,
@@ -88,12 +86,10 @@ def test_a_deletion_is_remembered_for_the_store_only_if_all_dead_has_expired(
     """The first one was lost with the end of the log, the second one forgotten."""
     model = ReferenceModel("ASYNC_FLUSH")
     model.deleted = {T0: 500}
-    law: dict[str, int] = {}
 
-    adopted = judge_memory(law, model, DeletedImage({}), (), (), log_min, log_min)
+    adopted = deletions_known(model, {}, {}, log_min, log_min)
 
     assert adopted.places == remembered
-    assert law == {"DEL-9": 1}
 
 
 def test_what_short_log_files_lack_is_read_as_zeros() -> None:

@@ -1,16 +1,31 @@
+"""What one life of a store owes: what waits for its sync, what a failure has ended."""
+
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
-from harness.disk.profiles import PROFILES
-from harness.interpreter import Report
-from harness.judging.lifetime import Lifetime
-from harness.judging.promises import Promises
-from harness.subjects.engine_config import THOROUGH_MS
+from harness.judging.judge import Judge
 from harness.subjects.python_store import PythonStore
+from models.history import (
+    MAIN,
+    DeletionAsked,
+    Happening,
+    History,
+    LifeEnded,
+    OpEnded,
+    PutAnswered,
+    PutAsked,
+    Raised,
+    Step,
+    StopBegan,
+    StopEnded,
+)
 from models.invariants.registry import InvariantViolated
+from models.knowledge.debts import Debts
+from models.knowledge.walk import walk_debts
 from models.messages import message_for
 from models.observations import (
     ClockMoved,
@@ -32,32 +47,47 @@ from models.ops import (
     RunService,
     Shutdown,
 )
+from models.program import FLUSH_THOROUGH_MS as THOROUGH_MS
 from models.program import Setup
-from models.store_image import read_store
 
 FLUSH = RunService("flush_commit_log")
 PUT = PutMessage("T0", 0, 16)
 WAITS = Positions(0, 131, 0, 0, 131, 0)
 DOWN = Positions(-1, -1, -1, -1)
 EIO = Failed("OSError", "[Errno 5]")
+STOPPED = (StopBegan(), StopEnded(Stopped(clean=True), 0, 0))
+
+
+def answered(answer: Put) -> Sequence[Happening]:
+    """The events of a put and its answer, the first of their step."""
+    message = message_for(PUT, 0, 0, 0, 0)
+    return PutAsked((message,)), PutAnswered(0, (answer,), None, 0)
 
 
 @dataclass
 class Life:
     """A life told step by step, without a store."""
 
-    lifetime: Lifetime = field(default_factory=lambda: Lifetime(Setup()))
+    judge: Judge = field(default_factory=lambda: Judge(Setup(), PythonStore(Setup())))
     now_ms: int = 0
 
+    @property
+    def debts(self) -> Debts:
+        return self.judge.known.debts
+
     def sees(
-        self, op: Op, seen: Observation, after: Positions = WAITS, **more: object
+        self,
+        op: Op,
+        seen: Observation,
+        *events: Happening,
+        after: Positions = WAITS,
     ) -> None:
-        report = Report(seen, world=World(self.now_ms))
-        for name, value in more.items():
-            setattr(report, name, value)
-        disk = (Promises(PROFILES["ext4_ordered"]), PythonStore(Setup()))
-        image = lambda: read_store({})  # noqa: E731
-        self.lifetime.judge({}, op, report, after, disk, image)
+        history = History()
+        ended = OpEnded(seen, 0, World(self.now_ms), is_unreadable=False)
+        for event in (*events, ended):
+            history.append(self.now_ms, MAIN, event)
+        step = Step(op, history.entries)
+        self.judge.ask(walk_debts(self.judge.known, step, after, self.judge))
 
     def waits(self, ms: int) -> None:
         self.now_ms += ms
@@ -101,48 +131,46 @@ def test_the_last_round_may_be_of_before_the_clock_was_set_back() -> None:
 
 
 def test_a_put_after_a_failed_flush_is_a_breach_in_that_life_alone() -> None:
-    message = message_for(PUT, 0, 0, 0, 0)
-    answered = [(message, Put("PUT_OK", 131, 131))]
+    taken = Put("PUT_OK", 131, 131)
     life = Life()
-    life.sees(FLUSH, EIO, failures=[EIO])
+    life.sees(FLUSH, EIO, Raised(EIO))
 
     with pytest.raises(InvariantViolated, match="PUT-8"):
-        life.sees(PUT, answered[0][1], puts=answered)
-    crash = Crash("process_kill")
-    life.sees(PUT, Crashed("process_kill", 0, ""), DOWN, crash=crash)
-    life.sees(PUT, answered[0][1], puts=answered)
+        life.sees(PUT, taken, *answered(taken))
+    killed = LifeEnded(Crash("process_kill"))
+    life.sees(PUT, Crashed("process_kill", 0, ""), killed, after=DOWN)
+    life.sees(PUT, taken, *answered(taken))
 
 
 def test_a_stop_after_a_failed_flush_of_queues_is_not_orderly() -> None:
     life = Life()
-    life.sees(RunService("flush_consume_queue"), EIO, failures=[EIO])
+    life.sees(RunService("flush_consume_queue"), EIO, Raised(EIO))
 
     with pytest.raises(InvariantViolated, match="REC-19"):
-        life.sees(Shutdown(), Stopped(clean=True), stops=[Stopped(clean=True)])
+        life.sees(Shutdown(), Stopped(clean=True), *STOPPED)
 
 
 def test_a_stop_after_a_deletion_that_failed_amid_it_is_not_orderly() -> None:
     """That it was amid it is told by the puts, which have stopped."""
-    message = message_for(PUT, 0, 0, 0, 0)
     refused, taken = Put("SERVICE_NOT_AVAILABLE"), Put("PUT_OK", 131, 131)
     for answer, is_amid in ((taken, False), (refused, True)):
         life = Life()
         delete = DeleteTopic("T0")
-        life.sees(delete, EIO, failures=[EIO], deletions=[(delete, None)])
-        life.sees(PUT, answer, puts=[(message, answer)])
+        life.sees(delete, EIO, DeletionAsked(delete), Raised(EIO))
+        life.sees(PUT, answer, *answered(answer))
         stop = Stopped(clean=True)
         if is_amid:
             with pytest.raises(InvariantViolated, match="REC-19"):
-                life.sees(Shutdown(), stop, stops=[stop])
+                life.sees(Shutdown(), stop, *STOPPED)
         else:
-            life.sees(Shutdown(), stop, stops=[stop])
+            life.sees(Shutdown(), stop, *STOPPED)
 
 
 def test_a_life_that_has_ended_leaves_nothing_to_tell_it_by() -> None:
     life = Life()
-    life.sees(FLUSH, EIO, failures=[EIO])
+    life.sees(FLUSH, EIO, Raised(EIO))
     life.waits(10)
-    crash = Crash("power_loss")
-    life.sees(PUT, Crashed("power_loss", 0, ""), DOWN, crash=crash)
+    lost = LifeEnded(Crash("power_loss"))
+    life.sees(PUT, Crashed("power_loss", 0, ""), lost, after=DOWN)
 
-    assert life.lifetime == Lifetime(Setup(), newest_ms=10)
+    assert life.debts == Debts(Setup(), newest_ms=10)

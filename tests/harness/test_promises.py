@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.disk.profiles import PROFILES
-from harness.judging.promises import Promises
+from models.knowledge.promises import Promises
 from models.observations import Damaged
 from models.ops import DiskFault, During, RunService
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 
-from harness.episode import EpisodeResult, Step
+from harness.episode import EpisodeResult, TracedStep
 from models.observations import (
     Crashed,
     Observation,
@@ -32,7 +32,7 @@ MESSAGE = (
 
 def result_of(
     program: Program,
-    trace: list[Step],
+    trace: list[TracedStep],
     *,
     scenario: str = "power_loss",
     outcome: Outcome = Outcome.PASSED,
@@ -82,9 +82,9 @@ def violated_at(
     )
 
 
-def toy_trace(ops: tuple[Op, ...]) -> list[Step]:
+def toy_trace(ops: tuple[Op, ...]) -> list[TracedStep]:
     """What a store with records of 100 bytes would show of these ops."""
-    trace: list[Step] = []
+    trace: list[TracedStep] = []
     size, up = 0, True
     for number, op in enumerate(ops):
         seen: Observation
@@ -102,7 +102,7 @@ def toy_trace(ops: tuple[Op, ...]) -> list[Step]:
             case _:
                 seen = Skipped("the store is down")
         positions = Positions(0, size, 0, 0) if up else DOWN
-        trace.append(Step(number, op, seen, positions, number * 3, 1000 + number))
+        trace.append(TracedStep(number, op, seen, positions, number * 3, 1000 + number))
     return trace
 
 

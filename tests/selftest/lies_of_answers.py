@@ -190,16 +190,16 @@ LIES_OF_ANSWERS = (
     lie("REC-13", "start", "Started(store.last_exit_ok,", "Started(True,", CRASHED),
     bug(
         "PUT-4",
-        "harness.interpreter:Interpreter._end_span",
-        "(self._report.spans[number][0], self._beats)",
-        "(9, 1)",
+        "models.history:Step._end_put",
+        "life.spans[place] = (event.asked, number)",
+        "life.spans[place] = (9, 1)",
         AT_ONCE_AND_ALIKE,
     ),
     bug(
         "PUT-4",
-        "harness.interpreter:Interpreter._end_span",
-        "(self._report.spans[number][0], self._beats)",
-        "(999 - self._report.spans[number][0], 999 - self._beats)",
+        "models.history:Step._end_put",
+        "life.spans[place] = (event.asked, number)",
+        "life.spans[place] = (999 - event.asked, 999 - number)",
         AT_ONCE_AND_ALIKE,
     ),
     bug(

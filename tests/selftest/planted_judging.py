@@ -4,154 +4,120 @@ from __future__ import annotations
 
 from harness_mutant import mutants_of
 
-_JUDGING = (
-    ("J01", "judge", "Judge._judge_found", "if not self._damaged:", "if False:"),
+_FACTS = (
+    ("J01", "_untouched", "not at.known.tampering.damaged", "False"),
+    ("J01B", "_untouched", "not at.known.tampering.damaged", "True"),
+    ("J07", "_knew_positions", "at.known.positions is not None", "False"),
+    ("J17", "_synced_stays", "at.known.promises.keeps_what_is_synced", "False"),
+    ("J19", "_end_is_known", "at.known.end is not End.UNKNOWN", "False"),
     (
-        "J02",
-        "judge",
-        "Judge._judge_found",
-        "self._end is End.ORDERLY and ",
-        "False and ",
+        *("J28", "_queue_is_settled"),
+        *("not is_half_dispatched(at, (read.topic, read.queue_id))", "False"),
     ),
-    ("J03", "judge", "Judge._lose_promises", 'if crash == "power_loss":', "if True:"),
+    ("J29", "_alone", "at.step.is_alone", "False"),
+    ("J32", "_checkpoint_is_whole", "not at.known.checkpoint_is_torn", "True"),
+)
+
+_LISTED = "return is_listed and step.fails_reads"
+_KNOWLEDGE = (
     (
-        "J04",
-        *("judge", "Judge._lose_promises"),
-        *("self._promises.is_broken_by(crash)", "True"),
+        *("J03", "knowledge", "Knowledge.crashed"),
+        *('step.crash.kind == "power_loss"', "True"),
     ),
     (
-        "J05",
-        *("judge", "Judge._judge_start"),
-        *("if is_damaged and isinstance(start, Started):", "if False:"),
+        *("J04", "knowledge", "Knowledge.crashed"),
+        *("self.promises.is_broken_by(step.crash.kind)", "True"),
     ),
+    ("J05", "walk_start", "walk_start", "if log_was_damaged:", "if False:"),
     (
-        "J06",
-        *("judge", "Judge._adopt"),
+        *("J06", "walk_start", "_adopt"),
         *("model.floor if model.floor is not None else model.floor_kill", "0"),
     ),
     (
-        "J07",
-        *("judge", "Judge._judge_running"),
-        *("was = None if report.starts else self._positions", "was = None"),
+        *("J08", "walk", "_walk_lives"),
+        *("yield from walk_reads(known, step, look, before)", "pass"),
+    ),
+    ("J08B", "walk", "walk", "yield from walk_debts(known, step, now, look)", "pass"),
+    ("J10", "walk", "_walk_puts", "in_flight.append(message)", "pass"),
+    ("J11", "walk", "_place_of", "total + FILLER_SIZE_MIN <= left", "total <= left"),
+    (
+        *("J12", "promises", "Promises.is_broken_by"),
+        *("self.has_lied or not self.kind.keeps_promises", "self.has_lied"),
     ),
     (
-        "J08",
-        *("judge", "Judge._judge_step"),
-        *("self._judge_reads(report, before)", "pass"),
+        *("J13", "promises", "Promises.saw_fault"),
+        *('self.reverts or self.kind.sync_failure == "revert"', "self.reverts"),
     ),
     (
-        "J08B",
-        *("judge", "Judge.judge"),
-        *("None if self.disk_failed else (self._promises, self._subject)", "None"),
-    ),
-    ("J09", "ends", "judge_next_start", "left is not None and ", "False and "),
-    ("J10", "puts", "judge_puts", "in_flight.append(message)", "pass"),
-    ("J11", "puts", "_place_of", "total + FILLER_SIZE_MIN <= left", "total <= left"),
-    (
-        "J12",
-        *("promises", "Promises.is_broken_by"),
-        *("self.has_lied or not self.profile.keeps_promises", "self.has_lied"),
+        *("J14", "promises", "Promises.saw_fault"),
+        *('self.kind.sync_failure == "late"', "False"),
     ),
     (
-        "J13",
-        *("promises", "Promises.saw_fault"),
-        *('self.reverts or self.profile.sync_failure == "revert"', "self.reverts"),
-    ),
-    (
-        "J14",
-        *("promises", "Promises.saw_fault"),
-        *('self.profile.sync_failure == "late"', "False"),
-    ),
-    (
-        "J15",
-        *("promises", "Promises.saw_fault"),
+        *("J15", "promises", "Promises.saw_fault"),
         *("self.hides_a_failed_sync = True", "pass"),
     ),
     (
-        "J16",
-        *("promises", "Promises.renewed"),
+        *("J16", "promises", "Promises.renewed"),
         *("self.errors_come_late = self.reverts = False", "pass"),
     ),
     (
-        "J17",
-        "ends",
-        "judge_stop",
-        "if promises.keeps_what_is_synced and",
-        "if False and",
+        *("J18", "tampering", "Tampering.saw"),
+        *("takes_abort and not ended_in_order", "False"),
     ),
-    ("J18", "ends", "takes_abort", "taken and end is not End.ORDERLY", "False"),
-    ("J19", "ends", "judge_start", "if end is not End.UNKNOWN:", "if False:"),
-    ("J20", "damage", "judge_refusal", "if isinstance(start, Refused):", "if False:"),
-    ("J21", "damage", "takes_rot", "if not rotten:", "if True:"),
-    ("J22", "damage", "extended", 'log_file_size, b"\\0"', '0, b"\\0"'),
+    ("J21", "walk_start", "_adopt", "if rotten:", "if False:"),
+    ("J22", "walk_start", "extended", 'log_file_size, b"\\0"', '0, b"\\0"'),
     (
-        "J23",
-        *("deletion", "DeletionState.is_due"),
+        *("J23", "expiry", "Expiry.is_due"),
         *("self._is_hour(world.now_ms) or is_full", "is_full"),
     ),
     (
-        "J24",
-        *("deletion", "DeletionState.end_step"),
-        "min(before, self.percent) > least",
-        "False",
+        *("J24", "expiry", "Expiry._see_cleaner"),
+        *("min(percent_before, self.percent) > least", "False"),
     ),
     (
-        "J25",
-        *("deletion", "judge_cut_short"),
-        *("if not is_whole and ", "if False and "),
+        *("J25", "walk", "_see_cut_short"),
+        *('runs(step.op, "clean_commit_log") and', "False and"),
     ),
     (
-        "J26",
-        *("deletion", "DeletionState.may_go_until"),
+        *("J26", "expiry", "Expiry.may_go_until"),
         *("None if self._may_force(op, world) else ", ""),
     ),
-    ("J27", "queries", "is_indexed", "record.end <= reput", "record.end < reput"),
-    ("J28", "lookups", "judge_searches", "if is_unsettled(key):", "if True:"),
-    ("J29", "pulls", "judge_pull", "if setup is not None:", "if False:"),
-    ("J30", "topics", "judge_deletions", "if seen is None:", "if False:"),
-    ("J31", "topics", "judge_memory", "0 < min(at, log_end) <= log_min", "True"),
-    ("J32", "claims", "judge_claims", "_CLAIMS_BUT_TIMES if torn", "CLAIMS if torn"),
+    ("J27", "walk_reads", "is_indexed", "record.end <= reput", "record.end < reput"),
+    ("J30", "walk", "_walk_deletions", "if seen is None:", "if False:"),
+    ("J31", "walk_start", "deletions_known", "0 < min(at, log_end) <= log_min", "True"),
     (
-        "J33",
-        *("around", "adopts_around"),
-        *("spoilt.touches(r.phy_offset, r.end)", "False"),
+        *("J33", "walk_start", "_is_unsure_around"),
+        *("degraded.touches(r.phy_offset, r.end)", "False"),
     ),
+    *[
+        (name, "walk_start", "_is_unsure_around", _LISTED, after)
+        for name, after in (
+            ("J33B", "return False"),
+            ("J33C", "return step.fails_reads"),
+            ("J33D", "return is_listed"),
+        )
+    ],
+)
+
+_ASKED_OF_STARTS = (
+    ("J02", "_after_orderly_end", "at.known.end is End.ORDERLY", "False"),
     (
-        "J33B",
-        *("around", "adopts_around"),
-        *("if is_listed and report.reads_failed:", "if False:"),
+        *("J09", "_starts_on_what_a_start_left"),
+        *("at.before is not None and same_store(at.before, at.found.files)", "False"),
     ),
-    (
-        "J33C",
-        *("around", "adopts_around"),
-        *("if is_listed and report.reads_failed:", "if report.reads_failed:"),
-    ),
-    (
-        "J33D",
-        *("around", "adopts_around"),
-        *("if is_listed and report.reads_failed:", "if is_listed:"),
-    ),
+    ("J20", "_refused", "isinstance(at.start, Refused)", "False"),
 )
 
 _FOUND_AGAIN = ("judge", "Judge.judge_found_again")
 _AGAIN = (
-    (
-        *("J34", *_FOUND_AGAIN),
-        *("found = self._judge_found(files)", "found = self._read(files, None)"),
-    ),
-    (
-        *("J35", *_FOUND_AGAIN),
-        *("self._judge_refusal(start, found, report, 0)", "found"),
-    ),
-    (
-        *("J36", *_FOUND_AGAIN),
-        *("judge_start(self.checks, ", "(lambda *_: None)(self.checks, "),
-    ),
+    ("J34", *_FOUND_AGAIN, "self.ask([FilesFound(step, known, self, found)])", "pass"),
+    ("J35", *_FOUND_AGAIN, "self.ask([over])", "pass"),
+    ("J36", *_FOUND_AGAIN, "StoreUp(step, known, look, found, seen),", ""),
     (
         *("J37", *_FOUND_AGAIN),
-        *("judge_next_start(self.checks, ", "(lambda *_, ended: 0)(self.checks, "),
+        *("StartLeft(step, known, look, before, found, left, ended),", ""),
     ),
-    ("J38", *_FOUND_AGAIN, "if self._damaged:", "if False:"),
+    ("J38", *_FOUND_AGAIN, "if known.tampering.damaged:", "if False:"),
 )
 
 _EXPLORE = (
@@ -175,9 +141,8 @@ _EXPLORE = (
     (
         "X06",
         *("moment", "Watcher._look_between"),
-        *("self._keep(1, _NO_REPORT)", "pass"),
+        *("self._keep(1, ())", "pass"),
     ),
-    ("X07", "fall", "fall", "report.interrupted = True", "pass"),
     (
         "X08",
         *("explorer", "Explorer._note"),
@@ -196,7 +161,7 @@ _EXPLORE = (
         *("self._views.number(token(state))", "0"),
     ),
     ("X16", "judges", "Judges.number", "is_alike(known[0], state)", "True"),
-    ("X23", "fall", "_are_alike", "and one.report is other.report", ""),
+    ("X23", "fall", "_are_alike", "and one.entries is other.entries", ""),
     ("X28", "fall", "Falls.at", "cut > 0 and ", "False and "),
     ("X24", "fall", "_are_alike", "one.judge is other.judge", "True"),
     (
@@ -217,7 +182,7 @@ _EXPLORE = (
     (
         "X30",
         *("recovery", "Recoveries.outcome"),
-        *("files = left.report.found[0]", "pass"),
+        *("files = left.step.starts[0].found", "pass"),
     ),
     ("X31", "views", "Views.content", "(content, bad) if bad else content", "content"),
     ("X32", "views", "Views.frame", "foreign_size, has_bad", "has_bad"),
@@ -247,16 +212,8 @@ _SETTLING = (
 )
 
 _TOKENS = (
-    (
-        "X13",
-        *("judging.judge", "_SHARED"),
-        *('"checks",', '"checks", "_end",'),
-    ),
-    (
-        "X14",
-        *("judging.judge", "_SHARED"),
-        *('"checks",', '"checks", "_promises",'),
-    ),
+    ("X13", "knowledge", "Knowledge.state", "self.end,", ""),
+    ("X14", "knowledge", "Knowledge.state", "self.promises,", ""),
 )
 
 _PLAIN_STATE = (
@@ -266,14 +223,37 @@ _PLAIN_STATE = (
         *("if field.compare", "if not field.compare"),
     ),
     ("X21", "plain_state", "is_alike", "type(one) is not type(other)", "False"),
+    ("X07", "history", "Step.cut_short", "OthersMayAct(together=False),", ""),
     ("X22", "plain_state", "_dicts_are_alike", "[*one] == [*other]", "True"),
 )
 
-JUDGING = mutants_of("judging", "harness.judging", _JUDGING)
+JUDGING = [
+    *mutants_of(
+        "judging",
+        "models.knowledge",
+        tuple(
+            [
+                (name, "facts", where, before, after)
+                for name, where, before, after in _FACTS
+            ]
+        ),
+    ),
+    *mutants_of("judging", "models.knowledge", _KNOWLEDGE),
+    *mutants_of(
+        "judging",
+        "harness.judging",
+        tuple(
+            [
+                (name, "asked_of_starts", where, before, after)
+                for name, where, before, after in _ASKED_OF_STARTS
+            ]
+        ),
+    ),
+]
 EXPLORE = [
     *mutants_of("explore", "harness.explore", _EXPLORE),
     *mutants_of("explore", "harness.disk", _SETTLING),
-    *mutants_of("explore", "harness", _TOKENS),
+    *mutants_of("explore", "models.knowledge", _TOKENS),
     *mutants_of("explore", "harness.judging", _AGAIN),
     *mutants_of("explore", "models", _PLAIN_STATE),
 ]

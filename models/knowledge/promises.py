@@ -10,9 +10,9 @@ Source: section 6 of the disk fault model, and rule E1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from harness.disk.profiles import DiskProfile
 from models.observations import Damaged
 from models.ops import CrashKind, DiskFault, Event, FaultCall, parts
 from models.plain_state import fork_of_fields
@@ -20,12 +20,35 @@ from models.plain_state import fork_of_fields
 SPOILT = Damaged("commitlog", 0, 0)  # where, nobody knows
 
 
+class DiskKind(Protocol):
+    """What a kind of disk and file system promises of synced data.
+
+    The rules P4, P15 and E1 of the disk fault model; see ``harness.disk.profiles``.
+    """
+
+    @property
+    def honours_sync(self) -> bool:
+        """Whether a sync that succeeds has made anything durable."""
+
+    @property
+    def keeps_promises(self) -> bool:
+        """Whether what was synced survives power loss as it was written."""
+
+    @property
+    def shorn_sectors(self) -> bool:
+        """Whether a sector may be half new and half old."""
+
+    @property
+    def sync_failure(self) -> str:
+        """What a failed sync leaves: ``clean``, ``late`` or ``revert``."""
+
+
 @dataclass(slots=True)
 class Promises:
     """What of a store's floors its disk can keep.
 
     Attributes:
-        profile: the disk's.
+        kind: of the disk.
         has_lied: a sync has succeeded that made nothing durable.
         errors_come_late: an error may come with a call that was told to succeed.
         hides_a_failed_sync: memory may hold pages that no later sync makes durable.
@@ -35,7 +58,7 @@ class Promises:
             memory does (E6).
     """
 
-    profile: DiskProfile
+    kind: DiskKind = field(compare=False)
     has_lied: bool = False
     errors_come_late: bool = False
     hides_a_failed_sync: bool = False
@@ -52,7 +75,7 @@ class Promises:
         """Take note of what a fault of ``op`` may have spoilt; what of it shows now."""
         self.spoilt = tuple(dict.fromkeys((*self.spoilt, *spoilt)))
         shown: tuple[Damaged, ...] = ()
-        lies = self.has_lied or not self.profile.honours_sync
+        lies = self.has_lied or not self.kind.honours_sync
         if forgets(op) and (lies or self.hides_a_failed_sync or self.spoilt):
             self.reverts = True
             shown, self.spoilt = self.spoilt, ()
@@ -61,21 +84,21 @@ class Promises:
         if not _has(op, "sync"):
             return shown
         self.hides_a_failed_sync = True
-        self.reverts = self.reverts or self.profile.sync_failure == "revert"
-        if self.profile.sync_failure == "late":
+        self.reverts = self.reverts or self.kind.sync_failure == "revert"
+        if self.kind.sync_failure == "late":
             self.errors_come_late = self.has_lied = True
         return shown
 
     @property
     def keeps_what_is_synced(self) -> bool:
         """Whether what a sync has covered is on the medium now."""
-        return self.profile.honours_sync and not (self.has_lied or self.spoilt)
+        return self.kind.honours_sync and not (self.has_lied or self.spoilt)
 
     def is_broken_by(self, crash: CrashKind) -> bool:
         """Whether synced bytes may be gone after this crash."""
         if crash != "power_loss":
             return False
-        return self.has_lied or not self.profile.keeps_promises
+        return self.has_lied or not self.kind.keeps_promises
 
     def renewed(self) -> None:
         """Take note of a start that has recovered: what it found is there."""

@@ -1,0 +1,203 @@
+"""What is asked of the answers to puts and deletions, and of what an op raised."""
+
+from __future__ import annotations
+
+from harness.judging.asking import Checks, asked
+from models.invariants.deletion import a_full_disk_takes_no_put, no_put_fills_the_disk
+from models.invariants.marks import acknowledged_is_flushed
+from models.invariants.putting import (
+    batch_is_put_as_one,
+    gave_up,
+    no_put_after_a_failed_flush,
+    put_is_refused_for_a_reason,
+    put_is_told_its_id,
+    put_takes_the_next_place,
+    puts_lie_in_the_order_they_were_made,
+    who_waits_is_answered,
+)
+from models.invariants.reading import pulled_messages_prove_themselves
+from models.invariants.run import nothing_is_held, nothing_unnamed_is_raised
+from models.invariants.statistics import statistics_count_what_was_put
+from models.invariants.topic_deletion import deletion_ends_where_the_log_did
+from models.knowledge.facts import Fact
+from models.knowledge.moments import (
+    AfterFailedFlush,
+    DeletionOver,
+    OpOver,
+    PutOver,
+    PutsOrdered,
+    PutsOver,
+    StatisticsSeen,
+)
+from models.knowledge.walk_start import reads_in_a_window
+from models.observations import Pulled, Put, Stopped
+
+
+@asked(nothing_unnamed_is_raised, on=OpOver)
+def _ask_run_1(at: OpOver, checks: Checks) -> None:
+    setup, step = at.known.setup, at.step
+    # What no start has read may turn out to be unreadable later.
+    is_unread = step.is_unreadable and reads_in_a_window(setup)
+    may_raise = step.fails_calls or at.known.promises.errors_come_late or is_unread
+    nothing_unnamed_is_raised.hold(
+        checks, step.raised, may_raise, setup.disk_capacity > 0
+    )
+
+
+@asked(
+    nothing_is_held,
+    on=OpOver,
+    needs=(Fact.LIVES,),
+    where=lambda at: bool(at.step.starts),
+)
+def _ask_run_2_at_op_over(at: OpOver, checks: Checks) -> None:
+    not_started = Stopped(clean=False, left_open=at.step.still_held)
+    nothing_is_held.hold(checks, not_started)
+
+
+@asked(
+    pulled_messages_prove_themselves,
+    on=OpOver,
+    where=lambda at: at.known.setup.checks_crc,
+)
+def _ask_rd_9(at: OpOver, checks: Checks) -> None:
+    for _, answer in at.step.reads:
+        if isinstance(answer, Pulled):
+            pulled_messages_prove_themselves.hold(checks, answer)
+
+
+@asked(
+    who_waits_is_answered,
+    on=PutsOver,
+    needs=(Fact.LIVES, Fact.NOT_STOPPING),
+)
+def _ask_put_7(at: PutsOver, checks: Checks) -> None:
+    waited_ms, stalled_ms = at.step.longest_wait_ms, at.step.stalled_ms
+    who_waits_is_answered.hold(checks, waited_ms, stalled_ms)
+
+
+@asked(batch_is_put_as_one, on=PutsOver)
+def _ask_put_3(at: PutsOver, checks: Checks) -> None:
+    step, known = at.step, at.known
+    may_refuse = known.may_refuse_puts(step) or known.expiry.is_tight(step.world)
+    for messages, answer in step.batches:
+        if answer.status != "UNKNOWN_ERROR":
+            excused = may_refuse or _has_another_reason(answer, at)
+            batch_is_put_as_one.hold(
+                checks, messages, answer, known.setup, may_refuse=excused
+            )
+
+
+def _has_another_reason(answer: Put, at: PutsOver | PutOver) -> bool:
+    """Whether a put was not acknowledged for a reason that is not the disk's.
+
+    A store that stops refuses puts; those it took it makes durable, and answers.
+    """
+    stops = at.step.is_stopping and answer.status != "FLUSH_DISK_TIMEOUT"
+    return stops or gave_up(answer, at.step.stalled_ms)
+
+
+@asked(deletion_ends_where_the_log_did, on=DeletionOver)
+def _ask_del_10(at: DeletionOver, checks: Checks) -> None:
+    deletion_ends_where_the_log_did.hold(
+        checks, at.dead_below, at.lowest, at.highest, had_messages=at.had_messages
+    )
+
+
+@asked(put_takes_the_next_place, on=PutOver)
+def _ask_put_1(at: PutOver, checks: Checks) -> None:
+    put_takes_the_next_place.hold(
+        checks,
+        at.answer,
+        at.known.model.end,
+        at.place,
+        at.next_queue_offset,
+        at.size,
+        at.unseen,
+    )
+
+
+@asked(put_is_told_its_id, on=PutOver, where=lambda at: at.message.batch is None)
+def _ask_put_5(at: PutOver, checks: Checks) -> None:
+    put_is_told_its_id.hold(checks, at.message, at.answer)
+
+
+@asked(
+    put_is_refused_for_a_reason, on=PutOver, where=lambda at: at.message.batch is None
+)
+def _ask_put_2(at: PutOver, checks: Checks) -> None:
+    sizes = (at.size, at.known.model.properties_size(at.message))
+    put_is_refused_for_a_reason.hold(
+        checks,
+        at.message,
+        at.answer,
+        at.known.setup,
+        sizes,
+        may_refuse=at.may_refuse or _has_another_reason(at.answer, at),
+    )
+
+
+@asked(
+    a_full_disk_takes_no_put,
+    on=PutOver,
+    needs=(Fact.ALONE,),
+    where=lambda at: at.known.expiry.must_be_full,
+)
+def _ask_del_6(at: PutOver, checks: Checks) -> None:
+    a_full_disk_takes_no_put.hold(checks, at.answer)
+
+
+def _made_a_file(at: PutOver) -> bool:
+    grown = at.step.world.used - at.known.expiry.used
+    return at.step.world.total > 0 and grown >= at.known.setup.log_file_size
+
+
+@asked(
+    no_put_fills_the_disk,
+    on=PutOver,
+    needs=(Fact.ALONE, Fact.KNEW_POSITIONS),
+    where=_made_a_file,
+)
+def _ask_del_12(at: PutOver, checks: Checks) -> None:
+    stood, world = at.known.positions, at.step.world
+    assert stood is not None
+    size = at.known.setup.log_file_size
+    no_put_fills_the_disk.hold(
+        checks, at.answer, stood.max_phy_offset, size, world.used, world.total
+    )
+
+
+def _tells_its_flush(at: PutOver) -> bool:
+    """Whether it is known what was flushed when the put was answered."""
+    step = at.step
+    lives = step.crash is None and not step.is_stopping
+    return at.waits_for_sync and (at.answer.flushed_where >= 0 or lives)
+
+
+@asked(acknowledged_is_flushed, on=PutOver, where=_tells_its_flush)
+def _ask_fl_2(at: PutOver, checks: Checks) -> None:
+    acknowledged_is_flushed.hold(checks, at.answer, at.now)
+
+
+@asked(puts_lie_in_the_order_they_were_made, on=PutsOrdered)
+def _ask_put_4(at: PutsOrdered, checks: Checks) -> None:
+    puts_lie_in_the_order_they_were_made.hold(checks, at.spans)
+
+
+@asked(
+    no_put_after_a_failed_flush,
+    on=AfterFailedFlush,
+    where=lambda at: "flush_commit_log" in at.failed and not at.step.starts,
+)
+def _ask_put_8(at: AfterFailedFlush, checks: Checks) -> None:
+    for _, answer in at.step.puts:
+        if answer is not None:
+            no_put_after_a_failed_flush.hold(checks, answer)
+
+
+@asked(statistics_count_what_was_put, on=StatisticsSeen, needs=(Fact.ANSWERS_ALL,))
+def _ask_st_1(at: StatisticsSeen, checks: Checks) -> None:
+    model = at.known.model
+    statistics_count_what_was_put.hold(
+        checks, at.seen, model.put_by_topic, model.puts, model.put_times_ms
+    )

@@ -1,0 +1,212 @@
+"""What is asked of a life: its files at rest, its positions, its stop, its end."""
+
+from __future__ import annotations
+
+from harness.judging.asking import Checks, asked, hold_all, hold_files
+from models.invariants.checkpoint import checkpoint_is_up_to_date
+from models.invariants.deletion import only_what_has_expired_goes
+from models.invariants.file_laws import DISPATCH_LAWS, FILE_LAWS
+from models.invariants.marks import (
+    dispatched_is_confirmed,
+    dispatched_is_flushed,
+    marks_are_in_order,
+    marks_lie_in_the_log,
+    marks_only_rise,
+)
+from models.invariants.recovery import (
+    foreign_files_stay,
+    no_orderly_end_after_a_failed_flush,
+    orderly_end_is_durable,
+    services_have_caught_up,
+)
+from models.invariants.run import (
+    buffers_come_back,
+    nothing_is_done_late,
+    nothing_is_held,
+    stop_gives_dispatch_its_time,
+    who_waits_is_told_the_end,
+)
+from models.invariants.topic_deletion import nothing_is_left_of_the_deleted
+from models.knowledge.expiry import runs
+from models.knowledge.facts import Fact
+from models.knowledge.moments import (
+    AfterFailedFlush,
+    CaughtUp,
+    FilesAtRest,
+    LogShortened,
+    PositionsSeen,
+    StepOver,
+    StopOver,
+    TopicGone,
+)
+
+
+@asked(
+    stop_gives_dispatch_its_time,
+    on=StopOver,
+    needs=(
+        Fact.ABORT_IS_OURS,
+        Fact.KNEW_POSITIONS,
+        Fact.DISK_WORKED,
+        Fact.DISK_WORKS,
+        Fact.READABLE,
+        Fact.ALONE,
+    ),
+    where=lambda at: not at.known.setup.disk_capacity,
+)
+def _ask_run_6(at: StopOver, checks: Checks) -> None:
+    stood = at.known.positions
+    assert stood is not None
+    stop_gives_dispatch_its_time.hold(checks, at.stop, stood, at.step.stop_took_ms)
+
+
+@asked(
+    orderly_end_is_durable,
+    on=StopOver,
+    needs=(Fact.ABORT_IS_OURS, Fact.SYNCED_STAYS),
+    # The stop may have been looked at before clean pages left memory, and with them
+    # what the medium did not hold.
+    where=lambda at: at.step.is_alone or not at.known.promises.reverts,
+)
+def _ask_rec_10(at: StopOver, checks: Checks) -> None:
+    orderly_end_is_durable.hold(checks, at.stop)
+
+
+@asked(nothing_is_held, on=StopOver, needs=(Fact.ALONE,))
+def _ask_run_2_at_stop_over(at: StopOver, checks: Checks) -> None:
+    nothing_is_held.hold(checks, at.stop)
+
+
+@asked(nothing_is_done_late, on=StopOver)
+def _ask_run_7(at: StopOver, checks: Checks) -> None:
+    nothing_is_done_late.hold(checks, at.step.late_actions)
+
+
+def _others_waited(at: StopOver) -> bool:
+    step = at.step
+    return bool(step.ends_awaited) and len(step.stops) == 1 and not step.starts
+
+
+@asked(who_waits_is_told_the_end, on=StopOver, where=_others_waited)
+def _ask_run_5(at: StopOver, checks: Checks) -> None:
+    told = [awaited.clean for awaited in at.step.ends_awaited]
+    who_waits_is_told_the_end.hold(checks, told, at.stop)
+
+
+# What only memory held is gone after some failures, until a start has mended it.
+READABLE_FILES = (Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG)
+
+
+@asked(FILE_LAWS, on=FilesAtRest, needs=READABLE_FILES)
+def _ask_file_laws_at_files_at_rest(at: FilesAtRest, checks: Checks) -> None:
+    hold_files(checks, at.known, at.image, at.reput_from_offset)
+
+
+@asked(
+    DISPATCH_LAWS,
+    on=FilesAtRest,
+    needs=READABLE_FILES,
+    where=lambda at: at.dispatched and at.known.disk_failed,
+)
+def _ask_dispatch_laws(at: FilesAtRest, checks: Checks) -> None:
+    judged = at.known.judged(at.image, at.reput_from_offset, clean=True)
+    hold_all(checks, "dispatch", DISPATCH_LAWS, judged)
+
+
+@asked(nothing_is_left_of_the_deleted, on=TopicGone)
+def _ask_del_13(at: TopicGone, checks: Checks) -> None:
+    nothing_is_left_of_the_deleted.hold(checks, at.look.files(), at.topic, at.queue_id)
+
+
+@asked(only_what_has_expired_goes, on=LogShortened)
+def _ask_del_3(at: LogShortened, checks: Checks) -> None:
+    step, expiry, model = at.step, at.known.expiry, at.known.model
+    only_what_has_expired_goes.hold(
+        checks,
+        at.now,
+        model.stored_between(model.log_min, at.now.min_phy_offset),
+        expiry.may_go_until(step.op, step.world),
+        is_cleaning=runs(step.op, "clean_commit_log"),
+        is_due=expiry.may_be_due(step.op, step.world),
+    )
+
+
+@asked(marks_lie_in_the_log, on=PositionsSeen)
+def _ask_fl_1(at: PositionsSeen, checks: Checks) -> None:
+    marks_lie_in_the_log.hold(checks, at.now)
+
+
+@asked(dispatched_is_flushed, on=PositionsSeen)
+def _ask_fl_3(at: PositionsSeen, checks: Checks) -> None:
+    dispatched_is_flushed.hold(checks, at.known.model.flush_mode, at.now)
+
+
+@asked(
+    marks_only_rise,
+    on=PositionsSeen,
+    needs=(Fact.KNEW_POSITIONS,),
+    where=lambda at: not at.step.starts,
+)
+def _ask_fl_4(at: PositionsSeen, checks: Checks) -> None:
+    assert at.known.positions is not None
+    marks_only_rise.hold(checks, at.known.positions, at.now)
+
+
+def _says_what_is_committed(at: PositionsSeen) -> bool:
+    return at.now.committed_where >= 0
+
+
+@asked(marks_are_in_order, on=PositionsSeen, where=_says_what_is_committed)
+def _ask_fl_5(at: PositionsSeen, checks: Checks) -> None:
+    marks_are_in_order.hold(checks, at.now)
+
+
+@asked(dispatched_is_confirmed, on=PositionsSeen, where=_says_what_is_committed)
+def _ask_fl_6(at: PositionsSeen, checks: Checks) -> None:
+    dispatched_is_confirmed.hold(checks, at.known.model.flush_mode, at.now)
+
+
+@asked(buffers_come_back, on=PositionsSeen, where=lambda at: at.now.free_buffers >= 0)
+def _ask_res_2(at: PositionsSeen, checks: Checks) -> None:
+    setup = at.known.setup
+    log_files = [
+        int(path.partition("/")[2])
+        for path in at.look.files()
+        if path.startswith("commitlog/")
+    ]
+    buffers, file_size = setup.transient_store_buffers, setup.log_file_size
+    buffers_come_back.hold(checks, at.now, buffers, log_files, file_size)
+
+
+@asked(
+    no_orderly_end_after_a_failed_flush,
+    on=AfterFailedFlush,
+    where=lambda at: bool(at.step.stops),
+)
+def _ask_rec_19(at: AfterFailedFlush, checks: Checks) -> None:
+    failed = ", ".join(sorted(at.failed))
+    no_orderly_end_after_a_failed_flush.hold(checks, at.step.stops[0], failed)
+
+
+@asked(
+    foreign_files_stay,
+    on=StepOver,
+    needs=(Fact.LIVES,),
+    where=lambda at: bool(at.known.tampering.foreign),
+)
+def _ask_rec_14(at: StepOver, checks: Checks) -> None:
+    foreign_files_stay.hold(checks, at.known.tampering.foreign, at.look.all_files())
+
+
+@asked(services_have_caught_up, on=CaughtUp)
+def _ask_rec_3(at: CaughtUp, checks: Checks) -> None:
+    services_have_caught_up.hold(checks, at.now, at.busy)
+
+
+@asked(
+    checkpoint_is_up_to_date,
+    on=CaughtUp,
+    needs=(Fact.DISK_WORKED, Fact.UNDAMAGED_LOG),
+)
+def _ask_cp_6_at_caught_up(at: CaughtUp, checks: Checks) -> None:
+    checkpoint_is_up_to_date.hold(checks, at.look.image())

@@ -1,0 +1,229 @@
+"""What is asked of pulls, queries, looks and searches.
+
+The log itself is judged by laws of its own, so the records in its image are the truth
+here, as far as they were dispatched.
+"""
+
+from __future__ import annotations
+
+from harness.judging.asking import Checks, asked
+from models.invariants.around import (
+    pull_goes_around,
+    put_spares_what_is_damaged,
+    query_goes_around,
+    search_goes_around,
+)
+from models.invariants.marks import served_is_confirmed
+from models.invariants.querying import (
+    queried_messages_are_right,
+    query_finds_what_a_walk_finds,
+)
+from models.invariants.reading import (
+    looked_up_message_is_right,
+    pull_is_answered_right,
+    pull_sees_a_moment,
+    pulled_messages_are_right,
+    searched_time_is_found,
+    told_times_are_right,
+)
+from models.knowledge.facts import Fact
+from models.knowledge.knowledge import DISPATCHED
+from models.knowledge.moments import (
+    LookOver,
+    Moment,
+    PullAround,
+    PullOver,
+    PullTogether,
+    PutAround,
+    QueryAround,
+    QueryOver,
+    SearchAround,
+    SearchOver,
+)
+from models.knowledge.walk_reads import fitting_records, is_indexed
+
+
+def _log_end(at: Moment) -> int:
+    """Where the log ends, be it with a filler."""
+    stands = at.known.positions
+    return at.known.model.end if stands is None else stands.max_phy_offset
+
+
+@asked(
+    pulled_messages_are_right,
+    on=PullOver,
+    needs=(Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS),
+)
+def _ask_rd_1(at: PullOver, checks: Checks) -> None:
+    pull = at.pull
+    gone_below = 0 if at.step.is_alone else at.known.model.may_expire
+    pulled_messages_are_right.hold(
+        checks, at.pulled, pull.queue_offset, at.queue, pull.tags, gone_below
+    )
+
+
+def _serves_what_is_to_be_confirmed(at: PullOver) -> bool:
+    stands = at.known.positions
+    says = stands is not None and stands.confirm_offset >= 0
+    return says and bool(at.pulled.messages and at.queue)
+
+
+@asked(
+    served_is_confirmed,
+    on=PullOver,
+    needs=(Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS),
+    where=_serves_what_is_to_be_confirmed,
+)
+def _ask_fl_7(at: PullOver, checks: Checks) -> None:
+    stands = at.known.positions
+    assert stands is not None
+    first = at.pull.queue_offset - at.queue[0].queue_offset
+    served = at.queue[first : first + len(at.pulled.messages)]
+    served_is_confirmed.hold(
+        checks, at.pull.queue_offset, served, stands.confirm_offset
+    )
+
+
+@asked(
+    pull_is_answered_right,
+    on=PullOver,
+    needs=(
+        Fact.WRITTEN_STAYS,
+        Fact.TOPIC_STAYS,
+        Fact.ALONE,
+        Fact.QUEUE_IS_SETTLED,
+    ),
+)
+def _ask_rd_2(at: PullOver, checks: Checks) -> None:
+    pull, setup = at.pull, at.known.setup
+    pull_is_answered_right.hold(
+        checks,
+        at.pulled,
+        pull.queue_offset,
+        pull.max_msg_nums,
+        at.known.model.visible((pull.topic, pull.queue_id)),
+        setup.queue_file_units,
+        pull.tags,
+        _log_end(at) - setup.in_memory_size,
+    )
+
+
+def _times(at: QueryOver) -> tuple[int, int]:
+    epoch_ms = at.look.epoch_ms
+    return epoch_ms + at.query.begin_ms, epoch_ms + at.query.end_ms
+
+
+@asked(queried_messages_are_right, on=QueryOver, needs=(Fact.WRITTEN_STAYS,))
+def _ask_ix_1(at: QueryOver, checks: Checks) -> None:
+    record_at = at.look.image().commit_log.record_at
+    query = at.query
+    queried_messages_are_right.hold(
+        checks, at.queried, query.topic, query.key, _times(at), record_at
+    )
+
+
+@asked(
+    query_finds_what_a_walk_finds,
+    on=QueryOver,
+    needs=(Fact.WRITTEN_STAYS, Fact.ALONE, Fact.QUEUE_IS_SETTLED),
+)
+def _ask_ix_2(at: QueryOver, checks: Checks) -> None:
+    known, query, log = at.known, at.query, at.look.image().commit_log
+    model, reput = known.model, known.model.reput_from_offset
+    fitting = fitting_records(log, log.records, query, _times(at))
+    sure = [r for r in fitting if is_indexed(r, query.key, model, reput)]
+    possible = sure
+    if not known.works(DISPATCHED) or known.setup.disk_capacity > 0:
+        # A record may be half dispatched: indexed by some of its keys.
+        possible = [r for r in fitting if r in sure or r.phy_offset == reput]
+    query_finds_what_a_walk_finds.hold(
+        checks,
+        at.queried,
+        query.max_num,
+        [record.phy_offset for record in sure],
+        [record.phy_offset for record in possible],
+    )
+
+
+@asked(looked_up_message_is_right, on=LookOver, needs=(Fact.WRITTEN_STAYS, Fact.ALONE))
+def _ask_rd_3(at: LookOver, checks: Checks) -> None:
+    looked_up_message_is_right.hold(
+        checks, at.looked, at.look_up.phy_offset, at.messages
+    )
+
+
+SURE_SEARCH = (Fact.WRITTEN_STAYS, Fact.ALONE, Fact.QUEUE_IS_SETTLED)
+
+
+@asked(searched_time_is_found, on=SearchOver, needs=SURE_SEARCH)
+def _ask_rd_4(at: SearchOver, checks: Checks) -> None:
+    timestamp = at.look.epoch_ms + at.search.at_ms
+    searched_time_is_found.hold(
+        checks, at.searched, timestamp, at.search.boundary, at.first, at.times
+    )
+
+
+@asked(
+    told_times_are_right,
+    on=SearchOver,
+    needs=SURE_SEARCH,
+    where=lambda at: not at.known.model.buffers_appends,
+)
+def _ask_rd_8(at: SearchOver, checks: Checks) -> None:
+    records = at.look.image().commit_log.records
+    earliest = records[0].store_timestamp if records else -1
+    told_times_are_right.hold(checks, at.searched, at.first, at.times, earliest)
+
+
+@asked(pull_sees_a_moment, on=PullTogether, needs=(Fact.WRITTEN_STAYS,))
+def _ask_rd_5(at: PullTogether, checks: Checks) -> None:
+    setup = at.known.setup
+    pull_sees_a_moment.hold(
+        checks,
+        at.pulled,
+        at.pull,
+        at.before,
+        at.after,
+        setup.queue_file_units,
+        all_in_memory=_log_end(at) <= setup.in_memory_size,
+    )
+
+
+@asked(pull_goes_around, on=PullAround, needs=(Fact.WRITTEN_STAYS,))
+def _ask_rd_6(at: PullAround, checks: Checks) -> None:
+    model, is_alone = at.known.model, at.step.is_alone
+    queue = model.queues.get((at.pull.topic, at.pull.queue_id), [])
+    reput = model.reput_from_offset if is_alone else -1
+    gone_below = model.log_min if is_alone else model.may_expire
+    pull_goes_around.hold(checks, at.pull, at.pulled, queue, reput, gone_below)
+
+
+@asked(put_spares_what_is_damaged, on=PutAround, needs=(Fact.WRITTEN_STAYS,))
+def _ask_put_6(at: PutAround, checks: Checks) -> None:
+    put_spares_what_is_damaged.hold(checks, at.answer, at.known.tampering.degraded)
+
+
+# The disk may have failed between two listings of one record, or been full.
+SURE_AROUND = (Fact.WRITTEN_STAYS, Fact.ALONE, Fact.DISK_WORKED)
+
+
+def _has_room(at: SearchAround | QueryAround) -> bool:
+    return not at.known.setup.disk_capacity
+
+
+@asked(search_goes_around, on=SearchAround, needs=SURE_AROUND, where=_has_room)
+def _ask_rd_10(at: SearchAround, checks: Checks) -> None:
+    search_goes_around.hold(
+        checks,
+        at.searched,
+        at.look.epoch_ms + at.search.at_ms,
+        at.search.boundary,
+        at.times,
+        at.ready,
+        at.earliest,
+    )
+
+
+@asked(query_goes_around, on=QueryAround, needs=SURE_AROUND, where=_has_room)
+def _ask_ix_10(at: QueryAround, checks: Checks) -> None:
+    query_goes_around.hold(checks, at.queried, at.query.max_num, at.indexed)

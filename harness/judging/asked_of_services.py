@@ -1,0 +1,283 @@
+"""What is asked of rounds of services, and of what they have made durable."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from harness.judging.asking import Checks, asked
+from models.invariants.checkpoint import (
+    checkpoint_is_on_the_medium,
+    flushed_time_is_in_the_log,
+    round_marks_what_is_flushed,
+)
+from models.invariants.deletion import (
+    expired_queue_files_go,
+    expired_side_files_go,
+    what_has_expired_goes,
+)
+from models.invariants.marks import (
+    flushed_is_on_the_medium,
+    round_flushes_what_is_enough,
+    what_waited_is_committed,
+    what_waited_is_flushed,
+)
+from models.invariants.medium import (
+    names_are_durable_in_order,
+    room_is_durable,
+    start_leaves_nothing_to_lose,
+    waiting_units_are_on_the_medium,
+    what_the_checkpoint_tells_of_is_on_the_medium,
+)
+from models.invariants.recovery import what_went_is_gone
+from models.invariants.run import (
+    dispatch_reaches_what_is_confirmed,
+    rounds_tell_what_they_did,
+)
+from models.knowledge.expiry import runs
+from models.knowledge.facts import Fact
+from models.knowledge.moments import CleanerOver, MediumSeen, RoundDue, RoundOver
+from models.observations import Ran, Started
+from models.ops import RunService, ServiceName
+
+
+def _may_have_gaps(at: RoundOver) -> bool:
+    return at.known.setup.on_damage == "serve"
+
+
+@asked(
+    rounds_tell_what_they_did,
+    on=RoundOver,
+    needs=(Fact.SERVICE_WORKED, Fact.KNEW_POSITIONS, Fact.ALONE),
+)
+def _ask_run_3(at: RoundOver, checks: Checks) -> None:
+    stood = at.known.positions
+    assert stood is not None
+    rounds_tell_what_they_did.hold(
+        checks,
+        cast(ServiceName, at.service),
+        at.work,
+        stood,
+        at.now,
+        at.known.setup.log_file_size,
+        may_have_gaps=_may_have_gaps(at),
+    )
+
+
+def _is_checkpoint(at: RoundOver) -> bool:
+    return at.service == "checkpoint"
+
+
+# Nobody has a sum of bytes that nobody can read.
+CHECKPOINT_ROUND = (Fact.WRITTEN_STAYS, Fact.READABLE)
+
+
+@asked(
+    round_marks_what_is_flushed,
+    on=RoundOver,
+    needs=CHECKPOINT_ROUND,
+    where=_is_checkpoint,
+)
+def _ask_cp_9(at: RoundOver, checks: Checks) -> None:
+    flushed = at.now.flushed_where
+    round_marks_what_is_flushed.hold(checks, at.look.image(), flushed)
+
+
+@asked(
+    flushed_time_is_in_the_log,
+    on=RoundOver,
+    needs=(*CHECKPOINT_ROUND, Fact.LOG_WORKED, Fact.KNEW_POSITIONS),
+    where=lambda at: _is_checkpoint(at) and not _may_have_gaps(at),
+)
+def _ask_cp_2(at: RoundOver, checks: Checks) -> None:
+    judged = at.known.judged(at.look.image(), None, clean=True)
+    flushed_time_is_in_the_log.hold(checks, judged)
+
+
+@asked(
+    round_flushes_what_is_enough,
+    on=RoundOver,
+    needs=(Fact.LOG_WORKED, Fact.KNEW_POSITIONS),
+    where=lambda at: at.service == "flush_commit_log",
+)
+def _ask_fl_8(at: RoundOver, checks: Checks) -> None:
+    stood = at.known.positions
+    assert stood is not None
+    round_flushes_what_is_enough.hold(checks, stood, at.now, at.known.setup)
+
+
+@asked(
+    dispatch_reaches_what_is_confirmed,
+    on=RoundOver,
+    needs=(
+        Fact.ALONE,
+        Fact.LIVES,
+        Fact.LOG_WORKED,
+        Fact.DISK_WORKS,
+        Fact.READABLE,
+        Fact.WRITTEN_STAYS,
+        Fact.UNDAMAGED_LOG,
+    ),
+    where=lambda at: at.service == "reput" and at.now.confirm_offset >= 0,
+)
+def _ask_run_8(at: RoundOver, checks: Checks) -> None:
+    dispatch_reaches_what_is_confirmed.hold(checks, at.now)
+
+
+def _after_checkpoint(at: MediumSeen) -> bool:
+    op = at.step.op
+    is_checkpoint = isinstance(op, RunService) and op.service == "checkpoint"
+    return is_checkpoint and isinstance(at.step.seen, Ran)
+
+
+@asked(
+    checkpoint_is_on_the_medium,
+    on=MediumSeen,
+    needs=(Fact.WRITTEN_STAYS,),
+    where=_after_checkpoint,
+)
+def _ask_cp_11(at: MediumSeen, checks: Checks) -> None:
+    checkpoint_is_on_the_medium.hold(checks, at.unsynced)
+
+
+@asked(
+    what_the_checkpoint_tells_of_is_on_the_medium,
+    on=MediumSeen,
+    needs=(Fact.WRITTEN_STAYS, Fact.DISK_WORKS),
+    where=_after_checkpoint,
+)
+def _ask_cp_12(at: MediumSeen, checks: Checks) -> None:
+    law = what_the_checkpoint_tells_of_is_on_the_medium
+    law.hold(checks, at.unsynced, at.look.image())
+
+
+WELL_MADE = (Fact.DISK_WORKS, Fact.LIFE_IS_KNOWN)
+
+
+@asked(room_is_durable, on=MediumSeen, needs=WELL_MADE)
+def _ask_dur_2(at: MediumSeen, checks: Checks) -> None:
+    room_is_durable.hold(checks, at.half_made)
+
+
+@asked(
+    names_are_durable_in_order,
+    on=MediumSeen,
+    needs=WELL_MADE,
+    where=lambda at: bool(at.half_made.names),
+)
+def _ask_dur_1(at: MediumSeen, checks: Checks) -> None:
+    half_made = at.half_made
+    names_are_durable_in_order.hold(checks, half_made, at.look.image().files)
+
+
+def _removes(at: MediumSeen) -> bool:
+    step = at.step
+    cleans = runs(step.op, "clean_commit_log") or runs(step.op, "clean_consume_queue")
+    return bool(step.starts or step.deletions) or cleans
+
+
+def _has_flushed(at: MediumSeen) -> bool:
+    stood = None if at.known.disk_failed else at.known.positions
+    return stood is None or stood.flushed_where < at.now.flushed_where
+
+
+@asked(
+    flushed_is_on_the_medium,
+    on=MediumSeen,
+    needs=WELL_MADE,
+    where=lambda at: _has_flushed(at) or _removes(at),
+)
+def _ask_fl_9(at: MediumSeen, checks: Checks) -> None:
+    unsynced = at.unsynced
+    flushed_is_on_the_medium.hold(checks, at.now.flushed_where, unsynced)
+
+
+@asked(
+    start_leaves_nothing_to_lose,
+    on=MediumSeen,
+    needs=(*WELL_MADE, Fact.ALONE),
+    where=lambda at: (
+        bool(at.step.starts) and isinstance(at.step.starts[-1].seen, Started)
+    ),
+)
+def _ask_rec_18(at: MediumSeen, checks: Checks) -> None:
+    start, unsynced = at.step.starts[-1], at.unsynced
+    assert isinstance(start.seen, Started)
+    start_leaves_nothing_to_lose.hold(
+        checks,
+        unsynced,
+        start.found,
+        at.look.all_files() if unsynced else {},
+        ended=start.seen.last_exit_ok,
+        damaged=bool(start.seen.damaged),
+    )
+
+
+@asked(
+    what_went_is_gone,
+    on=MediumSeen,
+    needs=(*WELL_MADE, Fact.NOTHING_RAISED),
+    where=_removes,
+)
+def _ask_rec_16(at: MediumSeen, checks: Checks) -> None:
+    what_went_is_gone.hold(checks, at.unsynced)
+
+
+# With somebody beside a cleaner nobody can say what it met.
+WELL_CLEANED = (Fact.ALONE, Fact.DISK_WORKED)
+
+
+def _found_nothing_to_delete(at: CleanerOver) -> bool:
+    rests = at.service == "clean_commit_log" and not at.work
+    return rests and at.known.expiry.is_due(at.step.world)
+
+
+@asked(
+    what_has_expired_goes,
+    on=CleanerOver,
+    needs=(Fact.ALONE, Fact.LOG_WORKED),
+    where=_found_nothing_to_delete,
+)
+def _ask_del_4(at: CleanerOver, checks: Checks) -> None:
+    log, step = at.look.image().commit_log, at.step
+    if log.files:
+        old_ms = at.known.expiry.old_ms(step.world)
+        what_has_expired_goes.hold(checks, log, at.now, step.first_mtime_ms, old_ms)
+
+
+def _of_queues(at: CleanerOver) -> bool:
+    return at.service == "clean_consume_queue"
+
+
+@asked(expired_queue_files_go, on=CleanerOver, needs=WELL_CLEANED, where=_of_queues)
+def _ask_del_5(at: CleanerOver, checks: Checks) -> None:
+    expired_queue_files_go.hold(checks, at.look.image())
+
+
+@asked(expired_side_files_go, on=CleanerOver, needs=WELL_CLEANED, where=_of_queues)
+def _ask_del_11(at: CleanerOver, checks: Checks) -> None:
+    slots = at.known.setup.index_slots
+    expired_side_files_go.hold(checks, at.look.image(), slots)
+
+
+@asked(
+    what_waited_is_flushed,
+    on=RoundDue,
+    where=lambda at: at.service == "flush_commit_log",
+)
+def _ask_fl_10(at: RoundDue, checks: Checks) -> None:
+    what_waited_is_flushed.hold(checks, at.now.flushed_where, at.waits.until)
+
+
+@asked(what_waited_is_committed, on=RoundDue, where=lambda at: at.service == "commit")
+def _ask_fl_11(at: RoundDue, checks: Checks) -> None:
+    what_waited_is_committed.hold(checks, at.now.committed_where, at.waits.until)
+
+
+@asked(
+    waiting_units_are_on_the_medium,
+    on=RoundDue,
+    where=lambda at: at.service == "flush_consume_queue",
+)
+def _ask_fl_12(at: RoundDue, checks: Checks) -> None:
+    unsynced, image = at.look.unsynced_from(), at.look.image()
+    waiting_units_are_on_the_medium.hold(checks, unsynced, image, at.waits.until)

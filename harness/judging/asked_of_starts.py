@@ -1,0 +1,293 @@
+"""What is asked of a start: what it found, how it answered, what it recovered."""
+
+from __future__ import annotations
+
+from harness.judging.asking import Checks, asked, hold_all, hold_files
+from models.invariants.around import keeps_what_is_whole, refuses_what_cannot_be_located
+from models.invariants.checkpoint import (
+    checkpoint_is_up_to_date,
+    dispatched_offset_is_in_the_queues,
+    dispatched_time_is_in_the_queues,
+    durable_mark_is_in_the_log,
+    flushed_time_is_in_the_log,
+    marked_bytes_are_unchanged,
+    marks_never_move_backwards,
+)
+from models.invariants.commit_log import every_record_is_whole
+from models.invariants.deletion import (
+    empty_queues_keep_their_end,
+    log_begins_where_it_was_left,
+)
+from models.invariants.file_laws import FILE_LAWS
+from models.invariants.index import ended_files_are_whole
+from models.invariants.judged import Judged
+from models.invariants.recovery import (
+    abort_tells_how_it_ended,
+    mark_vouches_for_an_orderly_end,
+    recovered_log_is_a_prefix,
+    recovered_log_reaches_the_floor,
+    refusal_changes_nothing,
+    refusal_names_what_is_damaged,
+    refuses_only_damage,
+    same_store,
+    second_start_changes_nothing,
+    start_after_orderly_end_changes_nothing,
+    start_knows_how_it_ended,
+    start_reads_what_it_must,
+)
+from models.invariants.registry import Invariant
+from models.invariants.topic_deletion import (
+    deletions_are_remembered,
+    record_of_deletions_is_whole,
+)
+from models.knowledge.facts import Fact
+from models.knowledge.knowledge import End
+from models.knowledge.moments import (
+    FilesFound,
+    LogRecovered,
+    LogRecoveredAround,
+    QueuesRecovered,
+    RotRecovered,
+    StartLeft,
+    StartOver,
+    StoreUp,
+)
+from models.observations import Refused, Started
+
+AFTER_AN_ORDERLY_END = (Fact.UNDAMAGED_LOG, Fact.UNTOUCHED)
+AFTER_A_CRASH = (Fact.UNDAMAGED_LOG, Fact.UNTOUCHED)
+
+
+def _after_orderly_end(at: FilesFound) -> bool:
+    return at.known.end is End.ORDERLY
+
+
+@asked(
+    FILE_LAWS,
+    on=FilesFound,
+    needs=(*AFTER_AN_ORDERLY_END, Fact.WRITTEN_STAYS),
+    where=_after_orderly_end,
+)
+def _ask_file_laws_at_files_found(at: FilesFound, checks: Checks) -> None:
+    # An orderly end says that everything was dispatched.
+    end = at.image.commit_log.max_phy_offset
+    hold_files(checks, at.known, at.image, end)
+
+
+@asked(
+    checkpoint_is_up_to_date,
+    on=FilesFound,
+    needs=(*AFTER_AN_ORDERLY_END, Fact.DISK_WORKED),
+    where=_after_orderly_end,
+)
+def _ask_cp_6_at_files_found(at: FilesFound, checks: Checks) -> None:
+    checkpoint_is_up_to_date.hold(checks, at.image)
+
+
+@asked(
+    abort_tells_how_it_ended, on=FilesFound, needs=(*AFTER_A_CRASH, Fact.END_IS_KNOWN)
+)
+def _ask_rec_6(at: FilesFound, checks: Checks) -> None:
+    ended = at.known.end is End.ORDERLY
+    abort_tells_how_it_ended.hold(checks, at.image, ended=ended)
+
+
+def _crash_proof(
+    name: str, laws: tuple[Invariant[[Judged]], ...], *needs: Fact
+) -> None:
+    """Declare laws of the files that hold even after a crash, before any mending."""
+
+    @asked(laws, on=FilesFound, needs=(*AFTER_A_CRASH, *needs))
+    def _ask_laws(at: FilesFound, checks: Checks) -> None:
+        hold_all(checks, name, laws, at.known.judged(at.image, None, clean=False))
+
+
+# A store cut amid one of the checkpoint's times leaves a time nobody wrote. None of
+# them has a CRC, and no start believes them.
+_crash_proof("crash 1", (every_record_is_whole, durable_mark_is_in_the_log))
+_crash_proof(
+    "crash 2",
+    (flushed_time_is_in_the_log, dispatched_time_is_in_the_queues),
+    Fact.CHECKPOINT_IS_WHOLE,
+)
+_crash_proof("crash 3", (dispatched_offset_is_in_the_queues,))
+# A failed sync may have left an index file that is told as durable and that nobody
+# writes again before it is synced anew.
+_crash_proof("crash 4", (ended_files_are_whole,), Fact.WRITTEN_STAYS)
+_crash_proof("crash 5", (marked_bytes_are_unchanged, record_of_deletions_is_whole))
+
+
+@asked(
+    marks_never_move_backwards,
+    on=FilesFound,
+    needs=AFTER_A_CRASH,
+    where=lambda at: at.known.checkpoint is not None and at.image.has_checkpoint,
+)
+def _ask_cp_4_at_files_found(at: FilesFound, checks: Checks) -> None:
+    assert at.known.checkpoint is not None
+    marks_never_move_backwards.hold(checks, at.known.checkpoint, at.image.checkpoint)
+
+
+@asked(
+    refuses_what_cannot_be_located,
+    on=StartOver,
+    where=lambda at: (
+        at.log_is_damaged and at.known.setup.on_damage == "serve" and at.is_plain
+    ),
+)
+def _ask_rec_12(at: StartOver, checks: Checks) -> None:
+    refuses_what_cannot_be_located.hold(checks, at.found, at.at_full_size, at.start)
+
+
+@asked(refuses_only_damage, on=StartOver, where=lambda at: not at.listed)
+def _ask_rec_4(at: StartOver, checks: Checks) -> None:
+    refuses_only_damage.hold(
+        checks,
+        at.found,
+        at.at_full_size,
+        at.start.reason if isinstance(at.start, Refused) else "",
+        log_is_damaged=at.log_is_damaged,
+        misfit=at.misfit or ("" if at.is_windowed else at.lost),
+        may_refuse=bool(at.lost) or at.reads_failed or at.is_short or at.lost_its_mark,
+    )
+
+
+def _knows_what_the_mark_covers(at: StartOver) -> bool:
+    """Else REC-13 asks the same."""
+    knows = bool(at.damaged) and at.is_plain and not at.is_windowed
+    has_mark = at.found.checkpoint.mark is not None
+    return knows and has_mark and isinstance(at.start, Started) and not at.listed
+
+
+@asked(mark_vouches_for_an_orderly_end, on=StartOver, where=_knows_what_the_mark_covers)
+def _ask_rec_20(at: StartOver, checks: Checks) -> None:
+    mark, end = at.found.checkpoint.mark, at.at_full_size.commit_log.max_phy_offset
+    assert mark is not None
+    assert isinstance(at.start, Started)
+    mark_vouches_for_an_orderly_end.hold(checks, at.start, mark.durable_offset, end)
+
+
+def _refused(at: StartOver) -> bool:
+    return isinstance(at.start, Refused)
+
+
+@asked(refusal_changes_nothing, on=StartOver, where=_refused)
+def _ask_rec_8(at: StartOver, checks: Checks) -> None:
+    refusal_changes_nothing.hold(checks, at.found.files, at.look.files())
+
+
+@asked(
+    refusal_names_what_is_damaged,
+    on=StartOver,
+    needs=(Fact.READS_WORKED,),
+    where=lambda at: _refused(at) and bool(at.damaged),
+)
+def _ask_rec_17(at: StartOver, checks: Checks) -> None:
+    assert isinstance(at.start, Refused)
+    named = {damage.path for damage in (*at.damaged, *at.unreadable)}
+    if at.lost_its_mark:
+        named.add("commitlog")
+    refusal_names_what_is_damaged.hold(checks, at.start.reason, named)
+
+
+WELL_FOUND = (Fact.UNTOUCHED, Fact.READS_WORKED, Fact.WRITTEN_STAYS)
+
+
+@asked(start_reads_what_it_must, on=StoreUp, needs=WELL_FOUND)
+def _ask_rec_7(at: StoreUp, checks: Checks) -> None:
+    read = at.start.log_bytes_read
+    start_reads_what_it_must.hold(checks, at.found, read, at.known.setup)
+
+
+@asked(start_knows_how_it_ended, on=StoreUp, needs=(*WELL_FOUND, Fact.END_IS_KNOWN))
+def _ask_rec_13(at: StoreUp, checks: Checks) -> None:
+    ended = at.known.end is End.ORDERLY
+    start_knows_how_it_ended.hold(checks, at.start, ended=ended)
+
+
+@asked(
+    marks_never_move_backwards,
+    on=StoreUp,
+    needs=WELL_FOUND,
+    where=lambda at: at.start.last_exit_ok and at.found.has_checkpoint,
+)
+def _ask_cp_4_at_store_up(at: StoreUp, checks: Checks) -> None:
+    now = at.look.image().checkpoint
+    marks_never_move_backwards.hold(checks, at.found.checkpoint, now)
+
+
+@asked(recovered_log_is_a_prefix, on=RotRecovered)
+def _ask_rec_1_at_rot_recovered(at: RotRecovered, checks: Checks) -> None:
+    in_flight = at.known.model.in_flight
+    recovered_log_is_a_prefix.hold(checks, at.records, at.messages, in_flight)
+
+
+@asked(recovered_log_is_a_prefix, on=LogRecovered)
+def _ask_rec_1_at_log_recovered(at: LogRecovered, checks: Checks) -> None:
+    in_flight = at.known.model.in_flight
+    recovered_log_is_a_prefix.hold(checks, at.records, at.messages, in_flight)
+
+
+@asked(recovered_log_reaches_the_floor, on=LogRecovered)
+def _ask_rec_2(at: LogRecovered, checks: Checks) -> None:
+    recovered_log_reaches_the_floor.hold(checks, at.records, at.messages, at.floor)
+
+
+@asked(log_begins_where_it_was_left, on=LogRecovered, needs=(Fact.UNTOUCHED,))
+def _ask_del_1(at: LogRecovered, checks: Checks) -> None:
+    model = at.known.model
+    log_begins_where_it_was_left.hold(
+        checks, at.log_min, model.min_certain, model.may_expire
+    )
+
+
+@asked(deletions_are_remembered, on=LogRecovered)
+def _ask_del_9(at: LogRecovered, checks: Checks) -> None:
+    model = at.known.model
+    deletions_are_remembered.hold(
+        checks,
+        at.deletions,
+        model.deleted,
+        model.may_be_deleted,
+        at.log_min,
+        at.log_end,
+    )
+
+
+@asked(empty_queues_keep_their_end, on=QueuesRecovered)
+def _ask_del_2(at: QueuesRecovered, checks: Checks) -> None:
+    empty_queues_keep_their_end.hold(checks, at.found_ends, at.ends)
+
+
+@asked(keeps_what_is_whole, on=LogRecoveredAround)
+def _ask_rec_11(at: LogRecoveredAround, checks: Checks) -> None:
+    model, degraded = at.known.model, at.known.tampering.degraded
+    keeps_what_is_whole.hold(
+        checks,
+        at.whole,
+        model.live_messages(model.log_min),
+        model.in_flight,
+        at.floors,
+        degraded,
+        at.start.damaged,
+    )
+
+
+def _starts_on_what_a_start_left(at: StartLeft) -> bool:
+    return at.before is not None and same_store(at.before, at.found.files)
+
+
+@asked(second_start_changes_nothing, on=StartLeft, where=_starts_on_what_a_start_left)
+def _ask_rec_9(at: StartLeft, checks: Checks) -> None:
+    second_start_changes_nothing.hold(checks, at.found.files, at.now)
+
+
+@asked(
+    start_after_orderly_end_changes_nothing,
+    on=StartLeft,
+    where=lambda at: at.after_orderly_end,
+)
+def _ask_rec_15(at: StartLeft, checks: Checks) -> None:
+    start_after_orderly_end_changes_nothing.hold(
+        checks, at.found.files, at.now, at.expired_index_files
+    )

@@ -1,0 +1,133 @@
+"""How it is declared when a law is asked, and of what it must be certain then.
+
+``@asked`` stands in front of the few words that take a law's arguments from a moment::
+
+    @asked(no_unit_past_the_log, on=StoreUp, needs=(Fact.UNTOUCHED,))
+    def _(at: StoreUp, checks: Checks) -> None:
+        no_unit_past_the_log.hold(checks, at.found)
+
+``where`` says to which such moments the law applies at all; ``needs`` which facts must
+hold there. A moment that lacks a fact is excused, and counted; one to which the law
+does not apply is neither. At one moment laws are asked in the order of declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Any, TypeAlias, TypeVar
+
+from models.image.deleted import DELETED_PATH
+from models.invariants.file_laws import (
+    CHECKPOINT_LAWS,
+    DELETION_LAWS,
+    FILE_LAWS,
+    INDEX_LAWS,
+    LOG_LAWS,
+    QUEUE_LAWS,
+)
+from models.invariants.judged import Judged
+from models.invariants.registry import Invariant
+from models.knowledge.facts import Fact
+from models.knowledge.knowledge import INDEX, LOG, QUEUES, Knowledge
+from models.knowledge.moments import Moment
+from models.store_image import StoreImage
+
+Checks: TypeAlias = dict[str, int]
+M = TypeVar("M", bound=Moment)
+_ALWAYS: tuple[Fact, ...] = ()
+_beside_the_image = attrgetter(
+    *[field.name for field in fields(Judged) if field.name != "image"]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One law, or one group of laws, at one kind of moment."""
+
+    laws: tuple[Invariant[Any], ...]
+    on: type[Moment]
+    needs: tuple[Fact, ...]
+    where: Callable[[Any], bool] | None
+    ask: Callable[[Any, Checks], None]
+
+
+_QUESTIONS: dict[type[Moment], list[Question]] = {}
+
+
+def asked(
+    law: Invariant[Any] | Sequence[Invariant[Any]],
+    *,
+    on: type[M],
+    needs: tuple[Fact, ...] = _ALWAYS,
+    where: Callable[[M], bool] | None = None,
+) -> Callable[[Callable[[M, Checks], None]], Callable[[M, Checks], None]]:
+    """Declare that a law, or a group of them, is asked at a kind of moment.
+
+    Args:
+        law: the law; of a group each.
+        on: the kind of moment.
+        needs: the facts that must hold, or the law is excused.
+        where: to which of these moments it applies; None: to each.
+    """
+    laws = (law,) if isinstance(law, Invariant) else tuple(law)
+
+    def declare(ask: Callable[[M, Checks], None]) -> Callable[[M, Checks], None]:
+        question = Question(laws, on, needs, where, ask)
+        _QUESTIONS.setdefault(on, []).append(question)
+        return ask
+
+    return declare
+
+
+def questions() -> Mapping[type[Moment], Sequence[Question]]:
+    """All that is asked, by the kind of moment, in order."""
+    return _QUESTIONS
+
+
+def hold_all(
+    checks: Checks, name: str, laws: Sequence[Invariant[[Judged]]], judged: Judged
+) -> None:
+    """Hold files against a group of laws of that name; once for each image.
+
+    Raises:
+        InvariantViolated: the law that was broken first.
+        InvariantUnknown: a law failed itself.
+    """
+    kept = judged.image.kept_laws
+    key = (name, _beside_the_image(judged))
+    if key in kept:
+        for law in laws:
+            checks[law.id] = checks.get(law.id, 0) + 1
+        return
+    for law in laws:
+        law.hold(checks, judged)
+    kept.add(key)
+
+
+_GROUPS = (
+    ("log files", LOG_LAWS, LOG),
+    ("queue files", QUEUE_LAWS, (*LOG, *QUEUES, DELETED_PATH)),
+    ("checkpoint", CHECKPOINT_LAWS, None),
+    ("index files", INDEX_LAWS, (*LOG, *INDEX, DELETED_PATH)),
+    ("deletions", DELETION_LAWS, None),
+)
+"""The laws of the files, with the parts of the store that they hang on; None: all."""
+
+
+def hold_files(
+    checks: Checks, known: Knowledge, image: StoreImage, reput_from_offset: int
+) -> None:
+    """Hold the files of a store at rest, or running, against every law of theirs.
+
+    Where calls failed on a part of the store, the laws that hang on it ask for less.
+    """
+    if not known.disk_failed:
+        judged = known.judged(image, reput_from_offset, clean=True)
+        hold_all(checks, "files", FILE_LAWS, judged)
+        return
+    for name, laws, parts in _GROUPS:
+        clean = parts is not None and known.works(parts)
+        judged = known.judged(image, reput_from_offset, clean=clean)
+        hold_all(checks, name, laws, judged)

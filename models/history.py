@@ -1,0 +1,671 @@
+"""The history of a run: what happened to a store, event by event, in that order.
+
+Whoever runs ops appends events, each with the time of the store's clock and the number
+of the activity that it belongs to; nobody changes or removes one. The judge, the
+timeline, the rows of a soak and a program's digest all read these events. A ``Step``
+is the history of one op read as a whole: what was put, read, stopped and started, and
+in which life of the store.
+
+A subject of another language can tell the same events of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from models.messages import MessageToPut
+from models.observations import (
+    Damaged,
+    EndAwaited,
+    Failed,
+    Looked,
+    Observation,
+    Planted,
+    Pulled,
+    Put,
+    Queried,
+    Ran,
+    Searched,
+    Started,
+    Stopped,
+    World,
+)
+from models.ops import (
+    SILENT,
+    AdvanceClock,
+    Crash,
+    DeleteTopic,
+    DiskFault,
+    Event,
+    FaultCall,
+    LookMessage,
+    PullMessage,
+    QueryMessage,
+    SearchOffset,
+    ServiceName,
+)
+
+MAIN = 0
+"""The activity of an op itself; what happens beside it has numbers from 1 on."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpBegan:
+    """An op begins; ``world`` is the clock and the disk's room in front of it."""
+
+    op: Event
+    world: World
+
+
+@dataclass(frozen=True, slots=True)
+class OthersMayAct:
+    """Something else may happen while the op runs.
+
+    ``together``: that is ops which begin at the same time.
+    """
+
+    together: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PutAsked:
+    """A message, or the messages of one batch, are given to the store."""
+
+    messages: tuple[MessageToPut, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PutAnswered:
+    """The store answers a put.
+
+    Attributes:
+        asked: number of the event that asked.
+        answers: one a message.
+        of_batch: the answer to a batch as a whole; None for a single message.
+        waited_ms: how long it took by the store's clock, whoever moved that.
+    """
+
+    asked: int
+    answers: tuple[Put, ...]
+    of_batch: Put | None
+    waited_ms: int
+
+
+Read: TypeAlias = PullMessage | LookMessage | SearchOffset | QueryMessage
+Answer: TypeAlias = Pulled | Looked | Searched | Queried
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAnswered:
+    """The store answers a pull, a look, a search or a query."""
+
+    read: Read
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionAsked:
+    """A topic, or one queue of it, is to be deleted."""
+
+    op: DeleteTopic
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionEnded:
+    """A deletion came to its end; ``asked`` is the number of the event that asked."""
+
+    asked: int
+    seen: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class StopBegan:
+    """The store begins to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopEnded:
+    """A stop came to its end.
+
+    Attributes:
+        seen: ``Stopped``, ``EndAwaited``, or what else came of it.
+        took_ms: by the store's clock.
+        late_actions: of the disk, when the stop had let go of the directory.
+    """
+
+    seen: Observation
+    took_ms: int
+    late_actions: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartBegan:
+    """A start begins on the files ``found``; of them nobody can read ``unreadable``."""
+
+    found: Mapping[str, bytes]
+    unreadable: tuple[Damaged, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StartEnded:
+    """A start came to an end.
+
+    Attributes:
+        seen: ``Started``, ``Refused`` or ``Failed``.
+        log_end: where the log ended then; -1 unless the store is up.
+        still_held: what a start that did not succeed holds of its directory.
+    """
+
+    seen: Observation
+    log_end: int
+    still_held: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundsEnded:
+    """Rounds of a service came to their end.
+
+    ``first_mtime_ms`` is what the log's first file says of its age after a cleaner's.
+    """
+
+    service: ServiceName
+    seen: Observation
+    first_mtime_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FaultSet:
+    """From now on calls to the disk meet a fault."""
+
+    fault: DiskFault
+
+
+@dataclass(frozen=True, slots=True)
+class FaultMet:
+    """A call on a path met a fault: it failed, or its page did not reach the medium."""
+
+    call: FaultCall
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class FaultsEnded:
+    """The disk works again; it does not hold what it was given in ``spoilt``."""
+
+    spoilt: tuple[Damaged, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """The clock went on by ``ms`` while an activity stood still."""
+
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileDamaged:
+    """Somebody changed a file of the store while it was down."""
+
+    damaged: Damaged
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlanted:
+    """Somebody put a file of their own into the store's directories."""
+
+    planted: Planted
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """A call to the store raised."""
+
+    failed: Failed
+
+
+@dataclass(frozen=True, slots=True)
+class LifeEnded:
+    """The process is killed, or power is lost."""
+
+    crash: Crash
+
+
+@dataclass(frozen=True, slots=True)
+class OpEnded:
+    """An op came to its end, or to the store's.
+
+    Attributes:
+        seen: what was seen of the op as a whole.
+        disk_actions: how many it made.
+        world: the clock and the disk's room behind it.
+        is_unreadable: some sector of a file cannot be read.
+        turns: what the schedule did to ops that ran together, as preemptions.
+    """
+
+    seen: Observation
+    disk_actions: int
+    world: World
+    is_unreadable: bool
+    turns: tuple[tuple[int, int], ...] = ()
+
+
+Happening: TypeAlias = (
+    OpBegan
+    | OthersMayAct
+    | PutAsked
+    | PutAnswered
+    | ReadAnswered
+    | DeletionAsked
+    | DeletionEnded
+    | StopBegan
+    | StopEnded
+    | StartBegan
+    | StartEnded
+    | RoundsEnded
+    | FaultSet
+    | FaultMet
+    | FaultsEnded
+    | TimePassed
+    | FileDamaged
+    | FilePlanted
+    | Raised
+    | LifeEnded
+    | OpEnded
+)
+
+
+class Entry(NamedTuple):
+    """One event of a history: when it happened, in which activity, and what."""
+
+    at_ms: int
+    activity: int
+    event: Happening
+
+
+class History:
+    """Of one op: its events so far. It is only ever appended to."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def append(self, at_ms: int, activity: int, event: Happening) -> int:
+        """Note an event; its number."""
+        self.entries.append(Entry(at_ms, activity, event))
+        return len(self.entries) - 1
+
+
+PutOf: TypeAlias = tuple[MessageToPut, Put | None]
+Deletion: TypeAlias = tuple[DeleteTopic, Observation | None]
+
+
+class Life:
+    """What a step did to one life of the store.
+
+    Attributes:
+        puts: each message with its answer; None if there was none.
+        spans: of each put, the numbers of the events that asked and answered; the
+            second is -1 if it got no answer.
+        deletions: each with what came of it; None if it raised, or the life ended.
+        stops: each stop that came to its end here.
+    """
+
+    __slots__ = ("deletions", "puts", "spans", "stops")
+
+    def __init__(self) -> None:
+        self.puts: list[PutOf] = []
+        self.spans: list[tuple[int, int]] = []
+        self.deletions: list[Deletion] = []
+        self.stops: list[Stopped] = []
+
+
+class Start(NamedTuple):
+    """One start of a step: the files it found, what nobody could read, its answer."""
+
+    found: Mapping[str, bytes]
+    unreadable: tuple[Damaged, ...]
+    seen: Observation
+
+
+_NO_WORLD = World()
+_NO_PART: frozenset[str] = frozenset()
+_UNENDED = Failed("start", "it did not come to an end")
+
+
+class Step:
+    """The history of one op, read as a whole.
+
+    Attributes:
+        op: what was done.
+        seen: what was seen of it.
+        ended: the life that the op began in; or, without a start, the only one.
+        begun: the life that the newest successful start began, and that goes on; None
+            if there is none.
+        batches: the messages of each answered batch, with its answer.
+        reads: every answered read, in the order of the answers.
+        starts: every start, in order.
+        log_end: where the log ended when the newest start was done; -1 without one.
+        still_held: what the newest start that did not succeed holds.
+        rounds: service rounds that came to their end, in order.
+        raised: what calls to the store raised.
+        ends_awaited: what callers were told that waited for another's stop.
+        faults: the faults that were set.
+        met: the calls that met one.
+        spoilt: what the medium does not hold as it was told to, though no call failed.
+        crash: what ended the store's life, if anything did.
+        is_alone: nothing else happened while the op ran.
+        is_together: several ops began at the same time.
+        is_stopping: a stop began, whether it came to its end or not.
+        stalled_ms: how long activities stood still.
+        longest_wait_ms: of a put that was answered without the sync it waited for.
+    """
+
+    __slots__ = (
+        "batches",
+        "begun",
+        "crash",
+        "damaged",
+        "disk_actions",
+        "ended",
+        "ends_awaited",
+        "entries",
+        "faults",
+        "first_mtime_ms",
+        "is_alone",
+        "is_stopping",
+        "is_together",
+        "is_unreadable",
+        "late_actions",
+        "log_end",
+        "longest_wait_ms",
+        "met",
+        "op",
+        "planted",
+        "raised",
+        "reads",
+        "rounds",
+        "seen",
+        "spoilt",
+        "stalled_ms",
+        "starts",
+        "still_held",
+        "stop_took_ms",
+        "turns",
+        "world",
+    )
+
+    def __init__(self, op: Event, entries: Sequence[Entry]) -> None:
+        self.op = op
+        self.entries = entries
+        self.seen: Observation = _UNENDED
+        self.ended = Life()
+        self.begun: Life | None = None
+        self.batches: list[tuple[tuple[MessageToPut, ...], Put]] = []
+        self.reads: list[tuple[Read, Answer]] = []
+        self.starts: list[Start] = []
+        self.log_end = -1
+        self.still_held: tuple[str, ...] = ()
+        self.rounds: list[RoundsEnded] = []
+        self.raised: list[Failed] = []
+        self.ends_awaited: list[EndAwaited] = []
+        self.faults: list[DiskFault] = []
+        self.met: list[FaultMet] = []
+        self.spoilt: list[Damaged] = []
+        self.damaged: list[Damaged] = []
+        self.planted: list[Planted] = []
+        self.crash: Crash | None = None
+        self.disk_actions = 0
+        self.is_alone = True
+        self.is_together = self.is_stopping = self.is_unreadable = False
+        self.turns: tuple[tuple[int, int], ...] = ()
+        self.world = _NO_WORLD
+        self.first_mtime_ms = self.stalled_ms = 0
+        self.stop_took_ms = self.late_actions = self.longest_wait_ms = 0
+        for number, entry in enumerate(entries):
+            _TAKE[type(entry.event)](self, number, entry.event)
+
+    @classmethod
+    def that_saw(cls, seen: Observation) -> Step:
+        """A step in which nothing happened, whatever is said to have been seen."""
+        ended = OpEnded(seen, 0, _NO_WORLD, is_unreadable=False)
+        return cls(AdvanceClock(0), (Entry(0, MAIN, ended),))
+
+    @classmethod
+    def cut_short(
+        cls, op: Event, entries: Sequence[Entry], seen: Observation, crash: Crash
+    ) -> Step:
+        """A step whose op had come so far when a crash ended the store's life.
+
+        The clock and the disk's room are those of before the op.
+        """
+        world = _NO_WORLD
+        if entries and isinstance(entries[0].event, OpBegan):
+            world = entries[0].event.world
+        ended = (
+            OthersMayAct(together=False),
+            LifeEnded(crash),
+            OpEnded(seen, 0, world, is_unreadable=False),
+        )
+        return cls(op, (*entries, *[Entry(0, MAIN, event) for event in ended]))
+
+    def with_found(self, files: Mapping[str, bytes]) -> Step:
+        """The same step, but for the files that its one start found."""
+        return Step(
+            self.op,
+            [
+                entry._replace(event=StartBegan(files, entry.event.unreadable))
+                if isinstance(entry.event, StartBegan)
+                else entry
+                for entry in self.entries
+            ],
+        )
+
+    @property
+    def beside_what_was_found(self) -> tuple[object, ...]:
+        """All that happened, but for the files that a start found; hashable."""
+        return tuple(
+            [
+                (entry.at_ms, entry.activity, entry.event.unreadable)
+                if isinstance(entry.event, StartBegan)
+                else entry
+                for entry in self.entries
+            ]
+        )
+
+    @property
+    def lives(self) -> tuple[Life, ...]:
+        """The lives of the store in this step, in order."""
+        return (self.ended,) if self.begun is None else (self.ended, self.begun)
+
+    @property
+    def puts(self) -> list[PutOf]:
+        """All puts of the step, whichever life they belong to."""
+        return [put for life in self.lives for put in life.puts]
+
+    @property
+    def deletions(self) -> list[Deletion]:
+        """All deletions of topics and queues in the step."""
+        return [deletion for life in self.lives for deletion in life.deletions]
+
+    @property
+    def stops(self) -> list[Stopped]:
+        """All stops in the step that came to their end."""
+        return [stop for life in self.lives for stop in life.stops]
+
+    @property
+    def failed_parts(self) -> frozenset[str]:
+        """The parts of the store on which calls failed; "" for one nobody knows.
+
+        A part is what lies below one name in the store's directory.
+        """
+        if not self.met:
+            return _NO_PART
+        return frozenset(
+            [one.path.partition("/")[0] for one in self.met if one.call not in SILENT]
+        )
+
+    @property
+    def fails_calls(self) -> bool:
+        """Whether a call to the disk failed."""
+        return any(one.call not in SILENT for one in self.met)
+
+    @property
+    def fails_reads(self) -> bool:
+        """Whether a read of the disk failed."""
+        return any(one.call == "read" for one in self.met)
+
+    def _life(self) -> Life:
+        return self.ended if self.begun is None else self.begun
+
+    def _begin_put(self, number: int, event: PutAsked) -> None:
+        life = self._life()
+        life.puts += [(message, None) for message in event.messages]
+        life.spans += [(number, -1)] * len(event.messages)
+
+    def _end_put(self, number: int, event: PutAnswered) -> None:
+        life = self._life_of(event.asked)
+        spans = enumerate(life.spans)
+        first = next((n for n, span in spans if span[0] == event.asked), 0)
+        for place, answer in enumerate(event.answers, first):
+            life.puts[place] = (life.puts[place][0], answer)
+            life.spans[place] = (event.asked, number)
+        if event.of_batch is not None:
+            asked = self.entries[event.asked].event
+            assert isinstance(asked, PutAsked), asked
+            self.batches.append((asked.messages, event.of_batch))
+        if any(answer.status == "FLUSH_DISK_TIMEOUT" for answer in event.answers):
+            self.longest_wait_ms = max(self.longest_wait_ms, event.waited_ms)
+
+    def _life_of(self, asked: int) -> Life:
+        """The life in which a put was asked; a start may have ended since."""
+        if self.begun is not None and any(s[0] == asked for s in self.begun.spans):
+            return self.begun
+        return self.ended
+
+    def _end_deletion(self, number: int, event: DeletionEnded) -> None:
+        del number
+        asked = self.entries[event.asked].event
+        assert isinstance(asked, DeletionAsked), asked
+        for life in self.lives:
+            for place, (op, _) in enumerate(life.deletions):
+                if op is asked.op and life.deletions[place][1] is None:
+                    life.deletions[place] = (op, event.seen)
+                    return
+
+    def _end_stop(self, number: int, event: StopEnded) -> None:
+        del number
+        self.stop_took_ms = event.took_ms
+        if isinstance(event.seen, Stopped):
+            self._life().stops.append(event.seen)
+            self.late_actions += event.late_actions
+        elif isinstance(event.seen, EndAwaited):
+            self.ends_awaited.append(event.seen)
+
+    def _begin_start(self, number: int, event: StartBegan) -> None:
+        del number
+        self.starts.append(Start(event.found, event.unreadable, _UNENDED))
+
+    def _end_start(self, number: int, event: StartEnded) -> None:
+        del number
+        self.starts[-1] = self.starts[-1]._replace(seen=event.seen)
+        self.still_held = event.still_held
+        if isinstance(event.seen, Started):
+            self._join_lives()
+            self.begun, self.log_end = Life(), event.log_end
+
+    def _join_lives(self) -> None:
+        if self.begun is not None:
+            for name in Life.__slots__:
+                getattr(self.ended, name).extend(getattr(self.begun, name))
+            self.begun = None
+
+    def _end_life(self, number: int, event: LifeEnded) -> None:
+        del number
+        self.crash = event.crash
+        self._join_lives()  # both are over, and one law of a crash is for all
+
+    def _end_op(self, number: int, event: OpEnded) -> None:
+        del number
+        self.seen, self.disk_actions = event.seen, event.disk_actions
+        self.world, self.is_unreadable = event.world, event.is_unreadable
+        self.turns = event.turns
+
+    def _others_act(self, number: int, event: OthersMayAct) -> None:
+        del number
+        self.is_alone = False
+        self.is_together = self.is_together or event.together
+
+
+def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
+    """Add an event, or a part of it, to a list of the step."""
+
+    def add(step: Step, number: int, event: Any) -> None:
+        del number
+        getattr(step, name).append(getattr(event, part) if part else event)
+
+    return add
+
+
+def _take_began(step: Step, number: int, event: OpBegan) -> None:
+    del number
+    step.world = event.world
+
+
+def _take_read(step: Step, number: int, event: ReadAnswered) -> None:
+    del number
+    step.reads.append((event.read, event.answer))
+
+
+def _take_deletion(step: Step, number: int, event: DeletionAsked) -> None:
+    del number
+    step._life().deletions.append((event.op, None))
+
+
+def _take_stop(step: Step, number: int, event: StopBegan) -> None:
+    del number, event
+    step.is_stopping = True
+
+
+def _take_rounds(step: Step, number: int, event: RoundsEnded) -> None:
+    del number
+    step.rounds.append(event)
+    if isinstance(event.seen, Ran) and event.service == "clean_commit_log":
+        step.first_mtime_ms = event.first_mtime_ms
+
+
+def _take_healing(step: Step, number: int, event: FaultsEnded) -> None:
+    del number
+    step.spoilt += event.spoilt
+
+
+def _take_time(step: Step, number: int, event: TimePassed) -> None:
+    del number
+    step.stalled_ms += event.ms
+
+
+_TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
+    OpBegan: _take_began,
+    OthersMayAct: Step._others_act,
+    PutAsked: Step._begin_put,
+    PutAnswered: Step._end_put,
+    ReadAnswered: _take_read,
+    DeletionAsked: _take_deletion,
+    DeletionEnded: Step._end_deletion,
+    StopBegan: _take_stop,
+    StopEnded: Step._end_stop,
+    StartBegan: Step._begin_start,
+    StartEnded: Step._end_start,
+    RoundsEnded: _take_rounds,
+    FaultSet: _adds("faults", "fault"),
+    FaultMet: _adds("met"),
+    FaultsEnded: _take_healing,
+    TimePassed: _take_time,
+    FileDamaged: _adds("damaged", "damaged"),
+    FilePlanted: _adds("planted", "planted"),
+    Raised: _adds("raised", "failed"),
+    LifeEnded: Step._end_life,
+    OpEnded: Step._end_op,
+}

@@ -1,0 +1,166 @@
+"""What one life of a store owes: what waits for its sync, and what a failure ended.
+
+A flush that failed is never believed again before a start. A service that is turned
+often does, once an interval has passed, all that waited for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from models.history import Step
+from models.observations import (
+    Failed,
+    Interleaved,
+    Interrupted,
+    Observation,
+    Positions,
+)
+from models.ops import AdvanceClock, During, Event, RunService, Together, parts
+from models.plain_state import fork_of_fields
+from models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, Setup
+
+DELETION = "delete_topic"
+FLUSHES = frozenset({"flush_commit_log", "flush_consume_queue", "flush_index"})
+
+
+class Waiting(NamedTuple):
+    """What lies before a place of the log waits since a time, at least."""
+
+    since_ms: int
+    until: int
+
+    def is_due(self, now_ms: int, interval_ms: int = FLUSH_THOROUGH_MS) -> bool:
+        """Whether a round that takes everything has come since, or has now."""
+        return now_ms - self.since_ms >= interval_ms
+
+
+@dataclass(slots=True)
+class Debts:
+    """What waits between two steps of one life.
+
+    Attributes:
+        failed: the services whose flush has failed, and a deletion that failed amid it.
+        may_be_amid: a deletion has failed; if puts stop then, it was amid it.
+        unflushed: bytes of one log file that wait for their sync.
+        uncommitted: bytes of the log that wait in a write buffer.
+        undurable: records whose units may wait for their sync.
+        newest_ms: the latest time there was, be the clock set back since: the last
+            round that took everything may be of then.
+    """
+
+    setup: Setup = field(compare=False)
+    failed: frozenset[str] = frozenset()
+    may_be_amid: bool = False
+    unflushed: Waiting | None = None
+    uncommitted: Waiting | None = None
+    undurable: Waiting | None = None
+    newest_ms: int = 0
+
+    def fork(self) -> Debts:
+        """One that goes on by itself."""
+        return fork_of_fields(self)
+
+    def saw_failures(self, step: Step, *, life_ended: bool) -> None:
+        """Take note of flushes that failed in a step, and of the clock."""
+        if life_ended or step.stops or step.starts:
+            self.failed = frozenset()
+            self.may_be_amid = False
+            self.forgive()
+        elif step.raised or step.ended.puts:
+            self.failed |= self._failed_flushes(step)
+            self._see_deletions(step)
+        if sets_back(step.op):
+            self.newest_ms += _forward_ms(step.op) + step.stalled_ms
+        self.newest_ms = max(self.newest_ms, step.world.now_ms)
+
+    def forgive(self) -> None:
+        """Forget what waits: nobody can say when it is due."""
+        self.unflushed = self.uncommitted = self.undurable = None
+
+    def _failed_flushes(self, step: Step) -> set[str]:
+        """Those whose round raised, and that of the log if a put was told as much."""
+        failed = _raised(step.op, step.seen) & FLUSHES
+        if self.setup.transient_store_pool:
+            # A round may have failed to take a buffer to the file, which is no sync.
+            return failed - {"flush_commit_log"}
+        timed_out = any(
+            answer is not None and answer.status == "FLUSH_DISK_TIMEOUT"
+            for _, answer in step.puts
+        )
+        if timed_out and not (step.stalled_ms or step.is_stopping):
+            failed.add("flush_commit_log")
+        return failed
+
+    def _see_deletions(self, step: Step) -> None:
+        """One that failed has changed nothing, or no put is taken any more."""
+        is_refused = any(
+            answer is not None and answer.status == "SERVICE_NOT_AVAILABLE"
+            for _, answer in step.puts
+        )
+        is_clear = not (self.setup.disk_capacity or step.is_stopping)
+        if self.may_be_amid and is_refused and is_clear:
+            self.failed |= {DELETION}
+        if step.raised and any(seen is None for _, seen in step.deletions):
+            self.may_be_amid = True
+
+    def due(self, service: str, now_ms: int) -> Waiting | None:
+        """What a round of a service that ends now had to take; None: nothing."""
+        if service == "flush_commit_log":
+            waits, interval_ms = self.unflushed, FLUSH_THOROUGH_MS
+        elif service == "commit":
+            waits, interval_ms = self.uncommitted, COMMIT_THOROUGH_MS
+        elif service == "flush_consume_queue":
+            waits, interval_ms = self.undurable, FLUSH_THOROUGH_MS
+        else:
+            return None
+        is_due = waits is not None and waits.is_due(now_ms, interval_ms)
+        return waits if is_due else None
+
+    def saw_positions(self, now: Positions, *, queues_flushed: bool) -> None:
+        """Take note of what was done, and of what waits from now on."""
+        if self.unflushed is not None and now.flushed_where >= self.unflushed.until:
+            self.unflushed = None
+        waits = self.uncommitted
+        if waits is not None and now.committed_where >= waits.until:
+            self.uncommitted = None
+        if queues_flushed:
+            self.undurable = None
+        since_ms = self.newest_ms
+        if self.unflushed is None and now.committed_where > now.flushed_where:
+            size = self.setup.log_file_size
+            end = now.flushed_where - now.flushed_where % size + size
+            self.unflushed = Waiting(since_ms, min(end, now.committed_where))
+        if self.uncommitted is None and now.max_phy_offset > now.committed_where >= 0:
+            self.uncommitted = Waiting(since_ms, now.max_phy_offset)
+        if self.undurable is None and now.reput_from_offset > 0:
+            self.undurable = Waiting(since_ms, now.reput_from_offset)
+
+
+def _raised(op: Event, seen: Observation) -> set[str]:
+    """The services a round of which raised an error of the disk."""
+    match op, seen:
+        case RunService(service), Failed(error="OSError"):
+            return {service}
+        case During(inner, _, event), Interrupted(of_inner, of_event):
+            return _raised(inner, of_inner) | _raised(event, of_event)
+        case Together(ops), Interleaved(of_ops):
+            found = [_raised(one, of) for one, of in zip(ops, of_ops, strict=True)]
+            return set().union(*found)
+        case _:
+            return set()
+
+
+def _forward_ms(op: Event) -> int:
+    """By how much the clock may have been ahead of where it was, at most."""
+    if isinstance(op, AdvanceClock):
+        return max(0, op.ms)
+    return sum(map(_forward_ms, parts(op)))
+
+
+def sets_back(op: Event) -> bool:
+    """Whether the wall clock may have been set back meanwhile."""
+    if isinstance(op, AdvanceClock):
+        return op.ms < 0
+    return any(map(sets_back, parts(op)))

@@ -1,0 +1,166 @@
+"""What is known of the log's ageing: clock, disk room, and cleaners that are due.
+
+Kept between steps beside the reference model. Nothing of it matters to a store that
+neither cleans nor has a disk with an end.
+
+Source: DefaultMessageStore.CleanCommitLogService, RocketMQ 5.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from models.history import Step
+from models.observations import Done, Ran, World
+from models.ops import DeleteManually, Event, FillDisk, RunService, parts
+from models.plain_state import fork_of_fields
+from models.program import HOUR_MS, Setup
+
+ROUNDS_OF_A_REQUEST = 20
+DELETE_FROM_PERCENT, FORCE_FROM_PERCENT, STOP_FROM_PERCENT = 75, 85, 90
+
+
+def runs(op: Event, service: str) -> bool:
+    """Whether an op, or one that is part of it, turns a service."""
+    if isinstance(op, RunService):
+        return op.service == service
+    return any(runs(part, service) for part in parts(op))
+
+
+def _fills(op: Event) -> bool:
+    return isinstance(op, FillDisk) or any(map(_fills, parts(op)))
+
+
+def _asks(op: Event) -> bool:
+    return isinstance(op, DeleteManually) or any(map(_asks, parts(op)))
+
+
+def _has_refused(step: Step) -> bool:
+    return any(answer is None or answer.status != "PUT_OK" for _, answer in step.puts)
+
+
+@dataclass(slots=True)
+class Expiry:
+    """Clock and room at the end of the last step, and what was asked of the cleaner.
+
+    Attributes:
+        now_ms: the wall clock.
+        used: bytes of the disk in use.
+        percent: how full the disk was.
+        asked_least: rounds for which a deletion is asked for, at least.
+        asked_most: the same, at most: a request holds for so many rounds.
+        may_be_full: puts may have been stopped by now.
+        must_be_full: a round of the cleaner has stopped them.
+        fills_amid: others fill the disk amid the step's own op.
+    """
+
+    setup: Setup = field(compare=False)
+    now_ms: int = 0
+    used: int = 0
+    percent: int = 0
+    asked_least: int = 0
+    asked_most: int = 0
+    may_be_full: bool = False
+    must_be_full: bool = False
+    fills_amid: bool = False
+
+    def fork(self) -> Expiry:
+        """One that goes on by itself."""
+        return fork_of_fields(self)
+
+    def begin_step(self, op: Event) -> None:
+        """Take note of what a step does to the disk's room, before it is judged."""
+        self.fills_amid = _fills(op) and not isinstance(op, FillDisk)
+        self.may_be_full = self.may_be_full or self.fills_amid
+
+    def end_step(self, step: Step) -> None:
+        """Take note of how a step has left clock and disk."""
+        if not (self.setup.cleans or self.setup.disk_capacity):
+            return
+        world, lacks_room = step.world, self.is_tight(step.world)
+        self.now_ms, self.used = world.now_ms, world.used
+        if step.starts or step.crash is not None:
+            self.asked_least = self.asked_most = 0
+            self.may_be_full = self.must_be_full = False
+        before, self.percent = self.percent, world.percent
+        cleans = runs(step.op, "clean_commit_log")
+        if cleans:
+            self._see_cleaner(step, before)
+        self._count_requests(step)
+        if step.starts:
+            self.must_be_full = False
+        has_looked = cleans or _has_refused(step)
+        if self.fills_amid or (has_looked and lacks_room):
+            self.may_be_full = True
+
+    def _see_cleaner(self, step: Step, percent_before: int) -> None:
+        """Take note of whether a cleaner has stopped puts, or let them on again."""
+        if not isinstance(step.seen, Ran):
+            # The disk may have been fuller when it looked than it is known to be: it
+            # may have stopped puts before it made room.
+            was_tight = max(percent_before, self.percent) > FORCE_FROM_PERCENT
+            lives = step.crash is None and was_tight
+            self.may_be_full = self.may_be_full or self.must_be_full or lives
+            self.must_be_full = False
+            self.asked_least = 0
+            return
+        least = STOP_FROM_PERCENT
+        if self.must_be_full:  # puts begin again only once there is more room
+            least = FORCE_FROM_PERCENT
+        self.must_be_full = min(percent_before, self.percent) > least
+        if max(percent_before, self.percent) <= FORCE_FROM_PERCENT:
+            self.may_be_full = False
+
+    def _count_requests(self, step: Step) -> None:
+        """Take note of a request, and of rounds that it has held for.
+
+        A round without work is the last one of its op.
+        """
+        op, seen = step.op, step.seen
+        if isinstance(op, RunService) and isinstance(seen, Ran):
+            if op.service == "clean_commit_log":
+                rounds = op.times if seen.work else 1
+                self.asked_least = max(0, self.asked_least - rounds)
+                self.asked_most = max(0, self.asked_most - 1)
+        elif _asks(op):
+            self.asked_most = ROUNDS_OF_A_REQUEST
+            if isinstance(op, DeleteManually) and isinstance(seen, Done):
+                self.asked_least = ROUNDS_OF_A_REQUEST
+
+    def is_tight(self, world: World) -> bool:
+        """Whether a log file more would fill the disk, before the step or after it."""
+        with_file = (max(self.used, world.used) + self.setup.log_file_size) * 100
+        return with_file > world.total * STOP_FROM_PERCENT if world.total else False
+
+    def old_ms(self, world: World) -> int:
+        """What was stored until then has expired."""
+        return world.now_ms - self.setup.reserved_hours * HOUR_MS
+
+    def may_go_until(self, op: Event, world: World, later_ms: int = 0) -> int | None:
+        """What was stored until then may go, in a round so much later; None: all."""
+        return None if self._may_force(op, world) else self.old_ms(world) + later_ms
+
+    def _may_force(self, op: Event, world: World) -> bool:
+        """Whether files may go that have not expired."""
+        fullest = max(self.percent, world.percent)
+        # What others write beside a cleaner fills the disk too, until it has made room.
+        is_amid = self.fills_amid or (world.total and not isinstance(op, RunService))
+        may_be_full = fullest > FORCE_FROM_PERCENT or is_amid
+        return self.setup.cleans_forcibly and bool(may_be_full)
+
+    def is_due(self, world: World) -> bool:
+        """Whether a round that has just ended was to delete what had expired."""
+        is_full = self.percent > DELETE_FROM_PERCENT
+        return self._is_hour(world.now_ms) or is_full or self.asked_least > 0
+
+    def may_be_due(self, op: Event, world: World) -> bool:
+        """Whether a round of the step that ends now may delete what has expired."""
+        if not isinstance(op, RunService):
+            return True  # somebody else has moved the clock, or asked
+        is_hour = self._is_hour(self.now_ms) or self._is_hour(world.now_ms)
+        is_full = max(self.percent, world.percent) > DELETE_FROM_PERCENT
+        return is_hour or is_full or self.asked_most > 0
+
+    def _is_hour(self, now_ms: int) -> bool:
+        hours = [int(text) for text in self.setup.delete_hours.split(";")]
+        return now_ms // HOUR_MS % 24 in hours

@@ -1,0 +1,199 @@
+"""Facts: what must be so for a law to be asked, each with its reason, in one table.
+
+A law that is asked although its facts do not hold cries wolf; one that is never asked
+is blind. So the facts of each law are declared where it is asked, and the judge counts
+which fact excused which law, how often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Final
+
+from models.knowledge.knowledge import DISPATCHED, LOG, End
+from models.knowledge.moments import Moment, PullOver, QueryOver, RoundOver, SearchOver
+from models.reference import QueueKey, ReferenceModel
+
+
+class Fact(Enum):
+    """Something that is so at a moment, or is not; the value is the reason to ask."""
+
+    ALONE = "nothing else happened while the op ran, so its end tells its effects"
+    LIVES = "no crash came amid the op, so that it came to its own end"
+    NOT_STOPPING = "no stop began, which refuses callers and ends their waits"
+    NOTHING_RAISED = "no call to the store raised, so that none is done in part"
+    DISK_WORKED = "no call met a failing disk since the store started"
+    LOG_WORKED = "no call on the log's files failed since the store started"
+    SERVICE_WORKED = "no call failed on what the service works on, since the start"
+    DISK_WORKS = "no call met a failing disk in this step"
+    READS_WORKED = "no read was made to fail, so a start saw the files as they are"
+    READABLE = "each sector of the files can be read"
+    SYNCED_STAYS = "what a sync covered is on the medium"
+    WRITTEN_STAYS = "what was written and not synced can still be read"
+    UNTOUCHED = "nobody changed a file of the store since its last start"
+    UNDAMAGED_LOG = "the store does not serve around damage, which has laws of its own"
+    ABORT_IS_OURS = "nobody took the abort file, so a start knows how the life ended"
+    END_IS_KNOWN = "nothing came amid the making or removal of the abort file"
+    CHECKPOINT_IS_WHOLE = "no crash tore the checkpoint's times, which have no CRC"
+    KNEW_POSITIONS = "it is known where the log stood before the step"
+    LIFE_IS_KNOWN = "the store started just now, or all it did since then is known"
+    QUEUE_IS_SETTLED = "it is certain how far the queue is dispatched, and if deleted"
+    TOPIC_STAYS = "nothing deleted the topic amid the op"
+    ANSWERS_ALL = "each put was answered, so it is known what the store counts"
+
+
+_PARTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    "flush_commit_log": LOG,
+    "commit": LOG,
+    "reput": DISPATCHED,
+}
+
+
+def is_half_dispatched(at: Moment, key: QueueKey) -> bool:
+    """Whether a queue may have a message that another listing lacks yet.
+
+    The index, or a light queue, where the disk failed between the two; or a queue
+    whose deletion did not come to its end.
+    """
+    model, setup = at.known.model, at.known.setup
+    if model.is_unsettled(key):
+        return True
+    may_fail = (
+        not at.known.works(DISPATCHED) or setup.disk_capacity > 0
+    )  # full disks fail too
+    if not (may_fail and (setup.has_index or setup.multi_dispatch)):
+        return False
+    queue = model.queues.get(key, [])
+    return any(m.phy_offset == model.reput_from_offset for m in queue)
+
+
+def _alone(at: Moment) -> bool:
+    return at.step.is_alone
+
+
+def _lives(at: Moment) -> bool:
+    return at.step.crash is None
+
+
+def _not_stopping(at: Moment) -> bool:
+    return not at.step.is_stopping
+
+
+def _nothing_raised(at: Moment) -> bool:
+    return not at.step.raised
+
+
+def _disk_worked(at: Moment) -> bool:
+    return not at.known.disk_failed
+
+
+def _log_worked(at: Moment) -> bool:
+    return at.known.works(LOG)
+
+
+def _service_worked(at: Moment) -> bool:
+    assert isinstance(at, RoundOver), at
+    parts = _PARTS_OF.get(at.service)
+    return not at.known.disk_failed if parts is None else at.known.works(parts)
+
+
+def _disk_works(at: Moment) -> bool:
+    return not at.step.fails_calls
+
+
+def _reads_worked(at: Moment) -> bool:
+    return not at.step.fails_reads
+
+
+def _readable(at: Moment) -> bool:
+    return not at.step.is_unreadable
+
+
+def _synced_stays(at: Moment) -> bool:
+    return at.known.promises.keeps_what_is_synced
+
+
+def _written_stays(at: Moment) -> bool:
+    return not at.known.promises.reverts
+
+
+def _untouched(at: Moment) -> bool:
+    return not at.known.tampering.damaged
+
+
+def _undamaged_log(at: Moment) -> bool:
+    return not at.known.is_degraded
+
+
+def _abort_is_ours(at: Moment) -> bool:
+    return not at.known.tampering.abort_taken
+
+
+def _end_is_known(at: Moment) -> bool:
+    return at.known.end is not End.UNKNOWN
+
+
+def _checkpoint_is_whole(at: Moment) -> bool:
+    return not at.known.checkpoint_is_torn
+
+
+def _knew_positions(at: Moment) -> bool:
+    return at.known.positions is not None
+
+
+def _answers_all(at: Moment) -> bool:
+    return not at.known.model.in_flight
+
+
+def _life_is_known(at: Moment) -> bool:
+    known = at.known
+    stood = known.positions is not None and not known.disk_failed
+    return bool(at.step.starts) or stood
+
+
+def _queue_is_settled(at: Moment) -> bool:
+    match at:
+        case PullOver(pull=read) | SearchOver(search=read):
+            return not is_half_dispatched(at, (read.topic, read.queue_id))
+        case QueryOver(query=query):
+            return not _may_be_deleted(at.known.model, query.topic)
+        case _:
+            raise AssertionError(f"no queue is asked of in {at}")
+
+
+def _may_be_deleted(model: ReferenceModel, topic: str) -> bool:
+    return any(key[0] == topic for key in model.may_be_deleted)
+
+
+def _topic_stays(at: Moment) -> bool:
+    assert isinstance(at, PullOver), at
+    deleted = [op.topic for op, _ in at.step.deletions]
+    return at.step.is_alone or at.pull.topic not in deleted
+
+
+HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
+    Fact.ALONE: _alone,
+    Fact.LIVES: _lives,
+    Fact.NOT_STOPPING: _not_stopping,
+    Fact.NOTHING_RAISED: _nothing_raised,
+    Fact.DISK_WORKED: _disk_worked,
+    Fact.LOG_WORKED: _log_worked,
+    Fact.SERVICE_WORKED: _service_worked,
+    Fact.DISK_WORKS: _disk_works,
+    Fact.READS_WORKED: _reads_worked,
+    Fact.READABLE: _readable,
+    Fact.SYNCED_STAYS: _synced_stays,
+    Fact.WRITTEN_STAYS: _written_stays,
+    Fact.UNTOUCHED: _untouched,
+    Fact.UNDAMAGED_LOG: _undamaged_log,
+    Fact.ABORT_IS_OURS: _abort_is_ours,
+    Fact.END_IS_KNOWN: _end_is_known,
+    Fact.CHECKPOINT_IS_WHOLE: _checkpoint_is_whole,
+    Fact.KNEW_POSITIONS: _knew_positions,
+    Fact.LIFE_IS_KNOWN: _life_is_known,
+    Fact.QUEUE_IS_SETTLED: _queue_is_settled,
+    Fact.TOPIC_STAYS: _topic_stays,
+    Fact.ANSWERS_ALL: _answers_all,
+}
+"""How each fact is told from a moment."""

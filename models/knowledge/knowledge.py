@@ -1,0 +1,214 @@
+"""Knowledge: all that is known of one store's history, as one value.
+
+Nobody changes it but ``models.knowledge.walk``, which leads it through a step of the
+history. It can be forked at any step, so it is plain state: containers of values that
+nobody changes, or objects with a ``fork`` of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from models.history import Step
+from models.image.checkpoint import CheckpointImage
+from models.image.index import IndexImage
+from models.invariants.around import Spoilt
+from models.invariants.judged import Judged
+from models.knowledge.debts import Debts
+from models.knowledge.expiry import Expiry
+from models.knowledge.promises import SPOILT, DiskKind, Promises, forgets
+from models.knowledge.tampering import Tampering
+from models.messages import MessageToPut, bit_map_at
+from models.observations import Crashed, Positions
+from models.plain_state import fork_of_fields
+from models.program import Setup
+from models.reference import ReferenceModel
+from models.store_image import StoreImage
+
+EVERYWHERE = frozenset({""})
+LOG = ("commitlog",)
+QUEUES = ("consumequeue", "consumequeue_ext")
+INDEX = ("index",)
+DISPATCHED = (*LOG, *QUEUES, *INDEX)
+"""What dispatch reads and writes."""
+SIDE_FILES = frozenset({"checkpoint", "abort", "lock"})
+"""What no put and no dispatch writes."""
+
+
+class End(Enum):
+    """How the newest life of the store ended, if it has, as the abort file tells it."""
+
+    ORDERLY = "everything is durable, and the abort file is gone"
+    ABORT_STAYS = "the abort file is there: it runs, or nobody ended it in order"
+    UNKNOWN = "something stepped in while the abort file was made or removed"
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """What is known after a step of a history.
+
+    Attributes:
+        setup: of the store.
+        model: what was appended, must survive, and may be read.
+        promises: what the disk keeps of what it was told to.
+        expiry: clock, room and cleaners.
+        debts: what this life owes.
+        tampering: what was done to the files from outside.
+        failed_parts: where calls to the disk failed in this life of the store, as
+            names in its directory; "" stands for all.
+        end: how the newest life ended.
+        positions: what the store reported after the step; None if it is down, or if
+            nobody knows.
+        checkpoint: the one that no crash may take back; None if nobody knows.
+        checkpoint_is_torn: a crash came amid a write of the checkpoint.
+        left_by_start: the files that the newest start left, if nothing came since.
+    """
+
+    setup: Setup = field(compare=False)
+    model: ReferenceModel
+    promises: Promises
+    expiry: Expiry
+    debts: Debts
+    tampering: Tampering
+    failed_parts: frozenset[str] = frozenset()
+    end: End = End.UNKNOWN
+    positions: Positions | None = None
+    checkpoint: CheckpointImage | None = None
+    checkpoint_is_torn: bool = False
+    # It decides nothing but what one law says of the next start.
+    left_by_start: Mapping[str, bytes] | None = field(default=None, compare=False)
+
+    @classmethod
+    def of_new_store(cls, setup: Setup, disk: DiskKind) -> Knowledge:
+        """What is known of a store of this setup that was never started."""
+        model = ReferenceModel(
+            setup.flush_mode,
+            buffers_appends=setup.transient_store_pool,
+            multi_dispatch=setup.multi_dispatch,
+            prop_crc=setup.prop_crc,
+        )
+        return cls(
+            setup,
+            model,
+            Promises(disk),
+            Expiry(setup),
+            Debts(setup),
+            Tampering(Spoilt(setup.log_file_size)),
+        )
+
+    def fork(self) -> Knowledge:
+        """What is known, for a history that goes on by itself."""
+        left, self.left_by_start = self.left_by_start, None
+        other = fork_of_fields(self)
+        self.left_by_start = other.left_by_start = left
+        return other
+
+    @property
+    def disk_failed(self) -> bool:
+        """Whether a call to the disk failed in this life of the store."""
+        return bool(self.failed_parts)
+
+    def works(self, parts: Iterable[str]) -> bool:
+        """Whether no call on these parts of the store failed in this life."""
+        failed = self.failed_parts
+        return not failed or not (failed >= EVERYWHERE or failed.intersection(parts))
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether the store serves around damage."""
+        return self.tampering.degraded.is_on
+
+    def may_refuse_puts(self, step: Step) -> bool:
+        """Whether puts may be refused: the disk failed, or the cleaner stopped them."""
+        failed = self.failed_parts | step.failed_parts
+        return not failed <= SIDE_FILES or self.expiry.may_be_full
+
+    def judged(
+        self, image: StoreImage, reput_from_offset: int | None, *, clean: bool
+    ) -> Judged:
+        """What the laws of the files are asked about this store's files."""
+        setup = self.setup
+        knows_bit_maps = not self.tampering.bit_maps_may_rot
+        return Judged(
+            image,
+            reput_from_offset,
+            clean,
+            index_slots=setup.index_slots,
+            keeps_index=setup.has_index,
+            ext_size=setup.queue_ext_size if setup.has_queue_ext else 0,
+            bit_map_of=bit_map_at if knows_bit_maps else None,
+        )
+
+    def saw_faults(self, step: Step) -> None:
+        """Take note of what a fault of the step may have spoilt."""
+        shown = self.promises.saw_fault(step.op, step.spoilt)
+        self.tampering.add(shown)
+        # A start may have read what memory held before it was forgotten.
+        is_lost = shown or (self.promises.reverts and forgets(step.op))
+        self.tampering.log_has_hidden_rot |= bool(is_lost and step.starts)
+        if self.promises.reverts:
+            self.model.lose_what_was_not_synced()
+            self.failed_parts |= EVERYWHERE
+
+    def crashed(self, step: Step, in_flight: list[MessageToPut]) -> None:
+        """Take note of the crash that ended a step, and the life."""
+        assert step.crash is not None, step
+        has_stopped = not step.is_stopping or self.end is End.ORDERLY
+        if step.starts or not has_stopped:
+            self.end = End.UNKNOWN
+        self.model.crashed(step.crash.kind, in_flight)
+        self.positions = None
+        # After some crashes even synced bytes may be gone, as if damaged.
+        self.checkpoint_is_torn |= _tears_the_checkpoint(step)
+        if self.promises.is_broken_by(step.crash.kind):
+            self.tampering.add([SPOILT])
+            self.tampering.bit_maps_may_rot = True
+            self.end = End.UNKNOWN
+        if step.crash.kind == "power_loss":
+            self.tampering.add(self.promises.lost_power())
+
+    def started(self, image: StoreImage) -> None:
+        """Take note of a start that has recovered: what it found is there."""
+        self.model.indexed = _indexed_up_to(image.index(self.setup.index_slots))
+        self.tampering.mended()
+        self.failed_parts, self.checkpoint_is_torn = frozenset(), False
+        self.promises.renewed()
+        self.end = End.ABORT_STAYS
+        # A start has synced it, unless it believed that nobody had taken abort.
+        is_lost = self.tampering.abort_taken or not image.has_checkpoint
+        self.checkpoint = None if is_lost else image.checkpoint
+
+    def state(self) -> list[object]:
+        """What decides what is said of the same files from here on, in one order."""
+        return [
+            self.model,
+            self.promises,
+            self.expiry,
+            self.debts,
+            self.tampering,
+            self.failed_parts,
+            self.end,
+            self.positions,
+            self.checkpoint,
+            self.checkpoint_is_torn,
+        ]
+
+
+def _indexed_up_to(index: IndexImage) -> tuple[int, int]:
+    """The phy_offset of the newest entry, and how many entries that record has.
+
+    (-1, 0) without an entry.
+    """
+    if not index.entries:
+        return -1, 0
+    last = index.entries[-1][3].phy_offset
+    return last, sum(entry.phy_offset == last for _, _, _, entry in index.entries)
+
+
+def _tears_the_checkpoint(step: Step) -> bool:
+    """Whether the crash came amid a write of the checkpoint."""
+    seen, crash = step.seen, step.crash
+    is_cut = crash is not None and crash.cut > 0
+    return is_cut and isinstance(seen, Crashed) and seen.action == "write:checkpoint"

@@ -1,0 +1,510 @@
+"""Moments: the points of a step at which laws may be asked, and what is known there.
+
+``models.knowledge.walk`` makes them, in the order in which a step is judged: answers of
+the life that ended, its stop, what a start found and left, answers of the new life,
+rounds of services, the medium, positions, reads, and what the life owes. A moment is
+made, judged and forgotten; what it says holds until the walk goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from models.appended import Appended
+from models.history import Step
+from models.knowledge.debts import Waiting
+from models.knowledge.knowledge import Knowledge
+from models.messages import MessageToPut
+from models.observations import (
+    Damaged,
+    HalfMade,
+    Looked,
+    Positions,
+    Pulled,
+    Put,
+    Queried,
+    Refused,
+    Searched,
+    Started,
+    Statistics,
+    Stopped,
+)
+from models.ops import LookMessage, PullMessage, QueryMessage, SearchOffset
+from models.reference import QueueKey, VisibleQueue
+from models.store_image import Bytes, Record, StoreImage
+
+
+class Look(Protocol):
+    """What can be looked at of a store and its files at a moment."""
+
+    @property
+    def epoch_ms(self) -> int:
+        """Where the subject's wall clock began."""
+
+    def image(self) -> StoreImage:
+        """The store's files as they are now, decoded."""
+
+    def image_of(self, files: Mapping[str, bytes]) -> StoreImage:
+        """Files that a start found, decoded."""
+
+    def files(self) -> Mapping[str, bytes]:
+        """The store's files as they are now."""
+
+    def all_files(self) -> Mapping[str, bytes]:
+        """The same, and those that others put beside them."""
+
+    def unsynced_from(self) -> Mapping[str, int]:
+        """The files that a power loss could change, and where; see ``Subject``."""
+
+    def half_made(self) -> HalfMade:
+        """The files that were not made for good; see ``Subject``."""
+
+
+@dataclass(slots=True)
+class Moment:
+    """What every moment has: the step, what is known, and a look at the store."""
+
+    step: Step
+    known: Knowledge
+    look: Look
+
+
+@dataclass(slots=True)
+class OpOver(Moment):
+    """An op came to its end, or to the store's; nothing of it was judged yet."""
+
+
+@dataclass(slots=True)
+class PutsOver(Moment):
+    """The puts of a step are over, the answers to batches too."""
+
+
+@dataclass(slots=True)
+class DeletionOver(Moment):
+    """A deletion of a topic or queue came to its end.
+
+    Attributes:
+        dead_below: its answer; -1: there was nothing to delete.
+        lowest: where the log ended at least while it ran.
+        highest: where it ended at most.
+        had_messages: the topic certainly had some.
+    """
+
+    dead_below: int
+    lowest: int
+    highest: int
+    had_messages: bool
+
+
+@dataclass(slots=True)
+class PutOver(Moment):
+    """A put was answered; the model does not count it yet.
+
+    Attributes:
+        message: what was put.
+        answer: the store's.
+        now: what the store reports after the step.
+        place: where the record must lie; -1 if nobody can say.
+        next_queue_offset: the queue offset that it must get, or a later one.
+        unseen: so many puts without an answer may have come before it in its queue.
+        size: bytes that its record must take.
+        may_refuse: the disk failed, puts may have been stopped, or there was no room.
+    """
+
+    message: MessageToPut
+    answer: Put
+    now: Positions
+    place: int
+    next_queue_offset: int
+    unseen: int
+    size: int
+    may_refuse: bool
+
+    @property
+    def waits_for_sync(self) -> bool:
+        """Whether the put is answered only once it is on the medium."""
+        return self.known.model.flush_mode == "SYNC_FLUSH" and (
+            self.message.wait_store_ok
+        )
+
+
+@dataclass(slots=True)
+class PutsOrdered(Moment):
+    """Ops that began together have put; each answer with its events' numbers."""
+
+    spans: Sequence[tuple[Put, tuple[int, int]]]
+
+
+@dataclass(slots=True)
+class StopOver(Moment):
+    """A stop came to its end."""
+
+    stop: Stopped
+
+
+@dataclass(slots=True)
+class FilesAtRest(Moment):
+    """The files of a store that rests, or that has just done what changes them.
+
+    Attributes:
+        image: the files.
+        reput_from_offset: where dispatch stands.
+        dispatched: a round of dispatch came to its end, so that what it writes is
+            right, even if the disk failed before.
+    """
+
+    image: StoreImage
+    reput_from_offset: int
+    dispatched: bool = False
+
+
+@dataclass(slots=True)
+class FilesFound(Moment):
+    """A start found these files. No start has mended them yet."""
+
+    image: StoreImage
+
+
+@dataclass(slots=True)
+class StartOver(Moment):
+    """A start came to an answer on the files ``found``.
+
+    Attributes:
+        start: the answer.
+        at_full_size: the files, short log files of a damaged log made up to their size.
+        log_is_damaged: somebody changed the log, or it is served around damage.
+        misfit: which file of those changed is none of such a store; "" if none.
+        lost: what the start needed and nobody can read; "" if nothing.
+        lost_its_mark: only an older mark is left, and files that it names expired.
+        is_short: an old file that the start leaves unread is cut.
+        is_windowed: a start may leave old files unread, and what is wrong with them.
+        unreadable: places of files that nobody can read.
+    """
+
+    found: StoreImage
+    start: Started | Refused
+    at_full_size: StoreImage
+    log_is_damaged: bool
+    misfit: str
+    lost: str
+    lost_its_mark: bool
+    is_short: bool
+    is_windowed: bool
+    unreadable: Sequence[Damaged]
+
+    @property
+    def damaged(self) -> Sequence[Damaged]:
+        """What was changed of the files since the start before."""
+        return self.known.tampering.damaged
+
+    @property
+    def reads_failed(self) -> bool:
+        """Whether reads were made to fail, so that it may have met anything."""
+        return self.step.fails_reads
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether damage is all that the start can have met."""
+        return not (self.misfit or self.lost or self.reads_failed)
+
+    @property
+    def listed(self) -> Sequence[tuple[int, int]]:
+        """The damage that the start serves around."""
+        return self.start.damaged if isinstance(self.start, Started) else ()
+
+
+@dataclass(slots=True)
+class StoreUp(Moment):
+    """A start succeeded on the files ``found``."""
+
+    found: StoreImage
+    start: Started
+
+
+@dataclass(slots=True)
+class LogRecovered(Moment):
+    """A start has recovered a log; the model has not adopted it yet.
+
+    Attributes:
+        records: what it recovered.
+        messages: what was appended, from the recovered log's beginning on.
+        floor: what the crash must spare ends here.
+        log_min: where the log begins.
+        deletions: the places of deleted topics that the start goes by.
+        log_end: where the log ended then.
+    """
+
+    records: Sequence[Record]
+    messages: Sequence[Appended]
+    floor: int
+    log_min: int
+    deletions: Mapping[QueueKey, int]
+    log_end: int
+
+
+@dataclass(slots=True)
+class RotRecovered(Moment):
+    """A start took over records that had rotted, and could not know; but for these."""
+
+    records: Sequence[Record]
+    messages: Sequence[Appended]
+
+
+@dataclass(slots=True)
+class LogRecoveredAround(Moment):
+    """A start serves a log around damage; the model has not adopted it yet.
+
+    Attributes:
+        whole: the whole records by place.
+        floors: what the crash spares, and what the mark says was durable.
+        start: its answer.
+    """
+
+    whole: Mapping[int, Record]
+    floors: tuple[int, int]
+    start: Started
+
+
+@dataclass(slots=True)
+class QueuesRecovered(Moment):
+    """The model has adopted a recovered log; its empty queues count on.
+
+    Attributes:
+        found_ends: where the queues' files end, as queue offsets.
+        ends: where those without a record in the log must.
+    """
+
+    found_ends: Mapping[QueueKey, int]
+    ends: Mapping[QueueKey, int]
+
+
+@dataclass(slots=True)
+class StartLeft(Moment):
+    """A start that nothing ran beside has left files.
+
+    Attributes:
+        before: the files that the start before had left; None if something came since.
+        found: what this one found.
+        now: what it left.
+        after_orderly_end: the life before came to an orderly end.
+    """
+
+    before: Mapping[str, Bytes] | None
+    found: StoreImage
+    now: Mapping[str, Bytes]
+    after_orderly_end: bool
+
+    @property
+    def expired_index_files(self) -> Collection[str]:
+        """Index files all of whose records have expired: the start may remove them."""
+        setup = self.known.setup
+        log_min = self.found.commit_log.min_phy_offset
+        index = self.found.index(setup.index_slots).files if setup.has_index else ()
+        return [p for p, file in index if file.header.end_phy_offset < log_min]
+
+
+@dataclass(slots=True)
+class RoundOver(Moment):
+    """Rounds of a service, the op itself, came to their end.
+
+    Attributes:
+        work: what they say they have done.
+        now: where the log stands.
+    """
+
+    service: str
+    work: int
+    now: Positions
+
+
+@dataclass(slots=True)
+class MediumSeen(Moment):
+    """Something may have been made durable; ``now`` is where the log stands."""
+
+    now: Positions
+    _unsynced: Mapping[str, int] | None = None
+    _half_made: HalfMade | None = None
+
+    @property
+    def unsynced(self) -> Mapping[str, int]:
+        """The files that a power loss could change, and where."""
+        if self._unsynced is None:
+            self._unsynced = self.look.unsynced_from()
+        return self._unsynced
+
+    @property
+    def half_made(self) -> HalfMade:
+        """The files that were not made for good."""
+        if self._half_made is None:
+            self._half_made = self.look.half_made()
+        return self._half_made
+
+
+@dataclass(slots=True)
+class TopicGone(Moment):
+    """A deletion of a topic or queue, the op itself, has deleted something."""
+
+    topic: str
+    queue_id: int
+
+
+@dataclass(slots=True)
+class LogShortened(Moment):
+    """The log begins later than before; the model does not know yet."""
+
+    now: Positions
+
+
+@dataclass(slots=True)
+class CleanerOver(Moment):
+    """Rounds of a cleaner, the op itself, came to their end with nothing beside them.
+
+    Attributes:
+        service: of the log, or of the queues.
+        work: what they say they have done.
+        now: where the log stands.
+    """
+
+    service: str
+    work: int
+    now: Positions
+
+
+@dataclass(slots=True)
+class PositionsSeen(Moment):
+    """A running store says where its log stands; the model does not know yet."""
+
+    now: Positions
+
+
+@dataclass(slots=True)
+class PullOver(Moment):
+    """A pull was answered by a store that does not serve around damage."""
+
+    pull: PullMessage
+    pulled: Pulled
+    queue: Sequence[Appended]
+
+
+@dataclass(slots=True)
+class QueryOver(Moment):
+    """A query was answered by a store that does not serve around damage."""
+
+    query: QueryMessage
+    queried: Queried
+
+
+@dataclass(slots=True)
+class LookOver(Moment):
+    """A look was answered; ``messages`` are those that it could have found."""
+
+    look_up: LookMessage
+    looked: Looked
+    messages: Sequence[Appended]
+
+
+@dataclass(slots=True)
+class SearchOver(Moment):
+    """A search was answered by a store that does not serve around damage.
+
+    Attributes:
+        first: the first queue offset that a reader finds.
+        times: when each message from there on was stored.
+    """
+
+    search: SearchOffset
+    searched: Searched
+    first: int
+    times: Sequence[int]
+
+
+@dataclass(slots=True)
+class PullTogether(Moment):
+    """A pull was answered amid ops that began together.
+
+    ``before`` is what a reader found when they began, ``after`` what it finds now.
+    """
+
+    pull: PullMessage
+    pulled: Pulled
+    before: VisibleQueue
+    after: VisibleQueue
+
+
+@dataclass(slots=True)
+class PullAround(Moment):
+    """A pull was answered by a store that serves around damage."""
+
+    pull: PullMessage
+    pulled: Pulled
+
+
+@dataclass(slots=True)
+class PutAround(Moment):
+    """A put was answered by a store that serves around damage."""
+
+    answer: Put
+
+
+@dataclass(slots=True)
+class SearchAround(Moment):
+    """A search was answered by a store that serves around damage.
+
+    Attributes:
+        times: when each whole message of the queue was stored, by queue offset.
+        ready: the queue offsets of those that must be found.
+        earliest: when the log's first whole message was stored; -1 if there is none.
+    """
+
+    search: SearchOffset
+    searched: Searched
+    times: Mapping[int, int]
+    ready: Sequence[int]
+    earliest: int
+
+
+@dataclass(slots=True)
+class QueryAround(Moment):
+    """A query was answered by a store that serves around damage."""
+
+    query: QueryMessage
+    queried: Queried
+    indexed: Sequence[Record]
+
+
+@dataclass(slots=True)
+class AfterFailedFlush(Moment):
+    """The step went on in a life in which flushes had ``failed`` before."""
+
+    failed: frozenset[str]
+
+
+@dataclass(slots=True)
+class RoundDue(Moment):
+    """A round had to take what waited since an interval."""
+
+    service: str
+    waits: Waiting
+    now: Positions
+
+
+@dataclass(slots=True)
+class StepOver(Moment):
+    """All of a step was judged, but for what others have in the directories."""
+
+
+@dataclass(slots=True)
+class CaughtUp(Moment):
+    """Healed, and turned until nothing was left to do; ``busy`` services still work."""
+
+    now: Positions
+    busy: Sequence[str]
+
+
+@dataclass(slots=True)
+class StatisticsSeen(Moment):
+    """A store says what it counts."""
+
+    seen: Statistics

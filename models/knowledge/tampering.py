@@ -1,0 +1,115 @@
+"""What was done to a store's files from outside, and what that makes unknowable.
+
+Damage is what the store has to notice; it counts until a start has read the files. A
+file whose name the store would never give is its owner's: the store passes over it, and
+it stays. One that lies where a file of the store could lie is damage, as if the store's
+own had changed.
+
+Source: rules E6 and E9 of the disk fault model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from models.history import Step
+from models.image.places import is_of_a_store
+from models.invariants.around import Spoilt
+from models.observations import RESTORED, Damaged
+from models.plain_state import fork_of_fields
+
+
+@dataclass(slots=True)
+class Tampering:
+    """Between two steps of one store.
+
+    Attributes:
+        degraded: what was ever changed of a log that is served around damage.
+        damaged: what of the store's files was changed since its last start.
+        undoable: damage of these that a copy could be put back for.
+        foreign: files that are not the store's, and what is in them.
+        abort_taken: somebody took the abort file from a life that had not ended in
+            order, so that what that life left unsynced no start can know of.
+        bit_maps_may_rot: something beside the queues may have been changed, and
+            nothing proves a bit map.
+        log_has_hidden_rot: a record has rotted where no checksum covers it, so nothing
+            can be judged any more.
+    """
+
+    degraded: Spoilt
+    damaged: list[Damaged] = field(default_factory=list)
+    undoable: list[Damaged] = field(default_factory=list)
+    foreign: dict[str, bytes] = field(default_factory=dict)
+    abort_taken: bool = False
+    bit_maps_may_rot: bool = False
+    log_has_hidden_rot: bool = False
+
+    def fork(self) -> Tampering:
+        """One that goes on by itself."""
+        return fork_of_fields(self)
+
+    @property
+    def log_is_damaged(self) -> bool:
+        """Whether the log was changed since the last start."""
+        return any(damage.path.startswith("commitlog") for damage in self.damaged)
+
+    def saw(
+        self,
+        step: Step,
+        files: Mapping[str, bytes],
+        *,
+        has_index: bool,
+        ended_in_order: bool,
+    ) -> None:
+        """Take note of damage and of planted files among ``files``."""
+        for one in step.damaged:
+            if one == RESTORED:
+                undone, self.undoable = {id(each) for each in self.undoable}, []
+                self.damaged = [one for one in self.damaged if id(one) not in undone]
+            else:
+                self.undoable.append(one)
+                if one.path not in self.foreign:
+                    self.damaged = [*self.damaged, one]
+        for path, size in [(one.path, one.size) for one in step.planted]:
+            if size < 0:
+                continue
+            if is_of_a_store(path, has_index=has_index):
+                self.damaged = [*self.damaged, Damaged(path, 0, size)]
+            else:
+                self.foreign[path] = files[path]
+        self.foreign = {path: files[path] for path in self.foreign if path in files}
+        takes_abort = any(damage.path == "abort" for damage in step.damaged)
+        self.abort_taken |= takes_abort and not ended_in_order
+
+    def begin_start(self) -> None:
+        """Take note that a start reads what was changed."""
+        self.bit_maps_may_rot |= any(
+            damage.path.startswith("consumequeue") for damage in self.damaged
+        )
+
+    def note_degraded(self) -> None:
+        """Take note of what was changed of log and queues, also of files that went."""
+        degraded = self.degraded
+        for damage in self.damaged:
+            folder, _, name = damage.path.rpartition("/")
+            degraded.queues.append(folder)
+            if folder == "commitlog" and name.isdecimal() and damage.start < damage.end:
+                base = int(name)
+                degraded.ranges.append((base + damage.start, base + damage.end))
+            elif damage.path == "commitlog":  # where, nobody knows
+                degraded.ranges.append((0, 1 << 62))
+
+    def mended(self) -> None:
+        """Take note of a start that has read the files and mended what it could."""
+        self.damaged = []
+
+    def add(self, damages: Sequence[Damaged]) -> None:
+        """Take note of places that do not hold what they should."""
+        self.damaged = [*self.damaged, *damages]
+
+    def without_foreign(self, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """The files that are the store's."""
+        if not self.foreign:
+            return files
+        return {path: files[path] for path in files if path not in self.foreign}

@@ -1,0 +1,396 @@
+"""The walk: knowledge led through one step, which stops at each moment to be judged.
+
+This is the one reducer of ``Knowledge``: what is known after a step is what this leaves
+in it. A step is walked life by life, in the order in which its effects build on each
+other, which is not quite that of its events: puts that ran together go by their places
+in the log, and what was read is looked at once all that was written is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import TypeAlias
+
+from models.history import Deletion, Life, Step
+from models.image.deleted import ALL_QUEUES
+from models.knowledge.debts import sets_back
+from models.knowledge.expiry import runs
+from models.knowledge.knowledge import EVERYWHERE, LOG, QUEUES, End, Knowledge
+from models.knowledge.moments import (
+    AfterFailedFlush,
+    CleanerOver,
+    DeletionOver,
+    FilesAtRest,
+    FilesFound,
+    LogShortened,
+    Look,
+    MediumSeen,
+    Moment,
+    OpOver,
+    PositionsSeen,
+    PutOver,
+    PutsOrdered,
+    PutsOver,
+    RoundDue,
+    RoundOver,
+    StepOver,
+    StopOver,
+    TopicGone,
+)
+from models.knowledge.walk_reads import SeenBefore, walk_reads
+from models.knowledge.walk_start import walk_start
+from models.messages import FILLER_SIZE_MIN, MessageToPut
+from models.observations import Deleted, Positions, Put, Ran, Stopped
+from models.ops import DeleteTopic, RunService
+from models.program import HOUR_MS, Setup
+from models.reference import QueueKey, ReferenceModel
+
+_ANYWHERE = 1 << 62
+CLEANERS = ("clean_commit_log", "clean_consume_queue")
+InFlight: TypeAlias = list[MessageToPut]
+EndedDeletions: TypeAlias = list[tuple[QueueKey, int]]
+
+
+def walk(known: Knowledge, step: Step, now: Positions, look: Look) -> Iterator[Moment]:
+    """Lead ``known`` through a step; stop at each moment.
+
+    Args:
+        known: what was known before; when the walk is over, what is known after.
+        step: what was done, and what came of it.
+        now: what the store reports after the step; all -1 while it is down.
+        look: at the store after the step.
+    """
+    yield OpOver(step, known, look)
+    if not step.is_alone:
+        known.saw_faults(step)
+    if known.tampering.log_has_hidden_rot:
+        return
+    known.expiry.begin_step(step.op)
+    yield from _walk_lives(known, step, now, look)
+    known.expiry.end_step(step)
+    yield from walk_debts(known, step, now, look)
+    if step.crash is not None or step.log_end >= 0:
+        known.tampering.undoable = []  # what a start has changed no copy fits any more
+    yield StepOver(step, known, look)
+
+
+def _walk_lives(
+    known: Knowledge, step: Step, now: Positions, look: Look
+) -> Iterator[Moment]:
+    end_before = known.model.end
+    before = SeenBefore.of(known, step)
+    if step.batches or any(life.puts for life in step.lives):
+        yield PutsOver(step, known, look)
+    in_flight = yield from _walk_puts(known, step, step.ended, now, look)
+    if step.ended.stops:
+        yield from _walk_stops(known, step, step.ended.stops, end_before, look)
+    if step.damaged or step.planted:
+        known.tampering.saw(
+            step,
+            look.all_files(),
+            has_index=known.setup.has_index,
+            ended_in_order=known.end is End.ORDERLY,
+        )
+    known.failed_parts |= step.failed_parts
+    found = [look.image_of(start.found) for start in step.starts]
+    for image in found:
+        yield FilesFound(step, known, look, image)
+    _see_cut_short(known, step)
+    if step.crash is not None:
+        known.crashed(step, in_flight)
+        return
+    for start, image in zip(step.starts, found, strict=True):
+        yield from walk_start(known, step, start, image, now, look)
+    if step.starts and not step.is_alone:
+        known.saw_faults(step)  # it may have met that start too
+        if known.promises.errors_come_late:
+            known.failed_parts |= EVERYWHERE
+    if step.begun is not None:
+        yield from _walk_puts(known, step, step.begun, now, look)
+        if step.begun.stops:
+            end = known.model.end
+            yield from _walk_stops(known, step, step.begun.stops, end, look)
+    yield from _walk_services(known, step, now, look)
+    if now.max_phy_offset >= 0:
+        yield from _walk_running(known, step, now, look)
+    yield from walk_reads(known, step, look, before)
+
+
+def _walk_puts(
+    known: Knowledge, step: Step, life: Life, now: Positions, look: Look
+) -> Generator[Moment, None, InFlight]:
+    """Walk the puts and deletions of one life; the puts that got no answer."""
+    if not (life.puts or life.deletions):
+        return []
+    deletions = yield from _walk_deletions(known, step, life.deletions, now, look)
+    model = known.model
+    in_flight: InFlight = []
+    answered: list[tuple[MessageToPut, Put]] = []
+    for message, answer in life.puts:
+        if answer is None or answer.status == "UNKNOWN_ERROR":
+            in_flight.append(message)
+        else:
+            answered.append((message, answer))
+    answered.sort(key=lambda pair: pair[1].phy_offset)
+    deletions.sort(key=lambda ended: ended[1])
+    is_orderly = step.is_together and not in_flight and not step.fails_calls
+    stood = known.positions
+    place = stood.max_phy_offset if stood is not None and is_orderly else -1
+    for message, answer in answered:
+        while deletions and deletions[0][1] <= answer.phy_offset:
+            model.delete(*deletions.pop(0))
+        if place >= 0 and (message.batch is None or message.batch.number == 0):
+            place = max(place, model.end)
+        is_first = answer.phy_offset >= 0 and answer.queue_offset == 0
+        if is_first and _may_be_emptied(step, (message.topic, message.queue_id)):
+            model.empty((message.topic, message.queue_id), answer.phy_offset)
+        yield _put_over(known, step, now, look, message, answer, place, in_flight)
+        if answer.phy_offset >= 0:
+            model.put(message, answer, known.expiry.now_ms)
+    if step.is_together and life.puts:
+        spans = [
+            (answer, span)
+            for (_, answer), span in zip(life.puts, life.spans, strict=True)
+            if answer is not None
+        ]
+        yield PutsOrdered(step, known, look, spans)
+    for key, dead_below in deletions:
+        model.delete(key, dead_below)
+    if step.crash is None:
+        model.in_flight += in_flight
+    return in_flight
+
+
+def _put_over(
+    known: Knowledge,
+    step: Step,
+    now: Positions,
+    look: Look,
+    message: MessageToPut,
+    answer: Put,
+    end_among_others: int,
+    in_flight: InFlight,
+) -> PutOver:
+    """What must be true of a put's answer.
+
+    ``end_among_others`` is where the log ended in front of it, if others only put as
+    well; else -1.
+    """
+    model, setup, stood = known.model, known.setup, known.positions
+    key = (message.topic, message.queue_id)
+    next_offset = model.next_queue_offset(key) if message.has_place else 0
+    unseen = 0
+    if step.crash is not None:
+        unseen = sum(key in _queues_of(rival) for rival in in_flight)
+    if message.has_place and answer.phy_offset >= 0:
+        unseen += model.trusted.pop(key, 0)
+    size = model.record_size(message)
+    place = -1
+    if stood is not None and step.is_alone:
+        place = _place_of(message, size, stood.max_phy_offset, setup)
+    elif end_among_others >= 0 and answer.phy_offset >= 0:
+        place = _place_of(message, size, end_among_others, setup)
+    begins_a_file = place < 0 or place % setup.log_file_size == 0
+    is_behind = stood is not None and place == stood.max_phy_offset
+    lacks_room = known.expiry.is_tight(step.world) and (begins_a_file or not is_behind)
+    may_refuse = known.may_refuse_puts(step) or lacks_room
+    return PutOver(
+        step,
+        known,
+        look,
+        message,
+        answer,
+        now,
+        place,
+        next_offset,
+        unseen,
+        size,
+        may_refuse,
+    )
+
+
+def _place_of(message: MessageToPut, record_size: int, end: int, setup: Setup) -> int:
+    """Where the record of the next put must lie."""
+    batch = message.batch
+    before, total = (batch.before, batch.total) if batch else (0, record_size)
+    left = setup.log_file_size - end % setup.log_file_size
+    return before + (end if total + FILLER_SIZE_MIN <= left else end + left)
+
+
+def _queues_of(message: MessageToPut) -> list[QueueKey]:
+    """The queues in which a message may count."""
+    light = [(name, 0) for name in message.light_queues]
+    return [(message.topic, message.queue_id), *light]
+
+
+def _may_be_emptied(step: Step, key: QueueKey) -> bool:
+    """Whether a deletion took a queue in a step, and it is not known when.
+
+    Of one that has no answer, and of several of a topic, which all answer the last
+    place, only a put that counts from zero again can tell.
+    """
+    deletions = [(op, seen) for op, seen in step.deletions if op.topic == key[0]]
+    return any(
+        op.queue_id in (ALL_QUEUES, key[1]) and (seen is None or len(deletions) > 1)
+        for op, seen in deletions
+    )
+
+
+def _walk_deletions(
+    known: Knowledge,
+    step: Step,
+    deletions: Sequence[Deletion],
+    now: Positions,
+    look: Look,
+) -> Generator[Moment, None, EndedDeletions]:
+    """Walk the deletions of one life; those that ended, not yet in the model.
+
+    The model takes note of them once it knows which puts came first.
+    """
+    if not deletions:
+        return []
+    model, stood = known.model, known.positions
+    lowest = stood.max_phy_offset if stood is not None else 0
+    is_up = step.crash is None and now.max_phy_offset >= 0
+    highest = now.max_phy_offset if is_up else _ANYWHERE
+    ended: EndedDeletions = []
+    for op, seen in deletions:
+        key = (op.topic, op.queue_id)
+        if seen is None:
+            model.may_have_deleted(key, lowest, max(lowest, highest))
+        if isinstance(seen, Deleted):
+            is_sure = step.is_alone and not model.is_unsettled(key)
+            had_messages = is_sure and _has_messages(model, key)
+            yield DeletionOver(
+                step, known, look, seen.dead_below, lowest, highest, had_messages
+            )
+            if seen.dead_below >= 0:
+                ended.append((key, seen.dead_below))
+    return ended
+
+
+def _has_messages(model: ReferenceModel, key: QueueKey) -> bool:
+    topic, queue_id = key
+    return any(
+        known[0] == topic and queue_id in (ALL_QUEUES, known[1])
+        for known in model.queues
+    )
+
+
+def _walk_stops(
+    known: Knowledge, step: Step, stops: Sequence[Stopped], end: int, look: Look
+) -> Iterator[Moment]:
+    """Walk the stops of one life; the log ended at ``end`` before them."""
+    for stop in stops:
+        yield StopOver(step, known, look, stop)
+        known.model.stopped(end, clean=stop.clean)
+        known.end = End.ABORT_STAYS
+        if stop.clean:
+            taken = known.tampering.abort_taken
+            known.end = End.UNKNOWN if taken else End.ORDERLY
+        elif known.disk_failed or step.fails_calls:
+            known.end = End.UNKNOWN
+            known.failed_parts |= step.failed_parts  # a write may be there in part
+    if not step.starts and step.crash is None:
+        yield files_at_rest(known, step, look, known.model.reput_from_offset)
+    known.positions = None
+
+
+def files_at_rest(
+    known: Knowledge,
+    step: Step,
+    look: Look,
+    reput_from_offset: int,
+    *,
+    dispatched: bool = False,
+) -> FilesAtRest:
+    """The store's files as they are now, where dispatch stands at a place."""
+    return FilesAtRest(step, known, look, look.image(), reput_from_offset, dispatched)
+
+
+def _see_cut_short(known: Knowledge, step: Step) -> None:
+    """Take note of a cleaner that a crash or an error may have ended amid its work.
+
+    Or whose store stopped beside it, so that nothing says how far it came.
+    """
+    is_whole = step.crash is None and not (step.starts or step.raised)
+    if is_whole and not step.is_stopping:
+        return
+    if runs(step.op, "clean_commit_log") and known.setup.cleans:
+        # A round may have begun a little later than the op.
+        old_ms = known.expiry.may_go_until(step.op, step.world, later_ms=HOUR_MS)
+        model = known.model
+        until = model.expirable_until(known.setup.log_file_size, old_ms)
+        model.may_expire = max(model.may_expire, until)
+
+
+def _walk_services(
+    known: Knowledge, step: Step, now: Positions, look: Look
+) -> Iterator[Moment]:
+    """Walk what services did, and what of it is on the medium."""
+    op, seen = step.op, step.seen
+    is_round = isinstance(op, RunService) and isinstance(seen, Ran)
+    if isinstance(op, RunService) and isinstance(seen, Ran):
+        yield RoundOver(step, known, look, op.service, seen.work, now)
+    if known.tampering.abort_taken:
+        return  # such a start believes what it found, synced or not
+    if now.max_phy_offset < 0 or not known.promises.keeps_what_is_synced:
+        return
+    yield MediumSeen(step, known, look, now)
+    is_checkpoint = isinstance(op, RunService) and op.service == "checkpoint"
+    if is_round and is_checkpoint and not known.promises.reverts:
+        # Its times stay, for they tell of records that a power loss may take from the
+        # log, and a start lowers them.
+        mark = look.image().checkpoint.mark
+        known.checkpoint = known.checkpoint and known.checkpoint._replace(mark=mark)
+
+
+def _walk_running(
+    known: Knowledge, step: Step, now: Positions, look: Look
+) -> Iterator[Moment]:
+    """Walk what a store that is up after the step has changed."""
+    op, seen, model = step.op, step.seen, known.model
+    if isinstance(op, RunService) and op.service == "reput":
+        if isinstance(seen, Ran):
+            settled = not model.may_be_deleted
+            reput = now.reput_from_offset
+            yield files_at_rest(known, step, look, reput, dispatched=settled)
+    elif isinstance(seen, Deleted):
+        yield files_at_rest(known, step, look, now.reput_from_offset)
+        if isinstance(op, DeleteTopic) and seen.dead_below >= 0:
+            yield TopicGone(step, known, look, op.topic, op.queue_id)
+    if not step.starts and now.min_phy_offset > model.log_min:
+        yield LogShortened(step, known, look, now)
+    if known.setup.cleans and step.is_alone and known.works(LOG):
+        model.min_certain = max(0, now.min_phy_offset)
+    cleans = isinstance(op, RunService) and op.service in CLEANERS
+    if known.setup.cleans and cleans and isinstance(seen, Ran):
+        assert isinstance(op, RunService)
+        yield CleanerOver(step, known, look, op.service, seen.work, now)
+    yield PositionsSeen(step, known, look, now)
+    model.saw_positions(now)
+    known.positions = now
+
+
+def walk_debts(
+    known: Knowledge, step: Step, now: Positions, look: Look
+) -> Iterator[Moment]:
+    """Walk what the life owes since earlier steps, and what waits from now on."""
+    debts = known.debts
+    if debts.failed:
+        yield AfterFailedFlush(step, known, look, debts.failed)
+    life_ended = step.crash is not None or now.max_phy_offset < 0
+    debts.saw_failures(step, life_ended=life_ended)
+    promises = known.promises
+    is_kept = promises.keeps_what_is_synced and not promises.reverts
+    worked = known.works((*LOG, *QUEUES))
+    if not worked or not is_kept or life_ended or sets_back(step.op):
+        debts.forgive()
+        return
+    op, waits = step.op, None
+    if isinstance(op, RunService) and isinstance(step.seen, Ran):
+        waits = debts.due(op.service, step.world.now_ms)
+        if waits is not None:
+            yield RoundDue(step, known, look, op.service, waits, now)
+    flushed = isinstance(op, RunService) and op.service == "flush_consume_queue"
+    debts.saw_positions(now, queues_flushed=flushed and waits is not None)

@@ -1,0 +1,190 @@
+"""The walk through what a step read: pulls, queries, looks and searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+from models.appended import Appended
+from models.history import Step
+from models.image.index import index_hash, keys_of
+from models.image.log import LogImage
+from models.knowledge.knowledge import DISPATCHED, Knowledge
+from models.knowledge.moments import (
+    Look,
+    LookOver,
+    Moment,
+    PullAround,
+    PullOver,
+    PullTogether,
+    PutAround,
+    QueryAround,
+    QueryOver,
+    SearchAround,
+    SearchOver,
+)
+from models.observations import Looked, Pulled, Queried, Searched
+from models.ops import LookMessage, PullMessage, QueryMessage, SearchOffset
+from models.reference import QueueKey, ReferenceModel, VisibleQueue
+from models.store_image import Record
+
+
+class SeenBefore(NamedTuple):
+    """Of ops that began together, what each pull must find at least, by queue."""
+
+    queues: dict[QueueKey, VisibleQueue]
+
+    @classmethod
+    def of(cls, known: Knowledge, step: Step) -> Self:
+        """What could be read before the step; of nothing where that does not matter."""
+        ends = step.crash is not None or step.is_stopping
+        matters = step.is_together and not (ends or step.fails_calls or step.deletions)
+        if not matters or not known.works(DISPATCHED):
+            return cls({})
+        pulls = [read for read, _ in step.reads if isinstance(read, PullMessage)]
+        keys = {(pull.topic, pull.queue_id) for pull in pulls}
+        return cls({key: known.model.visible(key) for key in sorted(keys)})
+
+
+def walk_reads(
+    known: Knowledge, step: Step, look: Look, before: SeenBefore
+) -> Iterator[Moment]:
+    """Lead ``known``, which stays as it is, through the reads of a step."""
+    if known.is_degraded:
+        yield from _around(known, step, look)
+        return
+    if not step.reads:
+        return
+    model = known.model
+    for read, answer in step.reads:
+        if isinstance(read, PullMessage) and isinstance(answer, Pulled):
+            queue = _behind_gaps(model.queues.get((read.topic, read.queue_id), []))
+            yield PullOver(step, known, look, read, answer, queue)
+    for read, answer in step.reads:
+        if isinstance(read, QueryMessage) and isinstance(answer, Queried):
+            yield QueryOver(step, known, look, read, answer)
+    for read, answer in step.reads:
+        if isinstance(read, LookMessage) and isinstance(answer, Looked):
+            messages = model.live_messages(model.log_min)
+            stands = known.positions
+            if stands is not None and known.setup.transient_store_pool:
+                committed = stands.committed_where
+                messages = [m for m in messages if m.end <= committed]
+            yield LookOver(step, known, look, read, answer, messages)
+    for read, answer in step.reads:
+        if isinstance(read, SearchOffset) and isinstance(answer, Searched):
+            yield _search_over(known, step, look, read, answer)
+    for read, answer in step.reads if before.queues else ():
+        if isinstance(read, PullMessage) and isinstance(answer, Pulled):
+            key = (read.topic, read.queue_id)
+            seen = (before.queues[key], model.visible(key))
+            yield PullTogether(step, known, look, read, answer, *seen)
+
+
+def _search_over(
+    known: Knowledge, step: Step, look: Look, search: SearchOffset, searched: Searched
+) -> SearchOver:
+    key = (search.topic, search.queue_id)
+    records = look.image().commit_log.indexed_records.get(key, [])
+    visible = known.model.visible(key)
+    times = [r.store_timestamp for r in records[: len(visible.messages)]]
+    return SearchOver(step, known, look, search, searched, visible.min_offset, times)
+
+
+def _behind_gaps(queue: list[Appended]) -> list[Appended]:
+    """What follows on each other up to the last message.
+
+    Where damage took expired messages and a queue's last file is all that says how far
+    it has counted, numbers are left that no message has.
+    """
+    if not queue or queue[-1].queue_offset - queue[0].queue_offset == len(queue) - 1:
+        return queue
+    begins = [n for n, (a, b) in enumerate(pairwise(queue), 1) if not _follows(a, b)]
+    return queue[begins[-1] :]
+
+
+def _follows(before: Appended, after: Appended) -> bool:
+    return after.queue_offset == before.queue_offset + 1
+
+
+def fitting_records(
+    log: LogImage,
+    records: Sequence[Record],
+    query: QueryMessage,
+    times: tuple[int, int],
+) -> list[Record]:
+    """Those of ``records`` that a query asks for, dispatched or not."""
+    return [
+        record
+        for record in records
+        if record.topic == query.topic
+        and record.transaction_type != "rollback"
+        and times[0] <= record.store_timestamp <= times[1]
+        and query.key in keys_of(record.properties_raw)
+        and record.phy_offset >= log.deleted.dead_below(query.topic, record.queue_id)
+    ]
+
+
+def is_indexed(record: Record, key: str, model: ReferenceModel, reput: int) -> bool:
+    """Whether the index must find a record by one of its keys.
+
+    Of one half indexed it has the first entries, and any of the key's hash will do.
+    """
+    newest, entries = model.indexed
+    if record.end <= reput or record.phy_offset < newest:
+        return True
+    listed = keys_of(record.properties_raw)[:entries]
+    asked = index_hash(f"{record.topic}#{key}")
+    return record.phy_offset == newest and any(
+        index_hash(f"{record.topic}#{other}") == asked for other in listed
+    )
+
+
+def _around(known: Knowledge, step: Step, look: Look) -> Iterator[Moment]:
+    """What was read and put of a store that serves around damage."""
+    model = known.model
+    for read, answer in step.reads:
+        if isinstance(read, PullMessage) and isinstance(answer, Pulled):
+            yield PullAround(step, known, look, read, answer)
+    if step.starts:
+        return
+    for _, put in step.puts:
+        if put is not None:
+            yield PutAround(step, known, look, put)
+    messages = model.live_messages(model.log_min)
+    for read, answer in step.reads:
+        if isinstance(read, LookMessage) and isinstance(answer, Looked):
+            yield LookOver(step, known, look, read, answer, messages)
+    if not any(isinstance(r, SearchOffset | QueryMessage) for r, _ in step.reads):
+        return
+    log = look.image().commit_log
+    whole = {
+        record.phy_offset: record
+        for record in (*log.records, *log.records_beyond)
+        if record.phy_offset >= model.log_min
+    }
+    records = [whole[m.phy_offset] for m in messages if m.phy_offset in whole]
+    earliest = records[0].store_timestamp if records else -1
+    for read, answer in step.reads:
+        if isinstance(read, SearchOffset) and isinstance(answer, Searched):
+            queue = model.queues.get((read.topic, read.queue_id), [])
+            times = {
+                m.queue_offset: whole[m.phy_offset].store_timestamp
+                for m in queue
+                if m.phy_offset in whole
+            }
+            ready = [
+                m.queue_offset
+                for m in queue
+                if m.queue_offset in times and m.end <= model.reput_from_offset
+            ]
+            moment = (read, answer, times, ready, earliest)
+            yield SearchAround(step, known, look, *moment)
+    reput = model.reput_from_offset
+    for read, answer in step.reads:
+        if isinstance(read, QueryMessage) and isinstance(answer, Queried):
+            bounds = (look.epoch_ms + read.begin_ms, look.epoch_ms + read.end_ms)
+            fitting = fitting_records(log, records, read, bounds)
+            indexed = [r for r in fitting if is_indexed(r, read.key, model, reput)]
+            yield QueryAround(step, known, look, read, answer, indexed)

@@ -1,0 +1,414 @@
+"""The walk through a start: what it found, how it answered, what it recovered.
+
+A start that succeeds tells what of the past is left. Once that was judged, the model
+adopts it, and what was known of damage and of a failing disk is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from models.appended import Appended, differs, differs_from_message
+from models.history import Deletion, Start, Step
+from models.image.deleted import ALL_QUEUES, DELETED_PATH, DeletedImage
+from models.image.log import LogImage
+from models.image.oddity import oddities
+from models.image.queue import UNIT_SIZE
+from models.image.record import MAGIC_V1, MAGIC_V2, Record
+from models.image.rot import rotten_records
+from models.invariants.around import Spoilt
+from models.knowledge.knowledge import LOG, End, Knowledge
+from models.knowledge.moments import (
+    FilesAtRest,
+    LogRecovered,
+    LogRecoveredAround,
+    Look,
+    Moment,
+    QueuesRecovered,
+    RotRecovered,
+    StartLeft,
+    StartOver,
+    StoreUp,
+)
+from models.knowledge.promises import SPOILT
+from models.messages import MessageToPut
+from models.observations import Damaged, Positions, Refused, Started
+from models.program import Setup
+from models.reference import QueueKey, ReferenceModel
+from models.store_image import StoreImage, read_store
+
+RECORD_MAGICS = tuple(magic.to_bytes(4, "big") for magic in (MAGIC_V1, MAGIC_V2))
+HEAD_SIZE = 8  # length and magic of a record or filler
+_WHOLE_WINDOW = Setup().start_window
+
+
+def reads_in_a_window(setup: Setup) -> bool:
+    """Whether a start may leave old files unread, and what is wrong with them."""
+    return setup.start_window < _WHOLE_WINDOW
+
+
+def walk_start(
+    known: Knowledge,
+    step: Step,
+    start: Start,
+    found: StoreImage,
+    now: Positions,
+    look: Look,
+) -> Iterator[Moment]:
+    """Lead ``known`` through one start of a step."""
+    seen, tampering = start.seen, known.tampering
+    ended = known.end is End.ORDERLY and not (tampering.damaged or known.disk_failed)
+    if not isinstance(seen, Started | Refused):
+        known.end = End.UNKNOWN  # it failed somewhere on its way
+        return
+    tampering.begin_start()
+    if tampering.damaged:
+        known.left_by_start = None
+    log_was_damaged = tampering.log_is_damaged
+    over = start_over(known, step, start, seen, found, look)
+    yield over
+    if isinstance(seen, Refused):
+        return
+    if seen.damaged or known.is_degraded:
+        yield from _adopt_around(known, step, seen, found, look)
+    else:
+        if log_was_damaged:
+            known.model.log_damaged(over.at_full_size.commit_log.max_phy_offset)
+        tampering.abort_taken &= seen.last_exit_ok or known.setup.has_index
+        yield StoreUp(step, known, look, found, seen)
+        yield from _adopt(known, step, now, look)
+    left, known.left_by_start = known.left_by_start, None
+    if step.is_alone:  # else what others wrote is there too
+        files = look.files()
+        yield StartLeft(step, known, look, left, found, files, ended)
+        known.left_by_start = None if tampering.abort_taken else files
+
+
+def start_over(
+    known: Knowledge,
+    step: Step,
+    start: Start,
+    seen: Started | Refused,
+    found: StoreImage,
+    look: Look,
+) -> StartOver:
+    """What a start had to notice in the files it found."""
+    setup, damaged = known.setup, known.tampering.damaged
+    log_is_damaged = known.is_degraded or known.tampering.log_is_damaged
+    at_full_size = extended(found, setup.log_file_size) if log_is_damaged else found
+    is_windowed = reads_in_a_window(setup)
+    return StartOver(
+        step,
+        known,
+        look,
+        found,
+        seen,
+        at_full_size,
+        log_is_damaged,
+        _misfit(found, setup, {damage.path for damage in damaged}),
+        _lost(at_full_size, start.unreadable, is_around=setup.on_damage == "serve"),
+        _has_lost_its_mark(found, damaged),
+        is_windowed and _has_short_file(found, setup),
+        is_windowed,
+        start.unreadable,
+    )
+
+
+def extended(found: StoreImage, log_file_size: int) -> StoreImage:
+    """The image with what short log files lack as zeros, as a start may read them."""
+    short = [f for f in found.commit_log.files if len(f.data) < log_file_size]
+    if not short:
+        return found
+    files = dict(found.files)
+    for file in short:
+        files[file.path] = bytes(file.data).ljust(log_file_size, b"\0")
+    return read_store(files)
+
+
+def _has_lost_its_mark(found: StoreImage, damages: Sequence[Damaged]) -> bool:
+    """Whether an older mark is left, by which files are gone that had expired."""
+    mark, log = found.checkpoint.mark, found.commit_log
+    if mark is None or not any(damage.path == "checkpoint" for damage in damages):
+        return False
+    return log.min_phy_offset > mark.log_min_offset
+
+
+def _has_short_file(found: StoreImage, setup: Setup) -> bool:
+    """Whether a log file is cut, be it amid its filler."""
+    return any(len(file.data) < setup.log_file_size for file in found.commit_log.files)
+
+
+def _lost(image: StoreImage, places: Sequence[Damaged], *, is_around: bool) -> str:
+    """What a start needs and nobody can read; "" if there is nothing of it.
+
+    Of the log that is all up to its end, and there what says that it ends.
+    """
+    if not places:
+        return ""
+    log, end = image.commit_log, image.commit_log.max_phy_offset
+    ends = [end]
+    mark = image.checkpoint.mark
+    if is_around and mark is not None and end < mark.durable_offset:
+        # The log goes on behind other damage.
+        ends += [mark.durable_offset, *[record.end for record in log.records_beyond]]
+    until = max([at + max(HEAD_SIZE, _claimed(image, at)) for at in ends])
+    base_of = {file.path: file.base for file in log.files}
+    for place in places:
+        base = base_of.get(place.path, -1)
+        is_met = base >= log.min_phy_offset and base + place.start < until
+        if (base >= 0 and is_met) or place.path == "checkpoint":
+            return f"{place.path} cannot be read at byte {place.start}"
+    return ""
+
+
+def _claimed(image: StoreImage, offset: int) -> int:
+    """How long a record says it is that may begin where the log ends."""
+    for file in image.commit_log.files:
+        at = offset - file.base
+        if 0 <= at <= len(file.data) - HEAD_SIZE:
+            head = bytes(file.data[at : at + HEAD_SIZE])
+            size = int.from_bytes(head[:4], "big", signed=True)
+            is_record = head[4:] in RECORD_MAGICS
+            return size if is_record and size <= len(file.data) - at else 0
+    return 0
+
+
+def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:
+    """Which file of those changed from outside is none of such a store; "" if none.
+
+    It is longer than the store's files, or begins where none of them would.
+    """
+    if not damaged:
+        return ""
+    queue_file_size = setup.queue_file_units * UNIT_SIZE
+    placed = [
+        (file.path, file.base, len(file.data), setup.log_file_size)
+        for file in found.commit_log.files
+    ]
+    placed += [
+        (file.path, file.base, len(file.data), queue_file_size)
+        for queue in found.consume_queues
+        for file in queue.files
+    ]
+    for path, base, length, size in placed:
+        if path in damaged and (length > size or base % size):
+            return f"{path} is of a store with other sizes"
+    deleted = found.commit_log.deleted
+    if DELETED_PATH in damaged and deleted.flaw:
+        return f"{DELETED_PATH} {deleted.flaw}"
+    for path in sorted(damaged):
+        if path.startswith("consumequeue_ext/") and setup.queue_ext_size:
+            size, data = setup.queue_ext_size, found.files.get(path, b"")
+            if len(data) > size or int(path.rpartition("/")[2]) % size:
+                return f"{path} is of a store with other sizes"
+    return ""
+
+
+def _adopt(
+    known: Knowledge, step: Step, now: Positions, look: Look
+) -> Iterator[Moment]:
+    """Adopt what a start recovered; past its end is what was put since."""
+    model, image, end = known.model, look.image(), step.log_end
+    log = image.commit_log
+    rotten = _rotten(known, log)
+    if rotten:
+        places = {record.phy_offset for record in rotten}
+        records = [r for r in log.records if r.phy_offset not in places]
+        messages = model.live_messages(log.min_phy_offset)
+        sound = [m for m in messages if m.phy_offset not in places]
+        yield RotRecovered(step, known, look, records, sound)
+        known.tampering.log_has_hidden_rot = True
+        return
+    recovered = log.records
+    if recovered and recovered[-1].phy_offset >= end:
+        recovered = tuple(r for r in recovered if r.phy_offset < end)
+    built = {queue.key: queue.end for queue in image.consume_queues}
+    is_damaged = bool(known.tampering.damaged)
+    log_is_gone = is_damaged and not log.files
+    if log_is_gone:
+        # Then no unit of theirs has a record, nor did one expire.
+        built = {queue.key: queue.first_number for queue in image.consume_queues}
+    later = step.begun.deletions if step.begun is not None else ()
+    places_found = _deletions_at_start(model, log.deleted, later, end)
+    yield LogRecovered(
+        step,
+        known,
+        look,
+        recovered,
+        model.live_messages(log.min_phy_offset),
+        model.floor if model.floor is not None else model.floor_kill,
+        log.min_phy_offset,
+        places_found,
+        end,
+    )
+    deleted = deletions_known(model, places_found, built, log.min_phy_offset, end)
+    model.adopt(recovered, built, log.min_phy_offset, deleted)
+    if known.works(LOG):
+        model.min_certain = log.min_phy_offset
+    model.min_certain = min(model.min_certain, log.min_phy_offset)
+    if not is_damaged:
+        ends = model.ends_of_empty_queues()
+        counted = {k: max(at, model.numbered.get(k, 0)) for k, at in ends.items()}
+        yield QueuesRecovered(step, known, look, built, counted)
+    model.forget_lost_numbers()
+    if log_is_gone:
+        model.number_empty_queues(built)
+    elif is_damaged and log.min_phy_offset:
+        queues = image.consume_queues
+        model.number_empty_queues({q.key: q.end_of_last_file for q in queues})
+    known.started(image)
+    yield FilesAtRest(step, known, look, image, now.reput_from_offset)
+
+
+def _deletions_at_start(
+    model: ReferenceModel,
+    found: DeletedImage,
+    later: Sequence[Deletion],
+    log_end: int,
+) -> dict[QueueKey, int]:
+    """The places of deletions that a start goes by.
+
+    ``found`` is what the files say now, when those ``later`` in the step count too.
+    """
+    places = dict(found.places)
+    for op, _ in later:
+        for key in {key for key in (*places, *model.deleted) if key[0] == op.topic}:
+            if key in model.deleted:
+                places[key] = min(model.deleted[key], log_end)
+            else:
+                del places[key]
+    return places
+
+
+def deletions_known(
+    model: ReferenceModel,
+    places: Mapping[QueueKey, int],
+    built: Mapping[QueueKey, int],
+    log_min: int,
+    log_end: int,
+) -> DeletedImage:
+    """The deletions that the model is to adopt.
+
+    ``built`` has the queues that have files. Where all that is dead has expired, the
+    store may forget it, and the model does not.
+    """
+    forgotten = {
+        key: min(at, log_end)
+        for key, at in model.deleted.items()
+        if key not in places and 0 < min(at, log_end) <= log_min
+    }
+    for known in model.queues if log_min else ():
+        is_told = known in places or (known[0], ALL_QUEUES) in places
+        if model.is_unsettled(known) and known not in built and not is_told:
+            # Nobody saw the deletion's end; what it took has expired, or was lost.
+            forgotten[known] = log_min
+    return DeletedImage({**places, **forgotten})
+
+
+def _rotten(known: Knowledge, log: LogImage) -> frozenset[Record]:
+    """Records that a start took over and that have rotted, which it could not know.
+
+    No mark vouched for them, and no CRC covers what has changed of them. If the disk
+    tears sectors, nobody says either which bytes it spoilt.
+    """
+    damages = known.tampering.damaged
+    if not damages:
+        return frozenset()
+    rotten = rotten_records(log, damages)
+    if known.promises.kind.shorn_sectors and SPOILT in damages:
+        rotten |= _torn_records(log, known.model)
+    return rotten
+
+
+def _torn_records(log: LogImage, model: ReferenceModel) -> frozenset[Record]:
+    """Records of a known body, for whose header and names no CRC speaks.
+
+    That may be the CRC itself that was torn: what is left of it is no property, so the
+    others can be right and the record odd all the same.
+    """
+    messages = model.live_messages(log.min_phy_offset)
+    known = {appended.phy_offset: appended for appended in messages}
+    return frozenset(
+        record
+        for record in log.records
+        if not record.has_property_crc
+        and _is_torn(record, known.get(record.phy_offset), model.in_flight)
+    )
+
+
+def _is_torn(
+    record: Record, appended: Appended | None, in_flight: Sequence[MessageToPut]
+) -> bool:
+    if appended is not None and record.body == appended.message.body:
+        return bool(differs(record, appended)) or _is_odd(record)
+    alike = [message for message in in_flight if message.body == record.body]
+    differ = all(differs_from_message(record, message) for message in alike)
+    return bool(alike) and (differ or _is_odd(record))
+
+
+def _is_odd(record: Record) -> bool:
+    return any(True for _ in oddities(record))
+
+
+def _adopt_around(
+    known: Knowledge, step: Step, start: Started, found: StoreImage, look: Look
+) -> Iterator[Moment]:
+    """Adopt what a start serves around damage.
+
+    It cannot be told where a record rotted that still proves itself whole, nor where
+    one could not be read while the start looked for it.
+    """
+    tampering, model = known.tampering, known.model
+    tampering.note_degraded()
+    degraded, image, end = tampering.degraded, look.image(), step.log_end
+    log = image.commit_log
+    whole = {
+        record.phy_offset: record
+        for record in (*log.records, *log.records_beyond)
+        if record.phy_offset < end
+    }
+    if _is_unsure_around(step, start, degraded, whole):
+        tampering.log_has_hidden_rot = True
+    else:
+        floor = model.floor if model.floor is not None else model.floor_kill
+        mark = found.checkpoint.mark
+        floors = (floor, mark.durable_offset if mark is not None else 0)
+        yield LogRecoveredAround(step, known, look, whole, floors, start)
+        degraded.lost += [
+            m.phy_offset for m in model.messages if m.phy_offset not in whole
+        ]
+        _adopt_whole(model, list(whole.values()), image, degraded.queues)
+        degraded.is_on, degraded.queues, degraded.listed = True, [], start.damaged
+        degraded.ranges = [
+            (begin, min(e, end)) for begin, e in degraded.ranges if begin < end
+        ]
+    known.started(image)
+    known.checkpoint = None
+
+
+def _is_unsure_around(
+    step: Step, start: Started, degraded: Spoilt, whole: Mapping[int, Record]
+) -> bool:
+    if any(degraded.touches(r.phy_offset, r.end) for r in whole.values()):
+        return True
+    listed = Spoilt(degraded.log_file_size, ranges=[*start.damaged])
+    is_listed = any(listed.touches(r.phy_offset, r.end) for r in whole.values())
+    return is_listed and step.fails_reads
+
+
+def _adopt_whole(
+    model: ReferenceModel, whole: list[Record], image: StoreImage, damaged: list[str]
+) -> None:
+    offsets = {record.phy_offset for record in whole}
+    keys = {**model.numbered, **model.queues}
+    numbered = {key: model.next_queue_offset(key) for key in keys}
+    model.messages = [m for m in model.messages if m.phy_offset in offsets]
+    ends = {queue.key: queue.end for queue in image.consume_queues}
+    model.adopt(whole, ends, image.commit_log.min_phy_offset)
+    # The numbers of damaged messages stay taken as far as their queue has units, though
+    # nobody can tell those from what damage made of a damaged queue.
+    model.numbered = {key: min(ends.get(key, 0), n) for key, n in numbered.items()}
+    for queue in image.consume_queues:
+        if f"consumequeue/{queue.name}" in damaged:
+            model.numbered[queue.key] = queue.end
+            model.trusted[queue.key] = queue.end_of_last_file - queue.end
