@@ -24,11 +24,19 @@ _FILLER_FLAWS = ("end", "zeros", "magic", "size", "filler")
 
 @invariant(
     "CL-1",
-    "every record between the log's min and max is whole, at its own phy_offset",
+    "every CommitLog record between min and max phy_offset is intact and stores its "
+    "own phy_offset",
     law="I2 I15",
 )
 def every_record_is_whole(judged: Judged) -> Iterator[Violation]:
-    """The chain of records ends only where nothing was ever written."""
+    """A break is any byte at which no intact record begins although the log goes on.
+
+    At rest every break violates the law; where bytes of an earlier cut may lie behind
+    the end, only a break behind which something proves that the log went on. After a
+    crash: a break below the durable mark, and what no crash can have made.
+
+    Source: CommitLog#checkMessageAndReturnSize.
+    """
     log = judged.image.commit_log
     if not judged.clean:
         yield from _lost_in_a_crash(judged)
@@ -42,11 +50,17 @@ def every_record_is_whole(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CL-2",
-    "log files are named by their base, contiguous, and all of one size",
+    "CommitLog files have one size, are named by their first phy_offset, and follow "
+    "each other without a gap",
     law="I18",
 )
 def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
-    """Names and lengths say which bytes a file holds; no two may disagree."""
+    """Names and lengths say which bytes a file holds, so no two files may disagree.
+
+    After a crash a file may be empty; a gap counts only where a crash cannot make it.
+
+    Source: MappedFileQueue#load.
+    """
     log = judged.image.commit_log
     size = log.file_size
     for path in log.odd_paths:
@@ -68,10 +82,19 @@ def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
 
 
 @invariant(
-    "CL-3", "every closed log file ends with a filler that reaches its end", law="I2"
+    "CL-3",
+    "once a later CommitLog file holds a record, a file ends with a BLANK that "
+    "reaches its last byte",
+    law="I2",
 )
 def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:
-    """A file is closed once a later one holds a record."""
+    """Judged at rest, on each file that has a later one with a record.
+
+    Where units may be left over from an earlier cut, a BLANK that covers intact records
+    which ConsumeQueues still list violates it as well.
+
+    Source: CommitLog.DefaultAppendMessageCallback#doAppend, BLANK_MAGIC_CODE.
+    """
     if not judged.clean:
         return
     files = judged.image.commit_log.files
@@ -86,9 +109,16 @@ def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:
         yield from _over_records(judged.image)
 
 
-@invariant("CL-4", "store_timestamp never decreases along the log", law="I17")
+@invariant(
+    "CL-4",
+    "store_timestamp never decreases from one CommitLog record to the next",
+    law="I17",
+)
 def store_timestamps_never_decrease(judged: Judged) -> Iterator[Violation]:
-    """Judged only where the store's clock was never set back."""
+    """Compares neighbours; of two that disagree it names the one out of line.
+
+    Judged at rest, where the store's clock was never set back.
+    """
     if not judged.monotonic_clock or not (judged.clean or judged.whole_sectors):
         return
     log = judged.image.commit_log
@@ -109,11 +139,14 @@ def store_timestamps_never_decrease(judged: Judged) -> Iterator[Violation]:
             )
 
 
-@invariant("CL-5", "every field of a record is in its range", law="I15")
+@invariant("CL-5", "every field of a CommitLog record is in its valid range", law="I15")
 def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
-    """What neither the body's CRC nor the inner lengths prove.
+    """Covers the fields that neither the body's CRC nor the inner lengths prove.
 
-    A record that a crash tore is not whole, so this holds after a crash too.
+    A record that a crash tore is not intact and not asked, so this holds after a crash
+    too, where sectors of 512 bytes reach the medium whole.
+
+    Source: MessageDecoder#decode.
     """
     if not (judged.clean or judged.whole_sectors):
         return

@@ -20,12 +20,19 @@ _EXT_ADDRESS_MAX = -(1 << 31) - 1
 
 @invariant(
     "CQ-1",
-    "a unit of [min, max) points at a whole record of its own topic, queue, "
+    "each live ConsumeQueue unit points at an intact record of its queue with its "
     "queue_offset, size and tags_code",
     law="I3",
 )
 def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
-    """Units past the log's end are CQ-3's; expired and pre-blank ones nobody's."""
+    """Compares each unit in [min, max) with the record at its phy_offset.
+
+    Units past the log's end are left to CQ-3; expired and pre-blank units are not
+    asked. After a crash: only units with a later right one in their sector, and bytes
+    that no store writes.
+
+    Source: ConsumeQueue#putMessagePositionInfo.
+    """
     image = judged.image
     end = image.commit_log.max_phy_offset
     for queue, live in _judged_queues(judged):
@@ -43,10 +50,18 @@ def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
 
 
 @invariant(
-    "CQ-2", "the units of [min, max) are contiguous and in the log's order", law="I3"
+    "CQ-2",
+    "between a ConsumeQueue's min and max offset no unit is missing, and phy_offset "
+    "rises from unit to unit",
+    law="I3",
 )
 def units_are_contiguous(judged: Judged) -> Iterator[Violation]:
-    """No hole before a written unit; phy_offset rises strictly."""
+    """No unit of zeros lies before a written unit; phy_offset rises strictly.
+
+    Judged at rest; after a crash, only holes with a later right unit in their sector.
+
+    Source: ConsumeQueue#putMessagePositionInfo, which refuses a unit out of order.
+    """
     if judged.whole_sectors and not judged.clean:
         yield from _settled_holes(judged.image)
     if not judged.clean:
@@ -64,9 +79,15 @@ def units_are_contiguous(judged: Judged) -> Iterator[Violation]:
             yield from _hole(queue, judged)
 
 
-@invariant("CQ-3", "no unit points past the commit log's end", law="I3")
+@invariant("CQ-3", "no ConsumeQueue unit points past the CommitLog's end", law="I3")
 def no_unit_past_the_log(judged: Judged) -> Iterator[Violation]:
-    """Left-over units at a queue's end are excused where ``stale_allowed`` says so."""
+    """Compares phy_offset + size of each live unit with max_phy_offset.
+
+    Units left over at a queue's end from an earlier cut are excused where
+    ``stale_allowed`` says so. After a crash as CQ-1.
+
+    Source: ConsumeQueue#truncateDirtyLogicFiles.
+    """
     image = judged.image
     end = image.commit_log.max_phy_offset
     for queue, live in _judged_queues(judged):
@@ -81,22 +102,35 @@ def no_unit_past_the_log(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CQ-4",
-    "every record of type none or commit below reput_from_offset has its unit",
+    "every non-transactional or committed record below reput_from_offset has a "
+    "ConsumeQueue unit",
     law="I4",
 )
 def every_record_has_its_unit(judged: Judged) -> Iterator[Violation]:
-    """Judged only where it is known how far dispatch has come."""
+    """Prepared and rolled-back records and inner batches have no unit.
+
+    Judged at rest, where it is known how far dispatch has come.
+
+    Source: DefaultMessageStore.CommitLogDispatcherBuildConsumeQueue#dispatch.
+    """
     if judged.clean and judged.reput_from_offset is not None:
         yield from missing_units(judged.image, judged.reput_from_offset)
 
 
 @invariant(
     "CQ-5",
-    "queue files are named by their base, contiguous, and all of one size",
+    "ConsumeQueue files have one size, are named by their first logic_offset, and "
+    "follow without a gap",
     law="I18",
 )
 def queue_files_fit_together(judged: Judged) -> Iterator[Violation]:
-    """Names and lengths say which units a file holds; no two may disagree."""
+    """Names and lengths say which units a file holds, so no two files may disagree.
+
+    The size is a multiple of a unit's 20 bytes. After a crash a file may be empty, and
+    one may be missing.
+
+    Source: MappedFileQueue#load.
+    """
     image = judged.image
     size = image.queue_file_size
     for path in image.odd_queue_paths:

@@ -36,9 +36,17 @@ def index_of(judged: Judged) -> IndexImage:
     return judged.image.index(judged.index_slots)
 
 
-@invariant("IX-3", "the header of an index file is a recount of its entries", law="I11")
+@invariant(
+    "IX-3",
+    "an index file's header agrees with its entries: count, used slots, first and "
+    "last phy_offset and time",
+    law="I11",
+)
 def headers_are_recounts(judged: Judged) -> Iterator[Violation]:
-    """Times are held against the records that the log still has."""
+    """Times are compared with the records that the log still has. Judged at rest.
+
+    Source: IndexHeader.
+    """
     if not judged.clean:
         return
     if judged.stale_allowed:
@@ -50,15 +58,18 @@ def headers_are_recounts(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "IX-4",
-    "the entries of the index are, in order, the log's keys, each once",
+    "the index lists the keys of the CommitLog's records in log order, each once, and "
+    "nothing else",
     law="I11",
 )
 def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
-    """Entries of expired records are nobody's; the others begin at the log's first.
+    """Entries of expired records are passed over; then comes the log's first key.
 
     RocketMQ lists its last record again after a crash and lacks what it threw away, so
-    in its stores an entry need only be one of its record's. After a crash those are
-    judged that have a right one behind them in their sector.
+    in its stores an entry need only be a key of its record. After a crash only entries
+    with a right one behind them in their sector are judged.
+
+    Source: IndexService#buildIndex, IndexFile#putKey.
     """
     if not judged.clean:
         for found in settled_entries(judged):
@@ -86,13 +97,16 @@ def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "IX-5",
-    "each slot names its newest entry, and each entry the one before it",
+    "each index slot names its newest entry, and each entry links to the one before "
+    "it in its slot",
     law="I11",
 )
 def chains_lead_back(judged: Judged) -> Iterator[Violation]:
     """So every link is lower than its entry's number, and every chain ends.
 
     After a crash as IX-4.
+
+    Source: IndexFile#putKey.
     """
     if not judged.clean:
         for found in settled_entries(judged):
@@ -107,13 +121,15 @@ def chains_lead_back(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "IX-6",
-    "every key of a record below reput_from_offset is in the index",
+    "every key of a record below reput_from_offset has an index entry",
     law="I4 I11",
 )
 def every_key_is_listed(judged: Judged) -> Iterator[Violation]:
-    """Judged where it is known how far dispatch has come, and that there is an index.
+    """Judged at rest, where the store keeps an index and dispatch's position is known.
 
-    Whether what is listed is right is IX-4's to say.
+    Whether what is listed is right is left to IX-4.
+
+    Source: DefaultMessageStore.CommitLogDispatcherBuildIndex#dispatch.
     """
     reput = judged.reput_from_offset
     if not judged.clean or not judged.keeps_index or reput is None:
@@ -126,9 +142,17 @@ def every_key_is_listed(judged: Judged) -> Iterator[Violation]:
         yield Violation("index", seen, f"next {_told(asked[listed])}")
 
 
-@invariant("IX-7", "index files are named by a time and all of one size", law="I18")
+@invariant(
+    "IX-7",
+    "index files have one size, are named by a 17-digit time, and all but the newest "
+    "are full",
+    law="I18",
+)
 def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
-    """A file may be empty after a crash that cut its making short."""
+    """After a crash a file may be empty (its creation was cut short) or not full.
+
+    Source: IndexService#load, IndexService#getAndCreateLastIndexFile.
+    """
     index = index_of(judged)
     for path in index.odd_paths:
         if not is_passed_over(judged, path):
@@ -155,13 +179,16 @@ def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "IX-8",
-    "index files that ended before index_msg_timestamp are full and whole",
+    "index files that ended before the checkpoint's index_msg_timestamp are full, "
+    "with right headers and links",
     law="I8 I11",
 )
 def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
-    """It holds after a crash too: the time is set once the file is durable.
+    """It holds after a crash too: the time is written once the file is durable.
 
-    Among the files after the newest of them a crash may have torn anything.
+    In the files after the newest of them a crash may have torn anything.
+
+    Source: StoreCheckpoint#setIndexMsgTimestamp, IndexService#flush.
     """
     if not judged.monotonic_clock or judged.stale_allowed:
         return
@@ -184,12 +211,18 @@ def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
 
 
 @invariant(
-    "IX-9", "an index file is left for a newer one only once it is full", law="I19 I20"
+    "IX-9",
+    "even after a disk fault, a new index file is begun only when the one before it "
+    "is full",
+    law="I19 I20",
 )
 def full_files_alone_are_left(judged: Judged) -> Iterator[Violation]:
-    """Else nobody fills it; judged where no crash came, but the disk failed.
+    """A file that is left early is never filled again.
 
-    Where it did not, IX-7 says the same; what a crash left, the next start mends.
+    Judged where no crash came but the disk failed. Where it did not, IX-7 says the
+    same; what a crash left, the next start mends.
+
+    Source: IndexService#getAndCreateLastIndexFile.
     """
     is_running = judged.keeps_index and judged.reput_from_offset is not None
     if judged.clean or not is_running:

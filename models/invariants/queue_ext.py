@@ -29,13 +29,16 @@ _SECTOR = 512
 
 @invariant(
     "CQ-6",
-    "an address in a unit leads to its record's tags code and store time",
+    "if a unit holds a consumequeue_ext address, the entry there has its record's "
+    "tags_code and store_timestamp",
     law="I3",
 )
 def addresses_lead_to_their_records(judged: Judged) -> Iterator[Violation]:
-    """Which unit is which record's is CQ-1's to say; nothing proves a bit map.
+    """Which unit belongs to which record is left to CQ-1; nothing proves a bit map.
 
-    After a crash where a later unit in the same sector beside the queue is right.
+    After a crash: only where a later entry in the same sector of the file is right.
+
+    Source: ConsumeQueue#getExt, ConsumeQueueExt#get.
     """
     image = judged.image
     is_asked = judged.clean or judged.whole_sectors
@@ -127,13 +130,17 @@ def _wrong_address(
 
 @invariant(
     "CQ-8",
-    "a unit leads beside its queue, where its record's bit map lies",
+    "with consumequeue_ext on, a unit has an address if and only if its entry fits a "
+    "file; its bit map is there",
     law="I3 I4",
 )
 def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
-    """Judged where it is known that there is an extension, and what filters say.
+    """Judged at rest, where the extension is on and the bit maps are known.
 
-    A unit keeps its tags code only if no file beside the queue could hold the rest.
+    A unit keeps its tags_code only if its entry is too large for a consumequeue_ext
+    file.
+
+    Source: ConsumeQueue#putMessagePositionInfoWrapper, ConsumeQueueExt#put.
     """
     image, bit_map_of = judged.image, judged.bit_map_of
     if not (judged.clean and judged.ext_size and bit_map_of):
@@ -159,11 +166,17 @@ def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CQ-9",
-    "a file beside a queue is left for the next one only once a unit does not fit",
+    "if a consumequeue_ext file has a successor, it is closed, and the successor's "
+    "first entry did not fit into it",
     law="I19 I20",
 )
 def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
-    """Each unit follows the one before it; a size of -1 closes the file."""
+    """Entries follow each other without a gap; a size of -1 closes the file.
+
+    Judged at rest.
+
+    Source: ConsumeQueueExt#put.
+    """
     image = judged.image
     if not (judged.clean and image.has_queue_extension):
         return
@@ -180,14 +193,18 @@ def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CQ-10",
-    "nothing lies beside a queue behind what its last unit leads to",
+    "consumequeue_ext files hold no entry behind the one that the queue's last "
+    "address leads to",
     law="I3 I20",
 )
 def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
-    """Judged where it is known that there is an extension.
+    """Judged at rest, where the extension is known to be on.
 
-    A unit is put there before its queue's is; what a crash leaves of the first alone a
-    start cuts. Where no unit has an address, and older ones have expired, it is theirs.
+    An entry is written before its queue's unit is, so a crash may leave the entry
+    alone; the next start cuts it. Where no unit has an address and older units have
+    expired, the entries may be theirs.
+
+    Source: ConsumeQueueExt#truncateByMaxAddress.
     """
     image = judged.image
     if not (judged.clean and judged.ext_size and image.has_queue_extension):
@@ -214,13 +231,17 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CQ-7",
-    "files beside a queue are named by their base, contiguous, and all of one size",
+    "consumequeue_ext files have one size, are named by their first byte offset, and "
+    "follow without a gap",
     law="I18",
 )
 def files_beside_queues_fit_together(judged: Judged) -> Iterator[Violation]:
-    """One may be empty after a crash that cut its making short.
+    """A file may be empty after a crash that cut its creation short.
 
-    It is made before its queue is: a start without that queue leaves it as it is.
+    It is created before its queue's first file is: a start that finds no such queue
+    leaves the empty file as it is.
+
+    Source: ConsumeQueueExt#load.
     """
     if not judged.image.has_queue_extension:
         return
