@@ -23,11 +23,11 @@ NONE_TO_DELETE = probe(
 
 
 class CleanConsumeQueueService:
-    """Follows the log's beginning.
+    """Deletes queue files, and others', that lie before the log's minimum.
 
     Args:
-        delete_expired: others who keep data by the log's offsets, as the index does;
-            each is called with where the log begins, and returns the files it deleted.
+        delete_expired: other owners of data by log offset, as the index; each is
+            called with the log's min_phy_offset and returns how many files it deleted.
     """
 
     name = "clean_consume_queue"
@@ -50,7 +50,7 @@ class CleanConsumeQueueService:
         self._is_stopped = False
 
     def run_once(self) -> int:
-        """Delete the queue files that point before the log; returns how many went.
+        """Delete queue files that only point before the log; returns how many.
 
         Raises:
             OSError: the disk failed; the next round goes on.
@@ -68,7 +68,7 @@ class CleanConsumeQueueService:
         return deleted
 
     def stop(self) -> None:
-        """Delete nothing any more; a round in progress ends first."""
+        """Wait for a round in progress; delete nothing after it."""
         with self.lock:
             self._is_stopped = True
 
