@@ -1,4 +1,4 @@
-"""Laws of a store that serves around damage: what it keeps, lists, gives, refuses."""
+"""Laws of a store with on_damage=serve: what it keeps, lists, returns and refuses."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Range = tuple[int, int]
 
 @dataclass(slots=True)
 class Spoilt:
-    """What was changed of a log from outside, as places of the log.
+    """The changes that were made to a log from outside, by phy_offset.
 
     Attributes:
         log_file_size: of each of the log's files.
         is_on: the store serves around damage from here on.
         ranges: [start, end) of the bytes that differ.
         queues: the directories of queues that were changed since the last start.
-        listed: what the newest start lists as damaged.
-        lost: where messages lay that are not whole any more.
+        listed: the ranges that the newest start lists as damaged.
+        lost: the phy_offsets of messages that are no longer intact.
     """
 
     log_file_size: int
@@ -42,7 +42,7 @@ class Spoilt:
     lost: list[int] = field(default_factory=list)
 
     def fork(self) -> Spoilt:
-        """One that goes on by itself."""
+        """An independent copy."""
         return fork_of_fields(self)
 
     def touches(self, start: int, end: int) -> bool:

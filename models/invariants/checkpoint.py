@@ -1,4 +1,4 @@
-"""Laws of the checkpoint: no mark promises more than the files hold."""
+"""Laws of the checkpoint: its fields promise no more than the files hold."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def checkpoint_is_on_the_medium(unsynced: Mapping[str, int]) -> Iterator[Violati
 
 
 def changed_files(image: StoreImage) -> list[str]:
-    """Log files whose bytes below the mark do not add up to what it says."""
+    """Log files whose bytes below the mark differ from its CRC-32."""
     mark = image.checkpoint.mark
     if mark is None:
         return []
@@ -275,7 +275,7 @@ def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
 
 
 def _times_of_no_record(judged: Judged) -> Iterator[Violation]:
-    """Times later than all records or earlier; those at which no index file ended."""
+    """Times outside the range of all records, or at which no index file ended."""
     image, checkpoint = judged.image, judged.image.checkpoint
     log = image.commit_log
     if not judged.stale_allowed or was_cut_here(image):
@@ -296,9 +296,10 @@ def _times_of_no_record(judged: Judged) -> Iterator[Violation]:
 
 
 def _index_time_of_no_file(judged: Judged) -> Iterator[Violation]:
-    """RocketMQ has there when a full file ended, and files follow each other.
+    """An index_msg_timestamp at which no full index file ended.
 
-    The file may have gone, unless the first key of the log is the index's first.
+    RocketMQ stores there when a full file ended, and files follow each other. The file
+    may be deleted, unless the first key of the log is the index's first.
     """
     image = judged.image
     indexed = image.checkpoint.index_msg_timestamp
@@ -342,7 +343,7 @@ def rest_of_the_checkpoint_is_zero(image: StoreImage) -> Iterator[Violation]:
 
 
 def _other_sizes(judged: Judged) -> Iterator[Violation]:
-    """The mark says the sizes of the store's files: it may be another store's."""
+    """Sizes in the mark that differ from the files': it may be another store's."""
     image, mark = judged.image, judged.image.checkpoint.mark
     if mark is None:
         return

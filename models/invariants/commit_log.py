@@ -1,4 +1,4 @@
-"""Laws of the log's files: whole records, end to end, in files that fit together."""
+"""Laws of the CommitLog's files: intact records, end to end, in files without gaps."""
 
 from __future__ import annotations
 
@@ -161,10 +161,10 @@ def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
 
 
 def clock_steps(image: StoreImage) -> tuple[Record, ...]:
-    """Records from which on the store's clock ran behind.
+    """Records before which the store's clock was set back.
 
-    One record out of line with its neighbours is damage and no step: without it, or
-    without the one before it, the times rise again.
+    A single record out of line with its neighbours is damage and not counted: without
+    it, or without the one before it, the times rise again.
     """
     records = image.commit_log.records
     stamps = [record.store_timestamp for record in records]
@@ -184,7 +184,7 @@ def _breaks(log: LogImage) -> Iterator[Violation]:
 
 
 def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
-    """What a crash may not take: bytes below a mark that was itself kept."""
+    """Breaks that no crash can have made: in bytes below a mark that survived."""
     log, checkpoint = judged.image.commit_log, judged.image.checkpoint
     mark = checkpoint.mark
     newest, flushed_ms = log.newest_store_timestamp, checkpoint.physic_msg_timestamp
@@ -219,7 +219,7 @@ def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
 
 
 def _log_that_is_gone(image: StoreImage) -> Iterator[Violation]:
-    """The log's first file is made before any queue's, and its last one stays."""
+    """Units without a log: its first file comes before any queue's, its last stays."""
     units = sum(len(queue.units) for queue in image.consume_queues)
     if units:
         stop = image.commit_log.stop
@@ -238,7 +238,7 @@ def _seen_at(stop: LogStop, log: LogImage) -> str:
 
 
 def _over_records(image: StoreImage) -> Iterator[Violation]:
-    """Fillers over whole records that queues list; an earlier cut leaves no units."""
+    """BLANKs over intact records that queues list: a recovery leaves no units there."""
     listed = {
         (unit.phy_offset, unit.size, queue.topic, queue.queue_id): queue.where(
             unit.queue_offset
@@ -262,7 +262,7 @@ def _over_records(image: StoreImage) -> Iterator[Violation]:
 
 
 def _lacks_filler(file: LogFile) -> bool:
-    """Whether it is the filler that is missing: no record follows in the file."""
+    """Whether the BLANK itself is missing: no record follows in the file."""
     return next(read_on(file), None) is None
 
 
@@ -272,6 +272,6 @@ def _is_in_use_behind(log: LogImage, file: LogFile) -> bool:
 
 
 def _is_later_than_all(record: Record, others: tuple[Record, ...]) -> bool:
-    """Whether the others' times rise without it, and it is later than each."""
+    """Whether the others' times rise without it, and it is later than each of them."""
     stamps = [other.store_timestamp for other in others]
     return stamps == sorted(stamps) and stamps[-1] < record.store_timestamp

@@ -1,4 +1,4 @@
-"""Laws of the queues' files: a queue is exactly the log, seen by topic and queue."""
+"""Laws of the queues' files: a queue is the log, filtered by topic and queue."""
 
 from __future__ import annotations
 
@@ -164,9 +164,9 @@ def missing_units(
 ) -> Iterator[Violation]:
     """Records below ``reput_from_offset`` without a unit, a violation a run of them.
 
-    With ``before_ms``, only records stored before that time are asked for, and none
-    below ``first``. A unit of the right number will do, unless ``exact`` asks that it
-    point at the record.
+    With ``before_ms`` only records stored before that time are asked for, and none
+    below ``first``. Any unit of the right number will do, unless ``exact`` requires
+    that it point at the record.
     """
     unlisted = image.unlisted_records
     if exact and image.suspect_queues:
@@ -183,7 +183,7 @@ def missing_units(
 
 
 def _without_exact_unit(image: StoreImage) -> dict[tuple[str, int], list[Record]]:
-    """As ``unlisted_records``, but a unit must be right in whole to count."""
+    """As ``unlisted_records``, but only a unit that agrees with its record counts."""
     suspects = {(q.topic, q.queue_id): units for q, units in image.suspect_queues}
     unlisted: dict[tuple[str, int], list[Record]] = {}
     for key, records in image.commit_log.indexed_records.items():
@@ -208,9 +208,9 @@ def _exact_units(topic: str, units: tuple[Unit, ...], image: StoreImage) -> set[
 def units_past_the_end(
     queue: QueueImage, live: tuple[Unit, ...], image: StoreImage
 ) -> tuple[Unit, ...]:
-    """The last units of a queue, all past the log's end and past all it accounts for.
+    """A queue's last units, past the log's end and past its records' numbers.
 
-    Only such can be left over from a cut; any other unit past the end is damaged.
+    Only such units can be left over from a cut; any other unit past the end is damaged.
     """
     end = image.commit_log.max_phy_offset
     records = image.commit_log.indexed_records.get(queue.key)
@@ -243,10 +243,10 @@ def _missing_runs(
 def _ends_past_the_log(
     queue: QueueImage, ending: tuple[Unit, ...], image: StoreImage
 ) -> Iterator[Violation]:
-    """One violation for all of a queue's last units that have lost their records.
+    """One violation for all of a queue's last units that lost their records.
 
-    Where the chain breaks off amid the log, whole records behind the break are still
-    there; their units are right and nothing is said of them.
+    Where the chain breaks off inside the log, intact records behind the break are still
+    there; their units are right and not reported.
     """
     beyond = {record.phy_offset: record for record in image.commit_log.records_beyond}
     lost = [
@@ -264,7 +264,7 @@ def _ends_past_the_log(
 
 
 def _may_be_left_over(unit: Unit, end: int) -> bool:
-    """Whether it was a unit once, or what a torn write made of one."""
+    """Whether the unit may be left over from a cut, possibly torn."""
     start = unit.queue_offset * UNIT_SIZE
     is_torn = start // _SECTOR != (start + UNIT_SIZE - 1) // _SECTOR
     return is_torn or (unit.phy_offset >= end and unit.size > 0)
@@ -285,7 +285,7 @@ def _hole(queue: QueueImage, judged: Judged) -> Iterator[Violation]:
 
 
 def _listed(image: StoreImage, topic: str, unit: Unit) -> Record | None:
-    """The record a unit points at, as its queue has to take it."""
+    """The record that a unit points at, as its queue lists it."""
     return _as_listed(image.commit_log.record_at.get(unit.phy_offset), topic)
 
 
@@ -318,7 +318,7 @@ def _disagreement(
 
 
 def _by_number(queue: QueueImage, image: StoreImage) -> dict[int, Record]:
-    """The records of a queue by queue_offset; of two with one number the first."""
+    """A queue's records by queue_offset; of two with one number the first."""
     records = image.commit_log.indexed_records.get(queue.key, ())
     return {record.queue_offset: record for record in reversed(records)}
 
@@ -334,7 +334,7 @@ def _seen(unit: Unit) -> str:
 
 
 def _judged_queues(judged: Judged) -> Iterator[tuple[QueueImage, tuple[Unit, ...]]]:
-    """The suspect queues with the units to judge: after a crash those it settled."""
+    """The suspect queues with the units to judge; after a crash only settled units."""
     for queue, live in judged.image.suspect_queues:
         if judged.clean:
             yield queue, live
@@ -346,7 +346,7 @@ def _judged_queues(judged: Judged) -> Iterator[tuple[QueueImage, tuple[Unit, ...
 def _exact(
     queue: QueueImage, units: tuple[Unit, ...], image: StoreImage
 ) -> Iterator[int]:
-    """The queue_offsets of units that stand for their records."""
+    """The queue_offsets of units that agree with their records."""
     for unit in units:
         record = _listed(image, queue.topic, unit)
         if record is not None and not _disagreement(queue, unit, record, image):
@@ -354,7 +354,7 @@ def _exact(
 
 
 def _settled_holes(image: StoreImage) -> Iterator[Violation]:
-    """A unit that is not there, with a later one in its sector that is."""
+    """Units that are missing although a later one in their sector is there."""
     for queue in image.consume_queues:
         strays = queue.stray_units
         if not strays:
@@ -366,7 +366,7 @@ def _settled_holes(image: StoreImage) -> Iterator[Violation]:
 
 
 def _never_written(image: StoreImage) -> Iterator[Violation]:
-    """Bytes that are no unit's; one violation a queue."""
+    """Bytes that no store writes as a unit; one violation a queue."""
     suspects = {queue.name: live for queue, live in image.suspect_queues}
     for queue in image.consume_queues:
         units = (*suspects.get(queue.name, ()), *queue.stray_units)

@@ -1,4 +1,4 @@
-"""Laws of deletion: only what may go goes, from the front, and it stays gone."""
+"""Laws of expiry: only expired files are deleted, from the front, for good."""
 
 from __future__ import annotations
 

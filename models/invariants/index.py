@@ -1,4 +1,4 @@
-"""Laws of the index: it lists the log's keys, each once, and links them rightly."""
+"""Laws of the index: it lists the log's keys, each once, and links them correctly."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BYTE_OF = {
 
 
 def index_of(judged: Judged) -> IndexImage:
-    """The index under judgement."""
+    """The index of the judged image."""
     return judged.image.index(judged.index_slots)
 
 
@@ -234,7 +234,7 @@ def full_files_alone_are_left(judged: Judged) -> Iterator[Violation]:
 
 
 def _size_told(index: IndexImage, lengths: list[int]) -> int:
-    """What most lengths agree on; of two that which the first file is full with."""
+    """The size that most lengths agree on; of two, the one that fits a full first file."""
     if len(lengths) == 2 and len({*lengths}) == 2:
         first = index.files[0][1]
         if first.slot_num and first.entry_at(first.header.index_count) in lengths:
@@ -243,9 +243,9 @@ def _size_told(index: IndexImage, lengths: list[int]) -> int:
 
 
 def is_passed_over(judged: Judged, path: str) -> bool:
-    """Whether a file of an odd name is a stranger's; RocketMQ does not read it.
+    """Whether a file with an odd name is foreign; RocketMQ does not read it.
 
-    One as an index file would be is one that lost its name.
+    A file that looks like an index file counts as one that lost its name.
     """
     if not (judged.stale_allowed or judged.whole_sectors):
         return False
@@ -256,7 +256,7 @@ def is_passed_over(judged: Judged, path: str) -> bool:
 
 
 def live_entries(judged: Judged) -> Iterator[Placed]:
-    """The entries but for the first ones, as far as their records have expired."""
+    """The entries without the first ones whose records have expired."""
     minimum = judged.image.commit_log.min_phy_offset
     is_live = False
     for found in index_of(judged).entries:
@@ -291,7 +291,7 @@ def _wrong_header(path: str, file: IndexFileImage) -> Iterator[Violation]:
 
 
 def _says_nothing(judged: Judged) -> Iterator[Violation]:
-    """Files that lost their sense, or all their entries: one is made for a key."""
+    """Index files without a readable entry: a file is only created for a key."""
     files = index_of(judged).files
     for path, file in files:
         if file.is_untold:
@@ -306,12 +306,12 @@ def _says_nothing(judged: Judged) -> Iterator[Violation]:
 
 
 def _has_known_slots(judged: Judged, file: IndexFileImage) -> bool:
-    """After a crash what is found out from the entries may be wrong."""
+    """Whether the number of slots is certain: a crash may falsify a guessed one."""
     return bool(file.index_num) and (judged.clean or judged.index_slots > 0)
 
 
 def _is_miscounted(file: IndexFileImage) -> bool:
-    """Whether the header names another last entry than the one it counts to."""
+    """Whether the header's end_phy_offset names another last entry than its count."""
     named = file.header.end_phy_offset
     counted = file.entries[-1].phy_offset if file.entries else 0
     if counted == named or not file.written_entries:
@@ -353,7 +353,7 @@ def _wrong_links(path: str, file: IndexFileImage) -> Iterator[Violation]:
 
 
 def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
-    """What is no key's, or stands before an entry of an older record.
+    """Entries that no record asks for, or that precede an older record's.
 
     Entries past the log's end can be left over from a cut, but only behind all others,
     and in a file that ended before ``index_msg_timestamp``: a start drops later ones.
@@ -384,7 +384,7 @@ def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
 
 
 def _ends_past_the_log(judged: Judged, ending: list[Placed]) -> Iterator[Violation]:
-    """One violation for all the last entries; where the log is broken, that is told."""
+    """One violation for all entries past the log's end, unless it is broken."""
     log = judged.image.commit_log
     flushed = judged.image.checkpoint.index_msg_timestamp
     lost = [part for part in ending if part[1].header.end_timestamp > flushed]
@@ -406,7 +406,7 @@ def _key_there(judged: Judged, entry: IndexEntry) -> str:
 def _seconds_of(
     file: IndexFileImage, record: Record, record_at: Mapping[int, Record]
 ) -> int:
-    """By the record of the first entry, where it is left: a header may be damaged."""
+    """The entry's seconds, by the first entry's record: the header may be damaged."""
     first = record_at.get(file.entries[0].phy_offset)
     begin = file.header.begin_timestamp if first is None else first.store_timestamp
     return min(max(0, record.store_timestamp - begin) // 1000, SECONDS_MAX)

@@ -1,4 +1,4 @@
-"""Laws of the marks a running store reports, and of what they promise."""
+"""Laws of the offsets that a running store reports, and of what they promise."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Laws of the medium: what a running store has told must outlive a power loss.
+"""Laws of the medium: what a running store has reported must survive a power loss.
 
-They look at what the medium holds and take no power away: ``unsynced`` is what
-``Subject.unsynced_from`` says, each file that a power loss could change or take with
-the first byte that it could change; -1 of a file that went.
+They look at what the medium holds, without a power loss: ``unsynced`` is what
+``Subject.unsynced_from`` returns: each file that a power loss could change or take,
+with the first byte that it could change; -1 for a removed file that could come back.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def room_is_durable(half_made: HalfMade) -> Iterator[Violation]:
 
 
 def _is_unit_of(image: StoreImage, path: str, first: int, dispatched: int) -> bool:
-    """Whether a byte is of a unit that leads to a record before ``dispatched``."""
+    """Whether the byte belongs to a unit of a record before ``dispatched``."""
     data, begin = image.files.get(path, b""), first - first % UNIT_SIZE
     unit = bytes(data[begin : begin + UNIT_SIZE])
     if not RECORD_SIZE_MIN <= _size_of(unit) < PRE_BLANK_SIZE:
@@ -183,7 +183,7 @@ def _is_beside_a_unit(
 
 
 def _alive_from(image: StoreImage, queue: Sequence[str]) -> int:
-    """Where in the log a queue's records begin that have neither expired nor died."""
+    """The phy_offset from which a queue's records are neither expired nor deleted."""
     log, (topic, queue_id) = image.commit_log, queue
     dead_below = log.deleted.dead_below(topic, int(queue_id))
     return max(log.min_phy_offset, dead_below)

@@ -1,4 +1,4 @@
-"""Laws of queue offsets: each is given once, and the next is one higher."""
+"""Laws of queue offsets: each is given once, without gaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of putting: an answer says where the message is, and why it was not taken."""
+"""Laws of puts: where the message went, or why it was refused."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def put_is_told_its_id(message: MessageToPut, answer: Put) -> Iterator[Violation
 
 
 def gave_up(answer: Put, stalled_ms: int) -> bool:
-    """Whether a put stopped waiting for its sync: the disk stood still for so long."""
+    """Whether a put's wait for its sync timed out because the disk stood still."""
     return answer.status == "FLUSH_DISK_TIMEOUT" and stalled_ms >= SYNC_TIMEOUT_MS
 
 

@@ -1,4 +1,4 @@
-"""Laws of queries by key: they find what a walk over the log finds."""
+"""Laws of queries by key: they find what a scan of the log finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of what lies beside a queue: an address leads to what is its record's."""
+"""Laws of consumequeue_ext: an address leads to the data of its unit's record."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def addresses_lead_to_their_records(judged: Judged) -> Iterator[Violation]:
 def _led_astray(
     queue: QueueImage, live: tuple[Unit, ...], judged: Judged, right: set[int]
 ) -> Iterator[tuple[Unit, Record]]:
-    """Units whose address does not lead to what is their record's, the last first.
+    """Units whose address does not lead to their record's data, the last first.
 
-    ``right`` takes the addresses that do.
+    The addresses that do are added to ``right``.
     """
     files, record_at = judged.image.files, judged.image.commit_log.record_at
     settled: set[tuple[str, int]] = set()
@@ -98,7 +98,7 @@ def _is_settled(
 
 
 def _others_address(queue: QueueImage, unit: Unit, record: Record) -> Violation:
-    """What lies there is another unit's, so the address is what is wrong."""
+    """A violation at the unit: the entry at its address belongs to another unit."""
     wanted = f"tags code {record.tags_code}, stored at {record.store_timestamp}"
     where, seen = queue.where(unit.queue_offset), "the address of another record's unit"
     return Violation(where, seen, f"the address of a unit with {wanted}")
@@ -111,7 +111,7 @@ def _wrong_address(
     files: Mapping[str, Bytes],
     starts: Mapping[str, Collection[int]],
 ) -> Violation:
-    """Told of what lies beside the queue, if a unit begins there; else of the unit."""
+    """A violation at the entry, if one begins at the address; else at the unit."""
     where = queue.where(unit.queue_offset)
     place = ext_place(files, queue.name, unit.tags_code)
     wanted = f"tags code {record.tags_code}, stored at {record.store_timestamp}"

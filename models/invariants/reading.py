@@ -1,4 +1,4 @@
-"""Laws of reading: a pull returns the queue's messages, and says where to go on."""
+"""Laws of reads: a pull returns the queue's messages, and says where to go on."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def pulled_messages_prove_themselves(pulled: Pulled) -> Iterator[Violation]:
 
 
 def _read(data: bytes) -> tuple[Record | None, str]:
-    """The record that was pulled, or why it is none."""
+    """The pulled record, or why it cannot be decoded."""
     try:
         return decode_record(data), ""
     except BadRecord as flaw:
@@ -212,8 +212,8 @@ def _fitting(
 
     A pull stays within one queue file and looks at 800 units, or as many as were asked
     for; it returns the first message whatever its size, and stops at 32 messages or
-    before 256 KiB are exceeded; at a message before ``memory_from`` at 8, or 64 KiB.
-    What follows the last one is passed over as well.
+    before exceeding 256 KiB; at a message before ``memory_from``, at 8 or 64 KiB.
+    Messages that do not match behind the last one are passed over as well.
     """
     looked_at = min(max(SCAN_UNITS_MAX, max_msg_nums), file_units - start % file_units)
     taken = passed = sent = 0

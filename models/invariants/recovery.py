@@ -1,4 +1,4 @@
-"""Laws of a start: what it must find, what it may leave, when it may refuse."""
+"""Laws of a start: what it must find, what it may change, when it may refuse."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def refuses_only_damage(
 
 
 def reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
-    """What was durable once and is damaged; "" if nothing is."""
+    """Why the start must refuse: durable data that is damaged; "" if none is."""
     log, mark = extended.commit_log, found.checkpoint.mark
     if mark is None:
         for short in found.commit_log.files:
@@ -168,9 +168,9 @@ def reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
 
 
 def has_impossible_place(image: StoreImage) -> bool:
-    """Whether a record claims a place in a queue that the log has had no room for.
+    """Whether a record has a queue_offset that the log before it has no room for.
 
-    Whether dispatch would fill places for it, depends on what its queue has.
+    Whether dispatch would fill up to it depends on what its queue has.
     """
     log = image.commit_log
     return any(
@@ -421,7 +421,7 @@ def start_after_orderly_end_changes_nothing(
 
 
 def same_store(one: Mapping[str, Bytes], other: Mapping[str, Bytes]) -> bool:
-    """Whether two sets of files hold the same, whatever ran on them."""
+    """Whether two sets of files are equal but for abort, checkpoint and lock."""
     return all(one.get(p) == other.get(p) for p in {*one, *other} - _RUN_FILES)
 
 

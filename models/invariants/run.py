@@ -1,4 +1,4 @@
-"""Laws of the run itself: nothing is raised that must not be, nothing is chance."""
+"""Laws of the run: exceptions, released resources, rounds, shutdowns, digests."""
 
 from __future__ import annotations
 

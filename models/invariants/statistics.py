@@ -1,4 +1,4 @@
-"""Laws of the statistics a store keeps: they count what was put, and that alone."""
+"""Laws of the statistics: they count exactly what was put."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of deleting topics: a topic goes as a whole, for good, and nothing else goes."""
+"""Laws of deleted topics: a topic is deleted as a whole and for good."""
 
 from __future__ import annotations
 
