@@ -1,4 +1,4 @@
-"""The named scenarios: what each asks, on which stores and disks, how long."""
+"""The named scenarios: what each tries, on which stores and disks, and how long."""
 
 from __future__ import annotations
 

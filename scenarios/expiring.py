@@ -1,4 +1,4 @@
-"""Scenarios in which messages grow old, files go, and others fill the disk."""
+"""Scenarios in which messages expire and foreign files fill the disk."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ KEEPING = Setup(
 
 
 def expiring_setups(*, capacity: int = 0) -> tuple[Setup, ...]:
-    """Stores that keep messages for two hours, on a disk with or without an end."""
+    """Stores that keep messages for two hours, on a disk with or without a limit."""
     small = replace(KEEPING, disk_capacity=capacity)
     return often(
         (small, 4),

@@ -1,4 +1,4 @@
-"""Files of others in the store's directories: left over, copied there, never its own.
+"""Foreign files in the store's directories: left over, or copied there.
 
 Source: rule E9 of the disk fault model.
 """

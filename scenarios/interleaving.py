@@ -1,4 +1,4 @@
-"""Scenarios in which callers and services run at the same time, by any schedule."""
+"""Scenarios in which callers and services run at the same time, by all schedules."""
 
 from __future__ import annotations
 

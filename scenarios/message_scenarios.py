@@ -1,4 +1,4 @@
-"""Scenarios about what a message may be, and what a record can carry."""
+"""Scenarios about the kinds of messages, and what a record can hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disks that spoil what they were given and say nothing: lost and misdirected pages.
+"""Disks that silently lose or misdirect pages.
 
 Source: rule E6 of the disk fault model.
 """

@@ -11,7 +11,7 @@ COMMIT_THOROUGH_MS = 200  # RocketMQ's
 
 
 def config_of(setup: Setup) -> StoreConfig:
-    """What a store of this setup is started with."""
+    """The engine's configuration for a setup."""
     return StoreConfig(
         mapped_file_size_commit_log=setup.log_file_size,
         # A store rounds this up to whole units, as RocketMQ does.

@@ -256,7 +256,7 @@ def _best(raw: Bytes, candidates: Iterable[int], looked_at: int) -> int:
 
 
 def _linked(raw: Bytes, slot_num: int, looked_at: int) -> tuple[int, int]:
-    """Of the first entries, the number linked as they must be, and the number of all."""
+    """Of the first entries, how many are linked as they must be, and how many exist."""
     first = HEADER_SIZE + SLOT_SIZE * slot_num
     last = min((len(raw) - first) // ENTRY_SIZE, looked_at + 1)
     good = seen = 0

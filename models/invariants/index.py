@@ -234,7 +234,7 @@ def full_files_alone_are_left(judged: Judged) -> Iterator[Violation]:
 
 
 def _size_told(index: IndexImage, lengths: list[int]) -> int:
-    """The size that most lengths agree on; of two, the one that fits a full first file."""
+    """The size that most lengths agree on; of two, the one that fits the first file."""
     if len(lengths) == 2 and len({*lengths}) == 2:
         first = index.files[0][1]
         if first.slot_num and first.entry_at(first.header.index_count) in lengths:
