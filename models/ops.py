@@ -47,13 +47,13 @@ Grain = Literal["calls", "lines"]
 class Capability(Enum):
     """What a subject must offer so that an op is not ``Skipped``."""
 
-    STEP_SERVICES = "services run when told, and only then"
+    STEP_SERVICES = "services run only when asked to"
     AT_ACTION = "something can happen at the n-th disk action"
-    INTERLEAVE = "one op can run amid another"
+    INTERLEAVE = "one op can run during another"
     POWER_LOSS = "what was not synced can be lost"
     DISK_FAULT = "calls to the disk can be made to fail"
     DAMAGE = "files can be changed while the store is down"
-    CLOCK = "time moves only when told"
+    CLOCK = "time moves only when asked to"
     ROOM = "others can fill the disk, and set the times of files"
 
 

@@ -150,7 +150,7 @@ class ServiceThreads:
         deadline = time.monotonic() + timeout_ms / 1000
         for thread in self._threads:
             thread.tell_to_stop()
-            # After the deadline the rest is only told, and looked at.
+            # After the deadline the others are only asked to stop, not waited for.
             thread.has_ended(deadline - time.monotonic())
         running = [t.name for t in self._threads if not t.has_ended(0)]
         if running:

@@ -19,11 +19,13 @@ from engine.store.mapped_file import MappedFile, file_name
 from engine.store.mapped_file_queue import new_file
 from engine.store.transient_store_pool import TransientStorePool
 
-READY = probe("allocate.ready", "a roll took the file that was made for it")
-NOT_READY = probe("allocate.not_ready", "a roll had to make its file itself")
-MADE = probe("allocate.made", "a file was made before it was needed")
-FAILED = probe("allocate.failed", "the disk could not make a file ahead; again later")
-DISCARDED = probe("allocate.discarded", "a file made ahead was removed at the end")
+READY = probe("allocate.ready", "a roll took the file that was created ahead")
+NOT_READY = probe("allocate.not_ready", "a roll had to create its file itself")
+MADE = probe("allocate.made", "a file was created before it was needed")
+FAILED = probe(
+    "allocate.failed", "the disk could not create a file ahead; the request stays"
+)
+DISCARDED = probe("allocate.discarded", "a file created ahead was removed at shutdown")
 
 
 class AllocateMappedFileService:

@@ -41,8 +41,10 @@ MARKED = probe("checkpoint.load.mark", "a start found a durable mark")
 UNMARKED = probe("checkpoint.load.no_mark", "a start found no durable mark")
 ONE_SLOT = probe("checkpoint.load.one_slot", "only one slot of the mark is whole")
 WRITTEN = probe("checkpoint.flush.written", "the checkpoint was written and synced")
-LOWERED = probe("checkpoint.flush.lowered", "both slots were made to promise less")
-UNCHANGED = probe("checkpoint.flush.unchanged", "the checkpoint had nothing to say")
+LOWERED = probe("checkpoint.flush.lowered", "both slots of the mark were lowered")
+UNCHANGED = probe(
+    "checkpoint.flush.unchanged", "no field of the checkpoint had changed"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,10 @@ MAX_MANUAL_DELETE_FILE_TIMES = 20
 _HOUR_MS = 3_600_000
 
 NOT_DUE = probe("clean_commit_log.not_due", "it is not the time to delete")
-BY_HOUR = probe("clean_commit_log.by_hour", "the hour has come to delete")
-BY_HAND = probe("clean_commit_log.by_hand", "somebody has asked to delete")
+BY_HOUR = probe("clean_commit_log.by_hour", "the hour of deletion has come")
+BY_HAND = probe("clean_commit_log.by_hand", "a deletion was requested by hand")
 BY_SPACE = probe("clean_commit_log.by_space", "the disk is full enough to delete")
-FORCED = probe("clean_commit_log.forced", "files go that have not expired")
+FORCED = probe("clean_commit_log.forced", "unexpired files are deleted by force")
 YOUNG = probe("clean_commit_log.young", "the first file has not expired")
 YOUNG_RECORD = probe(
     "clean_commit_log.young_record", "a file looks old, but its records are young"
@@ -41,9 +41,12 @@ YOUNG_RECORD = probe(
 NEEDED = probe(
     "clean_commit_log.needed", "the first file is not dispatched or flushed yet"
 )
-BATCH_FULL = probe("clean_commit_log.batch_full", "more files may go than in one round")
+BATCH_FULL = probe(
+    "clean_commit_log.batch_full", "more files may be deleted than in one round"
+)
 UNPROVEN = probe(
-    "clean_commit_log.unproven", "nothing goes: the queues could not be made durable"
+    "clean_commit_log.unproven",
+    "nothing is deleted: the queues could not be made durable",
 )
 DELETED = probe("clean_commit_log.deleted", "files of the log were deleted")
 
@@ -141,7 +144,7 @@ class CleanCommitLogService:
         try:
             return self._delete_until(end)
         finally:
-            # Where the disk failed, a queue was told more than came to pass.
+            # If the disk failed, fewer files went than the queues count as gone.
             self._consume_queues.correct_min_offset(self._commit_log.min_offset)
 
     def _delete_until(self, end: int) -> int:

@@ -18,7 +18,8 @@ from engine.store.consume_queue_store import ConsumeQueueStore
 IDLE = probe("clean_consume_queue.idle", "the log begins at 0: nothing has expired")
 DELETED = probe("clean_consume_queue.deleted", "files of queues were deleted")
 NONE_TO_DELETE = probe(
-    "clean_consume_queue.none", "the log begins above 0, but no queue file may go"
+    "clean_consume_queue.none",
+    "the log begins above 0, but no queue file may be deleted",
 )
 
 

@@ -43,14 +43,16 @@ from engine.store.unreadable import UNREADABLE, readable
 UNLISTED = probe("commit_log.put.unlisted", "a prepared or rollback message was put")
 ROLLED = probe("commit_log.roll", "a message met the end of a file; BLANK was written")
 NO_FILE = probe("commit_log.put.no_file", "a put found no file to append to")
-REFUSED = probe("commit_log.put.refused", "a put that waited met a log taking none")
+REFUSED = probe("commit_log.put.refused", "a put that waited for the lock was refused")
 WRITE_FAILED = probe("commit_log.put.write_failed", "the disk failed an append")
-SCANNED_FILLER = probe("commit_log.recover.filler", "a scan met the filler of a file")
+SCANNED_FILLER = probe("commit_log.recover.filler", "a scan met the BLANK of a file")
 SCANNED_GAP = probe("commit_log.recover.gap", "a scan met a missing file")
 SCANNED_FIRST = probe("commit_log.recover.first", "a scan left an old file unread")
 SCANNED_ALL = probe("commit_log.recover.all_full", "a scan found every file full")
 RECOVERED_EMPTY = probe("commit_log.recover.empty", "a start found no log")
-RECOVERED_NORMALLY = probe("commit_log.recover.normal", "a start after a clean exit")
+RECOVERED_NORMALLY = probe(
+    "commit_log.recover.normal", "a start after an orderly shutdown"
+)
 RECOVERED_ABNORMALLY = probe("commit_log.recover.abnormal", "a start after a crash")
 
 

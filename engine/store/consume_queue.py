@@ -39,14 +39,18 @@ from engine.store.mapped_file_queue import MappedFileQueue
 _WINDOW_SIZE = 64 * 1024 // CQ_STORE_UNIT_SIZE * CQ_STORE_UNIT_SIZE
 
 APPENDED = probe("consume_queue.put.append", "a unit was appended at the queue's end")
-BUILT = probe("consume_queue.put.built", "a record whose place is taken came again")
-PRE_BLANKED = probe("consume_queue.put.pre_blank", "units before a first were blanked")
+BUILT = probe("consume_queue.put.built", "a record whose unit exists came again")
+PRE_BLANKED = probe(
+    "consume_queue.put.pre_blank", "placeholder units were written before a first unit"
+)
 NO_SPACE = probe("consume_queue.put.failed", "the disk failed the append of a unit")
 RECOVERED_EMPTY = probe("consume_queue.recover.empty", "a queue without files")
 RECOVERED_PART = probe("consume_queue.recover.part", "a queue ends inside a file")
 RECOVERED_FULL = probe("consume_queue.recover.full", "a queue ends with a full file")
 RECOVERED_GAP = probe("consume_queue.recover.gap", "a queue lacks a file in the middle")
-UNPROVEN = probe("consume_queue.recover.unproven", "a bit map was made again")
+UNPROVEN = probe(
+    "consume_queue.recover.unproven", "a unit was rebuilt, as its bit map is not proven"
+)
 CUT = probe("consume_queue.truncate.cut", "units were cut from a queue's end")
 DESTROYED = probe("consume_queue.truncate.destroy", "a queue lost all its files")
 KEPT = probe("consume_queue.truncate.kept", "a queue kept all its units")

@@ -38,12 +38,16 @@ _SIZE = struct.Struct(">h")
 assert _UNIT.size == UNIT_SIZE_MIN
 _CLOSED = _SIZE.pack(-1)
 
-APPENDED = probe("consume_queue_ext.put", "a unit was put beside its queue")
-ROLLED = probe("consume_queue_ext.roll", "a unit met the end of its file")
-TOO_LARGE = probe("consume_queue_ext.put.too_large", "a bit map no unit can hold")
+APPENDED = probe("consume_queue_ext.put", "an entry of consumequeue_ext was appended")
+ROLLED = probe("consume_queue_ext.roll", "an entry met the end of its file")
+TOO_LARGE = probe(
+    "consume_queue_ext.put.too_large", "a bit map too large for any entry"
+)
 UNREADABLE = probe("consume_queue_ext.get.none", "an address that leads to no unit")
-CUT = probe("consume_queue_ext.truncate", "units that no queue leads to were cut")
-EXPIRED = probe("consume_queue_ext.expired", "a file whose messages expired went")
+CUT = probe("consume_queue_ext.truncate", "entries without a unit were cut")
+EXPIRED = probe(
+    "consume_queue_ext.expired", "a file with only expired entries was removed"
+)
 
 
 class CqExtUnit(NamedTuple):

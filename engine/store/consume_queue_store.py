@@ -24,12 +24,17 @@ from engine.store.message import is_light_queue
 from engine.store.queue_audit import QueueAudit, QueueKey
 
 AGREED = probe("consume_queue_store.audit.agreed", "every record had its unit")
-UNLOGGED = probe("consume_queue_store.audit.unlogged", "the log names not a queue")
+UNLOGGED = probe(
+    "consume_queue_store.audit.unlogged", "the log has no record of a queue"
+)
 LIGHT = probe("consume_queue_store.dispatch.light", "a light queue listed a record")
 NO_UNIT = probe("consume_queue_store.dispatch.none", "a record that no queue lists")
-DEAD = probe("consume_queue_store.dispatch.dead", "a deleted topic's record came up")
+DEAD = probe(
+    "consume_queue_store.dispatch.dead", "a deleted topic's record was passed over"
+)
 LEFT_OVER = probe(
-    "consume_queue_store.recover.left_over", "a start removed what a deletion had left"
+    "consume_queue_store.recover.left_over",
+    "a start removed files that a deletion had left",
 )
 
 
@@ -151,7 +156,7 @@ class ConsumeQueueStore:
                 durable = queue.first_offset
             queue.set_flushed(min(durable, audit.first_unflushed.get(key, durable)))
             if scan.read_from <= scan.start and not audit.damage.ranges:
-                # A unit may have rotted whose record has expired: nobody can tell.
+                # A unit of an expired record may have rotted: nothing proves it.
                 first = audit.first_offsets.get(key, 0)
                 queue.first_known = min(first, queue.max_offset)
             queue.correct_min_offset(scan.start)

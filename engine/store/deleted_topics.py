@@ -25,7 +25,9 @@ _FORMAT = "crashmq deleted topics 1"
 ALL_QUEUES = -1
 
 LOADED = probe("deleted_topics.load", "a start found that topics were deleted")
-CLAMPED = probe("deleted_topics.clamp", "the log lost its end behind a deletion")
+CLAMPED = probe(
+    "deleted_topics.clamp", "the log lost its end before the offset of a deletion"
+)
 FORGOTTEN = probe("deleted_topics.forget", "a deleted topic's last record expired")
 
 TopicOrQueue = tuple[str, int]

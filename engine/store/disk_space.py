@@ -13,8 +13,8 @@ from engine.store.config import StoreConfig
 from engine.store.running_flags import Flag, RunningFlags
 
 FILLED = probe("disk_space.full", "the disk is so full that puts stop")
-NEARLY = probe("disk_space.nearly", "the disk is so full that puts do not begin again")
-RELIEVED = probe("disk_space.relieved", "puts begin again: the disk has room")
+NEARLY = probe("disk_space.nearly", "the disk is so full that puts are not resumed")
+RELIEVED = probe("disk_space.relieved", "puts are resumed: the disk has room")
 NO_ROOM = probe("disk_space.no_room", "the next log file would fill the disk")
 
 

@@ -20,12 +20,12 @@ from engine.store.commit_log import CommitLog
 from engine.store.flush import CommitLogFlusher
 from engine.store.results import PutMessageStatus
 
-COMMITTED = probe("flush.group.committed", "a waiting put was covered by a sync")
-BEFORE = probe("flush.group.before", "a waiting put was covered already")
+COMMITTED = probe("flush.group.committed", "a sync answered a waiting put")
+BEFORE = probe("flush.group.before", "a waiting put was durable already")
 IDLE = probe("flush.group.idle", "a group commit without a waiting put")
-FAILED = probe("flush.group.failed", "a waiting put could not be covered")
-TIMED_OUT = probe("flush.group.timed_out", "a put stopped waiting for its sync")
-STOPPED = probe("flush.group.stopped", "a waiting put was answered by the store's end")
+FAILED = probe("flush.group.failed", "a failed sync answered a waiting put")
+TIMED_OUT = probe("flush.group.timed_out", "a put's wait for its sync timed out")
+STOPPED = probe("flush.group.stopped", "a waiting put was answered by the shutdown")
 
 
 class GroupCommitRequest:

@@ -23,9 +23,11 @@ TIMESTAMP_MAX = (1 << 63) - 1
 
 AGREED = probe("index_audit.agreed", "the index has every key of the log")
 LACKED = probe("index_audit.lacked", "the index ends before the log's last key")
-DISAGREED = probe("index_audit.disagreed", "an entry is not that of the log's next key")
-EXPIRED = probe("index_audit.expired", "entries of records that the log has no more")
-UNLINKED = probe("index_audit.unlinked", "slots or header are not what entries make")
+DISAGREED = probe(
+    "index_audit.disagreed", "an entry is not the one of the log's next key"
+)
+EXPIRED = probe("index_audit.expired", "entries of expired records")
+UNLINKED = probe("index_audit.unlinked", "slots or header disagree with the entries")
 
 
 class Recount:

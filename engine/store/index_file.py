@@ -37,7 +37,7 @@ _CHUNK = 1024 * 1024
 
 PUT_FIRST = probe("index_file.put.first", "a key began the chain of its slot")
 PUT_LINKED = probe("index_file.put.linked", "a key was linked before those of its slot")
-PUT_AGAIN = probe("index_file.put.again", "a put that failed half way was made again")
+PUT_AGAIN = probe("index_file.put.again", "a put that had failed half-way was repeated")
 LOOPED = probe(
     "index_file.select.looped",
     "a link that does not lead back was met",

@@ -37,17 +37,22 @@ YEAR_9999_MS = 253_370_764_800_000
 
 CREATED = probe("index_service.create", "an index file was made")
 FAILED = probe("index_service.put.failed", "the disk failed the indexing of a key")
-BUILT = probe("index_service.dispatch.built", "a record that is indexed came again")
+BUILT = probe(
+    "index_service.dispatch.built", "a record with all its keys indexed came again"
+)
 RESUMED = probe(
-    "index_service.dispatch.resumed", "a half indexed record was gone on with"
+    "index_service.dispatch.resumed",
+    "the missing keys of a half-indexed record were added",
 )
 ODD = probe("index_service.load.odd", "an index file of another length was met")
 LEFT_OUT = probe("index_service.load.unreadable", "a file that cannot be read was met")
-FOREIGN = probe("index_service.load.foreign", "what is no file of an index was met")
+FOREIGN = probe("index_service.load.foreign", "a path that is no index file was met")
 DROPPED = probe("index_service.recover.dropped", "an index file was removed at a start")
-SETTLED = probe("index_service.recover.settled", "an index file was mended at a start")
+SETTLED = probe("index_service.recover.settled", "a start repaired an index file")
 ROLLED = probe("index_service.flush.rolled", "a full index file was made durable")
-EXPIRED = probe("index_service.delete_expired", "an index file without a record went")
+EXPIRED = probe(
+    "index_service.delete_expired", "an index file of expired records was removed"
+)
 
 
 class IndexService:

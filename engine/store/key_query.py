@@ -18,8 +18,8 @@ from engine.store.index_service import IndexService
 from engine.store.results import QueryMessageResult
 
 FOUND = probe("key_query.found", "a query found a message")
-OTHER = probe("key_query.other", "a hit's record has not the key that was asked for")
-GONE = probe("key_query.gone", "a hit's record is in the log no more")
+OTHER = probe("key_query.other", "a hit's record does not have the key")
+GONE = probe("key_query.gone", "a hit's record has expired")
 DEAD = probe("key_query.dead", "a hit's record is one of a deleted topic")
 LIMITED = probe("key_query.limited", "a query stopped at its limit")
 

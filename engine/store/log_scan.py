@@ -17,10 +17,13 @@ from engine.store.message_codec import (
 from engine.store.unreadable import UNREADABLE, examined
 
 SCANNED_HALF = probe(
-    "commit_log.recover.half", "a scan met a record whose length is not its parts'"
+    "commit_log.recover.half",
+    "a scan met a record whose length disagrees with its parts",
 )
 SCANNED_ZEROS = probe("commit_log.recover.zeros", "a scan met bytes never written")
-SCANNED_ILLEGAL = probe("commit_log.recover.illegal", "a scan met what is no record")
+SCANNED_ILLEGAL = probe(
+    "commit_log.recover.illegal", "a scan met bytes that are no record"
+)
 
 HALF = "a record whose length is not its parts'"
 ZEROS = "bytes never written"

@@ -90,13 +90,13 @@ class LogSums:
         position = start - base
         data = b""
         if file is not None:
-            # Of a file that is served around nobody need have all.
+            # A file that is served around need not have all its bytes.
             read = partial(readable, file.read) if base in self._damaged else file.read
             data = read(position, until - start)
         if len(data) == until - start and (not position or base in self._sums):
             self._sums[base] = crc32(data, self._sums.get(base, 0))
         else:
-            # It was deleted meanwhile, or damaged: nobody will ask for its sum.
+            # It was deleted meanwhile, or damaged: its sum is not needed.
             self._sums.pop(base, None)
         self._end = until
 

@@ -35,9 +35,9 @@ from engine.store.message_encoder import (
 from engine.store.results import PutMessageResult, PutMessageStatus
 
 BATCHED = probe("commit_log.put.batch", "a batch was appended, each message a record")
-LIGHT = probe("commit_log.put.light", "a message was given places in light queues")
+LIGHT = probe("commit_log.put.light", "a message got queue offsets in light queues")
 REJECTED = probe(
-    "commit_log.put.rejected", "a message that no record holds was refused"
+    "commit_log.put.rejected", "a message that no record can hold was refused"
 )
 
 

@@ -32,16 +32,18 @@ _CHUNK = 1024 * 1024
 ERASED = probe("mapped_file.erase", "bytes beyond the end of the data were erased")
 EXTENDED = probe("mapped_file.extend", "a file shorter than its size was extended")
 COMMITTED = probe("mapped_file.commit", "bytes went from a write buffer to the file")
-COMMIT_FAILED = probe("mapped_file.commit.failed", "a write of a buffer failed; again")
+COMMIT_FAILED = probe(
+    "mapped_file.commit.failed", "a write of a buffer failed; it is repeated"
+)
 FLUSHED_GONE = probe(
     "mapped_file.flush.gone",
-    "a flush met a file that was let go",
+    "a flush met a closed file",
     unreachable=(
         "a file goes once all of it is flushed, and flushes have one lock: "
         "nobody flushes between the two lines"
     ),
 )
-READ_GONE = probe("mapped_file.read.gone", "a read met a file that was let go")
+READ_GONE = probe("mapped_file.read.gone", "a read met a closed file")
 
 
 def file_name(offset: int) -> str:
@@ -411,7 +413,7 @@ class MappedFile(ReferenceResource):
         self._disk.truncate(self.path, self.file_size)
         self._on_disk_size = self.file_size
         self._open(create=False)
-        # Its name alone may be durable, and nobody may ever write to it.
+        # Only its name may be durable, and it may never be written to.
         self.sync()
         EXTENDED.hit()
 

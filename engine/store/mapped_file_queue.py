@@ -15,7 +15,9 @@ from engine.store.errors import StoreCorrupted
 from engine.store.mapped_file import MappedFile, file_name, is_file_name
 from engine.store.transient_store_pool import TransientStorePool
 
-FOREIGN = probe("mapped_file_queue.load.foreign", "what is no file of a queue was met")
+FOREIGN = probe(
+    "mapped_file_queue.load.foreign", "a path that is no file of the queue was met"
+)
 SHORT = probe("mapped_file_queue.load.short", "a file shorter than its size was met")
 LEFT_EMPTY = probe(
     "mapped_file_queue.load.empty", "a file without a byte was met: its allocation lost"
@@ -37,7 +39,9 @@ TOO_FAR = probe(
     unreachable="as mapped_file_queue.reset",
 )
 DELETED = probe("mapped_file_queue.delete", "the first file was deleted")
-NOT_DELETED = probe("mapped_file_queue.delete.failed", "the first file would not go")
+NOT_DELETED = probe(
+    "mapped_file_queue.delete.failed", "the first file could not be deleted"
+)
 
 
 def make_dirs(disk: Disk, path: str) -> None:

@@ -27,15 +27,16 @@ OVERFLOW_ONE = probe("message_reader.overflow_one", "a read asked exactly for th
 OVERFLOW_BADLY = probe("message_reader.overflow_badly", "a read asked beyond the max")
 FOUND_NULL = probe("message_reader.found_null", "a read in range met no units")
 REMOVING = probe("message_reader.removing", "a unit's record could not be read")
-FILTERED = probe("message_reader.filtered", "a unit's tags were not asked for")
+FILTERED = probe("message_reader.filtered", "a unit's tags code did not match")
 COLLIDED = probe(
-    "message_reader.collided", "other tags of the same hash were not asked for"
+    "message_reader.collided",
+    "a record's tags have the hash, but not the text, asked for",
 )
 FOUND = probe("message_reader.found", "a read returned messages")
 DAMAGED = probe("message_reader.damaged", "a damaged record was not returned")
 BATCH_FULL = probe("message_reader.batch_full", "a read stopped at a transfer limit")
 FROM_DISK = probe(
-    "message_reader.from_disk", "a read stopped at the limit for what lies far behind"
+    "message_reader.from_disk", "a read stopped at the limit for messages far behind"
 )
 
 

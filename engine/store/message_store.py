@@ -58,8 +58,10 @@ from engine.store.time_search import BoundaryType
 
 _DISPATCH_POLL_MS = 1000
 
-REFUSED = probe("message_store.load.refused", "a start refused damage below the mark")
-CLEAN = probe("message_store.shutdown.clean", "a shutdown left nothing to mend")
+REFUSED = probe(
+    "message_store.load.refused", "a start refused a log damaged below the mark"
+)
+CLEAN = probe("message_store.shutdown.clean", "a shutdown left nothing to repair")
 BEHIND = probe("message_store.shutdown.behind", "a shutdown met undispatched records")
 UNFLUSHED = probe("message_store.shutdown.unflushed", "a shutdown could not sync")
 

@@ -14,7 +14,7 @@ from engine.store.message_codec import FIXED_SIZE
 
 QueueKey = tuple[str, int]
 
-DISAGREED = probe("queue_audit.disagreed", "a unit is not its record's")
+DISAGREED = probe("queue_audit.disagreed", "a unit does not point at its record")
 LACKED = probe("queue_audit.lacked", "a record has no unit")
 
 

@@ -16,10 +16,12 @@ from abc import ABC, abstractmethod
 from engine.host.probe import probe
 
 OUTLIVED = probe(
-    "reference_resource.outlived", "a holder let go after the owner had: it cleans up"
+    "reference_resource.outlived",
+    "the last user released a file after its owner: it cleans up",
 )
 TURNED_AWAY = probe(
-    "reference_resource.turned_away", "somebody asked for what was let go already"
+    "reference_resource.turned_away",
+    "a file was asked for after its owner had released it",
 )
 
 

@@ -21,13 +21,17 @@ BELOW_MIN = probe(
     unreachable="cleaners keep what is not dispatched, and a start resumes at a record",
 )
 DISPATCHED = probe("reput.dispatched", "a record was handed to the dispatchers")
-FILLER = probe("reput.filler", "a filler was met; the replay goes on in the next file")
-BEYOND_WINDOW = probe("reput.beyond_window", "a record goes on behind what was read")
-HALF = probe("reput.half", "a record whose length is not its parts' stops the replay")
-ILLEGAL = probe("reput.illegal", "what is no record stops the replay")
+FILLER = probe("reput.filler", "a BLANK was met; dispatch continues in the next file")
+BEYOND_WINDOW = probe(
+    "reput.beyond_window", "a record continues behind the window that was read"
+)
+HALF = probe(
+    "reput.half", "dispatch stops at a record whose length disagrees with its parts"
+)
+ILLEGAL = probe("reput.illegal", "dispatch stops at bytes that are no record")
 FAILED = probe("reput.failed", "a dispatcher could not take a record")
-PASSED = probe("reput.passed", "the replay went on in a log that has damage")
-NO_DATA = probe("reput.no_data", "the log has no bytes where the replay stands")
+PASSED = probe("reput.passed", "dispatch continued in a log with damage")
+NO_DATA = probe("reput.no_data", "the log has no bytes where dispatch stands")
 
 
 class ReputMessageService:

@@ -15,7 +15,7 @@ from engine.host.probe import probe
 from engine.host.runtime import Runtime
 from engine.host.service import EndingService, Service, WokenService
 
-TOO_LATE = probe("rounds.too_late", "a service was turned after its store had stopped")
+TOO_LATE = probe("rounds.too_late", "a service was run after its store had stopped")
 
 
 class Rounds:

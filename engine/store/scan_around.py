@@ -25,14 +25,14 @@ from engine.store.unreadable import with_zeros
 
 _MAGIC_STARTS = b"\xda\xa3\x20"  # of both of a record's magics
 
-FOUND = probe("scan_around.found", "a start met damage, and served around it")
+FOUND = probe("scan_around.found", "a start met damage and serves around it")
 FILE_MISSING = probe("scan_around.file_missing", "a file below the mark was missing")
-RESYNCED = probe("scan_around.resynced", "a whole record was found behind damage")
+RESYNCED = probe("scan_around.resynced", "an intact record was found behind damage")
 TO_THE_END = probe(
     "scan_around.to_the_end", "damage reached its file's end or the mark"
 )
-CLOSED = probe("scan_around.closed", "a damaged last file was closed by a filler")
-BEGUN = probe("scan_around.begun", "the log goes on behind a missing file")
+CLOSED = probe("scan_around.closed", "a damaged last file was closed by a BLANK")
+BEGUN = probe("scan_around.begun", "the log continues behind a missing first file")
 
 Visit: TypeAlias = Callable[[DispatchRequest], None]
 ScanFile: TypeAlias = Callable[[MappedFile, Visit, int], tuple[int, str]]

@@ -34,9 +34,13 @@ from engine.store.scan_around import files_with
 from engine.store.unreadable import UNREADABLE, is_unreadable
 
 WINDOWED = probe("start_up.read.window", "a start left old log files unread")
-READ_AGAIN = probe("start_up.read.again", "damaged queues made a start read all")
+READ_AGAIN = probe(
+    "start_up.read.again", "damaged queues made a start read the whole log"
+)
 CHANGED = probe("start_up.refused.changed", "bytes that no CRC covers had changed")
-MISNUMBERED = probe("start_up.refused.misnumbered", "a record's queue offset is none")
+MISNUMBERED = probe(
+    "start_up.refused.misnumbered", "a record has a queue offset that cannot be right"
+)
 REFUSED_UNREAD = probe("start_up.refused.unreadable", "the log cannot be read")
 LACKING = probe("message_store.start.lacking", "dispatch resumes behind the log's end")
 COMPLETE = probe("message_store.start.complete", "a start found every queue complete")

@@ -25,9 +25,11 @@ from engine.store.message import SCHEDULE_TOPIC, SYSTEM_PREFIX, is_light_queue
 from engine.store.running_flags import RunningFlags
 
 DELETED = probe("topic_deletion.deleted", "a topic or a queue was deleted")
-UNKNOWN = probe("topic_deletion.unknown", "a deletion named what the store has not")
+UNKNOWN = probe(
+    "topic_deletion.unknown", "a deletion named a topic or queue that does not exist"
+)
 UNWRITTEN = probe("topic_deletion.unwritten", "a deletion failed and changed nothing")
-CUT_SHORT = probe("topic_deletion.cut_short", "a deletion failed amid it; puts stop")
+CUT_SHORT = probe("topic_deletion.cut_short", "a deletion failed half-way; puts stop")
 
 # The static block of TopicValidator, and what TopicConfigManager adds on a broker by
 # default: the name of its cluster.

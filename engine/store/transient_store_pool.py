@@ -14,7 +14,7 @@ from engine.host.probe import probe
 
 BORROWED = probe("transient_store_pool.borrow", "a log file got a write buffer")
 EXHAUSTED = probe("transient_store_pool.exhausted", "a log file found no buffer left")
-RETURNED = probe("transient_store_pool.return", "a write buffer was given back")
+RETURNED = probe("transient_store_pool.return", "a write buffer was returned")
 
 
 class TransientStorePool:

@@ -22,8 +22,10 @@ from engine.host.probe import probe
 SECTOR_SIZE = 512
 UNREADABLE = "bytes that cannot be read"
 
-MET = probe("unreadable.met", "a start met sectors that the medium could not give")
-TAKEN_FOR_ZEROS = probe("unreadable.zeros", "what can be made again was cut there")
+MET = probe("unreadable.met", "a start met unreadable sectors")
+TAKEN_FOR_ZEROS = probe(
+    "unreadable.zeros", "unreadable data that can be rebuilt was cut"
+)
 
 Read: TypeAlias = Callable[[int, int], bytes]
 

@@ -134,7 +134,9 @@ def keeps_what_is_whole(
             differs_from_message(record, message) for message in in_flight
         ):
             where = f"commitlog phy_offset {phy_offset}"
-            yield Violation(where, f"a record of {record.topic}", "nobody put it")
+            yield Violation(
+                where, f"a record of {record.topic}", "no record: it was never put"
+            )
 
 
 @invariant(

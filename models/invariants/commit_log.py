@@ -72,7 +72,9 @@ def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
             where = f"{file.path} byte {min(length, size)} (length {length})"
             yield Violation(where, f"{length} bytes", f"{size} bytes, as other files")
         if file.base % size if size else file.base:
-            yield Violation(file.path, "a base amid a file", f"a multiple of {size}")
+            yield Violation(
+                file.path, "a base inside another file", f"a multiple of {size}"
+            )
     for before, after in pairwise(log.files):
         is_told = judged.clean or lost_amid_files(judged)
         if is_told and after.base != before.base + size:

@@ -145,7 +145,9 @@ def queue_files_fit_together(judged: Judged) -> Iterator[Violation]:
                 expected = f"{size} bytes, as other files, and whole units"
                 yield Violation(where, f"{length} bytes", expected)
             if file.base % (size or UNIT_SIZE):
-                yield Violation(file.path, "a base amid a file", f"n * {size} bytes")
+                yield Violation(
+                    file.path, "a base inside another file", f"n * {size} bytes"
+                )
         for before, after in pairwise(queue.files):
             is_told = judged.clean or judged.whole_sectors
             if is_told and after.base != before.base + size:

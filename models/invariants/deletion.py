@@ -84,7 +84,7 @@ def only_what_has_expired_goes(
     if not is_cleaning:
         yield Violation(where, "it is gone", "nothing: no cleaner has run")
     elif not is_due:
-        expected = "nothing: not the hour, nobody asks, the disk has room"
+        expected = "nothing: not the hour, no request, the disk has room"
         yield Violation(where, "it is gone", expected)
     young = [stored for stored in stored_ms if old_ms is not None and stored > old_ms]
     if young:

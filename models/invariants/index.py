@@ -373,7 +373,7 @@ def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
             yield Violation(where, _seen(entry), _key_there(judged, entry))
             continue
         before = found[place - 1][3].phy_offset if place else 0
-        # A wrong entry before this one has been told of already.
+        # A wrong entry before this one was reported already.
         if entry.phy_offset < before < end and before in log.record_at:
             expected = f"at least {before}, as the one before"
             yield Violation(where, _seen(entry), expected)

@@ -201,7 +201,7 @@ def who_waits_is_answered(waited_ms: int, stalled_ms: int) -> Iterator[Violation
     Source: CommitLog.GroupCommitService#doCommit, GroupCommitRequest.
     """
     if waited_ms >= SYNC_TIMEOUT_MS > stalled_ms:
-        seen = f"told so after {waited_ms} ms, the disk stood still for {stalled_ms}"
+        seen = f"after {waited_ms} ms, the disk stood still for {stalled_ms}"
         yield Violation("put answered FLUSH_DISK_TIMEOUT", seen, "an answer at once")
 
 

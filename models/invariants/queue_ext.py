@@ -261,7 +261,7 @@ def files_beside_queues_fit_together(judged: Judged) -> Iterator[Violation]:
             where = f"{path} byte {min(length, size)} (length {length})"
             yield Violation(where, f"{length} bytes", f"{size} bytes, as other files")
         if size and base % size:
-            yield Violation(path, "a base amid a file", f"a multiple of {size}")
+            yield Violation(path, "a base inside another file", f"a multiple of {size}")
     for folder, files in by_folder.items():
         for before, after in pairwise(sorted(files)):
             if judged.clean and after[0] != before[0] + size:

@@ -56,7 +56,7 @@ def pulled_messages_are_right(
             number += 1
         where = f"message {number} of the queue"
         if not 0 <= number - first < len(queue):
-            yield Violation(where, f"{len(data)} bytes", "none: nobody appended it")
+            yield Violation(where, f"{len(data)} bytes", "none: it was never appended")
             return
         if record is None:
             yield Violation(where, flaw, "a whole record")

@@ -54,7 +54,7 @@ def recovered_log_is_a_prefix(
             if not differs_from_message(record, message)
         ]
         if not same:
-            yield _wrong(record, "nobody appended it in this history")
+            yield _wrong(record, "it was never appended in this history")
             return
         del unanswered[same[0]]
 
@@ -221,7 +221,9 @@ def abort_tells_how_it_ended(found: StoreImage, *, ended: bool) -> Iterator[Viol
     """
     if found.abort == ended:
         seen = "the file is there" if found.abort else "there is none"
-        yield Violation("abort", seen, "none" if ended else "a file: nobody ended it")
+        yield Violation(
+            "abort", seen, "none" if ended else "a file: it was not shut down"
+        )
 
 
 @invariant(
@@ -334,7 +336,7 @@ def foreign_files_stay(
     """Asked of files whose names no store gives; a ``PlantFile`` op put them there."""
     for path, data in sorted(foreign.items()):
         if path not in files:
-            yield Violation(path, "gone", f"{len(data)} B as somebody put them")
+            yield Violation(path, "gone", f"{len(data)} B as they were put there")
         elif files[path] != data:
             yield Violation(path, f"{len(files[path])} other B", f"{len(data)} B")
 
