@@ -94,8 +94,7 @@ class MappedFileQueue:
 
     Args:
         make: creates the file that begins at an offset; by default one without buffer.
-        is_derived: the data can be made again, so unreadable bytes count as zeros
-            until ``be_strict``.
+        is_derived: unreadable bytes count as zeros until ``be_strict``.
 
     Invariants:
         each file begins where the one before it ends, but for a gap found by load
@@ -330,10 +329,7 @@ class MappedFileQueue:
         self._names_durable = made
 
     def _sync_path(self) -> None:
-        """Sync the parent directories once: their creator may have been killed.
-
-        The root is synced by every start: it holds the abort file.
-        """
+        """Sync the parent directories but the root, once: a start syncs that."""
         if not self._is_path_durable:
             parts = self.path.split("/")
             for depth in range(1, len(parts)):
@@ -455,9 +451,9 @@ class MappedFileQueue:
         self.sync_names()
 
     def sync_found(self) -> None:
-        """Sync what the previous run may have left unsynced and no flush will reach.
+        """Sync the names, and the space behind the data's end.
 
-        That is the names, also of removed files, and the space behind the data's end.
+        No later flush reaches these, and the previous run may have left them unsynced.
 
         Raises:
             OSError: a power loss may bring back what was removed or erased.
