@@ -1,1 +1,1 @@
-"""The language of operations and the law: what may be asked, and what is right."""
+"""The ops that a program may hold, and the laws that judge what came of them."""

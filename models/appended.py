@@ -1,4 +1,4 @@
-"""Appended: a message that a store answered for, and what its record must say."""
+"""Appended: a message that a store appended, and what its record must hold."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SAME_IN_THE_RECORD = (
 class Appended:
     """A message that lies in the log, or did.
 
-    ``found`` is the record that a start has found and that was judged to be it; it
-    spares judging that record again, and says nothing new. ``stored_ms`` is a time not
-    after that of its storing, where anybody wants to know. Nothing else ever changes:
-    copies of a model share it.
+    ``found`` is the record that a start has found and that was judged to be this
+    message; it saves judging that record again. ``stored_ms`` is a time not later than
+    its store time, where a law needs one. Nothing else ever changes: copies of a model
+    share it.
 
     Attributes:
         light_offsets: its queue offsets in the light queues that list it as well,
@@ -43,14 +43,14 @@ class Appended:
         return self.phy_offset + self.size
 
     def in_light_queue(self, queue_offset: int) -> Appended:
-        """The same message, as a light queue lists it."""
+        """The same message as a light queue (LMQ) lists it."""
         return Appended(
             self.message, self.phy_offset, self.size, queue_offset, listed_as=self
         )
 
 
 def differs(record: Record, appended: Appended) -> str:
-    """How a record is not the message that was appended; "" if it is."""
+    """The first difference between a record and an appended message; "" if none."""
     appended = appended.listed_as or appended
     if record is appended.found:
         return ""
@@ -68,7 +68,7 @@ def differs(record: Record, appended: Appended) -> str:
 
 
 def differs_from_message(record: Record, message: MessageToPut) -> str:
-    """How a record is not what the producer handed over; "" if it is."""
+    """The first difference between a record and a producer's message; "" if none."""
     if (record.topic, record.queue_id) != (message.topic, message.queue_id):
         return f"it is of {record.topic}/{record.queue_id}"
     if record.body != message.body:

@@ -36,7 +36,7 @@ from models.ops import (
 
 
 def describe(op: Event) -> str:
-    """One line for people."""
+    """An op in one line of text."""
     match op:
         case PutMessage():
             return _describe_put(op)
@@ -91,7 +91,7 @@ def describe(op: Event) -> str:
 
 
 def describe_schedule(schedule: Schedule) -> str:
-    """How turns are taken, in words."""
+    """A schedule in words."""
     lines = ", at any line" if schedule.grain == "lines" else ""
     if schedule.kind == "pct":
         drawn = f"{schedule.seed}, {schedule.depth} of {schedule.steps}"
@@ -171,7 +171,7 @@ def _describe_crash(kind: CrashKind, survivors: Survivors, cut: int) -> str:
 
 
 def describe_unit(unit: KeptUnit) -> str:
-    """One unit in words."""
+    """A kept unit in words."""
     match unit.place:
         case -1:  # UNIT_ENTRY
             return f"entry {unit.path} after change {unit.version}"

@@ -1,8 +1,8 @@
-"""The message a put stands for: derived from where it stands, never random.
+"""The message that a put stands for: derived from its step, never random.
 
 A body repeats the life, the step and the place in the step, so that no record ever
-equals a ghost of an earlier one, a torn body shows, and a hex dump can be read. The
-fields that no CRC covers by default, times and hosts, repeat them too.
+equals a leftover of an earlier one, a torn body shows, and a hex dump can be read.
+Times and hosts, which no CRC covers by default, repeat them too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STORE_V6 = bytes(15) + b"\x01" + (10912).to_bytes(4, "big")
 
 @dataclass(frozen=True, slots=True)
 class BatchPlace:
-    """Where in a batch a message stands; sizes in bytes of records.
+    """The position of a message in its batch; sizes in bytes of records.
 
     Attributes:
         number: how many messages of the batch come before.
@@ -55,7 +55,7 @@ class MessageToPut:
     """A message as a producer hands it over.
 
     ``born_host`` and ``store_host`` are the address and a port of four bytes, as a
-    record has them. ``batch`` is None unless it is put together with others.
+    record has them. ``batch`` is None unless it is put as part of a batch.
     """
 
     topic: str
@@ -94,12 +94,12 @@ class MessageToPut:
 
     @property
     def has_place(self) -> bool:
-        """Whether queues list it: prepared and rolled back messages are in none."""
+        """Whether queues list it: they list no prepared and rolled back messages."""
         return self.sys_flag & 0x4 == 0
 
     @property
     def light_queues(self) -> tuple[str, ...]:
-        """The light queues that it asks to be listed in, where a store has such."""
+        """The light queues (LMQ) that it asks for, if the store has them on."""
         if not (self.multi_dispatch and self.has_place):
             return ()
         if self.topic.startswith(_NEVER_LIGHT):
@@ -108,7 +108,7 @@ class MessageToPut:
 
     @property
     def asks_for_no_light_queue(self) -> bool:
-        """Whether its list of light queues names something else, or one twice."""
+        """Whether its list of light queues is illegal: another name, or one twice."""
         names = (self.topic, *self.light_queues)
         return len({*names}) < len(names) or not all(map(is_light_queue, names[1:]))
 
@@ -121,7 +121,7 @@ class MessageToPut:
 
     @property
     def record_size(self) -> int:
-        """Bytes of its record, but for what the store itself adds to properties."""
+        """Bytes of its record, without properties that the store itself adds."""
         topic_size = len(self.topic.encode())
         return (
             RECORD_OVERHEAD
@@ -140,11 +140,11 @@ def message_for(
     """The message of one put.
 
     Args:
-        op: what the program says of it.
+        op: the put.
         life: how often the store was started before.
         step: number of the op in its program.
         place: how many puts of this step came before.
-        prepared_offset: where the prepared message that a commit ends lies.
+        prepared_offset: the phy_offset of the prepared message that a commit ends.
     """
     ends = op.transaction in ("commit", "rollback")
     return MessageToPut(
@@ -170,7 +170,7 @@ def message_for(
 def batch_for(
     op: PutBatch, life: int, step: int, place: int, extra_size: int
 ) -> list[MessageToPut]:
-    """The messages of one batch; arguments as of ``message_for``.
+    """The messages of one batch; arguments as for ``message_for``.
 
     ``extra_size`` is how many bytes the store adds to each record.
     """
@@ -197,10 +197,10 @@ def batch_for(
 
 
 def bit_map_at(phy_offset: int, record_size: int) -> bytes:
-    """What a filter is to say of the record at ``phy_offset``: mostly 0 to 10 bytes.
+    """The bit map that a filter returns for the record at ``phy_offset``.
 
-    Different for records that follow each other, and now and then empty; or too large
-    for the small files beside a queue, or for any.
+    Mostly 0 to 10 bytes, different for neighbouring records, and now and then empty,
+    too large for a small consumequeue_ext file, or too large for any.
     """
     size = record_size % 13
     size = {11: 700, 12: 1 << 15}.get(size, size)
@@ -222,7 +222,7 @@ def _born_timestamp(life: int, step: int, place: int) -> int:
 
 
 def _born_host(life: int, step: int, *, v6: bool) -> bytes:
-    """A host whose last bytes say life and step, and whose port the step again."""
+    """A host whose last bytes are life and step, and whose port is the step again."""
     ip = bytes((10, life & 0xFF, step >> 8 & 0xFF, step & 0xFF))
     port = (1024 + step % 60_000).to_bytes(4, "big")
     return (b"\x20\x01" + bytes(10) if v6 else b"") + ip + port

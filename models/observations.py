@@ -1,6 +1,6 @@
-"""What can be seen of an op from outside the store.
+"""Observations: what can be seen of an op from outside the store.
 
-An observation holds nothing of the engine: statuses are the field's names as text,
+An observation holds nothing of the engine: statuses are RocketMQ's names as text,
 messages are the bytes a reader was given. The same observations can come from the
 Python store, from a child process or from Apache RocketMQ.
 """
@@ -15,7 +15,7 @@ from models.ops import CrashKind
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Where the store says its log stands, in bytes; -1 where it has no log yet.
+    """The log's offsets as the store reports them, in bytes; -1 without a log.
 
     ``max_phy_offset`` is where the next record goes. ``committed_where`` is where the
     bytes end that lie in files, ``confirm_offset`` where those end that may be served;
@@ -33,7 +33,7 @@ class Positions:
 
 
 class World(NamedTuple):
-    """The wall clock, and the bytes of the disk in use; ``total`` 0: without an end."""
+    """The wall clock, and the bytes of the disk in use; ``total`` 0: no limit."""
 
     now_ms: int = 0
     used: int = 0
@@ -47,7 +47,7 @@ class World(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What a store counts since it started: (topic, messages, bytes), sorted.
+    """The store's counts since it started: (topic, messages, bytes), sorted.
 
     ``put_times`` is how many puts took how long, in the store's own ranges.
     """
@@ -97,17 +97,18 @@ class Pulled:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What begins at a place of the log: a record's bytes, or none."""
+    """The record that begins at a phy_offset, as bytes, or none."""
 
     message: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The queue offset that a time means.
+    """The answer to a search by time.
 
-    ``stored_at`` is when the store says that the message there was stored, and
-    ``earliest`` when the log's first one was: -1 if there is none, -2 if nobody asked.
+    ``stored_at`` is the store time that the store reports for the message there, and
+    ``earliest`` that of the log's first message: -1 if there is none, -2 if not asked
+    for.
     """
 
     queue_offset: int
@@ -124,7 +125,7 @@ class Queried:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A service's rounds: the work of each, in the service's own unit."""
+    """The work of a service's rounds, in the service's own unit."""
 
     work: int
 
@@ -138,10 +139,10 @@ class ClockMoved:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The store was shut down; ``clean`` says that it took its abort file away.
+    """The store was shut down; ``clean``: it removed its abort file.
 
     ``unsynced`` are files that a power loss could change or take now, ``left_open``
-    those that the store holds still, as far as the disk can tell.
+    those that the store still holds, as far as the disk can see.
     """
 
     clean: bool
@@ -151,17 +152,17 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class EndAwaited:
-    """Somebody else was stopping the store; ``clean`` is what this one was told."""
+    """Another caller was shutting the store down; ``clean`` is how that ended."""
 
     clean: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The store is up. ``last_exit_ok`` says how it judged its previous end.
+    """The store is up. ``last_exit_ok``: it took the previous shutdown for orderly.
 
-    ``log_bytes_read`` is how much of the log it had to read for that, ``damaged`` the
-    ranges [start, end) of the log that it serves around.
+    ``log_bytes_read`` is how much of the log it read for that, ``damaged`` the ranges
+    [start, end) of the log that it serves around.
     """
 
     last_exit_ok: bool
@@ -171,7 +172,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The store would not start, and said why; it is down and unchanged."""
+    """The store refused to start and said why; it is down and unchanged."""
 
     reason: str
 
@@ -203,7 +204,7 @@ RESTORED = Damaged("", 0, 0)
 
 
 class HalfMade(NamedTuple):
-    """Files that were not made for good, by path.
+    """Files whose creation is not durable, by path.
 
     Attributes:
         names: a power loss could take them though it spares what was made later.
@@ -216,7 +217,7 @@ class HalfMade(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """Somebody else's file of ``size`` bytes lies at ``path``; -1: a directory."""
+    """A foreign file of ``size`` bytes lies at ``path``; -1: a directory."""
 
     path: str
     size: int
@@ -224,12 +225,12 @@ class Planted:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What was asked for is so now."""
+    """The request was carried out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """A topic or queue is gone: of it, the records below ``dead_below`` are dead.
+    """A topic or queue was deleted: its records below ``dead_below`` are dead.
 
     -1 if there was none.
     """
@@ -247,14 +248,14 @@ class DiskFilled:
 
 @dataclass(frozen=True, slots=True)
 class Armed:
-    """A disk fault was set off; ``failed`` calls met it."""
+    """A disk fault was set; ``failed`` calls met it."""
 
     failed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """What was seen of an op and of the event that happened during it."""
+    """The observations of an op and of the event that happened during it."""
 
     observation: Observation
     event: Observation
@@ -262,7 +263,7 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """What was seen of ops that ran at the same time, in their order.
+    """The observations of ops that ran at the same time, in order.
 
     Attributes:
         observations: one an op.
@@ -277,7 +278,7 @@ class Interleaved:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The op raised what its contract does not name."""
+    """The op raised an exception that its contract does not name."""
 
     error: str
     message: str
@@ -323,7 +324,7 @@ def status_of(observation: Observation) -> str:
 
 
 def describe_observation(observation: Observation) -> str:
-    """What was seen, in a few words, for a timeline."""
+    """An observation in a few words, for a timeline."""
     match observation:
         case Skipped(reason):
             return f"skipped: {reason}"

@@ -1,7 +1,7 @@
-"""The op algebra: one step of a program, as data.
+"""Ops: the steps of a program, as data.
 
-Every op is legal in every state; where it has no meaning it is observed as
-``Skipped``. So any op can be cut from a program, and shrinking needs no knowledge.
+Every op is legal in every state; where it has no meaning it is observed as ``Skipped``.
+So any op can be cut from a program, and shrinking needs no knowledge of ops.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ Grain = Literal["calls", "lines"]
 
 
 class Capability(Enum):
-    """What a subject must offer for an op to have a meaning on it."""
+    """What a subject must offer so that an op is not ``Skipped``."""
 
-    STEP_SERVICES = "services run when told, and only then"
+    STEP_SERVICES = "services run only when asked to"
     AT_ACTION = "something can happen at the n-th disk action"
-    INTERLEAVE = "one op can run amid another"
+    INTERLEAVE = "one op can run during another"
     POWER_LOSS = "what was not synced can be lost"
     DISK_FAULT = "calls to the disk can be made to fail"
     DAMAGE = "files can be changed while the store is down"
-    CLOCK = "time moves only when told"
+    CLOCK = "time moves only when asked to"
     ROOM = "others can fill the disk, and set the times of files"
 
 
@@ -64,14 +64,14 @@ UNIT_TAIL = -4
 
 
 class KeptUnit(NamedTuple):
-    """One independent piece of what was pending, and how much of it survives.
+    """One independent piece of the pending changes, and how much of it survives.
 
     Attributes:
-        path: of a file when it was made, or of a directory entry.
+        path: of a file when it was created, or of a directory entry.
         place: number of a sector of the file; ``UNIT_SIZE``: its size; ``UNIT_ENTRY``:
             where the path leads; ``UNIT_ORDER``, path "": all directory changes;
-            ``UNIT_TAIL``: room of the file that was never synced.
-        version: how many of its changes survive, from the first on; of such room, 1:
+            ``UNIT_TAIL``: space of the file that was never synced.
+        version: how many of its changes survive, from the first on; of such space, 1:
             it holds garbage, 2: what another file had there.
     """
 
@@ -82,12 +82,12 @@ class KeptUnit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """Which pending effects outlive a power loss.
+    """Which pending changes outlive a power loss.
 
-    ``none`` and ``all`` speak for themselves; ``prefix`` keeps the first ``number``
-    effects in the order they were made; ``hashed`` picks the version of each sector,
-    and the length of the metadata prefix, by a hash of (``number``, path, sector);
-    ``units`` keeps what ``units`` lists, and nothing else.
+    ``none`` and ``all`` keep nothing and everything; ``prefix`` keeps the first
+    ``number`` changes in the order they were made; ``hashed`` picks the version of each
+    sector, and the length of the metadata prefix, by a hash of (``number``, path,
+    sector); ``units`` keeps what ``units`` lists, and nothing else.
     """
 
     kind: SurvivorKind = "none"
@@ -99,8 +99,8 @@ class Survivors:
 class Crash:
     """The process is killed or power is lost.
 
-    ``cut`` is how many bytes of the page in progress were done. ``survivors`` has a
-    meaning for a power loss alone: a process kill keeps what the calls had done.
+    ``cut`` is how many bytes of the page in progress were done. ``survivors`` applies
+    to a power loss only: a process kill keeps what the calls had done.
     """
 
     kind: CrashKind
@@ -113,16 +113,16 @@ class DiskFault:
     """The next ``times`` calls of one kind fail with ``errno`` while the op lasts.
 
     Attributes:
-        call: the kind, and ``remove`` is a rename as well; ``evict`` fails none, but
-            lets clean pages leave memory, so that what a failed sync left behind is
-            read as the medium has it. Nor do
-            ``lose`` and ``misdirect``: a sync succeeds, but of its pages ``times`` do
-            not reach the medium, or reach it in another page's place (rule E6).
-        path: only calls on paths that begin so; "": on all.
+        call: the kind of call; ``remove`` includes renames. Three kinds fail no call:
+            ``evict`` drops clean pages from memory, so that pages which a failed sync
+            left behind are read as the medium has them; with ``lose`` and
+            ``misdirect`` a sync succeeds, but ``times`` of its pages do not reach the
+            medium, or land in another page's place (rule E6).
+        path: only calls on paths that begin with it; "": on all.
         after: how many of those succeed first.
         lasts: fail all from then on, whatever ``times`` says.
         written: bytes of a failing write that are done; of a misdirected page, how
-            many files further its place is, 0: in the next page of its own.
+            many files further its place is, 0: in the next page of its own file.
     """
 
     call: FaultCall
@@ -136,10 +136,10 @@ class DiskFault:
 
 @dataclass(frozen=True, slots=True)
 class PutMessage:
-    """Store one message whose body of ``body_size`` bytes is derived from its step.
+    """Put one message whose body of ``body_size`` bytes is derived from its step.
 
-    ``keys`` adds the KEYS property. ``wait_store_ok`` false is the property WAIT of
-    RocketMQ: the put does not wait for the flush.
+    ``keys`` adds the KEYS property. ``wait_store_ok`` false sets RocketMQ's property
+    WAIT: the put does not wait for the flush.
 
     Attributes:
         ipv6: which of the hosts has an address of 16 bytes.
@@ -166,7 +166,7 @@ class PutMessage:
 
 @dataclass(frozen=True, slots=True)
 class PutBatch:
-    """Store several messages of one queue by one put: all of them, or none."""
+    """Put several messages of one queue at once: all of them, or none."""
 
     topic: str
     queue_id: int
@@ -179,7 +179,7 @@ class PutBatch:
 class PullMessage:
     """Read up to ``max_msg_nums`` messages of one queue from ``queue_offset`` on.
 
-    ``tags`` is a tag expression, ``A || B``: only such messages are asked for.
+    ``tags`` is a tag expression, ``A || B``: only messages with one of these tags.
     """
 
     topic: str
@@ -198,10 +198,10 @@ class LookMessage:
 
 @dataclass(frozen=True, slots=True)
 class SearchOffset:
-    """Ask which queue offset a time means.
+    """Search a queue by store time.
 
-    ``at_ms`` counts from where the subject's clock began. LOWER is the first message
-    stored at or after it, UPPER the last one stored at or before it.
+    ``at_ms`` counts from the beginning of the subject's clock. LOWER is the first
+    message stored at or after it, UPPER the last one stored at or before it.
     """
 
     topic: str
@@ -212,10 +212,10 @@ class SearchOffset:
 
 @dataclass(frozen=True, slots=True)
 class QueryMessage:
-    """Read the newest ``max_num`` messages of a topic that carry ``key``.
+    """Read the newest ``max_num`` messages of a topic that have ``key``.
 
-    Only those stored in [``begin_ms``, ``end_ms``], which count from where the
-    subject's clock began.
+    Only those stored in [``begin_ms``, ``end_ms``], which count from the beginning of
+    the subject's clock.
     """
 
     topic: str
@@ -227,7 +227,7 @@ class QueryMessage:
 
 @dataclass(frozen=True, slots=True)
 class RunService:
-    """Turn one background service ``times`` rounds."""
+    """Run one background service for ``times`` rounds."""
 
     service: ServiceName
     times: int = 1
@@ -242,7 +242,7 @@ class AdvanceClock:
 
 @dataclass(frozen=True, slots=True)
 class DeleteManually:
-    """Ask for a deletion of what has expired, whatever the hour."""
+    """Ask the cleaner to delete expired files at any hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,27 +255,27 @@ class DeleteTopic:
 
 @dataclass(frozen=True, slots=True)
 class FillDisk:
-    """Let a foreign file fill the disk to ``percent``; 0: there is no such file."""
+    """Let a foreign file fill the disk to ``percent``; 0: remove that file."""
 
     percent: int
 
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """Stop the store in an orderly way."""
+    """Shut the store down in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Start the store; one that is up is shut down in an orderly way first."""
+    """Start the store; if it is up, shut it down in order first."""
 
 
 @dataclass(frozen=True, slots=True)
 class During:
     """Run ``op``; let ``event`` happen at its ``at_action``-th disk action.
 
-    If the op makes fewer disk actions, the event happens right after it. Time that
-    passes as an event is a stall: the op stands still, others run. Events nest
+    If the op makes fewer disk actions, the event happens right after it. A clock
+    advance as the event is a stall: the op stands still while others run. Events nest
     two deep (``During`` in ``During``); deeper is ``Skipped``.
     """
 
@@ -286,19 +286,20 @@ class During:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Who runs on where several activities could, so that a run can be had again.
+    """Which activity runs next where several could, so that a run can be repeated.
 
     Activities are numbered from 0 as they begin. At a *switch point*, numbered from 1,
-    the one that runs could let another one run; where it waits or ends it has to, and
-    that is a point as well if there is a choice. ``preempt`` lets the one that runs go
-    on, and where it cannot the next one by number, but for ``preemptions``. ``pct``
-    lets the activity of the highest priority run: priorities are drawn from ``seed``,
-    and at ``depth`` - 1 points, drawn below ``steps``, whoever runs gets the lowest.
+    the running activity could hand over to another; where it waits or ends it must, and
+    that is a point too if there is a choice. ``preempt`` lets the running activity go
+    on, and where it cannot, the next one by number, except for ``preemptions``. ``pct``
+    runs the activity of the highest priority: priorities are drawn from ``seed``, and
+    at ``depth`` - 1 points, drawn below ``steps``, the running activity gets the
+    lowest.
 
     Attributes:
-        preemptions: the number of a point, and who runs on from there; who cannot is
-            passed over.
-        grain: where the points lie; at calls of the host alone (the disk, locks,
+        preemptions: pairs of a point's number and the activity that runs on from
+            there; one that cannot run is passed over.
+        grain: where the points lie: at calls of the host alone (the disk, locks,
             events), or at each line of the store as well.
 
     Source: Musuvathi and Qadeer, PLDI 2007, for bounded preemption; Burckhardt et al.,
@@ -315,7 +316,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Begin all ``ops`` at the same time; ``schedule`` says who runs when.
+    """Begin all ``ops`` at the same time; ``schedule`` says which runs when.
 
     Only ops that callers and services can do beside others have a meaning here
     (``CAN_BE_TOGETHER``); another one is ``Skipped``.
@@ -336,10 +337,10 @@ class Damage:
         kind: ``truncate`` cuts the file to ``at`` bytes, ``zero`` zeroes ``size``
             bytes from ``at`` (0: to the end), ``flip`` inverts ``size`` bytes from
             ``at``, ``delete`` removes the file. ``at`` counts modulo the file's size.
-            ``touch`` lets the file say that it last changed ``at`` ms ago.
-            ``unreadable`` lets the sectors of those bytes be read by nobody, until they
-            are written again (a latent sector error). ``restore`` puts back from a copy
-            whatever damage has changed since a start has last changed anything.
+            ``touch`` sets the file's mtime to ``at`` ms ago. ``unreadable`` makes the
+            sectors of those bytes fail reads until they are written again (a latent
+            sector error). ``restore`` puts back from a copy what damage has changed
+            since the last start that changed anything.
     """
 
     file: str
@@ -350,9 +351,9 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class PlantFile:
-    """Put a file of somebody else into the store's directories while it is down.
+    """Put a foreign file into the store's directories while it is down.
 
-    Nothing is put over what is there, nor below a file.
+    It replaces nothing that exists, and is not put below a file.
 
     Attributes:
         path: below the root; ``{next}`` in it stands for the name that the next file
@@ -431,7 +432,7 @@ NESTING_MAX = 2
 
 
 def needs(op: Event) -> frozenset[Capability]:
-    """What a subject must offer for ``op`` to be more than ``Skipped``."""
+    """The capabilities that ``op`` needs to be more than ``Skipped``."""
     match op:
         case During(inner, _, event):
             here = {Capability.AT_ACTION}
@@ -470,7 +471,7 @@ def needs(op: Event) -> frozenset[Capability]:
 
 
 def nesting(op: Event) -> int:
-    """How many ``During`` stand inside each other, along the deepest way."""
+    """The depth of nested ``During`` in an op."""
     if isinstance(op, Together):
         return max([0, *map(nesting, op.ops)])
     if not isinstance(op, During):
@@ -479,7 +480,7 @@ def nesting(op: Event) -> int:
 
 
 def parts(op: Event) -> tuple[Event, ...]:
-    """The ops and events that an op is made of; none if it stands for itself."""
+    """The ops and events that an op contains; none for a simple one."""
     match op:
         case During(inner, _, event):
             return inner, event
@@ -490,5 +491,5 @@ def parts(op: Event) -> tuple[Event, ...]:
 
 
 def innermost(op: Event) -> Event:
-    """The op that all others of it happen during; of several at once, all."""
+    """The op during which all others of it happen; all, if several run at once."""
     return innermost(op.op) if isinstance(op, During) else op

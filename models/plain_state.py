@@ -1,9 +1,9 @@
-"""Plain state: copies of it that live on their own, and tokens to tell it apart.
+"""Plain state: independent copies of it, and tokens to compare it.
 
-A judge's state is lists, dicts and sets of values that nobody changes. The explorer
-copies it for each crash it tries, and decides crashes whose tokens are equal once.
-What is no container and has no ``fork`` of its own is shared by all copies, so it must
-not change. What a token cannot look into is equal to itself alone.
+A judge's state is lists, dicts and sets of immutable values. The explorer copies it for
+each crash it tries, and judges crashes with equal tokens once. A value that is no
+container and has no ``fork`` of its own is shared by all copies, so it must not change.
+A value that a token cannot look into equals itself alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Itself:
 
 
 def forked(value: T) -> T:
-    """A copy of ``value``: its containers, and what forks itself, to the bottom."""
+    """A deep copy of ``value``: of its containers, and of what has a ``fork``."""
     kind: Any = type(value)
     how = _how_to_fork(kind)
     copy: T = value if how is None else how(value)
@@ -45,9 +45,9 @@ def forked(value: T) -> T:
 
 
 def fork_of_fields(value: T) -> T:
-    """A copy of a dataclass, each field of which is forked.
+    """A copy of a dataclass with every field forked.
 
-    Its fields are what it is made with, and making one does nothing else.
+    Its fields are its constructor's arguments, and constructing it has no side effects.
     """
     kind: Any = type(value)
     copy: T = kind(
@@ -60,17 +60,17 @@ def fork_of_fields(value: T) -> T:
 
 
 def token(value: object) -> Hashable:
-    """Equal for values that are equal to whoever reads them; hashable.
+    """A hashable key, equal for values that no reader can tell apart.
 
-    A frozen dataclass stands for itself, and so does one that has a hash. A field of
-    another one that takes no part in comparing takes none here.
+    A frozen dataclass stands for itself, and so does one with a hash. Fields that are
+    excluded from comparison are left out.
     """
     kind: Any = type(value)
     return _how_to_tell(kind)(value)
 
 
 def is_alike(one: object, other: object) -> bool:
-    """Whether the tokens of both are equal, told without making any; False: perhaps."""
+    """Whether both tokens are equal, without making them; False: perhaps equal."""
     if one is other:
         return True
     if type(one) is not type(other):
@@ -150,7 +150,7 @@ def _forked_dict(value: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _are_shared(values: Iterable[Any]) -> bool:
-    """Whether copies of all of these are they themselves."""
+    """Whether copies of all of these are the same objects."""
     return not any(map(_how_to_fork, {*map(type, values)}))
 
 
@@ -179,13 +179,13 @@ def _token_of_fields(value: object) -> Hashable:
 
 @cache
 def _all_parts(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """How to take a dataclass apart."""
+    """A function that takes a dataclass apart."""
     return _parts([field.name for field in fields(kind)])
 
 
 @cache
 def _compared_parts(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """The same, without what takes no part in comparing."""
+    """The same, without fields that are excluded from comparison."""
     return _parts([field.name for field in fields(kind) if field.compare])
 
 

@@ -1,4 +1,4 @@
-"""A program: a setup and a list of ops, frozen, with JSON both ways.
+"""Program: a setup and a list of ops, immutable, with JSON both ways.
 
 The JSON of an op is its fields and its class's name under ``"op"``; reading it checks
 names, types and nesting, and runs nothing.
@@ -39,7 +39,7 @@ COMMIT_THOROUGH_MS = 200
 
 
 class BadProgram(ValueError):
-    """A program's JSON does not say what a program must; the message says where."""
+    """The JSON is not a program; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +47,26 @@ class Setup:
     """The store and the disk a program runs on; sizes in bytes but for units.
 
     ``disk_profile`` names the rules of the simulated disk (``harness.disk.profiles``),
-    which holds ``disk_capacity`` bytes; 0: without an end. Where the store ``cleans``,
-    the log's files go after ``reserved_hours``, in each of the ``delete_hours`` (UTC,
-    semicolons between), at most ``delete_batch`` a round; or sooner on a full disk if
-    it ``cleans_forcibly``.
-    ``queue_ext_size`` is that of a file beside a queue; 0: queues have none.
+    which holds ``disk_capacity`` bytes; 0: no limit. Where the store ``cleans``, log
+    files are deleted after ``reserved_hours``, in each of the ``delete_hours`` (UTC,
+    separated by semicolons), at most ``delete_batch`` a round; or sooner on a full disk
+    if it ``cleans_forcibly``.
+
+    ``queue_ext_size`` is the size of a consumequeue_ext file; 0: the extension is off.
     ``index_slots`` and ``index_entries`` are those of one index file; 0: no index.
+
     With ``transient_store_pool`` a log file's appends go to a write buffer first, if
-    one of ``transient_store_buffers`` is free. With ``preallocate`` a service makes the
-    log's next file ahead. ``flush_least_pages`` is what a flush or commit waits for.
+    one of ``transient_store_buffers`` is free. With ``preallocate`` a service creates
+    the log's next file ahead. ``flush_least_pages`` is how many dirty pages a flush or
+    commit waits for.
+
     ``prop_crc``: every record ends with a CRC over all of it, and starts verify it.
     ``multi_dispatch``: light queues list messages of other topics.
-    ``on_damage`` says what a start does that meets damage below the durable mark.
-    The log is read by at most ``read_window`` bytes at a time. Pulls answer with less
-    of what lies over ``in_memory_size`` bytes before the log's end, and with
-    ``checks_crc`` only with records whose CRC is right.
+
+    ``on_damage`` says what a start does about damage below the durable mark. The log is
+    read by at most ``read_window`` bytes at a time. Pulls return fewer messages that
+    lie over ``in_memory_size`` bytes before the log's end, and with ``checks_crc`` only
+    records whose CRC is right.
     """
 
     log_file_size: int = 4096
@@ -92,7 +97,7 @@ class Setup:
 
     @property
     def has_queue_ext(self) -> bool:
-        """Whether queues have files beside them that hold a unit."""
+        """Whether queues have consumequeue_ext files that can hold an entry."""
         return self.queue_ext_size >= QUEUE_EXT_SIZE_MIN
 
     @property
@@ -103,7 +108,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What an episode does, whole: nothing else decides it."""
+    """Everything that decides an episode."""
 
     setup: Setup
     ops: tuple[Op, ...]
@@ -142,7 +147,7 @@ def _survivors_to_dict(survivors: Survivors) -> dict[str, Any]:
 
 
 def op_from_dict(value: object, where: str, *, depth: int = 0) -> Op:
-    """The op a JSON object says.
+    """The op of a JSON object.
 
     Raises:
         BadProgram: it says none; the message names ``where`` and what is wrong.
@@ -218,14 +223,14 @@ def to_json(program: Program) -> dict[str, Any]:
 
 
 def to_short_json(program: Program) -> dict[str, Any]:
-    """The same without what is at its default."""
+    """As ``to_json``, without fields at their defaults."""
     said = to_json(program)
     setup = _without(said["setup"], _defaults(Setup))
     return {"setup": setup, "ops": [_short(op) for op in said["ops"]]}
 
 
 def _short(value: Any) -> Any:
-    """An op, or anything in one, without what is at its default."""
+    """An op, or anything in one, without fields at their defaults."""
     if not isinstance(value, dict):
         return [_short(one) for one in value] if isinstance(value, list) else value
     cls = _EVENTS.get(value.get("op", ""))
@@ -246,7 +251,7 @@ def _without(value: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_json(value: object) -> Program:
-    """The program a JSON object says.
+    """The program of a JSON object.
 
     Raises:
         BadProgram: it says none.

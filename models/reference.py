@@ -1,11 +1,11 @@
 """The reference model: what was appended, what must survive, what a reader may see.
 
-A log with one writer loses only its tail. So the model keeps the messages in the log's
-order and two floors, in bytes: what must survive a process kill, and what must survive
-power loss. After a crash any prefix between the floor and everything appended is
-right, and the model adopts the one it finds.
+A log with one writer loses only its tail. So the model keeps the messages in log order
+and two floors, in bytes: what must survive a process kill, and what must survive power
+loss. After a crash any prefix between the floor and everything appended is right, and
+the model adopts the one it finds.
 
-A log also ages: its first files are deleted, and what lay there is *expired*. The model
+The log's first files are deleted in time, and their messages have *expired*. The model
 keeps expired messages, since a queue goes on counting where they ended, and since a
 power loss may bring a file back.
 """
@@ -40,29 +40,29 @@ class ReferenceModel:
     Attributes:
         queues: every message of each queue, the expired ones too, the deleted not.
         buffers_appends: appends go to write buffers first, which a kill empties.
-        log_min: where the log begins; the messages before have expired.
+        log_min: the log's min_phy_offset; the messages before have expired.
         may_expire: how far a deletion that was cut short may have come.
-        min_certain: from where on the log's beginning cannot come back.
-        built: where each queue's units ended at the last start, or at least must end
-            since a message before that has expired; a queue_offset.
+        min_certain: the least min_phy_offset that a power loss can bring back.
+        built: the queue_offset at which each queue's units ended at the last start, or
+            must end at least, since a message before it has expired.
         indexed: how far the index reached at the last start: the phy_offset of its
             newest entry, and how many entries that record has.
         in_flight: puts that got no answer; each may be in the log or not.
-        deleted: the places below which records of a queue, or with queue_id -1 of a
-            topic, are dead.
-        may_be_deleted: the same of deletions that did not come to their end: between
-            which places that is, if they count.
-        floor: what the next start must recover; None while the store runs.
+        deleted: the phy_offsets below which records of a queue, or with queue_id -1
+            of a topic, are dead.
+        may_be_deleted: the same for deletions that did not finish: the phy_offsets
+            between which that one lies, if they count.
+        floor: the bytes that the next start must recover; None while the store runs.
         multi_dispatch: light queues list messages that ask for it.
         prop_crc: every record ends with a CRC of its own.
-        put_by_topic: messages and bytes that this life of the store appended.
-        puts: how many puts that were, of a batch one.
-        put_times_ms: how long those took of which that is known.
-        numbered: up to where queue offsets are taken though their messages are gone:
-            of a store that serves around damage, of empty queues as damage left them;
-            ``trusted``: how many more there may be of the latter.
-        forgotten: of queues that were damaged once their messages had expired, the
-            (log minimum, first queue_offset) of those that nobody counts any more.
+        put_by_topic: messages and bytes appended since the store started.
+        puts: how many puts that were; a batch counts as one.
+        put_times_ms: the durations of those for which they are known.
+        numbered: first free queue_offset of a queue whose messages were lost: in a
+            store that serves around damage, and for empty queues as damage left them;
+            ``trusted``: how many more the latter may have.
+        forgotten: for queues that were damaged after their messages had expired, the
+            (log minimum, first queue_offset) of messages that no queue counts now.
     """
 
     flush_mode: FlushMode
@@ -95,7 +95,7 @@ class ReferenceModel:
     forgotten: dict[QueueKey, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
     def fork(self) -> ReferenceModel:
-        """A model that goes on by itself from what this one knows."""
+        """An independent copy."""
         return fork_of_fields(self)
 
     @property
@@ -110,7 +110,7 @@ class ReferenceModel:
         return max(taken, queue[-1].queue_offset + 1 if queue else 0)
 
     def light_offsets(self, message: MessageToPut) -> str:
-        """The queue offsets it gets in light queues if it is put next."""
+        """The queue offsets that it gets in light queues if it is put next."""
         if not self.multi_dispatch or message.asks_for_no_light_queue:
             return ""
         names = message.light_queues
@@ -129,7 +129,7 @@ class ReferenceModel:
         return message.record_size + added
 
     def put(self, message: MessageToPut, answer: Put, stored_ms: int = 0) -> None:
-        """Take note of an answered put that was appended."""
+        """Record a put that was appended and answered."""
         appended = Appended(
             message,
             answer.phy_offset,
@@ -155,7 +155,7 @@ class ReferenceModel:
             self.floor_kill = max(self.floor_kill, appended.end)
 
     def delete(self, key: QueueKey, dead_below: int) -> None:
-        """Take note that a queue, or with queue_id -1 a topic, was deleted."""
+        """Record the deletion of a queue, or with queue_id -1 of a topic."""
         topic, queue_id = key
         if queue_id == ALL_QUEUES:
             for known in [known for known in self.deleted if known[0] == topic]:
@@ -166,7 +166,7 @@ class ReferenceModel:
                 self.empty(known, dead_below)
 
     def empty(self, key: QueueKey, dead_below: int) -> None:
-        """Take note that a deletion, ended or not, has emptied a queue."""
+        """Record that a deletion, finished or not, has emptied a queue."""
         self.numbered.pop(key, None)
         self.trusted.pop(key, None)
         if (queue := self.queues.pop(key, None)) is None:
@@ -176,22 +176,22 @@ class ReferenceModel:
             self.queues[key] = alive
 
     def may_have_deleted(self, key: QueueKey, lowest: int, highest: int) -> None:
-        """Take note of a deletion that did not come to its end."""
+        """Record a deletion that did not finish."""
         known = self.may_be_deleted.get(key, (lowest, highest))
         self.may_be_deleted[key] = (min(known[0], lowest), max(known[1], highest))
 
     def is_unsettled(self, key: QueueKey) -> bool:
-        """Whether nobody knows if a queue was deleted."""
+        """Whether it is unknown if a queue was deleted."""
         unknown = self.may_be_deleted
         return bool(unknown) and (key in unknown or (key[0], ALL_QUEUES) in unknown)
 
     def dead_below(self, key: QueueKey) -> int:
-        """Records of a queue before this place are dead; 0: none is."""
+        """Records of a queue below this phy_offset are dead; 0: none is."""
         of_topic = self.deleted.get((key[0], ALL_QUEUES), 0)
         return max(of_topic, self.deleted.get(key, 0))
 
     def _list(self, appended: Appended) -> None:
-        """Let each queue that a message belongs to list it; there may be none."""
+        """Add a message to every queue that lists it; there may be none."""
         message = appended.message
         if not message.has_place:
             return
@@ -214,7 +214,7 @@ class ReferenceModel:
         )
 
     def saw_positions(self, positions: Positions) -> None:
-        """Take note of what a running store reports: its marks are promises."""
+        """Record the offsets that a running store reports: they are promises."""
         self.floor_power = max(self.floor_power, positions.flushed_where)
         kept = max(positions.flushed_where, positions.committed_where)
         self.floor_kill = max(self.floor_kill, min(kept, self.end))
@@ -223,7 +223,7 @@ class ReferenceModel:
             self._expire(positions.min_phy_offset)
 
     def _expire(self, log_min: int) -> None:
-        """Take note that a cleaner took the log's first files away."""
+        """Record that a cleaner deleted the log's first files."""
         self.log_min = log_min
         self.may_expire = max(self.may_expire, log_min)
         for key, queue in self.queues.items():
@@ -234,9 +234,9 @@ class ReferenceModel:
                 self.built[key] = max(self.built.get(key, 0), end)
 
     def stopped(self, end: int, *, clean: bool) -> None:
-        """Take note of an orderly end: what lies in the files stays, until a crash.
+        """Record the end of a run: bytes in files stay until a crash.
 
-        ``end`` is where the log ended before; if the end was clean, all was synced.
+        ``end`` is where the log ended before; after an orderly shutdown all was synced.
         """
         if clean:
             self.floor_power = max(self.floor_power, end)
@@ -244,14 +244,14 @@ class ReferenceModel:
         self._lower_floor(self._spared_by_kill)
 
     def crashed(self, kind: CrashKind, in_flight: list[MessageToPut]) -> None:
-        """Take note of a crash, and of the puts that got no answer."""
+        """Record a crash, and the puts that got no answer."""
         self.in_flight += in_flight
         self._lower_floor(
             self._spared_by_kill if kind == "process_kill" else self.floor_power
         )
 
     def lose_what_was_not_synced(self) -> None:
-        """Take note that a failed sync took back what only memory held."""
+        """Record that a failed sync took back what only memory held."""
         self.memory_reverted = True
         if self.floor is not None:  # the store is down: that may spare less than then
             self._lower_floor(self._spared_by_kill)
@@ -263,21 +263,21 @@ class ReferenceModel:
         return self.floor_kill
 
     def log_damaged(self, found_end: int) -> None:
-        """Take note that the log's files were damaged; they are whole up to there."""
+        """Record that the log's files were damaged; they are intact up to there."""
         self._lower_floor(found_end)
 
     def _lower_floor(self, survives: int) -> None:
         self.floor = survives if self.floor is None else min(self.floor, survives)
 
     def stored_between(self, begin: int, end: int) -> list[int]:
-        """When the messages of [begin, end) were stored, at the earliest."""
+        """The earliest possible store times of the messages of [begin, end)."""
         messages = self.messages[self._expired_count(begin) : self._expired_count(end)]
         return [appended.stored_ms for appended in messages]
 
     def expirable_until(self, file_size: int, old_ms: int | None) -> int:
         """How far a deletion may come: whole files, not the last, all dispatched.
 
-        What was stored until ``old_ms`` may go; None: any message may.
+        Messages stored until ``old_ms`` may be deleted; None: any message may.
         """
         until = self.reput_from_offset
         if self.messages:
@@ -291,7 +291,7 @@ class ReferenceModel:
         return until - until % file_size
 
     def ends_of_empty_queues(self) -> dict[QueueKey, int]:
-        """Where the queues end whose messages have all expired."""
+        """The ends of the queues whose messages have all expired."""
         log_min = self.log_min
         if not log_min:
             return {}
@@ -302,7 +302,7 @@ class ReferenceModel:
         }
 
     def forget_lost_numbers(self) -> None:
-        """Let empty queues go on from where their files end, if some were taken."""
+        """Let empty queues go on from where their files end, if some were removed."""
         for key, end in self.ends_of_empty_queues().items():
             lost = end - self.built.get(key, 0)
             if lost > 0:
@@ -311,9 +311,9 @@ class ReferenceModel:
                 self.forgotten[key] = (*self.forgotten.get(key, ()), gone)
 
     def number_empty_queues(self, ends: dict[QueueKey, int]) -> None:
-        """Let empty queues go on from where their files end, whoever made these.
+        """Let empty queues go on from where their files end, even foreign ones.
 
-        Or, where nobody need read the others, from the last file's, ``ends``.
+        Or from the end of the last file, ``ends``, where the others need not be read.
         """
         empty, queues = self.ends_of_empty_queues(), self.queues
         left = [k for k in self.built if k in empty or not queues.get(k)]
@@ -321,7 +321,7 @@ class ReferenceModel:
         self.trusted = {k: ends[k] - self.built[k] for k in left}
 
     def keys_given(self) -> dict[tuple[str, str], None]:
-        """Each topic and key that a message was given, expired and deleted ones too."""
+        """Each topic and key that a message ever had, expired and deleted ones too."""
         return {
             (appended.message.topic, key): None
             for appended in self.messages
@@ -342,14 +342,14 @@ class ReferenceModel:
         log_min: int,
         deleted: DeletedImage | None = None,
     ) -> None:
-        """Take what a start recovered, once it was found right, for the truth.
+        """Take the recovered log, once judged right, as the new state.
 
         Args:
             records: the recovered log.
-            built: where each queue's units end; they may be read before dispatch,
-                which begins where the queue that lacks most lacks its first, is there.
+            built: where each queue's units end; they may be read before dispatch, which
+                goes on from the first record that any queue lacks.
             log_min: where the recovered log begins.
-            deleted: what the store says was deleted; None: what is known here.
+            deleted: the deletions that the store knows; None: those known here.
         """
         was = self.deleted
         if deleted is not None:
@@ -381,7 +381,7 @@ class ReferenceModel:
     def _with_unanswered(
         self, answered: Sequence[Appended], records: Sequence[Record]
     ) -> list[Appended]:
-        """The records' messages, those among them too that got no answer."""
+        """The records' messages, including unanswered puts among them."""
         known = {appended.phy_offset: appended for appended in answered}
         unanswered = {message.unique_key: message for message in self.in_flight}
         found: list[Appended] = []
@@ -401,7 +401,7 @@ class ReferenceModel:
         return found
 
     def visible(self, key: QueueKey) -> VisibleQueue:
-        """What may be read of a queue: dispatched, and not expired."""
+        """The messages of a queue that can be read: dispatched, and not expired."""
         queue = self.queues.get(key, [])
         end = len(queue)
         built = self.built.get(key, 0)
@@ -420,8 +420,8 @@ class ReferenceModel:
 class VisibleQueue:
     """A queue as a reader must find it.
 
-    ``min_offset`` is the first queue_offset whose message is there; ``max_offset``
-    when none is.
+    ``min_offset`` is the queue_offset of the first readable message, or ``max_offset``
+    if there is none.
     """
 
     messages: list[Appended]

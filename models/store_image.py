@@ -1,4 +1,4 @@
-"""StoreImage: a whole store directory, decoded by a reader of its own.
+"""StoreImage: a whole store directory, decoded independently of the engine.
 
 Invariants judge this, never an engine object: the same laws hold for the Python
 engine, for Apache RocketMQ and for a directory copied from a broken broker. Damaged
@@ -74,9 +74,9 @@ _KNOWN_DIRS = frozenset(
 
 @dataclass(frozen=True)
 class StoreImage:
-    """What the files of a store say.
+    """The decoded files of a store.
 
-    Not slotted, since what is seldom asked for is worked out when it is asked for.
+    Not slotted: rarely used properties are computed on first use and kept.
 
     Attributes:
         files: the bytes by path, as they were given.
@@ -85,7 +85,7 @@ class StoreImage:
         checkpoint: all zero and of size 0 if there is none.
         has_checkpoint: whether there is one.
         abort: whether the abort file is there: the store was not shut down in order.
-        odd_queue_paths: what lies in a queue's directory and is no file of a queue.
+        odd_queue_paths: paths in queues' directories that are no queue files.
         foreign: paths that are no part of a store.
     """
 
@@ -119,9 +119,9 @@ class StoreImage:
 
     @lazy
     def suspect_queues(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
-        """The queues whose live units are not simply those of the log's records.
+        """The queues whose live units differ from those of the log's records.
 
-        For all others it is settled that each unit points at its own record, that
+        For all other queues it is proven that each unit points at its own record, that
         they follow each other, and that none points past the log.
         """
         asked = self.commit_log.unit_tuples
@@ -135,7 +135,7 @@ class StoreImage:
 
     @lazy
     def unlisted_records(self) -> dict[QueueKey, list[Record]]:
-        """Records for which their queue has no unit of the right number, by queue."""
+        """Records without a unit of their number, by queue."""
         held = {
             queue.key: range(units[0].queue_offset, units[-1].queue_offset + 1)
             for queue, units in self.live_units
@@ -150,7 +150,7 @@ class StoreImage:
         return unlisted
 
     def index(self, slot_num: int = 0) -> IndexImage:
-        """The index, each of its files with so many slots; 0: found out from them."""
+        """The index, with that many slots in each file; 0: find it out."""
         known: tuple[int, IndexImage] | None = self.__dict__.get("_index")
         if known is None or known[0] != slot_num:
             known = self.__dict__["_index"] = slot_num, read_index(self.files, slot_num)
@@ -158,9 +158,9 @@ class StoreImage:
 
     @lazy
     def kept_laws(self) -> set[Hashable]:
-        """Keys of the groups of laws that were asked of it and hold.
+        """Keys of the groups of laws that were asked of this image and hold.
 
-        A law of the files says the same of the same files each time.
+        A law of the files gives the same answer for the same files each time.
         """
         return set()
 
@@ -171,18 +171,18 @@ class StoreImage:
 
     @lazy
     def has_queue_extension(self) -> bool:
-        """Whether queues may keep filter data beside them, and addresses for tags."""
+        """Whether there may be consumequeue_ext files, and addresses for tags codes."""
         return any(path.startswith("consumequeue_ext/") for path in self.files)
 
     @lazy
     def queue_file_size(self) -> int:
-        """What the lengths of the queues' files agree on most; 0 without files."""
+        """The length that most queue files have; 0 without files."""
         lengths = [len(f.data) for queue in self.consume_queues for f in queue.files]
         return common_size([], lengths)
 
     @property
     def all_has_expired(self) -> bool:
-        """Whether records went by deletion and none is left, so no time is known."""
+        """Whether all records were deleted as expired, so that no time is known."""
         log = self.commit_log
         return log.min_phy_offset > 0 and not log.records
 
@@ -203,9 +203,10 @@ def _live(units: tuple[Unit, ...], minimum: int) -> tuple[Unit, ...]:
 def _without_rotten(
     queue: QueueImage, live: tuple[Unit, ...], log: LogImage
 ) -> tuple[Unit, ...]:
-    """Without those at the front that were of expired records, whatever they say now.
+    """The units without those at the front that belong to expired records.
 
-    Their numbers come before that of the queue's first record, and they lead to none.
+    Their numbers come before that of the queue's first record, and they lead to no
+    record.
     """
     asked = log.unit_tuples.get(queue.key)
     before = asked[0][0] - live[0].queue_offset if asked and live else 0
@@ -218,7 +219,7 @@ def _without_rotten(
 
 
 class _Place(NamedTuple):
-    """What a path is: ``kind``, and where a file of the log or a queue begins."""
+    """The meaning of a path: ``kind``, and the base of a log or queue file."""
 
     kind: str
     base: int = 0
@@ -240,7 +241,7 @@ def read_store(
             bytes, or views of mapped files.
         previous: an older image of the same store. Files whose bytes are the same are
             not decoded again; if all are, ``previous`` itself is returned.
-        watch: told of each log file that has been decoded.
+        watch: called for each log file that has been decoded.
         by_rocketmq: RocketMQ wrote it, which takes properties with a NUL.
     """
     files = MappingProxyType(dict(files))
@@ -310,7 +311,7 @@ def _checkpoint(
 
 
 class _Layout(NamedTuple):
-    """What the paths of a store say: which file is what, as (base, path)."""
+    """The paths of a store by kind, as (base, path)."""
 
     log: tuple[tuple[int, str], ...]
     queues: tuple[tuple[QueueKey, tuple[tuple[int, str], ...]], ...]
@@ -361,7 +362,7 @@ def _place(path: str) -> _Place:
 
 
 def _queue_place(parts: list[str]) -> _Place:
-    """A queue's files lie three deep; RocketMQ passes over what lies elsewhere."""
+    """The place of a queue's file, three levels deep; RocketMQ skips all others."""
     if len(parts) == 2 and _ROCKSDB_FILE.fullmatch(parts[1]):
         return _Place("known")
     if len(parts) != 4 or not (parts[2].isascii() and parts[2].isdecimal()):
@@ -375,7 +376,7 @@ def _queue_place(parts: list[str]) -> _Place:
 
 
 def _base_of(name: str) -> int | None:
-    """The offset that a file's name is; None if the name is no offset."""
+    """The offset in a file's name; None if the name is no offset."""
     if len(name) != 20 or not (name.isascii() and name.isdecimal()):
         return None
     base = int(name)

@@ -1,4 +1,4 @@
-"""What a law may say: passed, violated or unknown, and what a breach looks like."""
+"""The outcomes of a law (passed, violated, unknown), and a violation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One breach of one law: where it was seen, what was seen, what was expected."""
+    """One breach of a law: where it is, what was seen, what was expected."""
 
     where: str
     seen: str
@@ -20,7 +20,7 @@ class Violation:
 
 
 class Outcome(Enum):
-    """What came of a law, or of a whole episode."""
+    """The outcome of a law, or of a whole episode."""
 
     PASSED = "passed"
     VIOLATED = "violated"

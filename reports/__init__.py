@@ -1,1 +1,1 @@
-"""What was learnt: rows of episodes, their aggregation in Spark, the report."""
+"""Rows of episodes, their aggregation in Spark, and the report."""

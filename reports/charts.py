@@ -24,7 +24,7 @@ _BAR_WIDTH = 720
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What is known of one cell: how often it was tried, how often it broke a law."""
+    """One cell's counts: how often it was tried, how often it violated a law."""
 
     tried: int = 0
     violated: int = 0

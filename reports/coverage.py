@@ -1,8 +1,4 @@
-"""What a run reached, and what it never did: frames of episodes in, small frames out.
-
-``episodes`` has the columns of ``EpisodeRecord``. What was declared comes as a frame of
-its own and is joined in full, so that what never happened has a row with zeros.
-"""
+"""Coverage of a run: what it reached and what it never did, as small data frames."""
 
 from __future__ import annotations
 
@@ -49,7 +45,7 @@ def op_statuses(episodes: DataFrame, declared: DataFrame) -> DataFrame:
 
 
 def crash_points(episodes: DataFrame) -> DataFrame:
-    """Where crashes happened and what came of them.
+    """Crashes by op, disk action and kind of file, and their outcomes.
 
     (action, file_kind, op, kind, survivors, recovery, crashes, violated); survivors
     without their number; violated counts the crashes that were the last one at or

@@ -1,9 +1,4 @@
-"""The small tables a report is made of, as plain values: no Spark from here on.
-
-Each class is a row of one frame of ``coverage`` or ``findings``, its fields that
-frame's columns. ``Figures`` holds them all, sorted, so that a report is a function
-of its run.
-"""
+"""The small tables of a report as plain values, without Spark."""
 
 from __future__ import annotations
 
@@ -115,7 +110,7 @@ class Figures:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What was asked for, as the task gave it."""
+        """The run's parameters, as the task gave them."""
         definition: dict[str, Any] = self.run["definition"]
         return definition
 

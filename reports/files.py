@@ -116,12 +116,12 @@ def read_run_file(out: Path) -> dict[str, Any]:
 
 
 def write_declared(out: Path, declared: Declared) -> None:
-    """``declared.json``: what could have happened in this run."""
+    """``declared.json``: everything that could have happened in this run."""
     write_json(out / DECLARED_FILE, asdict(declared))
 
 
 def read_declared(out: Path) -> Declared:
-    """What could have happened in the run of ``out``.
+    """Everything that could have happened in the run of ``out``.
 
     Raises:
         NotARun: ``declared.json`` is absent or says something else.

@@ -1,4 +1,4 @@
-"""What a run found: laws checked, broken or never asked, and each distinct failure.
+"""Findings of a run: laws checked, violated or never asked, and each distinct failure.
 
 ``episodes`` has the columns of ``EpisodeRecord``. A failure is known by its signature;
 an episode without one that did not pass (its process died, or took too long) gets its
@@ -83,7 +83,7 @@ def with_breach(failures: DataFrame) -> DataFrame:
 
 
 def smallest_per_signature(failures: DataFrame) -> DataFrame:
-    """Of each signature the failure with the fewest steps; ties to the lower id.
+    """For each signature the failure with the fewest steps; ties: lower id.
 
     Adds ``episodes``, the number that share the signature.
     """

@@ -104,7 +104,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
 
 
 def ask(home: Path, source: str) -> Java | None:
-    """What the Java at ``home`` says of itself; None if there is no working one."""
+    """The Java at ``home``, by its own answer; None if there is no working one."""
     try:
         listed = subprocess.run(
             [home / "bin" / "java", "--list-modules"],
@@ -148,7 +148,7 @@ def shim_home(home: Path, cache_dir: Path) -> Path:
 
 
 def default_cache_dir(environment: Mapping[str, str] | None = None) -> Path:
-    """Where programs of this user keep what can be made again."""
+    """The directory for files of this user that can be made again."""
     named = (os.environ if environment is None else environment).get("XDG_CACHE_HOME")
     return (Path(named) if named else Path.home() / ".cache") / "crashmq"
 

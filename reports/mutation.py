@@ -1,9 +1,4 @@
-"""What hunts for planted bugs found: survival, kills by law, causes, policies, change.
-
-``hunts`` has the columns of ``HuntRecord``. Rows of the clean engine (mutant "") and of
-the canary are left out by ``only_mutants``; a hunt without a kill counts with all the
-time it had, so that medians do not get better when bugs are missed.
-"""
+"""Results of hunts for planted bugs: survival, kills by law, causes, policies."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def op_bars(figures: Figures) -> Bars:
 
 
 def tone(status: str) -> str:
-    """Whether a status is the ordinary, an end by crash, no meaning, or a defect."""
+    """The colour of a status: ordinary, ended by a crash, ``Skipped``, or a defect."""
     if "Failed" in status:
         return "bad"
     if "Crashed" in status:

@@ -51,7 +51,7 @@ class EventRecord:
 
 @dataclass(slots=True)
 class VerdictRecord:
-    """What one law said over the episode; ``step`` is -1 while nothing was broken."""
+    """One law's outcome over the episode; ``step`` is -1 unless it was violated."""
 
     invariant: str
     checks: int
@@ -108,7 +108,7 @@ class Shard:
 
 @dataclass(slots=True)
 class Declared:
-    """What could have happened, so that what never did has a row too."""
+    """Everything that could have happened, so that what never did has a row too."""
 
     ops: list[str] = field(default_factory=list)
     probes: dict[str, str] = field(default_factory=dict)  # name: sentence

@@ -44,7 +44,7 @@ class Task(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """What a task reports back; the rows themselves stay in its file."""
+    """A task's result; the rows themselves stay in its file."""
 
     number: int
     episodes: int

@@ -1,9 +1,4 @@
-"""What a run comes to: one sentence, the warnings, the numbers, the exit code.
-
-Exit codes: 1 if any law was broken; else 5 if the run says too little to be called
-clean (a verdict unknown, an episode that died, a required law or probe not reached, a
-run cut short); else 0. A warning is what would make a green verdict mean less.
-"""
+"""The result of a run: one sentence, the warnings, the numbers, the exit code."""
 
 from __future__ import annotations
 
@@ -74,7 +69,7 @@ class Summary:
 
 
 def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
-    """What the run comes to; ``cases`` are paths of case files by signature."""
+    """The result of the run; ``cases`` are paths of case files by signature."""
     episodes = sum(totals.episodes for totals in figures.scenarios)
     steps = sum(totals.steps for totals in figures.scenarios)
     missing = missing_required(figures)
@@ -139,7 +134,7 @@ def verdict(figures: Figures, missing: list[Missing]) -> str:
 
 
 def warnings(figures: Figures, missing: list[Missing]) -> list[str]:
-    """What a reader must know before taking green for good, worst first."""
+    """What a reader must know before trusting a green run, worst first."""
     found = [
         f"{gap.scenario} requires {gap.kind} {gap.name}, which was not reached."
         for gap in missing
@@ -161,7 +156,7 @@ def warnings(figures: Figures, missing: list[Missing]) -> list[str]:
 
 
 def missing_required(figures: Figures) -> list[Missing]:
-    """What the scenarios of this run declare required and did not reach."""
+    """Required probes and laws of this run's scenarios that were not reached."""
     hit = {(row.scenario, row.probe) for row in figures.probes if row.hits}
     checked = {(row.scenario, row.invariant) for row in figures.laws if row.checks}
     declared = figures.declared

@@ -1,6 +1,6 @@
-"""Ageing: phrases in which time passes, files fill and go, and all becomes durable.
+"""Phrases in which time passes, files fill and are deleted, and all becomes durable.
 
-A phrase is a few ops that belong together; ``workload`` says which follows which.
+A phrase is a few ops that belong together; ``workload`` decides their order.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ AGED_FLUSHES = (9, 2, 1)  # files that are flushed before the messages grow old
 
 
 class AgeingWriter(OverlapDrawer):
-    """Writes phrases of a store that fills and grows old."""
+    """Writes phrases for a store that fills and whose messages expire."""
 
     def __init__(self, space: Space, setup: Setup, draw: Callable[[], int]) -> None:
         super().__init__(space, setup, draw)
         self.ops: list[Op] = []
 
     def _settle(self, path: str) -> None:
-        """The store starts again, and everybody says what is durable now."""
+        """A restart; then every service reports what is durable."""
         self.ops.append(Restart())
         self._tell(FLUSHED_BY.get(path, "flush_commit_log"))
 
     def _tell(self, service: ServiceName) -> None:
-        """A message comes, and all of it becomes durable, as the checkpoint says."""
+        """A put, then everything becomes durable and the checkpoint says so."""
         waiting = AdvanceClock(THOROUGH_MS)
         self.ops += (self._put(), RunService("reput"), waiting)
         self.ops += (RunService("flush_commit_log"), RunService(service))
         self.ops.append(RunService("checkpoint"))
 
     def _clean_now(self) -> None:
-        """What has expired, and whatever kept it so far, has to go in this round."""
+        """Ops after which the next cleaner round must delete expired files."""
         self.ops += (DeleteManually(), RunService("clean_commit_log"))
 
     def _age(self) -> None:
-        """Messages are dispatched and grow old; cleaners are asked to look.
+        """Messages are dispatched and grow old; then cleaners run.
 
         The last files are flushed or left for later, and young messages may follow.
         """
@@ -68,7 +68,7 @@ class AgeingWriter(OverlapDrawer):
         self.ops += (RunService("flush_commit_log", flushes), RunService("reput"))
 
     def _roll(self) -> None:
-        """Messages until one begins another log file, or as many as there may be."""
+        """Puts until one begins another log file, or up to a maximum."""
         file = self.whereabouts.file
         for _ in range(ROLLED_BY):
             self.ops.append(self._put())
@@ -76,7 +76,7 @@ class AgeingWriter(OverlapDrawer):
                 break
 
     def _fill(self) -> None:
-        """Others fill the disk or free it; the cleaner sees it, or a put does first."""
+        """A foreign file fills the disk or goes; the cleaner or a put notices."""
         percents, draw = self.space.fill_percents, self.draw
         if draw() & 3 == 0:
             self._grow_old()

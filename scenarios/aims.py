@@ -1,10 +1,10 @@
-"""Aims: damage moved to where it says something, by what the store's files hold.
+"""Aims: moves damage to bytes that mean something, by what the store's files hold.
 
 ``whereabouts`` guesses where a program's records lie, before anything has run. Here the
-files are there, decoded: so damage can mean a field of the first record or of the last,
-the filler that closes a file, the unit that a queue ends with, a slot of the
-checkpoint, or two fields of one record at once. What comes of it is plain damage again,
-of a byte and a size, and replays without any aim.
+files exist and are decoded: so damage can mean a field of the first record or of the
+last, the BLANK that closes a file, the unit that a queue ends with, a slot of the
+checkpoint, or two fields of one record at once. The result is plain damage again, of a
+byte and a size, and replays without any aim.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Draw: TypeAlias = Callable[[], int]
 
 
 class Part(NamedTuple):
-    """Bytes of a file that mean one thing."""
+    """Bytes of a file with one meaning."""
 
     at: int
     size: int
@@ -55,7 +55,7 @@ Piece: TypeAlias = tuple[Part, ...]
 def aimed(
     damage: Damage, path: str, image: StoreImage, index_slots: int, draw: Draw
 ) -> tuple[Damage, ...]:
-    """The damage at a place of the file that says something; perhaps at two of them.
+    """The damage moved to a place that means something; perhaps to two of them.
 
     Args:
         damage: what is to happen, to the file at ``path``.
@@ -75,7 +75,7 @@ def aimed(
 
 
 def _chosen(pieces: list[Piece], draw: Draw) -> Piece:
-    """Those at the ends more often than those amid."""
+    """A piece, those at the ends more often than those in the middle."""
     number = draw()
     match draw() % 5:
         case 0:
@@ -89,7 +89,7 @@ def _chosen(pieces: list[Piece], draw: Draw) -> Piece:
 
 
 def _at(damage: Damage, piece: Piece, draw: Draw) -> Damage:
-    """The damage of a part of the piece, of one byte of it, or of the whole piece."""
+    """The damage of one field of the piece, of one byte of it, or of all of it."""
     part = piece[draw() % len(piece)]
     inside = part.at + draw() % part.size
     if damage.kind in ("truncate", "unreadable"):
@@ -110,7 +110,7 @@ def _at(damage: Damage, piece: Piece, draw: Draw) -> Damage:
 
 
 def _pieces_of(path: str, image: StoreImage, index_slots: int) -> Iterator[Piece]:
-    """What a file holds, in its order; what lies behind its end last."""
+    """The pieces of a file in order; the bytes behind its end last."""
     data = image.files.get(path, b"")
     match path.split("/"):
         case ["commitlog", _]:
@@ -190,7 +190,7 @@ def _run(
 def _within(
     data: Bytes, fields: tuple[tuple[int, int], ...], start: int, end: int = 0
 ) -> Iterator[Piece]:
-    """A piece of those of its fields that the file has."""
+    """A piece with those of its fields that lie in the file."""
     end = end or len(data)
     parts = [
         Part(start + at, min(size, end - start - at))

@@ -1,4 +1,4 @@
-"""The named scenarios: what each asks, on which stores and disks, how long."""
+"""The named scenarios: what each tries, on which stores and disks, and how long."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["SCENARIOS", "Scenario"]
 _SCENARIOS = (
     Scenario(
         name="clean_restart",
-        sentence="the store is stopped in an orderly way and started again",
+        sentence="the store is shut down in order and started again",
         space=CALM,
         setups=setups_on("ext4_ordered"),
         required_probes=(
@@ -52,7 +52,7 @@ _SCENARIOS = (
     ),
     Scenario(
         name="process_kill",
-        sentence="the process is killed at any disk action, in recovery too",
+        sentence="the process is killed at any disk action, recovery included",
         space=BREAKING,
         setups=setups_on("kill9"),
         required_probes=(
@@ -65,8 +65,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="power_loss",
-        sentence="power is lost at any disk action, in recovery too, and what was "
-        "not synced survives in part",
+        sentence="power is lost at any disk action, recovery included, and any part "
+        "of the unsynced data survives",
         space=replace(
             BREAKING,
             crash_kinds=often(("power_loss", 8), ("process_kill", 1)),
@@ -130,8 +130,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="reput_behind",
-        sentence="the store is stopped, or its process killed, with dispatch behind "
-        "the log by any lag",
+        sentence="the store is stopped, or its process killed, with any number of "
+        "records not dispatched",
         space=replace(
             CALM,
             kinds=often(
@@ -164,8 +164,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="crash_in_recovery",
-        sentence="nearly every start after a crash is cut short itself, two or three "
-        "times over, by kills and losses of power",
+        sentence="nearly every start after a crash is itself cut short, two or three "
+        "times over, by kills and power losses",
         space=replace(
             BREAKING,
             kinds=often(("put", 5), ("burst", 4), ("service", 6), ("crash", 5)),
@@ -187,7 +187,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="checkpoint_window",
-        sentence="many files, and a start that reads only what no mark vouches for",
+        sentence="many files, and a start that reads only what the checkpoint's mark "
+        "does not cover",
         space=WINDOWED,
         setups=WINDOWED_STORES,
         length=(30, 90),
@@ -200,8 +201,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="window_damage",
-        sentence="many files, and a queue that lacks what a start would leave unread, "
-        "or a log file that does",
+        sentence="many files, and damage in a queue, or in a log file, that a start "
+        "would leave unread",
         space=replace(
             WINDOWED,
             kinds=(*WINDOWED.kinds, "damage", "damage", "damage", "damage"),
@@ -225,7 +226,7 @@ _SCENARIOS = (
     Scenario(
         name="bit_rot",
         sentence="while the store is down, bytes and sectors of any file rot; a "
-        "start refuses what was durable once, or serves around it",
+        "start refuses damage to durable data, or serves around it",
         space=ROTTING,
         setups=tuple(
             replace(setup, on_damage=on_damage)
@@ -255,7 +256,7 @@ _SCENARIOS = (
     ),
     Scenario(
         name="clock_jumps",
-        sentence="the wall clock is set back and forth, by moments and by years",
+        sentence="the wall clock is set forward and back, by milliseconds to years",
         space=JUMPING,
         setups=(*setups_on("ext4_ordered"), *often((POOLED, 4), (SYNCED, 2))),
         required_probes=(
@@ -267,8 +268,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="index",
-        sentence="messages are found by keys, while the process is killed, power is "
-        "lost, and files of the index are cut, zeroed or removed",
+        sentence="messages are queried by keys, while the process is killed, power "
+        "is lost, and index files are cut, zeroed or removed",
         space=INDEXED,
         # Five units of the commonest record fill a file of 109 bytes beside a queue.
         setups=tuple(
@@ -304,8 +305,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="flush_modes",
-        sentence="callers put at the same time, waiting for the flush or not, over a "
-        "disk that stalls and fails, and the store is killed, or power lost",
+        sentence="callers put at the same time, waiting for the flush or not, on a "
+        "disk that stalls and fails, and the store is killed or loses power",
         space=FLUSHING,
         setups=often(
             (FLUSHED, 2),
@@ -331,8 +332,8 @@ _SCENARIOS = (
     ),
     Scenario(
         name="transient_pool",
-        sentence="appends wait in write buffers, of which there may be too few, for a "
-        "commit to the files",
+        sentence="appends wait in write buffers, of which there may be too few, "
+        "until they are committed to the files",
         space=BUFFERING,
         setups=often(
             (POOLED, 3),
@@ -377,7 +378,7 @@ _OF_ALL = each_once(reduce(mixed_space, [scenario.space for scenario in _MIXED])
 
 MIXTURES = Scenario(
     name="mixtures",
-    sentence="what two of the others ask, each time two others, of one store",
+    sentence="the ops of two other scenarios, each time two others, on one store",
     space=_OF_ALL,
     setups=tuple(
         in_view(_OF_ALL, promising(store))

@@ -1,8 +1,8 @@
-"""Chance: the drawn integers that seeded programs are made of.
+"""Chance: the drawn integers from which seeded programs are made.
 
-The raw stream of PCG64, which numpy keeps the same over its versions; the methods of
-``Generator`` are not kept so. One block is drawn at a time, since a single draw by
-numpy costs more than a whole op.
+The raw stream of PCG64, which is the same in all versions of numpy; the methods of
+``Generator`` are not. One block is drawn at a time, since a single draw by numpy costs
+more than a whole op.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BLOCK_SIZE = 256
 
 
 def draws(run: int, episode: int) -> Iterator[int]:
-    """Integers of 32 bits without end; the high halves are PCG64's better ones."""
+    """Endless 32-bit integers; the high halves are PCG64's better ones."""
     bits = PCG64(SeedSequence([run, episode]))
     while True:
         yield from (bits.random_raw(BLOCK_SIZE) >> 32).tolist()

@@ -1,8 +1,8 @@
-"""Codes: the functions alive that were made from a text, and the code they shall run.
+"""Codes: replaces the code of all live functions that were made from an edited text.
 
-A function object is known to come from a ``def`` by its code's qualified name and
-line. All such objects are found, in modules and classes, under decorators and in
-closures alike, so whoever holds one runs the new code.
+A function object belongs to a ``def`` if its code has that qualified name and line. All
+such objects are found, in modules and classes, under decorators and in closures alike,
+so every holder runs the new code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Key: TypeAlias = tuple[str, int]  # qualified name, and how many bore it before
 
 
 def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
-    """Plan the swaps of code of all functions that the planner found changed.
+    """Plan the replacement of the code of all changed functions.
 
     Raises:
         MutantApplied: one of them is a mutant already.
@@ -64,7 +64,7 @@ def plan_codes(planner: Planner, old_text: str, new: ast.Module) -> None:
 
 
 def functions_of(module: ModuleType) -> list[FunctionType]:
-    """Every function object alive whose text is the module's."""
+    """Every live function object whose text is the module's."""
     names = vars(module)
     return [
         each
@@ -78,7 +78,7 @@ def functions_of(module: ModuleType) -> list[FunctionType]:
 def new_defaults(
     planner: Planner, changed: ChangedFunction, function: FunctionType
 ) -> tuple[tuple[Any, ...] | None, dict[str, Any] | None]:
-    """What the new signature's defaults come to; unchanged ones are the same object."""
+    """The new signature's defaults; unchanged ones are the same object."""
     known = _known_defaults(changed.old.args, function)
     holder = changed.cls or planner.module
 
@@ -137,7 +137,7 @@ def _made_from(
 
 
 def _keep_outer_names(function: FunctionType, changed: ChangedFunction) -> None:
-    """Let the new text use just the outer variables that the living function has."""
+    """Make the new text use exactly the outer variables that the live function has."""
     if function.__code__.co_qualname != changed.path:
         return
     if changed.cls is not None and "__class__" not in function.__code__.co_freevars:
@@ -150,7 +150,7 @@ def _keep_outer_names(function: FunctionType, changed: ChangedFunction) -> None:
 
 
 def _codes(code: CodeType) -> Iterator[tuple[_Key, CodeType]]:
-    """Every code inside, by qualified name and how many bore it before."""
+    """Every inner code object, by qualified name and its number among equal names."""
     seen: dict[str, int] = {}
     waiting = [code]
     while waiting:
@@ -169,7 +169,7 @@ def _place(function: FunctionType) -> tuple[str, int]:
 def _defaults(
     args: ast.arguments,
 ) -> tuple[list[tuple[str, ast.expr]], list[tuple[str, ast.expr]]]:
-    """Parameters that have a default: positional ones, keyword ones."""
+    """Parameters with a default: positional ones, keyword ones."""
     every = [each.arg for each in (*args.posonlyargs, *args.args)]
     first = len(every) - len(args.defaults)
     keyword = [

@@ -1,9 +1,9 @@
-"""Dependents: who was made from a constant that an edit has changed.
+"""Dependents: recomputes what was made from a constant that an edit has changed.
 
-A constant is copied when a module is imported: into the modules that import it by
-name, into constants worked out from it, into class attributes and defaults of
-functions and fields. Each copy is found in the text of the package's modules and
-worked out again, until nothing more depends on what has changed.
+A constant is copied when a module is imported: into the modules that import it by name,
+into constants computed from it, into class attributes and defaults of functions and
+fields. Each copy is found in the text of the package's modules and computed again,
+until nothing more depends on a change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scenarios.swaps import ChangedFunction, Planner, Swaps
 
 
 def plan_dependents(swaps: Swaps, packages: set[str], where: str) -> None:
-    """Plan new values for all that was made from ``swaps.values``."""
+    """Plan new values for everything that was made from ``swaps.values``."""
     if not swaps.values:
         return
     readers = [
@@ -33,7 +33,7 @@ def plan_dependents(swaps: Swaps, packages: set[str], where: str) -> None:
 
 
 class _Reader:
-    """One module, and what of it has been worked out again."""
+    """One module, and which of its values were computed again."""
 
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
@@ -42,7 +42,7 @@ class _Reader:
         self.done: set[str] = set()
 
     def follow(self) -> bool:
-        """Take over what changed since the last look; whether there was any."""
+        """Take over the changes since the last call; False if there were none."""
         before = len(self.done)
         self._imports()
         names = set(self._values(self.module))
@@ -121,7 +121,7 @@ class _Reader:
 
 
 def _uses(value: ast.expr, names: set[str]) -> bool:
-    """Whether working out the expression reads one of the names."""
+    """Whether computing the expression reads one of the names."""
     return any(
         isinstance(node, ast.Name) and node.id in names for node in ast.walk(value)
     )

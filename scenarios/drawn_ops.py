@@ -1,6 +1,6 @@
 """Drawn ops: single ops of a space, each choice made by drawn integers.
 
-What follows what is the business of ``workload``.
+``workload`` decides the order of ops.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BEYOND_THE_END = (0, 1, 8, 9, -1, 300)
 
 
 class OpDrawer:
-    """Draws ops of one space for one store; a put is noted, as if it were appended."""
+    """Draws ops of one space for one store; a put is counted as if it were appended."""
 
     def __init__(self, space: Space, setup: Setup, draw: Callable[[], int]) -> None:
         self.space = space
@@ -61,7 +61,7 @@ class OpDrawer:
         return put
 
     def _put_at_the_end(self) -> Op:
-        """A put that just fits its log file, just does not, or one of any size."""
+        """A put that just fits its log file, that just does not, or of any size."""
         space, draw = self.space, self.draw
         address = space.addresses[draw() % len(space.addresses)]
         label = space.labels[draw() % len(space.labels)]

@@ -1,4 +1,4 @@
-"""Edits: what a mutant changes, as text, and where that text is found.
+"""Edits: the text that a mutant changes, and how it is found.
 
 An edit names a place (a module, and in it a function, a class, a constant, or nothing
 for the whole module) and the text to replace there. The text is looked for as it is;
@@ -33,11 +33,11 @@ class MutantStale(MutantError):
 
 
 class MutantUnsupported(MutantError):
-    """What an edit changes cannot be changed in memory."""
+    """The edit changes something that cannot be changed in memory."""
 
 
 class MutantApplied(MutantError):
-    """The function is already a mutant."""
+    """A mutant is already applied to the function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def edited(source: str, edit: Edit, where: str) -> str:
     Args:
         source: the whole text of the module.
         edit: what to change in it.
-        where: who asks, for the messages.
+        where: the mutant and the place, for messages.
 
     Raises:
         MutantStale: the place is gone, or the text is not there exactly once.
@@ -110,7 +110,7 @@ def _tree(source: str, where: str) -> ast.Module:
 
 
 def _place(body: list[ast.stmt], path: str, where: str) -> list[ast.stmt]:
-    """What binds the last name of a dotted path: several, for a property's parts."""
+    """The statements that bind the last name of a path; several for a property."""
     parts = body
     for name in path.split(".") if path else []:
         inside = getattr(parts[0], "body", []) if parts is not body else body
@@ -127,7 +127,7 @@ def _place(body: list[ast.stmt], path: str, where: str) -> list[ast.stmt]:
 
 
 def _extent(source: str, parts: list[ast.stmt]) -> tuple[int, int, int]:
-    """Where the parts' text starts and ends, in characters, and its indentation."""
+    """The start and end of the parts' text, in characters, and its indentation."""
     if not parts:
         return 0, len(source), 0
     lines = source.splitlines(keepends=True)
@@ -179,7 +179,7 @@ def _replaced(text: str, edit: Edit, where: str) -> str:
 
 
 def _lenient(text: str, edit: Edit) -> _Found:
-    """The first way of looking that finds anything: lines, statements, expression."""
+    """The matches of the first method that finds any: lines, statements, expression."""
     ways: tuple[Callable[[str, Edit], _Found], ...] = (_lines, _statements, _expression)
     for way in ways:
         spans, after = way(text, edit)
@@ -189,7 +189,7 @@ def _lenient(text: str, edit: Edit) -> _Found:
 
 
 def _lines(text: str, edit: Edit) -> _Found:
-    """Runs of lines that differ from ``before`` in indentation and margins alone."""
+    """Runs of lines that differ from ``before`` only in indentation and margins."""
     wanted = _plain_lines(edit.before)
     lines = text.splitlines(keepends=True)
     spans: list[_Span] = []
@@ -218,7 +218,7 @@ def _set_in(after: str, indent: int) -> str:
 
 
 def _statements(text: str, edit: Edit) -> _Found:
-    """Runs of statements that mean what ``before`` means."""
+    """Runs of statements with the same meaning as ``before``."""
     wanted = _parsed(textwrap.dedent(edit.before.strip("\n")))
     tree = _parsed(text)
     if not wanted or tree is None:
@@ -249,7 +249,7 @@ def _bodies(tree: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
 
 
 def _expression(text: str, edit: Edit) -> _Found:
-    """Expressions that mean what ``before`` means."""
+    """Expressions with the same meaning as ``before``."""
     wanted = _parsed(f"({edit.before.strip()}\n)")
     tree = _parsed(text)
     if not wanted or tree is None or not isinstance(wanted[0], ast.Expr):
@@ -278,7 +278,7 @@ def _parsed(text: str) -> list[ast.stmt] | None:
 
 
 def _nearest(text: str, before: str) -> str:
-    """``; the nearest line is ...`` if some line is much like the first one wanted."""
+    """``; the nearest line is ...`` if a line resembles the first one wanted."""
     wanted = before.strip().splitlines()[0].strip()
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     near = difflib.get_close_matches(wanted, lines, n=1, cutoff=0.6)

@@ -1,4 +1,4 @@
-"""Scenarios in which messages grow old, files go, and others fill the disk."""
+"""Scenarios in which messages expire and foreign files fill the disk."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ KEEPING = Setup(
 
 
 def expiring_setups(*, capacity: int = 0) -> tuple[Setup, ...]:
-    """Stores that keep messages for two hours, on a disk with or without an end."""
+    """Stores that keep messages for two hours, on a disk with or without a limit."""
     small = replace(KEEPING, disk_capacity=capacity)
     return often(
         (small, 4),
@@ -101,8 +101,8 @@ def expiring_setups(*, capacity: int = 0) -> tuple[Setup, ...]:
 EXPIRING = (
     Scenario(
         name="expiry",
-        sentence="messages grow old, the log's first files go and queue files after "
-        "them, with crashes amid it and clocks and file times that lie",
+        sentence="messages expire, the log's first files are deleted and queue files "
+        "after them, with crashes during it and wrong clocks and file times",
         space=AGEING,
         setups=expiring_setups(),
         required_probes=(
@@ -117,8 +117,8 @@ EXPIRING = (
     ),
     Scenario(
         name="disk_full",
-        sentence="others fill the disk and free it again; puts stop before it is "
-        "full, and begin again",
+        sentence="foreign files fill the disk and free it again; puts stop before it "
+        "is full, and are resumed",
         space=replace(
             AGEING,
             kinds=tuple(kind for kind in AGEING.kinds if kind != "damage") + FILLS,

@@ -1,7 +1,7 @@
-"""Failing calls: the beginning of a program, an op that a fault meets, what follows.
+"""Failing calls: the beginning of a program, an op that meets a fault, what follows.
 
-Which call of the op fails is not said here: whoever asks lets each of them fail in its
-turn. Drawn, a failure that has to fall between two certain reads is hardly ever met.
+Which call of the op fails is the caller's choice: it makes each of them fail in turn.
+Drawn at random, a failure between two particular reads is hardly ever met.
 
 Source: the I/O error tests of "How SQLite Is Tested", section 3.2.
 """
@@ -32,7 +32,7 @@ def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int
 
     Half of those ops are starts, after a stop or a kill; else it is what the program
     does there. The call fails once, or all of its kind do from then on. Then the op may
-    be asked for again, and a crash come: what a failure left behind shows after one.
+    be repeated, and a crash may come: what a failure left behind shows after one.
 
     Args:
         scenario: whose programs they are.
@@ -61,7 +61,7 @@ def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int
 
 
 def _plain(op: Op) -> Op:
-    """The op without what happens amid it."""
+    """The op without its events."""
     while isinstance(op, During):
         op = op.op
     return op

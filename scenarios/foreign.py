@@ -1,4 +1,4 @@
-"""Files of others in the store's directories: left over, copied there, never its own.
+"""Foreign files in the store's directories: left over, or copied there.
 
 Source: rule E9 of the disk fault model.
 """
@@ -102,8 +102,8 @@ _INDEXING = Setup(index_slots=8, index_entries=20)
 FOREIGN_FILES = (
     Scenario(
         name="foreign_files",
-        sentence="while the store is down, files of others come into its directories: "
-        "left over, copied there, or with names of their own",
+        sentence="while the store is down, foreign files are put into its "
+        "directories: left over, copied, or with names of their own",
         space=_SPACE,
         setups=(
             *setups_on("ext4_ordered"),

@@ -1,4 +1,4 @@
-"""Scenarios in which callers and services run at the same time, by any schedule."""
+"""Scenarios in which callers and services run at the same time, by all schedules."""
 
 from __future__ import annotations
 
@@ -193,8 +193,8 @@ _OVERLAPPED = tuple(
 INTERLEAVING = (
     Scenario(
         name="interleavings",
-        sentence="callers and services run at the same time, and whoever runs may be "
-        "stopped at any call or line for another, by a schedule",
+        sentence="callers and services run at the same time, and a schedule may "
+        "switch at any call or line",
         space=TOGETHER,
         setups=often(
             (FLUSHED, 2),
@@ -216,8 +216,8 @@ INTERLEAVING = (
     ),
     Scenario(
         name="interleaved_deletion",
-        sentence="the log's first files go while others read, dispatch, put and stop, "
-        "by a schedule",
+        sentence="the log's first files are deleted while others read, dispatch, put "
+        "and stop, by a schedule",
         space=TOGETHER_WITH_CLEANERS,
         setups=often(
             (KEEPING, 2),
@@ -239,7 +239,7 @@ INTERLEAVING = (
     ),
     Scenario(
         name="contention",
-        sentence="every service has something to do, and one of two that begin is "
+        sentence="every service has work to do, and of two that begin, one is "
         "stopped until the other has ended",
         space=CONTENDING,
         setups=often(
@@ -262,8 +262,8 @@ INTERLEAVING = (
     ),
     Scenario(
         name="overlaps",
-        sentence="two activities begin, one is stopped once for the other, and the "
-        "store is asked what it holds durable",
+        sentence="two activities begin, one is stopped once while the other runs, "
+        "and the store must show what it counts as durable",
         space=OVERLAPPING,
         setups=_OVERLAPPED,
         length=(20, 50),

@@ -1,4 +1,4 @@
-"""Scenarios about what a message may be, and what a record can carry."""
+"""Scenarios about the kinds of messages, and what a record can hold."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def with_options(setups: tuple[Setup, ...], *, lights: bool) -> tuple[Setup, ...
 MESSAGE_SCENARIOS = (
     Scenario(
         name="transactions",
-        sentence="messages are prepared, committed and rolled back, and carry all that "
-        "a record can: long topics, IPv6 hosts, flags, delays",
+        sentence="messages are prepared, committed and rolled back, with everything "
+        "a record can hold: long topics, IPv6 hosts, flags, delays",
         space=replace(
             _CRASHES,
             addresses=often(
@@ -110,8 +110,8 @@ MESSAGE_SCENARIOS = (
     ),
     Scenario(
         name="batch_and_lmq",
-        sentence="batches that stand or fall together, and messages that light queues "
-        "list as well",
+        sentence="batches that are stored all or not at all, and messages that light "
+        "queues list as well",
         space=replace(
             _CRASHES,
             kinds=(*_KINDS, *_BATCHES),
@@ -165,7 +165,8 @@ MESSAGE_SCENARIOS = (
     ),
     Scenario(
         name="large_pulls",
-        sentence="bodies up to the limit, and pulls that ask for more than one answers",
+        sentence="bodies up to the limit, and pulls that ask for more than one "
+        "answer can hold",
         space=replace(
             _CRASHES,
             kinds=often(

@@ -1,7 +1,7 @@
-"""Mixing: what two scenarios ask, of one store that has what both need.
+"""Mixing: programs of two scenarios on one store that has what both need.
 
-Each scenario is about one thing, and so is the code that it tries. Where two of them
-meet, as a disk that fills after a sync has failed, no scenario alone comes by.
+Each scenario is about one subject, and so is the code that it reaches. Where two of
+them meet, such as a full disk after a failed sync, a single scenario never comes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _UNSAID: dict[str, Any] = {
 
 @cache
 def mixed_space(one: Space, other: Space) -> Space:
-    """The ranges of both; where one says nothing, those of the other."""
+    """The ranges of both; where one has none, those of the other."""
     return Space(
         **{
             name: _both(getattr(one, name), getattr(other, name), unsaid)
@@ -46,7 +46,7 @@ def _both(one: Any, other: Any, unsaid: Any) -> Any:
 
 
 def each_once(space: Space) -> Space:
-    """The same ranges, in which no choice is likelier than another."""
+    """The same ranges, with every choice equally likely."""
     said: dict[str, Any] = {name: getattr(space, name) for name in _UNSAID}
     for name, value in said.items():
         if type(value) is tuple:
@@ -55,7 +55,7 @@ def each_once(space: Space) -> Space:
 
 
 def in_view(space: Space, setup: Setup) -> Setup:
-    """The store, reading all at each start if what it left unread may not be right."""
+    """The store, reading everything at each start if unread data may be wrong."""
     spoils = any(fault.call in ("lose", "misdirect") for fault in space.faults)
     if space.damage_targets or spoils:
         return replace(setup, start_window=_PLAIN.start_window)
@@ -63,7 +63,7 @@ def in_view(space: Space, setup: Setup) -> Setup:
 
 
 def mixed_setup(one: Setup, other: Setup) -> Setup:
-    """The first store, but for what is special of the other."""
+    """The first store, with the special settings of the other."""
     special = {
         field.name: value
         for field in fields(Setup)
@@ -73,7 +73,7 @@ def mixed_setup(one: Setup, other: Setup) -> Setup:
 
 
 def promising(setup: Setup) -> Setup:
-    """The store, on a disk that promises something and has room for its ops."""
+    """The store, on a disk that keeps some promise and has room for its ops."""
     if setup.disk_profile in LYING:
         setup = replace(setup, disk_profile=_PLAIN.disk_profile)
     if not setup.disk_capacity:

@@ -1,4 +1,4 @@
-"""How a bug is planted: small edits of the engine's text, made in memory.
+"""Mutation: plants a bug by small edits of the engine's text, made in memory.
 
 The tested code is the shipped code: an edit is made in memory, in what was already
 imported, so that every importer runs the mutant and no file changes. A mutant reads as
@@ -77,7 +77,7 @@ class Mutant:
 
 @contextmanager
 def applied(mutant: Mutant) -> Iterator[None]:
-    """Run the engine with a mutant while the context lasts.
+    """Run the engine with a mutant planted while the context lasts.
 
     Either every edit is made or none is; on exit each function has its own code object
     back, and each constant its value. Mutants of different functions nest.
@@ -99,7 +99,7 @@ def applied(mutant: Mutant) -> Iterator[None]:
 
 
 def _planned(mutant: Mutant) -> Swaps:
-    """What putting the mutant in place comes to; nothing is changed yet."""
+    """The swaps that plant the mutant; nothing is changed yet."""
     if not mutant.edits:
         raise MutantUnsupported(f"mutant {mutant.id} has no edits; give it one.")
     swaps = Swaps(mutant.id)
@@ -156,7 +156,7 @@ def _packages(mutant: Mutant) -> set[str]:
 
 
 def forget_results(packages: Collection[str]) -> None:
-    """Empty the caches of ``packages``: other code, or runs, may have filled them."""
+    """Empty the caches of ``packages``, which other code may have filled."""
     for name in sorted(sys.modules):
         if any(name == top or name.startswith(f"{top}.") for top in packages):
             for member in list(vars(sys.modules[name]).values()):

@@ -1,10 +1,10 @@
-"""Neighbours: a program that reached something, changed a little.
+"""Neighbours: a program that reached something rare, with a few changes.
 
-Seeded programs are drawn from nothing each time, so what takes three rare things in a
-row is met as often as their product says. A neighbour keeps what is there and changes
-one to three places: a phrase more, a run of ops fewer or once more, a number next to
-the one that stood there, a crash or another activity amid an op. It stays in the space
-of its scenario, so that whatever is asked of seeded programs is asked of it.
+Seeded programs are drawn independently, so three rare things in a row are met only as
+often as the product of their odds. A neighbour keeps the program and changes one to
+three places: one phrase more, a run of ops fewer or repeated, a number replaced by the
+one next to it, a crash or another activity during an op. It stays in the space of its
+scenario.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _Change:
         return [*ops[:at], self._nudged(ops[at]), *ops[at + 1 :]]
 
     def _interrupt(self, ops: list[Op]) -> list[Op]:
-        """A crash amid an op, and the start after it; or another activity."""
+        """A crash during an op, and the start after it; or another activity."""
         space, draw, at = self._space, self._draw, self._draw() % len(ops)
         if isinstance(ops[at], During | Together):
             return self._nudge(ops)
@@ -123,7 +123,7 @@ class _Change:
         return max(least, value + STEPS[self._draw() % len(STEPS)])
 
     def _nudged(self, op: Op) -> Op:
-        """The op with one number next to what it was."""
+        """The op with one number replaced by the next or previous one."""
         match op:
             case During(inner, at_action, event):
                 if self._draw() & 1:
@@ -155,11 +155,11 @@ class _Change:
                 return op
 
     def _other_crash(self, crash: Crash) -> Crash:
-        """The same crash with other survivors, as if others had been drawn."""
+        """The same crash with other survivors."""
         drawn = self._events("crash")
         return next((event for event in drawn if isinstance(event, Crash)), crash)
 
     def _events(self, kind: Kind) -> list[Event]:
-        """What happens amid the ops of a phrase."""
+        """The events that happen during the ops of a phrase."""
         phrase = phrase_for(self._space, self._setup, kind, self._draw())
         return [op.event for op in phrase if isinstance(op, During)]

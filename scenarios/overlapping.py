@@ -1,9 +1,9 @@
-"""Overlaps: one activity is stopped once amid its work for another, then both are told.
+"""Overlaps: one activity is stopped while another runs; then the store shows itself.
 
-Everything is given something to do first, and time passes between any two messages; so
-whatever an activity reads in front of its sync differs from what is there behind it.
-Afterwards the store is asked for what it holds durable by then: a sync of all, a
-checkpoint, an orderly end, or a power loss right away.
+Every service is given work first, and time passes between any two messages; so whatever
+an activity reads before its sync differs from what is there after it. Afterwards the
+store is made to show what it counts as durable: by a sync of all, a checkpoint, an
+orderly shutdown, or a power loss right away.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _POWER_LOSS = Crash("power_loss", Survivors("none"))
 
 
 def makers_of(setup: Setup) -> tuple[ServiceName, ...]:
-    """The services by which something comes to be that is not durable yet."""
+    """The services that produce data which is not durable yet."""
     names: list[ServiceName] = ["reput", "reput"]
     if setup.preallocate:
         names += ("allocate", "allocate")
@@ -51,7 +51,7 @@ def makers_of(setup: Setup) -> tuple[ServiceName, ...]:
 
 
 def keepers_of(setup: Setup) -> tuple[ServiceName, ...]:
-    """The services that make durable, tell of it, or remove by it."""
+    """The services that make data durable, record it, or delete by it."""
     names: list[ServiceName] = [
         "flush_commit_log",
         "flush_consume_queue",
@@ -68,7 +68,7 @@ class OverlapDrawer(OpDrawer):
     """Draws overlaps of two activities, with what comes before and after."""
 
     def _overlap(self) -> list[Op]:
-        """One overlap, from what there is to do to what is said of it."""
+        """One overlap, with the work before it and the check after it."""
         before = self._work_for_all()
         stopped = self._keeper() if self.draw() % 3 else self._maker()
         if isinstance(stopped, Shutdown) and self.draw() & 1:
@@ -79,9 +79,10 @@ class OverlapDrawer(OpDrawer):
         return [*before, self._stopped_once((stopped, *others)), *told]
 
     def _others(self) -> list[Op]:
-        """One to four activities; or a stop, mostly of a store that has served all.
+        """One to four activities; or a stop, mostly of a store whose services are idle.
 
-        Such a stop waits for nobody, so that it ends while the first one stands still.
+        Such a stop waits for no service, so that it ends while the first one stands
+        still.
         """
         match self.draw() % 8:
             case 0 | 1:
@@ -93,7 +94,7 @@ class OverlapDrawer(OpDrawer):
         return [kinds[self.draw() % len(kinds)]() for _ in range(count)]
 
     def _work_for_all(self) -> list[Op]:
-        """Messages that are flushed, dispatched, or only put, each of a later time."""
+        """Messages that are flushed, dispatched, or only put, each at a later time."""
         draw, ops = self.draw, list[Op]()
         if self.setup.cleans and draw() % 3:
             ops += self._grown_old()
@@ -111,7 +112,7 @@ class OverlapDrawer(OpDrawer):
         return ops
 
     def _grown_old(self) -> list[Op]:
-        """Files that may go, of the log or, where that has gone, of the queues."""
+        """Files that may be deleted, of the log or, after those, of the queues."""
         waiting = AdvanceClock(self.space.expiry_steps_ms.choose(self.draw()))
         ops = [*[self._half_a_file()] * 5, *self._serving(), waiting, DeleteManually()]
         if self.draw() & 1:
@@ -129,7 +130,7 @@ class OverlapDrawer(OpDrawer):
         return RunService(service, 9)
 
     def _maker(self) -> Op:
-        """A caller or a service that makes something; what is deleted is, as well."""
+        """A caller or a service that produces something; or a deletion."""
         services = makers_of(self.setup)
         callers: tuple[Callable[[], Op], ...] = (
             *(self._put, self._put, self._put, self._put_at_the_end),
@@ -151,10 +152,10 @@ class OverlapDrawer(OpDrawer):
         return DeleteTopic(*deletions[self.draw() % len(deletions)])
 
     def _stopped_once(self, ops: tuple[Op, ...]) -> Op:
-        """The first one is stopped; the others run to their ends, in their order.
+        """The first activity is stopped; the others run to their ends, in order.
 
-        A deletion of topics meets no fault here: what it leaves half done the next
-        start decides, and the store goes on.
+        A deletion of topics meets no fault here: the next start settles what it leaves
+        half done, and the store goes on.
         """
         draw = self.draw
         schedule = Schedule(preemptions=((POINTS.choose(draw()), 1),))
@@ -167,7 +168,7 @@ class OverlapDrawer(OpDrawer):
         return During(together, 1 + draw() % FAILING, fault)
 
     def _telling(self) -> list[Op]:
-        """Something that says what is durable now, or shows what is not."""
+        """Ops that report what is durable now, or reveal what is not."""
         draw = self.draw
         thorough = (RunService("flush_consume_queue"), RunService("checkpoint"))
         ops: list[Op] = [RunService("checkpoint")]

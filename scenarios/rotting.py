@@ -1,4 +1,4 @@
-"""The space of a store whose files rot while it is down."""
+"""The space of a store whose files are damaged while it is down."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Scenario: one named question to the store, as data.
 
-Hypothesis machines, seeded soaks and the report read the same entry.
+Hypothesis machines, seeded soaks and the report use the same entry.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Scenario:
     mixes: tuple[Scenario, ...] = ()
 
     def drawn(self, draw: Callable[[], int]) -> tuple[Space, Setup]:
-        """What a seeded program asks, and of which store."""
+        """The space and setup of a seeded program."""
         if not self.mixes:
             return self.space, self.setups[draw() % len(self.setups)]
         one, other = [self.mixes[draw() % len(self.mixes)] for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Disks that spoil what they were given and say nothing: lost and misdirected pages.
+"""Disks that silently lose or misdirect pages.
 
 Source: rule E6 of the disk fault model.
 """
@@ -187,8 +187,8 @@ _FAILING = replace(
 SICK_DISKS = (
     Scenario(
         name="failing_calls",
-        sentence="again and again the disk fails a call of whoever needs it then, and "
-        "the store goes on, is stopped or killed, or loses its power",
+        sentence="again and again a call to the disk fails, and the store goes on, "
+        "is stopped or killed, or loses power",
         space=_FAILING,
         setups=often(
             (Setup(), 3),
@@ -212,7 +212,7 @@ SICK_DISKS = (
     ),
     Scenario(
         name="latent_errors",
-        sentence="while the store is down, sectors come to be unreadable; reads fail "
+        sentence="while the store is down, sectors become unreadable; reads fail "
         "once, or for a while",
         space=_UNREADABLE,
         setups=(
@@ -248,8 +248,8 @@ SICK_DISKS = (
     ),
     Scenario(
         name="lost_writes",
-        sentence="of what a sync has made durable, pages are lost or lie in another "
-        "place, and memory forgets them or power is lost",
+        sentence="pages that a sync made durable are lost or land in another place, "
+        "and show once the cache is dropped or power is lost",
         space=_SPACE,
         setups=(
             *with_options(

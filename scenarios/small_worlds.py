@@ -1,10 +1,10 @@
 """Small worlds: every program of a few letters over a small alphabet, as a trie.
 
-A letter is an op, or two that have a meaning together only. A node of the trie is a
-program; its crash points are those of its last letter, since those before belong to
-the nodes above it. So whoever explores each node explores every program, and no crash
-point twice. Files are small: two sectors of log, three units of queue, so that all that
-may survive a power loss can be counted and tried.
+A letter is an op, or two that only have a meaning together. A node of the trie is a
+program; its crash points are those of its last letter, since those before belong to the
+nodes above it. So exploring each node explores every program, and no crash point twice.
+Files are small: two sectors of log, three units of queue, so that all possible
+survivors of a power loss can be counted and tried.
 """
 
 from __future__ import annotations

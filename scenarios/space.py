@@ -1,4 +1,4 @@
-"""Space: what may be asked of a store, and how often; the ranges, said once.
+"""Space: the ranges from which ops are drawn, and how often each choice is.
 
 Hypothesis strategies and seeded workloads both read a ``Space``, so they search the
 same world. A choice is as likely as it is often listed; the first listed is the
@@ -85,7 +85,7 @@ class Address(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What a message carries besides its body."""
+    """The properties and options of a message besides its body."""
 
     tags: str = ""
     keys: str = ""
@@ -119,7 +119,7 @@ class Numbers(NamedTuple):
     least: int = 0
 
     def choose(self, draw: int) -> int:
-        """The number a drawn integer >= 0 stands for; 0 stands for the first."""
+        """The number for a drawn integer >= 0; 0 gives the first."""
         half = draw >> 1
         if draw & 1:
             return self.least + half % (self.below - self.least)
@@ -130,7 +130,7 @@ ONLY_ZERO = Numbers((0,), 1)
 
 
 class AtActions(NamedTuple):
-    """At which disk action of each kind of op something steps in.
+    """The disk action at which an event happens, by kind of op.
 
     Beyond the op's own actions it steps in right after the op, so the ranges follow
     how many actions each kind makes: a put few, a restart dozens.
@@ -273,7 +273,7 @@ WRITTEN_BY: dict[str, ServiceName] = {
 
 
 class Wish(NamedTuple):
-    """What somebody asks of the cleaner, before messages grow old and then."""
+    """A request to the cleaner, and when: before messages grow old or after."""
 
     first: tuple[Op, ...] = ()
     then: tuple[Op, ...] = ()
@@ -288,7 +288,7 @@ WISHES = often(
 
 
 def schedule_of(of: Schedule, count: int, draw: int) -> Schedule:
-    """The schedule of ``count`` activities that a drawn integer >= 0 stands for."""
+    """The schedule of ``count`` activities for a drawn integer >= 0."""
     if of.kind == "pct":
         return replace(of, seed=draw)
     told: dict[int, int] = {}
@@ -304,7 +304,7 @@ def schedule_of(of: Schedule, count: int, draw: int) -> Schedule:
 def put_message(
     log_file_size: int, address: Address, size: Size, label: Label
 ) -> PutMessage:
-    """The put these choices stand for in a store with log files of this size."""
+    """The put for these choices in a store with log files of this size."""
     body_size = size.extra
     if size.parts:
         record_size = (log_file_size - BLANK_SIZE_MIN) // size.parts + size.extra
@@ -316,7 +316,7 @@ def put_message(
 def put_batch(
     log_file_size: int, address: Address, sizes: tuple[Size, ...], label: Label
 ) -> PutBatch:
-    """The batch these choices stand for; of the label only tags and waiting count."""
+    """The batch for these choices; of the label only tags and waiting count."""
     puts = [put_message(log_file_size, address, size, label) for size in sizes]
     bodies = tuple([put.body_size for put in puts])
     return PutBatch(*address, bodies, label.tags, label.wait_store_ok)

@@ -68,7 +68,7 @@ RULES_MAX = 9
 
 
 def choices(table: tuple[T, ...]) -> SearchStrategy[T]:
-    """One of a space's table, as likely as it is often listed."""
+    """An entry of a space's table, as likely as it is often listed."""
     return st.sampled_from(table)
 
 
@@ -146,7 +146,7 @@ def pulls(space: Space) -> SearchStrategy[PullMessage]:
 
 
 def looks(space: Space) -> SearchStrategy[LookMessage]:
-    """A look at some place of the log, the first record's before all."""
+    """A lookup by phy_offset, above all of the first record."""
     return numbers(space.look_offsets).map(LookMessage)
 
 
@@ -174,7 +174,7 @@ def searches(space: Space) -> SearchStrategy[SearchOffset]:
 
 
 def queries(space: Space) -> SearchStrategy[QueryMessage]:
-    """Queries by key, of any time and of some."""
+    """Queries by key, over all time or a part of it."""
 
     def query(
         address: Address, key: str, count: int, times: tuple[int, int]
@@ -222,14 +222,14 @@ def crashes(space: Space) -> SearchStrategy[Crash]:
 
 
 def puts_under_way(scenario: Scenario) -> SearchStrategy[Op]:
-    """A put, or where the scenario has batches one of those."""
+    """A put, or where the scenario has batches a batch."""
     if not scenario.space.batch_counts:
         return put_messages(scenario)
     return put_messages(scenario) | put_batches(scenario)
 
 
 def interrupted_ops(scenario: Scenario) -> SearchStrategy[tuple[Op, int]]:
-    """What may be under way, and at which of its disk actions something steps in."""
+    """An op that an event may interrupt, and the disk action at which it does."""
     space = scenario.space
     ops: dict[InterruptedKind, SearchStrategy[Op]] = {
         "put": puts_under_way(scenario),
@@ -245,7 +245,7 @@ def interrupted_ops(scenario: Scenario) -> SearchStrategy[tuple[Op, int]]:
 
 
 def crowded_ops(scenario: Scenario) -> SearchStrategy[tuple[Op, int]]:
-    """The same, some with a put or service coming in at their first action."""
+    """The same, some with a put or service beginning at their first action."""
     alone = interrupted_ops(scenario)
     if True not in scenario.space.crowded:
         return alone
@@ -264,14 +264,14 @@ def crashed_ops(scenario: Scenario) -> SearchStrategy[During]:
 
 
 def crashed_restarts(space: Space) -> SearchStrategy[During]:
-    """A restart cut short by a crash: recovery has to be recovered from."""
+    """A restart cut short by a crash: the recovery must be recovered from."""
     return st.builds(
         During, st.just(Restart()), numbers(space.at_actions.restart), crashes(space)
     )
 
 
 def interleaved_ops(scenario: Scenario) -> SearchStrategy[During]:
-    """An op during which a service takes a turn, another caller comes, or time goes."""
+    """An op during which a service runs, another caller comes, or time passes."""
     space = scenario.space
     of_kind: dict[InterleavedKind, SearchStrategy[Op]] = {
         "service": service_runs(space),
@@ -296,7 +296,7 @@ def interleaved_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
 
 
 def together_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
-    """Ops that begin at once, some of them met by a crash; up again afterwards."""
+    """Ops that begin at once, some met by a crash; then the store is up again."""
     space = scenario.space
     of_kind: dict[TogetherKind, SearchStrategy[Op]] = {
         "put": put_messages(scenario),
@@ -349,7 +349,7 @@ def faulted_ops(scenario: Scenario) -> SearchStrategy[During]:
 
 
 def written_phrases(scenario: Scenario, kind: Kind) -> SearchStrategy[tuple[Op, ...]]:
-    """A phrase as seeded programs have it, by one draw."""
+    """A phrase as in seeded programs, by one draw."""
 
     def phrase(setup: Setup, draw: int) -> tuple[Op, ...]:
         return phrase_for(scenario.space, setup, kind, draw)
@@ -358,7 +358,7 @@ def written_phrases(scenario: Scenario, kind: Kind) -> SearchStrategy[tuple[Op, 
 
 
 def deletion_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
-    """A topic goes: alone, cut short, with others about, or amid a dispatch."""
+    """A topic is deleted: alone, interrupted, beside others, or during a dispatch."""
     space, at_actions = scenario.space, numbers(scenario.space.at_actions.service)
     ops = choices(space.deletions).map(lambda address: DeleteTopic(*address))
     events = put_messages(scenario) | crashes(space) | choices(space.faults)
@@ -368,7 +368,7 @@ def deletion_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
 
 
 def damages(space: Space) -> SearchStrategy[Damage | PlantFile]:
-    """A file loses or zeroes bytes, or is gone; or one of others comes to be there."""
+    """A file loses or zeroes bytes, or is removed; or a foreign file is put there."""
 
     def damage(
         target: tuple[str, DamageKind], at: int, size: int, age_ms: int
@@ -399,7 +399,7 @@ def bursts(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
 
 
 def crash_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
-    """A crash, perhaps crashes of its recovery, and a restart that is let be."""
+    """A crash, perhaps crashes of its recovery, and an uninterrupted restart."""
 
     def crash_and_restart(op: During, restarts: tuple[During, ...]) -> tuple[Op, ...]:
         return (op, *restarts, Restart())
@@ -436,7 +436,7 @@ def damage_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
 
 
 def phrases(scenario: Scenario) -> dict[str, SearchStrategy[tuple[Op, ...]]]:
-    """Ops that belong together, by what a machine calls taking them.
+    """Ops that belong together, by the name of the machine's rule.
 
     Only what the scenario's space lists is here. No phrase leaves the store down.
     """

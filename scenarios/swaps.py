@@ -1,13 +1,13 @@
-"""Swaps: what an edited text changes in a program that runs already.
+"""Swaps: what an edited text changes in a running program.
 
-The old and the new text of a module are held against each other, definition by
-definition. A changed function is swapped by its code: every function object that was
-made from it, wherever it was imported to and whatever decorates it, runs the new code.
-A changed constant or class attribute is worked out again and bound; who else was made
-from it is found by ``scenarios.dependents``. New functions, constants and imports are
-added. What is out of reach (base classes, decorators, new fields) is refused.
+The old and the new text of a module are compared, definition by definition. A changed
+function gets new code: every function object that was made from it, wherever it was
+imported to and however it is decorated, runs the new code. A changed constant or class
+attribute is computed again and bound; ``scenarios.dependents`` finds what else was made
+from it. New functions, constants and imports are added. Other changes (base classes,
+decorators, new fields) are refused.
 
-Nothing changes until ``do``; ``undo`` gives the identical objects back.
+Nothing changes until ``do``; ``undo`` restores the identical objects.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SUPER = "__import__('builtins').super"
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """One value that is put in place of another and can be put back."""
+    """One value that replaces another and can be undone."""
 
     put: Callable[[Any], None]
     old: Any
@@ -38,7 +38,7 @@ class Swap:
 
 @dataclass(slots=True)
 class Swaps:
-    """All that one mutant changes, in order; ``values`` are new ones by module."""
+    """All changes of one mutant, in order; ``values`` are new ones by module."""
 
     mutant_id: str
     swaps: list[Swap] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Swaps:
             swap.put(swap.old)
 
     def bind(self, holder: type | ModuleType, name: str, new: object) -> None:
-        """Bind a name of a module or class, which need not be there, to ``new``."""
+        """Bind a name of a module or class, existing or not, to ``new``."""
 
         def put(value: object) -> None:
             if value is _GONE:
@@ -68,7 +68,7 @@ class Swaps:
             self.values.setdefault(holder.__name__, {})[name] = new
 
     def attribute(self, holder: object, name: str, new: object) -> None:
-        """Set an attribute that is there."""
+        """Set an existing attribute."""
         old = getattr(holder, name)
         self.swaps.append(Swap(lambda value: setattr(holder, name, value), old, new))
 
@@ -104,7 +104,7 @@ class Swaps:
 
 
 def unsupported(where: str, what: str) -> MutantUnsupported:
-    """The complaint about what cannot be done in memory."""
+    """The complaint about an edit that cannot be made in memory."""
     return MutantUnsupported(
         f"{where}: {what}; that cannot be changed in memory. Edit the function that "
         f"uses it."
@@ -122,7 +122,7 @@ class ChangedFunction:
 
 
 class Planner:
-    """Walks the old and the new tree of one module and plans what lies between."""
+    """Walks the old and the new tree of one module and plans the differences."""
 
     def __init__(self, swaps: Swaps, module: ModuleType, where: str) -> None:
         self.swaps = swaps
@@ -132,10 +132,10 @@ class Planner:
         self.functions: list[ChangedFunction] = []
 
     def read(self, old: ast.Module, new: ast.Module) -> None:
-        """Plan new values and definitions; gather the functions that changed.
+        """Plan new values and definitions; collect the changed functions.
 
         Raises:
-            MutantUnsupported: something differs that is out of reach, or nothing.
+            MutantUnsupported: a difference is out of reach, or there is none.
         """
         self._body(old.body, new.body, self.module, "")
         if not self.changes:
@@ -160,7 +160,7 @@ class Planner:
 
     @property
     def filename(self) -> str:
-        """Stands in tracebacks for the file that does not exist."""
+        """The name shown in tracebacks for the edited text, which is no file."""
         return f"{MARK}{self.swaps.mutant_id} of {self.module.__name__}>"
 
     def _body(
@@ -232,7 +232,7 @@ class Planner:
             self.swaps.bind(holder, name, vars(made)[name])
 
     def _run(self, statement: ast.stmt) -> dict[str, Any]:
-        """Run one new statement beside the module's names, changing none of them."""
+        """Run one new statement in a copy of the module's names."""
         future = ast.ImportFrom("__future__", [ast.alias("annotations")], 0)
         tree = ast.fix_missing_locations(ast.Module([future, statement], []))
         code = compile(tree, self.filename, "exec", dont_inherit=True)
@@ -286,7 +286,7 @@ def explicit_super(tree: ast.AST, cls: str) -> None:
 
 
 def dumped(node: ast.AST) -> str:
-    """What a piece of text means, whatever its layout."""
+    """The meaning of a piece of text, whatever its layout."""
     return ast.dump(node)
 
 

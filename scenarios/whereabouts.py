@@ -1,9 +1,8 @@
-"""Whereabouts: where in the files that likely lies which a program stores.
+"""Whereabouts: guesses where in the files the records of a program lie.
 
-Every put is taken to be appended, and none to be lost: a guess, for who writes a
-program does not run it. With it damage and reads meet what is there more often, and
-bytes that were never written less. Batches are not counted, nor is what light queues
-list.
+Every put is taken to be appended, and none to be lost: a guess, since a program is
+written before it runs. With it damage and reads hit existing data more often, and bytes
+that were never written less. Batches and entries of light queues are not counted.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ FIRST_ENTRY = 1  # entry 0 is never used
 
 
 class Piece(NamedTuple):
-    """A record of the log, or the filler that closes a file."""
+    """A record of the log, or the BLANK that closes a file."""
 
     start: int
     size: int
@@ -55,11 +54,11 @@ class Whereabouts:
 
     @property
     def file(self) -> int:
-        """The number of the log file that is put to."""
+        """The number of the log file that the next put goes to."""
         return self.end // self._setup.log_file_size
 
     def put(self, address: Address, record_size: int, times: int) -> None:
-        """Some more messages of one size are put."""
+        """Count some more messages of one size."""
         file_size = self._setup.log_file_size
         record_size += PROP_CRC_SIZE if self._setup.prop_crc else 0
         if record_size + BLANK_SIZE_MIN > file_size:
@@ -77,7 +76,7 @@ class Whereabouts:
 
     @property
     def left_for_a_record(self) -> int:
-        """Bytes that a record may have to lie in the log's last file."""
+        """Bytes left for a record in the log's last file."""
         file_size = self._setup.log_file_size
         left = file_size - self.end % file_size - BLANK_SIZE_MIN
         return left - (PROP_CRC_SIZE if self._setup.prop_crc else 0)
@@ -85,7 +84,7 @@ class Whereabouts:
     def place_of(
         self, file: str, otherwise: int, draw: Callable[[], int]
     ) -> tuple[int, int]:
-        """A place that says something, of a file of the log or the index.
+        """A byte with a meaning in a file of the log or the index, and a size.
 
         How many bytes it has; 0: as many as one likes.
         """

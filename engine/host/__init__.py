@@ -1,1 +1,1 @@
-"""What the engine asks of whoever hosts it: files, time, waiting, turns, marks."""
+"""Ports: what the engine needs from its host (files, time, locks, services, probes)."""

@@ -41,7 +41,7 @@ class File(Protocol):
         /,
         *terms: *Terms,
     ) -> T:
-        """What ``of`` says of bytes [offset, offset + size), which it is given first.
+        """Return ``of(bytes)`` for [offset, offset + size) without showing the bytes.
 
         A function of its arguments: whoever asks learns what it says and no more.
 
@@ -67,11 +67,11 @@ class File(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of the file; what was not synced stays so. Idempotent."""
+        """Close the file; unsynced bytes stay unsynced. Idempotent."""
 
 
 class Usage(NamedTuple):
-    """How full the disk is, by everybody's files; ``total`` 0 has no end."""
+    """How full the file system is; ``total`` 0: it has no limit."""
 
     used: int
     total: int
@@ -89,7 +89,7 @@ class FileLock(Protocol):
     """An exclusive lock on one path, held until released or the process ends."""
 
     def release(self) -> None:
-        """Let another store have the path. Idempotent."""
+        """Release the lock, so that another store can take it. Idempotent."""
 
 
 def examine_by_reading(
@@ -100,7 +100,7 @@ def examine_by_reading(
     /,
     *terms: *Terms,
 ) -> T:
-    """``File.examine`` of a file that tells nobody what is read of it."""
+    """``File.examine`` for a file that does not track which bytes are read."""
     return of(file.read_at(offset, size), *terms)
 
 
@@ -135,13 +135,13 @@ class Disk(Protocol):
         """Bytes in a file; FileNotFoundError if there is none."""
 
     def mtime_ms(self, path: str) -> int:
-        """When the bytes of a file last changed, by the wall clock.
+        """The wall-clock time at which the bytes of a file last changed.
 
         As far as the file system knows: copies look young, and a user may set it.
         """
 
     def usage(self) -> Usage:
-        """How full the file system is that the root lies on."""
+        """How full the file system of the root is."""
 
     def truncate(self, path: str, size: int) -> None:
         """Set the size of a file no one holds open; new bytes read as zeros."""

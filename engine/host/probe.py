@@ -1,8 +1,8 @@
-"""*Sometimes* marks: a probe sits at a branch and says that it was taken.
+"""Probes: marks in the engine that record that a branch was taken ("sometimes").
 
-A probe is declared at import, so that a branch nobody reached is known by name and
-can be reported. Without a recorder a hit is a no-op. A branch that guards what nothing
-outside can bring about says so where it is declared, with the reason.
+A probe is declared at import, so a branch that no run reaches is known by name and can
+be reported. Without a recorder a hit does nothing. A probe that no program can hit is
+declared with the reason.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def declared_probes() -> dict[str, str]:
 
 
 def unreachable_probes() -> dict[str, str]:
-    """Why no program hits a probe, by the names of those, sorted."""
+    """The reason why no program hits a probe, by probe name, sorted."""
     return {
         name: _declared[name].unreachable
         for name in sorted(_declared)

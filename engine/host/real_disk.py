@@ -85,7 +85,7 @@ class RealFile:
         os.fdatasync(self._fd)
 
     def close(self) -> None:
-        """Let go of the file. Idempotent."""
+        """Close the file. Idempotent."""
         if self._limit == _SHUT:
             return
         self._limit = _SHUT
@@ -105,7 +105,7 @@ class RealFile:
 
 
 class RealLock:
-    """An exclusive lock on one file, of both kinds that there are.
+    """An exclusive lock on one file: flock and a POSIX record lock together.
 
     flock holds within one process too; the record lock on the first byte is the one
     that Java's ``FileChannel.lock`` takes, so a running broker is met as well.
@@ -126,7 +126,7 @@ class RealLock:
             raise BlockingIOError(errno.EAGAIN, held, str(path)) from None
 
     def release(self) -> None:
-        """Let another store have the path. Idempotent."""
+        """Release the lock, so that another store can take it. Idempotent."""
         fd, self._fd = self._fd, _SHUT
         if fd != _SHUT:
             os.close(fd)
@@ -243,7 +243,7 @@ class RealDisk:
         return RealLock(self._full(path))
 
     def check_writable(self, verb: str, path: str) -> None:
-        """Insist that this disk may change anything.
+        """Raise unless this disk may be changed.
 
         Raises:
             PermissionError: EROFS; it was opened read only.
@@ -254,7 +254,7 @@ class RealDisk:
             )
 
     def note_open(self, inode: _Inode, change: int) -> None:
-        """Count the handles of a file, by whose number a resize is refused."""
+        """Count the open handles of a file: an open file must not be resized."""
         count = self._open_counts.pop(inode, 0) + change
         if count:
             self._open_counts[inode] = count
@@ -305,7 +305,7 @@ class RealDisk:
 
 
 def _resize(fd: int, old_size: int, size: int) -> None:
-    """Cut a file, or let it grow by allocated space; an error leaves its old size."""
+    """Cut a file or allocate more space for it; on an error it keeps its old size."""
     if size <= old_size:
         os.ftruncate(fd, size)
         return

@@ -22,24 +22,24 @@ class Lock(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let it go."""
+        """Release the lock."""
 
 
 class Event(Protocol):
-    """Something that happens once, and that others wait for."""
+    """An event that is set once; others wait for it."""
 
     def set(self) -> None:
-        """Let it have happened; wakes every waiter."""
+        """Set the event and wake every waiter."""
 
     def is_set(self) -> bool:
-        """Whether it has happened."""
+        """Whether the event was set."""
 
     def wait(self, timeout_ms: int) -> bool:
-        """Wait until it has happened; False if ``timeout_ms`` passed first."""
+        """Wait until the event is set; False if ``timeout_ms`` passed first."""
 
 
 class Runtime(Protocol):
-    """What a host gives its engine instead of ``time`` and ``threading``."""
+    """The host's replacement for ``time`` and ``threading``."""
 
     def now_ms(self) -> int:
         """Milliseconds since the Unix epoch; the wall clock, which may step back."""

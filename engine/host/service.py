@@ -1,4 +1,4 @@
-"""Background work as a body of blocking code, turned by whoever hosts it.
+"""A background service: a body of blocking code that the host calls round by round.
 
 Source: org.apache.rocketmq.common.ServiceThread, of which a service is the loop's
 body: the engine owns no thread, so nothing runs until its host says so.
@@ -25,15 +25,15 @@ class Service(Protocol):
 
 @runtime_checkable
 class WokenService(Service, Protocol):
-    """One whose work may come at any time, and should not wait for the interval."""
+    """A service that reports new work, so the host need not wait for its interval."""
 
     def on_work(self, wake: Callable[[], None]) -> None:
-        """Call ``wake``, in any thread, whenever there is work."""
+        """Register ``wake``, to be called from any thread when there is work."""
 
 
 @runtime_checkable
 class EndingService(Service, Protocol):
-    """One whose rounds leave something for later, when there will be no later."""
+    """A service whose normal rounds leave work behind; its last round leaves none."""
 
     def run_last(self) -> int:
-        """Do the last round, which leaves nothing; returns as ``run_once``."""
+        """Do the last round, which leaves no work; returns as ``run_once``."""

@@ -1,4 +1,4 @@
-"""ServiceThreads: turns a started store's services, each in a thread of its own.
+"""ServiceThreads: runs each service of a started store in a thread of its own.
 
 A thread waits ``interval_ms``, or until it is woken, does a round, and so on, so the
 rounds of one service never overlap; a caller who waits for an answer of theirs waits
@@ -22,23 +22,23 @@ STOP_TIMEOUT_MS = 10_000
 
 
 class HostedStore(Protocol):
-    """What a host has to know of a store in order to turn its services."""
+    """The parts of a store that a host needs to run its services."""
 
     @property
     def is_started(self) -> bool:
-        """Whether the services may be turned."""
+        """Whether the services may be run."""
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """What has to be turned, in the store's order."""
+        """The services to run, in the store's order."""
 
     @property
     def waited_for(self) -> tuple[Service, ...]:
-        """Those of them that answer a caller who waits inside the store."""
+        """The services whose rounds answer callers that wait inside the store."""
 
 
 class _ServiceThread:
-    """One service and its thread, from its first round to its last."""
+    """One service and its thread."""
 
     def __init__(self, service: Service, errors: dict[str, OSError]) -> None:
         self.name = service.name
@@ -75,12 +75,12 @@ class _ServiceThread:
             self._errors.setdefault(self.name, error)
 
     def tell_to_stop(self) -> None:
-        """Let the round in progress end and do one more, the last."""
+        """Ask for one last round after the round in progress."""
         self._is_told_to_stop = True
         self._wake.set()
 
     def has_ended(self, timeout_s: float) -> bool:
-        """Wait for the thread's end, ``timeout_s`` at most; whether it came."""
+        """Wait up to ``timeout_s`` for the thread; return whether it has ended."""
         self._thread.join(max(0.0, timeout_s))
         return not self._thread.is_alive()
 
@@ -102,7 +102,7 @@ class ServiceThreads:
         self._threads: list[_ServiceThread] = []
 
     def start(self) -> None:
-        """Begin to turn every service.
+        """Start a thread for every service.
 
         Raises:
             RuntimeError: the store is not started, or its services are turned already.
@@ -122,7 +122,7 @@ class ServiceThreads:
         ]
 
     def _in_order_of_end(self) -> list[Service]:
-        """The services that callers wait for, then the others in the store's order.
+        """The order of stopping: services that callers wait for, then the others.
 
         Under SYNC_FLUSH only what is flushed is dispatched, so the last round of reput
         has to come after the last flush; and after the last commit of write buffers,
@@ -134,7 +134,7 @@ class ServiceThreads:
         )
 
     def stop(self, timeout_ms: int) -> None:
-        """Let each service end its round and do a last one, and wait for the threads.
+        """Let each service do its last round, and wait for the threads to end.
 
         They end one after the other, so the last round of reput dispatches whatever
         was put before the call and may be dispatched. Idempotent.
@@ -150,7 +150,7 @@ class ServiceThreads:
         deadline = time.monotonic() + timeout_ms / 1000
         for thread in self._threads:
             thread.tell_to_stop()
-            # After the deadline the rest is only told, and looked at.
+            # After the deadline the others are only asked to stop, not waited for.
             thread.has_ended(deadline - time.monotonic())
         running = [t.name for t in self._threads if not t.has_ended(0)]
         if running:

@@ -16,7 +16,7 @@ _NS_A_MS = 1_000_000
 
 
 class ThreadEvent:
-    """Something that happens once, and that other threads wait for."""
+    """An event that is set once; other threads wait for it."""
 
     __slots__ = ("_event",)
 
@@ -24,20 +24,20 @@ class ThreadEvent:
         self._event = threading.Event()
 
     def set(self) -> None:
-        """Let it have happened; wakes every waiter."""
+        """Set the event and wake every waiter."""
         self._event.set()
 
     def is_set(self) -> bool:
-        """Whether it has happened."""
+        """Whether the event was set."""
         return self._event.is_set()
 
     def wait(self, timeout_ms: int) -> bool:
-        """Wait until it has happened; False if ``timeout_ms`` passed first."""
+        """Wait until the event is set; False if ``timeout_ms`` passed first."""
         return self._event.wait(timeout_ms / 1000)
 
 
 class ThreadRuntime:
-    """What a store gets that runs in the threads of a real process."""
+    """The runtime of a store in a real process with threads."""
 
     def now_ms(self) -> int:
         """Milliseconds since the Unix epoch, by the system's clock."""
@@ -48,7 +48,7 @@ class ThreadRuntime:
         time.sleep(ms / 1000)
 
     def lock(self) -> Lock:
-        """A new lock, free; a thread that holds it must not ask for it again."""
+        """A new lock, free and not reentrant."""
         return threading.Lock()
 
     def event(self) -> ThreadEvent:

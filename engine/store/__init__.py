@@ -1,1 +1,1 @@
-"""The store: Java ``store/ConsumeQueue`` is ``engine/store/consume_queue.py``."""
+"""The store, one module a class: ``store/ConsumeQueue`` is ``consume_queue.py``."""

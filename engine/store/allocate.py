@@ -1,12 +1,13 @@
-"""AllocateMappedFileService: the log's next file is made before a put needs it.
+"""AllocateMappedFileService: creates the log's next file before a put needs it.
 
-Whoever rolls the log takes the file that is ready, or makes it; the file after that is
-then wanted, and the service makes it. So there is at most one file beyond the last,
-all zeros; an orderly end removes it, a start after a crash removes or takes it.
+A put that rolls the log takes the file that is ready, or creates it. The file after
+that is then requested, and the service creates it. So there is at most one file beyond
+the last, all zeros; an orderly shutdown removes it, a start after a crash removes or
+uses it.
 
 Source: org.apache.rocketmq.store.AllocateMappedFileService, RocketMQ 5.3. Differs: a
-put never waits for the service longer than for its own disk: what is not ready it makes
-itself, under the lock that keeps a file from being made twice.
+put never waits for the service longer than for its own disk: it creates a file that is
+not ready itself, under the lock that keeps a file from being created twice.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ from engine.store.mapped_file import MappedFile, file_name
 from engine.store.mapped_file_queue import new_file
 from engine.store.transient_store_pool import TransientStorePool
 
-READY = probe("allocate.ready", "a roll took the file that was made for it")
-NOT_READY = probe("allocate.not_ready", "a roll had to make its file itself")
-MADE = probe("allocate.made", "a file was made before it was needed")
-FAILED = probe("allocate.failed", "the disk could not make a file ahead; again later")
-DISCARDED = probe("allocate.discarded", "a file made ahead was removed at the end")
+READY = probe("allocate.ready", "a roll took the file that was created ahead")
+NOT_READY = probe("allocate.not_ready", "a roll had to create its file itself")
+MADE = probe("allocate.made", "a file was created before it was needed")
+FAILED = probe(
+    "allocate.failed", "the disk could not create a file ahead; the request stays"
+)
+DISCARDED = probe("allocate.discarded", "a file created ahead was removed at shutdown")
 
 
 class AllocateMappedFileService:
-    """Makes the files of one queue, the next one ahead if it is turned."""
+    """Creates the files of one queue; as a service, the next one ahead."""
 
     name = "allocate"
     interval_ms = 10
@@ -48,7 +51,7 @@ class AllocateMappedFileService:
         self._wanted = -1
 
     def take(self, offset: int) -> MappedFile:
-        """The file that begins at ``offset``, ready or made now.
+        """The file that begins at ``offset``: the prepared one, or a new one.
 
         Raises:
             OSError: it could not be made.
@@ -67,7 +70,7 @@ class AllocateMappedFileService:
             return file
 
     def run_once(self) -> int:
-        """Make the wanted file; returns the files made.
+        """Create the requested file; returns how many files were created.
 
         Raises:
             OSError: the disk could not; the file stays wanted.
@@ -92,7 +95,7 @@ class AllocateMappedFileService:
         return new_file(self._disk, path, self._file_size, self._pool)
 
     def discard(self) -> None:
-        """Remove the file that nobody took; none is made any more.
+        """Remove the prepared file if it is unused, and create no more files.
 
         Raises:
             OSError: it could not be removed; a start will.
@@ -108,6 +111,6 @@ class AllocateMappedFileService:
                 self._disk.sync_dir(self._path)
 
     def close(self) -> None:
-        """Let go of the file that nobody took, wherever it is left."""
+        """Close the prepared file if it is unused; it stays on the disk."""
         if self._ready is not None:
             self._ready.close()

@@ -41,13 +41,15 @@ MARKED = probe("checkpoint.load.mark", "a start found a durable mark")
 UNMARKED = probe("checkpoint.load.no_mark", "a start found no durable mark")
 ONE_SLOT = probe("checkpoint.load.one_slot", "only one slot of the mark is whole")
 WRITTEN = probe("checkpoint.flush.written", "the checkpoint was written and synced")
-LOWERED = probe("checkpoint.flush.lowered", "both slots were made to promise less")
-UNCHANGED = probe("checkpoint.flush.unchanged", "the checkpoint had nothing to say")
+LOWERED = probe("checkpoint.flush.lowered", "both slots of the mark were lowered")
+UNCHANGED = probe(
+    "checkpoint.flush.unchanged", "no field of the checkpoint had changed"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class DurableMark:
-    """What the log had durable once: [log_min_offset, durable_offset).
+    """A promise that the log's bytes [log_min_offset, durable_offset) are durable.
 
     Records below ``dispatched_offset`` had durable units, each in its queue. ``sums``
     are the CRC-32 of log files up to ``durable_offset``, the newest last. The sizes
@@ -64,7 +66,7 @@ class DurableMark:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was durable yet."""
+        """Whether the mark promises no bytes."""
         return self.durable_offset <= self.log_min_offset
 
 
@@ -92,7 +94,7 @@ class StoreCheckpoint:
         self.mark: DurableMark | None = None
 
     def load(self) -> None:
-        """Read the file, if there is one; changes nothing on the disk.
+        """Read the file if it exists; changes nothing on the disk.
 
         A file of another length counts as far as it goes, and what does not check is
         as if it were not there: a checkpoint only ever saves work or warns.
@@ -133,7 +135,7 @@ class StoreCheckpoint:
             file.close()
 
     def trust_loaded(self) -> None:
-        """Take what was loaded as durable, so that it is not written again.
+        """Count the loaded values as durable, so that they are not written again.
 
         After a crash it may only lie in the page cache.
         """
@@ -142,7 +144,7 @@ class StoreCheckpoint:
             self._mark_written = self.mark
 
     def open(self) -> None:
-        """Make the file whole, so that ``flush`` can write to it, unless it is.
+        """Make the file complete, if it is not, so that ``flush`` can write to it.
 
         Raises:
             OSError: no space for it.
@@ -169,7 +171,7 @@ class StoreCheckpoint:
         self._in_slots[sequence % 2] = mark
 
     def flush(self) -> bool:
-        """Write what changed and sync it; whether there was anything.
+        """Write and sync what changed; return whether anything had.
 
         Raises:
             OSError: the file may be the old one; the values stay to be written.
@@ -202,7 +204,7 @@ class StoreCheckpoint:
         return True
 
     def _lower_the_older(self, mark: DurableMark) -> None:
-        """Let no slot promise more than the newest: should that rot, it is believed."""
+        """Lower the older slot to the newer one's promise: the newer may rot."""
         assert self._file is not None, "open() the checkpoint before writing to it"
         older = self._in_slots[(self._sequence + 1) % 2]
         if older is not None and older.dispatched_offset > mark.dispatched_offset:
@@ -212,7 +214,7 @@ class StoreCheckpoint:
             self._sequence += 1
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
 

@@ -1,16 +1,16 @@
 """CleanCommitLogService: deletes the log's first files once they have expired.
 
-A file goes when it has not changed for ``file_reserved_time``, when no record of it is
-younger, and when all of it was flushed and dispatched. Files go in order, the first one
-first, and the last one never. In front of a deletion come, in this order: the queues'
-units are made durable, since only they say how far a queue has counted; the durable
-mark is moved, so that a start finds the log beginning at or before it; each queue is
-told to begin behind what goes.
+A file is deleted when it has not changed for ``file_reserved_time``, none of its
+records is younger, and all of it is flushed and dispatched. Files are deleted from the
+front, and the last one never. Before a deletion, in this order: the queues' units are
+made durable, since only they say how far a queue has counted; the durable mark is
+moved, so that a start finds the log beginning at or before it; each queue is told to
+begin behind the deleted files.
 
-Source: DefaultMessageStore.CleanCommitLogService, RocketMQ 5.3. Differs: nothing that
-was not dispatched is ever deleted; what has not expired only where
-``clean_file_forcibly_enable`` is set, which is off; hours are those of UTC; a file that
-somebody reads is gone at once, and its reader reads on.
+Source: DefaultMessageStore.CleanCommitLogService, RocketMQ 5.3. Differs: undispatched
+records are never deleted, and unexpired ones only if ``clean_file_forcibly_enable`` is
+set, which is off by default; hours are UTC; a file with readers is removed at once, and
+its readers read on.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MAX_MANUAL_DELETE_FILE_TIMES = 20
 _HOUR_MS = 3_600_000
 
 NOT_DUE = probe("clean_commit_log.not_due", "it is not the time to delete")
-BY_HOUR = probe("clean_commit_log.by_hour", "the hour has come to delete")
-BY_HAND = probe("clean_commit_log.by_hand", "somebody has asked to delete")
+BY_HOUR = probe("clean_commit_log.by_hour", "the hour of deletion has come")
+BY_HAND = probe("clean_commit_log.by_hand", "a deletion was requested by hand")
 BY_SPACE = probe("clean_commit_log.by_space", "the disk is full enough to delete")
-FORCED = probe("clean_commit_log.forced", "files go that have not expired")
+FORCED = probe("clean_commit_log.forced", "unexpired files are deleted by force")
 YOUNG = probe("clean_commit_log.young", "the first file has not expired")
 YOUNG_RECORD = probe(
     "clean_commit_log.young_record", "a file looks old, but its records are young"
@@ -41,15 +41,18 @@ YOUNG_RECORD = probe(
 NEEDED = probe(
     "clean_commit_log.needed", "the first file is not dispatched or flushed yet"
 )
-BATCH_FULL = probe("clean_commit_log.batch_full", "more files may go than in one round")
+BATCH_FULL = probe(
+    "clean_commit_log.batch_full", "more files may be deleted than in one round"
+)
 UNPROVEN = probe(
-    "clean_commit_log.unproven", "nothing goes: the queues could not be made durable"
+    "clean_commit_log.unproven",
+    "nothing is deleted: the queues could not be made durable",
 )
 DELETED = probe("clean_commit_log.deleted", "files of the log were deleted")
 
 
 class CleanCommitLogService:
-    """Looks every ten seconds whether files may go."""
+    """Checks every ten seconds whether files may be deleted."""
 
     name = "clean_commit_log"
 
@@ -78,14 +81,14 @@ class CleanCommitLogService:
         self._is_stopped = False
 
     def execute_delete_files_manually(self) -> None:
-        """Let the next rounds delete whatever the hour: what has expired, no more.
+        """Let the next rounds delete expired files at any hour.
 
         Source: DefaultMessageStore#executeDeleteFilesManually.
         """
         self._manual_times = MAX_MANUAL_DELETE_FILE_TIMES
 
     def run_once(self) -> int:
-        """Delete what may go, if it is time; returns the files deleted.
+        """Delete the files that may go, if it is time; returns how many.
 
         Raises:
             OSError: the disk failed; the log begins where its files say.
@@ -102,7 +105,7 @@ class CleanCommitLogService:
             return self._delete(immediately=self._is_forced(percent))
 
     def stop(self) -> None:
-        """Delete nothing any more; a round in progress ends first."""
+        """Wait for a round in progress; delete nothing after it."""
         with self.lock:
             self._is_stopped = True
 
@@ -141,7 +144,7 @@ class CleanCommitLogService:
         try:
             return self._delete_until(end)
         finally:
-            # Where the disk failed, a queue was told more than came to pass.
+            # If the disk failed, fewer files went than the queues count as gone.
             self._consume_queues.correct_min_offset(self._commit_log.min_offset)
 
     def _delete_until(self, end: int) -> int:
@@ -161,7 +164,7 @@ class CleanCommitLogService:
         self._runtime.sleep_ms(self._config.delete_commit_log_files_interval)
 
     def _end_of_what_may_go(self, *, immediately: bool) -> int:
-        """Where the last file ends that may go in this round; -1 if none may."""
+        """The end of the last file that this round may delete; -1 if none."""
         # What is not durable or not dispatched may be asked for after a crash.
         safe = min(self._reput.reput_from_offset, self._commit_log.flushed_where)
         files = list(self._commit_log.mapped_files.files)
@@ -180,10 +183,10 @@ class CleanCommitLogService:
         return end
 
     def _has_expired(self, file: MappedFile) -> bool:
-        """Whether the file is old, and so is the record that was put behind it.
+        """Whether both the file's mtime and the next file's first record are old.
 
-        The time of a file alone is anybody's: a copy looks young, and one that was
-        touched may look old.
+        The mtime alone proves little: a copied file looks young, a touched one may look
+        old.
         """
         newest_ms = self._runtime.now_ms() - self._config.file_reserved_time * _HOUR_MS
         if self._disk.mtime_ms(file.path) > newest_ms:

@@ -18,16 +18,17 @@ from engine.store.consume_queue_store import ConsumeQueueStore
 IDLE = probe("clean_consume_queue.idle", "the log begins at 0: nothing has expired")
 DELETED = probe("clean_consume_queue.deleted", "files of queues were deleted")
 NONE_TO_DELETE = probe(
-    "clean_consume_queue.none", "the log begins above 0, but no queue file may go"
+    "clean_consume_queue.none",
+    "the log begins above 0, but no queue file may be deleted",
 )
 
 
 class CleanConsumeQueueService:
-    """Follows the log's beginning.
+    """Deletes queue files, and others', that lie before the log's minimum.
 
     Args:
-        delete_expired: others who keep data by the log's offsets, as the index does;
-            each is called with where the log begins, and returns the files it deleted.
+        delete_expired: other owners of data by log offset, as the index; each is
+            called with the log's min_phy_offset and returns how many files it deleted.
     """
 
     name = "clean_consume_queue"
@@ -50,7 +51,7 @@ class CleanConsumeQueueService:
         self._is_stopped = False
 
     def run_once(self) -> int:
-        """Delete the queue files that point before the log; returns how many went.
+        """Delete queue files that only point before the log; returns how many.
 
         Raises:
             OSError: the disk failed; the next round goes on.
@@ -68,7 +69,7 @@ class CleanConsumeQueueService:
         return deleted
 
     def stop(self) -> None:
-        """Delete nothing any more; a round in progress ends first."""
+        """Wait for a round in progress; delete nothing after it."""
         with self.lock:
             self._is_stopped = True
 

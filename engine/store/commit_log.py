@@ -1,11 +1,11 @@
 """CommitLog: every message of every topic, one after the other.
 
-It appends, rolls from file to file, reads by offset, and at a start finds where the
-log ends. What the queues make of a record is theirs.
+It appends, rolls from file to file, reads by offset, and finds the log's end at a
+start. What the queues do with a record is not its concern.
 
 Source: org.apache.rocketmq.store.CommitLog, RocketMQ 5.3. Differs: a start reads every
-file, refuses damage below the durable mark instead of cutting what was kept, erases
-what it cuts, and syncs what it found before it counts as flushed.
+file, refuses damage below the durable mark instead of cutting it off, erases the bytes
+that it cuts off, and syncs what it found before it counts as flushed.
 """
 
 from __future__ import annotations
@@ -43,19 +43,21 @@ from engine.store.unreadable import UNREADABLE, readable
 UNLISTED = probe("commit_log.put.unlisted", "a prepared or rollback message was put")
 ROLLED = probe("commit_log.roll", "a message met the end of a file; BLANK was written")
 NO_FILE = probe("commit_log.put.no_file", "a put found no file to append to")
-REFUSED = probe("commit_log.put.refused", "a put that waited met a log taking none")
+REFUSED = probe("commit_log.put.refused", "a put that waited for the lock was refused")
 WRITE_FAILED = probe("commit_log.put.write_failed", "the disk failed an append")
-SCANNED_FILLER = probe("commit_log.recover.filler", "a scan met the filler of a file")
+SCANNED_FILLER = probe("commit_log.recover.filler", "a scan met the BLANK of a file")
 SCANNED_GAP = probe("commit_log.recover.gap", "a scan met a missing file")
 SCANNED_FIRST = probe("commit_log.recover.first", "a scan left an old file unread")
 SCANNED_ALL = probe("commit_log.recover.all_full", "a scan found every file full")
 RECOVERED_EMPTY = probe("commit_log.recover.empty", "a start found no log")
-RECOVERED_NORMALLY = probe("commit_log.recover.normal", "a start after a clean exit")
+RECOVERED_NORMALLY = probe(
+    "commit_log.recover.normal", "a start after an orderly shutdown"
+)
 RECOVERED_ABNORMALLY = probe("commit_log.recover.abnormal", "a start after a crash")
 
 
 class CommitLog:
-    """The log, and the one lock under which it grows."""
+    """The log, and the lock under which it grows."""
 
     def __init__(
         self,
@@ -91,36 +93,36 @@ class CommitLog:
 
     @property
     def min_offset(self) -> int:
-        """Where the log begins; -1 while it has no file."""
+        """The log's first byte; -1 while it has no file."""
         return self.mapped_files.min_offset
 
     @property
     def kept_from_offset(self) -> int:
-        """From where on nothing goes but by a deletion that is still to come."""
+        """Bytes from here on can only be removed by a later deletion."""
         return max(0, self.min_offset, self._deleting_until)
 
     def begin_deletion(self, end: int) -> None:
-        """Take note that the files before ``end`` are about to go."""
+        """Note that the files before ``end`` are about to be deleted."""
         self._deleting_until = max(self._deleting_until, end)
 
     @property
     def max_offset(self) -> int:
-        """Where the log ends, and the next record goes."""
+        """The log's end: the next record goes there."""
         return self.mapped_files.max_offset
 
     @property
     def committed_where(self) -> int:
-        """Everything before lies in files: it can be read, and survives a kill."""
+        """Bytes below lie in files: they can be read and survive a process kill."""
         return self.mapped_files.committed_where
 
     @property
     def flushed_where(self) -> int:
-        """Everything before survives power loss."""
+        """Bytes below survive a power loss."""
         return self.mapped_files.flushed_where
 
     @property
     def flushed_timestamp(self) -> int:
-        """When the newest record below ``flushed_where`` was stored; 0 if none."""
+        """Store time of the newest record below ``flushed_where``; 0 if none."""
         return self.mapped_files.flushed_timestamp
 
     def put_message(self, message: Message) -> PutMessageResult:
@@ -182,7 +184,7 @@ class CommitLog:
         return self._append_to(file, message, encoded)
 
     def _file_with_space(self, size: int) -> MappedFile | None:
-        """The file to append to; None if the disk is too full for another one."""
+        """The file to append to; None if the disk is too full to create one."""
         files, space = self.mapped_files.files, self._space
         left = files[-1].file_size - files[-1].wrote if files else 0
         if size + BLANK_SIZE_MIN > left:
@@ -238,16 +240,16 @@ class CommitLog:
         assert appended, file
 
     def refuse_puts(self) -> None:
-        """Take no put any more; the one in progress ends first."""
+        """Refuse all later puts, after the one in progress has ended."""
         with self.put_lock:
             self.refuse_puts_now()
 
     def refuse_puts_now(self) -> None:
-        """The same for who holds ``put_lock``, for which other puts may be waiting."""
+        """As ``refuse_puts``; the caller holds ``put_lock``."""
         self._takes_puts = False
 
     def get_message(self, phy_offset: int, size: int) -> bytes | None:
-        """The bytes [phy_offset, phy_offset + size), if one file has them written.
+        """Bytes [phy_offset, phy_offset + size), if they are written in one file.
 
         Source: CommitLog#getMessage.
         """
@@ -262,7 +264,7 @@ class CommitLog:
         return file.read(position, size) or None
 
     def look_message_by_offset(self, phy_offset: int) -> bytes | None:
-        """The record that begins at ``phy_offset``, if a whole one does.
+        """The record that begins at ``phy_offset``; None if none begins there.
 
         Source: DefaultMessageStore#lookMessageByOffset, which believes the size there.
         """
@@ -277,13 +279,13 @@ class CommitLog:
         return data if self.is_record(phy_offset, data) else None
 
     def is_record(self, phy_offset: int, data: bytes) -> bool:
-        """Whether ``data`` is the whole record of this place, its body's CRC right."""
+        """Whether ``data`` is the intact record of this position, body CRC included."""
         left = self._file_size - phy_offset % self._file_size
         found = check_message(data, 0, phy_offset, left, check_crc=True)
         return found.success and found.msg_size == len(data) > 0
 
     def store_timestamp_at(self, phy_offset: int) -> int:
-        """When the record that begins at ``phy_offset`` was stored; -1 if unknown.
+        """Store time of the record that begins at ``phy_offset``; -1 if unknown.
 
         Source: CommitLog#pickupStoreTimestamp.
         """
@@ -291,11 +293,11 @@ class CommitLog:
         return -1 if data is None else store_timestamp_of(data)
 
     def roll_next_file(self, offset: int) -> int:
-        """Where the file after the one that covers ``offset`` begins."""
+        """The first offset of the file after the one that covers ``offset``."""
         return offset + self._file_size - offset % self._file_size
 
     def check_message(self, phy_offset: int, data: bytes, at: int) -> DispatchRequest:
-        """What lies at ``data[at:]``; bodies are not checked.
+        """Decode the record at ``data[at:]`` without checking its body.
 
         Source: CommitLog#checkMessageAndReturnSize, as doReput calls it.
         """
@@ -303,11 +305,11 @@ class CommitLog:
         return check_message(data, at, phy_offset, left, check_crc=False)
 
     def size_beyond(self, phy_offset: int, data: bytes, at: int) -> int:
-        """Bytes that the record at ``data[at:]`` needs, if they are not all there."""
+        """Size of the record at ``data[at:]``, if ``data`` ends inside it."""
         return size_beyond(data, at, self._file_size - phy_offset % self._file_size)
 
     def read_from(self, offset: int, end: int, size: int = 0) -> bytes:
-        """What one file has of [offset, end): ``size`` bytes at most, or a window.
+        """Up to ``size`` bytes from ``offset`` on, below ``end``, of one file.
 
         Source: CommitLog#getData.
         """
@@ -320,7 +322,7 @@ class CommitLog:
         return file.read(position, until - position) if until > position else b""
 
     def commit(self, least_pages: int) -> bool:
-        """Take one file's buffered bytes to the file; whether there were enough.
+        """Write one file's buffered bytes to the file; False if there were too few.
 
         Raises:
             OSError: the disk failed the write; the bytes are kept, so ask again.
@@ -331,7 +333,7 @@ class CommitLog:
             return self.mapped_files.commit(least_pages)
 
     def commit_all(self) -> int:
-        """Take everything appended so far to the files; how many that took.
+        """Write all buffered bytes to the files; returns how many commits.
 
         Raises:
             OSError: as ``commit``.
@@ -342,7 +344,7 @@ class CommitLog:
         return commits
 
     def flush(self, least_pages: int) -> bool:
-        """Sync one file; whether ``flushed_where`` moved.
+        """Sync one file; return whether ``flushed_where`` moved.
 
         Raises:
             OSError: it did not move, and no later sync may move it.
@@ -356,9 +358,9 @@ class CommitLog:
     def scan(
         self, visit: Callable[[DispatchRequest], None], read_from: int = 0
     ) -> LogScan:
-        """Read the log from ``read_from`` to its end, as far as it is whole.
+        """Read the log's intact records from ``read_from`` up to its end.
 
-        Calls ``visit`` with each record, in order. Changes nothing on the disk. Of the
+        Calls ``visit`` with each record, in order. Changes nothing on the disk. Of
         files that end before ``read_from`` only the first record is read.
 
         Source: CommitLog#recoverNormally, recoverAbnormally: their common loop.
@@ -399,7 +401,7 @@ class CommitLog:
     def _scan_first(
         self, file: MappedFile, firsts: list[DispatchRequest]
     ) -> tuple[int, str]:
-        """Read an old file's first record; the rest is taken on trust."""
+        """Read the first record of an older file; the rest is trusted."""
         SCANNED_FIRST.hit()
         if file.on_disk_size < file.file_size:
             return file.on_disk_size, "a file cut short"
@@ -422,7 +424,7 @@ class CommitLog:
     def _scan_file(
         self, file: MappedFile, visit: Callable[[DispatchRequest], None], begin: int = 0
     ) -> tuple[int, str]:
-        """Read one file's records; where they end, and why there."""
+        """Read one file's records; return where they end and why."""
         position, found = begin, Found()
         while position < file.file_size:
             # A record that goes on behind a window is looked at again, from its start.
@@ -450,11 +452,11 @@ class CommitLog:
         damage: Damage,
         bounds: tuple[int, int],
     ) -> LogScan:
-        """Read the log on behind the damage in its durable part, ``bounds``."""
+        """As ``scan``, but go on behind damage within ``bounds``, the durable part."""
         return scan_around(self.mapped_files, bounds, damage, self._scan_file, visit)
 
     def recover_normally(self, scan: LogScan) -> None:
-        """Take over a log that was shut down in order: all of it is durable.
+        """Open a log that was shut down in order: all of it is durable.
 
         Source: CommitLog#recoverNormally.
         """
@@ -463,10 +465,10 @@ class CommitLog:
         self._set_recovered(scan)
 
     def recover_abnormally(self, scan: LogScan, durable_offset: int) -> None:
-        """Take over a log after a crash: cut it at its end, and make it durable.
+        """Open a log after a crash: cut it at its end and make it durable.
 
-        Bytes from ``durable_offset`` on are written again before they are synced: a
-        sync of an earlier life may have failed and left them behind as clean.
+        Bytes from ``durable_offset`` on are written again before the sync: an earlier
+        run's failed sync may have left their pages marked clean but not on the medium.
 
         Source: CommitLog#recoverAbnormally, which takes what it reads as flushed.
         """
@@ -489,6 +491,6 @@ class CommitLog:
             self.mapped_files.files[-1].store_timestamp = scan.newest_timestamp
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self.allocate.close()
         self.mapped_files.close()

@@ -16,14 +16,14 @@ from enum import Enum
 
 
 class OnDamage(Enum):
-    """What a start does that meets damage where everything was durable once."""
+    """What a start does about damage in data that was durable: refuse or serve."""
 
     REFUSE = "refuse"
     SERVE = "serve"
 
 
 class FlushDiskType(Enum):
-    """When a put is acknowledged: after the append, or after the sync as well."""
+    """ASYNC_FLUSH acknowledges a put after its append, SYNC_FLUSH after its sync."""
 
     ASYNC_FLUSH = "ASYNC_FLUSH"
     SYNC_FLUSH = "SYNC_FLUSH"
@@ -31,7 +31,7 @@ class FlushDiskType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StoreConfig:
-    """How one store works; frozen, since files outlive a configuration."""
+    """The configuration of one store, frozen: its files depend on it."""
 
     mapped_file_size_commit_log: int = 1024 * 1024 * 1024
     mapped_file_size_consume_queue: int = 300_000 * 20
@@ -134,7 +134,7 @@ class StoreConfig:
 
     @property
     def delete_hours(self) -> tuple[int, ...]:
-        """The hours of ``delete_when``."""
+        """``delete_when`` as numbers: the hours at which files may be deleted."""
         return tuple(int(hour) for hour in self.delete_when.split(";"))
 
     @property

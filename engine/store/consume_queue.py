@@ -39,14 +39,18 @@ from engine.store.mapped_file_queue import MappedFileQueue
 _WINDOW_SIZE = 64 * 1024 // CQ_STORE_UNIT_SIZE * CQ_STORE_UNIT_SIZE
 
 APPENDED = probe("consume_queue.put.append", "a unit was appended at the queue's end")
-BUILT = probe("consume_queue.put.built", "a record whose place is taken came again")
-PRE_BLANKED = probe("consume_queue.put.pre_blank", "units before a first were blanked")
+BUILT = probe("consume_queue.put.built", "a record whose unit exists came again")
+PRE_BLANKED = probe(
+    "consume_queue.put.pre_blank", "placeholder units were written before a first unit"
+)
 NO_SPACE = probe("consume_queue.put.failed", "the disk failed the append of a unit")
 RECOVERED_EMPTY = probe("consume_queue.recover.empty", "a queue without files")
 RECOVERED_PART = probe("consume_queue.recover.part", "a queue ends inside a file")
 RECOVERED_FULL = probe("consume_queue.recover.full", "a queue ends with a full file")
 RECOVERED_GAP = probe("consume_queue.recover.gap", "a queue lacks a file in the middle")
-UNPROVEN = probe("consume_queue.recover.unproven", "a bit map was made again")
+UNPROVEN = probe(
+    "consume_queue.recover.unproven", "a unit was rebuilt, as its bit map is not proven"
+)
 CUT = probe("consume_queue.truncate.cut", "units were cut from a queue's end")
 DESTROYED = probe("consume_queue.truncate.destroy", "a queue lost all its files")
 KEPT = probe("consume_queue.truncate.kept", "a queue kept all its units")
@@ -84,7 +88,7 @@ class ConsumeQueue:
 
     @property
     def max_offset(self) -> int:
-        """The queue offset the next unit gets."""
+        """The queue_offset of the next unit."""
         return self.mapped_files.max_offset // CQ_STORE_UNIT_SIZE
 
     @property
@@ -101,7 +105,7 @@ class ConsumeQueue:
     def put_message_position_info(
         self, request: DispatchRequest, bit_map: bytes = b""
     ) -> None:
-        """Append the unit of one record, unless the queue has it.
+        """Append the unit of one record, unless the queue already has it.
 
         ``bit_map`` goes beside the queue, if it has an extension.
 
@@ -125,7 +129,7 @@ class ConsumeQueue:
     def _unit_with_address(
         self, ext: ConsumeQueueExt, request: DispatchRequest, bit_map: bytes
     ) -> bytes:
-        """The record's unit, with the address of what was put beside the queue."""
+        """The record's unit, with the address of its consumequeue_ext entry."""
         if request.consume_queue_offset < self.max_offset:
             return self.unit_at(request.consume_queue_offset)
         said = CqExtUnit(request.tags_code, request.store_timestamp, bit_map)
@@ -134,7 +138,7 @@ class ConsumeQueue:
         return encode_unit(request.commit_log_offset, request.msg_size, code)
 
     def tags_code_of(self, code: int) -> int | None:
-        """The tags code a unit means by ``code``; None if nobody knows any more.
+        """The tags code behind ``code``, which may be an address; None if unknown.
 
         Source: ConsumeQueue#getExt, DefaultMessageFilter#isMatchedByConsumeQueue.
         """
@@ -160,9 +164,10 @@ class ConsumeQueue:
         APPENDED.hit()
 
     def _pre_blank(self, expect: int, blank: bytes) -> None:
-        """Hold the places before ``expect`` that no record of this log fills.
+        """Fill the queue_offsets before ``expect`` with placeholder units.
 
-        Their units have a size that no record has, so they are never read.
+        No record of the log has these offsets. Placeholders have a size that no record
+        has, so no pull ever reads through them.
 
         Source: ConsumeQueue#fillPreBlank.
         """
@@ -204,11 +209,12 @@ class ConsumeQueue:
         return queue_offset + units - queue_offset % units
 
     def recover(self, trusted_below: int = 0) -> None:
-        """Find where the units end; changes nothing on the disk.
+        """Find the end of the units; changes nothing on the disk.
 
-        A unit counts while phy_offset >= 0 and size > 0, as far as the files follow
-        each other. Whether it is right, the log decides: ``agrees_with``. Files before
-        the last one that begins with a record below ``trusted_below`` are not read.
+        A unit counts while phy_offset >= 0 and size > 0 and its file follows the one
+        before. Whether it is right is decided by comparing it with the log:
+        ``agrees_with``. Files before the last one that begins with a record below
+        ``trusted_below`` are not read.
 
         Source: ConsumeQueue#recover, which trusts all but the last three files.
         """
@@ -237,7 +243,7 @@ class ConsumeQueue:
         self._recovered_end = end
 
     def _first_to_read(self, trusted_below: int) -> int:
-        """Which file, behind full ones, is the last whose first record lies below."""
+        """The last file behind full ones that begins below ``trusted_below``."""
         files = self.mapped_files.files
         before, end = -1, files[0].file_from_offset
         for number, file in enumerate(files):
@@ -253,13 +259,14 @@ class ConsumeQueue:
 
     @property
     def first_offset(self) -> int:
-        """The queue offset of the first unit that its files may have."""
+        """The lowest queue_offset for which the queue's files have room."""
         return max(0, self.mapped_files.min_offset) // CQ_STORE_UNIT_SIZE
 
     def end_of_damaged(self, first: int, end: int, damage: Damage, log_end: int) -> int:
-        """How far the recovered units of [first, end) hold places alone.
+        """The end of the recovered units from ``first`` on that rise within the log.
 
-        They rise up to ``log_end`` at most, and lead a reader to nothing.
+        They only hold numbers: a reader finds no message through them. They count up to
+        ``log_end`` at most.
         """
         last_seen = self.unit_at(first - 1) if first > self.first_offset else b""
         before = UNIT.unpack(last_seen)[0] + 1 if last_seen else 0
@@ -277,7 +284,7 @@ class ConsumeQueue:
 
     @property
     def recovered_units(self) -> int:
-        """The queue offset at which the recovered units end."""
+        """The queue_offset after the last recovered unit."""
         return self._recovered_end // CQ_STORE_UNIT_SIZE
 
     def agrees_with(
@@ -287,10 +294,11 @@ class ConsumeQueue:
         log_min_offset: int = 0,
         /,
     ) -> bool:
-        """Whether a recovered queue has the record's unit, at its place and whole.
+        """Whether the recovered queue has this record's unit, whole, in its place.
 
-        Unless it ``is_proven`` durable, no bit map is believed: power loss tears it.
-        What lies before ``log_min_offset`` has expired, and is no witness.
+        Unless the unit ``is_proven`` durable, its bit map is not trusted: a power loss
+        may have torn it. Units of records before ``log_min_offset`` have expired and
+        prove nothing.
         """
         offset = request.consume_queue_offset * CQ_STORE_UNIT_SIZE
         at = offset - self._window_start
@@ -339,7 +347,7 @@ class ConsumeQueue:
         return file.read(position, until - offset) if until > offset else b""
 
     def first_unit_at_or_past(self, phy_offset: int) -> int:
-        """Where the recovered units reach records that lie not before ``phy_offset``.
+        """The first recovered unit whose record lies at or past ``phy_offset``.
 
         A queue offset; that of the units' end, if they never do.
         """
@@ -351,7 +359,7 @@ class ConsumeQueue:
         return self._recovered_end // CQ_STORE_UNIT_SIZE
 
     def truncate_dirty_units(self, queue_offset: int, *, clean: bool = False) -> None:
-        """Keep the recovered units before ``queue_offset``; the rest is erased.
+        """Keep the recovered units before ``queue_offset`` and erase the rest.
 
         Source: ConsumeQueue#truncateDirtyLogicFiles, which takes a first unit of
         zeros for an entry, and leaves the flushed mark behind the end.
@@ -369,9 +377,9 @@ class ConsumeQueue:
             self._ext.truncate_by_max_address(at, keep=clean and self.first_offset > 0)
 
     def _last_address_before(self, queue_offset: int, log_min_offset: int = 0) -> int:
-        """The newest address in a unit before, mostly in the last; else NO_ADDRESS.
+        """The newest consumequeue_ext address in a unit before; else NO_ADDRESS.
 
-        Not in one whose record lay before ``log_min_offset``.
+        Units whose records lie before ``log_min_offset`` are not asked.
         """
         for before in range(queue_offset - 1, self.first_offset - 1, -1):
             phy_offset, _, code = UNIT.unpack(self.unit_at(before) or PRE_BLANK)
@@ -382,7 +390,7 @@ class ConsumeQueue:
         return NO_ADDRESS
 
     def destroy(self) -> None:
-        """Remove every file; the queue begins anew."""
+        """Remove every file; the queue is empty then."""
         DESTROYED.hit()
         self.mapped_files.destroy()
         if self._ext is not None:
@@ -391,7 +399,7 @@ class ConsumeQueue:
         self._has_unit = False
 
     def remove(self) -> None:
-        """Remove the queue's files and directories, durably; those beside it first.
+        """Remove the queue's files and directories durably, consumequeue_ext first.
 
         Raises:
             OSError: some may be there, or come back after a power loss.
@@ -403,9 +411,10 @@ class ConsumeQueue:
         self._has_unit = False
 
     def set_flushed(self, queue_offset: int) -> None:
-        """Let the units before ``queue_offset`` count as durable; write the rest again.
+        """Count the units before ``queue_offset`` as durable and write the rest again.
 
-        See ``MappedFile.rewrite``: a failed sync may have left them behind as clean.
+        See ``MappedFile.rewrite``: after a failed sync pages may be clean but not on
+        disk.
         """
         offset = min(queue_offset * CQ_STORE_UNIT_SIZE, self.mapped_files.max_offset)
         self.mapped_files.flushed_where = max(self.mapped_files.min_offset, offset)
@@ -417,15 +426,15 @@ class ConsumeQueue:
 
     @property
     def folders(self) -> list[MappedFileQueue]:
-        """Its own files, and those beside it if there are any."""
+        """The queue's directory, and its consumequeue_ext directory if there is one."""
         beside = [] if self._ext is None else [self._ext.mapped_files]
         return [self.mapped_files, *beside]
 
     def correct_min_offset(self, log_min_offset: int) -> None:
-        """Let the queue begin at its first unit whose record the log still has.
+        """Set min_offset to the first unit whose record the log still has.
 
-        With none, it begins where it ends. Where dispatch appends meanwhile, what it
-        appends is there.
+        Without such a unit it is the queue's end. Units that dispatch appends meanwhile
+        stay.
 
         Source: ConsumeQueue#correctMinOffset.
         """
@@ -462,7 +471,7 @@ class ConsumeQueue:
         return deleted
 
     def flush(self, least_pages: int) -> bool:
-        """Sync one file of the queue; whether that moved its flushed mark.
+        """Sync one file of the queue; return whether its flushed position moved.
 
         Raises:
             OSError: the mark has not moved, and no later sync may move it.
@@ -475,7 +484,7 @@ class ConsumeQueue:
         return moved
 
     def close(self) -> None:
-        """Let go of every file."""
+        """Close every file."""
         self.mapped_files.close()
         if self._ext is not None:
             self._ext.close()

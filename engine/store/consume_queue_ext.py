@@ -1,18 +1,18 @@
-"""ConsumeQueueExt: what a unit of a queue has no room for, beside the queue.
+"""ConsumeQueueExt: entries of consumequeue_ext, for what a unit has no room for.
 
-A unit here says what filters want to know of a message: its tags code, when it was
-stored, and a bit map. Layout, big-endian: size i16 | tags_code i64 | msg_store_time i64
-| size of the bit map i16, bit map. A file's last four bytes are never used; where a
-unit does not fit, a size of -1 closes the file. The queue's unit then holds, in the
-place of the tags code, an address: the byte offset above the least i64, which no hash
-of 32 bits reaches.
+An entry (RocketMQ: CqExtUnit) holds what filters need of a message: its tags code, its
+store time and a bit map. Layout, big-endian: size i16 | tags_code i64 | msg_store_time
+i64 | size of the bit map i16, bit map. A file's last four bytes are never used; where
+an entry does not fit, a size of -1 closes the file. The queue's unit then holds an
+address in place of the tags code: the byte offset above the least i64, a value that no
+32-bit hash reaches.
 
-These files are derived from the log as the queue is: a start believes an address only
-if what it leads to is the record's and addresses rise from unit to unit, and cuts what
-no unit of the queue leads to.
+These files are derived from the log as the queue is: a start trusts an address only if
+its entry is the record's and addresses rise from unit to unit, and it cuts off entries
+that no unit leads to.
 
-Source: org.apache.rocketmq.store.ConsumeQueueExt, RocketMQ 5.3. Differs: it is synced
-before the units that lead to it, and what is cut is erased.
+Source: org.apache.rocketmq.store.ConsumeQueueExt, RocketMQ 5.3. Differs: entries are
+synced before the units that lead to them, and bytes cut off are erased.
 """
 
 from __future__ import annotations
@@ -38,16 +38,20 @@ _SIZE = struct.Struct(">h")
 assert _UNIT.size == UNIT_SIZE_MIN
 _CLOSED = _SIZE.pack(-1)
 
-APPENDED = probe("consume_queue_ext.put", "a unit was put beside its queue")
-ROLLED = probe("consume_queue_ext.roll", "a unit met the end of its file")
-TOO_LARGE = probe("consume_queue_ext.put.too_large", "a bit map no unit can hold")
+APPENDED = probe("consume_queue_ext.put", "an entry of consumequeue_ext was appended")
+ROLLED = probe("consume_queue_ext.roll", "an entry met the end of its file")
+TOO_LARGE = probe(
+    "consume_queue_ext.put.too_large", "a bit map too large for any entry"
+)
 UNREADABLE = probe("consume_queue_ext.get.none", "an address that leads to no unit")
-CUT = probe("consume_queue_ext.truncate", "units that no queue leads to were cut")
-EXPIRED = probe("consume_queue_ext.expired", "a file whose messages expired went")
+CUT = probe("consume_queue_ext.truncate", "entries without a unit were cut")
+EXPIRED = probe(
+    "consume_queue_ext.expired", "a file with only expired entries was removed"
+)
 
 
 class CqExtUnit(NamedTuple):
-    """What filters want to know of one message."""
+    """One entry: what filters need to know of one message."""
 
     tags_code: int
     msg_store_time: int
@@ -55,11 +59,11 @@ class CqExtUnit(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Its bytes in a file."""
+        """The entry's size in bytes."""
         return UNIT_SIZE_MIN + len(self.bit_map)
 
     def encode(self) -> bytes:
-        """The unit's bytes."""
+        """The entry's bytes."""
         head = _UNIT.pack(
             self.size, self.tags_code, self.msg_store_time, len(self.bit_map)
         )
@@ -67,15 +71,15 @@ class CqExtUnit(NamedTuple):
 
 
 def is_address(tags_code: int) -> bool:
-    """Whether what stands in a unit's tags code is an address."""
+    """Whether the value in a unit's tags code field is an address."""
     return tags_code <= ADDRESS_MAX
 
 
 class ConsumeQueueExt:
-    """The extension of one queue.
+    """The consumequeue_ext files of one queue.
 
     Invariants:
-        units follow each other without a gap, and lie in one file each
+        entries follow each other without a gap, and lie in one file each
     """
 
     def __init__(self, disk: Disk, topic: str, queue_id: int, file_size: int) -> None:
@@ -85,7 +89,7 @@ class ConsumeQueueExt:
         self._recovered_end = 0
 
     def load(self) -> None:
-        """Open the files and find where the units end; changes nothing on the disk.
+        """Open the files and find the end of the entries; changes nothing.
 
         Source: ConsumeQueueExt#load, #recover.
         """
@@ -104,7 +108,7 @@ class ConsumeQueueExt:
         self.mapped_files.lose_no_more()
 
     def put(self, unit: CqExtUnit) -> int:
-        """Append a unit; its address, or ``NO_ADDRESS`` if no file can hold it.
+        """Append an entry and return its address; ``NO_ADDRESS`` if it fits no file.
 
         Raises:
             OSError: no address leads to it; ask again.
@@ -127,7 +131,7 @@ class ConsumeQueueExt:
         return offset + OFFSET_ADDED
 
     def get(self, address: int) -> CqExtUnit | None:
-        """The unit an address leads to; None if it leads to none that is whole.
+        """The entry at an address; None if there is no whole one.
 
         Source: ConsumeQueueExt#get.
         """
@@ -160,9 +164,10 @@ class ConsumeQueueExt:
         return file, offset - file.file_from_offset
 
     def truncate_by_max_address(self, address: int, *, keep: bool = False) -> None:
-        """Keep the units up to the one at ``address``; none, if it is no address.
+        """Keep the entries up to the one at ``address``, or none if it is no address.
 
-        But for ``keep``: all are those of messages that have expired, and durable.
+        ``keep``: keep all in any case, since they belong to expired messages and are
+        durable.
 
         Source: ConsumeQueueExt#truncateByMaxAddress.
         """
@@ -181,7 +186,7 @@ class ConsumeQueueExt:
         self.mapped_files.truncate_dirty_files(end)
 
     def truncate_by_min_address(self, address: int) -> int:
-        """Remove the files whose units all lie before ``address``; how many.
+        """Remove files with only entries before ``address``; returns how many.
 
         Source: ConsumeQueueExt#truncateByMinAddress.
         """
@@ -201,9 +206,10 @@ class ConsumeQueueExt:
         return deleted
 
     def set_unflushed(self) -> None:
-        """Let nothing count as durable, and write it again before it does.
+        """Count no entry as durable; the next flush writes all of them again.
 
-        See ``MappedFile.rewrite``: a failed sync may have left it behind as clean.
+        See ``MappedFile.rewrite``: after a failed sync pages may be clean but not on
+        disk.
         """
         start = max(0, self.mapped_files.min_offset)
         self.mapped_files.flushed_where = start
@@ -212,7 +218,7 @@ class ConsumeQueueExt:
         self.mapped_files.rewrite(start)
 
     def flush(self) -> None:
-        """Sync everything to the last unit.
+        """Sync every entry.
 
         Raises:
             OSError: some units may never be durable in this life of the store.
@@ -222,12 +228,12 @@ class ConsumeQueueExt:
             pass
 
     def close(self) -> None:
-        """Let go of every file."""
+        """Close every file."""
         self.mapped_files.close()
 
 
 def _end_of_units(data: bytes) -> int:
-    """Where a file's units end, by their sizes; its length if it is closed."""
+    """The end of a file's entries by their sizes; its length if it is closed."""
     position = 0
     while position + UNIT_SIZE_MIN <= len(data) - END_BLANK_SIZE:
         (size,) = _SIZE.unpack_from(data, position)

@@ -1,8 +1,8 @@
 """ConsumeQueueStore: all queues, and the next queue offset of each.
 
-Source: org.apache.rocketmq.store.queue.ConsumeQueueStore, QueueOffsetOperator,
-RocketMQ 5.3. Differs: a start holds every unit against its record, so what a queue
-lacks is known by queue, and the next queue offset comes from the log as well.
+Source: org.apache.rocketmq.store.queue.ConsumeQueueStore, QueueOffsetOperator, RocketMQ
+5.3. Differs: a start compares every unit with its record, so it knows which units each
+queue lacks; next queue offsets are read from the log as well.
 """
 
 from __future__ import annotations
@@ -24,12 +24,17 @@ from engine.store.message import is_light_queue
 from engine.store.queue_audit import QueueAudit, QueueKey
 
 AGREED = probe("consume_queue_store.audit.agreed", "every record had its unit")
-UNLOGGED = probe("consume_queue_store.audit.unlogged", "the log names not a queue")
+UNLOGGED = probe(
+    "consume_queue_store.audit.unlogged", "the log has no record of a queue"
+)
 LIGHT = probe("consume_queue_store.dispatch.light", "a light queue listed a record")
 NO_UNIT = probe("consume_queue_store.dispatch.none", "a record that no queue lists")
-DEAD = probe("consume_queue_store.dispatch.dead", "a deleted topic's record came up")
+DEAD = probe(
+    "consume_queue_store.dispatch.dead", "a deleted topic's record was passed over"
+)
 LEFT_OVER = probe(
-    "consume_queue_store.recover.left_over", "a start removed what a deletion had left"
+    "consume_queue_store.recover.left_over",
+    "a start removed files that a deletion had left",
 )
 
 
@@ -37,11 +42,11 @@ class ConsumeQueueStore:
     """Every queue of the store, found by topic and queue id.
 
     Attributes:
-        calc_bit_map: asked for each record's bit map, which goes beside its queue if
-            there is an extension. A broker sets it; it may be another after a start.
+        calc_bit_map: returns a record's bit map for consumequeue_ext, if that is on.
+            A broker sets it and may set another after a start.
             Source: CommitLogDispatcherCalcBitMap.
         deleted: the topics and queues whose older records are dead.
-        flush_lock: held while queues are synced; who removes one holds it too.
+        flush_lock: held while queues are synced or removed.
     """
 
     def __init__(
@@ -64,13 +69,12 @@ class ConsumeQueueStore:
         self.calc_bit_map: Callable[[DispatchRequest], bytes] | None = None
 
     def load(self, trusted_below: int = 0) -> None:
-        """Open every queue and find where its units end; changes nothing.
+        """Open every queue and find the end of its units; changes nothing.
 
-        What was deleted is read first.
+        The file of deleted topics is read first.
 
         Args:
-            trusted_below: queue files of records before this place of the log are
-                not read.
+            trusted_below: queue files of records before this phy_offset are not read.
 
         Source: ConsumeQueueStore#load, #recover.
         """
@@ -97,7 +101,7 @@ class ConsumeQueueStore:
                     yield topic, int(name)
 
     def recover_all(self) -> None:
-        """Read every queue whole after all."""
+        """Read the files of every queue again, and all of them."""
         for queue in self._queues.values():
             queue.mapped_files.lose_again()
             queue.recover()
@@ -117,22 +121,22 @@ class ConsumeQueueStore:
         return queue
 
     def find(self, topic: str, queue_id: int) -> ConsumeQueue | None:
-        """The queue, if any record was ever dispatched to it."""
+        """The queue; None if no record was ever dispatched to it."""
         return self._queues.get((topic, queue_id))
 
     def audit(self, durable_offset: int, damage: Damage) -> QueueAudit:
-        """Begin to hold the loaded queues against the log.
+        """Begin to compare the loaded queues with the log.
 
         Args:
-            durable_offset: units of records that lie before are known durable.
-            damage: what is found damaged of the log, as it is found.
+            durable_offset: units of records before it are known to be durable.
+            damage: the damage of the log found so far; it grows during the scan.
         """
         return QueueAudit(self._queues, durable_offset, damage, self.deleted)
 
     def recover(self, audit: QueueAudit, scan: LogScan, *, clean: bool) -> None:
-        """Cut every queue where it parts from the log, and settle the offsets.
+        """Cut each queue where it disagrees with the log, and set the queue offsets.
 
-        After an orderly end, a ``clean`` one, all that is there is durable.
+        ``clean``: after an orderly shutdown everything found is durable.
 
         Source: ConsumeQueueStore#truncateDirty, #recoverOffsetTable.
         """
@@ -152,7 +156,7 @@ class ConsumeQueueStore:
                 durable = queue.first_offset
             queue.set_flushed(min(durable, audit.first_unflushed.get(key, durable)))
             if scan.read_from <= scan.start and not audit.damage.ranges:
-                # A unit may have rotted whose record has expired: nobody can tell.
+                # A unit of an expired record may have rotted: nothing proves it.
                 first = audit.first_offsets.get(key, 0)
                 queue.first_known = min(first, queue.max_offset)
             queue.correct_min_offset(scan.start)
@@ -163,19 +167,20 @@ class ConsumeQueueStore:
             self._next_offsets[key] = max(known, next_offset)
 
     def sync_found(self) -> None:
-        """Let what a start kept, cut and removed be so for good, whoever did it.
+        """Make everything durable that a start kept, cut and removed.
 
-        A life before may have ended between a removal and its sync. A queue that gets
-        no unit is not flushed, and its file could come back behind an orderly end.
+        The previous run may have ended between a removal and its sync. A queue that
+        gets no new unit is not flushed again, so a removed file could come back after
+        an orderly shutdown.
 
         Raises:
-            OSError: it may not be; the next start tries again.
+            OSError: it may not be durable; the next start tries again.
         """
         for files in self._folders():
             files.sync_found()
 
     def settle_deletions(self) -> None:
-        """Let what the cleaner has deleted be gone for good, where a sync failed.
+        """Sync the cleaner's removals again where their sync failed.
 
         Raises:
             OSError: a power loss may bring back a file.
@@ -187,9 +192,10 @@ class ConsumeQueueStore:
         return [files for queue in self._queues.values() for files in queue.folders]
 
     def _remove_left_overs(self, audit: QueueAudit, read_from: int) -> None:
-        """Finish what a crash has ended: no unit of a deleted queue is alive.
+        """Finish deletions that a crash cut short: remove queues without a live unit.
 
-        One behind ``read_from`` leads to no record of the queue, or it had been seen.
+        A unit behind ``read_from`` that leads to a record of the queue would have been
+        seen.
         """
         for key, queue in list(self._queues.items()):
             dead_below = self.deleted.dead_below(*key)
@@ -228,20 +234,20 @@ class ConsumeQueueStore:
             queue.destroy()  # else its name alone says how far the queue has counted
 
     def next_queue_offset(self, topic: str, queue_id: int) -> int:
-        """The queue offset the next message of a queue gets, dispatched or not."""
+        """The next queue_offset of a queue, undispatched messages included."""
         return self._next_offsets.get((topic, queue_id), 0)
 
     def next_queue_offsets(self) -> tuple[tuple[QueueKey, int], ...]:
-        """The same of each queue that has had a message, sorted."""
+        """The next queue_offset of each queue that ever had a message, sorted."""
         return tuple(sorted(self._next_offsets.items()))
 
     def increase_queue_offset(self, topic: str, queue_id: int, count: int = 1) -> None:
-        """Take note that ``count`` messages have the next queue offsets."""
+        """Advance a queue's next queue_offset by ``count`` messages."""
         key = (topic, queue_id)
         self._next_offsets[key] = self._next_offsets.get(key, 0) + count
 
     def dispatch(self, request: DispatchRequest) -> None:
-        """List one record in its queue, unless it is.
+        """Append one record's unit to its queue, unless it is there.
 
         Raises:
             OSError: it may not be listed; ask again.
@@ -279,7 +285,7 @@ class ConsumeQueueStore:
         queue.put_message_position_info(request, bit_map)
 
     def flush(self, least_pages: int) -> int:
-        """Sync what is due in every queue; how many files were synced.
+        """Sync what is due in every queue; returns how many files were synced.
 
         Raises:
             OSError: some units may never be durable in this life of the store.
@@ -304,17 +310,17 @@ class ConsumeQueueStore:
         return sorted({topic for topic, _ in (*self._queues, *self._next_offsets)})
 
     def knows(self, topic: str, queue_id: int) -> bool:
-        """Whether there is this queue, or with ``ALL_QUEUES`` any of the topic."""
+        """Whether this queue exists, or with ``ALL_QUEUES`` any queue of the topic."""
         keys = (*self._queues, *self._next_offsets)
         return any(_is_of(key, topic, queue_id) for key in keys)
 
     def delete(self, topic: str, queue_id: int) -> None:
-        """Forget a queue, or with ``ALL_QUEUES`` each of the topic, and remove it.
+        """Remove a queue, or with ``ALL_QUEUES`` every queue of the topic.
 
-        The caller holds ``flush_lock``, and lets nobody put.
+        The caller holds ``flush_lock`` and lets no put in.
 
         Raises:
-            OSError: some files may be there; a start removes them.
+            OSError: some files may be left; a start removes them.
         """
         with self._dispatch_lock:
             for key in [
@@ -333,18 +339,18 @@ class ConsumeQueueStore:
                 raise
 
     def correct_min_offset(self, log_min_offset: int) -> None:
-        """Let every queue begin at its first unit whose record the log still has."""
+        """Set every queue's min_offset to its first unit with a record in the log."""
         for queue in list(self._queues.values()):
             queue.correct_min_offset(log_min_offset)
 
     def delete_expired(self, log_min_offset: int, pause: Callable[[], None]) -> int:
-        """Delete queue files that point before the log; how many went.
+        """Delete queue files that only point before the log; returns how many.
 
         ``pause`` is called between two files of a queue, and after a queue that lost
         any.
 
         Raises:
-            OSError: the disk failed; ask again.
+            OSError: the disk failed; call again.
 
         Source: CleanConsumeQueueService#deleteExpiredFiles.
         """
@@ -357,7 +363,7 @@ class ConsumeQueueStore:
         return deleted
 
     def close(self) -> None:
-        """Let go of every file."""
+        """Close every file."""
         for queue in self._queues.values():
             queue.close()
 

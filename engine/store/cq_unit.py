@@ -41,12 +41,12 @@ def decode_units(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def is_pre_blank(unit: bytes) -> bool:
-    """Whether a unit only holds the place of one that was never here."""
+    """Whether a unit is a placeholder for a queue_offset that has no record here."""
     return unit == PRE_BLANK
 
 
 def end_of_units(data: bytes) -> int:
-    """Where the units at the begin of ``data`` end: at the first of another shape."""
+    """The end of the well-formed units at the beginning of ``data``."""
     for n, (phy_offset, size, _) in enumerate(UNIT.iter_unpack(data)):
         if phy_offset < 0 or size <= 0:
             return n * CQ_STORE_UNIT_SIZE

@@ -1,7 +1,7 @@
-"""Damage: the parts of the log that a store serves around, if it was asked to.
+"""Damage: the damaged ranges of the log, in a store that serves around them.
 
-No byte of them is ever returned, and none is changed. How they are found is told in
-``scan_around``.
+Their bytes are never returned and never changed. ``scan_around`` says how they are
+found.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class DamagedRange(NamedTuple):
-    """Bytes [start, end) of the log, in one file or in missing ones from ``path`` on.
+    """Damaged bytes [start, end): in one file, or in missing ones from ``path`` on.
 
     ``why`` says what reading met there.
     """
@@ -24,7 +24,7 @@ class DamagedRange(NamedTuple):
 
 
 class Damage:
-    """The damaged ranges of one log, in order; none but in a log served around them.
+    """The damaged ranges of one log, in order; empty unless on_damage is "serve".
 
     ``log_min_offset`` is where the log begins; what lay before has expired.
 
@@ -39,7 +39,7 @@ class Damage:
         self.log_min_offset = log_min_offset
 
     def add(self, damaged: DamagedRange) -> None:
-        """Take note of the next range."""
+        """Add the next range."""
         assert not self.ranges or self.ranges[-1].end <= damaged.start, damaged
         self.ranges.append(damaged)
 
@@ -48,18 +48,18 @@ class Damage:
         return any(known.start < end and start < known.end for known in self.ranges)
 
     def hides(self, offset: int) -> bool:
-        """Whether a reader gets nothing there: it has expired, or is damaged."""
+        """Whether the byte cannot be read: it has expired or is damaged."""
         return offset < self.log_min_offset or self.end_of(offset) > offset
 
     def end_of(self, offset: int) -> int:
-        """The first byte from ``offset`` on that is not damaged."""
+        """The first undamaged byte from ``offset`` on."""
         for known in self._from(offset):
             if known.start <= offset < known.end:
                 offset = known.end
         return offset
 
     def next_start(self, offset: int, end: int) -> int:
-        """Where damage begins in [offset, end); ``end`` if it does not."""
+        """The first damaged byte in [offset, end); ``end`` if there is none."""
         starts = [known.start for known in self._from(offset)]
         return min([start for start in starts if start >= offset] + [end])
 

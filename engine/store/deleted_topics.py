@@ -1,12 +1,13 @@
-"""DeletedTopics: from where on a deleted topic's records count, durably.
+"""DeletedTopics: the durable list of deleted topics and queues.
 
 The log keeps a deleted topic's records until their files expire, and dispatch would
-list them again. So a side file, ``deletedTopics``, says of a topic or of one queue:
-records before this place of the log are dead. Its text is a line that names the format,
-``phy_offset queue_id topic`` for each, queue_id -1 for the whole topic, and a line with
-the CRC-32 of all before. It is replaced as a whole: a temporary file, synced, renamed.
+list them again. So a side file, ``deletedTopics``, names for a topic or for one queue
+the phy_offset below which its records are dead. It is text: a line with the format's
+name, one line ``phy_offset queue_id topic`` each (queue_id -1 for the whole topic), and
+a line with the CRC-32 of everything before. It is replaced as a whole: a temporary
+file, synced, renamed.
 
-Source: ours. RocketMQ keeps nothing of a deletion, and does not look at this file.
+Source: ours. RocketMQ keeps no trace of a deletion and ignores this file.
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ _FORMAT = "crashmq deleted topics 1"
 ALL_QUEUES = -1
 
 LOADED = probe("deleted_topics.load", "a start found that topics were deleted")
-CLAMPED = probe("deleted_topics.clamp", "the log lost its end behind a deletion")
+CLAMPED = probe(
+    "deleted_topics.clamp", "the log lost its end before the offset of a deletion"
+)
 FORGOTTEN = probe("deleted_topics.forget", "a deleted topic's last record expired")
 
 TopicOrQueue = tuple[str, int]
 
 
 class DeletedTopics:
-    """What was deleted, in memory as it is durable.
+    """The deleted topics and queues, in memory as on disk.
 
     Invariants:
         no entry lies beyond the log's end while puts are taken
@@ -45,7 +48,7 @@ class DeletedTopics:
         return bool(self._entries)
 
     def dead_below(self, topic: str, queue_id: int) -> int:
-        """Records of this queue before this place of the log are dead; 0: none is."""
+        """The phy_offset below which a queue's records are dead; 0: none is."""
         entries = self._entries
         if not entries:
             return 0
@@ -53,7 +56,7 @@ class DeletedTopics:
         return max(of_topic, entries.get((topic, queue_id), 0))
 
     def load(self) -> None:
-        """Read the file, if there is one; changes nothing on the disk.
+        """Read the file if it exists; changes nothing on the disk.
 
         Raises:
             StoreCorrupted: it is not whole.
@@ -77,11 +80,11 @@ class DeletedTopics:
         self._entries = entries
 
     def settle(self, log_min: int, log_end: int, *, is_certain: bool) -> None:
-        """Let the entries fit the log that a start found.
+        """Adapt the entries to the log that a start found.
 
-        What is put beyond ``log_end`` from now on is alive. What lies before
-        ``log_min`` has expired. Unless it ``is_certain`` that what was read is
-        durable, it is written again.
+        An entry beyond ``log_end`` is lowered to it, since what is put there later is
+        alive. Entries before ``log_min`` are dropped: those records have expired.
+        Unless it ``is_certain`` that the file was durable, it is written again.
 
         Raises:
             OSError: the disk failed; another start does it.
@@ -106,13 +109,13 @@ class DeletedTopics:
     def with_dead(
         self, keys: list[TopicOrQueue], log_end: int
     ) -> Mapping[TopicOrQueue, int]:
-        """The entries once these topics or queues are deleted too."""
+        """The entries after these topics or queues are deleted too."""
         topics = {topic for topic, queue_id in keys if queue_id == ALL_QUEUES}
         entries = {key: at for key, at in self._entries.items() if key[0] not in topics}
         return entries | dict.fromkeys(keys, log_end)
 
     def prepare(self, entries: Mapping[TopicOrQueue, int]) -> None:
-        """Make them durable beside the file, which stays as it is.
+        """Write and sync the entries to a temporary file; the real one stays.
 
         Raises:
             OSError: nothing has changed.
@@ -128,10 +131,10 @@ class DeletedTopics:
             file.close()
 
     def publish(self, entries: Mapping[TopicOrQueue, int]) -> None:
-        """Let what was prepared hold, durably.
+        """Replace the file durably by the one that was prepared.
 
         Raises:
-            OSError: the next start may find the one or the other.
+            OSError: the next start may find either version.
         """
         self._disk.rename(_TEMPORARY, PATH)
         self._disk.sync_dir("")

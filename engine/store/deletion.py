@@ -1,4 +1,4 @@
-"""Deletion: everything by which a store gives up data, assembled.
+"""Deletion: the cleaners and the topic deletion of one store, assembled.
 
 Source: org.apache.rocketmq.store.DefaultMessageStore, its two cleaners and what asks
 for them, RocketMQ 5.3.
@@ -24,13 +24,13 @@ from engine.store.topic_deletion import TopicDeletion
 
 
 class Deletion:
-    """The cleaners of one store, and the wishes that reach them.
+    """The services and requests by which a store deletes data.
 
     Args:
-        followers: who else keeps data by the log's offsets; see the cleaner of queues.
+        followers: other owners of data by log offset; see CleanConsumeQueueService.
 
     Attributes:
-        topics: deletes topics and queues when it is told.
+        topics: deletes topics and queues on request.
     """
 
     def __init__(
@@ -62,18 +62,18 @@ class Deletion:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """What a host has to turn."""
+        """The cleaners, as services for the host to run."""
         return (self._clean_commit_log, self._clean_consume_queue)
 
     def execute_delete_files_manually(self) -> None:
-        """Let the next rounds of the cleaner delete what has expired, at any hour.
+        """Let the cleaner's next rounds delete expired files at any hour.
 
         Source: DefaultMessageStore#executeDeleteFilesManually.
         """
         self._clean_commit_log.execute_delete_files_manually()
 
     def stop(self) -> None:
-        """Delete nothing any more; what is in progress ends first."""
+        """Wait for deletions in progress; delete nothing after them."""
         self.topics.stop()
         self._clean_commit_log.stop()
         self._clean_consume_queue.stop()

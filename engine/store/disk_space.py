@@ -1,8 +1,8 @@
-"""DiskSpace: when the disk is too full for puts, or full enough to delete by force.
+"""DiskSpace: decides when the disk is too full for puts, or for unexpired files.
 
 Source: DefaultMessageStore.CleanCommitLogService#isSpaceToDelete, RocketMQ 5.3.
-Differs: puts stop before the file is made that would fill the disk, not only at the
-next round; and log and queues lie on one disk, so it is asked once.
+Differs: puts stop before a file is created that would fill the disk, not only at the
+next round; and log and queues lie on one disk, so it is checked once.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from engine.store.config import StoreConfig
 from engine.store.running_flags import Flag, RunningFlags
 
 FILLED = probe("disk_space.full", "the disk is so full that puts stop")
-NEARLY = probe("disk_space.nearly", "the disk is so full that puts do not begin again")
-RELIEVED = probe("disk_space.relieved", "puts begin again: the disk has room")
+NEARLY = probe("disk_space.nearly", "the disk is so full that puts are not resumed")
+RELIEVED = probe("disk_space.relieved", "puts are resumed: the disk has room")
 NO_ROOM = probe("disk_space.no_room", "the next log file would fill the disk")
 
 
 class DiskSpace:
-    """Watches the disk, and keeps the flag that stops puts."""
+    """Measures the disk and sets the flag that stops puts."""
 
     def __init__(self, config: StoreConfig, disk: Disk, flags: RunningFlags) -> None:
         self._config = config
@@ -27,7 +27,7 @@ class DiskSpace:
         self._flags = flags
 
     def watch(self) -> int:
-        """Set or clear DISK_FULL; the share in use, in percent.
+        """Set or clear DISK_FULL; returns the percentage in use.
 
         Between the two ratios the flag stays as it is, so that it does not flicker.
         """
@@ -43,10 +43,10 @@ class DiskSpace:
         return percent
 
     def has_room_for(self, size: int) -> bool:
-        """Whether the disk would not be too full with a file of ``size`` bytes more.
+        """Whether a file of ``size`` more bytes keeps the disk below the limit.
 
-        If it would be, puts stop here: what is left is for the queues, so that what
-        the log has can still be dispatched, and then deleted.
+        If not, puts stop now: the room left is for the queues, so that what the log has
+        can still be dispatched and then deleted.
         """
         used, total = self._disk.usage()
         if not total:

@@ -1,4 +1,4 @@
-"""What is known of a record in the log, and who is told of it.
+"""DispatchRequest: one scanned record, and the interface of its dispatchers.
 
 Source: org.apache.rocketmq.store.DispatchRequest, CommitLogDispatcher, RocketMQ 5.3.
 """
@@ -41,14 +41,14 @@ class DispatchRequest(NamedTuple):
 
     @property
     def has_unit(self) -> bool:
-        """Whether a queue lists this record.
+        """Whether a ConsumeQueue lists this record.
 
         A topic that cannot be a directory's name has no queue: a broker lets none in.
         """
         return has_unit(self.sys_flag) and is_topic(self.topic)
 
     def in_light_queues(self) -> list[DispatchRequest]:
-        """The same record as each light queue that lists it has to take it."""
+        """The record once for each light queue (LMQ) that lists it."""
         return [
             self._replace(
                 topic=name, queue_id=0, consume_queue_offset=at, light_places=()
@@ -58,7 +58,7 @@ class DispatchRequest(NamedTuple):
 
 
 def illegal(flaw: str) -> DispatchRequest:
-    """What is no record, and why not."""
+    """A failed request for bytes that are no record, with the reason."""
     return DispatchRequest(False, -1, flaw=flaw)
 
 
@@ -66,11 +66,11 @@ FILLER = DispatchRequest(True, 0)
 
 
 class CommitLogDispatcher(Protocol):
-    """Somebody who derives data from the log, as the consume queues do."""
+    """Derives data from the log, as the consume queues and the index do."""
 
     def dispatch(self, request: DispatchRequest) -> None:
-        """Take note of one record; doing so twice is doing so once.
+        """Process one record; a second call for the same record changes nothing.
 
         Raises:
-            OSError: nothing may be taken as noted; ask again.
+            OSError: the record may not be processed; call again.
         """

@@ -1,4 +1,4 @@
-"""What can go wrong with a store, as a tree.
+"""The errors of the store, as a tree.
 
 ::
 
@@ -24,4 +24,4 @@ class StoreLocked(StoreError):
 
 
 class StoreStopped(StoreError):
-    """The store was asked for something that only a started one can do."""
+    """The request needs a started store, and this one is not started."""

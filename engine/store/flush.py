@@ -1,4 +1,4 @@
-"""The services that make things durable; the one a put waits for is ``group_commit``.
+"""The services that make data durable; SYNC_FLUSH has its own in ``group_commit``.
 
 Source: org.apache.rocketmq.store.CommitLog.CommitRealTimeService, FlushRealTimeService,
 DefaultMessageStore.FlushConsumeQueueService, RocketMQ 5.3. Differs: a failed sync
@@ -27,9 +27,10 @@ QUEUES_THOROUGH = probe("flush.queues.thorough", "queues were flushed to the las
 
 
 class CommitLogFlusher:
-    """Syncs the log, and answers for a sync that failed.
+    """Syncs the log, and stops puts when a sync fails.
 
-    One flush at a time: a shutdown flushes too, while a host may still turn services.
+    One flush runs at a time: a shutdown flushes too, while a host may still run
+    services.
 
     Invariants:
         physic_msg_timestamp is that of a record below flushed_where
@@ -48,7 +49,7 @@ class CommitLogFlusher:
         self._lock = runtime.lock()
 
     def flush(self, least_pages: int) -> bool:
-        """Sync one file; whether the log's flushed mark moved.
+        """Sync one file; return whether the log's flushed_where moved.
 
         Raises:
             OSError: it did not, and no put is taken until the next start.
@@ -71,7 +72,7 @@ class CommitLogFlusher:
         return moved
 
     def flush_all(self) -> int:
-        """Sync to the log's end; how many files that took."""
+        """Sync up to the log's end; returns how many files were synced."""
         synced = 0
         while self.flush(0):
             synced += 1
@@ -79,7 +80,7 @@ class CommitLogFlusher:
 
 
 class CommitRealTimeService:
-    """With a TransientStorePool: takes what was appended to the files."""
+    """With a TransientStorePool: writes buffered appends to the files."""
 
     name = "commit"
 
@@ -93,7 +94,7 @@ class CommitRealTimeService:
         self._last_thorough_ms = 0
 
     def run_once(self) -> int:
-        """Commit one file if enough was appended, or all; returns the commits.
+        """Commit one file if enough is buffered, or all; returns the commits.
 
         Raises:
             OSError: the disk failed the write; the next round tries it again.
@@ -110,13 +111,13 @@ class CommitRealTimeService:
         return self.run_last()
 
     def run_last(self) -> int:
-        """Commit all, so that the last round of dispatch finds it."""
+        """Commit everything, so that the last round of dispatch sees it."""
         COMMIT_THOROUGH.hit()
         return self._commit_log.commit_all()
 
 
 class FlushRealTimeService:
-    """ASYNC_FLUSH: syncs whole pages often, and everything now and then."""
+    """ASYNC_FLUSH: syncs whole pages often, and all bytes once an interval."""
 
     name = "flush_commit_log"
 
@@ -130,7 +131,7 @@ class FlushRealTimeService:
         self._last_thorough_ms = 0
 
     def run_once(self) -> int:
-        """Sync one file if enough was written; returns the files synced.
+        """Sync one file if enough pages are dirty; returns the files synced.
 
         Raises:
             OSError: the disk failed the sync.
@@ -148,7 +149,7 @@ class FlushRealTimeService:
 
 
 class FlushConsumeQueueService:
-    """Syncs the queues; a thorough pass moves logics_msg_timestamp."""
+    """Syncs the queues; a thorough pass advances logics_msg_timestamp."""
 
     name = "flush_consume_queue"
 
@@ -184,7 +185,7 @@ class FlushConsumeQueueService:
         return self.flush_thoroughly()
 
     def flush_thoroughly(self) -> int:
-        """Sync every unit, then let the checkpoint say so; returns files synced."""
+        """Sync every unit and advance the checkpoint's time; returns files synced."""
         QUEUES_THOROUGH.hit()
         dispatched = self._consume_queues.dispatched_timestamp
         dispatched_offset = self._consume_queues.dispatched_offset
@@ -200,8 +201,8 @@ class FlushConsumeQueueService:
 class CheckpointService:
     """Writes the checkpoint every second.
 
-    One round at a time: the cleaner of the log asks for one too, and deletes on the
-    strength of it, so a round that began before must not end after.
+    One round runs at a time: the log's cleaner asks for a round before it deletes, so
+    an older round must not end after that one.
     """
 
     name = "checkpoint"
@@ -224,7 +225,7 @@ class CheckpointService:
         self._lock = runtime.lock()
 
     def run_once(self) -> int:
-        """Write what has become durable; returns 1 if there was anything.
+        """Write what has become durable; returns 1 if anything had changed.
 
         Raises:
             OSError: the disk failed the write or the sync.

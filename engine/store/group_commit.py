@@ -1,12 +1,13 @@
 """Group commit: one sync answers every put that waits for it.
 
-A waiting put asks by the offset at which its record ends, and is answered exactly once:
-by the round whose sync covers it, by the end of the store, or by its own time-out.
+A waiting put registers the offset at which its record ends, and is answered exactly
+once: by the round whose sync covers it, by the shutdown of the store, or by its own
+time-out.
 
 Source: org.apache.rocketmq.store.CommitLog.GroupCommitService, GroupCommitRequest,
-RocketMQ 5.3. Differs: a round commits write buffers itself, where there it waits for
-another service to; a failed sync acknowledges nothing; and a store that stops answers
-whoever still waits by what is durable then.
+RocketMQ 5.3. Differs: a round commits write buffers itself, where RocketMQ waits for
+another service; a failed sync acknowledges nothing; and a store that stops answers
+waiting puts by what is durable then.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from engine.store.commit_log import CommitLog
 from engine.store.flush import CommitLogFlusher
 from engine.store.results import PutMessageStatus
 
-COMMITTED = probe("flush.group.committed", "a waiting put was covered by a sync")
-BEFORE = probe("flush.group.before", "a waiting put was covered already")
+COMMITTED = probe("flush.group.committed", "a sync answered a waiting put")
+BEFORE = probe("flush.group.before", "a waiting put was durable already")
 IDLE = probe("flush.group.idle", "a group commit without a waiting put")
-FAILED = probe("flush.group.failed", "a waiting put could not be covered")
-TIMED_OUT = probe("flush.group.timed_out", "a put stopped waiting for its sync")
-STOPPED = probe("flush.group.stopped", "a waiting put was answered by the store's end")
+FAILED = probe("flush.group.failed", "a failed sync answered a waiting put")
+TIMED_OUT = probe("flush.group.timed_out", "a put's wait for its sync timed out")
+STOPPED = probe("flush.group.stopped", "a waiting put was answered by the shutdown")
 
 
 class GroupCommitRequest:
-    """A put that waits until the log is durable up to ``next_offset``."""
+    """A put that waits until flushed_where reaches ``next_offset``."""
 
     def __init__(self, next_offset: int, runtime: Runtime) -> None:
         self.next_offset = next_offset
@@ -36,12 +37,12 @@ class GroupCommitRequest:
         self._answers: list[PutMessageStatus] = []
 
     def complete(self, status: PutMessageStatus) -> None:
-        """Answer the put; the first answer stands."""
+        """Answer the put; only the first answer counts."""
         self._answers.append(status)
         self._done.set()
 
     def wait(self, timeout_ms: int) -> PutMessageStatus:
-        """The answer; FLUSH_DISK_TIMEOUT if none came in time."""
+        """Wait for the answer; FLUSH_DISK_TIMEOUT if none came in time."""
         if not self._done.wait(timeout_ms):
             TIMED_OUT.hit()
             self.complete(PutMessageStatus.FLUSH_DISK_TIMEOUT)
@@ -66,11 +67,11 @@ class GroupCommitService:
         self._stopped = False
 
     def on_work(self, wake: Callable[[], None]) -> None:
-        """Call ``wake`` whenever a put waits."""
+        """Register ``wake``, to be called when a put begins to wait."""
         self._wake = wake
 
     def put_request(self, next_offset: int) -> GroupCommitRequest:
-        """Ask for the log to be durable up to ``next_offset``.
+        """Register a put that waits until flushed_where reaches ``next_offset``.
 
         Source: GroupCommitService#putRequest.
         """
@@ -85,7 +86,7 @@ class GroupCommitService:
         return request
 
     def run_once(self) -> int:
-        """Answer every waiting put; returns the answers and syncs.
+        """Sync and answer every waiting put; returns answers plus syncs.
 
         Raises:
             OSError: the disk failed the sync; every waiting put was answered.
@@ -125,7 +126,7 @@ class GroupCommitService:
         request.complete(PutMessageStatus.PUT_OK)
 
     def stop(self) -> None:
-        """Answer whoever waits, now and from now on, by what is durable.
+        """Answer puts that wait, now or later, by what is durable.
 
         Source: GroupCommitService#run, its last doCommit.
         """

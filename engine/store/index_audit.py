@@ -1,12 +1,12 @@
-"""IndexAudit: holds the index against the log, entry by entry, while a start scans it.
+"""IndexAudit: compares the index with the log while a start scans the log.
 
-The index is a function of the log: the entries are, in order, those of the log's keys,
-and slots, links and headers follow from the entries. So the audit walks both at once.
-What agrees is kept, be it proven durable or not; from the first entry on that does not,
-dispatch makes the index anew. Nothing is changed on the disk here.
+The index is a function of the log: its entries are the log's keys, in order, and slots,
+links and headers follow from the entries. So the audit walks both at once. Entries that
+agree are kept, proven durable or not; from the first that does not agree, dispatch
+builds the index again. Nothing is changed on the disk here.
 
-Entries of records that the log has no more stand at the front, in the oldest files;
-nothing proves them but that they follow from each other.
+Entries of expired records stand first, in the oldest files; only their order can be
+checked.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ TIMESTAMP_MAX = (1 << 63) - 1
 
 AGREED = probe("index_audit.agreed", "the index has every key of the log")
 LACKED = probe("index_audit.lacked", "the index ends before the log's last key")
-DISAGREED = probe("index_audit.disagreed", "an entry is not that of the log's next key")
-EXPIRED = probe("index_audit.expired", "entries of records that the log has no more")
-UNLINKED = probe("index_audit.unlinked", "slots or header are not what entries make")
+DISAGREED = probe(
+    "index_audit.disagreed", "an entry is not the one of the log's next key"
+)
+EXPIRED = probe("index_audit.expired", "entries of expired records")
+UNLINKED = probe("index_audit.unlinked", "slots or header disagree with the entries")
 
 
 class Recount:
-    """What one file's header and slots must be, counted from its entries."""
+    """The header and slots that one file must have, counted from its entries."""
 
     def __init__(self, file: IndexFile) -> None:
         self.file = file
@@ -41,21 +43,21 @@ class Recount:
 
     @property
     def is_full(self) -> bool:
-        """Whether the file has no place for one entry more."""
+        """Whether the file has no room for another entry."""
         return self.header.index_count >= self.file.index_num
 
     @property
     def counts_less_than_said(self) -> bool:
-        """Whether the file's header counts entries that were not found right."""
+        """Whether the header counts more entries than were found right."""
         return self.header.index_count < self.file.header.index_count
 
     @property
     def needs_settling(self) -> bool:
-        """Whether the file says anything else of its entries."""
+        """Whether header or slots of the file disagree with the count."""
         return not self.has_right_slots or self.header != self.file.header
 
     def skip_expired(self, log_min_offset: int) -> None:
-        """Take the file's first entries on trust, as far as their records are gone.
+        """Accept the file's first entries unchecked while their records have expired.
 
         Their times follow from the header's, which a later one of them may correct.
         """
@@ -71,7 +73,7 @@ class Recount:
             EXPIRED.hit()
 
     def take(self, key_hash: int, phy_offset: int, store_timestamp: int) -> bool:
-        """Count the next entry in if it is that of this key, byte for byte."""
+        """Count the next entry if it is this key's, byte for byte; say whether."""
         return self._agrees(key_hash, phy_offset, store_timestamp)
 
     def _agrees(self, key_hash: int, phy_offset: int, store_timestamp: int) -> bool:
@@ -98,7 +100,7 @@ class Recount:
         return self._window[at : at + ENTRY_SIZE]
 
     def compare(self) -> None:
-        """Hold the file's slots against the counted ones; those that agree are let go.
+        """Compare the file's slots with the counted ones; drop the count if they agree.
 
         The slots of one file of RocketMQ's sizes are 20 MB.
         """
@@ -110,13 +112,13 @@ class Recount:
 
 
 class IndexAudit:
-    """What the log says of the index, gathered while a start scans it.
+    """The result of comparing the index with the log, gathered during a scan.
 
     Attributes:
-        recounts: the files that hold anything right, in order.
-        first_wrong_phy_offset: the first record that the index lacks a key of; -1 if
-            it lacks none; ``first_wrong_timestamp`` is when that was stored.
-        keys_there: how many keys of that record it has.
+        recounts: the files that hold any right entry, in order.
+        first_wrong_phy_offset: the first record with a key that the index lacks; -1:
+            none; ``first_wrong_timestamp`` is its store time.
+        keys_there: how many keys of that record the index has.
     """
 
     def __init__(self, files: Sequence[IndexFile], log_min_offset: int) -> None:
@@ -128,7 +130,7 @@ class IndexAudit:
         self.keys_there = 0
 
     def visit(self, request: DispatchRequest) -> None:
-        """Hold one record against the index; records come in the log's order."""
+        """Compare one record's keys with the index; records come in log order."""
         if self.first_wrong_phy_offset >= 0:
             return
         for number, key_hash in enumerate(key_hashes(request)):
@@ -145,7 +147,7 @@ class IndexAudit:
             return
 
     def _recount(self) -> Recount | None:
-        """The file that the next entry is in; None if there is none."""
+        """The file of the next entry; None if there is none."""
         while not self.recounts or self.recounts[-1].is_full:
             if self.recounts:
                 self.recounts[-1].compare()
@@ -157,7 +159,7 @@ class IndexAudit:
         return self.recounts[-1]
 
     def finish(self) -> None:
-        """Take note that the log has ended; files without a live entry are let go."""
+        """Finish at the log's end: drop the files without a live entry."""
         if self.first_wrong_phy_offset < 0:
             AGREED.hit()
         for recount in self.recounts:

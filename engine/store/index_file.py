@@ -37,7 +37,7 @@ _CHUNK = 1024 * 1024
 
 PUT_FIRST = probe("index_file.put.first", "a key began the chain of its slot")
 PUT_LINKED = probe("index_file.put.linked", "a key was linked before those of its slot")
-PUT_AGAIN = probe("index_file.put.again", "a put that failed half way was made again")
+PUT_AGAIN = probe("index_file.put.again", "a put that had failed half-way was repeated")
 LOOPED = probe(
     "index_file.select.looped",
     "a link that does not lead back was met",
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What a file says of its entries; the fields' names are RocketMQ's."""
+    """The header of an index file, with RocketMQ's field names."""
 
     begin_timestamp: int = 0
     end_timestamp: int = 0
@@ -66,24 +66,24 @@ class Header(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> Header:
-        """The header in the first bytes of a file; one of zeros counts no entry."""
+        """Decode the first bytes of a file; a header of zeros counts no entry."""
         read = cls._make(_HEADER.unpack_from(data))
         return read if read.index_count > 0 else read._replace(index_count=1)
 
     def encode(self) -> bytes:
-        """The header's 40 bytes."""
+        """Encode the header's 40 bytes."""
         return _HEADER.pack(*self)
 
     def entry_for(
         self, key_hash: int, phy_offset: int, store_timestamp: int, previous: int
     ) -> bytes:
-        """The bytes of the next entry, if it is put now."""
+        """The bytes that the next entry would have."""
         begin = self.begin_timestamp if self.index_count > 1 else store_timestamp
         seconds = min(max(0, store_timestamp - begin) // 1000, SECONDS_MAX)
         return _ENTRY.pack(key_hash, phy_offset, seconds, previous)
 
     def counting(self, phy_offset: int, store_timestamp: int, previous: int) -> Header:
-        """The header with one entry more."""
+        """The header after one more entry."""
         is_first = self.index_count == 1
         return Header(
             store_timestamp if is_first else self.begin_timestamp,
@@ -130,7 +130,7 @@ class IndexFile:
         return self.header.index_count >= self.index_num
 
     def put_key(self, key_hash: int, phy_offset: int, store_timestamp: int) -> bool:
-        """Add one entry; False, and nothing done, if the file is full.
+        """Add one entry; return False, with no change, if the file is full.
 
         Raises:
             OSError: it was not added; put the same key again.
@@ -164,17 +164,17 @@ class IndexFile:
         return number if 0 < number < self.header.index_count else 0
 
     def newest(self, key_hash: int) -> int:
-        """The number of the newest entry in the chain of this hash; 0 if it has none.
+        """The newest entry number in the chain of this hash; 0 if it has none.
 
         Entries that are in a chain never change, only what a slot names does.
         """
         return self._newest_of(key_hash % self.slot_num)
 
     def chain(self, number: int, key_hash: int) -> Iterator[Entry]:
-        """Every entry with this hash from ``number`` on, each older than the last.
+        """The entries with this hash from ``number`` on, from new to old.
 
-        A chain only ever leads back; a link that does not ends it, so a damaged one
-        costs what it hides and never the reader's time.
+        A link that does not lead to a lower number ends the chain, so damage may hide
+        entries but never makes a reader loop.
 
         Source: IndexFile#selectPhyOffset.
         """
@@ -188,7 +188,7 @@ class IndexFile:
             number = entry.previous
 
     def entry(self, number: int) -> Entry:
-        """The entry of that number, as it lies in the file."""
+        """The entry of that number, as stored."""
         return decode_entry(self._file.read_at(self._entry_at(number), ENTRY_SIZE))
 
     def may_hold(self, entry: Entry, begin_ms: int, end_ms: int) -> bool:
@@ -202,7 +202,7 @@ class IndexFile:
         return entry.seconds == SECONDS_MAX or least + 999 >= begin_ms
 
     def entries_from(self, number: int) -> bytes:
-        """The bytes of some entries from that number on; empty behind the last."""
+        """The bytes of several entries from that number on; empty behind the last."""
         count = min(_WINDOW_ENTRIES, self.index_num - number)
         if count <= 0:
             return b""
@@ -215,7 +215,7 @@ class IndexFile:
         )
 
     def settle(self, header: Header, slots: array[int] | None) -> None:
-        """Let the header be this one, and the slots these; None: they are right.
+        """Write this header and these slots; None: the slots are right already.
 
         Raises:
             OSError: they may be anything; only a start can settle them.
@@ -228,7 +228,7 @@ class IndexFile:
         self.is_dirty = True
 
     def flush(self) -> None:
-        """Sync the file; what an earlier life wrote and did not prove, written again.
+        """Sync the file; unproven bytes of an earlier run are written again first.
 
         Raises:
             OSError: it may never be durable in this life of the store.
@@ -245,7 +245,7 @@ class IndexFile:
         self._file.sync()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     @staticmethod
@@ -257,17 +257,17 @@ class IndexFile:
 
 
 def decode_entry(data: bytes) -> Entry:
-    """The entry that 20 bytes are."""
+    """Decode the 20 bytes of an entry."""
     return Entry._make(_ENTRY.unpack(data))
 
 
 def file_size(slot_num: int, index_num: int) -> int:
-    """Bytes of an index file with so many slots and places for entries."""
+    """The size of an index file with so many slots and entries."""
     return HEADER_SIZE + SLOT_SIZE * slot_num + ENTRY_SIZE * index_num
 
 
 def _encoded(slots: array[int]) -> Iterator[tuple[int, bytes]]:
-    """The slots' bytes, piece by piece, each with its place in the file."""
+    """The slots' bytes in pieces, each with its position in the file."""
     for first in range(0, len(slots), _CHUNK // SLOT_SIZE):
         part = slots[first : first + _CHUNK // SLOT_SIZE]
         yield HEADER_SIZE + SLOT_SIZE * first, struct.pack(f">{len(part)}i", *part)

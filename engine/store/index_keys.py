@@ -1,8 +1,8 @@
-"""What of a message the index finds it by: its keys, and their hashes.
+"""The keys by which the index finds a message, and their hashes.
 
 A key's text is ``topic#key``: first the message's UNIQ_KEY, then each word of its KEYS,
-in order. The index keeps a hash of the text, so whoever finds a record by it must look
-whether the record has the key.
+in order. The index stores only a hash of the text, so a query must check that the
+record it finds has the key.
 
 Source: org.apache.rocketmq.store.index.IndexService#buildIndex, #buildKey,
 IndexFile#indexKeyHashMethod, RocketMQ 5.3.
@@ -28,9 +28,9 @@ KEY_SEPARATOR = " "
 
 @lru_cache(maxsize=4096)
 def index_key_hash(topic: str, key: str) -> int:
-    """The hash an index keeps of a key: the absolute value of ``topic#key``'s.
+    """The hash that the index stores: the absolute value of ``topic#key``'s.
 
-    0 for the one hash whose absolute value is no i32.
+    0 where the absolute value does not fit an i32.
 
     Source: IndexFile#indexKeyHashMethod.
     """
@@ -39,7 +39,7 @@ def index_key_hash(topic: str, key: str) -> int:
 
 
 def keys_of(properties: bytes) -> list[str]:
-    """The keys that a message's properties name, in order; two alike stand twice."""
+    """The keys that a message's properties name, in order, duplicates included."""
     if b"KEY" not in properties:
         return []
     parsed = properties_from_text(properties.decode(errors="replace"))
@@ -49,7 +49,7 @@ def keys_of(properties: bytes) -> list[str]:
 
 
 def key_hashes(request: DispatchRequest) -> Iterator[int]:
-    """The hash of each key a record is indexed by; a rolled back one has none.
+    """The hash of each key that a record is indexed by; none if it was rolled back.
 
     Source: IndexService#buildIndex.
     """

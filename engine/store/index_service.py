@@ -1,14 +1,14 @@
-"""IndexService: finds messages by their keys, in files of a hash table each.
+"""IndexService: finds messages by their keys, in files of one hash table each.
 
-Dispatch adds the keys of record after record; a full file is closed and the next one
-made, named by the time. A query walks the files from the newest to the oldest.
+Dispatch adds the keys of each record; a full file is closed and a new one created,
+named by the time. A query walks the files from the newest to the oldest.
 
-The index is derived data, so a start trusts nothing of it: ``IndexAudit`` holds it
-against the log, what does not agree is removed, and dispatch makes it again.
+The index is derived data, so a start trusts none of it: ``IndexAudit`` compares it with
+the log, disagreeing entries are removed, and dispatch adds them again.
 
 Source: org.apache.rocketmq.store.index.IndexService, RocketMQ 5.3. Differs: no file is
-thrown away for the checkpoint's sake, a record's keys are never put twice, a file that
-could not be made is asked for again by the same record, and only a file whose sync
+deleted because of the checkpoint, a record's keys are never added twice, a file that
+could not be created is requested again by the same record, and only a file whose sync
 succeeded moves the checkpoint.
 """
 
@@ -37,17 +37,22 @@ YEAR_9999_MS = 253_370_764_800_000
 
 CREATED = probe("index_service.create", "an index file was made")
 FAILED = probe("index_service.put.failed", "the disk failed the indexing of a key")
-BUILT = probe("index_service.dispatch.built", "a record that is indexed came again")
+BUILT = probe(
+    "index_service.dispatch.built", "a record with all its keys indexed came again"
+)
 RESUMED = probe(
-    "index_service.dispatch.resumed", "a half indexed record was gone on with"
+    "index_service.dispatch.resumed",
+    "the missing keys of a half-indexed record were added",
 )
 ODD = probe("index_service.load.odd", "an index file of another length was met")
 LEFT_OUT = probe("index_service.load.unreadable", "a file that cannot be read was met")
-FOREIGN = probe("index_service.load.foreign", "what is no file of an index was met")
+FOREIGN = probe("index_service.load.foreign", "a path that is no index file was met")
 DROPPED = probe("index_service.recover.dropped", "an index file was removed at a start")
-SETTLED = probe("index_service.recover.settled", "an index file was mended at a start")
+SETTLED = probe("index_service.recover.settled", "a start repaired an index file")
 ROLLED = probe("index_service.flush.rolled", "a full index file was made durable")
-EXPIRED = probe("index_service.delete_expired", "an index file without a record went")
+EXPIRED = probe(
+    "index_service.delete_expired", "an index file of expired records was removed"
+)
 
 
 class IndexService:
@@ -114,9 +119,9 @@ class IndexService:
             self._files.append(file)
 
     def leave_out(self, path: object) -> bool:
-        """Leave out a file that cannot be read; whether it was one of these.
+        """Leave out a file that cannot be read; return whether it is an index file.
 
-        It is made again from the log, as what is lost of an index always is.
+        Dispatch builds it again from the log.
         """
         for file in self._files:
             if file.path == path:
@@ -128,13 +133,14 @@ class IndexService:
         return False
 
     def audit(self, log_min_offset: int) -> IndexAudit:
-        """Begin to hold the loaded files against the log."""
+        """Begin to compare the loaded files with the log."""
         return IndexAudit(self._files, log_min_offset)
 
     def recover(self, audit: IndexAudit, log_end: int, *, clean: bool) -> None:
-        """Decide what is kept: what agrees with the log; lowers the checkpoint's time.
+        """Choose the entries to keep: those that agree with the log.
 
-        The disk is changed by ``mend`` alone, once the lower time is durable.
+        It lowers the checkpoint's time. The disk is changed by ``mend`` alone, once the
+        lower time is durable.
         """
         if not self._config.message_index_enable:
             return
@@ -161,10 +167,11 @@ class IndexService:
             self._checkpoint.index_msg_timestamp = 0
 
     def mend(self) -> None:
-        """Remove what was not kept, and let headers and slots be what entries make.
+        """Remove entries that are not kept, and correct headers and slots.
 
-        What a life before removed may come back with a power loss, if a kill came
-        before its sync; so the names are durable after every start but a clean one.
+        A kill of the previous run may have come between a removal and its sync, so a
+        power loss could bring the file back. Hence every start but a clean one syncs
+        the names.
 
         Raises:
             OSError: the disk failed; the next start tries again.
@@ -186,7 +193,7 @@ class IndexService:
         self._unsettled = []
 
     def dispatch(self, request: DispatchRequest) -> None:
-        """Index one record's keys, those it is not indexed by.
+        """Add the keys of one record that the index does not have yet.
 
         Raises:
             OSError: some keys may be there; ask again, and the others are put.
@@ -241,11 +248,11 @@ class IndexService:
     def offsets(
         self, topic: str, key: str, begin_ms: int, end_ms: int
     ) -> Generator[int, None, None]:
-        """Where records lie that may have the key, each once, the newest first.
+        """The phy_offsets of records that may have the key, each once, newest first.
 
-        Another key may have the same hash, so look at each. Times are kept by the
-        second and clocks may step back: a file or an entry is passed over only where
-        its record cannot be in [begin_ms, end_ms].
+        Another key may have the same hash, so the caller checks each record. Times are
+        stored in seconds and clocks may step back: a file or entry is skipped only if
+        its record cannot have been stored in [begin_ms, end_ms].
 
         Source: IndexService#queryOffset.
         """
@@ -263,7 +270,7 @@ class IndexService:
 
     @contextmanager
     def _reading_files(self) -> Iterator[list[IndexFile]]:
-        """The files as they are now; none is closed while anybody reads them."""
+        """The files as of now; none is closed while it is read."""
         reader = object()
         self._readers.append(reader)
         try:
@@ -279,9 +286,9 @@ class IndexService:
                 file.close()
 
     def flush_full(self, log_flushed_where: int) -> int:
-        """Make full files durable, and let the checkpoint say so; files synced.
+        """Sync full files and advance the checkpoint's time; returns files synced.
 
-        Only those whose records are durable, so that no crash can take back what the
+        Only files whose records are durable, so that no crash can take back what the
         checkpoint says.
 
         Raises:
@@ -299,7 +306,7 @@ class IndexService:
             )
 
     def flush(self) -> int:
-        """Make every file durable, the one that is being filled too; files synced.
+        """Sync every file, the one being filled too; returns files synced.
 
         Raises:
             OSError: as ``flush_full``.
@@ -331,7 +338,7 @@ class IndexService:
         return synced
 
     def delete_expired(self, min_phy_offset: int) -> int:
-        """Remove files all of whose records lie before ``min_phy_offset``; how many.
+        """Remove files with only records before ``min_phy_offset``; how many.
 
         Never the newest, which is being filled.
 
@@ -358,14 +365,14 @@ class IndexService:
         return deleted
 
     def close(self) -> None:
-        """Let go of every file; whoever reads one now reads on to its end."""
+        """Close every file; a reader in progress reads to its end."""
         self._deleted += self._files
         self._files = []
         self._close_deleted()
 
 
 class FlushIndexService:
-    """Makes index files durable once they are full."""
+    """Syncs index files once they are full."""
 
     name = "flush_index"
 
@@ -377,7 +384,7 @@ class FlushIndexService:
         self._commit_log = commit_log
 
     def run_once(self) -> int:
-        """Sync what is full; returns the files synced.
+        """Sync full files; returns how many.
 
         Raises:
             OSError: the disk failed a sync.
@@ -386,7 +393,7 @@ class FlushIndexService:
 
 
 def _name_of(now_ms: int) -> int:
-    """The time as RocketMQ names a file by it, in UTC: the digits as a number.
+    """The time as RocketMQ's file name, in UTC: its digits as a number.
 
     Source: UtilAll#timeMillisToHumanString, which takes the local time.
     """

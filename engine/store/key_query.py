@@ -1,8 +1,8 @@
-"""Reading by key: from the index's hits to the records that do carry the key.
+"""Query by key: follows index hits to records and keeps those that have the key.
 
 Source: DefaultMessageStore#queryMessage, RocketMQ 5.3. Differs: a hit counts only if
-its record has the key, the topic and a time within the range, so another key of the
-same hash is never returned and never takes a place; and a record is returned once.
+its record has the key, the topic and a time within the range, so a key with the same
+hash is never returned and never uses up max_num; and a record is returned once.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from engine.store.index_service import IndexService
 from engine.store.results import QueryMessageResult
 
 FOUND = probe("key_query.found", "a query found a message")
-OTHER = probe("key_query.other", "a hit's record has not the key that was asked for")
-GONE = probe("key_query.gone", "a hit's record is in the log no more")
+OTHER = probe("key_query.other", "a hit's record does not have the key")
+GONE = probe("key_query.gone", "a hit's record has expired")
 DEAD = probe("key_query.dead", "a hit's record is one of a deleted topic")
 LIMITED = probe("key_query.limited", "a query stopped at its limit")
 
@@ -42,7 +42,7 @@ class KeyQuery:
     def query(
         self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
     ) -> QueryMessageResult:
-        """The newest messages with the key, in the log's order.
+        """The newest messages with the key, in log order.
 
         Raises:
             OSError: the medium could not be read.

@@ -1,4 +1,4 @@
-"""LogScan: what a start made of the log, before it changed anything."""
+"""LogScan: what a start has read of the log, before it changes anything."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from engine.store.message_codec import (
 from engine.store.unreadable import UNREADABLE, examined
 
 SCANNED_HALF = probe(
-    "commit_log.recover.half", "a scan met a record whose length is not its parts'"
+    "commit_log.recover.half",
+    "a scan met a record whose length disagrees with its parts",
 )
 SCANNED_ZEROS = probe("commit_log.recover.zeros", "a scan met bytes never written")
-SCANNED_ILLEGAL = probe("commit_log.recover.illegal", "a scan met what is no record")
+SCANNED_ILLEGAL = probe(
+    "commit_log.recover.illegal", "a scan met bytes that are no record"
+)
 
 HALF = "a record whose length is not its parts'"
 ZEROS = "bytes never written"
@@ -30,11 +33,12 @@ _STOPS = {HALF: SCANNED_HALF, ZEROS: SCANNED_ZEROS, ILLEGAL: SCANNED_ILLEGAL}
 
 @dataclass(frozen=True, slots=True)
 class LogScan:
-    """Where the log ends: everything in [start, end) is records and fillers.
+    """The result of a scan: everything in [start, end) is records and BLANKs.
 
-    Of the files before ``read_from`` that is taken on trust, but for their first
-    records, ``old_firsts``. ``newest_timestamp`` is that of what was read. What lies
-    in ``damaged`` ranges is neither; they are empty unless they are served around.
+    Files before ``read_from`` are trusted except for their first records,
+    ``old_firsts``. ``newest_timestamp`` is the highest store time that was read.
+    ``damaged`` ranges hold neither records nor BLANKs; there are none unless the store
+    serves around them.
     """
 
     start: int
@@ -48,14 +52,14 @@ class LogScan:
 
 
 class Found(NamedTuple):
-    """What lies in a part of a log file.
+    """The records found in a part of a log file.
 
     Attributes:
-        records: whole ones, one behind the other.
-        size: bytes that they have.
-        wanted: bytes that what is behind them needs, if they are not all there.
-        has_filler: a filler is behind them.
-        stopped_by: what is behind them that is neither.
+        records: intact ones, one behind the other.
+        size: their bytes.
+        wanted: bytes that the record behind them needs, if they are not all there.
+        has_filler: a BLANK follows them.
+        stopped_by: what follows them and is neither.
     """
 
     records: tuple[DispatchRequest, ...] = ()
@@ -68,7 +72,7 @@ class Found(NamedTuple):
 def look_at(
     file: MappedFile, position: int, size: int, wanted: int, *, prop_crc: bool
 ) -> Found:
-    """``records_in`` a window of a file, ``size`` bytes from ``position`` on.
+    """``records_in`` for ``size`` bytes of a file from ``position`` on.
 
     Raises:
         OSError: another one than EIO.
@@ -89,10 +93,10 @@ def look_at(
 def records_in(
     window: bytes, phy_offset: int, left_in_file: int, wanted: int, prop_crc: bool, /
 ) -> Found:
-    """What lies in a window, of which ``wanted`` bytes must be readable.
+    """The records in a window, of which ``wanted`` bytes must be readable.
 
-    ``phy_offset`` is where it begins in the log, ``left_in_file`` what its file has
-    from there on.
+    ``phy_offset`` is the window's position in the log, ``left_in_file`` the bytes of
+    its file from there on.
     """
     if len(window) < wanted:
         return Found(stopped_by=UNREADABLE)
@@ -117,14 +121,14 @@ def records_in(
 
 
 def why_stopped(request: DispatchRequest, window: bytes, at: int) -> str:
-    """What a scan met at ``window[at:]`` that is no record."""
+    """Why the bytes at ``window[at:]`` are no record."""
     if request.msg_size > 0:
         return HALF
     return ILLEGAL if any(window[at : at + BLANK_SIZE_MIN]) else ZEROS
 
 
 def noted(why: str) -> str:
-    """The same, and a probe hit for what a scan met."""
+    """As ``why_stopped``, and hit the probe of that reason."""
     if why in _STOPS:
         _STOPS[why].hit()
     return why

@@ -1,8 +1,8 @@
-"""LogSums: what the durable part of the log adds up to, file by file.
+"""LogSums: CRC-32 sums of the durable part of the log, file by file.
 
-No CRC of RocketMQ's covers a record's header, its topic and its properties. So the
+RocketMQ's CRCs cover neither a record's header nor its topic and properties. So the
 durable mark keeps a CRC-32 of each of the newest log files, and of the durable part of
-the last, and a start that reads a file knows every byte of it again.
+the last one; a start that reads a file can verify every byte of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CHUNK = 4 * 1024 * 1024
 
 
 class LogSums:
-    """CRC-32 of log files, each from its begin up to where it was added.
+    """CRC-32 of log files, each from its first byte up to where it was added.
 
     Invariants:
         each file before the one of ``_end`` that has a sum has that of all its bytes
@@ -34,16 +34,16 @@ class LogSums:
         self._damaged: Collection[int] = ()
 
     def begin(self, mark: DurableMark | None, read_from: int) -> None:
-        """Take over what a mark says of the files before ``read_from``, a file's begin.
+        """Take the sums of files before ``read_from`` from a mark, unread.
 
-        Those are not read; from there on all is to be added.
+        ``read_from`` is the beginning of a file; from there on bytes are added.
         """
         marked = self.marked(mark) if mark else {}
         self._sums = {base: sum_ for base, sum_ in marked.items() if base < read_from}
         self._end = read_from
 
     def marked(self, mark: DurableMark) -> dict[int, int]:
-        """The sums of a mark by the offset at which the file begins."""
+        """A mark's sums by the offset at which the file begins."""
         size = self._files.file_size
         last = (mark.durable_offset - 1) // size * size
         first = last - (len(mark.sums) - 1) * size
@@ -55,10 +55,10 @@ class LogSums:
         read_from: int,
         but_for: Collection[int] = (),
     ) -> int | None:
-        """Add up what a mark covers from ``read_from`` on; where a file differs.
+        """The first file from ``read_from`` on that disagrees with the mark's sum.
 
-        The begin of the first file that does, ``but_for`` those that begin there; None
-        if none does.
+        Its first offset; files in ``but_for`` are skipped; None if all agree. The sums
+        are added up on the way.
 
         Raises:
             OSError: the medium could not be read.
@@ -72,7 +72,7 @@ class LogSums:
         return None
 
     def add(self, end: int) -> None:
-        """Add up everything before ``end``, which will never change.
+        """Add the bytes before ``end``, which will never change.
 
         Raises:
             OSError: the medium could not be read; what was added stays so.
@@ -90,18 +90,18 @@ class LogSums:
         position = start - base
         data = b""
         if file is not None:
-            # Of a file that is served around nobody need have all.
+            # A file that is served around need not have all its bytes.
             read = partial(readable, file.read) if base in self._damaged else file.read
             data = read(position, until - start)
         if len(data) == until - start and (not position or base in self._sums):
             self._sums[base] = crc32(data, self._sums.get(base, 0))
         else:
-            # It was deleted meanwhile, or damaged: nobody will ask for its sum.
+            # It was deleted meanwhile, or damaged: its sum is not needed.
             self._sums.pop(base, None)
         self._end = until
 
     def of(self, end: int) -> tuple[int, ...]:
-        """The sums that a mark with this durable offset has to keep.
+        """The sums for a mark with this durable offset.
 
         Raises:
             OSError: the medium could not be read.

@@ -1,13 +1,13 @@
-"""LogWriter: from what a producer puts to the records the log appends for it.
+"""LogWriter: turns a producer's message into the records that the log appends.
 
-A message becomes one record, a batch becomes several that stand or fall together, and
-a message that light queues list becomes one that says where it stands in each of them.
-Appending is the log's.
+A message becomes one record, a batch becomes several that are appended all or not at
+all, and a message for light queues (LMQ) becomes one record that names its offset in
+each of them. The CommitLog does the append.
 
 Source: CommitLog#asyncPutMessage, #asyncPutMessages, MultiDispatch, RocketMQ 5.3.
-Differs: what no record can hold is refused before anything is consumed, and so is a
-list of light queues that names something else: RocketMQ appends it, and then dispatch
-of the whole store stops there.
+Differs: a message that no record can hold is refused before anything is consumed, and
+so is a list of light queues that names something else: RocketMQ appends it, and then
+dispatch of the whole store stops there.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from engine.store.message_encoder import (
 from engine.store.results import PutMessageResult, PutMessageStatus
 
 BATCHED = probe("commit_log.put.batch", "a batch was appended, each message a record")
-LIGHT = probe("commit_log.put.light", "a message was given places in light queues")
+LIGHT = probe("commit_log.put.light", "a message got queue offsets in light queues")
 REJECTED = probe(
-    "commit_log.put.rejected", "a message that no record holds was refused"
+    "commit_log.put.rejected", "a message that no record can hold was refused"
 )
 
 
 class Append(Protocol):
-    """The log's part: append records that share topic, queue and hosts."""
+    """The CommitLog's part: append records that share topic, queue and hosts."""
 
     def __call__(
         self,
@@ -51,18 +51,18 @@ class Append(Protocol):
         light_queues: tuple[str, ...] = (),
         /,
     ) -> PutMessageResult:
-        """Append what ``encode`` returns, called while nobody else appends."""
+        """Append what ``encode`` returns; it is called while no other put appends."""
 
 
 class LogWriter:
-    """Encodes what is put, and lets the log ``append`` it; keeps nothing of it."""
+    """Encodes messages and passes them to the log's ``append``; keeps no state."""
 
     def __init__(self, config: StoreConfig, consume_queues: ConsumeQueueStore) -> None:
         self._config = config
         self._consume_queues = consume_queues
 
     def put_message(self, message: Message, append: Append) -> PutMessageResult:
-        """Append one message, or answer why it cannot be."""
+        """Append one message, or return why it is refused."""
         try:
             check_reserved(message)
             if self._config.enable_multi_dispatch and message.light_queues:
@@ -92,7 +92,7 @@ class LogWriter:
     def _put_listed_twice(
         self, message: Message, lights: tuple[str, ...], append: Append
     ) -> PutMessageResult:
-        """Append a message that light queues list too: its record says where.
+        """Append a message for light queues: its record names its offset in each.
 
         Source: MultiDispatch#wrapMultiDispatch.
         """

@@ -1,13 +1,13 @@
 """MappedFile: one fixed-size file of a queue, appended to from the front.
 
-It knows bytes and positions; what a record or a unit is belongs to its users. With a
-write buffer, appends go there, and a commit takes them to the file.
+It knows bytes and positions; records and units belong to its users. With a write
+buffer, appends go to the buffer and a commit writes them to the file.
 
 Source: org.apache.rocketmq.store.logfile.DefaultMappedFile, RocketMQ 5.3. Differs: a
-failed write or sync moves no position (there a failed force counts as flushed), nor
-does a sync of a file that is being destroyed; what is read ends at the committed
-position only where there is a buffer; and bytes cut from the end are erased, so that
-nothing discarded can be read again.
+failed write or sync moves no position (in RocketMQ a failed force counts as flushed),
+nor does a sync of a file that is being destroyed; reads end at the committed position
+only where there is a buffer; and bytes cut from the end are erased, so that discarded
+bytes are never read again.
 """
 
 from __future__ import annotations
@@ -32,16 +32,18 @@ _CHUNK = 1024 * 1024
 ERASED = probe("mapped_file.erase", "bytes beyond the end of the data were erased")
 EXTENDED = probe("mapped_file.extend", "a file shorter than its size was extended")
 COMMITTED = probe("mapped_file.commit", "bytes went from a write buffer to the file")
-COMMIT_FAILED = probe("mapped_file.commit.failed", "a write of a buffer failed; again")
+COMMIT_FAILED = probe(
+    "mapped_file.commit.failed", "a write of a buffer failed; it is repeated"
+)
 FLUSHED_GONE = probe(
     "mapped_file.flush.gone",
-    "a flush met a file that was let go",
+    "a flush met a closed file",
     unreachable=(
         "a file goes once all of it is flushed, and flushes have one lock: "
         "nobody flushes between the two lines"
     ),
 )
-READ_GONE = probe("mapped_file.read.gone", "a read met a file that was let go")
+READ_GONE = probe("mapped_file.read.gone", "a read met a closed file")
 
 
 def file_name(offset: int) -> str:
@@ -53,7 +55,7 @@ def file_name(offset: int) -> str:
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a file of a queue can have this name."""
+    """Whether a file of a MappedFileQueue can have this name."""
     return name.isascii() and name.isdigit() and file_name(int(name)) == name
 
 
@@ -62,7 +64,7 @@ def _are_zeros(data: bytes, size: int) -> bool:
 
 
 class MappedFile(ReferenceResource):
-    """One file, three positions.
+    """One file with three positions.
 
     Invariants:
         0 <= flushed <= committed <= wrote <= file_size
@@ -119,7 +121,7 @@ class MappedFile(ReferenceResource):
             self._open(create=create)
 
     def _open(self, *, create: bool) -> None:
-        """A buffer is committed by a write, which a kill ends between two pages."""
+        """Open the file, mapped unless it has a buffer: a commit is a plain write."""
         mapped = self._buffer is None
         try:
             self._file = self._disk.open(
@@ -154,7 +156,7 @@ class MappedFile(ReferenceResource):
         return self.wrote == self.file_size
 
     def append_message(self, data: bytes | bytearray) -> bool:
-        """Append bytes at ``wrote``; False, and nothing done, if they do not fit.
+        """Append bytes at ``wrote``; return False, with no change, if they do not fit.
 
         Raises:
             OSError: the position has not moved; what lies beyond it is unknown.
@@ -164,7 +166,7 @@ class MappedFile(ReferenceResource):
         return self.append_declared(data, len(data))
 
     def append_declared(self, data: bytes | bytearray, declared: int) -> bool:
-        """Append bytes but count ``declared``, as the filler of a log file does."""
+        """Append bytes but advance by ``declared``, as for the BLANK of a log file."""
         start = self.wrote
         if start + declared > self.file_size:
             return False
@@ -180,18 +182,18 @@ class MappedFile(ReferenceResource):
 
     @property
     def has_buffer(self) -> bool:
-        """Whether appends go to a buffer, and are read once they are committed."""
+        """Whether appends go to a buffer; then they are read only once committed."""
         return self._buffer is not None
 
     def is_able_to_commit(self, least_pages: int) -> bool:
-        """Whether a commit of at least so many pages has work; 0: of any byte.
+        """Whether at least so many pages wait for a commit; 0: any byte.
 
         Source: DefaultMappedFile#isAbleToCommit.
         """
         return self._is_enough(self.committed, self.wrote, least_pages)
 
     def commit(self, least_pages: int) -> int:
-        """Write what the buffer has, if there is enough; the committed position then.
+        """Write the buffer's bytes if there are enough; returns the committed position.
 
         One commit at a time; its caller sees to that.
 
@@ -225,11 +227,12 @@ class MappedFile(ReferenceResource):
             self._pool.return_buffer(buffer)
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes of the file; what a short file lacks reads as zeros.
+        """Bytes of the file; bytes that a short file lacks read as zeros.
 
-        b"" once the file was let go: it was deleted, or the store has stopped. So does
-        what the medium cannot give if ``may_lose`` says that it can be made again, or
-        did so when it was first read; what could be read once is not lost later.
+        b"" once the file is closed: it was deleted, or the store has stopped.
+        Unreadable sectors read as zeros too where ``may_lose`` says that the data can
+        be made again, or where they were unreadable at the first read; bytes that were
+        read once are never replaced.
 
         Raises:
             OSError: the medium could not be read.
@@ -255,7 +258,7 @@ class MappedFile(ReferenceResource):
         /,
         *terms: *Terms,
     ) -> T:
-        """What ``of`` says of what ``read`` gives; see ``File.examine``."""
+        """Return ``of`` of the bytes that ``read`` returns; see ``File.examine``."""
         if not self.hold():
             READ_GONE.hit()
             return of(b"", *terms)
@@ -282,7 +285,7 @@ class MappedFile(ReferenceResource):
         return of(self._read(position, size), *terms)
 
     def _read_around(self, error: OSError, position: int, size: int) -> bytes:
-        """Zeros for what the medium cannot give, if they may be taken for it."""
+        """Read with zeros for unreadable sectors, where that is allowed."""
         if not is_unreadable(error):
             raise error
         data, holes = with_zeros(self._read, position, size)
@@ -303,12 +306,12 @@ class MappedFile(ReferenceResource):
         return self._open_file.read_at(position, there) + bytes(size - there)
 
     def set_positions(self, position: int) -> None:
-        """Let the data end at ``position``, all of it taken as flushed."""
+        """Set all positions to ``position``: the data ends there and is flushed."""
         self.wrote = self.committed = self.flushed = position
         self._check()
 
     def is_able_to_flush(self, least_pages: int) -> bool:
-        """Whether a flush of at least so many pages has work; 0: of any byte.
+        """Whether at least so many pages wait for a flush; 0: any byte.
 
         Source: DefaultMappedFile#isAbleToFlush.
         """
@@ -320,7 +323,7 @@ class MappedFile(ReferenceResource):
         return end > start
 
     def flush(self, least_pages: int) -> int:
-        """Sync what was written, if there is enough; the flushed position then.
+        """Sync the written bytes if there are enough; returns the flushed position.
 
         Raises:
             OSError: the position has not moved, and no later sync may move it.
@@ -351,24 +354,24 @@ class MappedFile(ReferenceResource):
         return self.flushed
 
     def sync(self) -> None:
-        """Sync the file whatever its positions say."""
+        """Sync the file, whatever its positions are."""
         self._open_file.sync()
 
     def rewrite(self, start: int, end: int) -> None:
-        """Write bytes [start, end) again as they are read.
+        """Read bytes [start, end) and write them again.
 
-        A page that a failed sync left behind counts as clean, and no later sync
-        writes it; only a new store into it does.
+        After a failed sync the page cache counts the pages as clean, and no later sync
+        writes them; only a new store into them makes them dirty.
         """
         for at in range(start, end, _CHUNK):
             self._open_file.write_at(at, self.read(at, min(_CHUNK, end - at)))
 
     def erase(self, start: int) -> None:
-        """Let bytes from ``start`` on be zeros, durably, if they are not.
+        """Make bytes from ``start`` on zeros, durably, unless they are.
 
-        The file gives them back and gets new ones: zeros stored over them could be
-        lost with the power, or left behind by a sync that failed, and what they hid
-        would stand behind the data of a later life.
+        The file is cut and extended with new space. Zeros written over old bytes could
+        be lost in a power loss or by a failed sync, and the old bytes would then follow
+        the data of a later run.
         """
         for at in range(start, self.file_size, _CHUNK):
             size = min(_CHUNK, self.file_size - at)
@@ -382,11 +385,11 @@ class MappedFile(ReferenceResource):
         return examined(self._examine, self._read, at, size, _are_zeros, size)
 
     def mend_lost(self) -> None:
-        """Give sectors that nobody can read new room, as zeros; the rest stays.
+        """Replace unreadable sectors by new space of zeros; the rest stays.
 
-        The last one may end behind the file, so that no store can write it whole. All
-        of it is synced, since what was given back may count as durable. A crash leaves
-        a file cut short.
+        The last sector may end behind the file, so that no store can write it whole.
+        Everything is synced, since the bytes given back may count as durable. A crash
+        leaves a shorter file.
         """
         start = min(self.known_lost) * SECTOR_SIZE
         data = self.read(start, self.file_size - start)
@@ -396,41 +399,41 @@ class MappedFile(ReferenceResource):
         self.known_lost = set()
 
     def _renew(self, start: int) -> None:
-        """Give back the bytes from ``start`` on, and get new ones, as zeros."""
+        """Cut the file at ``start`` and extend it again with zeros."""
         self._close_file()
         self._disk.truncate(self.path, start)
         self._on_disk_size = start
         self.extend()
 
     def extend(self) -> None:
-        """Give a file that is shorter than its size the bytes it lacks, as zeros."""
+        """Extend a file that is too short with zeros."""
         if self._on_disk_size == self.file_size:
             return
         self._close_file()
         self._disk.truncate(self.path, self.file_size)
         self._on_disk_size = self.file_size
         self._open(create=False)
-        # Its name alone may be durable, and nobody may ever write to it.
+        # Only its name may be durable, and it may never be written to.
         self.sync()
         EXTENDED.hit()
 
     @property
     def on_disk_size(self) -> int:
-        """Bytes the file has; fewer than ``file_size`` if something cut it."""
+        """The file's length; less than ``file_size`` if something cut it."""
         return self._on_disk_size
 
     def close(self) -> None:
-        """Let go of the file; it closes when its last reader lets go. Idempotent."""
+        """Give up the file; it is closed when its last reader ends. Idempotent."""
         self.shutdown()
 
     def destroy(self) -> None:
-        """Remove the file, and let go of it; who holds it can read on.
+        """Remove the file and give it up; readers in progress read on.
 
         Raises:
-            OSError: it was not removed, and goes on as before.
+            OSError: it was not removed, and stays in use.
 
         Source: DefaultMappedFile#destroy, which removes it once nobody holds it, and
-        after an interval below its readers.
+        after an interval unmaps it under its readers.
         """
         self._disk.remove(self.path)
         self.shutdown()

@@ -1,8 +1,8 @@
-"""MappedFileQueue: a run of equal files, each named by the offset it begins at.
+"""MappedFileQueue: a run of equal files, each named by its first offset.
 
 Source: org.apache.rocketmq.store.MappedFileQueue, RocketMQ 5.3. Differs: loading
-changes nothing on the disk, so that a store may still refuse; a foreign name is passed
-over; and no byte counts as flushed before the names of its files are durable.
+changes nothing on the disk, so that a start may still refuse; files of other names are
+skipped; and no byte counts as flushed before the names of its files are durable.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from engine.store.errors import StoreCorrupted
 from engine.store.mapped_file import MappedFile, file_name, is_file_name
 from engine.store.transient_store_pool import TransientStorePool
 
-FOREIGN = probe("mapped_file_queue.load.foreign", "what is no file of a queue was met")
+FOREIGN = probe(
+    "mapped_file_queue.load.foreign", "a path that is no file of the queue was met"
+)
 SHORT = probe("mapped_file_queue.load.short", "a file shorter than its size was met")
 LEFT_EMPTY = probe(
     "mapped_file_queue.load.empty", "a file without a byte was met: its allocation lost"
@@ -37,11 +39,13 @@ TOO_FAR = probe(
     unreachable="as mapped_file_queue.reset",
 )
 DELETED = probe("mapped_file_queue.delete", "the first file was deleted")
-NOT_DELETED = probe("mapped_file_queue.delete.failed", "the first file would not go")
+NOT_DELETED = probe(
+    "mapped_file_queue.delete.failed", "the first file could not be deleted"
+)
 
 
 def make_dirs(disk: Disk, path: str) -> None:
-    """Make a directory and those above it, each durable in its parent.
+    """Create a directory and its parents, each durable in its parent.
 
     Raises:
         OSError: one could not be made, or not made durable; the next call tries again.
@@ -62,7 +66,7 @@ def make_dirs(disk: Disk, path: str) -> None:
 def new_file(
     disk: Disk, path: str, file_size: int, pool: TransientStorePool | None = None
 ) -> MappedFile:
-    """Make one file, and its directory if need be.
+    """Create one file, and its directory if it is missing.
 
     Raises:
         OSError: it could not be made, and is not there.
@@ -85,13 +89,12 @@ def new_file(
 class MappedFileQueue:
     """Files in order of their offsets.
 
-    Files are added at the end by one thread and taken from the front by another, each
-    by one step of the list; who looks one up by its place looks again if it moved.
+    One thread adds files at the end, another removes them from the front, each by one
+    step of the list; a lookup by position looks again if the list moved.
 
     Args:
-        make: makes the file that begins at an offset; by default one without a buffer.
-        is_derived: what is here can be made again, so until ``be_strict`` bytes that
-            cannot be read count as zeros.
+        make: creates the file that begins at an offset; by default one without buffer.
+        is_derived: unreadable bytes count as zeros until ``be_strict``.
 
     Invariants:
         each file begins where the one before it ends, but for a gap found by load
@@ -122,7 +125,7 @@ class MappedFileQueue:
         self._is_path_durable = self._may_come_back = False
 
     def load(self) -> None:
-        """Open what is there, positions at 0; changes nothing on the disk.
+        """Open the files with positions at 0; changes nothing on the disk.
 
         Raises:
             StoreCorrupted: a file is larger than the configured size, or its offset
@@ -157,23 +160,23 @@ class MappedFileQueue:
         self.files.append(file)
 
     def lose_no_more(self) -> None:
-        """Let bytes count as zeros no more that could be read until now."""
+        """From now on, bytes that were readable so far never read as zeros."""
         for file in self.files:
             file.may_lose = False
 
     def lose_again(self) -> None:
-        """Let bytes count as zeros as they did from load on."""
+        """Let unreadable bytes read as zeros again, as after ``load``."""
         for file in self.files:
             file.may_lose = self._is_derived
 
     def be_strict(self) -> None:
-        """From here on a read that fails is told to whoever reads."""
+        """From now on a read of unreadable bytes raises."""
         for file in self.files:
             file.may_lose = False
             file.known_lost.clear()
 
     def first_gap(self) -> int | None:
-        """The offset at which the run of files is interrupted, if it is."""
+        """The offset of the first missing file; None if the run is unbroken."""
         for before, after in zip(self.files, self.files[1:], strict=False):
             if after.file_from_offset != before.end_offset:
                 return before.end_offset
@@ -187,7 +190,7 @@ class MappedFileQueue:
 
     @property
     def max_offset(self) -> int:
-        """Where the data ends, committed or not; 0 without a file.
+        """The end of the appended data, committed or not; 0 without a file.
 
         Source: MappedFileQueue#getMaxWrotePosition.
         """
@@ -199,7 +202,7 @@ class MappedFileQueue:
 
     @property
     def committed_where(self) -> int:
-        """Where the data ends that lies in files: what can be read.
+        """The end of the data in files, which can be read.
 
         Source: MappedFileQueue#getMaxOffset, which takes the last file's word for it.
         """
@@ -210,7 +213,7 @@ class MappedFileQueue:
         return end
 
     def find_mapped_file_by_offset(self, offset: int) -> MappedFile | None:
-        """The file that covers ``offset``, if there is one.
+        """The file that covers ``offset``; None if there is none.
 
         Source: MappedFileQueue#findMappedFileByOffset, without its fallback to the
         first file, which answers a question nobody asked.
@@ -230,10 +233,10 @@ class MappedFileQueue:
         return None
 
     def last_mapped_file(self, start_offset: int) -> MappedFile:
-        """The file to append to; created if there is none, or the last one is full.
+        """The file to append to; created if there is none or the last one is full.
 
         Args:
-            start_offset: where the first file of an empty queue must cover.
+            start_offset: an offset that the first file of an empty queue must cover.
 
         Raises:
             OSError: no file could be created; the queue is as it was.
@@ -268,7 +271,7 @@ class MappedFileQueue:
         return new_file(self._disk, path, self.file_size)
 
     def commit(self, least_pages: int) -> bool:
-        """Commit the first file that has bytes in its buffer; whether it had enough.
+        """Commit the first file with buffered bytes; False if there were too few.
 
         One file a call, and one call at a time.
 
@@ -287,7 +290,7 @@ class MappedFileQueue:
         return False
 
     def flush(self, least_pages: int) -> bool:
-        """Sync the file at ``flushed_where``; whether that moved the mark.
+        """Sync the file at ``flushed_where``; return whether that position moved.
 
         One file a call, as RocketMQ does; call again while it returns True.
 
@@ -315,7 +318,7 @@ class MappedFileQueue:
         return first if self.flushed_where < first.file_from_offset else None
 
     def sync_names(self) -> None:
-        """Make the directory's entries durable, unless they are."""
+        """Sync the directory's entries, unless they are durable."""
         if self._names_durable < self._names_made and self.files:
             self._sync_names_now()
 
@@ -326,10 +329,7 @@ class MappedFileQueue:
         self._names_durable = made
 
     def _sync_path(self) -> None:
-        """Make the directories above durable, once: who made them may have been killed.
-
-        The root is each start's: it holds the abort file.
-        """
+        """Sync the parent directories but the root, once: a start syncs that."""
         if not self._is_path_durable:
             parts = self.path.split("/")
             for depth in range(1, len(parts)):
@@ -337,7 +337,7 @@ class MappedFileQueue:
             self._is_path_durable = True
 
     def begin_at(self, offset: int) -> None:
-        """Make the file that begins at ``offset``, behind files that are missing.
+        """Create the file that begins at ``offset``, behind missing files.
 
         Raises:
             OSError: it could not be made, or may not be there after a power loss.
@@ -350,7 +350,7 @@ class MappedFileQueue:
     def truncate_dirty_files(
         self, offset: int, untouched: frozenset[int] = frozenset()
     ) -> None:
-        """Let the data end at ``offset``: later files go, later bytes are erased.
+        """End the data at ``offset``: remove later files, erase later bytes.
 
         The files that begin at ``untouched`` offsets may be too short, and stay so.
 
@@ -392,19 +392,19 @@ class MappedFileQueue:
         at_most: int,
         pause: Callable[[], None] | None = None,
     ) -> int:
-        """Delete files from the front while they may go; how many went.
+        """Delete files from the front while ``may_go`` allows; returns how many.
 
-        Never the last one. Each is gone for good before the next one goes, so that a
-        crash leaves no hole. Who reads one meanwhile reads on.
+        The last file is never deleted. Each removal is durable before the next one, so
+        that a crash leaves no gap. Readers in progress read on.
 
         Args:
-            may_go: whether a file is not needed any more.
-            at_most: how many files go in one call, > 0.
+            may_go: whether a file is no longer needed.
+            at_most: how many files one call deletes, > 0.
             pause: called between two files.
 
         Raises:
             OSError: the disk failed; the file stays, or its name may come back after
-                a power loss. Ask again.
+                a power loss. Call again.
 
         Source: MappedFileQueue#deleteExpiredFileByTime, #deleteExpiredFileByOffset.
         """
@@ -430,13 +430,13 @@ class MappedFileQueue:
             raise
 
     def settle_deletion(self) -> None:
-        """Let what was deleted last be gone for good; a sync of it may have failed."""
+        """Sync the last removal again, since its sync may have failed."""
         if self._may_come_back:
             self._sync_names_now()
             self._may_come_back = False
 
     def rewrite(self, start: int) -> None:
-        """Write everything from ``start`` on again, and what nobody can read."""
+        """Write everything from ``start`` on again, and mend unreadable sectors."""
         for file in self.files:
             if file.known_lost:
                 file.mend_lost()
@@ -451,12 +451,12 @@ class MappedFileQueue:
         self.sync_names()
 
     def sync_found(self) -> None:
-        """Sync what a life before may have left unsynced and no flush will meet again.
+        """Sync the names, and the space behind the data's end.
 
-        Those are names, also of files that went, and the room behind the data's end.
+        No later flush reaches these, and the previous run may have left them unsynced.
 
         Raises:
-            OSError: a power loss may bring back what went, or what was erased.
+            OSError: a power loss may bring back what was removed or erased.
         """
         for file in self.files:
             if file.end_offset > self.max_offset:
@@ -465,7 +465,7 @@ class MappedFileQueue:
             self._sync_names_now()
 
     def close(self) -> None:
-        """Let go of every file."""
+        """Close every file."""
         for file in self.files:
             file.close()
 
@@ -483,7 +483,7 @@ class MappedFileQueue:
         self.flushed_where = 0
 
     def remove(self) -> None:
-        """Remove every file and the directories that this empties, durably.
+        """Remove every file and the emptied directories, durably.
 
         Raises:
             OSError: some may be there, or come back after a power loss.

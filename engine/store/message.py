@@ -1,4 +1,4 @@
-"""A message as a producer hands it over, its properties, and how it is told apart.
+"""Message: what a producer puts, with its properties, id and light queues.
 
 Source: org.apache.rocketmq.common.message.MessageExtBrokerInner, MessageSysFlag,
 MessageDecoder, TopicValidator, RocketMQ 5.3.
@@ -61,7 +61,7 @@ class Host:
 
 
 def message_id(store_host: Host, phy_offset: int) -> str:
-    """RocketMQ's offsetMsgId: who stores a message, and where in the log.
+    """RocketMQ's offsetMsgId: the store host and the record's phy_offset.
 
     Source: MessageDecoder#createMessageId.
     """
@@ -98,7 +98,7 @@ class Message:
 
     @property
     def light_queues(self) -> tuple[str, ...]:
-        """The names it gives of light queues that are to list it as well.
+        """The names of the light queues (LMQ) that shall list the message as well.
 
         Empty where no queue lists it, and for topics whose messages are handled once
         more before anybody reads them.
@@ -114,7 +114,7 @@ class Message:
 
 
 def has_unit(sys_flag: int) -> bool:
-    """Whether queues list such messages: none and commit do, the rest do not.
+    """Whether queues list messages of this sys_flag: only types none and commit.
 
     Prepared and rollback share a bit; an inner batch is for a BatchConsumeQueue.
     """
@@ -136,7 +136,7 @@ def is_topic(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_light_queue(text: str) -> bool:
-    """Whether a queue of this name lists messages of other topics."""
+    """Whether the name is that of a light queue, which lists other topics' messages."""
     if not text.startswith(LIGHT_PREFIX) or len(text) > TOPIC_SIZE_MAX:
         return False
     return len(text) > len(LIGHT_PREFIX) and is_topic(text)
@@ -153,7 +153,7 @@ def java_string_hash(text: str) -> int:
 
 @lru_cache(maxsize=4096)
 def tags_code(tags: str) -> int:
-    """What a queue's unit says of a message's TAGS: their Java hash, 0 if untagged.
+    """The tags code of a unit: the Java hash of the message's TAGS, 0 if untagged.
 
     Source: MessageExtBrokerInner#tagsString2tagsCode.
     """
@@ -161,7 +161,7 @@ def tags_code(tags: str) -> int:
 
 
 def properties_to_bytes(properties: dict[str, str]) -> bytes:
-    """Properties as they lie in a record: ``name 0x01 value 0x02`` each.
+    """Encode properties as in a record: ``name 0x01 value 0x02`` each.
 
     Source: MessageDecoder#messageProperties2String.
     """
@@ -174,7 +174,7 @@ def properties_to_bytes(properties: dict[str, str]) -> bytes:
 
 
 def properties_from_text(text: str) -> dict[str, str]:
-    """Properties as a reader takes them: the last of two alike wins, empty ones drop.
+    """Decode properties: of two with one name the last wins, empty ones drop.
 
     Source: MessageDecoder#string2messageProperties.
     """
@@ -205,12 +205,12 @@ def light_places(properties: dict[str, str]) -> tuple[tuple[str, int], ...]:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number as the store writes one: digits alone."""
+    """Whether a text consists of digits alone, as the store writes numbers."""
     return text.isascii() and text.isdecimal() and len(text) < 20
 
 
 def delivery_time(level: int, store_timestamp: int) -> int:
-    """When a message of the schedule topic is due; what its unit has for a tags code.
+    """When a delayed message is due: the tags code of its unit.
 
     Source: CommitLog#checkMessageAndReturnSize, ScheduleMessageService.
     """

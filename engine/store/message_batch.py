@@ -1,4 +1,4 @@
-"""Batches: several messages of one queue in one body, and what becomes of them.
+"""Batches: several messages of one queue in one body, decoded into single ones.
 
 Layout of one message in the body, big-endian: totalSize i32 | magic i32 (0) | bodyCRC
 i32 (0) | flag i32 | bodyLength i32, body | propertiesLength i16, properties. The log
@@ -33,7 +33,7 @@ _ILLEGAL = PutMessageStatus.MESSAGE_ILLEGAL
 
 
 class InnerMessage(NamedTuple):
-    """What one message of a batch has of its own."""
+    """The fields that one message of a batch has of its own."""
 
     body: bytes
     properties: dict[str, str]
@@ -41,7 +41,7 @@ class InnerMessage(NamedTuple):
 
 
 def encode_batch(messages: Sequence[InnerMessage]) -> bytes:
-    """The body of a batch, as a producer makes it.
+    """Encode a batch's body as a producer does.
 
     Raises:
         MessageRejected: PROPERTIES_SIZE_EXCEEDED.
@@ -66,7 +66,7 @@ def encode_batch(messages: Sequence[InnerMessage]) -> bytes:
 
 
 def decode_batch(data: bytes) -> list[InnerMessage]:
-    """The messages in a batch's body.
+    """Decode the messages in a batch's body.
 
     Raises:
         MessageRejected: MESSAGE_ILLEGAL, where the parts do not add up.
@@ -93,7 +93,7 @@ def decode_batch(data: bytes) -> list[InnerMessage]:
 
 
 def expand_batch(batch: Message, max_message_size: int) -> list[Message]:
-    """The messages of a batch, each on its own, with the batch's properties as well.
+    """The messages of a batch as single messages, with the batch's properties added.
 
     Raises:
         MessageRejected: MESSAGE_ILLEGAL.

@@ -83,7 +83,7 @@ _HALF = "lengths that do not add up"
 
 
 def _header_of(sys_flag: int) -> struct.Struct:
-    """What comes before the body of a record with these flags."""
+    """The header layout before the body of a record with these flags."""
     return HEADERS[
         16 if sys_flag & BORN_HOST_V6_FLAG else 4,
         16 if sys_flag & STORE_HOST_V6_FLAG else 4,
@@ -91,13 +91,13 @@ def _header_of(sys_flag: int) -> struct.Struct:
 
 
 def encode_filler(size: int) -> bytes:
-    """The eight bytes that close a file with ``size`` bytes left."""
+    """The eight bytes of a BLANK that closes a file with ``size`` bytes left."""
     assert size >= BLANK_SIZE_MIN, size
     return _LENGTH_AND_MAGIC.pack(size, BLANK_MAGIC_CODE)
 
 
 def prop_crc_digits(covered: bytes | memoryview) -> bytes:
-    """The ten digits of a record's CRC: decimal, the lowest first, then zeros.
+    """The ten digits of a record's CRC: decimal, lowest first, padded with zeros.
 
     Source: MessageExtEncoder, UtilAll#crc32 over the record, CRC32 as a property.
     """
@@ -113,7 +113,7 @@ def check_message(
     check_crc: bool,
     prop_crc: bool = False,
 ) -> DispatchRequest:
-    """What lies at ``data[at:]``, read as a record; see ``DispatchRequest``.
+    """Decode the record at ``data[at:]``; see ``DispatchRequest``.
 
     Args:
         data: bytes of one log file, at least up to the end of the record.
@@ -167,7 +167,7 @@ def check_message(
 def _check_names(
     data: bytes, topic_at: int, end: int, fields: tuple[Any, ...], *, check_crc: bool
 ) -> DispatchRequest:
-    """Topic and properties of a record whose header and body are right so far."""
+    """Check topic and properties of a record whose header and body are right."""
     if fields[1] == MESSAGE_MAGIC_CODE:
         topic_size = data[topic_at]
         topic_at += 1
@@ -204,10 +204,10 @@ def _check_names(
 
 
 def _written_part(properties: bytes) -> bytes:
-    """Properties without what RocketMQ 5.3.0 leaves behind those of light queues.
+    """The properties without the bytes that RocketMQ 5.3.0 leaves behind light queues'.
 
-    It makes room there for a CRC it does not write, 20 bytes of what its buffer held.
-    This store's own end with the offsets in light queues, or with that CRC.
+    RocketMQ reserves room for a CRC it does not write: 20 bytes of what its buffer
+    held. Records of this store end with the offsets in light queues, or with that CRC.
     """
     if _MULTI_QUEUE_OFFSET not in properties or properties[-21:-20] != b"\x02":
         return properties
@@ -216,7 +216,7 @@ def _written_part(properties: bytes) -> bytes:
 
 
 def properties_of(record: bytes) -> dict[str, str]:
-    """The properties of a record that is known to be whole."""
+    """The properties of a record that is known to be intact."""
     header = _header_of(int.from_bytes(record[36:40], "big"))
     topic_at = header.size + int.from_bytes(
         record[header.size - 4 : header.size], "big"
@@ -228,7 +228,7 @@ def properties_of(record: bytes) -> dict[str, str]:
 
 
 def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
-    """How many bytes to read from ``at`` to have the whole record, if more are needed.
+    """Bytes to read from ``at`` to have the whole record, if more are needed; else 0.
 
     0 if what is there will do: the record is whole, or it is none.
     """
@@ -242,7 +242,7 @@ def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
 
 
 def store_timestamp_of(record: bytes) -> int:
-    """When a record was stored, by its first ``FIXED_SIZE`` bytes."""
+    """A record's store time, from its first ``FIXED_SIZE`` bytes."""
     sys_flag = int.from_bytes(record[36:40], "big")
     at = _STORE_TIMESTAMP_AT[16 if sys_flag & BORN_HOST_V6_FLAG else 4]
     timestamp: int = _TIMESTAMP.unpack_from(record, at)[0]
@@ -262,7 +262,7 @@ def _tags_code_of(properties: bytes) -> int:
 
 
 def properties_from_bytes(properties: bytes) -> dict[str, str]:
-    """Properties by name, as they lie in a record."""
+    """Properties by name, decoded from a record's bytes."""
     return properties_from_text(properties.decode(errors="replace"))
 
 

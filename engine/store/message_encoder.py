@@ -1,4 +1,4 @@
-"""From a message to its record: what may be put, and its bytes but for their place.
+"""Encodes a message into its record, all but its offsets and store time.
 
 The layout is told in ``message_codec``, which reads it.
 
@@ -52,7 +52,7 @@ _I64 = 1 << 63
 
 
 class MessageRejected(Exception):
-    """A message that no record can hold; ``status`` is the answer to its put."""
+    """No record can hold this message; ``status`` is the answer to its put."""
 
     def __init__(self, status: PutMessageStatus, why: str) -> None:
         super().__init__(why)
@@ -60,7 +60,7 @@ class MessageRejected(Exception):
 
 
 class EncodedMessage:
-    """A record whole but for what only the append knows: its offsets and its time.
+    """A record without the fields that only the append knows: offsets and store time.
 
     Attributes:
         size: bytes of the record.
@@ -84,7 +84,7 @@ class EncodedMessage:
         self._has_prop_crc = has_prop_crc
 
     def placed(self, queue_offset: int, phy_offset: int, store_timestamp: int) -> bytes:
-        """The record as it lies at ``phy_offset``."""
+        """The record as it is written at ``phy_offset``."""
         first, middle, last = self._parts
         header = self._header.pack(
             *first, queue_offset, phy_offset, *middle, store_timestamp, *last
@@ -98,7 +98,7 @@ class EncodedMessage:
 def encode_message(
     message: Message, max_message_size: int, *, prop_crc: bool = False
 ) -> EncodedMessage:
-    """Encode one record, to be ``placed`` once it is known where.
+    """Encode one record, to be ``placed`` once its offsets are known.
 
     ``prop_crc`` ends it with a CRC over all of it.
 
@@ -143,7 +143,7 @@ def encode_message(
 
 
 def check_reserved(message: Message) -> None:
-    """Refuse what the store itself writes, or what needs a store of another kind.
+    """Refuse properties that only the store writes, and messages of other stores.
 
     Raises:
         MessageRejected: MESSAGE_ILLEGAL.

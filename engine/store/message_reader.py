@@ -1,4 +1,4 @@
-"""Reading a queue: from a queue offset to records, and where the next read goes on.
+"""MessageReader: reads a queue from a queue offset, and says where to go on.
 
 Source: DefaultMessageStore#getMessage, #isTheBatchFull, RocketMQ 5.3. Differs: a read
 never creates a queue, a record that cannot be read costs only itself, and tags are
@@ -27,27 +27,28 @@ OVERFLOW_ONE = probe("message_reader.overflow_one", "a read asked exactly for th
 OVERFLOW_BADLY = probe("message_reader.overflow_badly", "a read asked beyond the max")
 FOUND_NULL = probe("message_reader.found_null", "a read in range met no units")
 REMOVING = probe("message_reader.removing", "a unit's record could not be read")
-FILTERED = probe("message_reader.filtered", "a unit's tags were not asked for")
+FILTERED = probe("message_reader.filtered", "a unit's tags code did not match")
 COLLIDED = probe(
-    "message_reader.collided", "other tags of the same hash were not asked for"
+    "message_reader.collided",
+    "a record's tags have the hash, but not the text, asked for",
 )
 FOUND = probe("message_reader.found", "a read returned messages")
 DAMAGED = probe("message_reader.damaged", "a damaged record was not returned")
 BATCH_FULL = probe("message_reader.batch_full", "a read stopped at a transfer limit")
 FROM_DISK = probe(
-    "message_reader.from_disk", "a read stopped at the limit for what lies far behind"
+    "message_reader.from_disk", "a read stopped at the limit for messages far behind"
 )
 
 
 class Limits(NamedTuple):
-    """How much one answer may hold: messages, and bytes once it holds one."""
+    """The limits of one answer: messages, and bytes after its first message."""
 
     messages: int
     size: int
 
 
 class MessageReader:
-    """Reads messages by queue and queue offset; keeps nothing between reads."""
+    """Reads messages by queue and queue offset; stateless."""
 
     def __init__(
         self,
@@ -69,8 +70,8 @@ class MessageReader:
     ) -> GetMessageResult:
         """Up to ``max_msg_nums`` messages from ``queue_offset`` on.
 
-        With a tag expression, those alone that it lets through; the others are passed
-        over, and the next read goes on behind them.
+        With a tag expression, only messages that match; the next read begins behind
+        those passed over.
 
         Raises:
             OSError: the medium could not be read.
@@ -89,7 +90,7 @@ class MessageReader:
     def offset_by_time(
         self, topic: str, queue_id: int, timestamp: int, boundary: BoundaryType
     ) -> int:
-        """Where in a queue a time is; see ``time_search``. 0 for an unknown queue.
+        """The queue_offset of a store time; see ``time_search``. 0: no such queue.
 
         Source: DefaultMessageStore#getOffsetInQueueByTime.
         """
@@ -104,7 +105,7 @@ class MessageReader:
         return offset_by_time(low, high, timestamp, boundary, time_at)
 
     def store_timestamp(self, topic: str, queue_id: int, queue_offset: int) -> int:
-        """When the message of a queue offset was stored; -1 if there is none.
+        """Store time of the message at a queue offset; -1 if there is none.
 
         Source: DefaultMessageStore#getMessageStoreTimeStamp, which tells of a blank
         what lies where it points.
@@ -184,7 +185,7 @@ class MessageReader:
         return None
 
     def earliest_timestamp(self) -> int:
-        """When the log's first whole message was stored; -1 if it has none.
+        """Store time of the log's first intact message; -1 if it has none.
 
         A damaged file that was closed has a filler behind its damage.
 
@@ -202,9 +203,9 @@ class MessageReader:
         return -1
 
     def _limits(self, max_msg_nums: int) -> tuple[Limits, Limits]:
-        """What an answer may hold of what lies near the log's end, and far from it.
+        """The limits for messages near the log's end, and for those far from it.
 
-        What lies far behind has to come from the disk, so less of it is sent at a
+        Messages far behind have to come from the disk, so fewer of them are sent at a
         time; but at least one message, if any was asked for.
 
         Source: DefaultMessageStore#isTheBatchFull.
@@ -225,7 +226,7 @@ class MessageReader:
 
     @property
     def _memory_from(self) -> int:
-        """From where on the log is taken to lie in memory.
+        """The phy_offset from which the log is taken to be in memory.
 
         Source: DefaultMessageStore#checkInMemByCommitOffset.
         """
@@ -234,7 +235,7 @@ class MessageReader:
 
 
 def _may_take(wanted: TagsFilter, queue: ConsumeQueue, code: int) -> bool:
-    """Whether a unit lets its record through; a tags code nobody knows does."""
+    """Whether the unit's tags code may match; an unknown code does."""
     tags_code = queue.tags_code_of(code)
     return tags_code is None or wanted.may_take(tags_code)
 
@@ -242,7 +243,7 @@ def _may_take(wanted: TagsFilter, queue: ConsumeQueue, code: int) -> bool:
 def _out_of_range(
     queue_offset: int, low: int, high: int
 ) -> tuple[GetMessageStatus, int]:
-    """The status of a read outside [low, high), and where to go on."""
+    """The status of a read outside [low, high), and its next_begin_offset."""
     if high == 0:
         EMPTY.hit()
         return GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0

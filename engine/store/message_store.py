@@ -1,13 +1,13 @@
 """MessageStore: a store from load to shutdown.
 
 ``load`` reads everything and may refuse, having changed nothing; ``start`` makes the
-files agree with what was read and opens the store; then messages are put and got, and
-whoever hosts the store turns its ``services``; ``shutdown`` leaves it so that the next
-start has nothing to mend.
+files agree with what was read and opens the store; then messages are put and read,
+while the host runs the store's ``services``; ``shutdown`` leaves files that the next
+start need not repair.
 
 Source: org.apache.rocketmq.store.DefaultMessageStore, RocketMQ 5.3. Differs: dispatch
-resumes where the queue that lacks most lacks its first unit, and the abort file is
-durable before anything is changed.
+resumes at the first record that any queue lacks, and the abort file is durable before
+anything is changed.
 """
 
 from __future__ import annotations
@@ -58,8 +58,10 @@ from engine.store.time_search import BoundaryType
 
 _DISPATCH_POLL_MS = 1000
 
-REFUSED = probe("message_store.load.refused", "a start refused damage below the mark")
-CLEAN = probe("message_store.shutdown.clean", "a shutdown left nothing to mend")
+REFUSED = probe(
+    "message_store.load.refused", "a start refused a log damaged below the mark"
+)
+CLEAN = probe("message_store.shutdown.clean", "a shutdown left nothing to repair")
 BEHIND = probe("message_store.shutdown.behind", "a shutdown met undispatched records")
 UNFLUSHED = probe("message_store.shutdown.unflushed", "a shutdown could not sync")
 
@@ -126,17 +128,17 @@ class MessageStore:
 
     @property
     def last_exit_ok(self) -> bool:
-        """Whether the life before came to an orderly end, as ``load`` found it."""
+        """Whether ``load`` found that the previous run was shut down in order."""
         return self._start_up.last_exit_ok
 
     @property
     def damaged_ranges(self) -> tuple[DamagedRange, ...]:
-        """What the start found damaged and serves around; see ``scan_around``."""
+        """The damage that the store serves around; see ``scan_around``."""
         return tuple(self.commit_log.damage.ranges)
 
     @property
     def next_queue_offsets(self) -> tuple[tuple[QueueKey, int], ...]:
-        """The queue offset the next message of each queue gets that has had one."""
+        """The next queue_offset of each queue that ever had a message."""
         return self._consume_queues.next_queue_offsets()
 
     def _services_of(self, config: StoreConfig, runtime: Runtime) -> tuple[Rounds, ...]:
@@ -157,12 +159,12 @@ class MessageStore:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """What a host has to turn while the store is started, in its order."""
+        """The services that a host runs while the store is started, in order."""
         return self._services
 
     @property
     def free_buffers(self) -> int:
-        """How many write buffers no file has; -1 without a pool.
+        """How many write buffers are not borrowed; -1 without a pool.
 
         Source: DefaultMessageStore#remainTransientStoreBufferNumbs, which says the
         greatest integer without a pool.
@@ -172,25 +174,25 @@ class MessageStore:
 
     @property
     def stats(self) -> StoreStatsService:
-        """What was put since the store started."""
+        """The statistics of puts since the store started."""
         return self._puts.stats
 
     @property
     def waited_for(self) -> tuple[Service, ...]:
-        """The services that answer a caller who waits inside the store."""
+        """The services whose rounds answer callers that wait inside the store."""
         name = self._flush_commit_log.name
         return tuple([rounds for rounds in self._services if rounds.name == name])
 
     def load(self) -> None:
-        """Take the directory and read it whole; nothing on it is changed.
+        """Lock the directory and read it whole; nothing on it is changed.
 
-        A store lives once: to start again, make another one.
+        A store object is started once: to start again, make another one.
 
         Raises:
             StoreStopped: it has read a directory already.
             StoreLocked: another store holds the directory.
-            StoreCorrupted: what the mark says was durable is not there any more, or
-                the files are not of the configured sizes.
+            StoreCorrupted: data that the mark says was durable is missing, or the files
+                are not of the configured sizes.
             OSError: the disk failed.
 
         Source: DefaultMessageStore#load.
@@ -239,7 +241,7 @@ class MessageStore:
         self.is_started = True
 
     def calc_bit_map(self, bit_map_of: Callable[[DispatchRequest], bytes]) -> None:
-        """Let what is dispatched have the bit maps of ``bit_map_of`` beside its queue.
+        """Set the function that gives each dispatched record its bit map.
 
         Source: CommitLogDispatcherCalcBitMap, which a broker adds to the others.
         """
@@ -254,7 +256,7 @@ class MessageStore:
         return self._puts.put(message, append, is_started=self.is_started)
 
     def put_messages(self, batch: Message) -> PutMessageResult:
-        """Store the messages of a batch, all or none; its body holds them."""
+        """Store the messages of a batch's body, all or none."""
         append = self.commit_log.put_messages
         return self._puts.put(batch, append, is_started=self.is_started)
 
@@ -280,7 +282,7 @@ class MessageStore:
         )
 
     def look_message_by_offset(self, phy_offset: int) -> bytes | None:
-        """The record that begins at a place of the log; None if none does.
+        """The record that begins at a phy_offset; None if none does.
 
         Raises:
             StoreStopped: the store is not started, or must not be read.
@@ -298,7 +300,7 @@ class MessageStore:
         timestamp: int,
         boundary: BoundaryType = BoundaryType.LOWER,
     ) -> int:
-        """The queue offset that a time means; see ``time_search``.
+        """The queue_offset of a store time; see ``time_search``.
 
         Raises:
             StoreStopped: the store is not started, or must not be read.
@@ -312,7 +314,7 @@ class MessageStore:
     def get_message_store_timestamp(
         self, topic: str, queue_id: int, queue_offset: int
     ) -> int:
-        """When a message was stored; -1 if the queue does not have it.
+        """Store time of a message; -1 if the queue does not have it.
 
         Raises:
             StoreStopped: the store is not started, or must not be read.
@@ -324,7 +326,7 @@ class MessageStore:
         return self._reader.store_timestamp(topic, queue_id, queue_offset)
 
     def get_earliest_message_time(self) -> int:
-        """When the log's first message was stored; -1 while it has none.
+        """Store time of the log's first message; -1 if it has none.
 
         Raises:
             StoreStopped: the store is not started, or must not be read.
@@ -358,7 +360,7 @@ class MessageStore:
         return self._key_query.query(topic, key, max_num, begin_ms, end_ms)
 
     def delete_topics(self, topics: Collection[str]) -> int:
-        """Delete topics for good; how many there were. See ``TopicDeletion``.
+        """Delete topics for good; returns how many existed. See ``TopicDeletion``.
 
         Raises:
             StoreStopped: the store is not started, or takes no deletion.
@@ -378,7 +380,7 @@ class MessageStore:
         return self.deletion.topics.clean_unused_topic(retained)
 
     def delete_queue(self, topic: str, queue_id: int) -> int:
-        """Delete one queue for good; 1 if there was one; raises as ``delete_topics``.
+        """Delete one queue for good; returns 1 if it existed.
 
         Source: ConsumeQueueStore#destroy.
         """
@@ -386,12 +388,12 @@ class MessageStore:
         return self.deletion.topics.delete_queue(topic, queue_id)
 
     def shutdown(self) -> bool:
-        """Stop in order; True if the next start has nothing to mend.
+        """Stop in order; True if the next start has nothing to repair.
 
-        Waits up to ``shutdown_dispatch_timeout`` for the replay to catch up, since a
-        host that turns it still can. If records stay undispatched, or a sync fails,
-        the abort file stays, and the next start mends. Who stops a store that somebody
-        stops already waits for that end, and is told the same.
+        Waits up to ``shutdown_dispatch_timeout`` for dispatch to catch up, since a host
+        may still run it. If records stay undispatched, or a sync fails, the abort file
+        stays and the next start repairs. A second caller waits for the first one and
+        gets its answer.
 
         Source: DefaultMessageStore#shutdown.
         """

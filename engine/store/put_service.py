@@ -1,7 +1,7 @@
-"""PutService: a put from the store's door to its answer.
+"""PutService: handles a put from its request to its answer.
 
-It asks whether the store takes puts, has the record appended, and under SYNC_FLUSH lets
-the producer wait for its sync.
+It checks that the store takes puts, has the record appended, and under SYNC_FLUSH waits
+for the sync.
 
 Source: DefaultMessageStore#asyncPutMessage, CommitLog#handleDiskFlush, RocketMQ 5.3.
 """
@@ -23,7 +23,7 @@ NOT_WRITEABLE = probe("message_store.put.refused", "a put met a store that takes
 
 
 class PutService:
-    """Answers each put once."""
+    """Answers each put exactly once."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class PutService:
         *,
         is_started: bool,
     ) -> PutMessageResult:
-        """Have ``append`` take the message, and wait for its sync under SYNC_FLUSH."""
+        """Call ``append`` for the message, and wait for its sync under SYNC_FLUSH."""
         if not is_started or not self._flags.is_writeable:
             NOT_WRITEABLE.hit()
             return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)

@@ -1,6 +1,6 @@
-"""Holding every unit against its record, while a start reads the log.
+"""QueueAudit: compares every unit with its record while a start reads the log.
 
-Source: none in RocketMQ, which trusts units as they are, but for the last files'.
+Source: none in RocketMQ, which trusts all units but those of the last files.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from engine.store.message_codec import FIXED_SIZE
 
 QueueKey = tuple[str, int]
 
-DISAGREED = probe("queue_audit.disagreed", "a unit is not its record's")
+DISAGREED = probe("queue_audit.disagreed", "a unit does not point at its record")
 LACKED = probe("queue_audit.lacked", "a record has no unit")
 
 
 class QueueAudit:
-    """What the log says of the queues, gathered while a start scans it.
+    """The result of comparing the queues with the log, gathered during a scan.
 
     Attributes:
-        damage: what is found damaged of the log, as it is found.
+        damage: the damage of the log found so far; it grows during the scan.
         durable_offset: units of records that lie before are known durable.
         first_offsets: the queue offset of the first record of each queue.
         next_offsets: that after the newest record of each queue.
-        first_wrong: the first queue offset at which a queue parts from the log.
-        first_unflushed: the first whose unit is not known durable.
+        first_wrong: the first queue offset at which a queue disagrees with the log.
+        first_unflushed: the first whose unit is not known to be durable.
         first_wrong_phy_offset: the first record that a queue lacks; -1: none.
-        first_unsure_timestamp: when the first was stored that is one of those two.
-        dispatched_timestamp: when the last was stored before any queue lacks one.
+        first_unsure_timestamp: the store time of the first record that is either.
+        dispatched_timestamp: the store time of the last record before any queue lacks
+            one.
         lacks_unread: a queue lacks units of records that were not read.
         first_misnumbered: the first record that skips more queue offsets than the log
             before it has room for; -1: none.
@@ -58,7 +59,7 @@ class QueueAudit:
         self.first_misnumbered = -1
 
     def visit(self, request: DispatchRequest) -> None:
-        """Hold one record against its queue; records come in the log's order."""
+        """Compare one record with its queue; records come in log order."""
         if not request.has_unit:
             return
         self._visit_place(request)
@@ -106,7 +107,7 @@ class QueueAudit:
     def _note_skipped(
         self, request: DispatchRequest, known: int | None, queue: ConsumeQueue | None
     ) -> None:
-        """See whether dispatch would fill places that no record can have had."""
+        """Note a record whose skipped queue offsets no records can have had."""
         if known is None:
             # A new queue begins with its first record; one that is there goes on.
             known = queue.recovered_units if queue else request.consume_queue_offset
@@ -117,7 +118,7 @@ class QueueAudit:
             self.first_misnumbered = request.commit_log_offset
 
     def _agreed_until(self, request: DispatchRequest) -> int:
-        """How far the units before that no record was seen for are of damaged ones."""
+        """The end of the units before that may belong to damaged records."""
         key, end = (request.topic, request.queue_id), request.consume_queue_offset
         queue = self._queues.get(key)
         if queue is None:
@@ -127,7 +128,7 @@ class QueueAudit:
         return queue.end_of_damaged(known, end, self.damage, log_end)
 
     def has_unit(self, request: DispatchRequest) -> bool:
-        """Whether the record needs no unit, or has its own, in every queue."""
+        """Whether every queue of the record has its unit, or it needs none."""
         if not request.has_unit:
             return True
         places = (request, *request.in_light_queues())

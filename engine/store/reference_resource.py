@@ -1,11 +1,12 @@
-"""ReferenceResource: something that is let go when its last holder lets go of it.
+"""ReferenceResource: a resource that is released when its last user is done.
 
-Holders are the elements of a list, the owner at the bottom: taking and giving back one
-of them is a single step of the interpreter, so neither needs a lock, and whoever takes
-the owner's element off is the last.
+Users are elements of a list, the owner at the bottom: taking and giving back an element
+is a single step of the interpreter, so neither needs a lock, and whoever removes the
+owner's element is the last.
 
-Source: org.apache.rocketmq.store.ReferenceResource, RocketMQ 5.3. Differs: nobody is
-ever overtaken: there, a second shutdown after an interval unmaps below live readers.
+Source: org.apache.rocketmq.store.ReferenceResource, RocketMQ 5.3. Differs: readers are
+always waited for; in RocketMQ a second shutdown after an interval unmaps under live
+readers.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from abc import ABC, abstractmethod
 from engine.host.probe import probe
 
 OUTLIVED = probe(
-    "reference_resource.outlived", "a holder let go after the owner had: it cleans up"
+    "reference_resource.outlived",
+    "the last user released a file after its owner: it cleans up",
 )
 TURNED_AWAY = probe(
-    "reference_resource.turned_away", "somebody asked for what was let go already"
+    "reference_resource.turned_away",
+    "a file was asked for after its owner had released it",
 )
 
 
 class ReferenceResource(ABC):
-    """Counts who uses it; ``clean_up`` runs once, after the last one.
+    """Counts its users; ``clean_up`` runs once, after the last one.
 
     Invariants:
         clean_up has run if and only if nobody holds it, its owner included
@@ -36,7 +39,7 @@ class ReferenceResource(ABC):
         self._holders = [True]  # the owner's; a holder's is False
 
     def hold(self) -> bool:
-        """Keep it usable until ``release``; False if its owner has let go.
+        """Keep it usable until ``release``; False if its owner has released it.
 
         Source: ReferenceResource#hold.
         """
@@ -48,7 +51,7 @@ class ReferenceResource(ABC):
         return False
 
     def release(self) -> None:
-        """Give back what ``hold`` gave.
+        """Undo one ``hold``.
 
         Source: ReferenceResource#release.
         """
@@ -56,7 +59,7 @@ class ReferenceResource(ABC):
             self.clean_up()
 
     def shutdown(self) -> None:
-        """Let the owner go; nobody gets hold of it any more. Idempotent.
+        """Release the owner's hold; ``hold`` fails from now on. Idempotent.
 
         Source: ReferenceResource#shutdown.
         """
@@ -68,9 +71,9 @@ class ReferenceResource(ABC):
 
     @property
     def is_cleaned_up(self) -> bool:
-        """Whether nobody uses it any more."""
+        """Whether its last user is done."""
         return not self._holders
 
     @abstractmethod
     def clean_up(self) -> None:
-        """Give back what it stands for; called once."""
+        """Free the resource; called once."""

@@ -1,4 +1,4 @@
-"""ReputMessageService: replays the log into the dispatchers, record by record.
+"""ReputMessageService: passes the log's records to the dispatchers, in order.
 
 Source: org.apache.rocketmq.store.DefaultMessageStore.ReputMessageService, RocketMQ
 5.3. Differs: what is no record stops the replay where it is; there, a master skips to
@@ -21,21 +21,25 @@ BELOW_MIN = probe(
     unreachable="cleaners keep what is not dispatched, and a start resumes at a record",
 )
 DISPATCHED = probe("reput.dispatched", "a record was handed to the dispatchers")
-FILLER = probe("reput.filler", "a filler was met; the replay goes on in the next file")
-BEYOND_WINDOW = probe("reput.beyond_window", "a record goes on behind what was read")
-HALF = probe("reput.half", "a record whose length is not its parts' stops the replay")
-ILLEGAL = probe("reput.illegal", "what is no record stops the replay")
+FILLER = probe("reput.filler", "a BLANK was met; dispatch continues in the next file")
+BEYOND_WINDOW = probe(
+    "reput.beyond_window", "a record continues behind the window that was read"
+)
+HALF = probe(
+    "reput.half", "dispatch stops at a record whose length disagrees with its parts"
+)
+ILLEGAL = probe("reput.illegal", "dispatch stops at bytes that are no record")
 FAILED = probe("reput.failed", "a dispatcher could not take a record")
-PASSED = probe("reput.passed", "the replay went on in a log that has damage")
-NO_DATA = probe("reput.no_data", "the log has no bytes where the replay stands")
+PASSED = probe("reput.passed", "dispatch continued in a log with damage")
+NO_DATA = probe("reput.no_data", "the log has no bytes where dispatch stands")
 
 
 class ReputMessageService:
-    """Dispatches what the log has gained; one round brings it up to date.
+    """Dispatches new records; one round catches up with the log.
 
     Invariants:
         log min <= reput_from_offset <= confirm_offset once a round has run
-        every record below reput_from_offset is with every dispatcher
+        every record below reput_from_offset has been processed by every dispatcher
     """
 
     name = "reput"
@@ -56,7 +60,7 @@ class ReputMessageService:
 
     @property
     def confirm_offset(self) -> int:
-        """How far a record may be shown to consumers.
+        """The end of the records that may be dispatched and served.
 
         Source: DefaultMessageStore#getConfirmOffset: under SYNC_FLUSH only what was
         flushed, since the rest may be lost and its offsets given again.
@@ -67,11 +71,11 @@ class ReputMessageService:
 
     @property
     def behind(self) -> int:
-        """Bytes of the log that are still to be dispatched."""
+        """Bytes of the log that are not dispatched yet."""
         return self.confirm_offset - self.reput_from_offset
 
     def run_once(self) -> int:
-        """Dispatch all there is; returns the bytes the replay went on.
+        """Dispatch everything there is; returns how many bytes.
 
         Raises:
             OSError: a dispatcher's disk failed; the replay stays at that record.
@@ -93,14 +97,14 @@ class ReputMessageService:
         return self.reput_from_offset - start
 
     def stop(self) -> None:
-        """Dispatch nothing any more, so that what was dispatched can be made durable.
+        """Dispatch nothing more, so that what was dispatched can be made durable.
 
         Source: ReputMessageService#shutdown.
         """
         self.is_stopped = True
 
     def _reput_file(self) -> bool:
-        """Dispatch what one file has; whether the replay went on."""
+        """Dispatch the records of one file; return whether there were any."""
         damage, end = self._commit_log.damage, self.confirm_offset
         start = self.reput_from_offset
         if damage.ranges:

@@ -13,7 +13,7 @@ from engine.store.message import LOCAL_STORE, Host, message_id
 
 
 class PutMessageStatus(Enum):
-    """What became of a put. Only PUT_OK acknowledges the message."""
+    """The outcome of a put. Only PUT_OK acknowledges the message."""
 
     PUT_OK = "PUT_OK"
     FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
@@ -25,7 +25,7 @@ class PutMessageStatus(Enum):
 
 
 class PutMessageResult(NamedTuple):
-    """The answer to a put; offsets are -1 unless the record lies in the log.
+    """The answer to a put; offsets are -1 unless the record is in the log.
 
     Of a batch they are the first record's, but ``size`` is that of all its records;
     ``phy_offsets`` are where each lies, of one message as well.
@@ -40,12 +40,12 @@ class PutMessageResult(NamedTuple):
 
     @property
     def message_ids(self) -> tuple[str, ...]:
-        """RocketMQ's id of each message; a client is told them joined by commas."""
+        """RocketMQ's id of each message; a client gets them joined by commas."""
         return tuple(message_id(self.store_host, at) for at in self.phy_offsets)
 
     @property
     def is_appended(self) -> bool:
-        """Whether the record lies in the log, acknowledged or not."""
+        """Whether the record is in the log, acknowledged or not."""
         return self.phy_offset >= 0
 
     @property
@@ -55,7 +55,7 @@ class PutMessageResult(NamedTuple):
 
 
 class GetMessageStatus(Enum):
-    """What a read of a queue met."""
+    """The outcome of a read of a queue."""
 
     FOUND = "FOUND"
     NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
@@ -70,7 +70,7 @@ class GetMessageStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class QueryMessageResult:
-    """Records that carry a key, in the log's order."""
+    """Records that have a key, in log order."""
 
     messages: tuple[bytes, ...] = ()
 

@@ -1,8 +1,8 @@
-"""Rounds: a service's turns, until the store that owns it stops.
+"""Rounds: runs a service round by round until its store stops.
 
-A host should end its threads before it stops a store. Where a round is under way all
-the same, the store waits for its end before it takes stock; and whoever turns the
-service later finds nothing to do, instead of files that are closed.
+A host should end its threads before it stops a store. If a round is under way all the
+same, the store waits for its end; a later round does nothing instead of using closed
+files.
 
 Source: org.apache.rocketmq.common.ServiceThread#shutdown, which joins the thread.
 """
@@ -15,11 +15,11 @@ from engine.host.probe import probe
 from engine.host.runtime import Runtime
 from engine.host.service import EndingService, Service, WokenService
 
-TOO_LATE = probe("rounds.too_late", "a service was turned after its store had stopped")
+TOO_LATE = probe("rounds.too_late", "a service was run after its store had stopped")
 
 
 class Rounds:
-    """One service, turned a round at a time until ``stop``."""
+    """One service, run round by round until ``stop``."""
 
     def __init__(self, service: Service, runtime: Runtime) -> None:
         self.name = service.name
@@ -33,7 +33,7 @@ class Rounds:
         return self._do(self._service.run_once)
 
     def run_last(self) -> int:
-        """Do a round that leaves nothing for later; 0 once the store has stopped."""
+        """Do a round that leaves no work; 0 once the store has stopped."""
         if isinstance(self._service, EndingService):
             return self._do(self._service.run_last)
         return self.run_once()
@@ -46,11 +46,11 @@ class Rounds:
             return one_round()
 
     def on_work(self, wake: Callable[[], None]) -> None:
-        """Call ``wake`` when there is work, if the service can tell."""
+        """Register ``wake`` for new work, if the service can report it."""
         if isinstance(self._service, WokenService):
             self._service.on_work(wake)
 
     def stop(self) -> None:
-        """Wait for the end of the round in progress; none begins any more."""
+        """Wait for the round in progress; later rounds do nothing."""
         with self._lock:
             self._is_stopped = True

@@ -1,4 +1,4 @@
-"""RunningFlags: what the store may do, one bit a reason not to.
+"""RunningFlags: one bit for each reason why the store must not do something.
 
 =================  =========  ============  =======
 bit                takes put  queues grow   is read
@@ -27,7 +27,7 @@ from enum import IntFlag
 
 
 class Flag(IntFlag):
-    """The reasons, with RocketMQ's values; the last one is beyond its seven."""
+    """The reasons, with RocketMQ's values; FLUSH_FAILED is an eighth."""
 
     NOT_READABLE = 1
     NOT_WRITEABLE = 1 << 1
@@ -53,7 +53,7 @@ _END_UNKNOWN = frozenset({Flag.NOT_WRITEABLE, Flag.FLUSH_FAILED})
 
 
 class RunningFlags:
-    """Bits in memory only: a start begins with none.
+    """Flags in memory only: a start begins with none.
 
     A set rather than a number, since two threads that set a bit each by ``|=`` may
     leave only one; and a failed flush must not be forgotten.
@@ -64,24 +64,24 @@ class RunningFlags:
 
     @property
     def bits(self) -> int:
-        """All of them as one number, as RocketMQ shows them."""
+        """All flags as one number, as in RocketMQ."""
         return sum(self._flags)
 
     def has(self, flag: Flag) -> bool:
-        """Whether one of them is set."""
+        """Whether this flag is set."""
         return flag in self._flags
 
     def set(self, flag: Flag) -> None:
-        """Let it hold from now on."""
+        """Set a flag."""
         self._flags.add(flag)
 
     def clear(self, flag: Flag) -> None:
-        """Let it hold no more; the others stay as they are."""
+        """Clear a flag; the others stay."""
         self._flags.discard(flag)
 
     @property
     def is_writeable(self) -> bool:
-        """Whether a put may be taken.
+        """Whether puts may be taken.
 
         Source: RunningFlags#isWriteable.
         """
@@ -105,18 +105,18 @@ class RunningFlags:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the log's end is known and its syncs can be believed."""
+        """Whether the log's end is known and no sync has failed."""
         return self._flags.isdisjoint(_END_UNKNOWN)
 
     @property
     def is_flushable(self) -> bool:
-        """Whether a sync can still prove anything in this life of the store."""
+        """Whether no sync has failed since the start: later ones count."""
         return Flag.FLUSH_FAILED not in self._flags
 
     def stop_writing(self) -> None:
-        """Take no put any more: the log's end is unknown."""
+        """Refuse puts: the log's end is unknown."""
         self.set(Flag.NOT_WRITEABLE)
 
     def stop_flushing(self) -> None:
-        """Believe no sync any more: one has failed."""
+        """Trust no later sync: one has failed."""
         self.set(Flag.FLUSH_FAILED)

@@ -1,4 +1,4 @@
-"""Reading a log on behind damage, and appending behind it.
+"""Reads a log past damaged ranges, and chooses a file to append to behind them.
 
 Below the durable mark everything was whole once, so what is not whole there was
 damaged. A range of damage begins where reading stops and ends where the next record
@@ -25,14 +25,14 @@ from engine.store.unreadable import with_zeros
 
 _MAGIC_STARTS = b"\xda\xa3\x20"  # of both of a record's magics
 
-FOUND = probe("scan_around.found", "a start met damage, and served around it")
+FOUND = probe("scan_around.found", "a start met damage and serves around it")
 FILE_MISSING = probe("scan_around.file_missing", "a file below the mark was missing")
-RESYNCED = probe("scan_around.resynced", "a whole record was found behind damage")
+RESYNCED = probe("scan_around.resynced", "an intact record was found behind damage")
 TO_THE_END = probe(
     "scan_around.to_the_end", "damage reached its file's end or the mark"
 )
-CLOSED = probe("scan_around.closed", "a damaged last file was closed by a filler")
-BEGUN = probe("scan_around.begun", "the log goes on behind a missing file")
+CLOSED = probe("scan_around.closed", "a damaged last file was closed by a BLANK")
+BEGUN = probe("scan_around.begun", "the log continues behind a missing first file")
 
 Visit: TypeAlias = Callable[[DispatchRequest], None]
 ScanFile: TypeAlias = Callable[[MappedFile, Visit, int], tuple[int, str]]
@@ -45,14 +45,14 @@ def scan_around(
     scan_file: ScanFile,
     visit: Visit,
 ) -> LogScan:
-    """Read a log whole, and on behind every range of damage.
+    """Read a whole log, and continue behind every damaged range.
 
     Args:
         files: the log's.
-        bounds: where it began when it was last made durable, and how far it was.
-        damage: takes note of each range, before anything behind it is visited.
-        scan_file: reads the records of one file from a position on; where they end
-            in it, and why.
+        bounds: log_min_offset and durable_offset of the mark.
+        damage: receives each range before anything behind it is visited.
+        scan_file: reads the records of one file from a position on; returns where
+            they end in it, and why.
         visit: called with each record, in order.
 
     Raises:
@@ -79,7 +79,7 @@ def _walk(
     scan_file: ScanFile,
     visit: Visit,
 ) -> tuple[int, str]:
-    """Where the log ends, and why there."""
+    """Read file after file; return where the log ends, and why."""
     at, durable = bounds
     size = files.file_size
     while True:
@@ -111,11 +111,11 @@ def _walk(
 
 
 def _end_of_damage(file: MappedFile, position: int, durable: int) -> int:
-    """Where a range ends that begins at ``position`` of a file.
+    """The end of a damaged range that begins at ``position`` of a file.
 
-    Not beyond the mark, which lies between two records: what is not whole behind it
-    may only be lost, and then no later record counts. A file too short to have all
-    that the mark says is left as it is, so nothing is ever put behind its end.
+    At most the mark, which lies between two records: behind it broken bytes may only be
+    lost, and then no later record counts. A file too short to hold all that the mark
+    covers is left as it is, and nothing is appended to it.
     """
     base = file.file_from_offset
     end = min(durable - base, file.file_size)
@@ -139,7 +139,7 @@ def _meet(one: range, other: range) -> bool:
 
 
 def _candidates(data: bytes, end: int) -> Iterator[int]:
-    """Where a record may begin, from 1 on and before ``end``, by its magic."""
+    """Positions from 1 to ``end`` where a record may begin, found by its magic."""
     at = data.find(_MAGIC_STARTS, 5)
     while 0 <= at - 4 < end:
         yield at - 4
@@ -147,18 +147,18 @@ def _candidates(data: bytes, end: int) -> Iterator[int]:
 
 
 def files_with(damage: Damage, file_size: int) -> frozenset[int]:
-    """Where the files begin that have damage."""
+    """The first offsets of the files that have damage."""
     return frozenset([known.start - known.start % file_size for known in damage.ranges])
 
 
 def files_cut_short(damage: Damage, file_size: int) -> frozenset[int]:
-    """Where the files begin whose end is damaged: it may not be there."""
+    """The first offsets of the files whose end is damaged, and may be missing."""
     ends = [known.end for known in damage.ranges]
     return frozenset([end - file_size for end in ends if end % file_size == 0])
 
 
 def end_behind(files: MappedFileQueue, damage: Damage, end: int) -> None:
-    """Let the next record go to a file that has no damage.
+    """Make the next append go to a file without damage.
 
     Raises:
         OSError: the disk failed; another start tries again.

@@ -1,11 +1,11 @@
-"""StartUp: what a start reads before it changes anything, and how it then mends.
+"""StartUp: what a start reads before it changes anything, and how it then repairs.
 
 ``read`` may refuse, having changed nothing; ``mend`` makes the files agree with what
-was read. Below the durable mark, and below what the queues had durable, everything was
-right once, so a start reads the log whole from there on, and at least its last
-``start_window`` bytes. Of older files it reads the first record and no more: their
-names, their lengths and the mark tell of the rest. Where the queues lack what the mark
-says they have, somebody damaged them, and the whole log is read to make them again.
+was read. Below durable_offset and dispatched_offset everything was right once, so a
+start reads the log from the lower of both on, and at least its last ``start_window``
+bytes. Of older files it reads the first record only: names, lengths and the mark prove
+the rest. If the queues lack units that the mark says they have, they were damaged, and
+the whole log is read to build them again.
 
 Source: DefaultMessageStore#load, #recover, RocketMQ 5.3. Differs: the checkpoint's
 times decide nothing, since nothing proves them.
@@ -34,9 +34,13 @@ from engine.store.scan_around import files_with
 from engine.store.unreadable import UNREADABLE, is_unreadable
 
 WINDOWED = probe("start_up.read.window", "a start left old log files unread")
-READ_AGAIN = probe("start_up.read.again", "damaged queues made a start read all")
+READ_AGAIN = probe(
+    "start_up.read.again", "damaged queues made a start read the whole log"
+)
 CHANGED = probe("start_up.refused.changed", "bytes that no CRC covers had changed")
-MISNUMBERED = probe("start_up.refused.misnumbered", "a record's queue offset is none")
+MISNUMBERED = probe(
+    "start_up.refused.misnumbered", "a record has a queue offset that cannot be right"
+)
 REFUSED_UNREAD = probe("start_up.refused.unreadable", "the log cannot be read")
 LACKING = probe("message_store.start.lacking", "dispatch resumes behind the log's end")
 COMPLETE = probe("message_store.start.complete", "a start found every queue complete")
@@ -68,15 +72,15 @@ class StartUp:
 
     @property
     def has_read(self) -> bool:
-        """Whether there is something to mend by."""
+        """Whether ``read`` has succeeded."""
         return self._found is not None
 
     def read(self) -> None:
         """Read the files; changes nothing on the disk.
 
         Raises:
-            StoreCorrupted: what the mark says was durable is not there any more, or
-                the files are not of the configured sizes, or cannot be read.
+            StoreCorrupted: data that the mark says was durable is missing, or the files
+                are not of the configured sizes, or cannot be read.
             OSError: the disk failed otherwise.
         """
         try:
@@ -115,9 +119,9 @@ class StartUp:
         return self._config.on_damage is OnDamage.SERVE
 
     def _replay_point(self) -> int:
-        """Where the log must be read from: the begin of one of its files.
+        """The first byte of the log file from which the log must be read.
 
-        One byte before what is asked for, so that a record or filler lies behind it.
+        One byte earlier than needed, so that a record or BLANK lies before it.
         """
         log, mark = self._commit_log, self._checkpoint.mark
         first = max(0, log.min_offset)
@@ -137,7 +141,7 @@ class StartUp:
         return point - point % self._config.mapped_file_size_commit_log
 
     def _is_damaged(self, scan: LogScan) -> bool:
-        """Whether the log lacks what was durable once."""
+        """Whether durable data of the log is missing."""
         mark = self._checkpoint.mark
         if mark is None:
             return False
@@ -147,7 +151,7 @@ class StartUp:
     def _scan(
         self, start: int, *, around: bool = False
     ) -> tuple[LogScan, QueueAudit, IndexAudit]:
-        """Read the log, and hold queues and index against it."""
+        """Read the log, and compare queues and index with it."""
         while True:
             try:
                 return self._scan_once(start, around=around)
@@ -203,7 +207,7 @@ class StartUp:
             )
 
     def _refuse_damage(self, scan: LogScan, audit: QueueAudit) -> None:
-        """What was durable once can only be damaged, not lost: do not cut it.
+        """Refuse a log whose durable part is damaged, since cutting would lose data.
 
         Raises:
             StoreCorrupted: part of it is not there.
@@ -255,7 +259,7 @@ class StartUp:
             )
 
     def _refuse_misnumbered(self, audit: QueueAudit) -> None:
-        """Nobody else's CRC covers a queue offset, and dispatch would fill the gap."""
+        """Refuse an impossible queue_offset, which dispatch would fill up to."""
         if audit.first_misnumbered >= 0:
             MISNUMBERED.hit()
             raise StoreCorrupted(
@@ -289,7 +293,7 @@ class StartUp:
         return f"{file.path} byte {offset - file.file_from_offset} (offset {offset})"
 
     def mend(self) -> int:
-        """Make the files agree with what was read; where dispatch has to resume.
+        """Make the files agree with what was read; return where dispatch resumes.
 
         Raises:
             OSError: the disk failed; another start mends.
@@ -328,7 +332,7 @@ class StartUp:
     def _set_checkpoint(
         self, scan: LogScan, audit: QueueAudit, mark: DurableMark | None
     ) -> bool:
-        """Let the checkpoint claim what was found alone; whether it claimed more."""
+        """Lower the checkpoint to what was found; return whether it claimed more."""
         checkpoint = self._checkpoint
         # Records stored before the first that may lack a durable unit have theirs.
         logics = scan.newest_timestamp
@@ -364,10 +368,10 @@ def _both(
 
 
 def _within(offset: int, end: int) -> int:
-    """An offset of RocketMQ's as far as the log reaches; -1 is its own "none yet"."""
+    """A RocketMQ offset limited to the log's end; -1 ("none yet") stays."""
     return min(offset, end) if offset >= -1 else 0
 
 
 def _first(*phy_offsets: int) -> int:
-    """The lowest of them that is one; -1 if none is."""
+    """The lowest non-negative offset; -1 if there is none."""
     return min((offset for offset in phy_offsets if offset >= 0), default=-1)

@@ -1,4 +1,4 @@
-"""StoreStatsService: what was put since the store started, by topic and by duration.
+"""StoreStatsService: counts puts since the start, by topic and by duration.
 
 Source: org.apache.rocketmq.store.StoreStatsService, RocketMQ 5.3. Differs: the mean and
 rates a second are left to who reads the counts.
@@ -20,14 +20,14 @@ PUT_TIME_ENDS_MS = (
 
 
 class TopicStats(NamedTuple):
-    """Of one topic: how many messages, and how many bytes of records."""
+    """The messages of one topic, and the bytes of their records."""
 
     times: int
     size: int
 
 
 class StoreStatsService:
-    """Counts what was appended; a store that starts counts anew."""
+    """Counts appended messages; every start begins at zero."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._lock = runtime.lock()
@@ -36,11 +36,11 @@ class StoreStatsService:
 
     @property
     def put_by_topic(self) -> dict[str, TopicStats]:
-        """What was put, of each topic."""
+        """The counts of each topic."""
         return {topic: TopicStats(*n) for topic, n in self._put_by_topic.items()}
 
     def count_put(self, topic: str, times: int, size: int, took_ms: int) -> None:
-        """Take note of one put that was appended, of ``times`` messages.
+        """Count one put that appended ``times`` messages.
 
         Source: CommitLog#asyncPutMessage, StoreStatsService#setPutMessageEntireTimeMax.
         """

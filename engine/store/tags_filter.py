@@ -22,13 +22,13 @@ _HASH_END = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class TagsFilter:
-    """A tag expression, taken apart."""
+    """A parsed tag expression."""
 
     tags: frozenset[str]
     codes: frozenset[int]
 
     def may_take(self, code: int) -> bool:
-        """Whether a unit's tags code lets its record through, so far.
+        """Whether the record of a unit with this tags code may match.
 
         A code that is no hash is a delivery time or an address, and says nothing of
         tags.
@@ -38,13 +38,13 @@ class TagsFilter:
         return code in self.codes or not -_HASH_END <= code < _HASH_END
 
     def takes(self, record: bytes) -> bool:
-        """Whether a record's own tags are asked for."""
+        """Whether the record's own tags match."""
         return properties_of(record).get(PROPERTY_TAGS, "") in self.tags
 
 
 @lru_cache(maxsize=1024)
 def parse_tags(expression: str) -> TagsFilter | None:
-    """What an expression asks for; None if for everything."""
+    """Parse an expression; None if it asks for every message."""
     tags = frozenset(part.strip() for part in expression.split(_OR)) - {""}
     if not tags or ANY_TAGS in tags:
         return None

@@ -1,4 +1,4 @@
-"""From a time to a queue offset: where a consumer goes on that is set back to it.
+"""Search by time: the queue_offset to which a consumer is reset.
 
 ``LOWER`` is the first message stored at or after the time, ``UPPER`` the last one
 stored at or before it. Store timestamps never decrease along the log, so a binary
@@ -23,7 +23,7 @@ AMID = probe("time_search.amid", "a time within a queue's messages")
 
 
 class BoundaryType(Enum):
-    """Which message of those around a time is meant."""
+    """Which of the messages around a time is meant."""
 
     LOWER = "LOWER"
     UPPER = "UPPER"
@@ -36,7 +36,7 @@ def offset_by_time(
     boundary: BoundaryType,
     time_at: Callable[[int], int],
 ) -> int:
-    """The queue offset of [low, high) that ``timestamp`` means.
+    """The queue offset of [low, high) that ``timestamp`` stands for.
 
     Args:
         low: the queue's first offset.

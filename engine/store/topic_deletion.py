@@ -1,14 +1,14 @@
-"""TopicDeletion: a topic, or one queue of it, is given up while the store runs.
+"""TopicDeletion: deletes a topic, or one queue of it, while the store runs.
 
-While no put, dispatch, flush or cleaner is amid its work: the log's end is written down
-durably as the place before which the topic's records are dead; then the queues go, in
-memory first, then their files and directories. A crash before the first leaves the
-topic as it was, a crash after it leaves files that the next start removes. What is put
-afterwards numbers its queue offsets from 0.
+It waits until no put, dispatch, flush or cleaner is at work. Then the log's end is
+recorded durably as the phy_offset below which the topic's records are dead; then the
+queues are removed, in memory first, then their files and directories. A crash before
+the record leaves the topic as it was, a crash after it leaves files that the next start
+removes. Later messages count their queue offsets from 0.
 
-Source: DefaultMessageStore#deleteTopics, #cleanUnusedTopic, RocketMQ 5.3. Differs:
-there nothing of it is durable but the removal of files, a start may build the queues
-again, and dispatch may write into a file that is just being unmapped.
+Source: DefaultMessageStore#deleteTopics, #cleanUnusedTopic, RocketMQ 5.3. Differs: in
+RocketMQ only the removal of files is durable, a start may build the queues again, and
+dispatch may write into a file that is being unmapped.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from engine.store.message import SCHEDULE_TOPIC, SYSTEM_PREFIX, is_light_queue
 from engine.store.running_flags import RunningFlags
 
 DELETED = probe("topic_deletion.deleted", "a topic or a queue was deleted")
-UNKNOWN = probe("topic_deletion.unknown", "a deletion named what the store has not")
+UNKNOWN = probe(
+    "topic_deletion.unknown", "a deletion named a topic or queue that does not exist"
+)
 UNWRITTEN = probe("topic_deletion.unwritten", "a deletion failed and changed nothing")
-CUT_SHORT = probe("topic_deletion.cut_short", "a deletion failed amid it; puts stop")
+CUT_SHORT = probe("topic_deletion.cut_short", "a deletion failed half-way; puts stop")
 
 # The static block of TopicValidator, and what TopicConfigManager adds on a broker by
 # default: the name of its cluster.
@@ -49,7 +51,7 @@ _SYSTEM_TOPICS = frozenset(
 
 
 class TopicDeletion:
-    """Deletes what it is told; ``cleaners`` are the locks of those who remove files."""
+    """Deletes topics and queues; ``cleaners`` are the locks of file removers."""
 
     def __init__(
         self,
@@ -68,23 +70,23 @@ class TopicDeletion:
         self._is_stopped = False
 
     def delete_topics(self, topics: Collection[str]) -> int:
-        """Delete topics with all their queues; how many there were.
+        """Delete topics with all their queues; returns how many existed.
 
         Raises:
             StoreStopped: the store is stopping, or a failed disk has stopped puts.
             OSError: the disk failed. Either nothing has changed, or no put is taken
-                any more and the next start tells whether the topics are gone.
+                any more and the next start decides whether the topics are gone.
 
         Source: DefaultMessageStore#deleteTopics.
         """
         return self._delete([(topic, ALL_QUEUES) for topic in sorted(set(topics))])
 
     def delete_queue(self, topic: str, queue_id: int) -> int:
-        """Delete one queue of a topic; 1 if there was one. Raises as above."""
+        """Delete one queue of a topic; 1 if it existed. Raises as ``delete_topics``."""
         return self._delete([(topic, queue_id)])
 
     def clean_unused_topic(self, retained: Collection[str]) -> int:
-        """Delete every topic but these, the system's and light queues; how many.
+        """Delete all topics but these, system topics and light queues; how many.
 
         Raises as ``delete_topics``.
 
@@ -99,7 +101,7 @@ class TopicDeletion:
         return self.delete_topics(unused)
 
     def stop(self) -> None:
-        """Delete nothing any more; a deletion in progress ends first."""
+        """Wait for a deletion in progress; delete nothing after it."""
         with self._lock:
             self._is_stopped = True
 
@@ -141,5 +143,8 @@ class TopicDeletion:
 
 
 def _is_system(topic: str) -> bool:
-    """Source: TopicValidator#isSystemTopic, RocketMQ 5.3.0, where case counts."""
+    """Whether the topic is one of RocketMQ's own; upper and lower case differ.
+
+    Source: TopicValidator#isSystemTopic, RocketMQ 5.3.0.
+    """
     return topic in _SYSTEM_TOPICS or topic.startswith(SYSTEM_PREFIX)

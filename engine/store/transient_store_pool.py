@@ -1,11 +1,11 @@
-"""TransientStorePool: buffers that take a log file's appends before the file does.
+"""TransientStorePool: write buffers that receive a log file's appends first.
 
-A buffer has the size of a log file. Who borrows one writes to it, commits it to the
-file in larger pieces, and gives it back when the file is full and committed.
+A buffer has the size of a log file. A mapped file borrows one, commits it to the file
+in larger pieces, and returns it when the file is full and committed.
 
 Source: org.apache.rocketmq.store.TransientStorePool, RocketMQ 5.3. Differs: a file that
-finds the pool empty is written and read directly; there it is written directly, but
-read only up to a committed position that nobody moves.
+finds the pool empty is written and read directly; in RocketMQ it is written directly,
+but read only up to a committed position that never moves.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from engine.host.probe import probe
 
 BORROWED = probe("transient_store_pool.borrow", "a log file got a write buffer")
 EXHAUSTED = probe("transient_store_pool.exhausted", "a log file found no buffer left")
-RETURNED = probe("transient_store_pool.return", "a write buffer was given back")
+RETURNED = probe("transient_store_pool.return", "a write buffer was returned")
 
 
 class TransientStorePool:
-    """Free buffers; contents of an earlier use are not cleared.
+    """The free buffers; old contents are not cleared.
 
     A list, since a putter borrows while the commit service gives back: each is one
     step of the interpreter.
@@ -38,7 +38,7 @@ class TransientStorePool:
         return len(self._free) + len(self._unmade)
 
     def borrow_buffer(self) -> bytearray | None:
-        """A buffer, or None if all are out.
+        """A buffer; None if all are borrowed.
 
         Source: TransientStorePool#borrowBuffer.
         """
@@ -53,7 +53,7 @@ class TransientStorePool:
         return None
 
     def return_buffer(self, buffer: bytearray) -> None:
-        """Take a buffer back.
+        """Return a borrowed buffer.
 
         Source: TransientStorePool#returnBuffer.
         """

@@ -1,9 +1,9 @@
-"""Sectors that a medium cannot give: what of a file can be read around them.
+"""Unreadable sectors: how to read the rest of a file around them.
 
-A read that fails says nothing of the bytes beside those it cannot give. So it is done
-again sector by sector: what lies before the first bad one is as good as ever, and what
-a store can make again (queues, their extensions) it may take for zeros and have cut.
-Of the log nothing is ever taken for zeros, or a read that fails would end it.
+A failed read says nothing about the bytes beside the bad ones. So it is repeated sector
+by sector: what lies before the first bad sector is as good as ever, and data that a
+store can make again (queues, consumequeue_ext) may be read as zeros and cut. Log bytes
+are never replaced by zeros: a failed read would look like the end of the log.
 
 Source: latent sector errors, Bairavasundaram et al., SIGMETRICS 2007. RocketMQ reads
 through a mapping; there the process gets SIGBUS, which is an InternalError in the JVM.
@@ -22,28 +22,30 @@ from engine.host.probe import probe
 SECTOR_SIZE = 512
 UNREADABLE = "bytes that cannot be read"
 
-MET = probe("unreadable.met", "a start met sectors that the medium could not give")
-TAKEN_FOR_ZEROS = probe("unreadable.zeros", "what can be made again was cut there")
+MET = probe("unreadable.met", "a start met unreadable sectors")
+TAKEN_FOR_ZEROS = probe(
+    "unreadable.zeros", "unreadable data that can be rebuilt was cut"
+)
 
 Read: TypeAlias = Callable[[int, int], bytes]
 
 
 def is_unreadable(error: OSError) -> bool:
-    """Whether the medium could not give the bytes, so that others may be fine."""
+    """Whether the error is EIO: other bytes of the file may be readable."""
     return error.errno == errno.EIO
 
 
 def sectors_of(position: int, size: int) -> set[int]:
-    """Numbers of the sectors in which bytes [position, position + size) lie."""
+    """The numbers of the sectors that hold bytes [position, position + size)."""
     return {*range(position // SECTOR_SIZE, (position + size - 1) // SECTOR_SIZE + 1)}
 
 
 def pieces(
     read: Read, position: int, size: int
 ) -> Iterator[tuple[range, bytes | None]]:
-    """Each sector's part of [position, position + size): where, and its bytes.
+    """The part of [position, position + size) in each sector: position and bytes.
 
-    None where they cannot be read.
+    The bytes are None where they cannot be read.
 
     Raises:
         OSError: another one than EIO.
@@ -61,7 +63,7 @@ def pieces(
 
 
 def readable(read: Read, position: int, size: int) -> bytes:
-    """The bytes up to the first that cannot be read; all of them, if all can.
+    """The bytes up to the first unreadable one.
 
     Raises:
         OSError: another one than EIO.
@@ -83,7 +85,7 @@ def examined(
     /,
     *terms: *Terms,
 ) -> T:
-    """What ``of`` says of what ``readable`` gives, by ``examine`` if all can be read.
+    """``of`` of the bytes that ``readable`` returns; by ``examine`` if all can be read.
 
     Raises:
         OSError: another one than EIO.
@@ -104,7 +106,7 @@ def _before_hole(read: Read, position: int, size: int) -> bytes:
 
 
 def with_zeros(read: Read, position: int, size: int) -> tuple[bytes, list[range]]:
-    """The bytes, zeros for those that cannot be read, and where these lie.
+    """The bytes, with zeros for unreadable ones, and the ranges of those.
 
     The ranges count from ``position``.
 

@@ -1,4 +1,4 @@
-"""Names on the command line, looked up or complained about."""
+"""Looks up names from the command line, or complains about them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUBJECTS = ("python",)
 
 
 def scenarios_named(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The scenarios of these names, each once; all of them if none is named."""
+    """The scenarios of these names, each once; all if none is named."""
     for name in names:
         if name not in SCENARIOS:
             hint = "`crashmq list scenarios` names them."
@@ -33,7 +33,7 @@ def scenarios_named(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def mutants_of(file: Path | None, *, anywhere: bool = False) -> Mapping[str, Mutant]:
-    """Our mutants by id, or those of a file that someone else wrote."""
+    """Our mutants by id, or those of another author's file."""
     if file is None:
         return MUTANTS
     try:
@@ -54,7 +54,7 @@ def mutant_named(name: str | None, known: Mapping[str, Mutant] = MUTANTS) -> str
 
 @contextmanager
 def planted(mutant: str, known: Mapping[str, Mutant] = MUTANTS) -> Iterator[None]:
-    """The engine with a mutant; the clean engine for ""."""
+    """The engine with a mutant planted; the clean engine for ""."""
     with ExitStack() as stack:
         if mutant:
             try:
@@ -65,7 +65,7 @@ def planted(mutant: str, known: Mapping[str, Mutant] = MUTANTS) -> Iterator[None
 
 
 def mutant_file_option(command: Command) -> Command:
-    """The option by which a case of a stranger's mutant finds it."""
+    """The command-line option that names a mutant's file."""
     return click.option(
         "--mutant-file",
         type=click.Path(path_type=Path),
@@ -75,7 +75,7 @@ def mutant_file_option(command: Command) -> Command:
 
 
 def case_at(path: Path) -> CaseFile:
-    """The case of a file."""
+    """Read a case file."""
     try:
         return CaseFile.load(path)
     except BadCaseFile as error:
@@ -83,7 +83,7 @@ def case_at(path: Path) -> CaseFile:
 
 
 def check_subject(case: CaseFile, path: Path) -> None:
-    """Complain about a case of a store this version cannot drive."""
+    """Refuse a case whose subject this version cannot drive."""
     if case.subject not in SUBJECTS:
         raise BadInput(
             f"{path}: $.subject is {case.subject!r}, and this crashmq drives "
@@ -93,7 +93,7 @@ def check_subject(case: CaseFile, path: Path) -> None:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """A file that cannot be written is the user's to mend."""
+    """Turn an error of writing a file into a sentence for the user."""
     try:
         yield
     except FileExistsError as error:
@@ -106,5 +106,5 @@ def writing() -> Iterator[None]:
 
 
 def mutant_option(mutant: str) -> str:
-    """What to add to a command so that it plants the same bug."""
+    """The option that makes a command plant the same bug."""
     return f" --mutant {mutant}" if mutant else ""

@@ -1,4 +1,4 @@
-"""``crashmq check``: the gate, told as a table and, when red, as timelines."""
+"""``crashmq check``: the gate, printed as a table and, when red, as timelines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``crashmq doctor``: what can run on this machine, a line each, and what to do."""
+"""``crashmq doctor``: what can run on this machine, one line each, and what to do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SPARK = ("pyspark", "pyarrow", "pandas", "jinja2")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line: what was looked at, whether it is well, and what to know or do."""
+    """One line: what was checked, whether it is well, and what to know or do."""
 
     what: str
     ok: bool
@@ -41,7 +41,7 @@ def command() -> None:
 
 
 def examine() -> Iterator[Finding]:
-    """Everything that is looked at, the most needed first."""
+    """All checks, the most needed first."""
     yield _python()
     yield _packages("core packages", _CORE, "pip install crashmq")
     foreign = foreign_packages()

@@ -24,7 +24,7 @@ INTERRUPTED = 130
 
 
 class BadInput(click.ClickException):
-    """What was given cannot be used; one sentence says what, where, what to do."""
+    """The input cannot be used; one sentence says what, where, what to do."""
 
     exit_code = BAD_INPUT
 
@@ -40,11 +40,11 @@ class EnvironmentLacking(BadInput):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``; did you mean X`` if something known is spelt alike, else nothing."""
+    """``; did you mean X`` if a known name is spelt alike, else nothing."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}" if close else ""
 
 
 def unknown(what: str, name: str, known: Iterable[str], hint: str) -> BadInput:
-    """The complaint about a name that is not known."""
+    """The complaint about an unknown name."""
     return BadInput(f"there is no {what} {name!r}{nearest(name, known)}. {hint}")

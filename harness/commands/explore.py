@@ -1,4 +1,4 @@
-"""``crashmq explore``: histories run once, and all the crashes they could have had."""
+"""``crashmq explore``: runs histories once and tries all their possible crashes."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def command(
 def _check_question(
     target: str | None, world: int | None, schedules: int | None, *, failures: bool
 ) -> None:
-    """Refuse what asks nothing, or two things at once."""
+    """Refuse options that ask for nothing, or for two things at once."""
     if (target is None) == (world is None):
         raise click.UsageError("name a SCENARIO or a CASE file, or --world N.")
     if (schedules is not None or failures) and target is None:
@@ -193,7 +193,7 @@ def _check_question(
 
 
 def _disks_named(profile: str | None) -> tuple[str, ...]:
-    """The disks to explore on; "" is each program's own."""
+    """The disk profiles to explore on; "" is each program's own."""
     if profile == ALL_PROFILES:
         return tuple(PROFILES)
     if profile is not None and profile not in PROFILES:
@@ -205,7 +205,7 @@ def _disks_named(profile: str | None) -> tuple[str, ...]:
 def _histories(
     name: str, seed: int, ops: int | None, depth: int, disks: tuple[str, ...], bug: str
 ) -> Iterator[Job]:
-    """Histories of a scenario; of several disks the n-th history is on the n-th."""
+    """Histories of a scenario; with several disks the n-th history is on the n-th."""
     limits, longest = Limits(depth=depth), ops or _OPS_MAX
     hands = [jobs_of_scenario(name, seed, longest, limits, disk, bug) for disk in disks]
     own = [islice(hand, n, None, len(disks)) for n, hand in enumerate(hands)]
@@ -213,14 +213,14 @@ def _histories(
 
 
 def _case(path: Path, ops: int | None) -> CaseFile:
-    """The case of a file, cut as wished."""
+    """The case of a file, cut as requested."""
     case = case_at(path)
     check_subject(case, path)
     return replace(case, program=replace(case.program, ops=case.program.ops[:ops]))
 
 
 def _smalls(result: Result, scenario: str, mutant: str) -> list[Small]:
-    """The first few findings, each as small as it goes; of one cause the smallest."""
+    """The first few findings, each shrunk; of one cause the smallest."""
     found = sorted(result.found.values(), key=lambda one: len(one.program.ops))
     smalls: dict[str, Small] = {}
     with planted(mutant):
@@ -240,7 +240,7 @@ def _check_out(out: Path) -> None:
 
 
 def _explored(jobs: Iterator[Job], workers: int, budget: float, began: float) -> Result:
-    """All that came of the jobs; a line of progress while one waits."""
+    """The sum of the jobs, with a line of progress meanwhile."""
     result = Result()
     with Progress("explore") as progress:
         for one in run_jobs(jobs, workers, budget):
@@ -261,7 +261,7 @@ def _save(
     out: Path,
     seconds: float,
 ) -> list[Path]:
-    """Write summary, rows and case files; where these lie."""
+    """Write summary, rows and case files; return their paths."""
     cases: list[Path] = []
     rows: list[FindingRow] = []
     with writing():

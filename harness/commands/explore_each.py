@@ -1,4 +1,4 @@
-"""What ``crashmq explore`` does with one history after another, each tried whole."""
+"""What the kinds of ``crashmq explore`` share that try one history after another."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BARREN_MAX = 1000  # programs without anything to try, from the first on
 
 
 class Tried(Protocol):
-    """What came of all that was tried of one history."""
+    """The result of everything that was tried of one history."""
 
     visited: int
     found: dict[str, Program]
@@ -48,7 +48,7 @@ TryAll = Callable[[Program, str, Callable[[], bool]], T]
 
 
 class Target:
-    """The histories of a case file or of a scenario, and the bug to be planted."""
+    """The histories of a case file or of a scenario, and the bug to plant."""
 
     def __init__(
         self, target: str, mutant: str | None, seed: int, histories: int | None
@@ -67,7 +67,7 @@ class Target:
             (self.scenario,) = scenarios_named((target,))
 
     def programs(self, cut: Callable[[Program], Program | None]) -> Iterator[Program]:
-        """The programs of which ``cut`` leaves something to try."""
+        """The programs in which ``cut`` leaves something to try."""
         found = 0
         for number, program in enumerate(self._drawn()):
             left = cut(program)
@@ -93,7 +93,7 @@ def try_each(
     nothing: str,
     share: float = 1.0,
 ) -> list[T]:
-    """All histories until the end of time, none of them longer than its share of it.
+    """Try all histories until time is over, none longer than its share of it.
 
     Raises:
         BadInput: there is nothing to try; ``nothing`` says why.
@@ -127,7 +127,7 @@ def end(
     summary: dict[str, Any],
     asked: str,
 ) -> int:
-    """Save cases and summary, say what was broken and what to type next; exit code.
+    """Save cases and summary, print findings and the next command; the exit code.
 
     Args:
         target: what was explored.

@@ -1,4 +1,4 @@
-"""``crashmq explore --failures``: each call of each op fails in its turn, counted."""
+"""``crashmq explore --failures``: each call of each op fails, one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``crashmq explore --schedules``: every schedule with few preemptions, counted."""
+"""``crashmq explore --schedules``: every schedule with few preemptions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHARE = 1 / 30  # of the budget for one program of a scenario: some have no end
 def run_schedules(
     target: Target, *, bound: int, budget: float, out: Path | None
 ) -> int:
-    """Explore a case's schedules, or those of a scenario's programs; the exit code."""
+    """Explore the schedules of a case or of a scenario's programs; the exit code."""
 
     def try_all(
         program: Program, scenario: str, is_over: Callable[[], bool]

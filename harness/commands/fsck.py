@@ -44,7 +44,7 @@ def command(directory: Path, as_json: bool) -> None:
 
 
 def told(report: FsckReport) -> Iterator[str]:
-    """The report as lines: what there is, what is wrong, what would be cut."""
+    """The report as lines: a summary, the violations, what the next start would do."""
     yield f"{report.root}: {_MODES[report.mode]}"
     yield from _ranges(report)
     for finding in report.violations[:_SHOWN_MAX]:

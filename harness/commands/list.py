@@ -1,4 +1,4 @@
-"""``crashmq list``: what there is, by name, a sentence each."""
+"""``crashmq list``: scenarios, laws, probes and more by name, one sentence each."""
 
 from __future__ import annotations
 

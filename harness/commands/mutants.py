@@ -1,4 +1,4 @@
-"""``crashmq mutants``: plant bugs, search for them unscripted, say what was found."""
+"""``crashmq mutants``: plants bugs, searches for them, and says what was found."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _known(file: Path | None, any_module: bool) -> Mapping[str, Mutant]:
 
 
 def _chosen(known: Mapping[str, Mutant], names: Sequence[str]) -> list[Mutant]:
-    """The mutants of these names, all if there are none; each can be planted."""
+    """The mutants of these names, all if none is named; each can be planted."""
     wanted = [name for each in names for name in each.split(",") if name]
     for name in wanted:
         if name not in known:
@@ -170,7 +170,7 @@ def _chosen(known: Mapping[str, Mutant], names: Sequence[str]) -> list[Mutant]:
 
 
 def _run(campaign: Campaign, workers: int) -> list[HuntRecord]:
-    """Every hunt; a line for each that is done."""
+    """Run every hunt; print a line for each."""
     rows: list[HuntRecord] = []
     hunts = campaign.hunts()
     with Progress("mutants") as progress:
@@ -218,7 +218,7 @@ def _case_of(row: HuntRecord) -> CaseFile:
 
 
 def _reached(one: MutantOutcome, mutant: Mutant) -> str:
-    """How near the search came: of all probes how many, and which where the bug is."""
+    """How near a search came: probes hit, and those where the bug is."""
     declared = declared_probes()
     modules = {edit.module.rpartition(".")[2] for edit in mutant.edits}
     there = [name for name in declared if name.partition(".")[0] in modules]

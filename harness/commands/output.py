@@ -44,7 +44,7 @@ def print_timeline(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """One line of text, whatever names and fields it quotes: the rest is escaped."""
+    """One line of text with everything unprintable in it escaped."""
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
         for sign in text
@@ -52,7 +52,7 @@ def printable(text: str) -> str:
 
 
 def terminal_width() -> int:
-    """Columns to write to: the terminal's, within reason; 100 elsewhere."""
+    """Columns to write to: the terminal's, within limits; 100 elsewhere."""
     if not sys.stdout.isatty():
         return 100
     columns = os.get_terminal_size(sys.stdout.fileno()).columns
@@ -60,7 +60,7 @@ def terminal_width() -> int:
 
 
 class Progress:
-    """How far something is, on standard error while it lasts."""
+    """The progress of some work, shown on standard error while it lasts."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -81,12 +81,12 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar:
             self._bar.stop()
 
     def tell(self, what: str, done: int, total: int) -> None:
-        """Go on to another part of the work, and say how far it is."""
+        """Begin another part of the work, and show its progress."""
         if what != self.what:
             self.what = what
             if self._bar:
@@ -94,7 +94,7 @@ class Progress:
         self.update(done, total)
 
     def update(self, done: int, total: int | None, detail: str = "") -> None:
-        """Say how far it is; cheap enough to be called for every episode."""
+        """Show the progress; cheap enough to be called for every episode."""
         if self._bar:
             task = self._bar.task_ids[0]
             self._bar.update(task, completed=done, total=total, detail=detail)

@@ -1,4 +1,4 @@
-"""``crashmq replay``: a case file run again and told as a timeline."""
+"""``crashmq replay``: runs a case file again and prints it as a timeline."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _is_empty_dir(path: Path) -> bool:
 
 
 def _files_after(case: CaseFile, until: int) -> Mapping[str, bytes]:
-    """The store's files after step ``until``, or after a law broke before it."""
+    """The store's files after step ``until``, or after an earlier violation."""
     episode = Episode(case.scenario, case.program.setup)
     try:
         for op in case.program.ops[: until + 1]:
@@ -118,7 +118,7 @@ def _write_files(files: Mapping[str, bytes], directory: Path) -> None:
 
 
 def _compared(case: CaseFile, result: EpisodeResult, file: Path, mutant: str) -> str:
-    """How the run compares with what the file recorded, and what to type next."""
+    """How the run compares with the recorded one, and what to type next."""
     if result.outcome is Outcome.PASSED and not case.violated:
         return f"FIXED: no law is violated; recorded was: {case.message or 'nothing'}"
     if result.outcome is Outcome.PASSED:

@@ -33,7 +33,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 @contextmanager
 def no_spark_is_told() -> Iterator[None]:
-    """Run with Spark; without it, or with a wrong request, say so in one sentence."""
+    """Run with Spark; without it, or with a bad request, say so in one sentence."""
     try:
         require_packages()
         yield
@@ -44,7 +44,7 @@ def no_spark_is_told() -> Iterator[None]:
 
 
 def write_report(session: Any, out: Path) -> tuple[Summary, dict[str, str]]:
-    """Write a case file a failure, then the report that names them.
+    """Write a case file for each failure, then the report that names them.
 
     Args:
         session: of Spark, which only ``reports`` knows.
@@ -64,7 +64,7 @@ def write_report(session: Any, out: Path) -> tuple[Summary, dict[str, str]]:
 
 
 def tell(summary: Summary, out: Path, cases: dict[str, str]) -> None:
-    """The verdict, the warnings, where things lie, and what to type next."""
+    """Print the verdict, the warnings, the paths, and what to type next."""
     click.echo(summary.verdict)
     for warning in summary.warnings:
         click.echo(f"  ! {warning}")
@@ -98,7 +98,7 @@ def _next_command(summary: Summary, cases: dict[str, str]) -> str:
 
 
 def _save_case(found: Finding, directory: Path) -> Path:
-    """The failure's case file; one that lies there already is kept as it is."""
+    """Save the failure's case file; an existing one is kept as it is."""
     path = directory / f"{_UNSAFE.sub('-', found.signature)}{SUFFIX}"
     if not path.exists():
         case = CaseFile(

@@ -1,4 +1,4 @@
-"""``crashmq shrink``: the smallest program that breaks the law a case file names."""
+"""``crashmq shrink``: the smallest program that violates the law of a case file."""
 
 from __future__ import annotations
 

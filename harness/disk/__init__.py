@@ -1,1 +1,1 @@
-"""The simulated disk: what a crash may leave, and what an error means."""
+"""The simulated disk: what a crash may leave, and what an error does."""

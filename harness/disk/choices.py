@@ -1,4 +1,4 @@
-"""From ``Survivors``, which is data, to the choice it stands for on one disk."""
+"""Turns ``Survivors``, which is data, into the choice it names on one disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def choice_of(
     effects: Sequence[Effect],
     inodes: Mapping[int, Inode],
 ) -> Choice:
-    """The choice that ``survivors`` names.
+    """The choice that ``survivors`` names on this disk.
 
     Args:
         survivors: which of the pending effects outlive the power loss.

@@ -1,12 +1,12 @@
-"""Where the world steps in: the counted disk action, and the calls made to fail.
+"""Counts disk actions, runs events at them, and makes calls fail.
 
 A *disk action* is one page's part of a write into the cache, one dirty page made
 durable by a sync, or one directory change. ``Controls`` counts them, lets an event
-happen in the middle of the n-th, and keeps the faults that are armed. What an action
-does belongs to its caller.
+happen in the middle of the n-th, and keeps the faults that are armed. The action itself
+is done by its caller.
 
-Watches nest: the newest is ended first. Two that wait for the same action happen in
-the order of their cuts, then of their making.
+Watches nest: the newest is ended first. Two that wait for the same action fire in the
+order of their cuts, then of their creation.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _PAGE_FAULTS: tuple[FaultCall, ...] = ("lose", "misdirect")
 
 
 class Healed(NamedTuple):
-    """How many calls had failed, and what of the medium is not as it was told to be."""
+    """How many calls had failed, and where the medium differs from what was synced."""
 
     failed: int
     spoilt: tuple[Damaged, ...] = ()
 
 
 def _nothing() -> None:
-    """Nobody else is to run."""
+    """Do nothing: no other activity is to run."""
 
 
 class Watch:
@@ -101,15 +101,15 @@ class Controls:
         self.storing: tuple[int, bytes] | None = None
 
     def on_every_action(self, listener: Callable[[], None] | None) -> None:
-        """Let ``listener`` look at the disk at each action, before any of it is done.
+        """Call ``listener`` at each action, before any of it is done.
 
-        It changes nothing; None: nobody looks any more.
+        It must change nothing; None removes it.
         """
         self._listener = listener
         self._find_stop()
 
     def pause_by(self, pause: Callable[[], None] | None) -> None:
-        """Call ``pause`` in front of each action and read; None: of none any more."""
+        """Call ``pause`` before each action and read; None removes it."""
         self.pause = pause or _nothing
         self._find_stop()
 
@@ -130,7 +130,7 @@ class Controls:
         self._find_stop()
 
     def end_watch(self) -> bool:
-        """Forget the newest watch; whether it had fired. False if there is none."""
+        """Remove the newest watch; return whether it had fired (False: none)."""
         if not self._watches:
             return False
         watch = self._watches.pop()
@@ -138,16 +138,16 @@ class Controls:
         return watch.fired
 
     def allow(self, actions: int, reads: int) -> None:
-        """Let what is done from now on take so many actions and reads, then ``Hang``.
+        """Allow so many actions and reads from now on; the next one raises ``Hang``.
 
-        No store has an end of its own for a loop that a bug makes endless.
+        A store with a bug may loop for ever; this ends it.
         """
         self._last_allowed = self.actions + actions
         self.reads_left = reads
         self._find_stop()
 
     def refuse_read(self, path: str) -> None:
-        """Raise if no read is left.
+        """Raise if no further read is allowed.
 
         Raises:
             Hang: this one is more than was allowed.
@@ -162,7 +162,7 @@ class Controls:
             self._find_stop()
 
     def heal(self) -> int:
-        """Disarm every fault; how many calls failed since the last ``heal``."""
+        """Disarm every fault; return how many calls failed since the last ``heal``."""
         failed, self._failed = self._failed, 0
         self._faults.clear()
         self._find_stop()
@@ -183,7 +183,7 @@ class Controls:
         raise OSError(number, why, path)
 
     def _meet(self, call: FaultCall, path: str) -> DiskFault | None:
-        """Count what an armed fault is for; the fault, if it is to happen now."""
+        """Count this call for the armed faults; return the one it meets, if any."""
         fault = self._faults.get(call)
         if fault is None or not path.startswith(fault.path):
             return None
@@ -201,7 +201,7 @@ class Controls:
         return fault
 
     def take_page_fault(self, path: str) -> DiskFault | None:
-        """The silent fault that a page about to be made durable meets, if any.
+        """The silent fault that hits a page about to be made durable, if any.
 
         Each armed one counts the page.
         """
@@ -212,7 +212,7 @@ class Controls:
         return None
 
     def spoil(self, path: str, start: int, end: int) -> None:
-        """Take note that the medium does not hold what it was given there."""
+        """Record that the medium does not hold what it was given there."""
         self._spoilt.append(Damaged(path, start, end))
 
     def take_met(self) -> tuple[tuple[FaultCall, str], ...]:
@@ -221,14 +221,14 @@ class Controls:
         return met
 
     def healed(self) -> Healed:
-        """Disarm every fault; what they did since it was last asked."""
+        """Disarm every fault; return what they did since the last call."""
         spoilt, self._spoilt = tuple(self._spoilt), []
         return Healed(self.heal(), spoilt)
 
     def begin(
         self, action: tuple[str, str], storing: tuple[int, bytes] | None = None
     ) -> int:
-        """Count an action and let no event happen yet; its number.
+        """Count an action, without firing events yet; return its number.
 
         ``storing`` is what it puts where into a mapping, of which a part may be done.
         """
@@ -250,7 +250,7 @@ class Controls:
         return min(due, key=lambda watch: watch.cut, default=None)
 
     def fire(self, watch: Watch) -> None:
-        """Let the event happen. What it raises passes through."""
+        """Run the event. Exceptions pass through."""
         watch.fired = True
         self._find_stop()
         watch.event()

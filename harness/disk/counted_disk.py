@@ -1,10 +1,10 @@
-"""CountedDisk: a directory of the real disk, on which the world can step in.
+"""CountedDisk: a directory of the real disk, with counted actions and faults.
 
-The same handles as ``SimDisk`` has, over real files: changes are counted before they
-are done, an event may happen in the middle of the n-th, and calls can be told to fail.
+It has the same handles as ``SimDisk``, over real files: changes are counted before they
+are done, an event may happen in the middle of the n-th, and calls can be made to fail.
 An action is one page's part of a write, one sync, or one directory change, so counts
-are those of this kind of disk alone. It forgets nothing that a process kill would keep:
-what was not synced stays where the kernel has it.
+compare only with this kind of disk. It loses nothing that a process kill would keep:
+unsynced data stays where the kernel has it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class CountedFile:
         self._file.sync()
 
     def close(self) -> None:
-        """Let go of the file. Idempotent."""
+        """Close the file. Idempotent."""
         self._file.close()
 
 
@@ -82,7 +82,7 @@ class CountedMount(RealDisk):
     def open(  # type: ignore[override]
         self, path: str, size: int, *, create: bool, mapped: bool
     ) -> CountedFile:
-        """Open a file of exactly ``size`` bytes; an action if it is made."""
+        """Open a file of exactly ``size`` bytes; creating it is one action."""
         if create and not self.exists(path):
             _act(self._controls, "create", path, "create")
         file = super().open(path, size, create=create, mapped=mapped)
@@ -125,7 +125,7 @@ class CountedMount(RealDisk):
 def _act(
     controls: Controls, verb: str, path: str, call: FaultCall | None = None
 ) -> None:
-    """Count a change that is about to be made, and let the world step in."""
+    """Count a change that is about to be made, and fire events that wait for it."""
     if call is not None:
         controls.meet_fault(call, path)
     action = controls.begin((verb, path))
@@ -136,7 +136,7 @@ def _act(
 
 
 class CountedDisk:
-    """The harness's side of a real directory: mount it, step in, look into it."""
+    """The harness's side of a real directory: mount it, break it, read it."""
 
     def __init__(self, root: Path, *, actions: int = 0) -> None:
         self.root = root
@@ -158,18 +158,18 @@ class CountedDisk:
         return CountedMount(self.root, self._controls)
 
     def beside(self) -> CountedMount:
-        """The same directory for somebody else."""
+        """The same directory for another store."""
         return self.mount()
 
     def late_actions(self) -> int:
-        """None is known: nobody notes when a store lets go of a real directory."""
+        """Unknown: a real directory does not record when a store releases it."""
         return 0
 
     def unmount(self) -> None:
         """End the life of a store that has stopped; it has closed its files itself."""
 
     def crash(self, crash: Crash) -> StoreCrashed:
-        """What a verb in progress raises once its process is gone."""
+        """The exception for an op in progress once its process is gone."""
         return crash_class(crash.kind)(describe(crash))
 
     def at_action(self, n: int, cut: int, event: Callable[[], None]) -> None:
@@ -177,11 +177,11 @@ class CountedDisk:
         self._controls.at_action(n, cut, event)
 
     def end_watch(self) -> bool:
-        """Forget the newest ``at_action``; whether it had happened."""
+        """Remove the newest ``at_action``; return whether it had fired."""
         return self._controls.end_watch()
 
     def allow(self, actions: int, reads: int) -> None:
-        """Let no more than so many actions and reads be done from now on: ``Hang``."""
+        """Allow so many actions and reads from now on; the next one raises ``Hang``."""
         self._controls.allow(actions, reads)
 
     def fail(self, fault: DiskFault) -> None:
@@ -189,7 +189,7 @@ class CountedDisk:
         self._controls.fail(fault)
 
     def heal(self) -> int:
-        """Disarm every fault; how many calls failed since the last ``heal``."""
+        """Disarm every fault; return how many calls failed since the last ``heal``."""
         return self._controls.heal()
 
     def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...]:
@@ -197,11 +197,11 @@ class CountedDisk:
         return self._controls.take_met()
 
     def healed(self) -> Healed:
-        """Disarm every fault; what they did since it was last asked."""
+        """Disarm every fault; return what they did since the last call."""
         return self._controls.healed()
 
     def unsynced(self) -> tuple[str, ...]:
-        """None is known: what is synced, the kernel does not tell."""
+        """Unknown: the kernel does not say what is synced."""
         return ()
 
     def unsynced_from(self) -> dict[str, int]:
@@ -209,7 +209,7 @@ class CountedDisk:
         return {}
 
     def left_open(self) -> tuple[str, ...]:
-        """None is known: the kernel closes them with their process."""
+        """Unknown: the kernel closes files with their process."""
         return ()
 
     def files(self) -> Mapping[str, bytes]:
@@ -220,7 +220,7 @@ class CountedDisk:
         }
 
     def place_new(self, path: str, data: bytes | None) -> bool:
-        """Put a file, or with None a directory, where there is none; whether it could.
+        """Create a file, or with None a directory, if the path is free; say whether.
 
         From outside, while the store is down.
         """
@@ -237,7 +237,7 @@ class CountedDisk:
         return True
 
     def replace_file(self, path: str, data: bytes | None) -> None:
-        """Change one file while the store is down; None takes it away."""
+        """Change one file while the store is down; None removes it."""
         target = self.root / path
         if data is None:
             target.unlink()

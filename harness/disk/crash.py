@@ -1,4 +1,4 @@
-"""How a life of the store ends when the world ends it.
+"""The exceptions that end a life of the store: a process kill, a power loss.
 
 ::
 
@@ -20,11 +20,11 @@ class StoreCrashed(BaseException):
 
 
 class Hang(BaseException):
-    """An op has asked so much of the disk or the clock that it will never end."""
+    """An op used so many disk actions, reads or clock steps that it will never end."""
 
 
 class ProcessKilled(StoreCrashed):
-    """The process was killed, or has given the disk back."""
+    """The process was killed, or has unmounted the disk."""
 
 
 class PowerLost(StoreCrashed):

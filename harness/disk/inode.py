@@ -30,10 +30,10 @@ Room: TypeAlias = tuple[int, int]  # first byte, first byte after it
 
 
 class InodeImage(NamedTuple):
-    """An inode at one moment; nobody changes what it leads to.
+    """An inode at one moment; the objects it refers to do not change.
 
-    The cache is ``base`` with ``stores[since:end]``; the list of stores may grow
-    beyond ``end``, which belongs to later moments.
+    The cache is ``base`` with ``stores[since:end]``; the list of stores may grow beyond
+    ``end``, which belongs to later moments.
     """
 
     birth_path: str
@@ -54,8 +54,8 @@ class InodeImage(NamedTuple):
 class Inode:
     """A file's bytes in memory and on the medium.
 
-    Stores are appended to ``pending`` in place, which images share; whatever else
-    happens to it makes a new list. So an image at each of many stores costs no copy.
+    Stores are appended to ``pending`` in place, which images share; any other change
+    makes a new list. So an image at each of many stores costs no copy.
 
     Invariants:
         shared, or cache is a buffer of its own; durable_shared likewise
@@ -63,13 +63,13 @@ class Inode:
         len(cache) <= len(durable)
         every pending store lies within one page
         image is None or equals cache
-        what ``_imaged`` was taken from has changed by stores alone
+        since ``_imaged`` was taken, only stores have changed the inode
 
     Attributes:
         mapped: it was opened as a mapping, so that its pages are written at any time.
-        unwritten: room that may hold anything on the medium, until it is synced.
-        late_errno: of an error that the next sync reports.
-        bad: numbers of the sectors that the medium cannot give until they are written.
+        unwritten: space that may hold anything on the medium, until it is synced.
+        late_errno: an error that the next sync reports.
+        bad: numbers of the sectors that cannot be read until they are written.
     """
 
     __slots__ = (
@@ -117,8 +117,8 @@ class Inode:
     ) -> Inode:
         """An inode that starts from ``image``, sharing its buffers.
 
-        With the stores that were made after it, up to action ``done``, at ``now_ms``;
-        None: without.
+        With the stores made after it up to action ``done``, at ``now_ms``; None:
+        without them.
         """
         inode = cls.__new__(cls)
         inode.birth_path = image.birth_path
@@ -151,7 +151,7 @@ class Inode:
         return inode
 
     def share(self) -> InodeImage:
-        """The inode as it is now; the next change copies what it changes first."""
+        """The inode as it is now; the next change copies buffers first."""
         imaged = self._imaged
         count = len(self.pending)
         if imaged is None:
@@ -193,14 +193,14 @@ class Inode:
             self.shared = False
 
     def own_durable(self) -> None:
-        """Stop sharing the medium's bytes, and the newest image with them."""
+        """Stop sharing the medium's bytes, and drop the newest image."""
         self._imaged = None
         if self.durable_shared:
             self.durable = bytearray(self.durable)
             self.durable_shared = False
 
     def is_certain(self, size: int) -> bool:
-        """Whether the medium holds what readers see, if its size there is ``size``."""
+        """Whether the medium holds just what readers see, given its ``size`` there."""
         return (
             not self.pending
             and not self.cuts
@@ -210,7 +210,7 @@ class Inode:
         )
 
     def content(self) -> bytes:
-        """The bytes a reader sees; the identical object until they change."""
+        """The bytes a reader sees; the same object until they change."""
         if self.image is None:
             self.image = bytes(self.cache)
         return self.image
@@ -239,7 +239,7 @@ class Inode:
         self.image = None
 
     def commit_size(self, action: int, size: int) -> None:
-        """Let the size set by ``action`` be on the medium, and a cut have its effect.
+        """Make the size set by ``action`` durable, and a truncation final.
 
         Bytes beyond a cut are gone for good: growing again shows zeros there, and no
         store from before the cut may come back.
@@ -260,7 +260,7 @@ class Inode:
         return sorted({offset >> PAGE_BITS for _, offset, _ in self.pending})
 
     def write_back(self) -> None:
-        """Put every page that has a pending store on the medium, as memory shows it."""
+        """Make every page with a pending store durable, as memory shows it."""
         assert not self.cuts, "a cut has its effect before bytes are written back"
         if self.pending:
             self.own_durable()
@@ -270,7 +270,7 @@ class Inode:
             self.pending = []
 
     def write_back_page(self, page: int, until: int) -> None:
-        """Put one page on the medium, as memory showed it after action ``until``."""
+        """Make one page durable, as memory showed it after action ``until``."""
         assert not self.cuts, "a cut has its effect before bytes are written back"
         self.own_durable()
         here = [s for s in self.pending if s[1] >> PAGE_BITS == page]
@@ -293,7 +293,7 @@ class Inode:
         self.durable[start:end] = self.cache[start:end]
 
     def write_back_before(self, action: int) -> None:
-        """Put the stores made before ``action`` on the medium."""
+        """Make the stores before ``action`` durable."""
         self.own_durable()
         for made, offset, data in self.pending:
             if made < action:
@@ -306,7 +306,7 @@ class Inode:
         return start, min(start + PAGE_SIZE, len(self.cache))
 
     def unreadable(self, start: int, end: int) -> range | None:
-        """The first bytes of [start, end) that nobody can read, if there are any."""
+        """The first unreadable bytes of [start, end), if there are any."""
         for sector in sorted(self.unreadable_sectors()):
             at = sector * SECTOR_SIZE
             if at < end and start < at + SECTOR_SIZE:
@@ -314,13 +314,13 @@ class Inode:
         return None
 
     def unreadable_sectors(self) -> frozenset[int]:
-        """The bad ones; but what was stored since lies in memory, and can be read."""
+        """The bad sectors that were not stored to since; those are read from memory."""
         if not self.bad:
             return self.bad
         return self.bad.difference(*map(whole_sectors, self.pending))
 
     def still_bad(self, content: bytes) -> frozenset[int]:
-        """The bad sectors that are as the medium has them in what survived."""
+        """The bad sectors that survive as the medium has them."""
         durable = self.durable
         size = SECTOR_SIZE
         return frozenset(
@@ -337,7 +337,7 @@ class Inode:
             self.bad -= {n for store in stores for n in whole_sectors(store)}
 
     def _heal_from(self, size: int) -> None:
-        """What is given back is no part of the file any more."""
+        """Drop the bad sectors behind a cut: they are no longer part of the file."""
         if self.bad:
             self.bad = frozenset([n for n in self.bad if n * SECTOR_SIZE < size])
 
@@ -347,7 +347,7 @@ class Inode:
         self.pending = [s for s in self.pending if s[1] >> PAGE_BITS != page]
 
     def overwrite_page(self, page: int, content: bytes) -> None:
-        """Put another page's content on the medium in this one's place (E6)."""
+        """Make this page durable with another page's content (E6)."""
         self.own_durable()
         start = page << PAGE_BITS
         end = min(start + len(content), len(self.durable))
@@ -359,7 +359,7 @@ class Inode:
         self.pending = []
 
     def evict(self) -> None:
-        """Let clean pages leave memory: readers see what the medium holds (E1)."""
+        """Drop clean pages from memory: readers then see what the medium holds (E1)."""
         dirty = {offset >> PAGE_BITS for _, offset, _ in self.pending}
         for start in range(0, len(self.cache), PAGE_SIZE):
             end = min(start + PAGE_SIZE, len(self.cache))
@@ -374,13 +374,13 @@ class Inode:
 
 
 def whole_sectors(store: Store) -> range:
-    """Numbers of the sectors that a store replaces whole."""
+    """Numbers of the sectors that a store replaces completely."""
     _, offset, data = store
     return range(-(-offset // SECTOR_SIZE), (offset + len(data)) // SECTOR_SIZE)
 
 
 def clipped(store: Store, size: int) -> Store:
-    """The part of a store below byte ``size``; its bytes may be none."""
+    """The part of a store below byte ``size``; possibly empty."""
     action, offset, data = store
     return action, offset, data[: max(0, size - offset)]
 

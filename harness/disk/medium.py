@@ -1,8 +1,8 @@
-"""The two images of the simulated disk and the effects that lie between them.
+"""Medium: the two images of the simulated disk and the changes between them.
 
 ``Medium`` keeps the names readers see and the committed ones, the inodes of both, and
-the directory changes in between, in their order. It knows what a commit and a power
-loss do to them. Who may call, what is counted and what fails belongs to its callers.
+the directory changes in between, in order. It computes what a commit and a power loss
+do to them. Permission, counting and faults are the callers' task.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ Clock: TypeAlias = Callable[[], int]
 
 
 def stopped_clock() -> int:
-    """The clock of a disk that nobody asks for times."""
+    """The clock of a disk whose times are never read."""
     return 0
 
 
 class MediumImage(NamedTuple):
-    """A medium at one moment; nobody changes what it leads to."""
+    """A medium at one moment; the objects it refers to do not change."""
 
     names: dict[str, int]
     committed: dict[str, int]
@@ -59,10 +59,10 @@ class MediumImage(NamedTuple):
 
 
 class Medium:
-    """Names and bytes, as readers see them and as they are certain.
+    """Names and bytes, as readers see them and as they are durable.
 
-    ``changes`` counts what was done to names, ``_touched`` are the files to which more
-    was done than stores since the newest image.
+    ``changes`` counts changes of names; ``_touched`` are the files that had other
+    changes than stores since the newest image.
 
     Invariants:
         committed names with all effects applied are the names readers see
@@ -108,7 +108,7 @@ class Medium:
     ) -> Medium:
         """A medium that starts from ``image``, sharing its buffers.
 
-        With the stores that were made after it, up to action ``done``; None: without.
+        With the stores made after it, up to action ``done``; None: without them.
         """
         medium = cls(profile, capacity=image.capacity)
         medium.foreign_size = image.foreign_size
@@ -124,14 +124,14 @@ class Medium:
         return medium
 
     def image(self) -> MediumImage:
-        """The medium as it is now, by sharing buffers until they change."""
+        """The medium as it is now; buffers are shared until they change."""
         inodes = {number: inode.share() for number, inode in self.inodes.items()}
         return self._image(inodes, self.now_ms())
 
     def lazy_image(self) -> MediumImage:
-        """The medium as it is now, but perhaps without the newest stores.
+        """The medium as it is now, possibly without the newest stores.
 
-        Whoever goes on from it names the action up to which they belong to it.
+        The user of the image names the action up to which stores belong to it.
         """
         seen, now_ms = self._imaged, self.now_ms()
         if seen is None or seen.taken_ms != now_ms:
@@ -165,16 +165,16 @@ class Medium:
         return self._imaged
 
     def touch(self, number: int) -> None:
-        """Take note that something else than a store changes a file."""
+        """Record that a change other than a store was made to a file."""
         self._touched.add(number)
 
     def usage(self) -> Usage:
-        """Bytes of all files, the foreign one too, of the disk's capacity."""
+        """Bytes of all files, the foreign one included, and the disk's capacity."""
         sizes = [len(self.inodes[n].cache) for _, n in self.namespace.files()]
         return Usage(sum(sizes) + self.foreign_size, self.capacity)
 
     def room_for(self, path: str, size: int) -> None:
-        """Insist that the disk has so many bytes more.
+        """Raise unless the disk has room for so many more bytes.
 
         Raises:
             OSError: ENOSPC.
@@ -196,19 +196,19 @@ class Medium:
         return self.inodes[self.namespace.file(path)]
 
     def record(self, effect: Effect) -> None:
-        """Do a directory change, for readers only."""
+        """Make a directory change that only readers see so far."""
         self.changes += 1
         self.namespace.apply(effect)
         self._effects.append(effect)
 
     def create(self, action: int, path: str) -> int:
-        """Make an empty file, for readers only; its inode number."""
+        """Create an empty file that only readers see so far; its inode number."""
         number = self._add(Inode(path, b"", self.now_ms()))
         self.record(Created(action, path, number))
         return number
 
     def rename(self, action: int, source: str, target: str) -> None:
-        """Give a file another path, for readers only."""
+        """Rename a file, for readers only so far."""
         number = self.namespace.file(source)
         if self.profile.metadata == "subset":
             self.record(Linked(action, target, number))
@@ -218,7 +218,7 @@ class Medium:
         self.record(Renamed(action, source, target, number, carries_data))
 
     def resize(self, action: int, path: str, size: int) -> None:
-        """Set a file's size, for readers only."""
+        """Set a file's size, for readers only so far."""
         number = self.namespace.file(path)
         inode = self.inodes[number]
         before = len(inode.cache)
@@ -235,16 +235,16 @@ class Medium:
         self._effects.append(Sized(action, number, size))
 
     def evict(self) -> None:
-        """Let every clean page leave memory."""
+        """Drop every clean page from memory."""
         for number, inode in self.inodes.items():
             self.touch(number)
             inode.evict()
 
     def misdirect(self, number: int, page: int, away: int) -> tuple[str, int, int]:
-        """Let a page of a file land in another's place; the path and bytes of that.
+        """Let a page of a file land in another's place; returns that path and bytes.
 
         In the next page of the same file, or of the file ``away`` places behind it by
-        path; a file of one page is followed by the next one.
+        path; for a file of one page, of the next file.
         """
         files = self.namespace.files()
         numbers = [inode for _, inode in files]
@@ -263,11 +263,11 @@ class Medium:
         return (path, *inode.page_range(place))
 
     def commit(self) -> None:
-        """Make every directory change certain."""
+        """Make every directory change durable."""
         self._commit(self._effects, [])
 
     def commit_file(self, number: int, until: int) -> None:
-        """Make certain what a file's sync commits of the changes up to ``until``."""
+        """Make durable what a file's sync commits of the changes up to ``until``."""
         if not self._may_commit():
             return
         if self.profile.metadata == "prefix":
@@ -281,7 +281,7 @@ class Medium:
         self._commit_slots(slots, until)
 
     def commit_dir(self, path: str, until: int) -> None:
-        """Make certain what a directory's sync commits of the changes up to then."""
+        """Make durable what a directory's sync commits of the changes up to then."""
         if not self._may_commit():
             return
         if self.profile.metadata == "prefix":
@@ -314,10 +314,10 @@ class Medium:
         self._imaged = None
 
     def _commit_slots(self, slots: set[str], until: int) -> None:
-        """Commit the effects on some entries and sizes, with all they rest on.
+        """Commit the effects on some entries and sizes, with all they depend on.
 
-        An effect on two entries takes the older ones on both along; where names keep
-        their order, so does a new name the directories above it.
+        An effect on two entries also commits the older effects on both; where names
+        keep their order, a new name also commits the directories above it.
         """
         rests_on_parents = self.profile.metadata == "log_tree"
         chosen: list[Effect] = []
@@ -337,7 +337,7 @@ class Medium:
         self._commit(chosen[::-1], others[::-1])
 
     def _commit(self, effects: Sequence[Effect], left: list[Effect]) -> None:
-        """Make ``effects`` certain, so that ``left`` pends."""
+        """Make ``effects`` durable, so that ``left`` is still pending."""
         self.changes += 1
         if not effects:
             return
@@ -361,14 +361,14 @@ class Medium:
             self._drop_inodes()
 
     def _drop_inodes(self) -> None:
-        """Forget the files that nothing leads to, nor may lead to after a crash."""
+        """Drop files to which no name leads, now or after a crash."""
         kept = {*self._committed.values(), *self.namespace.names.values()}
         kept.update(inode_of(effect) for effect in self._effects)
         self._imaged = None
         self.inodes = {n: i for n, i in self.inodes.items() if n in kept}
 
     def place(self, path: str, content: bytes) -> None:
-        """Put a file on the medium for certain, with the directories it needs."""
+        """Create a durable file, with the directories it needs."""
         self.commit()
         names = self.namespace.names.copy()
         above = parent_of(path)
@@ -384,7 +384,7 @@ class Medium:
         self._drop_inodes()
 
     def place_new(self, path: str, content: bytes | None) -> bool:
-        """Put a file or directory (None) where there is none; whether it could be."""
+        """Create a file or directory (None) if the path is free; say whether."""
         names = self.namespace.names
         if self.namespace.has(path) or any(
             names.get(above, DIRECTORY) != DIRECTORY for above in _above(path)
@@ -397,7 +397,7 @@ class Medium:
         return True
 
     def make_unreadable(self, path: str, start: int, end: int) -> None:
-        """Let nobody read the sectors of bytes [start, end) of a file."""
+        """Make the sectors of bytes [start, end) of a file unreadable."""
         number = self.namespace.file(path)
         inode = self.inodes[number]
         sectors = range(start // SECTOR_SIZE, -(-end // SECTOR_SIZE))
@@ -406,7 +406,7 @@ class Medium:
         self.touch(number)
 
     def displace(self, path: str) -> None:
-        """Take a file off the medium for certain."""
+        """Remove a file durably."""
         self.commit()
         self.namespace.file(path)
         names = self.namespace.names.copy()
@@ -415,7 +415,7 @@ class Medium:
         self._drop_inodes()
 
     def files(self) -> dict[str, bytes]:
-        """What readers see, sorted by path; unchanged files are the same object."""
+        """The files readers see, sorted by path; unchanged ones are the same object."""
         inodes = self.inodes
         return {
             path: image
@@ -425,7 +425,7 @@ class Medium:
         }
 
     def durable_files(self) -> dict[str, bytes]:
-        """What is certain, sorted by path: a power loss leaves at least this."""
+        """The durable files, sorted by path: a power loss leaves at least these."""
         if not self.profile.loses_unsynced:
             return self.files()
         left = self._remains(UpTo(0))
@@ -436,7 +436,7 @@ class Medium:
         }
 
     def lose_power(self, survivors: Survivors) -> None:
-        """Keep what is certain and what ``survivors`` says; nothing pends after."""
+        """Keep durable data and what ``survivors`` names; nothing is pending after."""
         if not self.profile.loses_unsynced:
             return
         left = self._remains(

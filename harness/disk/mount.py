@@ -1,9 +1,9 @@
-"""The simulated disk as one life of a store is given it: names, files, locks.
+"""Mount: the simulated disk as one life of a store gets it: names, files, locks.
 
 A ``Mount`` ends with the life it was made for; then it, its files and its locks raise
-what ended it, for ever. Every change is counted as a disk action before it is done, so
-an event that stops it finds the disk without it. What a change does to the two images
-is left to ``Medium``.
+the exception that ended it, for ever. Every change is counted as a disk action before
+it is done, so an event that stops it finds the disk without it. ``Medium`` applies a
+change to the two images.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from models.ops import FaultCall
 
 
 class SimLock:
-    """An exclusive lock on one path, for as long as one life."""
+    """An exclusive lock on one path, for one life at most."""
 
     __slots__ = ("_controls", "_life", "_path")
 
@@ -37,7 +37,7 @@ class SimLock:
         life.locked_paths[path] = self
 
     def release(self) -> None:
-        """Let another store have the path. Idempotent."""
+        """Release the lock, so that another store can take it. Idempotent."""
         self._life.check()
         if self._life.locked_paths.get(self._path) is self:
             del self._life.locked_paths[self._path]
@@ -55,7 +55,7 @@ class Mount:
         self._life = life
 
     def open(self, path: str, size: int, *, create: bool, mapped: bool) -> SimFile:
-        """Open a file of exactly ``size`` bytes; two actions if it is made."""
+        """Open a file of exactly ``size`` bytes; creating it is two actions."""
         self._life.check()
         if size < 0:
             raise ValueError(f"cannot open {path} of {size} bytes; give a size >= 0.")
@@ -177,14 +177,14 @@ class Mount:
         self._medium.record(Removed(action, path))
 
     def sync_dir(self, path: str) -> None:
-        """Make the directory's changes certain, by profile others too; one action."""
+        """Make the directory's changes durable, by profile others too; one action."""
         self._life.check()
         namespace, called = self._medium.namespace, self._controls.actions
         self._act("sync_dir", path, lambda: namespace.directory(path), call="sync")
         self._medium.commit_dir(path, called)
 
     def lock(self, path: str) -> SimLock:
-        """Hold ``path`` exclusively; one action if the file is made."""
+        """Hold ``path`` exclusively; one action if the file is created."""
         self._life.check()
         if path in self._life.locked_paths:
             raise BlockingIOError(
@@ -225,17 +225,17 @@ class Mount:
         *,
         call: FaultCall | None = None,
     ) -> int:
-        """Count an action, with the faults and events that belong in front of it.
+        """Count an action, and run the faults and events that belong before it.
 
         Args:
-            verb: what is done, as reports name it.
-            path: to what.
-            check: raises if it cannot be done; asked again after each event, which
-                may have changed the disk.
+            verb: the action's name in reports.
+            path: the file or directory.
+            check: raises if the action is impossible; called again after each event,
+                which may have changed the disk.
             call: the kind of fault that this call meets.
 
         Returns:
-            The number of the newest action, which the change is made under.
+            The number of the newest action, under which the change is made.
         """
         controls = self._controls
         controls.pause()

@@ -1,4 +1,4 @@
-"""Names of the simulated disk, and the directory changes that are not yet certain.
+"""Names of the simulated disk, and the directory changes that are not durable yet.
 
 A namespace maps each path to the number of an inode, or to ``DIRECTORY``. The disk has
 two: the one readers see and the committed one; an ordered list of ``Effect`` leads from
@@ -38,7 +38,7 @@ class Sized:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """A file has another path. ``carries_data``: not without its bytes (P10)."""
+    """A file has another path. ``carries_data``: durable only with its bytes (P10)."""
 
     action: int
     source: str
@@ -49,7 +49,7 @@ class Renamed:
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A path leads to a file that had another: the first half of a split rename."""
+    """A path now leads to a file of another path: the first half of a split rename."""
 
     action: int
     path: str
@@ -58,7 +58,7 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A path, of a file or of an empty directory, leads nowhere."""
+    """The path of a file or of an empty directory is gone."""
 
     action: int
     path: str
@@ -76,10 +76,10 @@ Effect: TypeAlias = Created | Sized | Renamed | Linked | Removed | DirectoryMade
 
 
 def apply_to_names(names: dict[str, int], effect: Effect) -> None:
-    """Do to ``names`` what ``effect`` did; sizes are no affair of names.
+    """Apply ``effect`` to ``names``; sizes are ignored.
 
-    What the effect ends may be gone: where effects survive without their order, the
-    one that made a name can be lost and the one that removed it kept.
+    The name that the effect removes may be missing: where effects survive without their
+    order, the one that made a name can be lost and the one that removed it kept.
     """
     match effect:
         case Created(_, path, inode) | Linked(_, path, inode):
@@ -109,7 +109,7 @@ def paths_of(effect: Effect) -> tuple[str, ...]:
 
 
 def inode_of(effect: Effect) -> int:
-    """The file an effect is about; ``DIRECTORY`` if it is about none."""
+    """The inode an effect changes; ``DIRECTORY`` if none."""
     match effect:
         case Removed() | DirectoryMade():
             return DIRECTORY
@@ -118,7 +118,7 @@ def inode_of(effect: Effect) -> int:
 
 
 def reachable(names: Mapping[str, int]) -> dict[str, int]:
-    """The names whose directories are there, and are directories."""
+    """The names whose parent directories all exist."""
     kept = {ROOT: DIRECTORY}
     for path in sorted(names):
         if path != ROOT and kept.get(parent_of(path)) == DIRECTORY:
@@ -132,7 +132,7 @@ def parent_of(path: str) -> str:
 
 
 class Namespace:
-    """The paths readers see, with their listings worked out once a change."""
+    """The paths readers see; listings are computed once per change."""
 
     __slots__ = ("_files", "_listings", "_shared", "names")
 
@@ -143,13 +143,13 @@ class Namespace:
         self._shared: dict[str, int] | None = None
 
     def shared_names(self) -> dict[str, int]:
-        """The names as they are now; nobody changes what is returned."""
+        """The names as they are now; the returned mapping is never changed."""
         if self._shared is None:
             self._shared = self.names.copy()
         return self._shared
 
     def apply(self, effect: Effect) -> None:
-        """Do a directory change."""
+        """Make a directory change."""
         apply_to_names(self.names, effect)
         self._listings = None
         self._files = None
@@ -181,7 +181,7 @@ class Namespace:
         return number
 
     def directory(self, path: str) -> None:
-        """Insist that a directory has this path."""
+        """Raise unless a directory has this path."""
         if self.names.get(path) != DIRECTORY:
             raise self._not_a_directory(path)
 
@@ -193,7 +193,7 @@ class Namespace:
         return False
 
     def room_for(self, path: str) -> None:
-        """Insist that a name can be made at ``path``: its directory is there."""
+        """Raise unless a name can be made at ``path``: its directory exists."""
         check_path(path)
         if path == ROOT:
             raise ValueError('the path "" is the root itself; give a name below it.')
@@ -227,7 +227,7 @@ def _listings(names: Mapping[str, int]) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=4096)
 def check_path(path: str) -> None:
-    """Insist that a path is one: names joined by single slashes.
+    """Raise unless a path is names joined by single slashes.
 
     Raises:
         ValueError: it is not.
@@ -240,5 +240,5 @@ def check_path(path: str) -> None:
 
 
 def os_error(number: int, path: str, why: str) -> OSError:
-    """The ``OSError`` subclass of an errno, saying what was wrong with which path."""
+    """The ``OSError`` subclass of an errno, with what was wrong and the path."""
     return OSError(number, f"{os.strerror(number)}: {why}", path)

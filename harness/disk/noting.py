@@ -1,10 +1,10 @@
-"""What a life of a store asked of the bytes it found, as it was mounted.
+"""Records which bytes a life of a store read of the files it found.
 
-Two disks of the same paths, sizes and times look alike to a life for as long as each
-read gives it the same bytes. So what it did and left follows from what it read, and
-from what of the bytes it found it left where they were: ``Asked`` has both. Bytes that
-it wrote itself before count as read too: that asks for more than needed, never less.
-Where it examined bytes that it had not changed, what it was told counts in their place.
+Two disks of the same paths, sizes and times look the same to a life as long as each
+read returns the same bytes. So what it did and left follows from what it read, and from
+the bytes that it left unchanged: ``Asked`` has both. Bytes that it wrote itself before
+count as read too: that records more than needed, never less. Where it examined bytes
+that it had not changed, the result counts instead of the bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ Examined: TypeAlias = tuple[Callable[..., Hashable], *tuple[Hashable, ...]]
 class Read(NamedTuple):
     """Bytes [start, end) of a file, by the path it was found at.
 
-    ``of``: what a function said of them, given these terms, and not what they are.
+    ``of``: the bytes were examined by this function, with these arguments, and not
+    read.
     """
 
     path: str
@@ -33,7 +34,7 @@ class Read(NamedTuple):
     of: Examined | None = None
 
     def answer(self, content: bytes) -> Hashable:
-        """What a life that reads this is told of a file with such content."""
+        """What this read returns from a file with such content."""
         data = content[self.start : self.end]
         if self.of is None:
             return data
@@ -48,7 +49,7 @@ class Asked:
     """What a life has read so far of the files that it found.
 
     Attributes:
-        reads: each with what none before it has; in their order.
+        reads: the reads in order, each without bytes of an earlier one.
     """
 
     def __init__(self, medium: Medium) -> None:
@@ -68,9 +69,9 @@ class Asked:
     def note(
         self, number: int, start: int, end: int, of: Examined | None = None
     ) -> None:
-        """Take note that bytes [start, end) of a file were read, or are left.
+        """Record that bytes [start, end) of a file were read, or left unchanged.
 
-        ``of``: they were examined alone.
+        ``of``: they were only examined, by this function.
         """
         path = self._found.get(number)
         if path is None or start >= end:
@@ -89,19 +90,19 @@ class Asked:
         return inode is not None and inode.image is self._content[number]
 
     def cut(self, number: int, size: int) -> None:
-        """Take note that bytes from ``size`` on are given back."""
+        """Record that bytes from ``size`` on were cut off."""
         if number in self._kept:
             self._kept[number] = min(self._kept[number], size)
 
     def all(self) -> tuple[Read, ...]:
-        """What was read, and then what is left of the files that were found."""
+        """Everything that was read, then what is left of the files that were found."""
         for _, number in self._medium.namespace.files():
             self.note(number, 0, self._kept.get(number, 0))
         return tuple(self.reads)
 
 
 class NotedFile(SimFile):
-    """A file whose reads are noted."""
+    """A file whose reads are recorded."""
 
     __slots__ = ("_asked",)
 
@@ -119,7 +120,7 @@ class NotedFile(SimFile):
         self._asked = asked
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """As of any file."""
+        """As for any file."""
         data = super().read_at(offset, size)
         self._asked.note(self._number, offset, offset + size)
         return data
@@ -132,14 +133,14 @@ class NotedFile(SimFile):
         /,
         *terms: *Terms,
     ) -> T:
-        """As of any file."""
+        """As for any file."""
         data = super().read_at(offset, size)
         self._asked.note(self._number, offset, offset + size, (of, *terms))
         return of(data, *terms)
 
 
 class NotingMount(Mount):
-    """A mount that notes what is read, and what is cut."""
+    """A mount that records reads and truncations."""
 
     __slots__ = ("_asked",)
 
@@ -150,7 +151,7 @@ class NotingMount(Mount):
         self._asked = asked
 
     def truncate(self, path: str, size: int) -> None:
-        """As of any mount."""
+        """As for any mount."""
         super().truncate(path, size)
         self._asked.cut(self._medium.namespace.file(path), size)
 

@@ -1,9 +1,9 @@
-"""What a file system promises of unsynced data, as data.
+"""Disk profiles: what a file system promises about unsynced data, as data.
 
 Each rule that differs between disks is one attribute, and no code asks a profile for
-its name. ``MILDER_THAN`` is the partial order in which a failure is labelled: what is
-seen on a mild disk needs fewer things to go wrong. The letters P1 to P15 and E1 to E9
-name the rules of the disk fault model.
+its name. ``MILDER_THAN`` is the partial order in which a failure is labelled: what
+happens on a mild disk needs fewer things to go wrong. The letters P1 to P15 and E1 to
+E9 name the rules of the disk fault model.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class DiskProfile:
 
     @property
     def keeps_promises(self) -> bool:
-        """Whether what was synced survives power loss as it was written."""
+        """Whether synced data survives a power loss exactly as it was written."""
         return self.honours_sync and not self.shorn_sectors
 
 
@@ -134,7 +134,7 @@ MILDER_THAN: Mapping[str, frozenset[str]] = MappingProxyType(
 
 
 def mildest(names: Iterable[str]) -> tuple[str, ...]:
-    """Of some profiles those that no other of them is milder than."""
+    """The profiles to which no other of them is milder."""
     given = set(names)
     return tuple(
         name

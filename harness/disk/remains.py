@@ -1,9 +1,8 @@
 """The crash state that a choice leaves: names, sizes and bytes after a power loss.
 
-A crash state is the committed disk, those of the pending directory effects that the
-choice keeps, and for each file that then exists the stores it keeps. This module
-computes and changes nothing; which effects and stores may be chosen is said by
-``survivors`` and ``units``.
+A crash state is the committed disk, the pending directory effects that the choice
+keeps, and for each file that then exists the stores it keeps. This module computes and
+changes nothing; ``survivors`` and ``units`` say which effects and stores may be chosen.
 
 Source: rules P1, P6 to P10 of the disk fault model.
 """
@@ -32,18 +31,18 @@ Slot: TypeAlias = tuple[str, int]
 
 
 class Choice(Protocol):
-    """What survives: which effects, and of each file which stores."""
+    """Which effects survive, and which stores of each file."""
 
     def effects(self, pending: Sequence[Effect]) -> Sequence[Effect]:
-        """Those of ``pending`` that survive, in their order."""
+        """The effects of ``pending`` that survive, in order."""
 
     def merge(
         self, name: str, inode: Inode, base: bytearray, stores: Sequence[Store]
     ) -> None:
-        """Put into ``base`` what survives of ``stores``; ``name`` is the file's."""
+        """Put the surviving ``stores`` into ``base``; ``name`` is the file's."""
 
     def tail(self, name: str) -> int:
-        """What new room of the file holds: 0 zeros, 1 garbage, 2 another's bytes."""
+        """The new space of the file: 0 zeros, 1 garbage, 2 another file's bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,8 @@ class Remains:
 
     Attributes:
         names: inode numbers by path.
-        contents: bytes by inode number, of the files that readers may have seen
-            otherwise; the others are as they were seen.
+        contents: bytes by inode number, of the files that may differ from what readers
+            saw; the others are as readers saw them.
     """
 
     names: dict[str, int]
@@ -62,7 +61,7 @@ class Remains:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Names and sizes after a power loss, before anything is said of bytes.
+    """Names and sizes after a power loss, without the bytes.
 
     Attributes:
         names: inode numbers by path.
@@ -81,7 +80,7 @@ class Layout:
         return self.sizes.get(number, inode.durable_size)
 
     def pieces(self, number: int, inode: Inode) -> tuple[bytearray, list[Store]]:
-        """The bytes of a file that are certain now, and the stores that are not."""
+        """The durable bytes of a file, and its pending stores."""
         size = self.size(number, inode)
         base = bytearray(inode.durable)
         base.extend(bytes(max(0, size - len(base))))
@@ -99,7 +98,7 @@ class Layout:
 
 
 def layout(committed: Mapping[str, int], surviving: Sequence[Effect]) -> Layout:
-    """Names and sizes that the committed ones and the surviving effects make."""
+    """Names and sizes that result from the committed ones and the surviving effects."""
     names = dict(committed)
     sizes: dict[int, int] = {}
     carried: dict[int, int] = {}
@@ -126,10 +125,10 @@ def remains(
     """The crash state that ``choice`` leaves.
 
     Args:
-        committed: the names that are certain.
+        committed: the durable names.
         effects: directory changes since then, in order.
         inodes: every file that a committed name or an effect leads to.
-        choice: what of the pending survives.
+        choice: which pending changes survive.
         ordered: effects survive in an order that never leaves a name without its
             directory; else such names are lost with it.
     """
@@ -154,7 +153,7 @@ def remains(
 def fill_room(
     base: bytearray, number: int, inodes: Mapping[int, Inode], tail: int
 ) -> None:
-    """Put into a file's new room what ``Choice.tail`` says lies there (P6)."""
+    """Fill a file's new space with what ``Choice.tail`` says (P6)."""
     if tail == 0:
         return
     source: bytes | bytearray = garbage(len(base))
@@ -167,10 +166,10 @@ def fill_room(
 
 
 class UnitNames:
-    """What each file is called in a choice: its first path, which no rename changes.
+    """The name of each file in a choice: its first path, which no rename changes.
 
-    Where several were made at one path, all but the first are numbered as well, so
-    that each is a file of its own: ``path#2``.
+    If several files were created at one path, all but the first are numbered:
+    ``path#2``.
     """
 
     __slots__ = ("_inodes", "_names")
@@ -198,7 +197,7 @@ class UnitNames:
 def slot_of(effect: Effect, names: UnitNames) -> Slot:
     """The one directory entry, or size, that an effect changes.
 
-    A rename that is one change of two entries has none, and needs an order.
+    None for a rename that changes two entries at once: it needs an order.
     """
     if isinstance(effect, Sized):
         return names.of(effect.inode), UNIT_SIZE
@@ -209,7 +208,7 @@ def slot_of(effect: Effect, names: UnitNames) -> Slot:
 def in_no_order(
     pending: Sequence[Effect], names: UnitNames, stand: Callable[[Slot, int], int]
 ) -> list[Effect]:
-    """Of the effects on each slot the first few.
+    """The first few effects on each slot.
 
     Args:
         pending: effects that survive without their order.
@@ -231,8 +230,8 @@ def _after_cuts(
 ) -> list[Store]:
     """The stores that can survive, given which cuts do.
 
-    A surviving cut takes the bytes beyond it for good. Beyond a cut that is lost, what
-    was stored later went to new blocks that nothing leads to.
+    A surviving cut removes the bytes beyond it for good. Beyond a cut that is lost,
+    later stores went to new blocks that no file has.
     """
     for made, size in cuts:
         survives = (made, size) in survived

@@ -1,7 +1,7 @@
-"""Disks after a power loss, made from what is left of them: nothing pends any more.
+"""Disks after a power loss, with nothing pending.
 
-Each is the disk that ``SimDisk.crash`` leaves, for whoever has worked out already which
-names and bytes survive.
+Each is the disk that ``SimDisk.crash`` leaves, for callers that have already computed
+which names and bytes survive.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Settling:
     def disk(self, contents: Mapping[int, bytes]) -> DiskSnapshot:
         """The disk with these bytes in the files that have units.
 
-        They are named by their places among the files that are left.
+        The keys are the files' positions among the files that are left.
         """
         assert self._left.profile.loses_unsynced, "whatever pends goes on pending"
         inodes = self._inodes.copy()

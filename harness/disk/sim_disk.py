@@ -1,23 +1,24 @@
-"""SimDisk: a disk with two images, on which the world can end at any action.
+"""SimDisk: a disk with two images, on which a crash can happen at any action.
 
-Readers see the *cache*; the *durable* image is what is on the medium for certain. What
-lies between is *pending*: every store into a page, every creation, size, rename and
+Readers see the *cache*; the *durable* image is what is certainly on the medium. Between
+them lie *pending* changes: every store into a page, every creation, size, rename and
 removal, in the order they were made. A sync of a file makes its pages durable one by
-one, then commits the directory changes that its profile says; a sync of a directory
-commits alone. A *disk action* is one page's part of a write, one page made durable, or
-one directory change; whatever steps in, steps in at an action.
+one, then commits the directory changes that its profile names; a sync of a directory
+commits only directory changes. A *disk action* is one page's part of a write, one page
+made durable, or one directory change; events happen at an action.
 
-A process kill ends the life of the store and keeps the cache; what was pending stays
-so. A power loss keeps the durable image and, of the pending, what ``Survivors`` says
-and the profile allows: directory changes in their order or in none, each sector at any
-version it had at a store's boundary, whatever its neighbours have. A file whose
-creation is lost is gone with its bytes; a removed file may come back. After it nothing
-is pending. A failed sync leaves pages clean, so that no later sync makes them durable
-until they are written again; what readers see of them meanwhile is the profile's.
+A process kill ends the life of the store and keeps the cache; pending changes stay
+pending. A power loss keeps the durable image and those pending changes that
+``Survivors`` names and the profile allows: directory changes in their order or in none,
+each sector at any version it had at a store's boundary, independent of its neighbours.
+A file whose creation is lost is gone with its bytes; a removed file may come back.
+After it nothing is pending. A failed sync leaves pages clean, so that no later sync
+makes them durable until they are written again; the profile says what readers see of
+them meanwhile.
 
-``DiskProfile`` holds what differs between file systems. The choice of survivors is made
-in ``survivors`` and ``units``, its outcome worked out in ``remains``; the images are
-kept by ``medium``, a store is given a ``Mount``.
+``DiskProfile`` holds what differs between file systems. Survivors are chosen in
+``survivors`` and ``units``, the result is computed in ``remains``; ``medium`` keeps the
+images, and a store gets a ``Mount``.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ from models.ops import Crash, DiskFault, FaultCall
 
 
 class DiskSnapshot(NamedTuple):
-    """A disk at one moment, with all that was pending; no life, watch or fault.
+    """A disk at one moment, with all pending changes; no life, watch or fault.
 
     Attributes:
         actions: disk actions begun.
         last: verb and path of the newest.
-        storing: what the action in progress is about to put into a mapping, and at
-            which byte of the file.
+        storing: the bytes that the action in progress is about to put into a mapping,
+            and their position in the file.
         medium: the disk as it was then, or stores earlier.
         done: the last action whose stores belong to it; None: as ``medium`` says.
     """
@@ -61,9 +62,9 @@ class DiskSnapshot(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The names readers see, the files they lead to, and what else they can notice.
+    """The names readers see, the files they lead to, and whatever else they can notice.
 
-    ``has_bad``: there may be sectors that cannot be read.
+    ``has_bad``: there may be unreadable sectors.
     """
 
     names: Mapping[str, int]
@@ -73,7 +74,7 @@ class Seen(NamedTuple):
 
 
 class SimDisk:
-    """The harness's side of a simulated disk: mount it, break it, look into it."""
+    """The harness's side of a simulated disk: mount it, break it, read it."""
 
     __slots__ = ("_asked", "_controls", "_life", "_medium")
 
@@ -87,9 +88,9 @@ class SimDisk:
         """A disk without a file.
 
         Args:
-            profile: what it promises of unsynced data.
-            now_ms: the wall clock by which files have their times.
-            capacity: bytes that all files together may have; 0: without an end.
+            profile: what it promises about unsynced data.
+            now_ms: the wall clock for the files' times.
+            capacity: bytes that all files together may have; 0: no limit.
         """
         self._medium = Medium(profile, now_ms, capacity)
         self._controls = Controls()
@@ -98,7 +99,7 @@ class SimDisk:
 
     @classmethod
     def fork(cls, snapshot: DiskSnapshot, cut: int = 0) -> SimDisk:
-        """A disk of its own that goes on from ``snapshot``, not mounted.
+        """An independent disk that continues from ``snapshot``, not mounted.
 
         Of a store into a mapping in progress, the first ``cut`` bytes are done.
         """
@@ -117,8 +118,8 @@ class SimDisk:
     def snapshot(self) -> DiskSnapshot:
         """The disk as it is now; buffers are shared until either side changes them.
 
-        For a listener of ``on_every_action`` it costs little: what has changed since
-        the snapshot before is kept, and of stores only how many there are.
+        Cheap for a listener of ``on_every_action``: only changes since the last
+        snapshot are kept, and of stores only their number.
         """
         medium, controls = self._medium, self._controls
         actions = controls.actions
@@ -134,7 +135,7 @@ class SimDisk:
 
     @property
     def profile(self) -> DiskProfile:
-        """What this disk promises of unsynced data."""
+        """What this disk promises about unsynced data."""
         return self._medium.profile
 
     @property
@@ -149,7 +150,7 @@ class SimDisk:
         return f"{verb}:{path}" if verb else ""
 
     def mount(self) -> Mount:
-        """Begin a life of the store: the disk to hand to it."""
+        """Begin a life of the store; return the disk for it."""
         assert self._life is None, "the disk is mounted; crash or unmount it first"
         self._life = Life()
         if self._asked is not None:
@@ -157,12 +158,12 @@ class SimDisk:
         return Mount(self._medium, self._controls, self._life)
 
     def note_reads(self) -> Asked:
-        """Note from now on what lives read of the files that there are now."""
+        """Record from now on which bytes of the current files are read."""
         self._asked = Asked(self._medium)
         return self._asked
 
     def beside(self) -> Mount:
-        """The same disk for somebody else in the life that goes on."""
+        """The same disk for another store during this life."""
         assert self._life is not None, "nobody is there to be beside"
         return Mount(self._medium, self._controls, self._life)
 
@@ -178,7 +179,7 @@ class SimDisk:
         """End the life as ``crash`` says, mounted or not.
 
         Returns:
-            What every later call of that life raises, for the caller to raise too.
+            The exception that every later call of that life raises, and the caller too.
         """
         end = crash_class(crash.kind)(describe(crash))
         if self._life is not None:
@@ -198,25 +199,25 @@ class SimDisk:
         self._controls.at_action(n, cut, event)
 
     def on_every_action(self, listener: Callable[[], None] | None) -> None:
-        """Let ``listener`` look at the disk at each action, before any of it is done.
+        """Call ``listener`` at each action, before any of it is done.
 
-        It may take a snapshot and changes nothing; None: nobody looks any more.
+        It may take a snapshot and must change nothing; None removes it.
         """
         self._controls.on_every_action(listener)
 
     def pause_by(self, pause: Callable[[], None] | None) -> None:
-        """Call ``pause`` in front of each action and read, which others may run in.
+        """Call ``pause`` before each action and read; other activities may run in it.
 
-        None: nobody else is to run any more.
+        None removes it.
         """
         self._controls.pause_by(pause)
 
     def end_watch(self) -> bool:
-        """Forget the newest ``at_action``; whether it had happened."""
+        """Remove the newest ``at_action``; return whether it had fired."""
         return self._controls.end_watch()
 
     def allow(self, actions: int, reads: int) -> None:
-        """Let no more than so many actions and reads be done from now on: ``Hang``."""
+        """Allow so many actions and reads from now on; the next one raises ``Hang``."""
         self._controls.allow(actions, reads)
 
     def fail(self, fault: DiskFault) -> None:
@@ -227,7 +228,7 @@ class SimDisk:
         self._controls.fail(fault)
 
     def heal(self) -> int:
-        """Disarm every fault; how many calls failed since the last ``heal``."""
+        """Disarm every fault; return how many calls failed since the last ``heal``."""
         return self._controls.heal()
 
     def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...]:
@@ -235,22 +236,22 @@ class SimDisk:
         return self._controls.take_met()
 
     def healed(self) -> Healed:
-        """Disarm every fault; what they did since it was last asked."""
+        """Disarm every fault; return what they did since the last call."""
         return self._controls.healed()
 
     def files(self) -> dict[str, bytes]:
-        """What readers see, sorted by path; unchanged files are the same object."""
+        """The files readers see, sorted by path; unchanged ones are the same object."""
         return self._medium.files()
 
     def seen(self) -> Seen:
-        """All that a life of the store can see of the disk; not to be changed."""
+        """Everything that a life of the store can see of the disk; read only."""
         medium = self._medium
         return Seen(
             medium.namespace.names, medium.inodes, medium.foreign_size, medium.has_bad
         )
 
     def durable_files(self) -> dict[str, bytes]:
-        """What a power loss that spares nothing pending would leave."""
+        """The files after a power loss that no pending change survives."""
         return self._medium.durable_files()
 
     def unsynced(self) -> tuple[str, ...]:
@@ -259,14 +260,14 @@ class SimDisk:
 
     @property
     def is_certain(self) -> bool:
-        """Whether a power loss could change nothing, be it a directory's name."""
+        """Whether a power loss could change nothing, directory names included."""
         inodes = self._medium.inodes.values()
         return not self._medium.has_effects and all(
             inode.is_certain(inode.durable_size) for inode in inodes
         )
 
     def unsynced_from(self) -> dict[str, int]:
-        """The same with the first byte that it could change; -1 for one that went."""
+        """As ``unsynced``, with the first byte at risk; -1 for a removed file."""
         if self.is_certain:
             return {}
         seen, certain = self.files(), self.durable_files()
@@ -279,7 +280,7 @@ class SimDisk:
         }
 
     def half_made(self) -> HalfMade:
-        """The files whose making a power loss could undo, or leave with old bytes."""
+        """The files whose creation a power loss could undo, or leave with old bytes."""
         if self.is_certain:
             return HalfMade()
         medium, profile = self._medium, self._medium.profile
@@ -295,16 +296,16 @@ class SimDisk:
         return HalfMade(tuple(sorted(names)), tuple(sorted(rooms) if is_any else ()))
 
     def left_open(self) -> tuple[str, ...]:
-        """What the life that is mounted has open or locked; sorted."""
+        """Files and locks that the mounted life holds; sorted."""
         return self._life.left_open() if self._life is not None else ()
 
     def late_actions(self) -> int:
-        """Actions of the life that is mounted since it let go of its lock; mostly 0."""
+        """Actions of the mounted life since it released its lock; normally 0."""
         at = self._life.let_go_at if self._life is not None else -1
         return self._controls.actions - at if at >= 0 else 0
 
     def keep_time_by(self, now_ms: Clock) -> None:
-        """Let files have their times by this clock from now on; a fork has none."""
+        """Use this clock for files' times from now on; a fork has none."""
         self._medium.now_ms = now_ms
 
     def usage(self) -> Usage:
@@ -312,10 +313,10 @@ class SimDisk:
         return self._medium.usage()
 
     def fill(self, percent: int) -> None:
-        """Let a foreign file take what is missing until the disk is so full.
+        """Let a foreign file take space until the disk is ``percent`` full.
 
-        It takes nothing if the disk is fuller without it; 0 takes it away. A disk
-        without an end cannot be filled.
+        It takes none if the disk is fuller without it; 0 removes it. A disk without a
+        limit cannot be filled.
         """
         medium = self._medium
         medium.foreign_size = 0
@@ -332,23 +333,23 @@ class SimDisk:
         }
 
     def set_mtime(self, path: str, mtime_ms: int) -> None:
-        """Let a file say that it last changed then."""
+        """Set the mtime of a file."""
         medium = self._medium
         medium.inode(path).mtime_ms = mtime_ms
         medium.touch(medium.namespace.file(path))
 
     def load(self, files: Mapping[str, bytes]) -> None:
-        """Put files on the medium for certain, with the directories they need."""
+        """Create durable files, with the directories they need."""
         for path, content in files.items():
             self.replace_file(path, content)
 
     def make_unreadable(self, path: str, start: int, end: int) -> None:
-        """Let nobody read the sectors of bytes [start, end) of a file, from outside."""
+        """Make the sectors of bytes [start, end) of a file unreadable, from outside."""
         assert self._life is None, "the disk is mounted; damage it while it is down"
         self._medium.make_unreadable(path, start, end)
 
     def unreadable(self) -> tuple[Damaged, ...]:
-        """The sectors that nobody can read now, by path."""
+        """The sectors that cannot be read now, by path."""
         medium = self._medium
         if not medium.has_bad:
             return ()
@@ -360,7 +361,7 @@ class SimDisk:
         )
 
     def place_new(self, path: str, data: bytes | None) -> bool:
-        """Put a file, or with None a directory, where there is none; whether it could.
+        """Create a file, or with None a directory, if the path is free; return whether.
 
         From outside, as ``replace_file``.
 
@@ -371,10 +372,10 @@ class SimDisk:
         return self._medium.place_new(path, data)
 
     def replace_file(self, path: str, data: bytes | None) -> None:
-        """Change one file from outside, on both images; None takes it away.
+        """Change one file from outside, on both images; None removes it.
 
-        Directory changes that were pending are committed first: whoever damages a
-        disk finds it mounted, and its journal replayed.
+        Pending directory changes are committed first: damage happens to a mounted disk
+        with a replayed journal.
         """
         assert self._life is None, "the disk is mounted; damage it while it is down"
         if data is None:
@@ -383,13 +384,13 @@ class SimDisk:
             self._medium.place(path, data)
 
     def renew_file(self, path: str, data: bytes) -> None:
-        """Put one file back from outside; all of it can be read again."""
+        """Restore one file from outside; all of it can be read again."""
         if path in self.files():
             self.replace_file(path, None)
         self.replace_file(path, data)
 
 
 def _first_other(one: bytes, other: bytes) -> int:
-    """The first byte in which two contents differ, or at which one of them ends."""
+    """The first byte at which two contents differ, or one of them ends."""
     both = enumerate(zip(one, other, strict=False))
     return next((n for n, (a, b) in both if a != b), min(len(one), len(other)))

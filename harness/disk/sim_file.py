@@ -1,8 +1,8 @@
-"""One open file of the simulated disk, and the life it ends with.
+"""SimFile: one open file of the simulated disk, and the life it belongs to.
 
 ``write_at`` and ``read_at`` are the hot path of every episode: one integer comparison
-stands for all that could step in. What a store or a sync does to the bytes is left to
-``Inode``; names belong to ``mount``.
+decides whether any event or fault is due. ``Inode`` applies stores and syncs to the
+bytes; names belong to ``mount``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NO_PAGE = -1  # a sync that has directory changes alone to commit
 
 
 class Life:
-    """From mount to crash: what must be let go at the end, and the end itself."""
+    """The files and locks of a mount, and the exception that ended it."""
 
     __slots__ = ("_end", "files", "let_go_at", "locked_paths")
 
@@ -38,12 +38,12 @@ class Life:
         )
 
     def check(self) -> None:
-        """Raise what ended this life, if it has ended."""
+        """Raise the exception that ended this life, if it has ended."""
         if self._end is not None:
             raise type(self._end)(*self._end.args)
 
     def end(self, crash: StoreCrashed) -> None:
-        """End it: every file is shut; its locks end with it."""
+        """End this life: close every file and release its locks."""
         self._end = crash
         for file in self.files:
             file.shut()
@@ -93,7 +93,7 @@ class SimFile:
         life.files.append(self)
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """Bytes [offset, offset + size) as the cache has them."""
+        """Bytes [offset, offset + size) from the cache."""
         end = offset + size
         controls = self._controls
         controls.reads_left = left = controls.reads_left - 1
@@ -145,11 +145,10 @@ class SimFile:
         inode.mtime_ms = self._medium.now_ms()
 
     def sync(self) -> None:
-        """Make the file's pages durable, then what its sync commits of names.
+        """Make the file's pages durable, then the names that its sync commits.
 
-        It is of what was there when it was called (P11): what comes while it goes on
-        is pending as before. A disk that lies counts the actions and does nothing
-        (P15).
+        It covers what was there when it was called (P11): changes during the sync stay
+        pending. A lying disk counts the actions and does nothing (P15).
         """
         self._check_range(0, 0)
         inode, medium = self._inode, self._medium
@@ -182,21 +181,21 @@ class SimFile:
 
     @property
     def path(self) -> str:
-        """What it was opened by."""
+        """The path it was opened by."""
         return self._path
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody has closed it."""
+        """Whether it was not closed."""
         return self._limit != _SHUT
 
     def close(self) -> None:
-        """Let go of the file; what was not synced stays so."""
+        """Close the file; unsynced bytes stay unsynced."""
         self._life.check()
         self.shut()
 
     def shut(self) -> None:
-        """Close without asking whether this life goes on. Idempotent."""
+        """Close the file even if this life has ended. Idempotent."""
         if self._limit != _SHUT:
             self._limit = _SHUT
             self._inode.open_files -= 1
@@ -274,7 +273,7 @@ class SimFile:
                 self._write_back(page, called)
 
     def _write_back(self, page: int, called: int) -> None:
-        """Put a page on the medium, unless a silent fault has it elsewhere (E6)."""
+        """Make a page durable, unless a silent fault loses or misdirects it (E6)."""
         controls, inode = self._controls, self._inode
         fault = controls.take_page_fault(self._path) if page != _NO_PAGE else None
         if fault is None:

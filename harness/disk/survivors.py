@@ -1,8 +1,8 @@
-"""What a power loss spares: the choices that ``Survivors`` names.
+"""The choices that ``Survivors`` names: what survives a power loss.
 
-``hashed`` draws from (seed, path, sector) alone, so cutting an op from a program does
-not reshuffle the sectors the op never touched. What a choice leaves of a disk is
-worked out in ``remains``; the explicit choice of every piece is ``units``.
+``hashed`` draws from (seed, path, sector) alone, so removing an op from a program does
+not reshuffle sectors that the op never touched. ``remains`` computes what a choice
+leaves; ``units`` has the explicit choice of every piece.
 
 Source: rules P1-P3, P8, P9 and P13 of the disk fault model.
 """
@@ -28,7 +28,7 @@ class UpTo:
         self._action = action
 
     def effects(self, pending: Sequence[Effect]) -> Sequence[Effect]:
-        """Those up to the action."""
+        """The effects up to the action."""
         return [effect for effect in pending if effect.action <= self._action]
 
     def merge(
@@ -75,10 +75,10 @@ class Hashed:
             self._written = UpTo(self._end(ordered_actions))
 
     def effects(self, pending: Sequence[Effect]) -> Sequence[Effect]:
-        """Any prefix, all alike likely; all or none at the two extreme densities.
+        """A prefix, each length equally likely; all or none at the extreme densities.
 
-        Where effects have no order, each directory entry and size may stand where it
-        stood after any of its own.
+        Where effects have no order, each directory entry and size may stand as after
+        any of its own effects.
         """
         if self._density in (0.0, 1.0):
             return pending[: round(self._density) * len(pending)]
@@ -140,12 +140,12 @@ def versions_of(
     sector: int,
     stores: Sequence[Store],
 ) -> list[bytes]:
-    """The contents one sector of a file may have; the medium's comes first.
+    """The possible contents of one sector of a file; the medium's comes first.
 
     Args:
         profile: the disk's.
         inode: the file.
-        base: its bytes that are certain.
+        base: its durable bytes.
         sector: the sector's number.
         stores: those that touch it, in order.
     """
@@ -161,10 +161,10 @@ def versions_of(
 def sector_versions(
     old: bytes, stores: Sequence[Store], start: int, store_size: int = 0
 ) -> list[bytes]:
-    """The contents a sector had, the medium's first, each different content once.
+    """The contents a sector had, the medium's first, each different one once.
 
     Args:
-        old: the bytes that are certain.
+        old: the durable bytes.
         stores: those that touch the sector, in order.
         start: the sector's first byte in the file.
         store_size: a store may be done up to any multiple of this many bytes of the
@@ -185,7 +185,7 @@ def sector_versions(
 
 
 def with_shorn(versions: list[bytes]) -> list[bytes]:
-    """The versions, and before the newest what a write cut short may have left (P4)."""
+    """The versions, with what a torn write may have left before the newest (P4)."""
     old, new = versions[0], versions[-1]
     half = len(old) // 2
     shorn = [new[:half] + old[half:], old[:half] + new[half:], garbage(len(old))]
@@ -195,7 +195,7 @@ def with_shorn(versions: list[bytes]) -> list[bytes]:
 
 
 def by_sector(stores: Sequence[Store], size: int) -> dict[int, list[Store]]:
-    """The stores that touch each sector, in their order."""
+    """The stores that touch each sector, in order."""
     pieces: dict[int, list[Store]] = {}
     for store in stores:
         _, offset, data = store

@@ -1,9 +1,8 @@
-"""A crash state chosen unit by unit, as ``Survivors`` of kind ``units`` lists them.
+"""A crash state chosen unit by unit, as ``Survivors`` of kind ``units`` list them.
 
-A unit that is not listed is at version 0, what the medium holds for certain; one that
-is listed and is not there is passed over, and a version beyond the newest stands for
-the newest. So a program keeps a meaning while it is shrunk. What units there are is
-told by ``units``.
+A unit that is not listed is at version 0, the durable one; a listed unit that does not
+exist is ignored, and a version beyond the newest means the newest. So a program keeps a
+meaning while it is shrunk. ``units`` defines the units.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ TAIL_VERSIONS = 3
 
 
 class UnitChoice:
-    """The choice that lists of each unit its version."""
+    """The choice that lists a version for each unit."""
 
     __slots__ = ("_kept", "_names", "_profile", "_up_to")
 
@@ -40,7 +39,7 @@ class UnitChoice:
         self._up_to = UpTo(ordered_actions[count - 1] if count > 0 else 0)
 
     def effects(self, pending: Sequence[Effect]) -> Sequence[Effect]:
-        """As far as the order's unit says, or each slot's own."""
+        """As many effects as the order's unit says, or as each slot's own."""
         if self._profile.metadata != "subset":
             return self._up_to.effects(pending)
         return in_no_order(pending, self._names, self._stand)
@@ -61,7 +60,7 @@ class UnitChoice:
                 base[sector * size : sector * size + len(chosen)] = chosen
 
     def tail(self, name: str) -> int:
-        """As listed; zeros if it is not."""
+        """As listed; zeros if it is not listed."""
         return min(self._kept.get((name, UNIT_TAIL), 0), TAIL_VERSIONS - 1)
 
     def _stand(self, slot: Slot, count: int) -> int:

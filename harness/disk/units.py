@@ -1,11 +1,11 @@
-"""The independent pieces of what is pending, and the choice of each one's version.
+"""Units: the independent pieces of pending data, and their versions.
 
 A *unit* is a piece that a power loss treats on its own: one sector of one file, one
 directory entry, one size, or, where directory changes keep their order, how many of
-them survive. Version 0 of a unit is what the medium holds for certain, the highest is
-what readers see. A vector of versions is a crash state, written as ``Survivors`` of
-kind ``units`` that list the units which are not at version 0; so every crash state is
-part of an ordinary program, replays and shrinks.
+them survive. Version 0 of a unit is the durable one, the highest is what readers see. A
+vector of versions is a crash state, written as ``Survivors`` of kind ``units`` that
+list the units which are not at version 0; so every crash state is part of an ordinary
+program, replays and shrinks.
 
 Which sectors matter depends on which files survive. So the units of names and sizes
 come first, ``PendingUnits.names``, and those of bytes follow from a choice of these,
@@ -51,7 +51,7 @@ class Unit(NamedTuple):
 
 
 class StateCount(NamedTuple):
-    """How many vectors there are; not exact: at most so many."""
+    """The number of vectors; if not exact, an upper bound."""
 
     states: int
     is_exact: bool
@@ -62,8 +62,8 @@ class LeftFile(NamedTuple):
 
     Attributes:
         number: of its inode.
-        inode: as readers see it; not to be changed.
-        is_certain: whether that is what is left, whatever becomes of bytes.
+        inode: as readers see it; read only.
+        is_certain: whether that is what is left, whichever bytes survive.
         paths: every path that leads to it.
         content: with every unit of bytes at version 0.
         units: these, each with its versions.
@@ -119,11 +119,11 @@ class PendingUnits:
         return cls(snapshot.profile, snapshot.medium, snapshot.done)
 
     def sectors(self, kept: Iterable[KeptUnit] = ()) -> tuple[Unit, ...]:
-        """The units of bytes, if names and sizes survive as ``kept`` says."""
+        """The units of bytes, if names and sizes survive as in ``kept``."""
         return tuple(self.contents(kept))
 
     def contents(self, kept: Iterable[KeptUnit] = ()) -> dict[Unit, list[bytes]]:
-        """Of each unit of bytes its versions, under ``kept`` names and sizes."""
+        """The versions of each unit of bytes, under ``kept`` names and sizes."""
         choice = UnitChoice(tuple(kept), self._profile, self._file_names, self._ordered)
         left = layout(self._committed, choice.effects(self._effects))
         return {
@@ -133,7 +133,7 @@ class PendingUnits:
         }
 
     def left(self, kept: Iterable[KeptUnit] = ()) -> Left:
-        """What there is, if names and sizes survive as ``kept`` says."""
+        """The directories and files, if names and sizes survive as in ``kept``."""
         choice = self._choice(kept)
         left = layout(self._committed, choice.effects(self._effects))
         names = self._names_of(left)
@@ -159,10 +159,10 @@ class PendingUnits:
         return Left(names, directories, tuple(files))
 
     def write_order(self) -> Iterator[tuple[KeptUnit, ...]]:
-        """The states of a disk that wrote in order: of the pending the first few.
+        """The states of a disk that writes in order: a prefix of the pending changes.
 
-        Each as the units that are not at version 0, oldest state first; the one of
-        which nothing pending survives is left out.
+        Each as the units that are not at version 0, oldest state first; the empty
+        prefix is left out.
         """
         actions = {effect.action for effect in self._effects}
         for inode in self._inodes.values():

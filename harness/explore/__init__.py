@@ -1,1 +1,1 @@
-"""The explorer: one history of a store, all the crashes it could have had."""
+"""The explorer: tries every crash that one history could have had."""

@@ -1,8 +1,8 @@
-"""Campaign: many histories explored by many processes, until a budget ends.
+"""Campaign: many histories explored by many processes, within a budget of time.
 
-A job is one history: of a scenario by its number, of a small world by its node, or a
-part of the moments of one given program. Jobs are dealt to processes as these get free;
-what each comes to adds up in any order. A planted bug is planted in each process.
+A job is one history: a scenario's by its number, a small world's by its node, or a part
+of the crash points of one given program. Free processes take the next job; results add
+up in any order. A planted bug is planted in each process.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ WAITING_A_WORKER = 2
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One history, or a part of its moments.
+    """One history, or a part of its crash points.
 
     Attributes:
-        shared: moments in the first so many ops are left out.
-        part: of so many parts, which: every ``parts``-th moment.
+        shared: crash points in the first so many ops are left out.
+        part: which of ``parts`` parts: every ``parts``-th crash point.
     """
 
     scenario: str
@@ -53,7 +53,7 @@ class Job:
 
 @dataclass(slots=True)
 class Result:
-    """What jobs came to: the certificate, and what broke a law, by signature.
+    """The sum of jobs: the certificate, and the violations found, by signature.
 
     ``on`` has the certificate of each disk profile's histories by themselves.
     """
@@ -64,7 +64,7 @@ class Result:
     first_found_s: float = -1.0
 
     def add(self, other: Result) -> None:
-        """Take in what another job came to; of two findings the shorter one."""
+        """Add another job's result; of two findings keep the shorter one."""
         self.counts.add(other.counts)
         for profile, counts in other.on.items():
             self.on.setdefault(profile, Certificate()).add(counts)
@@ -77,7 +77,7 @@ class Result:
 def jobs_of_scenario(
     name: str, seed: int, ops: int, limits: Limits, profile: str = "", mutant: str = ""
 ) -> Iterator[Job]:
-    """Endless: history n is the n-th program of the seed, cut to one of the lengths."""
+    """Endless: history n is the seed's n-th program, cut to one of the lengths."""
     for number in count():
         program = program_for(SCENARIOS[name], seed, number)
         length = min(ops, LENGTHS[number % len(LENGTHS)])
@@ -96,13 +96,13 @@ def jobs_of_world(
 def jobs_of_program(
     scenario: str, program: Program, limits: Limits, parts: int, mutant: str = ""
 ) -> Iterator[Job]:
-    """The moments of one program, dealt out."""
+    """The crash points of one program, split into jobs."""
     for part in range(parts):
         yield Job(scenario, program, 0, limits, mutant, part=part, parts=parts)
 
 
 def dealt_in_turn(hands: Sequence[Iterator[Job]]) -> Iterator[Job]:
-    """A job of each hand, then another of each, until none has any more."""
+    """One job of each list in turn, until all are used up."""
     left = list(hands)
     while left:
         for hand in [*left]:
@@ -114,14 +114,14 @@ def dealt_in_turn(hands: Sequence[Iterator[Job]]) -> Iterator[Job]:
 
 
 def on_profile(program: Program, profile: str) -> Program:
-    """The program on another kind of disk; as it is for ""."""
+    """The program on another disk profile; unchanged for ""."""
     if not profile:
         return program
     return replace(program, setup=replace(program.setup, disk_profile=profile))
 
 
 def run_job(job: Job, deadline: float) -> Result:
-    """Explore one job's history until it is done or the time is over."""
+    """Explore one job's history until it is done or time is over."""
     started = time.process_time()
     with _collector_paused():
         result = _run_job(job, deadline)
@@ -131,7 +131,7 @@ def run_job(job: Job, deadline: float) -> Result:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Look for cycles of objects among new ones only, when ``Explorer`` says so.
+    """Collect garbage only among new objects, as ``Explorer`` allows.
 
     What an exploration keeps grows all the time and has no cycles; looking through it
     over and over took a tenth of the time.
@@ -167,13 +167,13 @@ def _run_job(job: Job, deadline: float) -> Result:
 
 
 def _is_own(moment: Moment, shared: int) -> bool:
-    """Whether a moment comes after the first ``shared`` ops and what follows them."""
+    """Whether a crash point lies behind the first ``shared`` ops."""
     done = len(moment.before)
     return not shared or done > shared or (done == shared and not moment.is_between)
 
 
 def run_jobs(jobs: Iterator[Job], workers: int, budget_s: float) -> Iterator[Result]:
-    """What each job came to, as they are done; none is begun after the budget."""
+    """The results of the jobs as they finish; none is begun after the budget."""
     deadline = time.monotonic() + budget_s
     if workers == 1:
         for job in jobs:
@@ -206,5 +206,5 @@ def _unfinished() -> Result:
 
 
 def _leave_interrupts() -> None:
-    """Ctrl-C is for the parent, which ends its workers."""
+    """Ignore Ctrl-C in workers: the parent ends them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

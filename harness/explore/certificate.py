@@ -1,11 +1,11 @@
-"""Certificate: how much of a space was looked at, and what that is worth.
+"""Certificate: how much of a space was tried, and what that is worth.
 
-For each moment of a history the states a crash there may leave are counted. Where each
-was tried, the moment is *closed*; where only some were, it is *open*, and so is a
-recovery whose own crashes were not tried. States drawn by chance say, by the number of
-classes that were met only once, how likely the next draw would show a new class (Good
-and Turing). A class is what happened, not where: the step the crash met, how the start
-answered, the branches it took.
+For each crash point of a history the states that a crash there may leave are counted.
+If each was tried, the crash point is *closed*; if only some were, it is *open*, and so
+is a recovery that was not crashed in turn. For states drawn at random, the number of
+classes that were met only once estimates how likely the next draw would show a new
+class (Good and Turing). A class is what happened, not where: the op that the crash met,
+the start's result, the branches it took.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Certificate:
-    """Counts over explored states; certificates of several histories add up.
+    """Counts of explored states; certificates of several histories add up.
 
     Attributes:
         histories: programs run once, from which states were taken.
-        closed_histories: those of which nothing is open.
+        closed_histories: those without anything open.
         space: states that there are, as far as they were counted.
-        visited: states decided.
+        visited: states judged, or equal to a judged one.
         distinct: of them those that differ in their files or in what must hold.
         starts: stores started on a state, each judged.
-        healed: stores that went on from a recovered state no other had reached.
-        closed: moments of which each state was tried.
-        open: moments of which some were.
-        open_recoveries: recoveries whose own crashes were not tried.
+        healed: stores that went on from a recovered state that no other had reached.
+        closed: crash points of which each state was tried.
+        open: crash points of which only some were.
+        open_recoveries: recoveries that were not crashed in turn.
         stopped_early: whether the budget ended first.
-        violations: states in which a law was broken.
+        violations: states in which a law was violated.
         unknown: states in which a law could not be judged.
         classes: how often each class was met.
-        drawn: the same for states drawn by chance alone.
+        drawn: the same for states drawn at random only.
         seconds: of a core's time.
     """
 
@@ -62,7 +62,7 @@ class Certificate:
 
     @property
     def unseen_estimate(self) -> float:
-        """The chance that the next state drawn shows a class that was not met.
+        """The chance that the next state drawn shows a class not met before.
 
         The share of draws whose class was met once; 0 where nothing was drawn.
         """
@@ -71,7 +71,7 @@ class Certificate:
         return singles / draws if draws else 0.0
 
     def add(self, other: Certificate) -> None:
-        """Count what another one counted."""
+        """Add the counts of another certificate."""
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.stopped_early = self.stopped_early or other.stopped_early

@@ -1,10 +1,11 @@
-"""Explorer: all the crashes that one history could have had, and what came of them.
+"""Explorer: tries all the crashes that one history could have had.
 
-A history is run once. Each of its moments can be a process kill, with a store into a
-mapping done in part, or a power loss, of which any of the pending may survive. Each
-state that such a crash leaves is *decided*: told by its view and by what must hold, so
-that equal ones are judged once; else a store is started on it, judged, and led to a
-healed end. Then the recoveries are histories themselves, with moments of their own.
+A history is run once. Each of its crash points can be a process kill, with a store into
+a mapping done in part, or a power loss that any subset of the pending changes may
+survive. Each state that such a crash leaves is *decided*: if its files and what must
+hold are equal to an earlier state's, it has the same outcome; else a store is started
+on it, judged, and taken to the healed end. Then the recoveries are histories
+themselves, with crash points of their own.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _LOOKS_AT_CLOCK = 256  # states
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The first state of its kind in which a law was broken, as a program."""
+    """The first state of its class in which a law was violated, as a program."""
 
     signature: str
     invariant: str
@@ -44,7 +45,7 @@ class Found:
 
 
 class _Left(NamedTuple):
-    """A crash, made when asked for, and what it left."""
+    """A crash and what it left; made on first use."""
 
     crash: Callable[[], Crash]
     remnant: Remnant
@@ -66,7 +67,7 @@ class Explorer:
 
     Attributes:
         counts: the certificate so far.
-        found: by signature, what broke a law.
+        found: the violations so far, by signature.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Explorer:
         self._begun_at = 0
 
     def explore(self, history: History) -> None:
-        """Try the crashes at every moment, then those in the recoveries from them."""
+        """Try the crashes at every crash point, then those in their recoveries."""
         self._begin()
         counts = self.counts
         before, was_open = counts.visited, (counts.open, counts.open_recoveries)
@@ -116,7 +117,7 @@ class Explorer:
         self._begun_at = self.counts.visited
 
     def _is_enough(self) -> bool:
-        """Whether this depth of the history has had its share."""
+        """Whether the limit of states at this depth of the history is reached."""
         most = self._limits.states_max
         return bool(most) and self.counts.visited - self._begun_at >= most
 
@@ -134,7 +135,7 @@ class Explorer:
                 self._lose_power(moment, loss, cut, disk, depth)
 
     def _disks(self, moment: Moment) -> Iterator[tuple[int, DiskSnapshot]]:
-        """The disk with nothing of the action done, then with each part of it."""
+        """The disk before the action in progress, then after each part of it."""
         yield 0, moment.disk
         storing = None if moment.is_between else moment.disk.storing
         if self._limits.cuts and storing is not None:
@@ -224,7 +225,7 @@ class Explorer:
             self._queue.append(_Nested(moment, one, crash, depth, name))
 
     def _note_run(self, history: History) -> None:
-        """Keep what the history itself broke, before any crash was added to it."""
+        """Keep a violation of the history itself, before any crash was added."""
         assert history.breach is not None
         self._count(history.breach)
         signature = f"{history.breach.id} by itself"
@@ -241,7 +242,7 @@ class Explorer:
             )
 
     def _explore_recoveries(self) -> None:
-        """Crash the recoveries too: at depth 2 of the first states, then of others."""
+        """Crash the recoveries: at depth 2 from the first states, then from others."""
         for depth in range(1, self._limits.depth):
             queue = [state for state in self._queue if state.depth == depth]
             chosen = self._chosen(queue, depth)
@@ -279,7 +280,7 @@ def _power_loss(spread: Spread, vector: Vector, cut: int) -> Crash:
 
 
 def _class_of(moment: Moment, kind: CrashKind, outcome: Outcome) -> str:
-    """What happened: in which kind of op, at which kind of action, and what then."""
+    """The class of a state: kind of op, kind of action, and what followed."""
     verb, path = moment.disk.last
     place = "between ops" if moment.is_between else f"{verb} {path.partition('/')[0]}"
     return f"{_innermost(moment.op)}, {place}, {kind}, {outcome.path}"

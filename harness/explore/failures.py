@@ -1,7 +1,7 @@
-"""Failures: each call of an op fails in its turn.
+"""Failures: makes each call of an op fail, one after the other.
 
-A failure that has to fall between two certain calls is hardly ever drawn, but an op
-makes few calls of a kind, so each of them can fail: once, or with all that follow.
+A failure between two particular calls is hardly ever drawn at random, but an op makes
+few calls of a kind, so each of them can fail: once, or with all that follow.
 
 Source: the I/O error tests of "How SQLite Is Tested", section 3.2.
 """
@@ -30,13 +30,13 @@ POINTS_MAX = 100_000
 
 @dataclass(slots=True)
 class Failures:
-    """What came of the failures of one program.
+    """The result of failing the calls of one program.
 
     Attributes:
         visited: runs.
         calls: those in which a call failed.
         open: ops and kinds of failure that time did not allow, or not to the end.
-        found: by law, the first run that broke it.
+        found: by law, the first run that violated it.
     """
 
     visited: int = 0
@@ -46,7 +46,7 @@ class Failures:
 
     @property
     def is_closed(self) -> bool:
-        """Whether each call of each op failed once, and once for good."""
+        """Whether each call of each op failed once, and once permanently."""
         return not self.open
 
 
@@ -56,7 +56,7 @@ def explore_failures(
     """Fail each call of each op of a program, in every way of ``CALLS``.
 
     Args:
-        program: where an op meets a failure, what else happens amid it is left out.
+        program: where an op meets a failure, its other events are left out.
         scenario: its name.
         is_over: whether time is over.
     """
@@ -90,10 +90,10 @@ def _sweeps(program: Program) -> Iterator[tuple[Program, int]]:
 def each_failure(
     program: Program, scenario: str, number: int, points_max: int
 ) -> Iterator[tuple[Program, EpisodeResult]]:
-    """Let the first call that an op's fault is for fail, then the second, and on.
+    """Fail the first call that the op's fault applies to, then the second, and so on.
 
-    Of each run the program that does it again, and what came of it, its end judged as
-    well; the last run is that of a call which the op did not make.
+    Yields for each run its program and its result, with the end judged as well; in the
+    last run the op did not make that many calls.
 
     Args:
         program: the op of that number meets a fault of the disk.
@@ -116,7 +116,7 @@ def each_failure(
 
 
 def _met(result: EpisodeResult, number: int) -> bool:
-    """Whether a call of the op of that number met its fault."""
+    """Whether a call of that op met its fault."""
     seen = next((step.observation for step in result.trace if step.number == number), 0)
     event = seen.event if isinstance(seen, Interrupted) else None
     return isinstance(event, Armed) and event.failed > 0

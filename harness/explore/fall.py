@@ -1,8 +1,8 @@
-"""Fall: a crash at a moment, judged, before anything is said of what it left.
+"""Fall: a crash at a crash point, judged before its crash states are known.
 
-The judge of the history is asked about the op that did not end, once for a process
-kill and once for a power loss. What it knows then is the same for every state that the
-crash may leave.
+The judge of the history is asked about the unfinished op, once for a process kill and
+once for a power loss. What it knows then is the same for every state that the crash may
+leave.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Fall(NamedTuple):
     Attributes:
         judge: what is known after it.
         ops: what was done until then; the last one is the crash, whatever it leaves.
-        number: equal for falls after which the same will be said of the same files.
-        breach: the law that the unended op broke already, if one.
+        number: equal for falls with the same verdict on the same files.
+        breach: the law that the unfinished op violated already, if one.
     """
 
     kind: CrashKind
@@ -40,10 +40,11 @@ class Fall(NamedTuple):
 
 
 class Falls:
-    """The falls of one moment after the other.
+    """The judged crashes of one crash point after the other.
 
-    Most actions of an op come between two calls of it, so that what it has done is the
-    same before both. Then so are the falls, since no law asks for the action's number.
+    Most actions of an op come between two of its calls, so that it has done the same
+    before both. Then the judged crashes are equal, since no law asks for the action's
+    number.
     """
 
     def __init__(self, views: Views) -> None:
@@ -51,10 +52,10 @@ class Falls:
         self._newest: dict[tuple[CrashKind, bool], tuple[Moment, Fall]] = {}
 
     def at(self, moment: Moment, kind: CrashKind, cut: int = 0) -> Fall:
-        """Judge a crash at a moment, whatever it leaves.
+        """Judge a crash at a crash point, whatever it leaves.
 
-        After ``cut`` bytes of a store into a mapping; that tells of the checkpoint
-        alone, which may then be torn.
+        After ``cut`` bytes of a store into a mapping; that matters only for the
+        checkpoint, which may then be torn.
         """
         is_torn = cut > 0 and moment.disk.last == _WRITES_CHECKPOINT
         known = self._newest.get((kind, is_torn))
@@ -76,7 +77,7 @@ def _are_alike(one: Moment, other: Moment) -> bool:
 
 
 def fall(moment: Moment, kind: CrashKind, views: Views, cut: int = 0) -> Fall:
-    """Judge a crash at a moment, whatever it leaves."""
+    """Judge a crash at a crash point, whatever it leaves."""
     crash = Crash(kind, cut=cut)
     verb, path = moment.disk.last
     seen = Crashed(kind, moment.at_action, f"{verb}:{path}")

@@ -1,9 +1,9 @@
-"""Finding: a state that broke a law, made as small as it goes, and told in words.
+"""Finding: a state that violates a law, made as small as possible and described.
 
-First the state must be what its program says: ``run_program`` breaks the same law. Then
-the program is shrunk, and its power losses are let take as few pieces as still do it:
-each piece in turn is kept, and stays kept if the law is broken all the same. Last, the
-mildest disk that shows it is looked for.
+First the state must match its program: ``run_program`` violates the same law. Then the
+program is shrunk, and its power losses take as few pieces as possible: each piece in
+turn is kept, and stays kept if the law is still violated. Last, the mildest disk that
+shows it is searched.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Small:
     """A finding at its smallest.
 
     Attributes:
-        words: what has to be lost, in a sentence; "" if nothing has.
+        words: which pieces have to be lost, in a sentence; "" if none.
         profile: the mildest disk that shows it.
-        cause: equal for findings that are one bug, as far as can be told.
+        cause: equal for findings of one bug, as far as can be told.
     """
 
     found: Found
@@ -57,7 +57,7 @@ class Small:
 
 
 def made_small(found: Found, scenario: str, budget_runs: int = 250) -> Small:
-    """The smallest program that breaks the law; the planted bug is the caller's.
+    """The smallest program that violates the law; the caller plants the bug.
 
     Raises:
         NotWhatItSays: the program does not break the law that the state did.
@@ -84,7 +84,7 @@ def made_small(found: Found, scenario: str, budget_runs: int = 250) -> Small:
 
 
 def fewest_lost(program: Program, scenario: str, law: str) -> Program:
-    """The program with power losses that take as little as still breaks the law."""
+    """The program whose power losses take as few pieces as still violate the law."""
     tried: set[tuple[int, str, int]] = set()
     while len(tried) < LOSSES_TRIED_MAX:
         untried = [
@@ -109,7 +109,7 @@ def fewest_lost(program: Program, scenario: str, law: str) -> Program:
 
 
 def words_for(program: Program, scenario: str) -> str:
-    """What the power losses of a program take, in words."""
+    """The pieces that the power losses of a program take, in words."""
     told = []
     for at, loss in _losses(program, scenario).items():
         pieces: Counter[str] = Counter(_piece(unit) for unit in loss.lost)
@@ -148,21 +148,21 @@ def _count(number: int, name: str) -> str:
 
 @dataclass(slots=True)
 class _Loss:
-    """What one power loss could take: every unit's newest version, and what it took."""
+    """What one power loss could take (each unit's newest version) and what it took."""
 
     newest: dict[Unit, int]
     lost: dict[Unit, int]
 
 
 class _LossStore(PythonStore):
-    """Our engine, noting what each power loss takes."""
+    """Our engine, with a record of what each power loss takes."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.losses: list[_Loss] = []
 
     def crash(self, crash: Crash) -> StoreCrashed:
-        """Note what is lost, and end this life."""
+        """Record what is lost, and end this life."""
         if crash.kind == "power_loss" and self.disk.profile.loses_unsynced:
             self.losses.append(_loss(self, crash))
         return super().crash(crash)
@@ -188,7 +188,7 @@ def _loss(store: PythonStore, crash: Crash) -> _Loss:
 
 
 def _losses(program: Program, scenario: str) -> dict[int, _Loss]:
-    """What each power loss took that a step of its own brings, by the step."""
+    """What each power loss took, by the step whose op brought it."""
     store = _LossStore(program.setup)
     episode = Episode(scenario, program.setup, subject=store, keep_trace=False)
     losses: dict[int, _Loss] = {}
@@ -208,7 +208,7 @@ def _losses(program: Program, scenario: str) -> dict[int, _Loss]:
 
 
 def _is_told(op: Op) -> bool:
-    """Whether the crash of the op says piece by piece what it takes."""
+    """Whether the crash of the op lists its survivors piece by piece."""
     return (
         isinstance(op, During)
         and isinstance(op.event, Crash)

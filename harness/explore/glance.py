@@ -1,7 +1,7 @@
-"""Glance: a few crashes of a history that was run for another reason.
+"""Glance: tries a few crashes of a history that was run for another reason.
 
-A soak or a machine that has paid for a history can look at some of its crash states for
-little more. What a glance finds is a program that breaks a law by itself.
+A soak or a machine that has run a history can try some of its crash states at little
+cost. A finding is a program that violates a law by itself.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ _STATES_A_MOMENT = 16
 
 
 def glance(program: Program, scenario: str, states: int, seed: int = 0) -> Found | None:
-    """The first state of about ``states`` that breaks a law, spread over the history.
+    """The first of about ``states`` states that violates a law, spread out.
 
     Args:
-        program: one that broke no law by itself.
+        program: one that violated no law by itself.
         scenario: it is judged under.
-        states: to decide at most, but for those of one moment.
-        seed: which of a moment's states chance chooses.
+        states: to decide at most, but for those of one crash point.
+        seed: which of a crash point's states are drawn.
     """
     limits = Limits(
         depth=1,
@@ -39,7 +39,7 @@ def glance(program: Program, scenario: str, states: int, seed: int = 0) -> Found
 
 
 def _spread_out(moments: list[Moment], wanted: int) -> list[Moment]:
-    """As many moments, from the first to the last."""
+    """That many crash points, evenly from the first to the last."""
     count = len(moments)
     if count <= wanted:
         return moments

@@ -1,7 +1,7 @@
-"""Judges by number: equal numbers for judges that will say the same from here on.
+"""Numbers judges: equal numbers for judges that will give the same verdicts.
 
-To tell a judge's token takes a walk through all it knows. Nearly always it knows what
-another one knew at the same place, and shares most of it; to see that takes much less.
+A judge's token takes a walk through all it knows. Nearly always it knows the same as
+another judge at the same place and shares most of it; that check is much cheaper.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from models.plain_state import forked, is_alike, token
 
 
 class Judges:
-    """The numbers given so far, and of each place the newest judge there."""
+    """The numbers given so far, and the newest judge at each place."""
 
     def __init__(self, views: Views) -> None:
         self._views = views
@@ -25,7 +25,7 @@ class Judges:
 
         Args:
             judge: what it knows now decides.
-            place: where others that know the same are likely to have been.
+            place: where judges with the same knowledge are likely to have been.
         """
         state = judge.state()
         known = self._newest.get(place)

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is tried of a history.
+    """How much of a history is tried.
 
     Attributes:
         depth: crashes in a row, each in the recovery from the one before.
-        exact_max: a moment with at most so many states has each of them tried; of one
-            with more, the ``told`` that find most, and ``draws`` by chance.
-        exact_max_nested: the same at moments of a recovery.
+        exact_max: a crash point with at most so many states has each of them tried; of
+            one with more, the ``told`` that find most, and ``draws`` at random.
+        exact_max_nested: the same at crash points of a recovery.
         told: see ``exact_max``.
         draws: see ``exact_max``.
-        nested_max: of how many states of a history the recovery is crashed too; the
-            first of each class come first. 0: of all.
-        nested_draws: of how many states at depth 2 the recovery is crashed again.
-        states_max: after so many states at one depth of a history, no other moment is
-            looked at; 0: all are.
+        nested_max: from how many states of a history the recovery is crashed too; the
+            first of each class come first. 0: from all.
+        nested_draws: from how many states at depth 2 the recovery is crashed again.
+        states_max: after so many states at one depth of a history, no other crash
+            point is tried; 0: no limit.
         cuts: whether a store into a mapping is also stopped halfway, on a grid.
     """
 
@@ -43,9 +43,9 @@ GRID = 64
 
 
 def cuts_of(size: int) -> tuple[int, ...]:
-    """After how many bytes a store of ``size`` bytes is stopped.
+    """The byte counts after which a store of ``size`` bytes is stopped.
 
-    Within its first fields, at each 64 bytes, which a copy moves at once, and before
+    Within its first fields, after each 64 bytes, which a copy moves at once, and before
     its last byte.
     """
     cuts = {*HEADS, *range(GRID, size, GRID), size - 1}

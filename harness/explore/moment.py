@@ -1,11 +1,11 @@
-"""Moments: a history run once, kept as it was at each of its disk actions.
+"""Moments (crash points): a history run once, kept at each of its disk actions.
 
-A *moment* is a disk action of one op, before any of it is done, or the time between
-two ops. It holds all that decides what a crash there leads to: the disk, the clocks,
+A *moment* is a disk action of one op, before any of it is done, or the time between two
+ops. It holds everything that decides what a crash there leads to: the disk, the clocks,
 what the op in progress had done, and what the judge knew before it. A crash at a moment
-is an ordinary program, ``Moment.program``; what is said of it here must be what running
-that program says. A history ends before an op in which as much happens as may, for no
-program says that yet another thing happens in it.
+is an ordinary program, ``Moment.program``; the verdict on it here must be that of
+running the program. A history ends before an op with the maximum of nested events,
+since no program can add another one.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Moment:
         before: the ops that were done.
         op: the one in progress; ``BETWEEN`` if there is none.
         at_action: its disk action, from 1.
-        disk: as it was, with all that was pending.
-        clock: of the wall and of the time-outs.
+        disk: as it was, with all pending changes.
+        clock: the wall clock and that of the time-outs.
         life: how often the store was started before.
         entries: the events of the op, up to there.
         judge: as of before the op.
@@ -61,7 +61,7 @@ class Moment:
     subject: PythonStore
 
     def ops(self, crash: Crash) -> tuple[Op, ...]:
-        """What is done up to a crash at this moment, the crash included."""
+        """The ops up to a crash at this moment, the crash included."""
         return (*self.before, During(self.op, self.at_action, crash))
 
     def program(self, crash: Crash) -> Program:
@@ -76,10 +76,10 @@ class Moment:
 
 @dataclass(slots=True)
 class History:
-    """A program's run, and the moments at which it could have crashed.
+    """A program's run, and its crash points.
 
     Attributes:
-        breach: the law that the run itself broke, if one.
+        breach: the law that the run itself violated, if one.
     """
 
     scenario: str
@@ -89,10 +89,10 @@ class History:
 
 
 class Watcher:
-    """Notes the moments of one op of an episode after the other."""
+    """Records the moments of an episode, op by op."""
 
     def __init__(self, episode: Episode, *, is_down: bool = False) -> None:
-        """Watch ``episode``; of one whose store is down, not before its next op."""
+        """Watch ``episode``; if its store is down, from its next op on."""
         assert isinstance(episode.subject, PythonStore), episode.subject.name
         self.moments: list[Moment] = []
         self._episode = episode
@@ -104,17 +104,17 @@ class Watcher:
         self._entries: tuple[Entry, ...] = ()
 
     def begin(self, op: Op) -> None:
-        """Note the end of the op before, if it changed anything, and watch ``op``."""
+        """Record the moment after the last op if it changed anything; watch ``op``."""
         self._look_between()
         self._op = op
         self._subject.disk.on_every_action(self._note)
 
     def end(self) -> None:
-        """The op has come to its end, or to the store's."""
+        """The op has ended, or the store has."""
         self._subject.disk.on_every_action(None)
 
     def close(self) -> None:
-        """Note the end of the last op."""
+        """Record the moment after the last op."""
         self._look_between()
 
     def _look_between(self) -> None:
@@ -154,9 +154,9 @@ class Watcher:
 
 
 def record(program: Program, scenario: str) -> History:
-    """Run a program, judged as ever, and note its moments.
+    """Run a program, judged as usual, and record its moments.
 
-    Where the run breaks a law, the history ends.
+    Where the run violates a law, the history ends.
     """
     episode = Episode(scenario, program.setup, keep_trace=False)
     watcher = Watcher(episode)

@@ -1,10 +1,10 @@
-"""Reads: starts by what they asked of the files, so that none is run twice.
+"""Reads: finds a start that read the same bytes, so that none is run twice.
 
-A start is a function of what it is told. It begins with the same question on all disks
-of one frame, and its next question follows from the answers so far. So the starts that
-were run are a tree of questions with an answer on each branch; a disk whose files give
-the answers down to a leaf would do and leave the same. What a start leaves of the bytes
-it found is asked last (``harness/disk/noting.py``).
+A start is a function of what it reads. It begins with the same read on all disks of one
+frame (paths, sizes, times), and its next read follows from the answers so far. So the
+starts that were run form a tree of reads with an answer on each branch; a disk whose
+files give the answers down to a leaf would do and leave the same. Bytes that a start
+left unchanged come last (``harness/disk/noting.py``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Question(Generic[T]):
-    """A read, and what comes after each answer: the next question, or the leaf."""
+    """A read, and for each answer the next read or the leaf."""
 
     read: Read
     after: dict[Hashable, _Question[T] | _Leaf[T]] = field(default_factory=dict)
@@ -32,15 +32,15 @@ class _Leaf(Generic[T]):
 
 
 class Reads(Generic[T]):
-    """What is known of starts, by what they read."""
+    """The known starts, by what they read."""
 
     def __init__(self) -> None:
         self._roots: dict[Hashable, _Question[T] | _Leaf[T]] = {}
 
     def find(self, root: Hashable, files: Mapping[str, bytes]) -> T | None:
-        """What is known of a start that would read the same; None: it was not run.
+        """The result of a start that would read the same; None if none was run.
 
-        ``root`` tells apart what a start knows without a read.
+        ``root`` is what a start knows without a read.
         """
         node = self._roots.get(root)
         while isinstance(node, _Question):
@@ -50,7 +50,7 @@ class Reads(Generic[T]):
     def add(
         self, root: Hashable, reads: Sequence[Read], files: Mapping[str, bytes], of: T
     ) -> None:
-        """Keep what is known of a start that read these, in this order."""
+        """Store the result of a start that read these, in this order."""
         leaf = _Leaf(of)
         if not reads:
             self._roots[root] = leaf

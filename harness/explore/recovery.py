@@ -1,11 +1,11 @@
-"""Recovery: a store started on what a crash left, judged, and led to a healed end.
+"""Recovery: a store started on a crash state, judged, and taken to the healed end.
 
-A start depends on the files, the clock and nothing else, and of the files on what it
-reads alone. So its outcome is kept by these and held against each judge that meets it.
-Judges that know the same say the same of starts that did and left the same, but for
-what depends on the files that were found; so that alone is asked again. What comes
-after a start depends on what it left and on what the judge knows then; from each such
-pair the store goes on once: it takes a put, catches up, is read whole, and stops.
+A start depends only on the files and the clock, and of the files only on what it reads.
+So its result is stored by these and judged by each judge that meets it. Equal judges
+give equal verdicts on starts that did and left the same, except for laws about the
+files that were found; only those are asked again. What comes after a start depends on
+the files it left and on what the judge knows then; each such pair is continued once: a
+put, services until idle, everything read back, a shutdown.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ Breach: TypeAlias = InvariantViolated | InvariantUnknown
 
 
 class Outcome(NamedTuple):
-    """What came of a state.
+    """The outcome of a state.
 
-    ``path`` tells how the start went: its answer and the branches it took.
+    ``path`` is how the start went: its result and the branches it took.
     """
 
     path: str
@@ -51,7 +51,7 @@ _UNJUDGED = Outcome("Skipped", None)
 
 
 class Remnant(NamedTuple):
-    """What a crash has left: its view, and files and disk, made when asked for."""
+    """What a crash has left: its view, and files and disk, made on first use."""
 
     view: View
     files: Callable[[], Mapping[str, bytes]]
@@ -63,10 +63,10 @@ class _Left:
     """What a start did and left, for a judge to be asked about it again.
 
     Attributes:
-        numbers: the queue offset that the next message of each queue gets.
+        numbers: the next queue_offset of each queue.
         number: equal for starts that did and left the same, whatever they found.
-        is_shared: nothing is asked of what a power loss could take of its files, or it
-            could take nothing. Else neither it nor what follows is a matter of files.
+        is_shared: a power loss could change none of its files, or no law asks. Else
+            neither it nor what follows can be shared by files alone.
     """
 
     step: Step
@@ -85,17 +85,17 @@ class _Left:
         return self.seen
 
     def unsynced_from(self) -> Mapping[str, int]:
-        """None that anybody asks for."""
+        """Empty: no law asks for it here."""
         return {}
 
     def half_made(self) -> HalfMade:
-        """None that anybody asks for."""
+        """Empty: no law asks for it here."""
         return HalfMade()
 
 
 @dataclass
 class Recoveries:
-    """Every start so far, and every way a healed store went on."""
+    """Every start so far, and every way a started store went on."""
 
     scenario: str
     views: Views
@@ -127,7 +127,7 @@ class Recoveries:
         return self._started(moment, fall, remnant)
 
     def moments(self, moment: Moment, fall: Fall, crash: Crash) -> list[Moment]:
-        """The moments of the recovery from a crash, as those of a history."""
+        """The crash points of the recovery from a crash, as those of a history."""
         disk = SimDisk.fork(moment.disk, crash.cut)
         disk.crash(crash)
         episode = self._episode(moment, fall, disk, crash)
@@ -147,7 +147,7 @@ class Recoveries:
     def _judged_again(
         self, left: _Left, files: Mapping[str, bytes], fall: Fall, moment: Moment
     ) -> Outcome | None:
-        """Ask this judge about a known start; None if nobody went on from there."""
+        """Ask this judge about a known start; None if it was not continued."""
         end = self._end(left, files, fall)
         if end in self._ends:
             return Outcome(left.path, self._ends[end])
@@ -168,7 +168,7 @@ class Recoveries:
     def _end(
         self, left: _Left, files: Mapping[str, bytes], fall: Fall
     ) -> tuple[int, ...] | None:
-        """What decides all that is said of a start, once what it found is judged.
+        """The key of a start's verdict, once the files that it found are judged.
 
         None if that is more, or if a law is broken: the whole judge says which first.
         """
@@ -231,7 +231,7 @@ class Recoveries:
     def _key(
         self, left: _Left, fall: Fall, moment: Moment, judge: Judge
     ) -> tuple[object, ...]:
-        """What decides how a started store goes on, and is judged."""
+        """The key that decides how a started store goes on and is judged."""
         known = self._judges.number(judge, (left.view, fall.number))
         at = (left.view, left.positions, left.numbers, left.clock)
         return (*at, moment.life, known)
@@ -291,7 +291,7 @@ class Recoveries:
 def _root(
     view: View, moment: Moment, fall: Fall, files: Mapping[str, bytes]
 ) -> Hashable:
-    """What a start knows without a read, and whether the disk holds what it shows.
+    """What a start knows without a read, and whether the disk holds what readers see.
 
     No frame has the sizes of what nobody reads.
     """

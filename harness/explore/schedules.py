@@ -1,8 +1,8 @@
-"""Schedules: every way to run the ops of one ``Together`` with few preemptions.
+"""Schedules: runs the ops of one ``Together`` by every schedule of few preemptions.
 
-A run is told by the switch points at which another activity ran on than would have by
-itself. Whatever was the same up to a point is the same there; so each run tells which
-points can be preempted next, and a tree of runs holds every schedule of the bound once.
+A run is described by the switch points at which another activity ran than by default.
+Runs that are equal up to a point are equal there; so each run shows which points can be
+preempted next, and a tree of runs has every schedule of the bound once.
 
 Source: Musuvathi and Qadeer, Iterative Context Bounding, PLDI 2007.
 """
@@ -21,16 +21,16 @@ from models.verdict import Outcome
 
 @dataclass(slots=True)
 class Schedules:
-    """What came of the schedules of one program.
+    """The result of running the schedules of one program.
 
     Attributes:
         bound: preemptions at most.
         visited: schedules run.
-        open: schedules known that were not run, since time was over; what would have
-            followed from them is not counted.
+        open: known schedules that were not run, since time was over; those that would
+            have followed from them are not counted.
         points: the most switch points of one run.
-        found: by law, the first schedule that broke it, fewest preemptions first.
-        outcomes: how often the same was seen of the ops, by what was seen.
+        found: by law, the first schedule that violated it, fewest preemptions first.
+        outcomes: how often each combination of the ops' observations occurred.
     """
 
     bound: int
@@ -47,7 +47,7 @@ class Schedules:
 
 
 def together_in(program: Program) -> int:
-    """The number of the last op whose schedules can be explored; -1 if none is one."""
+    """The number of the last op whose schedules can be explored; -1 if none."""
     numbers = [n for n, op in enumerate(program.ops) if _together(op) is not None]
     return numbers[-1] if numbers else -1
 
@@ -66,10 +66,10 @@ def explore_schedules(
     grain: Grain = "calls",
     is_over: Callable[[], bool] = lambda: False,
 ) -> Schedules:
-    """Run the last ops of a program that begin together by every schedule.
+    """Run the last ``Together`` of a program by every schedule.
 
     Args:
-        program: has such ops; their own schedule is put aside.
+        program: has such ops; their own schedule is replaced.
         scenario: its name.
         bound: preemptions at most.
         grain: where they may be.
@@ -105,9 +105,9 @@ def each_stop(
 ) -> Iterator[tuple[Program, EpisodeResult]]:
     """Stop the first of such ops once, at each of its switch points in turn.
 
-    Where it stands still the others run to their ends, in their order. Of each run the
-    program that does it again, and what came of its ops alone; the last run is that of
-    the point which the first one did not come to.
+    While it stands still the others run to their ends, in their order. Yields for each
+    run its program and the observations of its ops; in the last run the first op did
+    not reach that point.
     """
     at = together_in(program)
     assert at >= 0, "no ops of the program begin together"
@@ -130,7 +130,7 @@ def _ops(program: Program, at: int) -> tuple[Op, ...]:
 def _next(
     told: tuple[tuple[int, int], ...], points: int, count: int
 ) -> Iterator[tuple[tuple[int, int], ...]]:
-    """The schedules with one preemption more, behind those there are."""
+    """The schedules with one more preemption, behind those that are there."""
     first = told[-1][0] + 1 if told else 1
     for point in range(first, points + 1):
         for who in range(count):
@@ -149,7 +149,7 @@ def _with_schedule(program: Program, at: int, schedule: Schedule) -> Program:
 
 
 def _run_of(result: EpisodeResult, at: int) -> tuple[int, Observation | None]:
-    """How many switch points the ops had, and what was seen of them but for turns."""
+    """How many switch points the ops had, and their observations without the turns."""
     step = next((s for s in result.trace if s.number == at), None)
     observed = step.observation if step is not None else None
     while isinstance(observed, Interrupted):

@@ -1,11 +1,11 @@
-"""Spread: every state that a power loss at one moment may leave, one after the other.
+"""Spread: every state that a power loss at one crash point may leave.
 
-Names and sizes are chosen first, then of each sector its version. If all choices
-together are few, each is made. Else those are made that are known to find most: all
-lost, all kept, each unit lost alone, the states of a disk that writes in order, each
-unit kept alone, each prefix of the units, each pair lost; then some by chance, with a
-density drawn for each. A state is told by its view, and its
-``Survivors`` are made for those alone that are new.
+Names and sizes are chosen first, then each sector's version. If all choices together
+are few, each is made. Else those that are known to find most: all lost, all kept, each
+unit lost alone, the states of a disk that writes in order, each unit kept alone, each
+prefix of the units, each pair lost; then some at random, each with its own share of
+survivors. A state is identified by its view, and its ``Survivors`` are made only if it
+is new.
 
 Source: section 7 of the disk fault model.
 """
@@ -28,14 +28,14 @@ _WORD = 1 << 32
 
 
 class Vector(NamedTuple):
-    """One state: the choice of names, by number, and of each sector its version."""
+    """One state: the choice of names, by number, and each sector's version."""
 
     names: tuple[int, ...]
     sectors: tuple[int, ...]
 
 
 class State(NamedTuple):
-    """A vector, what a store will find there, and whether chance chose it."""
+    """A vector, its view, and whether it was drawn at random."""
 
     vector: Vector
     view: View
@@ -43,7 +43,7 @@ class State(NamedTuple):
 
 
 class Spread:
-    """The states of one disk at one moment."""
+    """The states of one disk at one crash point."""
 
     def __init__(self, snapshot: DiskSnapshot, views: Views) -> None:
         self._snapshot = snapshot
@@ -53,7 +53,7 @@ class Spread:
         self._newest = tuple(unit.versions - 1 for unit in self._pending.names)
 
     def space(self) -> int:
-        """How many vectors there are; at most so many, where nobody can count them."""
+        """The number of vectors; an upper bound where they cannot be counted."""
         if prod([unit.versions for unit in self._pending.names]) > EXACT_COUNT_MAX:
             return self._pending.count().states
         return sum(self._side(names).count for names in self._all_names())
@@ -66,7 +66,7 @@ class Spread:
                 yield State(Vector(names, sectors), side.view(sectors), False)
 
     def some(self, seed: int, told: int, draws: int) -> Iterator[State]:
-        """The first ``told`` vectors, which find most, then ``draws`` by chance."""
+        """The first ``told`` vectors, which find most, then ``draws`` at random."""
         seen: set[Vector] = set()
         for vector in self._told():
             if len(seen) == told:
@@ -81,17 +81,17 @@ class Spread:
                 yield self._state(vector, is_drawn=True)
 
     def survivors(self, vector: Vector) -> Survivors:
-        """The vector as a program says it."""
+        """The vector as ``Survivors`` of a program."""
         names = _kept(self._pending.names, vector.names)
         sectors = _kept(self._side(vector.names).units, vector.sectors)
         return Survivors("units", units=(*names, *sectors))
 
     def files(self, vector: Vector) -> dict[str, bytes]:
-        """The files that a power loss leaves that leaves the vector, by path."""
+        """The files after the power loss that the vector describes, by path."""
         return self._side(vector.names).files(vector.sectors)
 
     def disk(self, vector: Vector) -> DiskSnapshot:
-        """What a power loss that leaves the vector makes of the disk."""
+        """The disk after the power loss that the vector describes."""
         if not self._snapshot.profile.loses_unsynced:
             return self._snapshot
         side = self._side(vector.names)
@@ -170,7 +170,7 @@ class Spread:
 
 
 class _Varying(NamedTuple):
-    """A file with units: where it is among the files, and they among all units."""
+    """A file with units: its position among the files, and theirs among all units."""
 
     file: LeftFile
     number: int
@@ -223,11 +223,11 @@ class _Side:
 
     @property
     def count(self) -> int:
-        """How many vectors of sectors there are."""
+        """The number of vectors of sectors."""
         return prod([unit.versions for unit in self.units])
 
     def view(self, sectors: tuple[int, ...]) -> View:
-        """What a store will find."""
+        """The view of a vector: what a store will find."""
         numbers = self._plain.copy()
         for one in self._varying:
             numbers[one.number + 1] = self._made(one, sectors)[0]
@@ -243,11 +243,11 @@ class _Side:
         return files
 
     def contents(self, sectors: tuple[int, ...]) -> dict[int, bytes]:
-        """The bytes of the files that have units, by their numbers among all."""
+        """The bytes of the files that have units, by their positions among all."""
         return {one.number: self._made(one, sectors)[1] for one in self._varying}
 
     def _made(self, one: _Varying, sectors: tuple[int, ...]) -> tuple[int, bytes]:
-        """The number of a file's bytes, and these."""
+        """The number of a file's bytes, and the bytes."""
         versions = sectors[one.begin : one.end]
         known = one.made.get(versions)
         if known is None:

@@ -1,4 +1,4 @@
-"""What an exploration came to: its summary as numbers, its certificate in sentences."""
+"""The results of an exploration: a summary as numbers, a certificate as sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reports.summary import CLEAN, TOO_LITTLE, VIOLATED
 
 
 def exit_code_of(result: Result) -> int:
-    """Findings win; then what could not be judged, and what was not looked at."""
+    """Findings first; then states that could not be judged, then what was not tried."""
     counts = result.counts
     if counts.violations or any(not one.is_unknown for one in result.found.values()):
         return VIOLATED
@@ -79,7 +79,7 @@ def _of_profile(counts: Certificate) -> dict[str, Any]:
 
 
 def profile_lines(result: Result) -> Iterator[str]:
-    """The certificate of each disk by itself, where there are several."""
+    """The certificate of each disk profile, if there are several."""
     if len(result.on) < 2:
         return
     for profile, counts in sorted(result.on.items()):
@@ -91,7 +91,7 @@ def profile_lines(result: Result) -> Iterator[str]:
 
 
 def certificate_lines(result: Result) -> Iterator[str]:
-    """How much of the space was looked at, in sentences."""
+    """How much of the space was tried, in sentences."""
     counts = result.counts
     yield (
         f"{counts.visited:,} states of {counts.histories:,} histories decided, "
@@ -119,7 +119,7 @@ def certificate_lines(result: Result) -> Iterator[str]:
 
 
 def speed_line(result: Result, seconds: float, workers: int) -> str:
-    """How fast it was."""
+    """States and recoveries per second, in one line."""
     counts = result.counts
     core_seconds = max(counts.seconds, 1e-9)
     return (

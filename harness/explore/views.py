@@ -1,10 +1,10 @@
-"""Views: what a store will find on a disk, as small keys that are equal if it is.
+"""Views: small keys for what a store will find on a disk, equal if it is equal.
 
-A view is a *frame*, which has every path, time and size, and of each file its bytes,
-with what of them cannot be read. Contents are given numbers, each once, so that a key
-is a short tuple and two crashes that leave the same files are seen to. What neither a
-store nor the judge ever reads has no part in it: of ``lock`` and ``abort`` only that
-they are there (``tests/harness/test_explore_views.py`` holds the engine to that).
+A view is a *frame* (every path, time and size) and each file's bytes, with those that
+cannot be read. Each content gets a number once, so that a key is a short tuple and
+crashes that leave the same files are found. What neither a store nor the judge ever
+reads is left out: of ``lock`` and ``abort`` only that they exist
+(``tests/harness/test_explore_views.py`` checks that the engine keeps to it).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Views:
     def content(
         self, paths: Sequence[str], content: bytes, bad: frozenset[int] = frozenset()
     ) -> int:
-        """The number of a file's bytes; 0 if nobody reads them.
+        """The number of a file's bytes; 0 if they are never read.
 
         Those of its sectors that are ``bad`` cannot be read.
         """
@@ -53,13 +53,13 @@ class Views:
         *,
         has_bad: bool,
     ) -> int:
-        """The number of all that there is beside bytes.
+        """The number of everything but the bytes.
 
         Args:
             directories: their paths.
-            files: of each its paths, its time and how long it is.
-            foreign_size: bytes that somebody else takes of the disk.
-            has_bad: there may be sectors that cannot be read.
+            files: each file's paths, time and length.
+            foreign_size: bytes that foreign files take of the disk.
+            has_bad: there may be unreadable sectors.
         """
         told = [
             (paths, mtime_ms, 0 if paths[0] in NEVER_READ else size)
@@ -74,7 +74,7 @@ class Views:
         foreign_size: int = 0,
         has_bad: bool = False,
     ) -> View:
-        """The view of a disk as readers see it; arguments as of ``SimDisk.seen``."""
+        """The view of a disk as readers see it; arguments as for ``SimDisk.seen``."""
         paths: dict[int, list[str]] = {}
         for path, number in sorted(names.items()):
             paths.setdefault(number, []).append(path)
@@ -92,7 +92,7 @@ class Views:
     def read(
         self, files: Mapping[str, Bytes], previous: StoreImage | None = None
     ) -> StoreImage:
-        """The image of files, decoded once for all who see the same ones."""
+        """The image of files, decoded once for all equal ones."""
         numbers = self._numbers
         key = tuple(
             [

@@ -1,1 +1,1 @@
-"""Power: how good this harness is at finding bugs, measured on planted ones."""
+"""Plants bugs in the engine and measures how well the harness finds them."""

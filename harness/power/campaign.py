@@ -1,7 +1,7 @@
-"""Campaign: every mutant, seed and policy asked for, spread over processes.
+"""Campaign: every requested mutant, seed and policy, spread over processes.
 
-A worker is a new interpreter, so nothing planted in one is seen in another; the hunts
-themselves run in children of theirs. Rows come as they are done.
+A worker is a new interpreter, so nothing planted in one affects another; the hunts
+themselves run in children of it. Rows come as they are done.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CANARY = Mutant(
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """What is asked for; ``hunts`` is all of it, in the order it is begun."""
+    """What was requested; ``hunts`` is all of it, in the order it is begun."""
 
     mutants: tuple[Mutant | None, ...]
     seeds: int = 1
@@ -46,7 +46,7 @@ class Campaign:
     budget_s: float = 600.0
 
     def hunts(self) -> list[Hunt]:
-        """Seed by seed, so that an interrupted campaign has seen every mutant."""
+        """The hunts seed by seed: an interrupted campaign has tried every mutant."""
         return [
             Hunt(mutant, self.first_seed + seed, self.budget_s, policy)
             for seed in range(self.seeds)
@@ -56,7 +56,7 @@ class Campaign:
 
 
 def run_campaign(hunts: Sequence[Hunt], workers: int) -> Iterator[HuntRecord]:
-    """A row for each hunt, as they are done."""
+    """A row for each hunt, as they finish."""
     if workers == 1 or len(hunts) <= 1:
         yield from map(examine, hunts)
         return
@@ -66,7 +66,7 @@ def run_campaign(hunts: Sequence[Hunt], workers: int) -> Iterator[HuntRecord]:
 
 
 def _leave_interrupts() -> None:
-    """Ctrl-C is for the parent, which ends its workers."""
+    """Ignore Ctrl-C in workers: the parent ends them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

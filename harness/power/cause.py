@@ -1,12 +1,11 @@
-"""Cause: what a shrunk failure is about, so that failures of one bug lie together.
+"""Cause: describes a shrunk failure, so that failures of one bug are grouped.
 
-A signature names the law that was broken, what had to be done to the store (which
-kinds of pieces were lost, which files were damaged, which calls failed), what it had to
-be asked that is not plain (properties of puts, batches, deletions, callers at once),
-how its last start recovered, and what the law saw where it expected something else. It
-says nothing of topics, sizes, places and kinds of damage, which differ between two
-programs that show the same bug; nor of process kills, since the way of recovery tells
-them.
+A signature names the violated law, what was done to the store (which kinds of pieces
+were lost, which files were damaged, which calls failed), unusual requests (properties
+of puts, batches, deletions, concurrent callers), how its last start recovered, and what
+the law saw instead of what it expected. It leaves out topics, sizes, offsets and kinds
+of damage, which differ between two programs that show the same bug; and process kills,
+since the way of recovery implies them.
 """
 
 from __future__ import annotations
@@ -54,15 +53,15 @@ _RECOVERIES = ("recover.normal", "recover.abnormal", "load.refused")
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a program breaks a law.
+    """Why a program violates a law.
 
     Attributes:
         lost: the kinds of pieces that power losses took, each once.
         lost_units: how many pieces they took, where the program lists them; else how
             many were at risk.
-        recovery: the ways that the last start took.
-        seen: what the law first saw and expected, without places.
-        asked: what the store was asked that is not plain, each once.
+        recovery: the branches that the last start took.
+        seen: what the law first saw and expected, without offsets.
+        asked: the unusual requests, each kind once.
     """
 
     law: str
@@ -82,7 +81,7 @@ class Cause:
 
 
 def cause_of(program: Program, scenario: str, law: str) -> Cause:
-    """The cause of a failure; the planted bug is the caller's to apply."""
+    """The cause of a failure; the caller plants the bug."""
     store = _LossStore(program.setup)
     episode = Episode(scenario, program.setup, subject=store, keep_trace=False)
     way: list[str] = []
@@ -111,13 +110,13 @@ def cause_of(program: Program, scenario: str, law: str) -> Cause:
 
 
 def _without_places(message: str) -> str:
-    """What a law first saw, without the words that hold a digit."""
+    """The first thing a law saw, without words that hold a digit."""
     first = [line.strip() for line in message.splitlines()[1:2]]
     return _PLACE.sub("#", "".join(first))
 
 
 def _step(episode: Episode, op: Op, way: list[str]) -> None:
-    """Do an op; if the store is started in it, put the way it took into ``way``."""
+    """Do an op; if it starts the store, put the branches of recovery into ``way``."""
     before = dict(episode.probes)
     try:
         episode.step(op)
@@ -129,12 +128,12 @@ def _step(episode: Episode, op: Op, way: list[str]) -> None:
 
 
 def _is_recovery(probe: str) -> bool:
-    """Whether the branch says how a start recovered; most say less than that."""
+    """Whether the branch shows how a start recovered; most do not."""
     return probe.endswith(_RECOVERIES)
 
 
 def mildest_profile(program: Program, scenario: str, law: str) -> str:
-    """The first disk, mild ones first, on which the program breaks the law."""
+    """The first disk, mild ones first, on which the program violates the law."""
     for name in PROFILES:
         setup = replace(program.setup, disk_profile=name)
         result = run_program(replace(program, setup=setup), scenario, keep_trace=False)
@@ -144,14 +143,14 @@ def mildest_profile(program: Program, scenario: str, law: str) -> str:
 
 
 class _LossStore(PythonStore):
-    """Our engine, noting what each power loss takes."""
+    """Our engine, with a record of what each power loss takes."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.lost: list[KeptUnit] = []
 
     def crash(self, crash: Crash) -> StoreCrashed:
-        """Note what is lost, and end this life."""
+        """Record what is lost, and end this life."""
         if crash.kind == "power_loss" and crash.survivors.kind != "all":
             pending = PendingUnits.of(self.disk.snapshot())
             chosen = crash.survivors.units
@@ -169,7 +168,7 @@ def _kind_of(unit: KeptUnit) -> str:
 
 
 def _parts(op: Event) -> Iterator[Event]:
-    """An op, and what stands inside it."""
+    """An op, and the ops and events inside it."""
     yield op
     for part in parts(op):
         yield from _parts(part)
@@ -188,7 +187,7 @@ def _harm(op: Event) -> Iterator[str]:
 
 
 def _asked(op: Event) -> Iterator[str]:
-    """What an op asks of the store that a plain put or read does not."""
+    """The requests of an op that go beyond a plain put or read."""
     for part in _parts(op):
         match part:
             case PutMessage():

@@ -1,10 +1,10 @@
-"""Corpus: programs that reached something rare, so that their neighbours are tried.
+"""Corpus: programs that reached rare branches, so that their neighbours are tried.
 
-What was reached is told by probes: a probe that few episodes hit, and two of those in
-one program. ``gather`` runs seeded episodes, keeps of them as few as reach all that any
-did, and cuts each down to what it takes to get there. The corpus that hunts start from
-is data, ``scenarios/corpus.jsonl``; it was gathered on the clean engine, so it knows of
-branches and of no bug. When generators or the engine change, gather it anew.
+Probes show what was reached: a probe that few episodes hit, or two of those in one
+program. ``gather`` runs seeded episodes, keeps as few of them as reach everything that
+any did, and cuts each down to what it needs. The corpus that hunts start from is data,
+``scenarios/corpus.jsonl``; it was gathered on the clean engine, so it depends on
+branches and on no bug. When generators or the engine change, gather it again.
 
 Source: coverage-guided fuzzing, as AFL's queue of inputs; its culling as ``afl-cmin``.
 """
@@ -41,7 +41,7 @@ Goal: TypeAlias = tuple[str, ...]  # one rare probe, or two in one program
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A program of a scenario, and the rare probes that it was kept for."""
+    """A program of a scenario, and the rare probes for which it is kept."""
 
     scenario: str
     program: Program
@@ -59,14 +59,14 @@ def packaged() -> tuple[Entry, ...]:
 
 
 def neighbour(entries: Sequence[Entry], seed: int, number: int) -> tuple[str, Program]:
-    """A neighbour of one of the entries: its scenario, and the program."""
+    """A neighbour of one of the entries: its scenario and program."""
     entry = entries[number % len(entries)]
     scenario = SCENARIOS[entry.scenario]
     return entry.scenario, neighbour_of(entry.program, scenario, seed, number)
 
 
 def read(path: Path) -> Iterator[Entry]:
-    """The entries of a corpus file, one a line.
+    """The entries of a corpus file, one on each line.
 
     Raises:
         BadCorpus: a line is none.
@@ -107,14 +107,14 @@ class Seen:
 
     @property
     def program(self) -> Program:
-        """The episode's program, made again."""
+        """The episode's program, generated again."""
         return program_for(SCENARIOS[self.scenario], self.seed, self.number)
 
 
 def run_episodes(
     seed: int, episodes: int, told: Callable[[int], None] = lambda _: None
 ) -> list[Seen]:
-    """Run so many seeded episodes, the scenarios in turn; those that passed."""
+    """Run that many seeded episodes, the scenarios in turn; those that passed."""
     seen: list[Seen] = []
     names = tuple(SCENARIOS)
     for number in range(episodes):
@@ -129,10 +129,10 @@ def run_episodes(
 def gather(
     seen: Sequence[Seen], told: Callable[[int, int], None] = lambda _, __: None
 ) -> list[Entry]:
-    """As few programs as reach every goal that any did, each cut down.
+    """As few programs as reach every goal that any reached, each cut down.
 
-    An episode of a run of other generators may be another program by now: it is left
-    out unless it still reaches what it is wanted for.
+    An episode of a run with older generators may be another program by now: it is left
+    out unless it still reaches its goals.
     """
     entries: list[Entry] = []
     chosen = chosen_of([one.reached for one in seen])
@@ -148,7 +148,7 @@ def gather(
 
 
 def reached_by(program: Program, scenario: str) -> Reached:
-    """The probes that a program hits; none if it breaks a law or cannot be judged."""
+    """The probes that a program hits; none if it violates a law or cannot be judged."""
     result = run_program(program, scenario, keep_trace=False)
     if result.outcome is not Outcome.PASSED:
         return frozenset()
@@ -156,7 +156,7 @@ def reached_by(program: Program, scenario: str) -> Reached:
 
 
 def chosen_of(seen: Sequence[Reached]) -> list[tuple[int, frozenset[Goal]]]:
-    """Which episodes are kept, each with the goals that it alone has so far.
+    """The episodes to keep, each with the goals that no earlier one has.
 
     Those first that every rare probe takes, then those that most pairs of them take;
     the one that adds most comes first, of equals the earlier one.
@@ -190,7 +190,7 @@ def _goals(rare: Reached) -> frozenset[Goal]:
 
 
 def cut_down(program: Program, scenario: str, needed: Reached) -> Program:
-    """The program without runs of ops that it does not take to hit ``needed``."""
+    """The program without runs of ops that are not needed to hit ``needed``."""
     ops, runs = program.ops, 0
 
     def take(shorter: tuple[Op, ...]) -> None:

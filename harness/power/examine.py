@@ -1,9 +1,9 @@
-"""Examine: one hunt from its start to its row: search, shrink, mildest disk, parting.
+"""Examine: one hunt from its start to its row: search, shrink, mildest disk, signature.
 
-What is found is cut down in a child of its own, with the bug in place and a bound on
-its time, since a shrinking program can hang as well as a found one. Then the engine
-without the bug runs it too: failures that part from it alike have one signature. One
-that does not part from it, as a false alarm does not, is signed with its cause.
+A finding is cut down in a child process of its own, with the bug planted and a time
+limit, since a shrinking program can hang as well as the found one. Then the engine
+without the bug runs it too: failures with the same first divergence share a signature.
+A failure without a divergence, such as a false alarm, gets its cause as signature.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Smaller:
 
 
 def examine(task: Hunt) -> HuntRecord:
-    """Search for one bug, and say all that is to be said of the kill."""
+    """Search for one bug, and describe the kill."""
     result = hunt(task)
     record = _record(task, result)
     found = result.found
@@ -118,7 +118,7 @@ def _cut_down(record: HuntRecord, task: Hunt, found: Found, program: Program) ->
 
 
 def _parting(task: Hunt, found: Found, program: Program) -> str:
-    """How the store with the bug parts from the one without; "" if it does not."""
+    """The first divergence from the engine without the bug; "" if there is none."""
     ours = moves_of(program, found.scenario)
 
     def work(number: int) -> str:  # noqa: ARG001  # there is one

@@ -1,16 +1,17 @@
-"""Hunt: the unscripted search for one planted bug, until the first kill.
+"""Hunt: the search for one planted bug, without knowing it, until the first kill.
 
-A hunt is a portfolio of slices, numbered and dealt in a fixed order: seeded episodes
-of all scenarios, neighbours of the corpus's programs, sweeps that stop an activity or
-fail a call at each place in turn, crash exploration of the beginnings of some episodes,
-and Hypothesis machines.
+A hunt is a sequence of numbered slices, dealt in a fixed order: seeded episodes of all
+scenarios, neighbours of the corpus's programs, sweeps that stop an activity or fail a
+call at each point in turn, crash exploration of the beginnings of some episodes, and
+Hypothesis machines.
+
 Each slice is a function of the hunt's seed and its number, so hunts differ between
-machines only in how far they come. A child process does the slices with the bug in
-place; one that hangs, or takes its process with it, has found the bug too, and it is
-said so. A machine that is busy can make a slice late: so a slice that did not end in
-time is looked at once more, and counts only if it does not end then either.
+machines only in how many slices they finish. A child process runs the slices with the
+bug planted; one that hangs or crashes its process has found the bug too, and is
+reported as such. On a busy machine a slice can be late: so a slice that did not end in
+time is run once more, and counts only if it does not end then either.
 
-Nothing here asks the mutant anything but its edits: not where it is, not what kills it.
+A hunt uses only the mutant's edits: not where it is, not which law kills it.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class Hunt:
     """One search: for one bug (None: on the clean engine), from one seed.
 
     Attributes:
-        policy: the one of ``harness.power.policies`` to search with, and seeded
-            episodes alone; "" for the whole portfolio.
+        policy: the one of ``harness.power.policies`` to search with, on seeded episodes
+            only; "" for all kinds of slices.
         budget_s: seconds after which the hunt ends without a kill.
     """
 
@@ -67,13 +68,13 @@ class Hunt:
     policy: str = ""
 
     def planted(self) -> AbstractContextManager[object]:
-        """The engine with the bug in place."""
+        """The engine with the bug planted."""
         return applied(self.mutant) if self.mutant else nullcontext()
 
 
 @dataclass(slots=True)
 class HuntResult:
-    """What came of a hunt; ``found`` is None if the bug survived.
+    """The result of a hunt; ``found`` is None if the bug survived.
 
     ``states`` counts starts that were judged, ``histories`` programs that were run.
     """
@@ -104,7 +105,7 @@ def hunt(task: Hunt) -> HuntResult:
 
 
 def kind_of(number: int) -> SliceKind:
-    """What the slice of a number is made of."""
+    """The kind of the slice with this number."""
     return _TURNS[number % len(_TURNS)]
 
 
@@ -122,7 +123,7 @@ def _take(result: HuntResult, row: SliceRow) -> None:
 
 
 def _take_lost(result: HuntResult, task: Hunt, lost: Lost) -> None:
-    """A slice that gave no row: the harness's own defect, or a bug that kills."""
+    """A slice that gave no row: a defect of the harness, or a bug that kills."""
     if lost.how == "raised":
         result.own_defect = lost.detail
         return
@@ -130,7 +131,7 @@ def _take_lost(result: HuntResult, task: Hunt, lost: Lost) -> None:
 
 
 def _culprit(task: Hunt, lost: Lost) -> Found | None:
-    """What of a lost slice hangs or dies again, alone and given more time."""
+    """The program of a lost slice that hangs or dies again, alone, with more time."""
     kind = kind_of(lost.number)
     if kind in ("soak", "neighbours"):
         return _lost_episode(task, kind, lost)

@@ -1,4 +1,4 @@
-"""Mutants that someone else wrote, read from TOML that runs nothing by being read.
+"""Reads mutants from TOML files; reading runs none of their text.
 
 ::
 
@@ -46,7 +46,7 @@ _TEXT = (str, "a text")
 
 
 class BadMutantFile(ValueError):
-    """A file says no mutants this version can plant; the message says where and why."""
+    """This version cannot plant the file's mutants; the message says where and why."""
 
 
 def read_mutants(
@@ -72,7 +72,7 @@ def read_mutants(
 
 
 def check_edits(mutants: Mapping[str, Mutant]) -> Iterator[str]:
-    """One sentence for each mutant whose edits cannot be made here.
+    """One sentence for each mutant whose edits cannot be made in this version.
 
     A child tries them: working out an edited constant runs a stranger's text.
     """
@@ -111,7 +111,7 @@ def _text(path: Path) -> str:
 
 
 class _File:
-    """One file while it is read: where complaints are made."""
+    """One file while it is read, for messages."""
 
     def __init__(
         self, path: Path, text: str, laws: Collection[str], anywhere: bool

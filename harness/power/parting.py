@@ -1,14 +1,15 @@
-"""Parting: where a failing store first does otherwise than the engine beside it.
+"""Parting: the first divergence of a failing store from the engine without the bug.
 
 A failing program is run twice, on our engine as it is and on the store that fails, and
-of each run is noted what the functions of the store say: to each other, to their host,
-and back. Up to some point both runs say the same. Programs that show one bug part from
-the engine in one way, whatever law notices it and however much later; so failures that
-part alike lie together. What is compared is calls, values and answers, never text.
+the calls and returns of the store's functions are recorded in each run: among each
+other, to their host, and back. Up to some point both runs are equal. Programs that show
+one bug diverge in the same way, whichever law notices it and however much later; so
+failures with the same divergence are grouped. Compared are calls, values and results,
+never text.
 
-If a store has several bugs, it parts where the first of them acts, be it the one that
-broke the law or not. Where no engine is beside the store, ``cause`` tells failures
-apart.
+If a store has several bugs, the divergence is where the first of them acts, whether it
+violates the law or not. Where there is no engine without the bug, ``cause`` tells
+failures apart.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ Values: TypeAlias = tuple[tuple[str, object], ...]
 
 
 class Move(NamedTuple):
-    """What a function of the store says at one moment, or is told.
+    """One call or return of a function of the store.
 
-    ``values`` are of parameters in a call, of the result in an answer; and where a
+    ``values`` are those of parameters in a call, of the result in a return; and where a
     method ends, of the plain fields of its object.
     """
 
@@ -50,9 +51,9 @@ class Move(NamedTuple):
 
 
 def moves_of(program: Program, scenario: str) -> list[Move]:
-    """What is said in a program until it breaks a law; the bug is the caller's.
+    """The moves of a program until it violates a law; the caller plants the bug.
 
-    Of a program that says too much to be kept, the first part.
+    If there are too many to keep, the first ones.
     """
     forget_results(("engine", "harness.subjects"))  # what is known is not asked again
     episode = Episode(scenario, program.setup, keep_trace=False)
@@ -71,7 +72,7 @@ def moves_of(program: Program, scenario: str) -> list[Move]:
 
 
 def parting(ours: Sequence[Move], others: Sequence[Move]) -> str:
-    """The first move of each of two runs in which they differ; "" if none does."""
+    """The first move in which two runs differ; "" if there is none."""
     end = Move("nothing more", ())
     for one, other in zip_longest(ours, others, fillvalue=end):
         if one.said != other.said:
@@ -82,7 +83,7 @@ def parting(ours: Sequence[Move], others: Sequence[Move]) -> str:
 
 
 def _differing(ours: Values, others: Values) -> str:
-    """The names under which there are other values."""
+    """The names whose values differ."""
     mine, theirs = dict(ours), dict(others)
     return ", ".join(n for n in mine | theirs if mine.get(n) != theirs.get(n))
 
@@ -105,7 +106,7 @@ def _noting(moves: list[Move]) -> Iterator[None]:
 
 
 def _moves_in(frame: FrameType, arg: object, *, is_call: bool) -> Iterator[Move]:
-    """What Python's profiling tells of a frame, if the store has a part in it."""
+    """The moves that Python's profiler reports for a frame of the store."""
     is_store = _is_store(frame)
     if not is_store and not _is_store(frame.f_back):
         return
@@ -124,7 +125,7 @@ def _is_store(frame: FrameType | None) -> bool:
 
 
 def _asker(frame: FrameType | None) -> str:
-    """The function of the store that waits for a frame, or the host."""
+    """The function of the store that called a frame, or the host."""
     while frame is not None and not _is_store(frame):
         frame = frame.f_back
     return frame.f_code.co_qualname if frame else "the host"
@@ -137,7 +138,7 @@ def _parameters(frame: FrameType) -> Values:
 
 
 def _state_of(owner: object) -> Values:
-    """The plain fields of an object, and how much is in the others."""
+    """The plain fields of an object, and the sizes of the others."""
     names = list(getattr(owner, "__dict__", ()))
     for cls in type(owner).__mro__:
         names += getattr(cls, "__slots__", ())
@@ -154,7 +155,7 @@ def _state_of(owner: object) -> Values:
 
 
 def _plain(value: object, depth: int = _DEPTH) -> object:
-    """What two runs must have in common of a value; of most objects only the class."""
+    """The part of a value that two runs must share; of most objects only the class."""
     match value:
         case Enum():
             return value.name

@@ -1,14 +1,13 @@
 """Policies: what other harnesses let a power loss leave, on our simulated disk.
 
-Each policy is one rule of which pending units survive, told in the units of
+Each policy is one rule for which pending units survive, in the units of
 ``harness.disk.units``. A policy never changes a history: the same programs crash at the
-same disk actions, and where power is lost the policy says what is left, from the seed
-that the program carries there. What it chose is written into the program, so that a
-kill under any policy is an ordinary case. ``ours`` keeps what the program says.
+same disk actions, and at a power loss the policy chooses the survivors, from the seed
+that the program carries there. The choice is written into the program, so that a kill
+under any policy is an ordinary case. ``ours`` keeps the program's own choice.
 
-Left out of the rivals' rules is what our disks rule out: sectors of garbage where
-nothing was being written. With it, the engine as shipped would be blamed for what no
-file system does to it.
+Rules that our disks exclude are left out: sectors of garbage where nothing was being
+written. With them the clean engine would be blamed for what no file system does.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ SECTORS_A_PAGE = 8
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a policy may look at when power is lost.
+    """What a policy may use at a power loss.
 
     Attributes:
         pending: the units, of any choice of names.
@@ -45,7 +44,7 @@ class Moment:
     seed: int
 
     def draw(self, *what: object) -> int:
-        """32 bits that depend on the seed and on ``what`` alone."""
+        """32 bits that depend only on the seed and on ``what``."""
         key = zlib.crc32(":".join(map(str, what)).encode())
         return mixed(self.seed ^ mixed(key)) >> 32
 
@@ -58,7 +57,7 @@ class Moment:
         return kept(self.pending.names)
 
     def files(self, names: Sequence[KeptUnit]) -> dict[str, list[Unit]]:
-        """The units of bytes of each file, in the order of their sectors."""
+        """The units of bytes of each file, in sector order."""
         files: dict[str, list[Unit]] = {}
         for unit in self.pending.sectors(names):
             files.setdefault(unit.path, []).append(unit)
@@ -70,10 +69,10 @@ Choose: TypeAlias = Callable[[Moment], tuple[KeptUnit, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One harness's idea of a power loss.
+    """One harness's rule for a power loss.
 
     ``choose`` is None for a policy that leaves the program's own choice, and
-    ``loses_power`` false for one that knows kills of the process only.
+    ``loses_power`` false for one that knows only kills of the process.
     """
 
     name: str
@@ -89,12 +88,12 @@ def kept(units: Sequence[Unit]) -> tuple[KeptUnit, ...]:
 
 
 def whole_cache(moment: Moment) -> tuple[KeptUnit, ...]:
-    """Names pass through, every byte that was not synced is lost."""
+    """Names survive, every byte that was not synced is lost."""
     return moment.all_names()
 
 
 def file_suffix(moment: Moment) -> tuple[KeptUnit, ...]:
-    """Each file keeps what was synced and a prefix of the rest, or nothing of it.
+    """Each file keeps its synced bytes and a prefix of the rest, or none of it.
 
     Files made since their directory's last sync are gone in half of the losses.
     """
@@ -107,7 +106,7 @@ def file_suffix(moment: Moment) -> tuple[KeptUnit, ...]:
 
 
 def in_flight(moment: Moment) -> tuple[KeptUnit, ...]:
-    """What was done stays done; the file being written has sectors old and new."""
+    """What was done stays done; the file being written has old and new sectors."""
     names = moment.all_names()
     left = list(names)
     for path, units in moment.files(names).items():
@@ -121,7 +120,7 @@ def in_flight(moment: Moment) -> tuple[KeptUnit, ...]:
 
 
 def write_list(moment: Moment) -> tuple[KeptUnit, ...]:
-    """Each write since the last sync is there whole or not at all."""
+    """Each write since the last sync survives whole or not at all."""
     names = moment.all_names()
     left = list(names)
     for path, units in moment.files(names).items():
@@ -132,7 +131,7 @@ def write_list(moment: Moment) -> tuple[KeptUnit, ...]:
 
 
 def page_modes(moment: Moment) -> tuple[KeptUnit, ...]:
-    """Each page is there or not; in some files each of its sectors on its own."""
+    """Each page survives or not; in some files each of its sectors does on its own."""
     names = moment.all_names()
     left = list(names)
     for path, units in moment.files(names).items():
@@ -239,7 +238,7 @@ class PolicyStore(PythonStore):
 def run_under(
     policy: Policy, program: Program, scenario: str
 ) -> tuple[EpisodeResult, Program]:
-    """Run a program under a policy: what came of it, and the program it came to."""
+    """Run a program under a policy: the result, and the program with its survivors."""
     if not policy.loses_power:
         program = _with_crashes(program, _killed)
     if policy.choose is None:
@@ -265,7 +264,7 @@ def _killed(crash: Crash) -> Crash:
 
 
 def _with_crashes(program: Program, change: Callable[[Crash], Crash]) -> Program:
-    """The program with ``change`` made to each crash, in the order of the ops."""
+    """The program with ``change`` applied to each crash, in op order."""
 
     def changed(op: Op) -> Op:
         if not isinstance(op, During):

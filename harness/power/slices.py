@@ -1,6 +1,6 @@
-"""Slices: what a hunt is dealt, a part of a second each, by number.
+"""Slices: the numbered parts of a hunt, each a part of a second long.
 
-A slice runs in the child that has the bug in place, and stops at the first broken law.
+A slice runs in the child that has the bug planted, and stops at the first violated law.
 Everything it does follows from the hunt's seed and the slice's number.
 """
 
@@ -69,10 +69,10 @@ _SEEDS_APART = 1_000_003
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A kill: the law, what it said, and the program that broke it.
+    """A kill: the law, its message, and the program that violated it.
 
-    ``law`` is ``timeout`` or ``died`` where a process hung or ended before any law had
-    spoken; ``scenario`` is "" if the program could not be told then.
+    ``law`` is ``timeout`` or ``died`` where a process hung or ended before a law was
+    violated; ``scenario`` is "" if the program is then unknown.
     """
 
     law: str
@@ -94,10 +94,10 @@ class SliceRow:
 
 
 def run_slice(kind: SliceKind, seed: int, number: int, policy: str) -> SliceRow:
-    """Do one slice; it stops at the first law that is broken.
+    """Run one slice; it stops at the first violated law.
 
-    Policies are compared on the same histories, so that under one every slice is
-    programs to be run; "" is the whole portfolio.
+    Policies are compared on the same histories, so with one every slice is seeded
+    programs; "" is all kinds of slices.
     """
     if policy or kind in ("soak", "neighbours"):
         return _programs(kind, seed, number, policy)
@@ -110,7 +110,7 @@ def episodes_of(number: int) -> range:
 
 
 def program_of(kind: SliceKind, seed: int, episode: int) -> tuple[str, Program]:
-    """The scenario and the program of one episode of a hunt, its damage not aimed."""
+    """The scenario and program of one episode of a hunt, before its damage is aimed."""
     if kind == "neighbours":
         return neighbour(packaged(), seed, episode)
     name = scenario_of_turn(episode)
@@ -120,7 +120,7 @@ def program_of(kind: SliceKind, seed: int, episode: int) -> tuple[str, Program]:
 def run_episode(
     kind: SliceKind, seed: int, episode: int, policy: str
 ) -> tuple[Program, EpisodeResult]:
-    """Run one episode under a policy; what was run, with the survivors it chose."""
+    """Run one episode under a policy: what was run, with the survivors it chose."""
     scenario, program = program_of(kind, seed, episode)
     program = perhaps_aimed(program, seed, episode)
     result, program = run_under(POLICIES[policy or OURS], program, scenario)
@@ -128,7 +128,7 @@ def run_episode(
 
 
 def scenario_of_slice(number: int) -> str:
-    """What a slice of a rarer kind is about: each scenario comes in its turn."""
+    """The scenario of a slice of a rarer kind: each comes in turn."""
     return scenario_of_turn(number // ROUND)
 
 
@@ -140,7 +140,7 @@ def scenario_of_turn(turn: int) -> str:
 
 @cache
 def _scenarios_in_turn() -> tuple[str, ...]:
-    """Each scenario once, then those again that have a larger share."""
+    """Each scenario once, then those with a larger share again."""
     again = range(1, max(SHARES.values()))
     more = [name for n in again for name, share in SHARES.items() if share > n]
     return (*SCENARIOS, *more)
@@ -182,12 +182,12 @@ def _machine(seed: int, number: int) -> SliceRow:
 
 @cache
 def _machine_of(scenario: str) -> type[StoreMachine]:
-    """The machine of a scenario: making its rules takes longer than running them."""
+    """The machine of a scenario, cached: making it takes longer than running it."""
     return machine_for(scenario)
 
 
 def _explore(seed: int, number: int) -> SliceRow:
-    """Crash the beginning of one program at a few of its moments, in many ways."""
+    """Crash the beginning of one program at a few of its crash points, in many ways."""
     scenario = scenario_of_slice(number)
     program = program_for(SCENARIOS[scenario], seed, number * EPISODES)
     draw = mixed(seed * _SEEDS_APART + number)
@@ -216,9 +216,9 @@ def _explore(seed: int, number: int) -> SliceRow:
 
 
 def _stops(seed: int, number: int) -> SliceRow:
-    """Stop one activity at each of its points for some others, and hear what is told.
+    """Stop one activity at each of its points for others; then show what is durable.
 
-    Most bugs of two that meet need one stop at one point, and nobody knows which.
+    Most bugs between two activities need one stop at one point, which is not known.
     """
     space, setups = SCENARIOS[STOPPED].space, SCENARIOS[STOPPED].setups
     row = SliceRow()
@@ -232,7 +232,7 @@ def _stops(seed: int, number: int) -> SliceRow:
 
 
 def _failures(seed: int, number: int) -> SliceRow:
-    """Fail each call of one kind that one op makes, behind a program's beginning."""
+    """Fail each call of one kind that one op makes, after a program's beginning."""
     row = SliceRow()
     for one in range(number * FAILURES, (number + 1) * FAILURES):
         scenario = scenario_of_turn(one)
@@ -246,7 +246,7 @@ def _failures(seed: int, number: int) -> SliceRow:
 def _take(
     row: SliceRow, how: SliceKind, runs: Iterable[tuple[Program, EpisodeResult]]
 ) -> bool:
-    """Count runs up to the first that broke a law; whether there was one."""
+    """Count runs up to the first that violated a law; return whether there was one."""
     for program, result in runs:
         _count(row, result)
         if result.outcome is Outcome.VIOLATED:

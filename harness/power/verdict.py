@@ -1,4 +1,4 @@
-"""Verdict: what a campaign comes to: a sentence, an exit code, the numbers.
+"""Verdict: the result of a campaign: a sentence, an exit code, the numbers.
 
 Exit codes: 1 if the clean engine was flagged or a mutant survived; else 5 if a hunt
 could not be carried out or the canary was missed; else 0. The canary, a bug that no
@@ -51,7 +51,7 @@ class Verdict:
 
 
 def verdict_of(rows: Sequence[HuntRecord]) -> Verdict:
-    """What the rows come to."""
+    """The verdict on the rows."""
     found = outcomes(rows)
     survivors = tuple(one.id for one in found if not one.killed)
     alarms = tuple(
@@ -140,7 +140,7 @@ def share(values: Sequence[float], part: float) -> float | None:
 
 
 def shrinking(kills: Sequence[HuntRecord]) -> dict[str, float | None]:
-    """How small failures get, held against the hand-made triggers."""
+    """The sizes of shrunk failures, compared with the hand-made triggers."""
     small = [row for row in kills if row.shrink_runs]
     ratios = sorted(row.ops / row.trigger_ops for row in small if row.trigger_ops)
     return {
@@ -172,7 +172,7 @@ def bucketing(kills: Sequence[HuntRecord]) -> dict[str, float | int | None]:
 
 
 def policy_table(rows: Sequence[HuntRecord]) -> list[PolicyRow]:
-    """A row a policy, ours first; none for the portfolio."""
+    """One row for each policy, ours first; none without policies."""
     searched = {row.policy for row in rows}
     names = [name for name in POLICIES if name in searched]
     killed = {
@@ -217,7 +217,7 @@ def _pairs(labels: Sequence[object]) -> int:
 
 
 def told(one: MutantOutcome) -> str:
-    """One line on one mutant, for a terminal."""
+    """One line about one mutant, for a terminal."""
     if not one.killed:
         return f"{one.id}  SURVIVED {one.seconds:.1f} s, {one.histories:,} histories"
     argued = "" if one.named else " (argued: not a law it names)"

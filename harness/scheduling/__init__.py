@@ -1,1 +1,1 @@
-"""Who runs on: activities in simulation, and the schedules that choose among them."""
+"""Activities in simulation, and the schedules that choose which one runs."""

@@ -1,4 +1,4 @@
-"""Activity: a body of blocking code that takes turns with others, and who turns it."""
+"""Activity: a body of blocking code that takes turns with others."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Waits(Protocol):
     current: Activity[Any]
 
     def pause(self) -> None:
-        """A switch point: another activity may run on here, if a schedule says so."""
+        """A switch point: a schedule may let another activity run here."""
         ...
 
     def wait_in(
         self, queue: deque[Activity[Any]], what: str, timeout_ms: int | None
     ) -> None:
-        """Let the current activity wait in ``queue`` until woken or out of time."""
+        """Let the current activity wait in ``queue`` until woken or timed out."""
         ...
 
     def wake(self, activity: Activity[Any]) -> Activity[Any]:
-        """Let a waiting activity be runnable; it runs when its turn comes."""
+        """Make a waiting activity runnable; it runs when its turn comes."""
         ...
 
 
@@ -56,7 +56,7 @@ class Activity(Generic[T]):
     )
 
     def __init__(self, runtime: Waits | None, name: str) -> None:
-        """A body of ``runtime``; None: the main activity, which nobody waits for."""
+        """A body of ``runtime``; None: the main activity, which has no waiters."""
         self.name = name
         self.done = False
         self.asked = False
@@ -74,11 +74,11 @@ class Activity(Generic[T]):
 
     @property
     def error(self) -> Exception | None:
-        """What the body raised, if it has."""
+        """The exception that the body raised, or None."""
         return self._error
 
     def result(self) -> T:
-        """Wait for the body's end; its result, or what it raised."""
+        """Wait for the end of the body; return its result, or raise its exception."""
         self.asked = True
         if not self.done:
             assert self._runtime is not None, "nobody waits for the main activity"
@@ -88,7 +88,7 @@ class Activity(Generic[T]):
         return self._result[0]
 
     def run(self, body: Callable[[], T]) -> None:
-        """Run the body to its end, keeping what it returned or raised."""
+        """Run the body to its end and keep its result or exception."""
         try:
             self._result.append(body())
         except Exception as error:  # kept for whoever asks, and raised if nobody does

@@ -1,8 +1,8 @@
-"""A switch point at each line of the store, for races that no call of the host shows.
+"""A switch point at each line of the store, for races between calls of the host.
 
-Threads of a real host can be interrupted between any two lines. Python's own tracing
-tells of each; what it calls may move control to another greenlet, whose lines are to be
-told of as well, hence ``sys.call_tracing``.
+Threads of a real host can be interrupted between any two lines. Python's tracing
+reports each line; what it calls may switch to another greenlet, whose lines must be
+reported as well, hence ``sys.call_tracing``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EDITED = re.compile(re.escape(MARK) + r"\S+ of engine\.store\.")
 
 @contextmanager
 def at_each_line(pause: Callable[[], None], *, enabled: bool) -> Iterator[None]:
-    """Call ``pause`` before each line of the store that runs meanwhile, if enabled."""
+    """While the context lasts, if enabled, ``pause`` before each line of the store."""
     if not enabled:
         yield
         return
@@ -52,5 +52,5 @@ def at_each_line(pause: Callable[[], None], *, enabled: bool) -> Iterator[None]:
 
 @cache
 def _is_store(filename: str) -> bool:
-    """Whether code of this name is the store's, a bug planted in it or not."""
+    """Whether a code name belongs to the store, with or without a planted bug."""
     return filename.startswith(_STORE) or _EDITED.match(filename) is not None

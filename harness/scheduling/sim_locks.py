@@ -1,8 +1,8 @@
-"""What activities of a ``SimRuntime`` wait for: locks and events.
+"""Locks and events for the activities of a ``SimRuntime``.
 
-Each call is a switch point, where a schedule may let another activity run on: before a
-lock is asked for and after it was let go, before an event is waited for and after it
-was set.
+Each call is a switch point, where a schedule may let another activity run: before a
+lock is taken and after it is released, before an event is waited for and after it is
+set.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class SimLock:
 
 
 class SimEvent:
-    """Something that happens once, and that activities wait for."""
+    """An event that is set once; activities wait for it."""
 
     __slots__ = ("_is_set", "_runtime", "_waiters")
 
@@ -72,18 +72,18 @@ class SimEvent:
         self._waiters: deque[Activity[Any]] = deque()
 
     def set(self) -> None:
-        """Let it have happened; every waiter becomes runnable."""
+        """Set the event; every waiter becomes runnable."""
         self._is_set = True
         while self._waiters:
             self._runtime.wake(self._waiters[0])
         self._runtime.pause()
 
     def is_set(self) -> bool:
-        """Whether it has happened."""
+        """Whether the event was set."""
         return self._is_set
 
     def wait(self, timeout_ms: int) -> bool:
-        """Wait until it has happened; False if ``timeout_ms`` passed first."""
+        """Wait until the event is set; False if ``timeout_ms`` passed first."""
         self._runtime.pause()
         if not self._is_set and timeout_ms > 0:
             self._runtime.wait_in(self._waiters, "an event", timeout_ms)

@@ -1,24 +1,24 @@
 """SimRuntime: activities that take turns on one thread, in simulated time.
 
 An *activity* is a body of blocking code in a greenlet of its own. Exactly one runs, and
-it runs until it ends or waits; who comes next is told by rules, never by chance. The
-first activity is whoever calls ``run`` and has no greenlet made for it, so a body that
-never waits costs next to nothing. While it waits, its frame turns the wheel:
+it runs until it ends or waits; fixed rules decide which one is next. The first activity
+is the caller of ``run`` and needs no greenlet, so a body that never waits costs next to
+nothing. While it waits, its frame runs this loop:
 
-1. the longest runnable activity runs;
-2. with none, a wait whose time is over ends;
-3. with none, the services that answer waits are turned, in order, a round each;
-4. when a whole sweep of them did nothing, the clock jumps to the nearest time-out;
-5. with none, nobody will ever run: ``Deadlock``, naming each activity.
+1. the longest runnable activity runs; 2. with none, a wait whose time is over ends; 3.
+with none, the services that answer waits run one round each, in order; 4. when a whole
+sweep of them did nothing, the clock jumps to the nearest time-out; 5. without a
+time-out: ``Deadlock``, naming each activity.
 
-A lock goes to whoever has waited longest, at the moment of its release. A crash of the
-store (any ``BaseException`` that is no ``Exception``) in one activity is thrown into
-all, so that each unwinds, and ``run`` raises it. Control moves at one place,
-``SimRuntime._switch_to``.
+A lock goes to the activity that has waited longest, at the moment of its release. A
+crash of the store (any ``BaseException`` that is no ``Exception``) in one activity is
+thrown into all, so that each unwinds, and ``run`` raises it. Control moves at one
+place, ``SimRuntime._switch_to``.
 
-Activities that begin ``together`` stand still halfway too: at each call of their host
-``pause`` asks ``Turns`` who runs on, and so does rule 1. They have numbers, and so has
-a round that is turned for them; who has none, as the main activity, goes first.
+Activities that begin ``together`` also stop halfway: at each call of their host
+``pause`` asks ``Turns`` which one runs next, and so does rule 1. They have numbers, and
+so has a round that runs for them; activities without a number, such as the main one, go
+first.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ TURNS_MAX = 100_000
 
 
 class Deadlock(Exception):
-    """Every activity waits for another one, and no time-out will come."""
+    """Every activity waits for another one, and there is no time-out."""
 
 
 class SimRuntime:
-    """The host of one simulated store: its clock, its locks and its turns.
+    """The host of one simulated store: its clock, locks and activities.
 
     Time-outs run on a clock of their own, which only goes forward; ``now_ms`` is the
     wall clock, which may be set back.
@@ -103,19 +103,19 @@ class SimRuntime:
         return SimEvent(self)
 
     def serve(self, services: Sequence[Service]) -> None:
-        """Name the services to turn, in this order, when every activity waits."""
+        """Set the services to run, in this order, when every activity waits."""
         self._services = tuple(services)
 
     def run(self, body: Callable[[], T]) -> T:
-        """Run ``body`` as the main activity, then all it left behind, to their ends.
+        """Run ``body`` as the main activity, then the others, to their ends.
 
         Returns:
             What ``body`` returned.
 
         Raises:
             Deadlock: every activity waits for another one.
-            Exception: what ``body`` raised, else the first error of an activity that
-                nobody asked for.
+            Exception: what ``body`` raised, else the first error of an activity whose
+                result was not asked for.
             BaseException: what crashed the store, when every activity has unwound.
         """
         assert not self._running, "run() inside run(); spawn an activity instead"
@@ -141,9 +141,9 @@ class SimRuntime:
                 self._forget_activities()
 
     def end_by(self, crash: BaseException) -> None:
-        """Let nobody run on but to unwind: who is running is about to raise ``crash``.
+        """Let every activity only unwind: the running one is about to raise ``crash``.
 
-        What it still does on its way out, it does in a process that is dead.
+        Whatever it does while unwinding, it does in a dead process.
         """
         if self._running:
             self._crash, self._turned = crash, True
@@ -160,7 +160,7 @@ class SimRuntime:
     def together(
         self, bodies: Sequence[tuple[str, Callable[[], T]]], turns: Turns
     ) -> list[T]:
-        """Run named bodies at the same time, to their ends; ``turns`` says who when.
+        """Run named bodies at the same time, to their ends, by ``turns``.
 
         Raises:
             Deadlock: every activity waits for another one.
@@ -184,7 +184,7 @@ class SimRuntime:
             self._turns_taken = None
 
     def pause(self) -> None:
-        """A switch point: another activity may run on here, if a schedule says so."""
+        """A switch point: a schedule may let another activity run here."""
         turns, activity = self._turns_taken, self.current
         if turns is None or activity.number < 0 or not self._runnable:
             return
@@ -208,7 +208,7 @@ class SimRuntime:
             raise self._crash
 
     def wake(self, activity: Activity[Any]) -> Activity[Any]:
-        """Let a waiting activity be runnable; it runs when its turn comes."""
+        """Make a waiting activity runnable; it runs when its turn comes."""
         assert activity.queue is not None, activity.name
         activity.queue.remove(activity)
         activity.queue = None
@@ -220,7 +220,7 @@ class SimRuntime:
     def wait_in(
         self, queue: deque[Activity[Any]], what: str, timeout_ms: int | None
     ) -> None:
-        """Let the current activity wait in ``queue`` until woken or out of time."""
+        """Let the current activity wait in ``queue`` until woken or timed out."""
         if self._crash is not None:
             raise self._crash
         self._turned = True
@@ -257,7 +257,7 @@ class SimRuntime:
             self._turn()
 
     def _turn(self) -> bool:
-        """One turn of the wheel; whether the main activity's turn has come."""
+        """One pass of the loop; return whether the main activity is next."""
         self._turns += 1
         if self._turns > TURNS_MAX:
             waits = "; ".join(f"{a.name} for {a.waits_for}" for a in self._waiting)
@@ -301,7 +301,7 @@ class SimRuntime:
         return chosen
 
     def _wake_first(self, by_ms: int | None) -> bool:
-        """Wake who is first out of time, by a moment if given; whether there is one."""
+        """Wake the first activity to time out, by ``moment`` if given; False: none."""
         timed = [a for a in self._waiting if a.deadline is not None]
         first = min(timed, key=lambda a: a.deadline or 0, default=None)
         if first is None or first.deadline is None:
@@ -322,7 +322,7 @@ class SimRuntime:
         )
 
     def _sweep(self) -> bool:
-        """A round of each service; whether one did work or made someone runnable."""
+        """Run each service for a round; False if none did work or woke an activity."""
         worked = False
         for service in self._services:
             before = self._rounds.get(service.name)
@@ -349,10 +349,10 @@ class SimRuntime:
             raise self._crash
 
     def _switch_to(self, activity: Activity[Any], *start: object) -> None:
-        """Let an activity run, from its start or from where it waits, until it waits.
+        """Run an activity, from its start or its wait, until it waits.
 
-        The one place where control moves. An activity that is met by a crash on its
-        return raises it from its wait.
+        The one place where control moves. If the store has crashed meanwhile, the
+        returning activity raises that from its wait.
         """
         fiber = activity.fiber
         assert fiber is not None
@@ -402,10 +402,10 @@ def _new_fiber() -> greenlet:
 
 
 def _live() -> None:
-    """What a fiber does: one body after another, since a new fiber costs much more.
+    """The loop of a fiber: one body after another, since a new fiber costs much more.
 
-    Between two it holds on to nothing, so that fibers end with their runtime. What a
-    fiber is started with it would hold for ever; so it is started with nothing.
+    Between two bodies it refers to nothing, so that fibers end with their runtime. A
+    fiber's start arguments would live as long as it does, so it gets none.
     """
     while True:
         caller = getcurrent().parent

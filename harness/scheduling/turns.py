@@ -1,8 +1,8 @@
-"""Turns: who runs on at each switch point of ops that run at the same time.
+"""Turns: which activity runs at each switch point of ops that run at the same time.
 
-A ``Schedule`` is data; here it becomes choices, one a switch point, and what was chosen
-is kept as the preemptions that choose so again. Which activities there are, and how
-control moves, is known to ``SimRuntime`` alone.
+A ``Schedule`` is data; here it becomes choices, one a switch point, and the choices are
+kept as the preemptions that repeat them. ``SimRuntime`` knows the activities and moves
+control.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Turns:
     """The choices of one schedule, made one after the other.
 
     Attributes:
-        taken: switch points at which another one ran on than would have by itself.
+        taken: switch points at which another activity ran than without a schedule.
         points: switch points so far.
     """
 
@@ -38,10 +38,10 @@ class Turns:
         }
 
     def next(self, current: int, others: Sequence[int], *, goes_on: bool) -> int:
-        """Who runs now, of those that can.
+        """The activity that runs now, of those that can.
 
         Args:
-            current: the number of who has run until here.
+            current: the number of the activity that ran until here.
             others: those that can run besides, at least one.
             goes_on: whether ``current`` could run on as well.
         """
@@ -67,5 +67,5 @@ class Turns:
 
 
 def _after(current: int, others: Sequence[int]) -> int:
-    """The next one by number, round and round."""
+    """The next one by number, cyclically."""
     return min(others, key=lambda number: (number <= current, number))

@@ -1,4 +1,4 @@
-"""Callers of a store at the same time: a stop waits until nobody is in it any more."""
+"""Counts the callers in a store: a stop waits until no other caller is in it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ CALLERS_END_MS = 60_000
 
 
 class Callers:
-    """Who is in a store, and how many of them wait for the others to leave."""
+    """How many callers are in a store, and how many of them wait for the others."""
 
     def __init__(self) -> None:
         self._inside = self._stopping = 0
         self._alone: Event | None = None
 
     def come(self, count: int) -> None:
-        """So many call it now; 0: nobody."""
+        """Set how many callers there are now; 0: none."""
         self._inside, self._stopping, self._alone = count, 0, None
 
     def wait_for_the_others(self, runtime: SimRuntime) -> None:
-        """A process ends, and its files with it, when nobody is in it any more."""
+        """Wait until no other caller is in the store: then its process ends."""
         self._stopping += 1
         while self._inside > self._stopping:
             if self._alone is None:
@@ -31,7 +31,7 @@ class Callers:
             self._alone.wait(CALLERS_END_MS)
 
     def call(self, body: Callable[[], Observation]) -> Observation:
-        """Run a caller's body, and let whoever waits know of its end."""
+        """Run a caller's body, and wake waiting callers when it ends."""
         try:
             return body()
         finally:

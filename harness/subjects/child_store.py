@@ -1,10 +1,10 @@
 """ChildStore: our engine on real files, in a process that can be killed at any action.
 
-What ``PythonStore`` and ``SimDisk`` play, this one does: the store lives in a child
-process on a real directory, and a process kill is SIGKILL, sent while the child waits
-in the middle of the n-th disk action. So the fake is kept honest by the kernel. Every
-verb travels to the child and its observation back; what is under way when the child is
-killed ends as ``ProcessKilled``. It cannot lose power, and no op runs amid another.
+``PythonStore`` and ``SimDisk`` simulate; here the store lives in a child process on a
+real directory, and a process kill is SIGKILL, sent while the child waits in the middle
+of the n-th disk action. So the real kernel verifies the simulation. Every verb travels
+to the child and its observation back; whatever is under way when the child is killed
+ends as ``ProcessKilled``. It cannot lose power, and no op runs during another.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _DOWN = Positions(-1, -1, -1, -1)
 
 
 class Facts(NamedTuple):
-    """What a child says of itself with every answer."""
+    """What a child reports of itself with every answer."""
 
     is_up: bool
     now_ms: int
@@ -59,14 +59,14 @@ class Facts(NamedTuple):
 
 
 class ChildDied(RuntimeError):
-    """The child ended although nobody killed it."""
+    """The child ended without being killed."""
 
 
 class ChildStore:
     """The engine as a subject whose lives are processes.
 
     Args:
-        setup: of the store; its disk profile means nothing here.
+        setup: of the store; its disk profile has no meaning here.
         root: an empty directory that the store may fill.
     """
 
@@ -92,7 +92,7 @@ class ChildStore:
         return self._facts.is_up
 
     def now_ms(self) -> int:
-        """The simulated wall clock, which outlives the children."""
+        """The simulated wall clock, which goes on when a child ends."""
         return self._facts.now_ms
 
     def put(self, message: MessageToPut) -> Observation:
@@ -115,7 +115,7 @@ class ChildStore:
         return self._verb("pull", topic, queue_id, queue_offset, max_msg_nums, tags)
 
     def look(self, phy_offset: int) -> Observation:
-        """Read one message by where it lies."""
+        """Read one message by its phy_offset."""
         return self._verb("look", phy_offset)
 
     def search(
@@ -127,11 +127,11 @@ class ChildStore:
     def query(
         self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
     ) -> Observation:
-        """Read what carries a key."""
+        """Read the messages with a key."""
         return self._verb("query", topic, key, max_num, begin_ms, end_ms)
 
     def run_service(self, service: ServiceName, times: int) -> Observation:
-        """Turn a service."""
+        """Run a service for some rounds."""
         return self._verb("run_service", service, times)
 
     def advance_clock(self, ms: int) -> Observation:
@@ -143,11 +143,11 @@ class ChildStore:
         return self._verb("stall", ms)
 
     def open_beside(self) -> Observation:
-        """Let another store of the child load the same directory."""
+        """Let another store of the child try to load the same directory."""
         return self._verb("open_beside")
 
     def delete_manually(self) -> Observation:
-        """Ask for a deletion at the next rounds of the cleaner."""
+        """Ask the cleaner to delete expired files in its next rounds."""
         return self._verb("delete_manually")
 
     def delete_topic(self, topic: str, queue_id: int) -> Observation:
@@ -155,19 +155,19 @@ class ChildStore:
         return self._verb("delete_topic", topic, queue_id)
 
     def fill_disk(self, percent: int) -> Observation:
-        """Let a foreign file fill the disk: it cannot, as its capabilities say."""
+        """Not supported, as the capabilities say."""
         raise AssertionError(f"{self.name} cannot fill a disk to {percent} %")
 
     def disk_usage(self) -> tuple[int, int]:
-        """None is known: the disk is everybody's."""
+        """Unknown: other programs use the disk too."""
         return 0, 0
 
     def mtime_ms(self, path: str) -> int:
-        """When a file says that it last changed."""
+        """The mtime of a file."""
         return (self._disk.root / path).stat().st_mtime_ns // 1_000_000
 
     def shutdown(self) -> Observation:
-        """Stop in an orderly way."""
+        """Shut down in order."""
         return self._verb("shutdown")
 
     def start(self) -> Observation:
@@ -187,22 +187,22 @@ class ChildStore:
         return body()
 
     def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
-        """Begin a second activity now: it cannot, and its capabilities say so."""
+        """Not supported, as the capabilities say."""
         raise AssertionError(f"{self.name} runs one op at a time: {body}")
 
     def together(
         self, bodies: Sequence[tuple[str, Callable[[], Observation]]], turns: Turns
     ) -> list[Observation]:
-        """Run bodies at the same time: it cannot, and its capabilities say so."""
+        """Not supported, as the capabilities say."""
         raise AssertionError(f"{self.name} runs one op at a time: {bodies}, {turns}")
 
     def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
-        """Let ``event`` happen here, the child waiting in its n-th action from now."""
+        """Run ``event`` while the child waits in its n-th disk action from now."""
         self._events.append(event)
         self._ask("on_action", at_action, cut, len(self._events) - 1)
 
     def end_watch(self) -> bool:
-        """Forget the event; whether it had happened."""
+        """Remove the event; return whether it had fired."""
         if self._events:
             self._events.pop()
         return self._process is None or bool(self._ask("end_watch"))
@@ -212,23 +212,23 @@ class ChildStore:
         self._ask("fail", fault)
 
     def unreadable(self) -> tuple[Damaged, ...]:
-        """None is known: a real disk tells nobody in advance."""
+        """Unknown: a real disk does not say in advance."""
         return ()
 
     def left_by_start(self) -> tuple[str, ...]:
-        """None is known: the kernel closes all with the process."""
+        """Unknown: the kernel closes everything with the process."""
         return ()
 
     def late_actions(self) -> int:
-        """None is known: the process ends with its stop."""
+        """Unknown: the process ends with its shutdown."""
         return 0
 
     def unsynced_from(self) -> Mapping[str, int]:
-        """None is known, as of what cannot be read."""
+        """Unknown: the kernel does not say."""
         return {}
 
     def half_made(self) -> HalfMade:
-        """None is known, as of what is not synced."""
+        """Unknown: the kernel does not say."""
         return HalfMade()
 
     def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...] | None:
@@ -239,7 +239,7 @@ class ChildStore:
         return cast(tuple[tuple[FaultCall, str], ...], met)
 
     def heal(self) -> Healed:
-        """Let the disk work again; what its faults did, if the child still knows."""
+        """Disarm the disk's faults; return what they did, if the child still knows."""
         if self._process is None:
             return Healed(0)
         return cast(Healed, self._ask("heal"))
@@ -266,15 +266,15 @@ class ChildStore:
         return self._disk.files()
 
     def positions(self) -> Positions:
-        """Where the log stands."""
+        """The log's offsets."""
         return self._facts.positions
 
     def statistics(self) -> Statistics:
-        """What was put since the store started."""
+        """The store's counts since it started."""
         return cast(Statistics, self._ask("statistics"))
 
     def close(self) -> None:
-        """End the child there may be; the directory stays."""
+        """End the child, if there is one; the directory stays."""
         if self._process is not None:
             self.crash(Crash("process_kill"))
 
@@ -282,7 +282,7 @@ class ChildStore:
         return cast(Observation, self._ask("verb", name, arguments))
 
     def _ask(self, request: str, *arguments: object) -> Any:
-        """Have the child do something; what steps in meanwhile happens here."""
+        """Send a request to the child; its events meanwhile run here."""
         pipe = self._pipe or self._begin_child()
         pipe.send((request, arguments))
         while True:
@@ -323,7 +323,7 @@ class ChildStore:
 
 
 class _Hosted(PythonStore):
-    """The engine on real files; the handles of their disk are those of ``SimDisk``."""
+    """The engine on real files; their disk has the same handles as ``SimDisk``."""
 
     def __init__(self, setup: Setup, root: Path, before: Facts) -> None:
         super().__init__(setup)
@@ -332,7 +332,7 @@ class _Hosted(PythonStore):
 
     @property
     def facts(self) -> Facts:
-        """What is told with every answer."""
+        """The facts that go with every answer."""
         return Facts(
             self.is_up,
             self.now_ms(),
@@ -343,7 +343,7 @@ class _Hosted(PythonStore):
 
 
 def _serve(pipe: Connection, setup: Setup, root: Path, before: Facts) -> None:
-    """The child's life: answer requests until the parent goes, or kills it."""
+    """The child's loop: answer requests until the parent ends it or is gone."""
     store = _Hosted(setup, root, before)
 
     def step_in(event: int) -> None:

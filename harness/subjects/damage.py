@@ -1,4 +1,4 @@
-"""What damage, and foreign files, do to a store's files."""
+"""Applies damage, and puts foreign files into a store's directories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SELECTOR = re.compile(r"(commitlog|consumequeue|consumequeue_ext|index)\[(-?\d+
 
 
 def selected(files: Mapping[str, bytes], selector: str) -> str | None:
-    """The path a selector names among ``files``, if there is one.
+    """The path that a selector names among ``files``; None if there is none.
 
     ``commitlog[n]``, ``consumequeue[n]`` and ``index[n]`` count the files below that
     directory in sorted order, modulo their number; any other selector is a path.
@@ -31,9 +31,9 @@ def selected(files: Mapping[str, bytes], selector: str) -> str | None:
 def damaged(
     files: Mapping[str, bytes], damage: Damage
 ) -> tuple[str, bytes | None, int, int] | None:
-    """The file's path, its new content (None: gone), and the range that differs.
+    """The file's path, its new content (None: removed), and the range that differs.
 
-    None where no file is selected, or the file has no byte to change.
+    None if no file is selected, or the file has no byte to change.
     """
     path = selected(files, damage.file)
     if path is None:
@@ -65,29 +65,29 @@ def damaged(
 
 
 class Damageable(Protocol):
-    """What a disk must offer for its files to be damaged, and put back."""
+    """What a disk must offer so that its files can be damaged and restored."""
 
     def files(self) -> Mapping[str, bytes]:
         """Every file by path."""
 
     def replace_file(self, path: str, data: bytes | None) -> None:
-        """Change one file from outside; None takes it away."""
+        """Change one file from outside; None removes it."""
 
     def renew_file(self, path: str, data: bytes) -> None:
-        """Put one file back, all of which can be read."""
+        """Restore one file; all of it can be read again."""
 
     def make_unreadable(self, path: str, start: int, end: int) -> None:
-        """Let nobody read the sectors of those bytes."""
+        """Make the sectors of those bytes unreadable."""
 
 
 class Damages:
-    """Damage to the files of a store that is down, and copies to undo it by."""
+    """Damage to the files of a store that is down, with copies to restore them."""
 
     def __init__(self) -> None:
         self._copies: dict[str, bytes] = {}
 
     def do(self, disk: Damageable, damage: Damage) -> Damaged | Skipped:
-        """Damage a file, or put back all that were damaged."""
+        """Damage a file, or restore all that were damaged."""
         if damage.kind == "restore":
             return self._restore(disk)
         files = disk.files()
@@ -112,13 +112,13 @@ class Damages:
 
 
 class Placed(Protocol):
-    """What a disk must offer for a foreign file to be put on it."""
+    """What a disk must offer so that foreign files can be put on it."""
 
     def files(self) -> Mapping[str, bytes]:
         """Every file by path."""
 
     def place_new(self, path: str, data: bytes | None) -> bool:
-        """Put a file, or a directory (None), where there is none; whether it could."""
+        """Create a file, or a directory (None), if the path is free; say whether."""
 
 
 def plant(disk: Placed, op: PlantFile) -> Planted | Skipped:
@@ -133,9 +133,9 @@ def plant(disk: Placed, op: PlantFile) -> Planted | Skipped:
 def foreign_file(
     files: Mapping[str, bytes], op: PlantFile
 ) -> tuple[str, bytes | None] | None:
-    """Where a foreign file is to lie, and its bytes (None: a directory).
+    """The path of a foreign file, and its bytes (None: a directory).
 
-    None where the op has no meaning on these files: no such file to copy.
+    None if the op has no meaning on these files: no such file to copy.
     """
     folder, _, name = op.path.rpartition("/")
     ends = [
@@ -161,12 +161,12 @@ def foreign_file(
 
 
 def _offset_name_in(path: str, folder: str) -> str:
-    """The offset that a file's name is, if it lies in a directory; else empty."""
+    """The offset in a file's name, if it lies in that directory; else empty."""
     above, _, name = path.rpartition("/")
     return name if above == folder and _OFFSET.fullmatch(name) else ""
 
 
 def _difference(before: bytes, after: bytes, at: int, end: int) -> tuple[int, int]:
-    """The bounds of what differs in [at, end); (0, 0) if nothing does."""
+    """The bounds of the differing bytes in [at, end); (0, 0) if there are none."""
     differs = [n for n in range(at, end) if before[n] != after[n]]
     return (differs[0], differs[-1] + 1) if differs else (0, 0)

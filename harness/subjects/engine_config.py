@@ -8,7 +8,7 @@ from models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, Setup
 
 
 def config_of(setup: Setup) -> StoreConfig:
-    """What a store of this setup is started with."""
+    """The engine's configuration for a setup."""
     return StoreConfig(
         mapped_file_size_commit_log=setup.log_file_size,
         # A store rounds this up to whole units, as RocketMQ does.

@@ -1,4 +1,4 @@
-"""From a message of the models to one that our engine takes."""
+"""Converts messages of the models for our engine, and its answers back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from models.observations import Put
 def message_of(
     message: MessageToPut, body: bytes, properties: dict[str, str]
 ) -> Message:
-    """A message for the engine, with the body and properties it is to have."""
+    """The engine's message with the same body and properties."""
     return Message(
         message.topic,
         message.queue_id,
@@ -36,11 +36,11 @@ def _host(raw: bytes) -> Host:
 
 
 def bit_map_of(request: DispatchRequest) -> bytes:
-    """As a filter would make them."""
+    """The bit map of a record, as the models' filter gives it."""
     return bit_map_at(request.commit_log_offset, request.msg_size)
 
 
 def answer_of(result: PutMessageResult) -> Put:
-    """What the engine answered to a put."""
+    """The observation of the engine's answer to a put."""
     place = (result.phy_offset, result.size, result.queue_offset)
     return Put(result.status.value, *place, result.message_ids)

@@ -1,4 +1,4 @@
-"""OneAtATime: what a thread of its own sees to for a service, for one that has none."""
+"""OneAtATime: keeps a service's rounds from overlapping, as its own thread would."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from harness.scheduling.sim_runtime import SimRuntime
 
 
 class OneAtATime:
-    """A service whose rounds never overlap, as a thread of its own would see to."""
+    """A service whose rounds never overlap, as in a thread of its own."""
 
     def __init__(self, service: Service, runtime: SimRuntime) -> None:
         self.name = service.name

@@ -1,4 +1,4 @@
-"""PythonStore: our engine, in this process, on a simulated disk, turned by hand."""
+"""PythonStore: our engine, in this process, on a simulated disk, run by hand."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ class PythonStore:
 
     @property
     def clock(self) -> tuple[int, int]:
-        """The wall clock and that of the time-outs, both in milliseconds."""
+        """The wall clock and the clock of the time-outs, both in milliseconds."""
         return self._runtime.now_ms(), self._runtime.elapsed_ms
 
     def down_on(self, disk: SimDisk, clock: tuple[int, int]) -> PythonStore:
-        """Another store of this setup, down, on ``disk`` at ``clock``."""
+        """Another store of this setup, not started, on ``disk`` at ``clock``."""
         other = PythonStore.__new__(PythonStore)
         other.setup, other._config = self.setup, self._config
         other._be_down(SimRuntime(*clock), disk)
@@ -170,7 +170,7 @@ class PythonStore:
         )
 
     def look(self, phy_offset: int) -> Observation:
-        """Read the record at a place of the log."""
+        """Read the record at a phy_offset."""
         if self._store is None:
             return _SKIPPED_DOWN
         try:
@@ -181,7 +181,7 @@ class PythonStore:
     def search(
         self, topic: str, queue_id: int, at_ms: int, boundary: Boundary
     ) -> Observation:
-        """Find a time in a queue."""
+        """Search a queue by time."""
         if self._store is None:
             return _SKIPPED_DOWN
         try:
@@ -197,7 +197,7 @@ class PythonStore:
     def query(
         self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
     ) -> Observation:
-        """Read what carries a key."""
+        """Read the messages with a key."""
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
@@ -211,7 +211,7 @@ class PythonStore:
         return Queried(result.messages)
 
     def run_service(self, service: ServiceName, times: int) -> Observation:
-        """Turn a service; it stops early once it is idle."""
+        """Run a service for some rounds; it stops early once it is idle."""
         if self._store is None:
             return _SKIPPED_DOWN
         if service.startswith("clean_") and not self.setup.cleans:
@@ -238,7 +238,7 @@ class PythonStore:
         return ClockMoved(self._runtime.now_ms())
 
     def delete_manually(self) -> Observation:
-        """Ask for a deletion at the next rounds of the cleaner."""
+        """Ask the cleaner to delete expired files in its next rounds."""
         if self._store is None:
             return _SKIPPED_DOWN
         self._store.deletion.execute_delete_files_manually()
@@ -267,15 +267,15 @@ class PythonStore:
         return DiskFilled(*self.disk_usage())
 
     def disk_usage(self) -> tuple[int, int]:
-        """Bytes in use by everybody, and all there are; 0 if there is no end."""
+        """Bytes in use, foreign files included, and the capacity; 0: no limit."""
         return self.disk.usage() if self.setup.disk_capacity else (0, 0)
 
     def mtime_ms(self, path: str) -> int:
-        """When a file says that it last changed."""
+        """The mtime of a file."""
         return self.disk.mtimes()[path]
 
     def shutdown(self) -> Observation:
-        """Stop in an orderly way."""
+        """Shut down in order."""
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
@@ -319,14 +319,14 @@ class PythonStore:
         return Started(store.last_exit_ok, store.commit_log.scanned_bytes, damaged)
 
     def _turned_alone(self, name: str) -> Service | None:
-        """A service as its own thread would turn it; None if there is none."""
+        """A service whose rounds do not overlap; None if there is none."""
         service = self._services.get(name)
         if service is not None and not isinstance(service, OneAtATime):
             service = self._services[name] = OneAtATime(service, self._runtime)
         return service
 
     def open_beside(self) -> Observation:
-        """Let another store load the same directory."""
+        """Let another store try to load the same directory."""
         if self._store is None:
             return _SKIPPED_DOWN
         try:
@@ -362,9 +362,9 @@ class PythonStore:
         return Done()
 
     def run(self, body: Callable[[], Observation]) -> Observation:
-        """Run a verb to its end; what it must not raise is observed as ``Failed``.
+        """Run a verb to its end; an unexpected exception is observed as ``Failed``.
 
-        A verb that asks for more than any should is ended by ``Hang``.
+        A verb that uses more actions or reads than any should is ended by ``Hang``.
         """
         self.disk.allow(OP_ACTIONS_MAX, OP_READS_MAX)
         try:
@@ -394,7 +394,7 @@ class PythonStore:
         self.disk.at_action(at_action, cut, event)
 
     def end_watch(self) -> bool:
-        """Forget the event; whether it had happened."""
+        """Remove the event; return whether it had fired."""
         return self.disk.end_watch()
 
     def fail(self, fault: DiskFault) -> None:
@@ -402,7 +402,7 @@ class PythonStore:
         self.disk.fail(fault)
 
     def unreadable(self) -> tuple[Damaged, ...]:
-        """The sectors that nobody can read now."""
+        """The sectors that cannot be read now."""
         return self.disk.unreadable()
 
     def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...]:
@@ -410,11 +410,11 @@ class PythonStore:
         return self.disk.take_faults_met()
 
     def heal(self) -> Healed:
-        """Let the disk work again."""
+        """Disarm the disk's faults; return what they did."""
         return self.disk.healed()
 
     def crash(self, crash: Crash) -> StoreCrashed:
-        """End this life; returns what a verb in progress must raise to unwind."""
+        """End this life; return the exception that a verb in progress must raise."""
         end = self.disk.crash(crash)
         self._runtime.end_by(end)
         self._store = None
@@ -435,24 +435,24 @@ class PythonStore:
         return self.disk.files()
 
     def left_by_start(self) -> tuple[str, ...]:
-        """What a start that did not succeed had open or locked in the end."""
+        """What a start that did not succeed still had open or locked."""
         left, self._left_by_start = self._left_by_start, ()
         return left
 
     def late_actions(self) -> int:
-        """What was done to the disk after the last stop had let go of it."""
+        """Disk actions after the last shutdown had released its lock."""
         return self._late_actions
 
     def unsynced_from(self) -> Mapping[str, int]:
-        """What a power loss could take of the files."""
+        """The files that a power loss could change, and from which byte on."""
         return self.disk.unsynced_from()
 
     def half_made(self) -> HalfMade:
-        """The files that were not made for good."""
+        """The files whose creation is not durable."""
         return self.disk.half_made()
 
     def positions(self) -> Positions:
-        """Where the log stands."""
+        """The log's offsets."""
         if self._store is None:
             return DOWN
         store, log = self._store, self._store.commit_log
@@ -467,11 +467,11 @@ class PythonStore:
         )
 
     def numbers(self) -> tuple[tuple[tuple[str, int], int], ...]:
-        """The queue offset that the next message of each known queue gets."""
+        """The next queue_offset of each known queue."""
         return self._store.next_queue_offsets if self._store is not None else ()
 
     def statistics(self) -> Statistics:
-        """What was put since the store started."""
+        """The store's counts since it started."""
         if self._store is None:
             return Statistics()
         stats = self._store.stats
@@ -482,12 +482,12 @@ class PythonStore:
         )
 
     def close(self) -> None:
-        """End the life there may be."""
+        """End the current life, if there is one."""
         self._end_life()
 
 
 def _said_by_itself(message: MessageToPut) -> dict[str, str]:
-    """The properties of a message in a batch, which says otherwise and is believed.
+    """The properties of a message in a batch, where its own WAIT counts.
 
     Source: Message#setWaitStoreMsgOK, which clients call for each message.
     """

@@ -1,7 +1,7 @@
-"""The system under test, as a port: one verb an op, and the handles to break it.
+"""Subject: the system under test as a port: one verb an op, and handles to break it.
 
 A verb answers with an observation and never raises for what a store may do by its
-contract. ``StoreCrashed`` passes through it when the world ends mid-way.
+contract. ``StoreCrashed`` passes through it when a crash ends it halfway.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from models.ops import (
 
 
 class Subject(Protocol):
-    """A store that can be driven, stopped, broken and looked into."""
+    """A store that can be driven, stopped, broken and inspected."""
 
     name: str
     capabilities: frozenset[Capability]
@@ -59,32 +59,32 @@ class Subject(Protocol):
         max_msg_nums: int,
         tags: str,
     ) -> Observation:
-        """Read one queue, messages of these tags alone: ``Pulled``."""
+        """Read messages of one queue that match ``tags``: ``Pulled``."""
 
     def look(self, phy_offset: int) -> Observation:
-        """Read the record at a place of the log: ``Looked``."""
+        """Read the record at a phy_offset: ``Looked``."""
 
     def search(
         self, topic: str, queue_id: int, at_ms: int, boundary: Boundary
     ) -> Observation:
-        """Find a time in a queue: ``Searched``; ``at_ms`` is since the clock began."""
+        """Search a queue by time: ``Searched``; ``at_ms`` is since the clock began."""
 
     def query(
         self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
     ) -> Observation:
-        """Read what carries a key: ``Queried``; times are since the clock began."""
+        """Read the messages with a key: ``Queried``; times since the clock began."""
 
     def run_service(self, service: ServiceName, times: int) -> Observation:
-        """Turn a service: ``Ran``."""
+        """Run a service for some rounds: ``Ran``."""
 
     def advance_clock(self, ms: int) -> Observation:
         """Move the clock: ``ClockMoved``."""
 
     def stall(self, ms: int) -> Observation:
-        """Let the op in progress stand still, and others run: ``ClockMoved``."""
+        """Let the op in progress stand still while others run: ``ClockMoved``."""
 
     def delete_manually(self) -> Observation:
-        """Ask for a deletion at the next rounds of the cleaner: ``Done``."""
+        """Ask the cleaner to delete expired files in its next rounds: ``Done``."""
 
     def delete_topic(self, topic: str, queue_id: int) -> Observation:
         """Delete a topic, or one queue of it if ``queue_id`` >= 0: ``Deleted``."""
@@ -93,19 +93,19 @@ class Subject(Protocol):
         """Let a foreign file fill the disk: ``DiskFilled``."""
 
     def disk_usage(self) -> tuple[int, int]:
-        """Bytes in use by everybody, and all there are; 0 if there is no end."""
+        """Bytes in use, foreign files included, and the capacity; 0: no limit."""
 
     def mtime_ms(self, path: str) -> int:
-        """When a file says that it last changed."""
+        """The mtime of a file."""
 
     def shutdown(self) -> Observation:
-        """Stop in an orderly way: ``Stopped``."""
+        """Shut down in order: ``Stopped``."""
 
     def start(self) -> Observation:
         """Load, recover and start: ``Started`` or ``Refused``."""
 
     def open_beside(self) -> Observation:
-        """Open the directory once more while the store is up: ``Refused``, rightly."""
+        """Load the directory once more while the store is up: ``Refused``, rightly."""
 
     def damage(self, damage: Damage) -> Observation:
         """Change a file while down: ``Damaged``, or ``Skipped`` if there is none."""
@@ -114,27 +114,27 @@ class Subject(Protocol):
         """Put a foreign file into the store while down: ``Planted``, or ``Skipped``."""
 
     def run(self, body: Callable[[], Observation]) -> Observation:
-        """Run a verb, and all that was interleaved with it, to the end."""
+        """Run a verb, and everything interleaved with it, to the end."""
 
     def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
-        """Begin a second activity now; the callable waits for what it observed."""
+        """Begin a second activity now; the callable waits for its observation."""
 
     def together(
         self, bodies: Sequence[tuple[str, Callable[[], Observation]]], turns: Turns
     ) -> list[Observation]:
-        """Run named bodies at the same time, to their ends; ``turns`` says who when."""
+        """Run named bodies at the same time, to their ends, by ``turns``."""
 
     def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
         """Let ``event`` happen at the n-th disk action from now, once."""
 
     def end_watch(self) -> bool:
-        """Forget the event that has not happened; whether it had happened."""
+        """Remove the event that has not happened; return whether it had happened."""
 
     def fail(self, fault: DiskFault) -> None:
         """Make calls to the disk fail until ``heal``."""
 
     def unreadable(self) -> tuple[Damaged, ...]:
-        """The sectors of files that nobody can read now."""
+        """The sectors of files that cannot be read now."""
 
     def take_faults_met(self) -> Sequence[tuple[FaultCall, str]] | None:
         """The calls that met a fault since this was last asked, with their paths.
@@ -143,7 +143,7 @@ class Subject(Protocol):
         """
 
     def heal(self) -> Healed:
-        """Let the disk work again; what its faults did."""
+        """Disarm the disk's faults; return what they did."""
 
     def crash(self, crash: Crash) -> BaseException:
         """End this life of the store as ``crash`` says; the store is down after.
@@ -161,25 +161,25 @@ class Subject(Protocol):
         """The store's files as a reader sees them now, by path."""
 
     def left_by_start(self) -> tuple[str, ...]:
-        """What a start that failed or was refused still held; () if nobody knows."""
+        """What a start that failed or was refused still held; () if unknown."""
 
     def late_actions(self) -> int:
-        """What the last stop did to the disk when it had let go of it; 0 if unknown."""
+        """Disk actions after the last stop had released its lock; 0 if unknown."""
 
     def unsynced_from(self) -> Mapping[str, int]:
-        """The files that a power loss could change, and from which byte on.
+        """The files that a power loss could change, with the first byte at risk.
 
-        -1 for one that is gone and could come back. Nothing if nobody knows.
+        -1 for a removed file that could come back. Empty if unknown.
         """
 
     def half_made(self) -> HalfMade:
-        """The files that were not made for good; none if nobody knows."""
+        """The files whose creation is not durable; none if unknown."""
 
     def positions(self) -> Positions:
-        """Where the log stands; all -1 while the store is down."""
+        """The log's offsets; all -1 while the store is down."""
 
     def statistics(self) -> Statistics:
-        """What the store counts since it started; nothing while it is down."""
+        """The store's counts since it started; empty while it is down."""
 
     def close(self) -> None:
-        """Give everything back."""
+        """Release everything."""

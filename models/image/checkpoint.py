@@ -53,12 +53,12 @@ class Mark(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it promises nothing yet."""
+        """Whether it promises no bytes."""
         return self.durable_offset <= self.log_min_offset
 
 
 class CheckpointImage(NamedTuple):
-    """The checkpoint as its bytes say it; fields past its end are 0.
+    """The decoded checkpoint; fields past the file's end are 0.
 
     ``torn_slots`` are the positions of slots that are neither whole nor all zero.
     """

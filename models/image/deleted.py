@@ -1,8 +1,8 @@
-"""What a store says of its deleted topics: the side file ``deletedTopics``.
+"""The side file ``deletedTopics``: which topics and queues a store has deleted.
 
-A line that names the format, ``phy_offset queue_id topic`` for each topic or queue,
-queue_id -1 for a whole topic, and a line with the CRC-32 of all before. Records before
-the place that is named are dead: no queue lists them.
+A line with the format's name, ``phy_offset queue_id topic`` for each topic or queue
+(queue_id -1 for a whole topic), and a line with the CRC-32 of everything before.
+Records of the topic or queue below that phy_offset are dead: no queue lists them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _CRC_LINE_SIZE = 9
 
 
 class DeletedImage(NamedTuple):
-    """The places by (topic, queue_id); ``flaw`` says what is wrong with the file."""
+    """The phy_offsets by (topic, queue_id); ``flaw`` is what is wrong with the file."""
 
     places: Mapping[tuple[str, int], int]
     flaw: str = ""
 
     def dead_below(self, topic: str, queue_id: int) -> int:
-        """Records of the queue before this place are dead; 0: none is."""
+        """Records of the queue below this phy_offset are dead; 0: none is."""
         of_topic = self.places.get((topic, ALL_QUEUES), 0)
         return max(of_topic, self.places.get((topic, queue_id), 0))
 
@@ -36,7 +36,7 @@ NOTHING_DELETED = DeletedImage({})
 
 
 def read_deleted(data: Bytes) -> DeletedImage:
-    """Decode the file; damaged input is data."""
+    """Decode the file; damage becomes ``flaw``, not an exception."""
     raw = bytes(data)
     text, crc = raw[:-_CRC_LINE_SIZE], raw[-_CRC_LINE_SIZE:]
     if crc != b"%08x\n" % crc32(text):

@@ -36,7 +36,7 @@ _CHUNK_SLOTS = 1 << 16
 
 
 class IndexHeader(NamedTuple):
-    """The 40 bytes a file begins with, as they say it."""
+    """The 40 bytes at the beginning of an index file, decoded."""
 
     begin_timestamp: int
     end_timestamp: int
@@ -47,7 +47,7 @@ class IndexHeader(NamedTuple):
 
 
 class IndexEntry(NamedTuple):
-    """One entry, as its bytes say it."""
+    """One index entry, decoded."""
 
     key_hash: int
     phy_offset: int
@@ -57,12 +57,12 @@ class IndexEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class IndexFileImage:
-    """One file: its header, and the entries that the header counts.
+    """One index file: its header, and the entries that the header counts.
 
-    Not slotted, since what is seldom asked for is worked out when it is asked for.
+    Not slotted: rarely used properties are computed on first use and kept.
 
     Attributes:
-        slot_num: how many slots it has; 0 if nobody knows: then nothing is read.
+        slot_num: how many slots it has; 0 if unknown: then nothing is read.
         index_num: how many places for entries, the unused first one too.
         entries: from number 1 on.
     """
@@ -75,7 +75,7 @@ class IndexFileImage:
 
     @property
     def is_untold(self) -> bool:
-        """Whether it says that it has entries, and with no number of slots it can.
+        """Whether the file is written, but no number of slots fits its entries.
 
         Of a large file only one or two numbers were tried.
         """
@@ -85,12 +85,12 @@ class IndexFileImage:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no place for one entry more."""
+        """Whether there is no room for another entry."""
         return 0 < self.index_num <= self.header.index_count
 
     @lazy
     def recounted(self) -> tuple[dict[int, int], tuple[int, ...]]:
-        """What the entries make: the newest one of each slot, and each one's link."""
+        """Counted from the entries: each slot's newest entry, and each entry's link."""
         newest: dict[int, int] = {}
         links: list[int] = []
         for number, entry in enumerate(self.entries, 1):
@@ -101,7 +101,7 @@ class IndexFileImage:
 
     @lazy
     def written_slots(self) -> dict[int, int]:
-        """Every slot that is not empty, as the file says it."""
+        """Every slot that is not empty, as stored."""
         found: dict[int, int] = {}
         for first in range(0, self.slot_num, _CHUNK_SLOTS):
             count = min(_CHUNK_SLOTS, self.slot_num - first)
@@ -125,7 +125,7 @@ class IndexFileImage:
         return int.from_bytes(self.data[at : at + 8], "big", signed=True)
 
     def entry_at(self, number: int) -> int:
-        """The byte an entry begins at."""
+        """The position of an entry's first byte."""
         return HEADER_SIZE + SLOT_SIZE * self.slot_num + ENTRY_SIZE * number
 
 
@@ -133,7 +133,7 @@ class IndexFileImage:
 class IndexImage:
     """The index: its files by path, the oldest first.
 
-    ``odd_paths`` lie in its directory and are no names of index files.
+    ``odd_paths`` lie in the index directory but have no name of an index file.
     """
 
     files: tuple[tuple[str, IndexFileImage], ...]
@@ -159,11 +159,11 @@ class LogKey(NamedTuple):
 
 
 def read_index(files: Mapping[str, Bytes], slot_num: int) -> IndexImage:
-    """The index among a store's files.
+    """Decode the index among a store's files.
 
     Args:
         files: contents by path.
-        slot_num: of each file; 0 to find it out.
+        slot_num: slots of each file; 0: find it out.
     """
     found: list[tuple[str, Bytes]] = []
     odd: list[str] = []
@@ -206,16 +206,16 @@ def _decode(data: Bytes, slot_num: int) -> IndexFileImage:
 
 
 def _entries_in(body: Bytes) -> int:
-    """How many entries there are up to the last one that is not all zeros."""
+    """The number of the last entry that is not all zeros."""
     return -(-written_size(body) // ENTRY_SIZE)
 
 
 def guessed_slots(data: Bytes) -> int:
-    """How many slots a file has, told by where its entries must lie; 0 if none fits.
+    """The number of slots of a file, found from where its entries lie; 0 if none fits.
 
-    The number with which most entries are linked as an index links them; of a damaged
-    file a quarter of those looked at may be wrong. Of a large file only RocketMQ's
-    number of slots is tried, and four entries a slot, as RocketMQ has them.
+    The number with which most entries are linked as an index links them; in a damaged
+    file a quarter of the entries looked at may be wrong. For a large file only
+    RocketMQ's number of slots is tried, with four entries a slot, as RocketMQ has them.
     """
     if len(data) == DEFAULT_FILE_SIZE:
         return DEFAULT_SLOTS
@@ -256,7 +256,7 @@ def _best(raw: Bytes, candidates: Iterable[int], looked_at: int) -> int:
 
 
 def _linked(raw: Bytes, slot_num: int, looked_at: int) -> tuple[int, int]:
-    """How many of the first entries are linked as they must be, and how many are."""
+    """Of the first entries, how many are linked as they must be, and how many exist."""
     first = HEADER_SIZE + SLOT_SIZE * slot_num
     last = min((len(raw) - first) // ENTRY_SIZE, looked_at + 1)
     good = seen = 0
@@ -276,7 +276,7 @@ def _linked(raw: Bytes, slot_num: int, looked_at: int) -> tuple[int, int]:
 
 
 def keys_of_log(records: tuple[Record, ...]) -> Iterator[LogKey]:
-    """Every key that an index of these records lists, in its order."""
+    """Every key that an index of these records must list, in order."""
     for record in records:
         if record.transaction_type != "rollback":
             for key_hash in _hashes_of(record.topic, record.properties_raw):
@@ -285,7 +285,7 @@ def keys_of_log(records: tuple[Record, ...]) -> Iterator[LogKey]:
 
 @lru_cache(maxsize=65536)
 def keys_of(properties_raw: bytes) -> tuple[str, ...]:
-    """The keys of a message: its UNIQ_KEY, then the words of KEYS; none is empty."""
+    """The keys of a message: its UNIQ_KEY, then the words of KEYS; no empty ones."""
     properties = parse_properties(properties_raw)
     words = [properties.get("UNIQ_KEY", ""), *properties.get("KEYS", "").split(" ")]
     return tuple([word for word in words if word])

@@ -1,4 +1,4 @@
-"""What is worked out when it is asked for, and kept: images share it among the laws."""
+"""Lazy properties: computed on first use and kept, shared by all laws of an image."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
-"""The log's files, and the chain of records through them as recovery would follow it.
+"""The log's files, and the chain of records through them as recovery follows it.
 
-Each file is read on its own, from its first byte: record after record up to a filler
-that reaches to its end, or up to whatever stops it. The chain then runs through the
-files in order as long as each is closed by its filler and the next one is there.
+Each file is read on its own, from its first byte: record after record up to a BLANK
+that reaches its end, or up to the first bytes that are no record. The chain runs
+through the files in order as long as each is closed by its BLANK and the next one
+exists.
 
-Past a stop nothing is trusted, but much may still be told: a record found there by its
-magic counts if it carries the very offset it lies at and proves itself whole.
+Past the chain's end nothing is trusted, but whole records can still be found there: one
+that is found by its magic counts if it carries the very offset it lies at and proves
+itself intact.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ QueueKey: TypeAlias = tuple[str, int]
 
 
 class LogStop(NamedTuple):
-    """Where the chain ends, and why.
+    """Where the chain of records ends, and why.
 
     ``kind`` is ``end`` (the last file's end), ``zeros`` (the next header was never
     written, or zeroed), ``missing_file`` (later files exist, the next one does not),
@@ -60,17 +62,18 @@ class LogStop(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The place, so that a person finds it."""
+        """The place as text: path, byte and phy_offset."""
         return f"{self.path} byte {self.position} (phy_offset {self.phy_offset})"
 
 
 class LogFile(NamedTuple):
-    """One file of the log, read from its first byte up to what stopped the reading.
+    """One file of the log, read from its first byte up to where reading stopped.
 
     ``limit`` is the first byte that is not read: the file's length, or the common size
     of the files where this one is longer. ``end`` is where reading stopped; ``flaw``
-    says why, and is None if a filler closes the file. ``odd_records`` are those of
-    ``records`` that hold what no store writes. ``by_rocketmq`` says who wrote it.
+    says why, and is None if a BLANK closes the file. ``odd_records`` are those of
+    ``records`` with a field that no store writes. ``by_rocketmq``: RocketMQ wrote the
+    file.
     """
 
     path: str
@@ -87,17 +90,17 @@ class LogFile(NamedTuple):
 
 @dataclass(frozen=True)
 class LogImage:
-    """The log as its files tell it.
+    """The log as decoded from its files.
 
-    Not slotted, since what is seldom asked for is decoded when it is asked for.
+    Not slotted: rarely used properties are decoded on first use and kept.
 
     Attributes:
         files: in order of their bases.
-        file_size: what the files' lengths and names agree on most; 0 without files.
+        file_size: what most files' lengths and names agree on; 0 without files.
         records: the chain, from the log's minimum on.
         stop: where and why the chain ends.
-        odd_paths: what lies in the log's directory and is no file of the log.
-        deleted: which records are dead, their topic or queue being deleted.
+        odd_paths: paths in the log's directory that are no log files.
+        deleted: which records are dead because their topic or queue was deleted.
     """
 
     files: tuple[LogFile, ...]
@@ -126,8 +129,8 @@ class LogImage:
     def indexed_records(self) -> dict[QueueKey, list[Record]]:
         """Records of the chain that have a unit, in log order, by (topic, queue_id).
 
-        Under a light queue's key stand records of other topics, ``as_listed`` there.
-        Of a deleted topic there are those alone that were put afterwards.
+        Under a light queue's key stand records of other topics, ``as_listed`` there. Of
+        a deleted topic only those put afterwards are listed.
         """
         by_queue: dict[QueueKey, list[Record]] = {}
         for record in self.records:
@@ -157,7 +160,7 @@ class LogImage:
 
     @lazy
     def unit_tuples(self) -> dict[QueueKey, tuple[tuple[int, int, int, int], ...]]:
-        """The units that the log's records ask for, by (topic, queue_id)."""
+        """The units that the log's records require, by (topic, queue_id)."""
         return {
             key: tuple(
                 [(r.queue_offset, r.phy_offset, r.size, r.tags_code) for r in records]
@@ -167,7 +170,7 @@ class LogImage:
 
     @lazy
     def misnumbered_queues(self) -> tuple[QueueKey, ...]:
-        """Queues whose records' queue_offsets do not simply rise by one."""
+        """Queues whose records' queue_offsets do not rise by exactly one."""
         return tuple(
             [
                 key
@@ -184,11 +187,11 @@ class LogImage:
 
     @lazy
     def newest_listed_timestamp(self) -> int:
-        """The highest store timestamp of those that queues list; 0 without any."""
+        """The highest store timestamp of records with a unit; 0 without any."""
         return max([r.store_timestamp for r in self.records if r.is_indexed], default=0)
 
     def stored_before(self, end: int) -> int:
-        """When the last record that ends by ``end`` was stored; 0 if nobody can say."""
+        """Store time of the last record that ends by ``end``; 0 if unknown."""
         if end > self.max_phy_offset:
             return 0
         ended = (r.store_timestamp for r in reversed(self.records) if r.end <= end)
@@ -196,12 +199,12 @@ class LogImage:
 
     @lazy
     def store_timestamps_rise(self) -> bool:
-        """Whether no record of the chain was stored before the one in front of it."""
+        """Whether store timestamps never decrease along the chain."""
         stamps = [record.store_timestamp for record in self.records]
         return stamps == sorted(stamps)
 
     def where(self, phy_offset: int) -> str:
-        """The place of a byte of the log, so that a person finds it."""
+        """A byte of the log as text: path, byte and phy_offset."""
         for file in reversed(self.files):
             if file.base <= phy_offset:
                 at = phy_offset - file.base
@@ -215,18 +218,18 @@ class LogImage:
 
     @lazy
     def later_file_written(self) -> str | None:
-        """The first file after the stop's own that holds anything but zeros."""
+        """The first file after the one where the chain ends that is not all zeros."""
         paths = (path for path, _ in self._written_past_stop())
         return next((path for path in paths if path != self.stop.path), None)
 
     @lazy
     def records_beyond(self) -> tuple[Record, ...]:
-        """Whole records past the stop, each at the offset it carries."""
+        """Intact records past the chain's end, each at the offset it carries."""
         return tuple(part for part in self._beyond if isinstance(part, Record))
 
     @lazy
     def breaks(self) -> tuple[LogStop, ...]:
-        """Every place from the stop on where reading breaks off amid written bytes.
+        """The places from the chain's end on where written bytes are no record.
 
         Empty when the chain ends at space that was never written.
         """
@@ -237,7 +240,7 @@ class LogImage:
 
     @lazy
     def _beyond(self) -> tuple[Record | LogStop, ...]:
-        """What is past the stop, in order: whole records, and where they break off."""
+        """Records and breaks past the chain's end, in order."""
         found: list[Record | LogStop] = []
         for file in self.files:
             if file.path == self.stop.path and file.flaw is not None:
@@ -270,7 +273,7 @@ def read_log(
     *,
     by_rocketmq: bool = False,
 ) -> LogImage:
-    """The log in ``files``, by base; what ``previous`` knows is not read again."""
+    """Decode the log in ``files``, by base; unchanged files come from ``previous``."""
     if not files:
         stop = LogStop("end", "commitlog", 0, 0, "there is no log file")
         return LogImage((), 0, (), stop, odd_paths, deleted)
@@ -298,10 +301,13 @@ def read_log(
 
 
 def common_size(bases: list[int], lengths: list[int]) -> int:
-    """What names and lengths say that a file's size is; names count if a length agrees.
+    """The file size that most names and lengths agree on.
 
-    The smallest distance of two names is the size unless files are missing, and
-    lengths are the size unless files were cut.
+    Names count only if one length agrees. The smallest distance of two names is the
+    size unless files are missing, and lengths are the size unless files were cut.
+
+    The smallest distance of two names is the size unless files are missing, and lengths
+    are the size unless files were cut.
     """
     if not lengths:
         return 0
@@ -386,7 +392,7 @@ def _judge_filler(
 
 
 def _chain_end(files: tuple[LogFile, ...], size: int) -> tuple[int, LogStop]:
-    """The file in which the chain ends, by number, and the stop."""
+    """The number of the file in which the chain ends, and the stop."""
     for number, file in enumerate(files):
         end_phy = file.base + file.limit
         is_last = number + 1 == len(files)
@@ -402,9 +408,10 @@ def _chain_end(files: tuple[LogFile, ...], size: int) -> tuple[int, LogStop]:
 
 
 def read_on(file: LogFile) -> Iterator[Record | LogStop]:
-    """What follows the end of what was read of one file, found by resynchronising.
+    """Search one file for records behind the place where reading stopped.
 
-    Whole records in order, and each place where they break off with more to follow.
+    Yields intact records in order, and each place where they break off with more to
+    follow.
     """
     position = _next_record(file, file.end + 1)
     while position >= 0:
@@ -434,7 +441,7 @@ def _record_at(file: LogFile, position: int) -> Record:
 
 
 def _next_record(file: LogFile, start: int) -> int:
-    """Where the next whole record begins, from ``start`` on; -1 if none does."""
+    """The position of the next intact record from ``start`` on; -1 if there is none."""
     for found in _magics(file.data, start + 4, file.limit):
         position = found - 4
         try:
@@ -446,7 +453,7 @@ def _next_record(file: LogFile, start: int) -> int:
 
 
 def _magics(data: Bytes, start: int, limit: int) -> Iterator[int]:
-    """Where a record's magic stands, from ``start`` on."""
+    """The positions of record magics from ``start`` on."""
     position = next_data(data, start)
     size = _FIRST_CHUNK
     while position < limit:

@@ -1,7 +1,7 @@
-"""What a whole record says that no store writes: fields out of their ranges.
+"""Oddities: fields of an intact record with values that no store writes.
 
-Neither the body's CRC nor the inner lengths prove these fields, and recovery accepts
-a record whatever they hold. Each record is looked at once, when its file is read.
+Neither the body's CRC nor the inner lengths prove these fields, and recovery accepts a
+record whatever they hold. Each record is checked once, when its file is read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PORTS = 1 << 16
 
 
 def is_odd(record: Record) -> bool:
-    """Whether ``oddities`` has anything to look at; false for nearly every record."""
+    """Whether ``oddities`` must look at the record; false for nearly every one."""
     if (
         record.sys_flag & _SYS_FLAG_UNKNOWN
         or record.prepared_transaction_offset
@@ -35,23 +35,23 @@ def is_odd(record: Record) -> bool:
 
 
 def is_odd_to_rocketmq(record: Record) -> bool:
-    """The same of what RocketMQ and its clients cannot have made."""
+    """As ``is_odd``, for stores that RocketMQ and its clients wrote."""
     born, store = record.born_host, record.store_host
     high = born[-4] or born[-3] or store[-4] or store[-3]  # of the ports
     return bool(high or record.sys_flag & _COMPRESSION_ODD)
 
 
 def are_odd(properties: bytes) -> bool:
-    """Whether properties are others than clients write."""
+    """Whether the properties differ from what clients write."""
     return 0 in properties or not are_named(properties)
 
 
 def oddities(
     record: Record, names: Collection[bytes] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """What is out of range, as (seen, expected).
+    """The fields out of range, as (seen, expected).
 
-    ``names`` are those of properties in a store of RocketMQ's, which takes of them what
+    ``names`` are the property names of a RocketMQ store, which accepts properties that
     no client writes.
     """
     if names is not None:

@@ -1,4 +1,4 @@
-"""Which paths a store could have given, and which are somebody else's."""
+"""Which paths belong to a store, and which are foreign files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CONFIG = "config"
 
 @lru_cache(maxsize=4096)
 def is_of_a_store(path: str, *, has_index: bool) -> bool:
-    """Whether a store could have made a file of this name.
+    """Whether a store could have created a file of this name.
 
     Its log ``commitlog/<20 digits>``; its queues and what lies beside them
     ``consumequeue[_ext]/<topic>/<queue_id>/<20 digits>``; its index

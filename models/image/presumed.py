@@ -1,10 +1,10 @@
-"""Which records of a RocketMQ store no queue has to list: a topic or a queue deleted.
+"""Presumed deletions: records of a RocketMQ store that no queue has to list.
 
 RocketMQ forgets a deleted topic's queues and keeps its records until their log files
-expire. Nothing in the store says so but what is left: the folder of a topic that the
-broker's list of topics does not name is gone, or a queue counts from 0 again and its
-first unit is that of the record put anew. Where no broker keeps a list the folder alone
-tells. A topic whose units lie in ``batchconsumequeue`` has none in ``consumequeue``.
+expire. Only traces in the store show it: the folder of a topic that is missing from the
+broker's list of topics is gone, or a queue counts from 0 again and its first unit is
+that of the record put anew. Where no broker keeps a list, the missing folder alone
+counts. A topic whose units lie in ``batchconsumequeue`` has none in ``consumequeue``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SYSTEM_TOPICS = frozenset(
 
 @dataclass(frozen=True)
 class PresumedLog(LogImage):
-    """A log of which some records are nobody's.
+    """A log in which records of deleted topics and queues need no unit.
 
     Attributes:
         listed_from: the phy_offset by queue below which its records have no unit; a
@@ -45,7 +45,7 @@ class PresumedLog(LogImage):
 
     @lazy
     def indexed_records(self) -> dict[QueueKey, list[Record]]:
-        """As ever, without the records that no queue has to list."""
+        """As in ``LogImage``, without the records that no queue has to list."""
         alive: dict[QueueKey, list[Record]] = {}
         for key, records in _as_log(self).indexed_records.items():
             first = self.listed_from.get(key, 0)
@@ -56,14 +56,14 @@ class PresumedLog(LogImage):
 
 @dataclass(frozen=True, slots=True)
 class Presumption:
-    """What is taken for deleted, and why, a sentence each."""
+    """The image after presumed deletions, and one sentence for each of them."""
 
     image: StoreImage
     notes: tuple[str, ...]
 
 
 def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
-    """The image without what was deleted, as far as its files tell.
+    """The image without the topics and queues that its files show as deleted.
 
     Args:
         image: of a store without a durable mark; ours keeps an account of deletions.
@@ -126,7 +126,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
 
 
 def topics_in(raw: Bytes) -> frozenset[str] | None:
-    """The topics of a broker's ``config/topics.json``; None if it does not tell."""
+    """The topics of a broker's ``config/topics.json``; None if it cannot be read."""
     try:
         # The broker writes names of classes and numbers for keys: not quite JSON.
         found: Any = json.loads(bytes(raw))
@@ -137,7 +137,7 @@ def topics_in(raw: Bytes) -> frozenset[str] | None:
 
 
 def topics_told(files: Mapping[str, Bytes]) -> frozenset[str] | None:
-    """The topics of a broker's list or of its backup; None if neither tells."""
+    """The topics of a broker's list or its backup; None if neither can be read."""
     told = (topics_in(files.get(path, b"")) for path in (TOPICS_PATH, _TOPICS_BACKUP))
     return next((topics for topics in told if topics is not None), None)
 
@@ -148,10 +148,10 @@ def _may_be_deleted(
     topics: frozenset[str] | None,
     files: Mapping[str, Bytes],
 ) -> bool:
-    """Whether a topic can be deleted: the broker's own list, where there is one, tells.
+    """Whether a topic may have been deleted, by the broker's list where there is one.
 
     A store without a broker has no list, and RocketMQ deletes all that it has of a
-    topic, be it of other folders; but for system topics and light queues.
+    topic, in other folders too; but never system topics and light queues.
     """
     if topics is not None:
         return topic not in topics
@@ -165,10 +165,11 @@ def _may_be_deleted(
 def _revived_from(
     image: StoreImage, topic: str, known: Collection[QueueKey]
 ) -> int | None:
-    """The base of the log file from which on a deleted topic is listed again, if so.
+    """The log file's base from which a deleted topic is listed again, if it is.
 
-    A start after a crash dispatches whole log files, whatever was deleted: all of the
-    topic's queues then begin there, pre-blank units before, and other topics' do not.
+    A start after a crash dispatches whole log files, deleted topics included: all of
+    the topic's queues then begin there, pre-blank units before, and other topics' do
+    not.
     """
     log, unlisted = image.commit_log, image.unlisted_records
     asked = {key: r for key, r in log.indexed_records.items() if key[0] == topic}
@@ -192,7 +193,7 @@ def _revived_from(
 
 
 def _begins_late(image: StoreImage, key: QueueKey) -> bool:
-    """Whether a queue begins amid its numbers, be it that a file of it went."""
+    """Whether a queue's units begin behind number 0, even if a file of it is gone."""
     queue = image.queue_at.get(key)
     if queue is None or not queue.units:
         return False
@@ -200,13 +201,13 @@ def _begins_late(image: StoreImage, key: QueueKey) -> bool:
 
 
 def _is_blanked(image: StoreImage, key: QueueKey) -> bool:
-    """Whether a queue was made for a late unit, which seldom begins a file."""
+    """Whether the queue begins with pre-blank units, which seldom begins a file."""
     queue = image.queue_at.get(key)
     return queue is not None and bool(queue.units) and queue.units[0].is_pre_blank
 
 
 def _put_anew(image: StoreImage, key: QueueKey) -> Record | None:
-    """The record from which on a queue counts from 0 again; None if none is shown.
+    """The record from which on a queue counts from 0 again; None if there is none.
 
     From it on the numbers rise by one, and the queue's own first unit is its unit.
     """

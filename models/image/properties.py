@@ -1,9 +1,9 @@
-"""Properties that no client writes and RocketMQ takes: are they damaged, or meant so?
+"""Properties that no client writes but RocketMQ accepts: damaged, or put like that?
 
-A broker keeps what it is given: a NUL in a value, a piece without a name, ``0x02``
-twice. Of clients' properties damage makes the same. So such a piece is damaged if,
-with one byte or its zeros put right, it would begin with a name of RocketMQ's own or
-with one that whole properties of the same log have; else it was put so.
+A broker keeps what it gets: a NUL in a value, a piece without a name, ``0x02`` twice.
+Damage can turn clients' properties into the same. So a piece counts as damaged if, with
+one byte or its zeros corrected, it would begin with one of RocketMQ's own names or with
+a name that whole properties of the same log have; else it counts as put like that.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def are_named(raw: bytes) -> bool:
 
 
 def property_names(records: Iterable[Record]) -> frozenset[bytes]:
-    """RocketMQ's names, and those that properties without a flaw have."""
+    """RocketMQ's names, and the names in all flawless properties of the log."""
     found = set(_KNOWN_NAMES)
     for record in records:
         raw = written_part(record.properties_raw)
@@ -56,7 +56,7 @@ def property_names(records: Iterable[Record]) -> frozenset[bytes]:
 
 
 def are_damaged(raw: bytes, names: Collection[bytes]) -> bool:
-    """Whether properties became what they are by damage, as far as ``names`` tell."""
+    """Whether damage made these properties what they are, judged by ``names``."""
     pieces = raw.split(b"\x02")
     return not _is_text(raw) or any(
         _lacks_what_was_put(piece)
@@ -67,13 +67,13 @@ def are_damaged(raw: bytes, names: Collection[bytes]) -> bool:
 
 
 def _lacks_what_was_put(piece: bytes) -> bool:
-    """Whether zeros stand for what was between two pieces, or in what was made up."""
+    """Whether zeros replace a separator, or lie in a value that clients generate."""
     name, _, value = piece.partition(b"\x01")
     return 0 in value and (b"\x01" in value or name in _GENERATED)
 
 
 def _guesses(piece: bytes, following: bytes) -> Iterator[tuple[bytes, bool]]:
-    """What a name may have been, and whether more can follow it; 0 is any byte."""
+    """Possible names, and whether more may follow each; 0 stands for any byte."""
     name, separator, value = piece.partition(b"\x01")
     if not separator:
         if piece:

@@ -24,7 +24,7 @@ assert _UNIT.size == UNIT_SIZE
 
 
 class Unit(NamedTuple):
-    """One entry of a queue, as its bytes say it."""
+    """One ConsumeQueue unit, decoded."""
 
     queue_offset: int
     phy_offset: int
@@ -33,12 +33,12 @@ class Unit(NamedTuple):
 
     @property
     def is_pre_blank(self) -> bool:
-        """Whether it only keeps the place of an entry that lives elsewhere."""
+        """Whether it is a placeholder (fillPreBlank) for a record that is not here."""
         return self[1:] == (0, PRE_BLANK_SIZE, 0)
 
 
 class QueueFile(NamedTuple):
-    """One file of a queue: its units up to the first that was never written."""
+    """One file of a queue: its units up to the first one of zeros."""
 
     path: str
     base: int
@@ -52,10 +52,10 @@ class QueueFile(NamedTuple):
 
 
 class QueueImage(NamedTuple):
-    """One queue as its files tell it.
+    """One queue as decoded from its files.
 
     ``units`` run from the first file's base up to the first unit that was never
-    written, that lacks its file, or that a short file cut: what a reader would see.
+    written, that lacks its file, or that a short file cut: what a reader sees.
     ``strays`` are the units past that end that are not all zero.
     """
 
@@ -84,14 +84,14 @@ class QueueImage(NamedTuple):
 
     @property
     def end_of_last_file(self) -> int:
-        """The same where the files before the last one are taken on trust."""
+        """As ``end``, but files before the last one are taken to be full."""
         end = max(self.end, self.files[-1].base // UNIT_SIZE if self.files else 0)
         for unit in self.stray_units:
             end += unit.queue_offset == end and unit.size > 0
         return end
 
     def where(self, queue_offset: int, file_size: int = 0) -> str:
-        """The place of a unit, so that a person finds it.
+        """A unit as text: path, byte and queue_offset.
 
         ``file_size`` is that of the store's queue files, for a queue without a file.
         """
@@ -109,7 +109,7 @@ class QueueImage(NamedTuple):
 
     @property
     def begins_late(self) -> bool:
-        """Whether its units begin behind the first that its files have room for."""
+        """Whether its units begin behind the first one that its files have room for."""
         return bool(self.units) and self.units[0].queue_offset > self.first_number
 
     @property
@@ -118,10 +118,10 @@ class QueueImage(NamedTuple):
         return self.files[0].base // UNIT_SIZE if self.files else 0
 
     def behind_rot(self, first_alive: int) -> QueueImage:
-        """The queue from behind the last unit before ``first_alive`` that is none.
+        """The queue behind the last broken unit before ``first_alive``.
 
-        Those are of expired records, and nobody reads them: what rotted there neither
-        ends the queue nor makes a hole in it.
+        Nobody reads units of expired records: rot there neither ends the queue nor
+        makes a hole in it.
         """
         hole, units, strays = self.end, self.units, self.stray_units
         while hole < first_alive:
@@ -153,7 +153,7 @@ def read_queue(
     files: dict[int, tuple[str, Bytes]],
     previous: QueueImage | None,
 ) -> QueueImage:
-    """One queue, its files by base; what ``previous`` knows is not read again."""
+    """Decode one queue, its files by base; unchanged files come from ``previous``."""
     known = {file.path: file for file in previous.files} if previous else {}
     read = tuple(
         _read_file(*files[base], base, known.get(files[base][0]))
@@ -167,7 +167,7 @@ def read_queue(
 
 
 def _chain(files: tuple[QueueFile, ...]) -> tuple[Unit, ...]:
-    """The units of the files, as long as each is full and the next one follows."""
+    """The units of the files, as long as each file is full and the next one follows."""
     if len(files) == 1:
         return files[0].units
     units: list[Unit] = []

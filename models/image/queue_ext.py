@@ -1,8 +1,8 @@
-"""The files beside a queue: what its units have no room for.
+"""The consumequeue_ext files: entries for what a queue's units have no room for.
 
-Layout of a unit, big-endian: size i16 | tags_code i64 | msg_store_time i64 | size of
-the bit map i16, bit map. An address, in the place of a queue unit's tags code, is a
-byte offset above the least i64.
+Layout of an entry (CqExtUnit), big-endian: size i16 | tags_code i64 | msg_store_time
+i64 | size of the bit map i16, bit map. An address, in the place of a queue unit's tags
+code, is a byte offset above the least i64.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _UNIT = struct.Struct(">hqqh")
 
 
 class ExtUnit(NamedTuple):
-    """One unit, as its bytes say it."""
+    """One entry, decoded."""
 
     tags_code: int
     msg_store_time: int
@@ -30,7 +30,7 @@ class ExtUnit(NamedTuple):
 def ext_place(
     files: Mapping[str, Bytes], queue_name: str, address: int
 ) -> tuple[str, int] | None:
-    """The file and byte that an address of a queue leads to; None if none.
+    """The file and byte of an address in a queue; None if there is none.
 
     Args:
         files: of the store, by path.
@@ -49,7 +49,7 @@ def ext_place(
 
 
 def ext_files(files: Mapping[str, Bytes], queue_name: str) -> list[tuple[str, int]]:
-    """The files beside a queue, ``topic/queue_id``, each with its base; in order."""
+    """The consumequeue_ext files of ``topic/queue_id`` with their bases, in order."""
     folder = f"consumequeue_ext/{queue_name}/"
     names = [path for path in files if path.startswith(folder)]
     bases = [(path, path[len(folder) :]) for path in names]
@@ -62,18 +62,18 @@ def ext_files(files: Mapping[str, Bytes], queue_name: str) -> list[tuple[str, in
 def ext_unit_at(
     files: Mapping[str, Bytes], queue_name: str, address: int
 ) -> ExtUnit | None:
-    """The unit that an address of a queue leads to; None if none does."""
+    """The entry at an address of a queue; None if there is none."""
     place = ext_place(files, queue_name, address)
     return None if place is None else _unit_in(files[place[0]], place[1])
 
 
 def ext_unit_size(data: Bytes, at: int) -> int:
-    """The size that stands at a byte of such a file; 0 behind its end."""
+    """The size field at a byte of such a file; 0 behind its end."""
     return int.from_bytes(data[at : at + 2], "big", signed=True)
 
 
 def end_of_ext_units(data: Bytes) -> tuple[int, bool]:
-    """Where the units of such a file end, and whether it is closed there."""
+    """The end of the entries of such a file, and whether it is closed there."""
     at = 0
     while (size := ext_unit_size(data, at)) >= EXT_UNIT_SIZE_MIN:
         at += size
@@ -81,7 +81,7 @@ def end_of_ext_units(data: Bytes) -> tuple[int, bool]:
 
 
 def starts_of_ext_units(data: Bytes) -> frozenset[int]:
-    """Where units of such a file begin; behind a broken one, where the next would."""
+    """The positions of entries in such a file; behind a broken one, the next."""
     starts, at = [0], 0
     while (size := ext_unit_size(data, at)) >= EXT_UNIT_SIZE_MIN:
         at += size

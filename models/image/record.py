@@ -73,7 +73,7 @@ _DELAYS_S = (
 
 
 class BadRecord(ValueError):
-    """Bytes are no whole record: ``kind`` for programs, the text for people."""
+    """The bytes are no intact record: ``kind`` for programs, the text for people."""
 
     def __init__(self, kind: FlawKind, seen: str) -> None:
         super().__init__(seen)
@@ -82,7 +82,7 @@ class BadRecord(ValueError):
 
 
 class Record(NamedTuple):
-    """One whole record, as it stands in the log.
+    """One intact record, as it stands in the log.
 
     A named tuple and no dataclass: thousands are made a second, and it costs a fifth.
     ``body`` is a view into the file where the file was given as one.
@@ -119,7 +119,7 @@ class Record(NamedTuple):
 
     @property
     def is_indexed(self) -> bool:
-        """Whether a unit of a plain ConsumeQueue stands for it.
+        """Whether it has a unit in a plain ConsumeQueue.
 
         Prepared and rolled back messages have none, inner batches have theirs in a
         BatchConsumeQueue.
@@ -135,12 +135,12 @@ class Record(NamedTuple):
 
     @property
     def has_property_crc(self) -> bool:
-        """Whether a CRC covers the whole record, and not its body alone."""
+        """Whether a CRC covers the whole record, not only its body."""
         return has_property_crc(self.properties_raw)
 
     @property
     def light_places(self) -> tuple[tuple[str, int], ...]:
-        """The light queues that list it as well, each with its queue offset there."""
+        """The light queues (LMQ) that list it, each with its queue offset there."""
         if MULTI_QUEUE_OFFSET not in self.properties_raw:
             return ()
         properties = parse_properties(self.properties_raw)
@@ -158,9 +158,10 @@ class Record(NamedTuple):
 
 
 def without_body(record: Record) -> Record:
-    """The record with an empty body, and its hosts shared with all that have them.
+    """The record with an empty body; equal hosts share one object.
 
-    A proven body is asked for no more, and of a long log nothing else would fit.
+    A checked body is not needed again, and the bodies of a long log would not fit into
+    memory.
     """
     head, tail = record[:8], record[9:14]
     hosts = _shared(record.born_host), _shared(record.store_host)
@@ -173,9 +174,9 @@ def _shared(host: bytes) -> bytes:
 
 
 def as_listed(record: Record, topic: str) -> Record:
-    """The record as the queues of ``topic`` have to take it.
+    """The record as the queues of ``topic`` list it.
 
-    A light queue takes it for its own, at the queue offset that the record names.
+    A light queue lists it as its own, at the queue offset that the record names.
     """
     if record.topic != topic:
         for name, queue_offset in record.light_places:
@@ -187,12 +188,12 @@ def as_listed(record: Record, topic: str) -> Record:
 
 
 def decode_record(data: bytes) -> Record:
-    """The record that ``data`` is, whole and nothing else.
+    """Decode ``data``, which must be one whole record and nothing else.
 
-    Its ``phy_offset`` is what the record itself says: nobody told where it lay.
+    Its ``phy_offset`` is the record's own field, since its real position is unknown.
 
     Raises:
-        BadRecord: ``data`` is no whole record.
+        BadRecord: ``data`` is no intact record.
     """
     if len(data) < RECORD_SIZE_MIN:
         raise BadRecord("size", f"{len(data)} bytes are fewer than a record's 91")
@@ -210,17 +211,17 @@ def parse_record(
     *,
     takes_nul: bool = False,
 ) -> Record:
-    """Decode and prove the record at ``position``.
+    """Decode and verify the record at ``position``.
 
     Args:
         data: the file.
         position: the record's first byte in ``data``.
-        limit: the first byte that is no longer the file's.
-        phy_offset: where the record lies in the log; None where that is not known.
+        limit: the first byte that no longer belongs to the file.
+        phy_offset: the record's position in the log; None where that is not known.
         takes_nul: properties may hold a NUL, if no sector of them is lost.
 
     Raises:
-        BadRecord: there is no whole record; checked in the order magic, size, inner
+        BadRecord: there is no intact record; checked in the order magic, size, inner
             lengths, body CRC, own phy_offset, time stored, properties.
     """
     if limit - position < RECORD_SIZE_MIN:
@@ -296,7 +297,7 @@ def parse_properties(raw: bytes) -> dict[str, str]:
 
 
 def is_light_queue(name: str) -> bool:
-    """Whether a name is that of a light queue, which lists other topics' messages."""
+    """Whether the name is a light queue's (LMQ), which lists other topics' messages."""
     return bool(_LIGHT_QUEUE.fullmatch(name)) and len(name) <= _TOPIC_SIZE_MAX
 
 
@@ -305,9 +306,10 @@ def _is_number(text: str) -> bool:
 
 
 def written_part(raw: bytes) -> bytes:
-    """Properties without what RocketMQ 5.3.0 leaves behind those of light queues.
+    """The properties without the bytes that RocketMQ 5.3.0 leaves behind light queues'.
 
-    It makes room there for a CRC it does not write: 20 bytes of what its buffer held.
+    RocketMQ reserves room there for a CRC it does not write: 20 bytes of what its
+    buffer held.
     """
     if MULTI_QUEUE_OFFSET in raw and raw[-21:-20] == b"\x02":
         return raw if has_property_crc(raw) else raw[:-_CRC_PROPERTY_SIZE]
@@ -315,7 +317,7 @@ def written_part(raw: bytes) -> bytes:
 
 
 def _is_kept(data: Bytes, start: int, raw: bytes) -> bool:
-    """Whether properties end in no zeros, and no sector that they lie in is zeros."""
+    """Whether the properties neither end in zeros nor contain a sector of zeros."""
     raw = written_part(raw)
     sectors = range(start - start % _SECTOR, start + len(raw), _SECTOR)
     return raw[-1:] != b"\0" and all(any(data[n : n + _SECTOR]) for n in sectors)
@@ -329,7 +331,7 @@ def _prove_place(seen: int, phy_offset: int | None, store_timestamp: int) -> Non
 
 
 def _prove_no_nul(name: bytes, raw: bytes) -> None:
-    """No CRC covers topic and properties, and a lost sector reads as zeros."""
+    """Reject a NUL: no CRC covers these texts, and a lost sector reads as zeros."""
     if 0 in name or 0 in written_part(raw):
         where = "topic" if 0 in name else "properties"
         raise BadRecord("properties", f"the {where} hold a NUL: bytes were lost")
@@ -341,7 +343,7 @@ def has_property_crc(raw: bytes) -> bool:
 
 
 def _prove_property_crc(covered: bytes, raw: bytes) -> None:
-    """Ten decimal digits, the lowest first, padded with zeros."""
+    """Check the CRC: ten decimal digits, the lowest first, padded with zeros."""
     computed = str(crc32(covered) & 0x7FFFFFFF)[::-1].ljust(10, "0").encode()
     if raw[-11:] != computed + b"\x02":
         text = f"property CRC {raw[-11:-1]!r} is stored, the record's is {computed!r}"
@@ -349,7 +351,7 @@ def _prove_property_crc(covered: bytes, raw: bytes) -> None:
 
 
 def _delivery_time(raw: bytes, store_timestamp: int, code: int) -> int:
-    """What a unit of the schedule topic has for a tags code: when to deliver."""
+    """The tags code of a unit of the schedule topic: when to deliver."""
     level = parse_properties(raw).get("DELAY", "")
     if not _is_number(level) or int(level) == 0:
         return code

@@ -10,7 +10,7 @@ from models.observations import Damaged
 
 
 def rotten_records(log: LogImage, damages: Sequence[Damaged]) -> frozenset[Record]:
-    """Records of the chain, whole as far as they prove it, with a changed byte."""
+    """Intact-looking records of the chain in which a byte was changed."""
     base_of = {file.path: file.base for file in log.files}
     ranges = [
         (base_of[damage.path] + damage.start, base_of[damage.path] + damage.end)

@@ -1,4 +1,4 @@
-"""Mapped files that know their holes, so that space never written is not read."""
+"""Mapped files with known holes, so that space never written is not read."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ _CHUNK = 1 << 20
 
 
 class SparseMap(mmap.mmap):
-    """A mapped file; ``extents`` are the ranges outside which it has only holes."""
+    """A mapped file; outside the ranges in ``extents`` it has only holes."""
 
     extents: tuple[tuple[int, int], ...] = ()
 
 
 def is_mapped_file(data: Bytes) -> bool:
-    """Whether it is a view of a whole mapped file, and so a large one."""
+    """Whether it is a view of a whole mapped file, and therefore large."""
     return isinstance(data, memoryview) and isinstance(data.obj, SparseMap)
 
 
 def let_go(data: Bytes) -> None:
-    """Take no more memory for the pages of a mapped file; they can be read again."""
+    """Release the memory of a mapped file's pages; they can be read again."""
     source = data.obj if isinstance(data, memoryview) else None
     if isinstance(source, SparseMap) and hasattr(mmap, "MADV_DONTNEED"):
         source.madvise(mmap.MADV_DONTNEED)
 
 
 def next_data(data: Bytes, position: int) -> int:
-    """The first byte from ``position`` on that lies in no hole; the length if none."""
+    """The first byte from ``position`` on that is not in a hole; the length if none."""
     source = data.obj if isinstance(data, memoryview) else None
     if not isinstance(source, SparseMap) or len(source) != len(data):
         return position
@@ -42,7 +42,7 @@ def next_data(data: Bytes, position: int) -> int:
 
 
 def written_size(data: Bytes) -> int:
-    """Where the last byte that is not zero ends; 0 if all are."""
+    """The position after the last byte that is not zero; 0 if all are."""
     source = data.obj if isinstance(data, memoryview) else None
     extents: tuple[tuple[int, int], ...] = ((0, len(data)),)
     if isinstance(source, SparseMap) and len(source) == len(data):

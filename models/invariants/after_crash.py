@@ -1,15 +1,15 @@
 """What no crash can have made of files that are only ever appended to.
 
-Where sectors reach the medium whole or not at all, and with whole appends, room that
-was never written reads as zeros, and a file made first is there before one made later,
-three things follow:
+Assumed: a sector of 512 bytes reaches the medium whole or not at all, appends are
+written whole, space never written reads as zeros, and a file created first exists
+before one created later. Then:
 
 - A sector that holds something later holds everything earlier in it, as written.
-- A sector that holds a byte of a record holds all that the record has in it.
-- Of a row of files none in the middle is missing or empty.
+- A sector that holds a byte of a record holds all of the record's bytes in it.
+- In a run of files none in the middle is missing or empty.
 
-What lies behind a cut of RocketMQ's was written once and is older than what replaced
-it; so a break only counts if what follows it was stored no earlier than what precedes.
+Bytes behind a cut of RocketMQ's are older than what replaced them; so a break only
+counts if the record behind it was stored no earlier than the one before it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SIZED = ("crc", "lengths", "properties", "phy_offset", "store_timestamp")
 
 
 def proven_breaks(judged: Judged) -> Iterator[tuple[LogStop, Record]]:
-    """Breaks of the log that no crash has made, each with a whole record behind it."""
+    """Breaks that no crash can have made, each with an intact record behind it."""
     log = judged.image.commit_log
     if not judged.whole_sectors or not judged.monotonic_clock:
         return
@@ -58,14 +58,15 @@ def proven_breaks(judged: Judged) -> Iterator[tuple[LogStop, Record]]:
 
 
 def lost_amid_files(judged: Judged) -> bool:
-    """Whether a file the log has run into is gone, with a later one there."""
+    """Whether a log file is missing although a later one exists."""
     return judged.whole_sectors and judged.image.commit_log.stop.kind == "missing_file"
 
 
 def damaged_heads(judged: Judged) -> Iterator[LogStop]:
-    """Where log files begin with what no store writes, be it torn.
+    """Log files whose first bytes no store writes, torn writes included.
 
-    A file is made of zeros, and what begins there is the first that is ever written.
+    A file is created with zeros, and its first bytes are the first that are ever
+    written.
     """
     log = judged.image.commit_log
     if not judged.whole_sectors:
@@ -76,9 +77,9 @@ def damaged_heads(judged: Judged) -> Iterator[LogStop]:
 
 
 def unwritten_units(queue: QueueImage, units: Iterable[Unit]) -> tuple[Unit, ...]:
-    """Of ``units`` those whose bytes no store writes, be they torn.
+    """Those of ``units`` whose bytes no store writes, torn writes included.
 
-    A torn one is a unit's first bytes, and zeros behind them.
+    A torn unit is a unit's first bytes and zeros behind them.
     """
     return tuple(
         [
@@ -98,12 +99,12 @@ def unwritten_units(queue: QueueImage, units: Iterable[Unit]) -> tuple[Unit, ...
 def settled_units(
     queue: QueueImage, units: Iterable[Unit], exact: Iterable[int]
 ) -> set[int]:
-    """Of ``units`` those in whose sector a later unit is exact, by queue_offset.
+    """The queue_offsets of ``units`` with a later right unit in their sector.
 
     Args:
         queue: the queue.
         units: of the queue, in any order.
-        exact: the queue_offsets of units that stand for their records.
+        exact: the queue_offsets of units that agree with their records.
     """
     newest: dict[tuple[str, int], int] = {}
     for number in exact:
@@ -150,9 +151,9 @@ def _file_of(queue: QueueImage, queue_offset: int) -> QueueFile | None:
 
 
 def _is_written(file: LogFile, stop: LogStop, whole: list[int]) -> bool:
-    """Whether all that was to be there reached the medium, and is not what it was.
+    """Whether every sector of the broken record was written, so that it is damage.
 
-    ``whole``: where whole records begin behind the log's end, in order.
+    ``whole``: where intact records begin behind the log's end, in order.
     """
     start = stop.position
     if start + _HEAD_SIZE > file.limit:
@@ -168,9 +169,9 @@ def _is_written(file: LogFile, stop: LogStop, whole: list[int]) -> bool:
 
 
 def _is_kept(data: Bytes, start: int, end: int, *, has_next: bool) -> bool:
-    """Whether no sector's part of [start, end) is zeros that were never replaced.
+    """Whether no sector's part of [start, end) is all zeros, as if never written.
 
-    ``has_next``: a whole record begins at ``end``.
+    ``has_next``: an intact record begins at ``end``.
     """
     is_shared = has_next and 0 < end % _SECTOR <= _SECTOR - _HEAD_SIZE
     bounds = [start, *range(start - start % _SECTOR + _SECTOR, end, _SECTOR)]

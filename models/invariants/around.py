@@ -1,4 +1,4 @@
-"""Laws of a store that serves around damage: what it keeps, lists, gives, refuses."""
+"""Laws of a store with on_damage=serve: what it keeps, lists, returns and refuses."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Range = tuple[int, int]
 
 @dataclass(slots=True)
 class Spoilt:
-    """What was changed of a log from outside, as places of the log.
+    """The changes that were made to a log from outside, by phy_offset.
 
     Attributes:
         log_file_size: of each of the log's files.
         is_on: the store serves around damage from here on.
         ranges: [start, end) of the bytes that differ.
         queues: the directories of queues that were changed since the last start.
-        listed: what the newest start lists as damaged.
-        lost: where messages lay that are not whole any more.
+        listed: the ranges that the newest start lists as damaged.
+        lost: the phy_offsets of messages that are no longer intact.
     """
 
     log_file_size: int
@@ -42,7 +42,7 @@ class Spoilt:
     lost: list[int] = field(default_factory=list)
 
     def fork(self) -> Spoilt:
-        """One that goes on by itself."""
+        """An independent copy."""
         return fork_of_fields(self)
 
     def touches(self, start: int, end: int) -> bool:
@@ -56,7 +56,8 @@ def _meets(ranges: Sequence[Range], start: int, end: int) -> bool:
 
 @invariant(
     "REC-12",
-    "a start that is to serve around damage refuses only what nobody can locate",
+    "with on_damage=serve, a start lists damage, and refuses only damage whose byte "
+    "range cannot be known",
     law="I9 I15",
 )
 def refuses_what_cannot_be_located(
@@ -64,7 +65,8 @@ def refuses_what_cannot_be_located(
 ) -> Iterator[Violation]:
     """Judged on the files as the start found them, as REC-4 is.
 
-    A file whose bytes changed under whole records has damage that nobody can locate.
+    If the CRC-32 of a file differs although all its records are intact, the damage
+    cannot be located.
     """
     reason, mark = reason_to_refuse(found, extended), found.checkpoint.mark
     if isinstance(start, Refused):
@@ -87,7 +89,8 @@ def refuses_what_cannot_be_located(
 
 @invariant(
     "REC-11",
-    "around damage a start keeps every message that is whole, and lists the others",
+    "with on_damage=serve, a start keeps every intact message and lists the ranges of "
+    "the others",
     law="I1 I15",
 )
 def keeps_what_is_whole(
@@ -98,11 +101,11 @@ def keeps_what_is_whole(
     spoilt: Spoilt,
     listed: Sequence[Range],
 ) -> Iterator[Violation]:
-    """``floors``: what the crash spares, and what the mark says was durable.
+    """``floors``: what the crash spares, and the durable_offset of the mark.
 
-    Above the mark a log ends where it stops being whole, so a message counts there
-    only if nothing in front of it was damaged. Nothing is listed behind the file that
-    the mark lies in.
+    Above durable_offset a log ends where it stops being whole, so a message counts
+    there only if nothing before it was damaged. Nothing is listed behind the file that
+    durable_offset lies in.
     """
     floor, durable = floors
     until = -(-durable // spoilt.log_file_size) * spoilt.log_file_size
@@ -131,12 +134,15 @@ def keeps_what_is_whole(
             differs_from_message(record, message) for message in in_flight
         ):
             where = f"commitlog phy_offset {phy_offset}"
-            yield Violation(where, f"a record of {record.topic}", "nobody put it")
+            yield Violation(
+                where, f"a record of {record.topic}", "no record: it was never put"
+            )
 
 
 @invariant(
     "RD-6",
-    "around damage a pull gives every whole message in its place, and goes on behind",
+    "with on_damage=serve, a pull returns every intact message in its place and goes "
+    "on behind damaged ones",
     law="I3 I15 I16",
 )
 def pull_goes_around(
@@ -146,9 +152,9 @@ def pull_goes_around(
     reput_from_offset: int,
     gone_below: int = 0,
 ) -> Iterator[Violation]:
-    """``queue`` is what is whole of it; what lies before ``reput_from_offset`` counts.
+    """``queue`` has its intact messages; those below ``reput_from_offset`` are due.
 
-    -1: nobody knows how far dispatch has come. Before ``gone_below`` messages may have
+    -1: it is unknown how far dispatch has come. Messages before ``gone_below`` may have
     expired.
     """
     listed = {appended.phy_offset: appended for appended in queue}
@@ -194,10 +200,13 @@ def pull_goes_around(
 
 
 @invariant(
-    "PUT-6", "around damage nothing is put into a file that has damage", law="I3 I15"
+    "PUT-6",
+    "with on_damage=serve, no put is appended to a CommitLog file that the start "
+    "listed as damaged",
+    law="I3 I15",
 )
 def put_spares_what_is_damaged(answer: Put, spoilt: Spoilt) -> Iterator[Violation]:
-    """Such a file may be put back from a copy, or looked into."""
+    """An operator may restore such a file from a copy, or inspect it."""
     if answer.phy_offset < 0:
         return
     base = answer.phy_offset - answer.phy_offset % spoilt.log_file_size
@@ -208,7 +217,8 @@ def put_spares_what_is_damaged(answer: Put, spoilt: Spoilt) -> Iterator[Violatio
 
 @invariant(
     "RD-10",
-    "around damage a search by time tells earlier messages from later ones",
+    "with on_damage=serve, a search by time returns an offset between the earlier and "
+    "the later intact messages",
     law="I15 I17",
 )
 def search_goes_around(
@@ -219,10 +229,11 @@ def search_goes_around(
     ready: Sequence[int],
     earliest: int,
 ) -> Iterator[Violation]:
-    """``stored_at`` is when each whole message was, by queue offset.
+    """``stored_at`` is the store time of each intact message, by queue_offset.
 
-    Those that are ``ready`` must be found. The time told of the found one is its own,
-    or -1 if it is not whole; ``earliest`` is that of the log's first whole message.
+    Those that are ``ready`` must be found. The time reported for the offset found is
+    that message's, or -1 if it is not intact; ``earliest`` is that of the log's first
+    intact message.
     """
     found, where = searched.queue_offset, f"search for {boundary} of {timestamp}"
     for number, queue_offset in enumerate(ready):
@@ -248,13 +259,14 @@ def search_goes_around(
 
 @invariant(
     "IX-10",
-    "around damage a query by key gives the newest whole messages that have it",
+    "with on_damage=serve, a query by key returns the newest max_num (at most 64) "
+    "intact messages that match",
     law="I11 I15",
 )
 def query_goes_around(
     queried: Queried, max_num: int, fitting: Sequence[Record]
 ) -> Iterator[Violation]:
-    """``fitting`` is what is whole, dispatched, and asked for, in the log's order."""
+    """``fitting`` are the intact, dispatched messages that match, in log order."""
     most = max(0, min(max_num, QUERY_MAX))
     expected = [record.phy_offset for record in fitting[-most:]] if most else []
     seen: list[int] = []

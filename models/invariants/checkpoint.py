@@ -1,4 +1,4 @@
-"""Laws of the checkpoint: no mark promises more than the files hold."""
+"""Laws of the checkpoint: its fields promise no more than the files hold."""
 
 from __future__ import annotations
 
@@ -27,9 +27,17 @@ _BYTE_OF = {
 _NONE_YET = -1
 
 
-@invariant("CP-1", "what the durable mark covers is in the log", law="I7 I8")
+@invariant(
+    "CP-1",
+    "the CommitLog is intact from the checkpoint's log_min_offset up to its "
+    "durable_offset",
+    law="I7 I8",
+)
 def durable_mark_is_in_the_log(judged: Judged) -> Iterator[Violation]:
-    """It holds after a crash too: the mark is set once the bytes are durable."""
+    """Compares the mark with where the log begins and where it stops being whole.
+
+    It holds after a crash too: the mark is written once the bytes are durable.
+    """
     mark = judged.image.checkpoint.mark
     if mark is None:
         return
@@ -47,14 +55,17 @@ def durable_mark_is_in_the_log(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CP-2",
-    "physic_msg_timestamp is at most the store time of the newest record",
+    "the checkpoint's physic_msg_timestamp is at most the store_timestamp of the "
+    "newest CommitLog record",
     law="I8",
 )
 def flushed_time_is_in_the_log(judged: Judged) -> Iterator[Violation]:
-    """It holds after a crash too: the time is set once its record is flushed.
+    """It holds after a crash too: the time is written once its record is flushed.
 
-    RocketMQ sets it to that of the last append, which may lie in a write buffer still:
-    a crash then takes the record, and leaves the time also where a start cut.
+    RocketMQ writes the time of the last append, which may still lie in a write buffer:
+    a crash then takes the record, and the time also stays where a start cut the log.
+
+    Source: StoreCheckpoint#setPhysicMsgTimestamp.
     """
     if judged.whole_sectors or (judged.stale_allowed and was_cut_here(judged.image)):
         return
@@ -70,11 +81,17 @@ def flushed_time_is_in_the_log(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CP-3",
-    "every record stored before logics_msg_timestamp has its unit",
+    "every record stored before the checkpoint's logics_msg_timestamp has its "
+    "ConsumeQueue unit",
     law="I8",
 )
 def dispatched_time_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
-    """It holds after a crash too; a clock that was set back makes it unjudgeable."""
+    """It holds after a crash too, where the unit must also point at the record.
+
+    A clock that was set back makes it impossible to judge.
+
+    Source: StoreCheckpoint#setLogicsMsgTimestamp.
+    """
     if judged.monotonic_clock:
         image = judged.image
         end = image.commit_log.max_phy_offset
@@ -84,9 +101,17 @@ def dispatched_time_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
             yield Violation(missing.where, missing.seen, expected)
 
 
-@invariant("CP-7", "every record below dispatched_offset has its unit", law="I4 I8")
+@invariant(
+    "CP-7",
+    "every record below the checkpoint's dispatched_offset has its ConsumeQueue unit",
+    law="I4 I8",
+)
 def dispatched_offset_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
-    """It holds after a crash too: no start looks at those records again."""
+    """It holds after a crash too: no start dispatches those records again.
+
+    After a crash the unit must also point at the record; dispatched_offset is at most
+    durable_offset.
+    """
     image, mark = judged.image, judged.image.checkpoint.mark
     if mark is None:
         return
@@ -101,26 +126,30 @@ def dispatched_offset_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
 
 
 @invariant(
-    "CP-8", "no byte of the log that the mark covers has changed since", law="I15"
+    "CP-8",
+    "CommitLog bytes below durable_offset match the CRC-32 that the checkpoint keeps "
+    "of their file",
+    law="I15",
 )
 def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
-    """It holds after a crash too. The mark keeps a sum of each of the newest files."""
+    """It holds after a crash too. The mark has a CRC-32 of each of the newest files."""
     for changed in changed_files(judged.image):
         yield Violation(changed, "another CRC-32", "that of the durable mark")
 
 
 @invariant(
     "CP-9",
-    "after a round of the checkpoint service the mark names what is flushed",
+    "after a checkpoint round, durable_offset is flushed_where, with a CRC-32 and no "
+    "time of unflushed records",
     law="I7 I8",
 )
 def round_marks_what_is_flushed(
     image: StoreImage, flushed_where: int
 ) -> Iterator[Violation]:
-    """And sums it up, so that a start can tell damage from loss.
+    """Judged after a round of the checkpoint service that ran alone on a readable disk.
 
-    But for a missing file, that a store which was asked to serves around. No time is
-    that of a record which is not flushed.
+    The CRC-32 of the last file is what lets a start tell damage from loss. It is not
+    asked of a file that is missing, as in a store that serves around damage.
     """
     mark = image.checkpoint.mark
     stored = image.commit_log.stored_before(flushed_where)
@@ -143,18 +172,22 @@ def round_marks_what_is_flushed(
 
 @invariant(
     "CP-11",
-    "after a round of the checkpoint service no power loss takes what it says",
+    "after a checkpoint round the checkpoint file is synced: a power loss cannot "
+    "change it",
     law="I7 I8",
 )
 def checkpoint_is_on_the_medium(unsynced: Mapping[str, int]) -> Iterator[Violation]:
-    """Also where the round before had failed; see ``Subject.unsynced_from``."""
+    """Asked even if the round before failed; see ``Subject.unsynced_from``.
+
+    Source: StoreCheckpoint#flush.
+    """
     if _PATH in unsynced:
         where = f"{_PATH} byte {unsynced[_PATH]}"
         yield Violation(where, "a power loss could take it", "synced by the round")
 
 
 def changed_files(image: StoreImage) -> list[str]:
-    """Log files whose bytes below the mark do not add up to what it says."""
+    """Log files whose bytes below the mark differ from its CRC-32."""
     mark = image.checkpoint.mark
     if mark is None:
         return []
@@ -166,11 +199,19 @@ def changed_files(image: StoreImage) -> list[str]:
     ]
 
 
-@invariant("CP-4", "no mark of the checkpoint moves backwards", law="I8")
+@invariant(
+    "CP-4",
+    "the checkpoint's times, sequence, durable_offset and dispatched_offset never "
+    "decrease",
+    law="I8",
+)
 def marks_never_move_backwards(
     before: CheckpointImage, after: CheckpointImage
 ) -> Iterator[Violation]:
-    """Over two checkpoints of one store, the older first."""
+    """Compares two checkpoints of one store, the older first; a mark may not vanish.
+
+    Source: StoreCheckpoint#flush.
+    """
     for name in _RISING:
         old, new = getattr(before, name), getattr(after, name)
         if new < old:
@@ -188,9 +229,20 @@ def marks_never_move_backwards(
             yield Violation(where, f"{name} {new}", f"at least {old}")
 
 
-@invariant("CP-5", "every field of the checkpoint is in its range", law="I7 I8")
+@invariant(
+    "CP-5",
+    "the checkpoint has its size, every field is in its range, and at least one of "
+    "its two mark slots is whole",
+    law="I7 I8",
+)
 def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
-    """Times are not negative, offsets lie in the log, one slot of two is whole."""
+    """No time is negative, offsets lie in the log, the sizes are those of the files.
+
+    Judged at rest; after a crash, of stores without a mark, only the length and the
+    signs.
+
+    Source: StoreCheckpoint.
+    """
     checkpoint = judged.image.checkpoint
     if f"{_PATH}/" in judged.image.files:
         yield Violation(_PATH, "a directory", "a file")
@@ -223,7 +275,7 @@ def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
 
 
 def _times_of_no_record(judged: Judged) -> Iterator[Violation]:
-    """Times later than all records or earlier; those at which no index file ended."""
+    """Times outside the range of all records, or at which no index file ended."""
     image, checkpoint = judged.image, judged.image.checkpoint
     log = image.commit_log
     if not judged.stale_allowed or was_cut_here(image):
@@ -244,9 +296,10 @@ def _times_of_no_record(judged: Judged) -> Iterator[Violation]:
 
 
 def _index_time_of_no_file(judged: Judged) -> Iterator[Violation]:
-    """RocketMQ has there when a full file ended, and files follow each other.
+    """An index_msg_timestamp at which no full index file ended.
 
-    The file may have gone, unless the first key of the log is the index's first.
+    RocketMQ stores there when a full file ended, and files follow each other. The file
+    may be deleted, unless the first key of the log is the index's first.
     """
     image = judged.image
     indexed = image.checkpoint.index_msg_timestamp
@@ -277,9 +330,9 @@ def _has_all_files(image: StoreImage, index: IndexImage) -> bool:
     return is_first and file is index.files[0][1]
 
 
-@invariant("CP-10", "what the checkpoint has no field for is zero", law="I7 I8")
+@invariant("CP-10", "checkpoint bytes that belong to no field are zero", law="I7 I8")
 def rest_of_the_checkpoint_is_zero(image: StoreImage) -> Iterator[Violation]:
-    """Outside the sectors of the two slots, and on a medium that does not rot."""
+    """Asked by fsck alone, outside the sectors of the two slots."""
     raw = bytes(image.files.get("checkpoint", b"")[:CHECKPOINT_SIZE])
     slots_end = SLOT_POSITIONS[-1] + SLOT_POSITIONS[0]
     for start, end in ((_FIELDS_END, SLOT_POSITIONS[0]), (slots_end, len(raw))):
@@ -290,7 +343,7 @@ def rest_of_the_checkpoint_is_zero(image: StoreImage) -> Iterator[Violation]:
 
 
 def _other_sizes(judged: Judged) -> Iterator[Violation]:
-    """The mark says the sizes of the store's files: it may be another store's."""
+    """Sizes in the mark that differ from the files': it may be another store's."""
     image, mark = judged.image, judged.image.checkpoint.mark
     if mark is None:
         return
@@ -306,13 +359,17 @@ def _other_sizes(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CP-6",
-    "at rest the checkpoint names the newest record and the log's end",
+    "after an orderly shutdown or when idle, the checkpoint names the newest record's "
+    "time and the CommitLog's end",
     law="I8",
 )
 def checkpoint_is_up_to_date(image: StoreImage) -> Iterator[Violation]:
-    """After an orderly end, or once every service is idle; else a start does too much.
+    """Compares both times and durable_offset; where they lag, a start does too much.
 
-    Of a store whose clock was never set back, so that the last record is the newest.
+    Asked of a store whose clock was never set back, so that the last record is the
+    newest.
+
+    Source: StoreCheckpoint#flush, DefaultMessageStore#shutdown.
     """
     checkpoint, newest = image.checkpoint, image.newest_store_timestamp
     listed = image.commit_log.newest_listed_timestamp  # a later one may have no unit

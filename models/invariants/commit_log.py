@@ -1,4 +1,4 @@
-"""Laws of the log's files: whole records, end to end, in files that fit together."""
+"""Laws of the CommitLog's files: intact records, end to end, in files without gaps."""
 
 from __future__ import annotations
 
@@ -24,11 +24,19 @@ _FILLER_FLAWS = ("end", "zeros", "magic", "size", "filler")
 
 @invariant(
     "CL-1",
-    "every record between the log's min and max is whole, at its own phy_offset",
+    "every CommitLog record between min and max phy_offset is intact and stores its "
+    "own phy_offset",
     law="I2 I15",
 )
 def every_record_is_whole(judged: Judged) -> Iterator[Violation]:
-    """The chain of records ends only where nothing was ever written."""
+    """A break is any byte at which no intact record begins although the log goes on.
+
+    At rest every break violates the law; where bytes of an earlier cut may lie behind
+    the end, only a break behind which something proves that the log went on. After a
+    crash: a break below the durable mark, and what no crash can have made.
+
+    Source: CommitLog#checkMessageAndReturnSize.
+    """
     log = judged.image.commit_log
     if not judged.clean:
         yield from _lost_in_a_crash(judged)
@@ -42,11 +50,17 @@ def every_record_is_whole(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CL-2",
-    "log files are named by their base, contiguous, and all of one size",
+    "CommitLog files have one size, are named by their first phy_offset, and follow "
+    "each other without a gap",
     law="I18",
 )
 def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
-    """Names and lengths say which bytes a file holds; no two may disagree."""
+    """Names and lengths say which bytes a file holds, so no two files may disagree.
+
+    After a crash a file may be empty; a gap counts only where a crash cannot make it.
+
+    Source: MappedFileQueue#load.
+    """
     log = judged.image.commit_log
     size = log.file_size
     for path in log.odd_paths:
@@ -58,7 +72,9 @@ def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
             where = f"{file.path} byte {min(length, size)} (length {length})"
             yield Violation(where, f"{length} bytes", f"{size} bytes, as other files")
         if file.base % size if size else file.base:
-            yield Violation(file.path, "a base amid a file", f"a multiple of {size}")
+            yield Violation(
+                file.path, "a base inside another file", f"a multiple of {size}"
+            )
     for before, after in pairwise(log.files):
         is_told = judged.clean or lost_amid_files(judged)
         if is_told and after.base != before.base + size:
@@ -68,10 +84,19 @@ def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
 
 
 @invariant(
-    "CL-3", "every closed log file ends with a filler that reaches its end", law="I2"
+    "CL-3",
+    "once a later CommitLog file holds a record, a file ends with a BLANK that "
+    "reaches its last byte",
+    law="I2",
 )
 def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:
-    """A file is closed once a later one holds a record."""
+    """Judged at rest, on each file that has a later one with a record.
+
+    Where units may be left over from an earlier cut, a BLANK that covers intact records
+    which ConsumeQueues still list violates it as well.
+
+    Source: CommitLog.DefaultAppendMessageCallback#doAppend, BLANK_MAGIC_CODE.
+    """
     if not judged.clean:
         return
     files = judged.image.commit_log.files
@@ -86,9 +111,16 @@ def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:
         yield from _over_records(judged.image)
 
 
-@invariant("CL-4", "store_timestamp never decreases along the log", law="I17")
+@invariant(
+    "CL-4",
+    "store_timestamp never decreases from one CommitLog record to the next",
+    law="I17",
+)
 def store_timestamps_never_decrease(judged: Judged) -> Iterator[Violation]:
-    """Judged only where the store's clock was never set back."""
+    """Compares neighbours; of two that disagree it names the one out of line.
+
+    Judged at rest, where the store's clock was never set back.
+    """
     if not judged.monotonic_clock or not (judged.clean or judged.whole_sectors):
         return
     log = judged.image.commit_log
@@ -109,11 +141,14 @@ def store_timestamps_never_decrease(judged: Judged) -> Iterator[Violation]:
             )
 
 
-@invariant("CL-5", "every field of a record is in its range", law="I15")
+@invariant("CL-5", "every field of a CommitLog record is in its valid range", law="I15")
 def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
-    """What neither the body's CRC nor the inner lengths prove.
+    """Covers the fields that neither the body's CRC nor the inner lengths prove.
 
-    A record that a crash tore is not whole, so this holds after a crash too.
+    A record that a crash tore is not intact and not asked, so this holds after a crash
+    too, where sectors of 512 bytes reach the medium whole.
+
+    Source: MessageDecoder#decode.
     """
     if not (judged.clean or judged.whole_sectors):
         return
@@ -128,10 +163,10 @@ def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
 
 
 def clock_steps(image: StoreImage) -> tuple[Record, ...]:
-    """Records from which on the store's clock ran behind.
+    """Records before which the store's clock was set back.
 
-    One record out of line with its neighbours is damage and no step: without it, or
-    without the one before it, the times rise again.
+    A single record out of line with its neighbours is damage and not counted: without
+    it, or without the one before it, the times rise again.
     """
     records = image.commit_log.records
     stamps = [record.store_timestamp for record in records]
@@ -151,7 +186,7 @@ def _breaks(log: LogImage) -> Iterator[Violation]:
 
 
 def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
-    """What a crash may not take: bytes below a mark that was itself kept."""
+    """Breaks that no crash can have made: in bytes below a mark that survived."""
     log, checkpoint = judged.image.commit_log, judged.image.checkpoint
     mark = checkpoint.mark
     newest, flushed_ms = log.newest_store_timestamp, checkpoint.physic_msg_timestamp
@@ -186,7 +221,7 @@ def _lost_in_a_crash(judged: Judged) -> Iterator[Violation]:
 
 
 def _log_that_is_gone(image: StoreImage) -> Iterator[Violation]:
-    """The log's first file is made before any queue's, and its last one stays."""
+    """Units without a log: its first file comes before any queue's, its last stays."""
     units = sum(len(queue.units) for queue in image.consume_queues)
     if units:
         stop = image.commit_log.stop
@@ -205,7 +240,7 @@ def _seen_at(stop: LogStop, log: LogImage) -> str:
 
 
 def _over_records(image: StoreImage) -> Iterator[Violation]:
-    """Fillers over whole records that queues list; an earlier cut leaves no units."""
+    """BLANKs over intact records that queues list: a recovery leaves no units there."""
     listed = {
         (unit.phy_offset, unit.size, queue.topic, queue.queue_id): queue.where(
             unit.queue_offset
@@ -229,7 +264,7 @@ def _over_records(image: StoreImage) -> Iterator[Violation]:
 
 
 def _lacks_filler(file: LogFile) -> bool:
-    """Whether it is the filler that is missing: no record follows in the file."""
+    """Whether the BLANK itself is missing: no record follows in the file."""
     return next(read_on(file), None) is None
 
 
@@ -239,6 +274,6 @@ def _is_in_use_behind(log: LogImage, file: LogFile) -> bool:
 
 
 def _is_later_than_all(record: Record, others: tuple[Record, ...]) -> bool:
-    """Whether the others' times rise without it, and it is later than each."""
+    """Whether the others' times rise without it, and it is later than each of them."""
     stamps = [other.store_timestamp for other in others]
     return stamps == sorted(stamps) and stamps[-1] < record.store_timestamp

@@ -1,4 +1,4 @@
-"""Laws of the queues' files: a queue is exactly the log, seen by topic and queue."""
+"""Laws of the queues' files: a queue is the log, filtered by topic and queue."""
 
 from __future__ import annotations
 
@@ -20,12 +20,19 @@ _EXT_ADDRESS_MAX = -(1 << 31) - 1
 
 @invariant(
     "CQ-1",
-    "a unit of [min, max) points at a whole record of its own topic, queue, "
+    "each live ConsumeQueue unit points at an intact record of its queue with its "
     "queue_offset, size and tags_code",
     law="I3",
 )
 def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
-    """Units past the log's end are CQ-3's; expired and pre-blank ones nobody's."""
+    """Compares each unit in [min, max) with the record at its phy_offset.
+
+    Units past the log's end are left to CQ-3; expired and pre-blank units are not
+    asked. After a crash: only units with a later right one in their sector, and bytes
+    that no store writes.
+
+    Source: ConsumeQueue#putMessagePositionInfo.
+    """
     image = judged.image
     end = image.commit_log.max_phy_offset
     for queue, live in _judged_queues(judged):
@@ -43,10 +50,18 @@ def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
 
 
 @invariant(
-    "CQ-2", "the units of [min, max) are contiguous and in the log's order", law="I3"
+    "CQ-2",
+    "between a ConsumeQueue's min and max offset no unit is missing, and phy_offset "
+    "rises from unit to unit",
+    law="I3",
 )
 def units_are_contiguous(judged: Judged) -> Iterator[Violation]:
-    """No hole before a written unit; phy_offset rises strictly."""
+    """No unit of zeros lies before a written unit; phy_offset rises strictly.
+
+    Judged at rest; after a crash, only holes with a later right unit in their sector.
+
+    Source: ConsumeQueue#putMessagePositionInfo, which refuses a unit out of order.
+    """
     if judged.whole_sectors and not judged.clean:
         yield from _settled_holes(judged.image)
     if not judged.clean:
@@ -64,9 +79,15 @@ def units_are_contiguous(judged: Judged) -> Iterator[Violation]:
             yield from _hole(queue, judged)
 
 
-@invariant("CQ-3", "no unit points past the commit log's end", law="I3")
+@invariant("CQ-3", "no ConsumeQueue unit points past the CommitLog's end", law="I3")
 def no_unit_past_the_log(judged: Judged) -> Iterator[Violation]:
-    """Left-over units at a queue's end are excused where ``stale_allowed`` says so."""
+    """Compares phy_offset + size of each live unit with max_phy_offset.
+
+    Units left over at a queue's end from an earlier cut are excused where
+    ``stale_allowed`` says so. After a crash as CQ-1.
+
+    Source: ConsumeQueue#truncateDirtyLogicFiles.
+    """
     image = judged.image
     end = image.commit_log.max_phy_offset
     for queue, live in _judged_queues(judged):
@@ -81,22 +102,35 @@ def no_unit_past_the_log(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CQ-4",
-    "every record of type none or commit below reput_from_offset has its unit",
+    "every non-transactional or committed record below reput_from_offset has a "
+    "ConsumeQueue unit",
     law="I4",
 )
 def every_record_has_its_unit(judged: Judged) -> Iterator[Violation]:
-    """Judged only where it is known how far dispatch has come."""
+    """Prepared and rolled-back records and inner batches have no unit.
+
+    Judged at rest, where it is known how far dispatch has come.
+
+    Source: DefaultMessageStore.CommitLogDispatcherBuildConsumeQueue#dispatch.
+    """
     if judged.clean and judged.reput_from_offset is not None:
         yield from missing_units(judged.image, judged.reput_from_offset)
 
 
 @invariant(
     "CQ-5",
-    "queue files are named by their base, contiguous, and all of one size",
+    "ConsumeQueue files have one size, are named by their first logic_offset, and "
+    "follow without a gap",
     law="I18",
 )
 def queue_files_fit_together(judged: Judged) -> Iterator[Violation]:
-    """Names and lengths say which units a file holds; no two may disagree."""
+    """Names and lengths say which units a file holds, so no two files may disagree.
+
+    The size is a multiple of a unit's 20 bytes. After a crash a file may be empty, and
+    one may be missing.
+
+    Source: MappedFileQueue#load.
+    """
     image = judged.image
     size = image.queue_file_size
     for path in image.odd_queue_paths:
@@ -111,7 +145,9 @@ def queue_files_fit_together(judged: Judged) -> Iterator[Violation]:
                 expected = f"{size} bytes, as other files, and whole units"
                 yield Violation(where, f"{length} bytes", expected)
             if file.base % (size or UNIT_SIZE):
-                yield Violation(file.path, "a base amid a file", f"n * {size} bytes")
+                yield Violation(
+                    file.path, "a base inside another file", f"n * {size} bytes"
+                )
         for before, after in pairwise(queue.files):
             is_told = judged.clean or judged.whole_sectors
             if is_told and after.base != before.base + size:
@@ -130,9 +166,9 @@ def missing_units(
 ) -> Iterator[Violation]:
     """Records below ``reput_from_offset`` without a unit, a violation a run of them.
 
-    With ``before_ms``, only records stored before that time are asked for, and none
-    below ``first``. A unit of the right number will do, unless ``exact`` asks that it
-    point at the record.
+    With ``before_ms`` only records stored before that time are asked for, and none
+    below ``first``. Any unit of the right number will do, unless ``exact`` requires
+    that it point at the record.
     """
     unlisted = image.unlisted_records
     if exact and image.suspect_queues:
@@ -149,7 +185,7 @@ def missing_units(
 
 
 def _without_exact_unit(image: StoreImage) -> dict[tuple[str, int], list[Record]]:
-    """As ``unlisted_records``, but a unit must be right in whole to count."""
+    """As ``unlisted_records``, but only a unit that agrees with its record counts."""
     suspects = {(q.topic, q.queue_id): units for q, units in image.suspect_queues}
     unlisted: dict[tuple[str, int], list[Record]] = {}
     for key, records in image.commit_log.indexed_records.items():
@@ -174,9 +210,9 @@ def _exact_units(topic: str, units: tuple[Unit, ...], image: StoreImage) -> set[
 def units_past_the_end(
     queue: QueueImage, live: tuple[Unit, ...], image: StoreImage
 ) -> tuple[Unit, ...]:
-    """The last units of a queue, all past the log's end and past all it accounts for.
+    """A queue's last units, past the log's end and past its records' numbers.
 
-    Only such can be left over from a cut; any other unit past the end is damaged.
+    Only such units can be left over from a cut; any other unit past the end is damaged.
     """
     end = image.commit_log.max_phy_offset
     records = image.commit_log.indexed_records.get(queue.key)
@@ -209,10 +245,10 @@ def _missing_runs(
 def _ends_past_the_log(
     queue: QueueImage, ending: tuple[Unit, ...], image: StoreImage
 ) -> Iterator[Violation]:
-    """One violation for all of a queue's last units that have lost their records.
+    """One violation for all of a queue's last units that lost their records.
 
-    Where the chain breaks off amid the log, whole records behind the break are still
-    there; their units are right and nothing is said of them.
+    Where the chain breaks off inside the log, intact records behind the break are still
+    there; their units are right and not reported.
     """
     beyond = {record.phy_offset: record for record in image.commit_log.records_beyond}
     lost = [
@@ -230,7 +266,7 @@ def _ends_past_the_log(
 
 
 def _may_be_left_over(unit: Unit, end: int) -> bool:
-    """Whether it was a unit once, or what a torn write made of one."""
+    """Whether the unit may be left over from a cut, possibly torn."""
     start = unit.queue_offset * UNIT_SIZE
     is_torn = start // _SECTOR != (start + UNIT_SIZE - 1) // _SECTOR
     return is_torn or (unit.phy_offset >= end and unit.size > 0)
@@ -251,7 +287,7 @@ def _hole(queue: QueueImage, judged: Judged) -> Iterator[Violation]:
 
 
 def _listed(image: StoreImage, topic: str, unit: Unit) -> Record | None:
-    """The record a unit points at, as its queue has to take it."""
+    """The record that a unit points at, as its queue lists it."""
     return _as_listed(image.commit_log.record_at.get(unit.phy_offset), topic)
 
 
@@ -284,7 +320,7 @@ def _disagreement(
 
 
 def _by_number(queue: QueueImage, image: StoreImage) -> dict[int, Record]:
-    """The records of a queue by queue_offset; of two with one number the first."""
+    """A queue's records by queue_offset; of two with one number the first."""
     records = image.commit_log.indexed_records.get(queue.key, ())
     return {record.queue_offset: record for record in reversed(records)}
 
@@ -300,7 +336,7 @@ def _seen(unit: Unit) -> str:
 
 
 def _judged_queues(judged: Judged) -> Iterator[tuple[QueueImage, tuple[Unit, ...]]]:
-    """The suspect queues with the units to judge: after a crash those it settled."""
+    """The suspect queues with the units to judge; after a crash only settled units."""
     for queue, live in judged.image.suspect_queues:
         if judged.clean:
             yield queue, live
@@ -312,7 +348,7 @@ def _judged_queues(judged: Judged) -> Iterator[tuple[QueueImage, tuple[Unit, ...
 def _exact(
     queue: QueueImage, units: tuple[Unit, ...], image: StoreImage
 ) -> Iterator[int]:
-    """The queue_offsets of units that stand for their records."""
+    """The queue_offsets of units that agree with their records."""
     for unit in units:
         record = _listed(image, queue.topic, unit)
         if record is not None and not _disagreement(queue, unit, record, image):
@@ -320,7 +356,7 @@ def _exact(
 
 
 def _settled_holes(image: StoreImage) -> Iterator[Violation]:
-    """A unit that is not there, with a later one in its sector that is."""
+    """Units that are missing although a later one in their sector is there."""
     for queue in image.consume_queues:
         strays = queue.stray_units
         if not strays:
@@ -332,7 +368,7 @@ def _settled_holes(image: StoreImage) -> Iterator[Violation]:
 
 
 def _never_written(image: StoreImage) -> Iterator[Violation]:
-    """Bytes that are no unit's; one violation a queue."""
+    """Bytes that no store writes as a unit; one violation a queue."""
     suspects = {queue.name: live for queue, live in image.suspect_queues}
     for queue in image.consume_queues:
         units = (*suspects.get(queue.name, ()), *queue.stray_units)

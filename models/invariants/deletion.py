@@ -1,4 +1,4 @@
-"""Laws of deletion: only what may go goes, from the front, and it stays gone."""
+"""Laws of expiry: only expired files are deleted, from the front, for good."""
 
 from __future__ import annotations
 
@@ -16,15 +16,19 @@ STOP_PUTS_PERCENT = 90
 
 
 @invariant(
-    "DEL-1", "a start finds the log's beginning where deletion had left it", law="I14"
+    "DEL-1",
+    "a start finds the CommitLog beginning exactly where file deletion had left it",
+    law="I14",
 )
 def log_begins_where_it_was_left(
     found_min: int, lowest: int, highest: int
 ) -> Iterator[Violation]:
-    """Judged where nobody else took a file away.
+    """Judged where nothing outside the store removed a file.
 
-    ``lowest`` is where a deletion that came to its end has left it, ``highest`` where
-    one that did not could have come.
+    ``lowest`` is where the last deletion that finished left it, ``highest`` how far one
+    that did not finish can have come.
+
+    Source: MappedFileQueue#deleteExpiredFileByTime.
     """
     if not lowest <= found_min <= highest:
         seen = f"the log begins at {found_min}"
@@ -34,16 +38,18 @@ def log_begins_where_it_was_left(
 
 @invariant(
     "DEL-2",
-    "a queue whose records have all expired goes on counting where they ended",
+    "a queue whose records have all expired keeps its next queue_offset over a start",
     law="I5 I6",
 )
 def empty_queues_keep_their_end(
     found_ends: Mapping[tuple[str, int], int], ends: Mapping[tuple[str, int], int]
 ) -> Iterator[Violation]:
-    """Judged where nobody else touched the queues.
+    """Judged where nothing outside the store changed the queues.
 
-    ``found_ends`` are the queue offsets at which the queues' files end, ``ends`` where
-    those without a record in the log must.
+    ``found_ends`` are the queue_offsets at which the queues' files end, ``ends`` where
+    those of queues without a record in the log must end.
+
+    Source: ConsumeQueue#correctMinOffset, ConsumeQueueStore#recoverOffsetTable.
     """
     for (topic, queue_id), end in ends.items():
         found = found_ends.get((topic, queue_id), 0)
@@ -54,7 +60,8 @@ def empty_queues_keep_their_end(
 
 @invariant(
     "DEL-3",
-    "the log's first files go by a cleaner that is due, and once they have expired",
+    "a CommitLog file is deleted only by a cleaner that is due, and only once its "
+    "messages have expired",
     law="I14",
 )
 def only_what_has_expired_goes(
@@ -65,16 +72,19 @@ def only_what_has_expired_goes(
     is_cleaning: bool,
     is_due: bool,
 ) -> Iterator[Violation]:
-    """``stored_ms`` are the times of the messages that went, or somewhat earlier ones.
+    """``stored_ms`` are store times of the deleted messages, or somewhat earlier ones.
 
-    What was stored until ``old_ms`` has expired; None: anything may go by force. A
-    cleaner is due by the hour, on a disk that is too full, and for 20 rounds by hand.
+    What was stored until ``old_ms`` has expired; None: the cleaner may delete by force.
+    A cleaner is due at its hour, on a disk that is too full, and for 20 rounds on
+    request.
+
+    Source: DefaultMessageStore.CleanCommitLogService#deleteExpiredFiles.
     """
     where = f"commitlog before {now.min_phy_offset}"
     if not is_cleaning:
         yield Violation(where, "it is gone", "nothing: no cleaner has run")
     elif not is_due:
-        expected = "nothing: not the hour, nobody asks, the disk has room"
+        expected = "nothing: not the hour, no request, the disk has room"
         yield Violation(where, "it is gone", expected)
     young = [stored for stored in stored_ms if old_ms is not None and stored > old_ms]
     if young:
@@ -83,12 +93,20 @@ def only_what_has_expired_goes(
 
 
 @invariant(
-    "DEL-4", "what has expired goes, once it is dispatched and flushed", law="I14 I19"
+    "DEL-4",
+    "a cleaner that is due deletes the first CommitLog file once it has expired and "
+    "is dispatched and flushed",
+    law="I14 I19",
 )
 def what_has_expired_goes(
     log: LogImage, now: Positions, first_mtime_ms: int, old_ms: int
 ) -> Iterator[Violation]:
-    """Judged after a round of the cleaner that was due and found nothing to delete."""
+    """Judged after a round of the cleaner that was due and found nothing to delete.
+
+    The file must have a successor whose first record has expired as well.
+
+    Source: DefaultMessageStore.CleanCommitLogService#deleteExpiredFiles.
+    """
     if len(log.files) < 2:
         return
     first, second = log.files[0], log.files[1]
@@ -102,11 +120,15 @@ def what_has_expired_goes(
 
 @invariant(
     "DEL-5",
-    "queue files go whose records have all expired, but the last",
+    "after a CleanConsumeQueueService round no queue file but the last has only "
+    "expired units",
     law="I14 I20",
 )
 def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
-    """Judged after a round of the cleaner of queues."""
+    """Compares the last unit of each file with the log's min_phy_offset.
+
+    Source: MappedFileQueue#deleteExpiredFileByOffset.
+    """
     log_min = image.commit_log.min_phy_offset
     for queue in image.consume_queues:
         for file in queue.files[:-1]:
@@ -116,15 +138,18 @@ def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
 
 
 @invariant(
-    "DEL-12", "no log file is made for a put that would fill the disk", law="I19"
+    "DEL-12",
+    "a put that needs a new CommitLog file is refused if that file would fill the "
+    "disk beyond 90 %",
+    law="I19",
 )
 def no_put_fills_the_disk(
     answer: Put, before_end: int, file_size: int, used: int, total: int
 ) -> Iterator[Violation]:
-    """Judged of a put that made a file, with nobody beside it, on a disk with an end.
+    """Judged of a put that ran alone and created a file, on a disk of limited capacity.
 
-    ``before_end`` is where the log ended; a full file's end asks for the next one.
-    ``used`` of ``total`` bytes are in use after it; the store stops puts at 90 percent.
+    ``before_end`` is where the log ended; the end of a full file needs the next one.
+    ``used`` of ``total`` bytes are in use after the put.
     """
     last = (before_end - 1) // file_size if before_end else -1
     if answer.phy_offset // file_size <= last or answer.phy_offset < 0:
@@ -136,13 +161,16 @@ def no_put_fills_the_disk(
 
 @invariant(
     "DEL-11",
-    "what lies beside queues and in the index goes once its records have expired",
+    "after a CleanConsumeQueueService round no consumequeue_ext or index file but the "
+    "newest has all expired",
     law="I14 I20",
 )
 def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Violation]:
-    """Judged after a round of the cleaner of queues; the newest file always stays.
+    """A consumequeue_ext file has expired if the first live unit's address is behind.
 
-    Of a file beside a queue, the first live unit's address tells what has expired.
+    An index file has expired if its last record lies before the log's min_phy_offset.
+
+    Source: ConsumeQueueExt#truncateByMinAddress, IndexService#deleteExpiredFile.
     """
     log_min = image.commit_log.min_phy_offset
     for queue, live in image.live_units:
@@ -161,9 +189,14 @@ def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Viola
 
 
 @invariant(
-    "DEL-6", "no put is taken once the cleaner has seen a disk too full", law="I19"
+    "DEL-6",
+    "once the CommitLog cleaner has found the disk too full, every put is refused",
+    law="I19",
 )
 def a_full_disk_takes_no_put(answer: Put) -> Iterator[Violation]:
-    """What is left is for the queues, so that what the log has can be dispatched."""
+    """The room left is for the queues, so that all of the log can be dispatched.
+
+    Source: DefaultMessageStore.CleanCommitLogService#isSpaceToDelete.
+    """
     if answer.phy_offset >= 0:
         yield Violation(f"put answered {answer.status}", "it was taken", "a refusal")

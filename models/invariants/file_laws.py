@@ -1,4 +1,4 @@
-"""The laws that need nothing but one image of the files, in the order of their ids."""
+"""The laws that need one image of the files and nothing else, by id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of the index: it lists the log's keys, each once, and links them rightly."""
+"""Laws of the index: it lists the log's keys, each once, and links them correctly."""
 
 from __future__ import annotations
 
@@ -32,13 +32,21 @@ _BYTE_OF = {
 
 
 def index_of(judged: Judged) -> IndexImage:
-    """The index under judgement."""
+    """The index of the judged image."""
     return judged.image.index(judged.index_slots)
 
 
-@invariant("IX-3", "the header of an index file is a recount of its entries", law="I11")
+@invariant(
+    "IX-3",
+    "an index file's header agrees with its entries: count, used slots, first and "
+    "last phy_offset and time",
+    law="I11",
+)
 def headers_are_recounts(judged: Judged) -> Iterator[Violation]:
-    """Times are held against the records that the log still has."""
+    """Times are compared with the records that the log still has. Judged at rest.
+
+    Source: IndexHeader.
+    """
     if not judged.clean:
         return
     if judged.stale_allowed:
@@ -50,15 +58,18 @@ def headers_are_recounts(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "IX-4",
-    "the entries of the index are, in order, the log's keys, each once",
+    "the index lists the keys of the CommitLog's records in log order, each once, and "
+    "nothing else",
     law="I11",
 )
 def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
-    """Entries of expired records are nobody's; the others begin at the log's first.
+    """Entries of expired records are passed over; then comes the log's first key.
 
     RocketMQ lists its last record again after a crash and lacks what it threw away, so
-    in its stores an entry need only be one of its record's. After a crash those are
-    judged that have a right one behind them in their sector.
+    in its stores an entry need only be a key of its record. After a crash only entries
+    with a right one behind them in their sector are judged.
+
+    Source: IndexService#buildIndex, IndexFile#putKey.
     """
     if not judged.clean:
         for found in settled_entries(judged):
@@ -86,13 +97,16 @@ def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "IX-5",
-    "each slot names its newest entry, and each entry the one before it",
+    "each index slot names its newest entry, and each entry links to the one before "
+    "it in its slot",
     law="I11",
 )
 def chains_lead_back(judged: Judged) -> Iterator[Violation]:
     """So every link is lower than its entry's number, and every chain ends.
 
     After a crash as IX-4.
+
+    Source: IndexFile#putKey.
     """
     if not judged.clean:
         for found in settled_entries(judged):
@@ -107,13 +121,15 @@ def chains_lead_back(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "IX-6",
-    "every key of a record below reput_from_offset is in the index",
+    "every key of a record below reput_from_offset has an index entry",
     law="I4 I11",
 )
 def every_key_is_listed(judged: Judged) -> Iterator[Violation]:
-    """Judged where it is known how far dispatch has come, and that there is an index.
+    """Judged at rest, where the store keeps an index and dispatch's position is known.
 
-    Whether what is listed is right is IX-4's to say.
+    Whether what is listed is right is left to IX-4.
+
+    Source: DefaultMessageStore.CommitLogDispatcherBuildIndex#dispatch.
     """
     reput = judged.reput_from_offset
     if not judged.clean or not judged.keeps_index or reput is None:
@@ -126,9 +142,17 @@ def every_key_is_listed(judged: Judged) -> Iterator[Violation]:
         yield Violation("index", seen, f"next {_told(asked[listed])}")
 
 
-@invariant("IX-7", "index files are named by a time and all of one size", law="I18")
+@invariant(
+    "IX-7",
+    "index files have one size, are named by a 17-digit time, and all but the newest "
+    "are full",
+    law="I18",
+)
 def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
-    """A file may be empty after a crash that cut its making short."""
+    """After a crash a file may be empty (its creation was cut short) or not full.
+
+    Source: IndexService#load, IndexService#getAndCreateLastIndexFile.
+    """
     index = index_of(judged)
     for path in index.odd_paths:
         if not is_passed_over(judged, path):
@@ -155,13 +179,16 @@ def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "IX-8",
-    "index files that ended before index_msg_timestamp are full and whole",
+    "index files that ended before the checkpoint's index_msg_timestamp are full, "
+    "with right headers and links",
     law="I8 I11",
 )
 def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
-    """It holds after a crash too: the time is set once the file is durable.
+    """It holds after a crash too: the time is written once the file is durable.
 
-    Among the files after the newest of them a crash may have torn anything.
+    In the files after the newest of them a crash may have torn anything.
+
+    Source: StoreCheckpoint#setIndexMsgTimestamp, IndexService#flush.
     """
     if not judged.monotonic_clock or judged.stale_allowed:
         return
@@ -184,12 +211,18 @@ def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
 
 
 @invariant(
-    "IX-9", "an index file is left for a newer one only once it is full", law="I19 I20"
+    "IX-9",
+    "even after a disk fault, a new index file is begun only when the one before it "
+    "is full",
+    law="I19 I20",
 )
 def full_files_alone_are_left(judged: Judged) -> Iterator[Violation]:
-    """Else nobody fills it; judged where no crash came, but the disk failed.
+    """A file that is left early is never filled again.
 
-    Where it did not, IX-7 says the same; what a crash left, the next start mends.
+    Judged where no crash came but the disk failed. Where it did not, IX-7 says the
+    same; what a crash left, the next start mends.
+
+    Source: IndexService#getAndCreateLastIndexFile.
     """
     is_running = judged.keeps_index and judged.reput_from_offset is not None
     if judged.clean or not is_running:
@@ -201,7 +234,7 @@ def full_files_alone_are_left(judged: Judged) -> Iterator[Violation]:
 
 
 def _size_told(index: IndexImage, lengths: list[int]) -> int:
-    """What most lengths agree on; of two that which the first file is full with."""
+    """The size that most lengths agree on; of two, the one that fits the first file."""
     if len(lengths) == 2 and len({*lengths}) == 2:
         first = index.files[0][1]
         if first.slot_num and first.entry_at(first.header.index_count) in lengths:
@@ -210,9 +243,9 @@ def _size_told(index: IndexImage, lengths: list[int]) -> int:
 
 
 def is_passed_over(judged: Judged, path: str) -> bool:
-    """Whether a file of an odd name is a stranger's; RocketMQ does not read it.
+    """Whether a file with an odd name is foreign; RocketMQ does not read it.
 
-    One as an index file would be is one that lost its name.
+    A file that looks like an index file counts as one that lost its name.
     """
     if not (judged.stale_allowed or judged.whole_sectors):
         return False
@@ -223,7 +256,7 @@ def is_passed_over(judged: Judged, path: str) -> bool:
 
 
 def live_entries(judged: Judged) -> Iterator[Placed]:
-    """The entries but for the first ones, as far as their records have expired."""
+    """The entries without the first ones whose records have expired."""
     minimum = judged.image.commit_log.min_phy_offset
     is_live = False
     for found in index_of(judged).entries:
@@ -258,7 +291,7 @@ def _wrong_header(path: str, file: IndexFileImage) -> Iterator[Violation]:
 
 
 def _says_nothing(judged: Judged) -> Iterator[Violation]:
-    """Files that lost their sense, or all their entries: one is made for a key."""
+    """Index files without a readable entry: a file is only created for a key."""
     files = index_of(judged).files
     for path, file in files:
         if file.is_untold:
@@ -273,12 +306,12 @@ def _says_nothing(judged: Judged) -> Iterator[Violation]:
 
 
 def _has_known_slots(judged: Judged, file: IndexFileImage) -> bool:
-    """After a crash what is found out from the entries may be wrong."""
+    """Whether the number of slots is certain: a crash may falsify a guessed one."""
     return bool(file.index_num) and (judged.clean or judged.index_slots > 0)
 
 
 def _is_miscounted(file: IndexFileImage) -> bool:
-    """Whether the header names another last entry than the one it counts to."""
+    """Whether the header's end_phy_offset names another last entry than its count."""
     named = file.header.end_phy_offset
     counted = file.entries[-1].phy_offset if file.entries else 0
     if counted == named or not file.written_entries:
@@ -320,7 +353,7 @@ def _wrong_links(path: str, file: IndexFileImage) -> Iterator[Violation]:
 
 
 def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
-    """What is no key's, or stands before an entry of an older record.
+    """Entries that no record asks for, or that precede an older record's.
 
     Entries past the log's end can be left over from a cut, but only behind all others,
     and in a file that ended before ``index_msg_timestamp``: a start drops later ones.
@@ -340,7 +373,7 @@ def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
             yield Violation(where, _seen(entry), _key_there(judged, entry))
             continue
         before = found[place - 1][3].phy_offset if place else 0
-        # A wrong entry before this one has been told of already.
+        # A wrong entry before this one was reported already.
         if entry.phy_offset < before < end and before in log.record_at:
             expected = f"at least {before}, as the one before"
             yield Violation(where, _seen(entry), expected)
@@ -351,7 +384,7 @@ def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
 
 
 def _ends_past_the_log(judged: Judged, ending: list[Placed]) -> Iterator[Violation]:
-    """One violation for all the last entries; where the log is broken, that is told."""
+    """One violation for all entries past the log's end, unless it is broken."""
     log = judged.image.commit_log
     flushed = judged.image.checkpoint.index_msg_timestamp
     lost = [part for part in ending if part[1].header.end_timestamp > flushed]
@@ -373,7 +406,7 @@ def _key_there(judged: Judged, entry: IndexEntry) -> str:
 def _seconds_of(
     file: IndexFileImage, record: Record, record_at: Mapping[int, Record]
 ) -> int:
-    """By the record of the first entry, where it is left: a header may be damaged."""
+    """The entry's seconds, by the first entry's record: the header may be damaged."""
     first = record_at.get(file.entries[0].phy_offset)
     begin = file.header.begin_timestamp if first is None else first.store_timestamp
     return min(max(0, record.store_timestamp - begin) // 1000, SECONDS_MAX)

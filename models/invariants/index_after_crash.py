@@ -1,8 +1,8 @@
 """Entries of the index that no crash can have made wrong.
 
-Entries are appended one after the other, so a sector that holds a right one holds every
-earlier one of its own as it was written. Slots and headers are written in place, and
-nothing is said of them.
+Entries are appended one after the other, so a sector with a right entry holds every
+earlier one of its own as it was written. Slots and headers are written in place, so
+nothing follows for them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Settled(NamedTuple):
     """An entry with a right one behind it in its sector.
 
     ``is_right``: it is a key of the log, and of no later record than the one behind.
-    ``newest`` is the number of the last right entry before it in its slot; -1 if it is
-    not known how many slots there are.
+    ``newest`` is the number of the last right entry before it in its slot; -1 if the
+    number of slots is unknown.
     """
 
     path: str
@@ -34,9 +34,9 @@ class Settled(NamedTuple):
 
     @property
     def leads_astray(self) -> bool:
-        """Whether its link leads to itself or on, or past an entry of its slot.
+        """Whether its link leads to itself or forward, or skips an entry of its slot.
 
-        An earlier entry that was lost tells nothing.
+        An earlier entry that was lost proves nothing.
         """
         return self.newest >= 0 and not (
             self.newest <= self.entry.previous < self.number
@@ -44,7 +44,7 @@ class Settled(NamedTuple):
 
 
 def settled_entries(judged: Judged) -> Iterator[Settled]:
-    """Of each file, the last first; of records that expired nobody can say."""
+    """The settled entries of each file, the last first; expired ones are left out."""
     image = judged.image
     if not judged.whole_sectors or was_cut_here(image):
         return
@@ -70,7 +70,7 @@ def settled_entries(judged: Judged) -> Iterator[Settled]:
 def _newest_before(
     file: IndexFileImage, right: Collection[tuple[int, int]]
 ) -> list[int]:
-    """Of each entry the number of the last right one before it in its slot, or 0."""
+    """For each entry, the number of the last right one before it in its slot, or 0."""
     newest: dict[int, int] = {}
     found = []
     linked = agreed = 0

@@ -1,8 +1,8 @@
-"""What a law of the files is asked about: an image, and what is known of its making.
+"""The input of a law of the files: an image, and what is known about its origin.
 
-A store at rest or running well must keep every law. One found after a crash, before
-recovery, must only keep what no crash may break: above the durable mark its log may
-end in torn bytes, its queues may lack units or hold some too many.
+A store at rest or running well must keep every law. An image found after a crash,
+before recovery, must only keep what no crash may break: above the durable mark its log
+may end in torn bytes, and its queues may lack units or have too many.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ class Judged:
 
     Attributes:
         image: the store's files.
-        reput_from_offset: where dispatch stands; None if nobody knows.
+        reput_from_offset: how far dispatch has come; None if unknown.
         clean: the store is at rest or runs well; false: found after a crash.
         monotonic_clock: the store's clock was never set back.
         stale_allowed: bytes past the log's and the queues' ends may be left over from
             an earlier cut, as RocketMQ leaves them. Then they are a breach only if
-            something else says that the log went on.
-        index_slots: slots of each index file; 0: to be found out from the files.
+            something else shows that the log went on.
+        index_slots: slots of each index file; 0: find it out from the files.
         keeps_index: the store indexes keys, so all that was dispatched is listed.
         whole_sectors: a crash left each sector as it was or as it was written, and
-            files in the order they were made; then some damage is proven.
-        ext_size: of each file beside a queue, where units lead there; 0: unknown.
-        bit_map_of: a record's bit map by place and size; None: nobody knows any.
+            files in the order they were created; then some damage is proven.
+        ext_size: of each consumequeue_ext file, if the extension is on; 0: unknown.
+        bit_map_of: a record's bit map by phy_offset and size; None if unknown.
     """
 
     image: StoreImage
@@ -46,12 +46,12 @@ class Judged:
 
 
 def tail_is_excused(judged: Judged) -> bool:
-    """Whether what lies past the ends may be left over from an earlier cut."""
+    """Whether bytes past the ends may be left over from an earlier cut."""
     return judged.stale_allowed and not trace_of_lost_tail(judged.image)
 
 
 def trace_of_lost_tail(image: StoreImage) -> str:
-    """What says that the log once went on past its end; empty if nothing does."""
+    """The evidence that the log once went on past its end; "" if there is none."""
     log, checkpoint, end = image.commit_log, image.checkpoint, image.commit_log.stop
     if log.later_file_written:
         return f"{log.later_file_written} is written"
@@ -79,7 +79,7 @@ def trace_of_lost_tail(image: StoreImage) -> str:
 def was_cut_here(image: StoreImage) -> bool:
     """Whether the log ends where a recovery of RocketMQ has cut it.
 
-    It stores the start of the last record it kept as the confirmed offset.
+    RocketMQ stores the start of the last record it kept as the confirmed offset.
     """
     records, confirmed = image.commit_log.records, image.checkpoint.confirm_phy_offset
     return bool(records) and 0 < confirmed == records[-1].phy_offset

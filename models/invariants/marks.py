@@ -1,4 +1,4 @@
-"""Laws of the marks a running store reports, and of what they promise."""
+"""Laws of the offsets that a running store reports, and of what they promise."""
 
 from __future__ import annotations
 
@@ -20,9 +20,17 @@ _RISING = (
 )
 
 
-@invariant("FL-1", "flushed_where and reput_from_offset lie in the log", law="I7")
+@invariant(
+    "FL-1",
+    "flushed_where and reput_from_offset lie between the CommitLog's min_phy_offset "
+    "and max_phy_offset",
+    law="I7",
+)
 def marks_lie_in_the_log(now: Positions) -> Iterator[Violation]:
-    """0 <= min <= flushed_where, reput_from_offset <= max."""
+    """0 <= min <= flushed_where, reput_from_offset <= max, after every step.
+
+    Source: MappedFileQueue#getFlushedWhere, ReputMessageService#getReputFromOffset.
+    """
     low, high = max(0, now.min_phy_offset), now.max_phy_offset
     if not low <= now.flushed_where <= high:
         yield Violation("flushed_where", f"{now.flushed_where}", f"in [{low}, {high}]")
@@ -31,9 +39,20 @@ def marks_lie_in_the_log(now: Positions) -> Iterator[Violation]:
         yield Violation("reput_from_offset", seen, f"in [{low}, {high}]")
 
 
-@invariant("FL-2", "a put acknowledged under SYNC_FLUSH is flushed", law="I1 I7")
+@invariant(
+    "FL-2",
+    "under SYNC_FLUSH a put that waits for the store is answered PUT_OK only once "
+    "flushed_where has passed it",
+    law="I1 I7",
+)
 def acknowledged_is_flushed(answer: Put, now: Positions) -> Iterator[Violation]:
-    """For a put that waited for the store; ``now`` if nobody asked when it answered."""
+    """Compares flushed_where with the end of the record.
+
+    Asked of messages with waitStoreMsgOK; uses ``now`` if flushed_where was not read
+    when the put was answered.
+
+    Source: CommitLog.GroupCommitService.
+    """
     end = answer.phy_offset + answer.size
     flushed = now.flushed_where if answer.flushed_where < 0 else answer.flushed_where
     if answer.status == "PUT_OK" and flushed < end:
@@ -45,10 +64,13 @@ def acknowledged_is_flushed(answer: Put, now: Positions) -> Iterator[Violation]:
 
 
 @invariant(
-    "FL-3", "under SYNC_FLUSH nothing is dispatched that could be lost", law="I13"
+    "FL-3", "under SYNC_FLUSH, reput_from_offset never passes flushed_where", law="I13"
 )
 def dispatched_is_flushed(mode: FlushMode, now: Positions) -> Iterator[Violation]:
-    """Else a consumer commits past a message whose offset is then given again."""
+    """Else a consumer commits past a message that is lost, whose offset is given again.
+
+    Source: ReputMessageService#doReput, CommitLog#getConfirmOffset.
+    """
     if mode == "SYNC_FLUSH" and now.reput_from_offset > now.flushed_where:
         yield Violation(
             f"reput_from_offset {now.reput_from_offset}",
@@ -57,9 +79,14 @@ def dispatched_is_flushed(mode: FlushMode, now: Positions) -> Iterator[Violation
         )
 
 
-@invariant("FL-4", "within a life no mark moves backwards", law="I7 I8")
+@invariant(
+    "FL-4",
+    "while a store runs, its min, max, flushed, committed, confirm and reput offsets "
+    "never decrease",
+    law="I7 I8",
+)
 def marks_only_rise(before: Positions, now: Positions) -> Iterator[Violation]:
-    """Both reported by one life of the store, the older first."""
+    """Compares the positions reported after two steps of one run, the older first."""
     for name in _RISING:
         old, new = getattr(before, name), getattr(now, name)
         if new < old:
@@ -70,12 +97,21 @@ def marks_only_rise(before: Positions, now: Positions) -> Iterator[Violation]:
 
 
 @invariant(
-    "FL-8", "a round of the flush leaves less than it is to wait for", law="I1 I7"
+    "FL-8",
+    "a flush round that finds flush_least_pages dirty pages or a full file flushes "
+    "that file's committed bytes",
+    law="I1 I7",
 )
 def round_flushes_what_is_enough(
     before: Positions, now: Positions, setup: Setup
 ) -> Iterator[Violation]:
-    """Of the file that the mark lay in: whole pages, or any byte of a full file."""
+    """Asked of the file in which flushed_where lay before the round.
+
+    Fewer dirty pages may wait; of a full file any byte is enough.
+
+    Source: DefaultMappedFile#isAbleToFlush,
+    MessageStoreConfig#flushCommitLogLeastPages.
+    """
     start, size = before.flushed_where, setup.log_file_size
     base = start - start % size
     end = min(before.committed_where, base + size)
@@ -89,11 +125,18 @@ def round_flushes_what_is_enough(
             yield Violation("flushed_where", seen, f"at least {end}")
 
 
-@invariant("FL-9", "what is told as flushed no power loss can take", law="I1 I7")
+@invariant(
+    "FL-9",
+    "below flushed_where no CommitLog byte and no name of a CommitLog file is unsynced",
+    law="I1 I7",
+)
 def flushed_is_on_the_medium(
     flushed_where: int, unsynced: Mapping[str, int]
 ) -> Iterator[Violation]:
-    """Bytes and names of the log; ``unsynced`` as ``Subject.unsynced_from`` says."""
+    """A power loss cannot take them; ``unsynced`` as ``Subject.unsynced_from``.
+
+    Source: MappedFileQueue#flush.
+    """
     for path, first in unsynced.items():
         folder, _, name = path.rpartition("/")
         is_log = folder == "commitlog" and name.isdecimal() and first >= 0
@@ -104,12 +147,17 @@ def flushed_is_on_the_medium(
 
 
 @invariant(
-    "FL-10", "a round of the flush syncs what has waited for an interval", law="I1 I7"
+    "FL-10",
+    "a CommitLog flush round flushes bytes that have waited for the thorough "
+    "interval, however few",
+    law="I1 I7",
 )
 def what_waited_is_flushed(flushed_where: int, until: int) -> Iterator[Violation]:
-    """What lay in the mark's file then, however little it was.
+    """``until`` ends the bytes that waited, in the file of flushed_where then.
 
-    Whatever rounds came between, one of them was due to take every byte.
+    Whatever rounds came between, one of them was due to flush every byte.
+
+    Source: MessageStoreConfig#flushPhysicQueueThoroughInterval (FlushRealTimeService).
     """
     if flushed_where < until:
         seen = f"{flushed_where} after a round"
@@ -117,10 +165,16 @@ def what_waited_is_flushed(flushed_where: int, until: int) -> Iterator[Violation
 
 
 @invariant(
-    "FL-11", "a round of the commit takes what has waited for an interval", law="I1 I7"
+    "FL-11",
+    "a commit round commits bytes that have waited for the thorough interval, however "
+    "few",
+    law="I1 I7",
 )
 def what_waited_is_committed(committed_where: int, until: int) -> Iterator[Violation]:
-    """What was appended then, of all files; as FL-10."""
+    """``until`` ends the bytes that were appended then, in any file; else as FL-10.
+
+    Source: MessageStoreConfig#commitCommitLogThoroughInterval (CommitRealTimeService).
+    """
     if committed_where < until:
         seen = f"{committed_where} after a round"
         yield Violation("committed_where", seen, f"at least {until}, which has waited")
@@ -128,16 +182,27 @@ def what_waited_is_committed(committed_where: int, until: int) -> Iterator[Viola
 
 @invariant("FL-5", "flushed_where <= committed_where <= max_phy_offset", law="I7")
 def marks_are_in_order(now: Positions) -> Iterator[Violation]:
-    """What was never in the file cannot have been synced, nor committed unwritten."""
+    """Bytes that are not in the file cannot be synced, nor unwritten bytes committed.
+
+    Source: MappedFileQueue#flush, MappedFileQueue#commit.
+    """
     low, high = now.flushed_where, now.max_phy_offset
     if not low <= now.committed_where <= high:
         seen = f"{now.committed_where}"
         yield Violation("committed_where", seen, f"in [{low}, {high}]")
 
 
-@invariant("FL-6", "nothing is dispatched above what the mode confirms", law="I13")
+@invariant(
+    "FL-6",
+    "reput_from_offset <= confirm_offset <= flushed_where (SYNC_FLUSH) or "
+    "committed_where (ASYNC_FLUSH)",
+    law="I13",
+)
 def dispatched_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violation]:
-    """Under SYNC_FLUSH the flushed bytes are confirmed, else the committed ones."""
+    """Asked after every step of stores that report committed_where.
+
+    Source: CommitLog#getConfirmOffset; under SYNC_FLUSH our store is stricter.
+    """
     limit = now.committed_where
     if mode == "SYNC_FLUSH":
         limit = now.flushed_where
@@ -150,14 +215,16 @@ def dispatched_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violati
         yield Violation("reput_from_offset", seen, expected)
 
 
-@invariant("FL-7", "no pull serves what the mode does not confirm", law="I13")
+@invariant(
+    "FL-7", "no pull returns a message that ends behind confirm_offset", law="I13"
+)
 def served_is_confirmed(
     queue_offset: int, served: Sequence[Appended], confirm_offset: int
 ) -> Iterator[Violation]:
-    """A crash that the mode survives must not take what a consumer has seen.
+    """A crash that the flush mode survives must not take what a consumer has seen.
 
-    ``served`` is what the pull returned; ``confirm_offset`` that of the store after
-    it, since within a life it only rises.
+    ``served`` is what the pull returned; ``confirm_offset`` is read after the pull,
+    since it only rises while the store runs.
     """
     for message in served:
         if message.end > confirm_offset:

@@ -1,8 +1,8 @@
-"""Laws of the medium: what a running store has told must outlive a power loss.
+"""Laws of the medium: what a running store has reported must survive a power loss.
 
-They look at what the medium holds and take no power away: ``unsynced`` is what
-``Subject.unsynced_from`` says, each file that a power loss could change or take with
-the first byte that it could change; -1 of a file that went.
+They look at what the medium holds, without a power loss: ``unsynced`` is what
+``Subject.unsynced_from`` returns: each file that a power loss could change or take,
+with the first byte that it could change; -1 for a removed file that could come back.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _END_TIMESTAMP = slice(8, 16)  # of an index file's header
 
 @invariant(
     "REC-18",
-    "a start leaves to power loss only what it found so and dispatch makes again",
+    "after a start, only queue and index files that it found and left unchanged may "
+    "still have unsynced bytes",
     law="I8 I10",
 )
 def start_leaves_nothing_to_lose(
@@ -36,10 +37,12 @@ def start_leaves_nothing_to_lose(
     ended: bool,
     damaged: bool,
 ) -> Iterator[Violation]:
-    """Of a start that ran alone; the abort file says enough by its name.
+    """Judged of a start that ran alone; dispatch can make those files again.
 
-    ``ended``: it took the life before for one that came to an orderly end. Where the
-    log is ``damaged`` a filler may close a file; it is flushed as any other.
+    ``ended``: the start took the previous shutdown for orderly; then nothing may be
+    unsynced. A queue file with room for more units must be synced in any case. The
+    abort file is excused, and CommitLog files where the log is ``damaged``: a BLANK may
+    close one, which is flushed later as any other.
     """
     for path, first in unsynced.items():
         top = path.partition("/")[0]
@@ -54,13 +57,19 @@ def start_leaves_nothing_to_lose(
 
 @invariant(
     "CP-12",
-    "no power loss takes a unit or an index file that the checkpoint tells of",
+    "units of records below dispatched_offset, and index files that ended before "
+    "index_msg_timestamp, are synced",
     law="I4 I8",
 )
 def what_the_checkpoint_tells_of_is_on_the_medium(
     unsynced: Mapping[str, int], image: StoreImage
 ) -> Iterator[Violation]:
-    """Units of records before dispatched_offset, files before index_msg_timestamp."""
+    """Judged after a checkpoint round: ``unsynced`` must not reach into what it names.
+
+    What such units lead to in consumequeue_ext is asked as well.
+
+    Source: StoreCheckpoint#setIndexMsgTimestamp, IndexService#flush.
+    """
     mark = image.checkpoint.mark
     dispatched = mark.dispatched_offset if mark else 0
     index_said = image.checkpoint.index_msg_timestamp
@@ -87,12 +96,18 @@ def what_the_checkpoint_tells_of_is_on_the_medium(
 
 
 @invariant(
-    "FL-12", "a flush of the queues syncs what has waited for an interval", law="I4 I7"
+    "FL-12",
+    "a ConsumeQueue flush round syncs units that have waited for the thorough "
+    "interval, however few",
+    law="I4 I7",
 )
 def waiting_units_are_on_the_medium(
     unsynced: Mapping[str, int], image: StoreImage, until: int
 ) -> Iterator[Violation]:
-    """Units of records before ``until``, which were dispatched so long ago."""
+    """Asked of units of records before ``until``, which were dispatched that long ago.
+
+    Source: FlushConsumeQueueService, flushConsumeQueueThoroughInterval.
+    """
     for path, first in unsynced.items():
         is_queue = path.startswith("consumequeue/") and first >= 0
         if is_queue and _is_unit_of(image, path, first, until):
@@ -102,13 +117,17 @@ def waiting_units_are_on_the_medium(
 
 @invariant(
     "DUR-1",
-    "no file is made before the name of the one in front of it is on the medium",
+    "a new log or queue file is created only once the name of the one before it is "
+    "durable",
     law="I7 I18",
 )
 def names_are_durable_in_order(
     half_made: HalfMade, files: Iterable[str]
 ) -> Iterator[Violation]:
-    """Else a power loss could leave a log, or a queue, that begins in its middle."""
+    """Else a power loss could leave a log, or a queue, without its first files.
+
+    ``half_made.names`` are the files whose directory entry is not synced.
+    """
     ours = {path for path in files if is_of_a_store(path, has_index=False)}
     last = {path.rpartition("/")[0]: path for path in sorted(ours)}
     for path in sorted(ours.intersection(half_made.names)):
@@ -120,18 +139,22 @@ def names_are_durable_in_order(
 
 @invariant(
     "DUR-2",
-    "no file is used while its room may hold what others had there",
+    "a log or queue file is used only once its space is synced as zeros, free of old "
+    "disk contents",
     law="I2 I7",
 )
 def room_is_durable(half_made: HalfMade) -> Iterator[Violation]:
-    """A record torn there could end in old bytes, and no CRC covers all of one."""
+    """A record torn there could end in old bytes, and no CRC covers a whole record.
+
+    Source: AllocateMappedFileService#mmapOperation, DefaultMappedFile#warmMappedFile.
+    """
     for path in half_made.rooms:
         if path.startswith(_RUNS_OF_FILES):
             yield Violation(path, "room that was never synced", "zeros on the medium")
 
 
 def _is_unit_of(image: StoreImage, path: str, first: int, dispatched: int) -> bool:
-    """Whether a byte is of a unit that leads to a record before ``dispatched``."""
+    """Whether the byte belongs to a unit of a record before ``dispatched``."""
     data, begin = image.files.get(path, b""), first - first % UNIT_SIZE
     unit = bytes(data[begin : begin + UNIT_SIZE])
     if not RECORD_SIZE_MIN <= _size_of(unit) < PRE_BLANK_SIZE:
@@ -160,7 +183,7 @@ def _is_beside_a_unit(
 
 
 def _alive_from(image: StoreImage, queue: Sequence[str]) -> int:
-    """Where in the log a queue's records begin that have neither expired nor died."""
+    """The phy_offset from which a queue's records are neither expired nor deleted."""
     log, (topic, queue_id) = image.commit_log, queue
     dead_below = log.deleted.dead_below(topic, int(queue_id))
     return max(log.min_phy_offset, dead_below)

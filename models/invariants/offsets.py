@@ -1,4 +1,4 @@
-"""Laws of queue offsets: each is given once, and the next is one higher."""
+"""Laws of queue offsets: each is given once, without gaps."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from models.verdict import Violation
 
 @invariant(
     "OFF-1",
-    "queue_offset rises by one over the records of a queue, and is never given twice",
+    "each record's queue_offset is that of the record before it in its queue plus 1: "
+    "none is missing or given twice",
     law="I5",
 )
 def queue_offsets_rise_by_one(judged: Judged) -> Iterator[Violation]:
     """Over records of type none or commit, from the oldest one left on.
 
-    It holds after a crash too: the chain is what was appended, cut at a record.
+    It holds after a crash too: the log is what was appended, cut at a record.
+
+    Source: QueueOffsetOperator#increaseQueueOffset.
     """
     image = judged.image
     for topic, queue_id in image.commit_log.misnumbered_queues:

@@ -1,4 +1,4 @@
-"""Laws of putting: an answer says where the message is, and why it was not taken."""
+"""Laws of puts: where the message went, or why it was refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _I32 = 1 << 31
 
 @invariant(
     "PUT-1",
-    "a put is answered with the next place in log and queue, or changes nothing",
+    "an appended put is answered with the next phy_offset and queue_offset and its "
+    "size, a refused one with none",
     law="I3 I5",
 )
 def put_takes_the_next_place(
@@ -38,11 +39,14 @@ def put_takes_the_next_place(
     size: int,
     unanswered: int = 0,
 ) -> Iterator[Violation]:
-    """``log_end`` is where the newest message ends; a filler may follow it.
+    """Compares the answer to each put with the model's next place.
 
-    ``place`` is where the record must lie; -1 where others acted at the same time.
-    ``size`` is how many bytes it must take; ``unanswered`` puts of the same queue may
-    have come before it, when a crash came.
+    ``log_end`` is where the newest message ends; a BLANK may follow it. ``place`` is
+    where the record must lie; -1 where other ops ran at the same time. ``size`` is how
+    many bytes it must take; ``unanswered`` puts of the same queue may have come before
+    it, when a crash came.
+
+    Source: CommitLog#asyncPutMessage, AppendMessageResult.
     """
     where = f"put answered {answer.status}"
     if answer.status not in _APPENDED:
@@ -61,9 +65,17 @@ def put_takes_the_next_place(
         yield Violation(where, seen, f"queue_offset {next_queue_offset}")
 
 
-@invariant("PUT-5", "a message is told the id of its place in the log", law="I5")
+@invariant(
+    "PUT-5",
+    "an appended put returns the message id made of its store host and phy_offset; a "
+    "refused put returns none",
+    law="I5",
+)
 def put_is_told_its_id(message: MessageToPut, answer: Put) -> Iterator[Violation]:
-    """For one message that was put alone; none if it is not in the log."""
+    """Judged of single messages; PUT-3 asks it of batches.
+
+    Source: MessageDecoder#createMessageId.
+    """
     ids: tuple[str, ...] = ()
     if answer.phy_offset >= 0:
         ids = (f"{message.store_host.hex()}{answer.phy_offset:016x}".upper(),)
@@ -73,13 +85,14 @@ def put_is_told_its_id(message: MessageToPut, answer: Put) -> Iterator[Violation
 
 
 def gave_up(answer: Put, stalled_ms: int) -> bool:
-    """Whether a put stopped waiting for its sync: the disk stood still for so long."""
+    """Whether a put's wait for its sync timed out because the disk stood still."""
     return answer.status == "FLUSH_DISK_TIMEOUT" and stalled_ms >= SYNC_TIMEOUT_MS
 
 
 @invariant(
     "PUT-2",
-    "a put is refused only for what no record can hold, or after the disk failed",
+    "unless the disk failed or the store stops, a put gets PUT_OK or the refusal that "
+    "its own message calls for",
     law="I19",
 )
 def put_is_refused_for_a_reason(
@@ -90,9 +103,13 @@ def put_is_refused_for_a_reason(
     *,
     may_refuse: bool,
 ) -> Iterator[Violation]:
-    """``may_refuse``: the disk failed in this life of the store, or it is stopping.
+    """Compares a single put's status with the one that its topic and sizes call for.
 
-    ``sizes`` are those of its record and of the properties in it.
+    ``may_refuse``: the disk failed in this run of the store or has no room, the put
+    timed out on a stalled disk, or the store is stopping. ``sizes`` are those of its
+    record and of the properties in it.
+
+    Source: HookUtils#checkBeforePutMessage, PutMessageStatus.
     """
     expected = _expected_status(message, setup, *sizes)
     if answer.status != expected and not may_refuse:
@@ -101,7 +118,8 @@ def put_is_refused_for_a_reason(
 
 @invariant(
     "PUT-3",
-    "a batch is answered as its messages one after the other in one file, or refused",
+    "a batch is appended as one run of its messages in one CommitLog file, or refused "
+    "as a whole",
     law="I3 I5 I19",
 )
 def batch_is_put_as_one(
@@ -111,7 +129,12 @@ def batch_is_put_as_one(
     *,
     may_refuse: bool,
 ) -> Iterator[Violation]:
-    """``answer`` is that to the batch; its messages are judged by PUT-1 as well."""
+    """Compares status, ids, size and place of the answer to the whole batch.
+
+    PUT-1 judges each of its messages as well.
+
+    Source: CommitLog#asyncPutMessages, MessageExtEncoder#encode.
+    """
     batch = messages[0].batch if messages else None
     total = batch.total if batch is not None else 0
     where = f"put of a batch of {len(messages)} messages, {total} bytes"
@@ -138,13 +161,18 @@ def batch_is_put_as_one(
 
 @invariant(
     "PUT-4",
-    "what is put after another put was answered lies behind it in the log",
+    "a put that began after another put was answered lies behind it in the CommitLog",
     law="I3 I19",
 )
 def puts_lie_in_the_order_they_were_made(
     puts: Sequence[tuple[Put, tuple[int, int]]],
 ) -> Iterator[Violation]:
-    """Of puts that ran at the same time; with each, when it began and was answered."""
+    """Judged of puts that ran at the same time.
+
+    With each put: the logical times at which it began and was answered.
+
+    Source: CommitLog#asyncPutMessage, under putMessageLock.
+    """
     appended = [(put, span) for put, span in puts if put.phy_offset >= 0]
     appended.sort(key=lambda pair: pair[0].phy_offset)
     latest, behind = -1, -1
@@ -160,24 +188,30 @@ def puts_lie_in_the_order_they_were_made(
 
 
 @invariant(
-    "PUT-7", "who waits for a sync is answered by its round, however it ends", law="I19"
+    "PUT-7",
+    "a put that waits for its sync times out only if the disk stalled; a failed flush "
+    "round answers it at once",
+    law="I19",
 )
 def who_waits_is_answered(waited_ms: int, stalled_ms: int) -> Iterator[Violation]:
-    """``waited_ms``: until a put was told FLUSH_DISK_TIMEOUT, at most; 0: none was.
+    """``waited_ms``: the longest that a put waited for FLUSH_DISK_TIMEOUT; 0: none did.
 
-    A round that fails says so at once; only a disk that stands still lets a put wait
-    its time out.
+    A flush round that fails wakes the puts that wait for it.
+
+    Source: CommitLog.GroupCommitService#doCommit, GroupCommitRequest.
     """
     if waited_ms >= SYNC_TIMEOUT_MS > stalled_ms:
-        seen = f"told so after {waited_ms} ms, the disk stood still for {stalled_ms}"
+        seen = f"after {waited_ms} ms, the disk stood still for {stalled_ms}"
         yield Violation("put answered FLUSH_DISK_TIMEOUT", seen, "an answer at once")
 
 
 @invariant(
-    "PUT-8", "no put is taken once a flush of the log has failed", law="I1 I7 I19"
+    "PUT-8",
+    "after a failed flush of the CommitLog every put is refused until the next start",
+    law="I1 I7 I19",
 )
 def no_put_after_a_failed_flush(answer: Put) -> Iterator[Violation]:
-    """Until a start: no sync of that life can prove what lies behind the failure."""
+    """After it no later sync of the same run proves that the bytes are durable."""
     if answer.status in _APPENDED:
         where = f"put at phy_offset {answer.phy_offset}"
         yield Violation(where, answer.status, "a refusal until the next start")

@@ -1,4 +1,4 @@
-"""Laws of queries by key: they find what a walk over the log finds."""
+"""Laws of queries by key: they find what a scan of the log finds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ QUERY_MAX = 64
 
 @invariant(
     "IX-1",
-    "a query by key returns messages with that key and no other, each once, in order",
+    "a query by key returns only messages of that topic, key and time range, each "
+    "once, in CommitLog order",
     law="I11 I15",
 )
 def queried_messages_are_right(
@@ -26,7 +27,12 @@ def queried_messages_are_right(
     times: tuple[int, int],
     record_at: dict[int, Record],
 ) -> Iterator[Violation]:
-    """``times`` bounds when they were stored; ``record_at`` is the log as it is now."""
+    """Decodes each answer and compares it with the record at its phy_offset.
+
+    ``times`` bounds when they were stored; ``record_at`` is the log as it is now.
+
+    Source: DefaultMessageStore#queryMessage, IndexFile#selectPhyOffset.
+    """
     found: list[Record] = []
     for number, data in enumerate(queried.messages):
         where = f"message {number} of the answer"
@@ -52,16 +58,19 @@ def queried_messages_are_right(
 
 @invariant(
     "IX-2",
-    "a query by key returns the newest messages that a walk over the log finds",
+    "a query by key returns the newest max_num (at most 64) matches that a scan of "
+    "the CommitLog finds",
     law="I11",
 )
 def query_finds_what_a_walk_finds(
     queried: Queried, max_num: int, sure: Sequence[int], possible: Sequence[int]
 ) -> Iterator[Violation]:
-    """As many as asked for, and at most 64.
+    """Compares the phy_offsets of the answer with those of a scan.
 
-    ``sure`` are the phy_offsets of what is dispatched and fits; ``possible`` those and
-    any that a failed dispatch may have listed.
+    ``sure`` are the phy_offsets of what is dispatched and matches; ``possible`` adds
+    those that a failed dispatch may have listed.
+
+    Source: IndexService#queryOffset, MessageStoreConfig#maxMsgsNumBatch.
     """
     most = max(0, min(max_num, QUERY_MAX))
     seen = [decode_record(data).phy_offset for data in queried.messages]

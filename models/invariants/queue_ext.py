@@ -1,4 +1,4 @@
-"""Laws of what lies beside a queue: an address leads to what is its record's."""
+"""Laws of consumequeue_ext: an address leads to the data of its unit's record."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ _SECTOR = 512
 
 @invariant(
     "CQ-6",
-    "an address in a unit leads to its record's tags code and store time",
+    "if a unit holds a consumequeue_ext address, the entry there has its record's "
+    "tags_code and store_timestamp",
     law="I3",
 )
 def addresses_lead_to_their_records(judged: Judged) -> Iterator[Violation]:
-    """Which unit is which record's is CQ-1's to say; nothing proves a bit map.
+    """Which unit belongs to which record is left to CQ-1; nothing proves a bit map.
 
-    After a crash where a later unit in the same sector beside the queue is right.
+    After a crash: only where a later entry in the same sector of the file is right.
+
+    Source: ConsumeQueue#getExt, ConsumeQueueExt#get.
     """
     image = judged.image
     is_asked = judged.clean or judged.whole_sectors
@@ -61,9 +64,9 @@ def addresses_lead_to_their_records(judged: Judged) -> Iterator[Violation]:
 def _led_astray(
     queue: QueueImage, live: tuple[Unit, ...], judged: Judged, right: set[int]
 ) -> Iterator[tuple[Unit, Record]]:
-    """Units whose address does not lead to what is their record's, the last first.
+    """Units whose address does not lead to their record's data, the last first.
 
-    ``right`` takes the addresses that do.
+    The addresses that do are added to ``right``.
     """
     files, record_at = judged.image.files, judged.image.commit_log.record_at
     settled: set[tuple[str, int]] = set()
@@ -95,7 +98,7 @@ def _is_settled(
 
 
 def _others_address(queue: QueueImage, unit: Unit, record: Record) -> Violation:
-    """What lies there is another unit's, so the address is what is wrong."""
+    """A violation at the unit: the entry at its address belongs to another unit."""
     wanted = f"tags code {record.tags_code}, stored at {record.store_timestamp}"
     where, seen = queue.where(unit.queue_offset), "the address of another record's unit"
     return Violation(where, seen, f"the address of a unit with {wanted}")
@@ -108,7 +111,7 @@ def _wrong_address(
     files: Mapping[str, Bytes],
     starts: Mapping[str, Collection[int]],
 ) -> Violation:
-    """Told of what lies beside the queue, if a unit begins there; else of the unit."""
+    """A violation at the entry, if one begins at the address; else at the unit."""
     where = queue.where(unit.queue_offset)
     place = ext_place(files, queue.name, unit.tags_code)
     wanted = f"tags code {record.tags_code}, stored at {record.store_timestamp}"
@@ -127,13 +130,17 @@ def _wrong_address(
 
 @invariant(
     "CQ-8",
-    "a unit leads beside its queue, where its record's bit map lies",
+    "with consumequeue_ext on, a unit has an address if and only if its entry fits a "
+    "file; its bit map is there",
     law="I3 I4",
 )
 def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
-    """Judged where it is known that there is an extension, and what filters say.
+    """Judged at rest, where the extension is on and the bit maps are known.
 
-    A unit keeps its tags code only if no file beside the queue could hold the rest.
+    A unit keeps its tags_code only if its entry is too large for a consumequeue_ext
+    file.
+
+    Source: ConsumeQueue#putMessagePositionInfoWrapper, ConsumeQueueExt#put.
     """
     image, bit_map_of = judged.image, judged.bit_map_of
     if not (judged.clean and judged.ext_size and bit_map_of):
@@ -159,11 +166,17 @@ def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CQ-9",
-    "a file beside a queue is left for the next one only once a unit does not fit",
+    "if a consumequeue_ext file has a successor, it is closed, and the successor's "
+    "first entry did not fit into it",
     law="I19 I20",
 )
 def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
-    """Each unit follows the one before it; a size of -1 closes the file."""
+    """Entries follow each other without a gap; a size of -1 closes the file.
+
+    Judged at rest.
+
+    Source: ConsumeQueueExt#put.
+    """
     image = judged.image
     if not (judged.clean and image.has_queue_extension):
         return
@@ -180,14 +193,18 @@ def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CQ-10",
-    "nothing lies beside a queue behind what its last unit leads to",
+    "consumequeue_ext files hold no entry behind the one that the queue's last "
+    "address leads to",
     law="I3 I20",
 )
 def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
-    """Judged where it is known that there is an extension.
+    """Judged at rest, where the extension is known to be on.
 
-    A unit is put there before its queue's is; what a crash leaves of the first alone a
-    start cuts. Where no unit has an address, and older ones have expired, it is theirs.
+    An entry is written before its queue's unit is, so a crash may leave the entry
+    alone; the next start cuts it. Where no unit has an address and older units have
+    expired, the entries may be theirs.
+
+    Source: ConsumeQueueExt#truncateByMaxAddress.
     """
     image = judged.image
     if not (judged.clean and judged.ext_size and image.has_queue_extension):
@@ -214,13 +231,17 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
 
 @invariant(
     "CQ-7",
-    "files beside a queue are named by their base, contiguous, and all of one size",
+    "consumequeue_ext files have one size, are named by their first byte offset, and "
+    "follow without a gap",
     law="I18",
 )
 def files_beside_queues_fit_together(judged: Judged) -> Iterator[Violation]:
-    """One may be empty after a crash that cut its making short.
+    """A file may be empty after a crash that cut its creation short.
 
-    It is made before its queue is: a start without that queue leaves it as it is.
+    It is created before its queue's first file is: a start that finds no such queue
+    leaves the empty file as it is.
+
+    Source: ConsumeQueueExt#load.
     """
     if not judged.image.has_queue_extension:
         return
@@ -240,7 +261,7 @@ def files_beside_queues_fit_together(judged: Judged) -> Iterator[Violation]:
             where = f"{path} byte {min(length, size)} (length {length})"
             yield Violation(where, f"{length} bytes", f"{size} bytes, as other files")
         if size and base % size:
-            yield Violation(path, "a base amid a file", f"a multiple of {size}")
+            yield Violation(path, "a base inside another file", f"a multiple of {size}")
     for folder, files in by_folder.items():
         for before, after in pairwise(sorted(files)):
             if judged.clean and after[0] != before[0] + size:

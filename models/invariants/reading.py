@@ -1,4 +1,4 @@
-"""Laws of reading: a pull returns the queue's messages, and says where to go on."""
+"""Laws of reads: a pull returns the queue's messages, and says where to go on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ FAR_TRANSFER_BYTES_MAX = 65_536
 
 
 @invariant(
-    "RD-1", "a pull returns the queue's messages in order, byte for byte", law="I3 I15"
+    "RD-1",
+    "a pull returns the queue's matching messages in order, each byte for byte as "
+    "appended",
+    law="I3 I15",
 )
 def pulled_messages_are_right(
     pulled: Pulled,
@@ -33,8 +36,10 @@ def pulled_messages_are_right(
 ) -> Iterator[Violation]:
     """``queue`` is every message appended to the queue, the expired ones too.
 
-    ``tags`` is the tag expression that was asked for. What lay below ``gone_below`` may
-    have gone while the pull went on; then it is passed over.
+    ``tags`` is the tag expression of the pull. Messages below ``gone_below`` may have
+    been deleted while the pull ran; the pull may leave them out.
+
+    Source: DefaultMessageStore#getMessage.
     """
     first = queue[0].queue_offset if queue else 0
     wanted = wanted_tags(tags)
@@ -51,7 +56,7 @@ def pulled_messages_are_right(
             number += 1
         where = f"message {number} of the queue"
         if not 0 <= number - first < len(queue):
-            yield Violation(where, f"{len(data)} bytes", "none: nobody appended it")
+            yield Violation(where, f"{len(data)} bytes", "none: it was never appended")
             return
         if record is None:
             yield Violation(where, flaw, "a whole record")
@@ -60,10 +65,15 @@ def pulled_messages_are_right(
 
 
 @invariant(
-    "RD-9", "where reads check CRCs, what a pull gives proves itself whole", law="I15"
+    "RD-9",
+    "if reads check CRCs, every message that a pull returns decodes and its CRCs agree",
+    law="I15",
 )
 def pulled_messages_prove_themselves(pulled: Pulled) -> Iterator[Violation]:
-    """Asked whatever became of the disk: rot is not given to consumers."""
+    """Asked whatever happened to the disk: consumers never get rotten bytes.
+
+    Differs from RocketMQ, where the consumer checks the body's CRC.
+    """
     for number, data in enumerate(pulled.messages):
         record, flaw = _read(data)
         if record is None:
@@ -71,7 +81,7 @@ def pulled_messages_prove_themselves(pulled: Pulled) -> Iterator[Violation]:
 
 
 def _read(data: bytes) -> tuple[Record | None, str]:
-    """The record that was pulled, or why it is none."""
+    """The pulled record, or why it cannot be decoded."""
     try:
         return decode_record(data), ""
     except BadRecord as flaw:
@@ -79,7 +89,10 @@ def _read(data: bytes) -> tuple[Record | None, str]:
 
 
 @invariant(
-    "RD-2", "a pull's status and next_begin_offset follow from the queue", law="I6 I16"
+    "RD-2",
+    "a pull's status, message count, next_begin_offset and min and max offset are "
+    "those the queue calls for",
+    law="I6 I16",
 )
 def pull_is_answered_right(
     pulled: Pulled,
@@ -90,10 +103,12 @@ def pull_is_answered_right(
     tags: str = "*",
     memory_from: int = 0,
 ) -> Iterator[Violation]:
-    """``queue`` is what a reader must find: dispatched, and not expired.
+    """``queue`` is what a reader must find: messages dispatched and not expired.
 
-    ``tags`` is the tag expression that was asked for; what lies before ``memory_from``
-    has to come from the disk.
+    ``tags`` is the tag expression of the pull; messages before ``memory_from`` are read
+    from disk, where a pull returns fewer.
+
+    Source: DefaultMessageStore#getMessage, GetMessageStatus.
     """
     where = f"pull from {queue_offset}, {pulled.status}"
     low, high = queue.min_offset, queue.max_offset
@@ -125,7 +140,10 @@ def pull_is_answered_right(
 
 
 @invariant(
-    "RD-5", "a pull among others sees the queue as it was at some moment", law="I6 I16"
+    "RD-5",
+    "a pull beside other ops returns bounds and a message count that the queue had at "
+    "some moment meanwhile",
+    law="I6 I16",
 )
 def pull_sees_a_moment(
     pulled: Pulled,
@@ -136,9 +154,11 @@ def pull_sees_a_moment(
     *,
     all_in_memory: bool = True,
 ) -> Iterator[Violation]:
-    """``before`` and ``after`` are what a reader found then; it only grows between.
+    """``before`` and ``after`` are what a reader found then; in between it only grows.
 
-    ``all_in_memory``: no answer is cut short since its messages are on the disk.
+    ``all_in_memory``: no answer is shortened because its messages lie on disk.
+
+    Source: DefaultMessageStore#getMessage.
     """
     offset, most = pull.queue_offset, pull.max_msg_nums
     where = f"pull from {offset} among others, {pulled.status}"
@@ -192,8 +212,8 @@ def _fitting(
 
     A pull stays within one queue file and looks at 800 units, or as many as were asked
     for; it returns the first message whatever its size, and stops at 32 messages or
-    before 256 KiB are exceeded; at a message before ``memory_from`` at 8, or 64 KiB.
-    What follows the last one is passed over as well.
+    before exceeding 256 KiB; at a message before ``memory_from``, at 8 or 64 KiB.
+    Messages that do not match behind the last one are passed over as well.
     """
     looked_at = min(max(SCAN_UNITS_MAX, max_msg_nums), file_units - start % file_units)
     taken = passed = sent = 0
@@ -220,12 +240,18 @@ def wanted_tags(expression: str) -> frozenset[str]:
 
 
 @invariant(
-    "RD-3", "a look at a place returns the record that begins there, or none", law="I15"
+    "RD-3",
+    "a lookup by phy_offset returns exactly the record that begins there, or nothing "
+    "if none does",
+    law="I15",
 )
 def looked_up_message_is_right(
     looked: Looked, phy_offset: int, messages: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """``messages`` is the log as far as it lies in files, dispatched or not."""
+    """``messages`` is the log as far as it lies in files, dispatched or not.
+
+    Source: DefaultMessageStore#lookMessageByOffset.
+    """
     where = f"look at phy_offset {phy_offset}"
     place = bisect_left(messages, phy_offset, key=_begin_of)
     is_begin = place < len(messages) and messages[place].phy_offset == phy_offset
@@ -249,7 +275,12 @@ def _begin_of(appended: Appended) -> int:
     return appended.phy_offset
 
 
-@invariant("RD-4", "a search by time finds what a scan of the queue finds", law="I17")
+@invariant(
+    "RD-4",
+    "a search by store time returns the queue_offset that a linear scan of the queue "
+    "finds",
+    law="I17",
+)
 def searched_time_is_found(
     searched: Searched,
     timestamp: int,
@@ -257,7 +288,12 @@ def searched_time_is_found(
     first: int,
     stored_at: Sequence[int],
 ) -> Iterator[Violation]:
-    """``stored_at`` is when each message to be read was stored, from ``first`` on."""
+    """``stored_at`` is the store time of each readable message, from ``first`` on.
+
+    LOWER: the first message at or after the time; UPPER: the last at or before it.
+
+    Source: ConsumeQueue#getOffsetInQueueByTime, BoundaryType.
+    """
     if boundary == "LOWER":
         after = (n for n, time in enumerate(stored_at, first) if time >= timestamp)
         expected = next(after, first + len(stored_at))
@@ -271,13 +307,19 @@ def searched_time_is_found(
 
 @invariant(
     "RD-8",
-    "the time of a message, and the earliest, are those of its record",
+    "a search reports the store_timestamps of the message it found and of the log's "
+    "earliest message",
     law="I17",
 )
 def told_times_are_right(
     searched: Searched, first: int, stored_at: Sequence[int], earliest: int
 ) -> Iterator[Violation]:
-    """Of the queue offset that was found; ``stored_at`` as above."""
+    """Asked of the queue_offset that was found; ``stored_at`` as in RD-4.
+
+    -2 is a time that was not asked for, -1 that of no message.
+
+    Source: DefaultMessageStore#getMessageStoreTimeStamp, #getEarliestMessageTime.
+    """
     number = searched.queue_offset - first
     expected = stored_at[number] if 0 <= number < len(stored_at) else -1
     if searched.stored_at not in (expected, -2):

@@ -1,4 +1,4 @@
-"""Laws of a start: what it must find, what it may leave, when it may refuse."""
+"""Laws of a start: what it must find, what it may change, when it may refuse."""
 
 from __future__ import annotations
 
@@ -18,15 +18,23 @@ from models.store_image import Bytes, Record, StoreImage
 from models.verdict import Violation
 
 
-@invariant("REC-1", "the recovered log is a prefix of what was appended", law="I2")
+@invariant(
+    "REC-1",
+    "the recovered CommitLog is a prefix of the appended messages; only unanswered "
+    "puts may come in between",
+    law="I2",
+)
 def recovered_log_is_a_prefix(
     records: Sequence[Record],
     messages: Sequence[Appended],
     in_flight: Sequence[MessageToPut],
 ) -> Iterator[Violation]:
-    """Between and behind the answered puts can only be puts that got no answer.
+    """Compares each record with the message that was appended there.
 
-    They are in front of an answered one if several put at the same time.
+    A put that got no answer may have been appended or not; it lies in front of an
+    answered one only if several puts ran at the same time.
+
+    Source: CommitLog#recoverNormally, CommitLog#recoverAbnormally.
     """
     unanswered = list(in_flight)
     answered = 0
@@ -46,7 +54,7 @@ def recovered_log_is_a_prefix(
             if not differs_from_message(record, message)
         ]
         if not same:
-            yield _wrong(record, "nobody appended it in this history")
+            yield _wrong(record, "it was never appended in this history")
             return
         del unanswered[same[0]]
 
@@ -59,11 +67,19 @@ def _wrong(record: Record, difference: str) -> Violation:
     )
 
 
-@invariant("REC-2", "what a crash must spare is in the recovered log", law="I1")
+@invariant(
+    "REC-2",
+    "after a crash the CommitLog still has every message that a crash of that kind "
+    "must spare",
+    law="I1",
+)
 def recovered_log_reaches_the_floor(
     records: Sequence[Record], messages: Sequence[Appended], floor: int
 ) -> Iterator[Violation]:
-    """``floor`` is where the promise ends: acknowledged, or reported as flushed."""
+    """``floor`` ends the bytes that must survive: acknowledged, or reported as flushed.
+
+    It is lower for a power loss than for a process kill.
+    """
     found = records[-1].phy_offset if records else -1
     for appended in reversed(messages):
         if appended.phy_offset <= found:
@@ -80,13 +96,14 @@ def recovered_log_reaches_the_floor(
 
 @invariant(
     "REC-3",
-    "healed and idle, everything is flushed and dispatched, and all is read",
+    "with faults lifted and time for every service, none stays busy and the log is "
+    "flushed and dispatched",
     law="I4 I19",
 )
 def services_have_caught_up(now: Positions, busy: Sequence[str]) -> Iterator[Violation]:
-    """After enough turns of every service, and time for those that wait for it.
+    """Asked at the end of an episode, before everything is read back.
 
-    ``busy`` are the services that still say they have work.
+    ``busy`` are the services whose last round still reported work.
     """
     for service in busy:
         yield Violation(service, "never without work", "a round that finds none")
@@ -99,7 +116,7 @@ def services_have_caught_up(now: Positions, busy: Sequence[str]) -> Iterator[Vio
 
 @invariant(
     "REC-4",
-    "a start refuses if and only if what was durable once is damaged",
+    "a start refuses if and only if data that was durable is damaged or missing",
     law="I9 I15",
 )
 def refuses_only_damage(
@@ -115,12 +132,12 @@ def refuses_only_damage(
 
     Args:
         found: those files.
-        extended: the same, short log files made up to their size with zeros.
+        extended: the same, short log files filled up to their size with zeros.
         refusal: why the store did not start; "" if it did.
         log_is_damaged: whether anything outside the store changed its log.
-        misfit: what else is a reason: a file of another store's sizes, put there by
-            somebody, or bytes that a start needs and that nobody can read.
-        may_refuse: it may have met what others could not.
+        misfit: another reason: a file with the sizes of another store, put there from
+            outside, or bytes that a start needs and that cannot be read.
+        may_refuse: the start may have met a fault that other reads did not meet.
     """
     reason = reason_to_refuse(found, extended) if log_is_damaged else ""
     reason = misfit or reason
@@ -132,7 +149,7 @@ def refuses_only_damage(
 
 
 def reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
-    """What was durable once and is damaged; "" if nothing is."""
+    """Why the start must refuse: durable data that is damaged; "" if none is."""
     log, mark = extended.commit_log, found.checkpoint.mark
     if mark is None:
         for short in found.commit_log.files:
@@ -151,9 +168,9 @@ def reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
 
 
 def has_impossible_place(image: StoreImage) -> bool:
-    """Whether a record claims a place in a queue that the log has had no room for.
+    """Whether a record has a queue_offset that the log before it has no room for.
 
-    Whether dispatch would fill places for it, depends on what its queue has.
+    Whether dispatch would fill up to it depends on what its queue has.
     """
     log = image.commit_log
     return any(
@@ -178,9 +195,14 @@ def _misnumbered(log: LogImage) -> str:
     return f"{log.where(first.phy_offset)} has queue_offset {first.queue_offset}"
 
 
-@invariant("REC-5", "healed, the store takes a put and stops in order", law="I9 I19")
+@invariant(
+    "REC-5",
+    "once all faults are lifted, the store answers a put with PUT_OK and shuts down "
+    "in order",
+    law="I9 I19",
+)
 def healed_store_works(put_status: str, is_clean: bool) -> Iterator[Violation]:
-    """At the end of an episode, with the disk well and every service turned."""
+    """Asked at the end of an episode, after every service had its rounds."""
     if put_status != "PUT_OK":
         yield Violation("put", put_status, "PUT_OK on a healed store")
     if not is_clean:
@@ -189,28 +211,35 @@ def healed_store_works(put_status: str, is_clean: bool) -> Iterator[Violation]:
 
 @invariant(
     "REC-6",
-    "the abort file is there from a start until an orderly end, and then is not",
+    "the abort file exists from a start until an orderly shutdown, and not after one",
     law="I4 I9",
 )
 def abort_tells_how_it_ended(found: StoreImage, *, ended: bool) -> Iterator[Violation]:
-    """``ended``: the life before came to an orderly end. RocketMQ trusts the file."""
+    """``ended``: the previous run was shut down in order.
+
+    Source: DefaultMessageStore#isTempFileExist, which RocketMQ's recovery trusts.
+    """
     if found.abort == ended:
         seen = "the file is there" if found.abort else "there is none"
-        yield Violation("abort", seen, "none" if ended else "a file: nobody ended it")
+        yield Violation(
+            "abort", seen, "none" if ended else "a file: it was not shut down"
+        )
 
 
 @invariant(
     "REC-7",
-    "a start reads no more of the log than its window and what no mark vouches for",
+    "a start reads only the log's last start_window bytes and those above "
+    "durable_offset or dispatched_offset",
     law="I8",
 )
 def start_reads_what_it_must(
     found: StoreImage, log_bytes_read: int, setup: Setup
 ) -> Iterator[Violation]:
-    """Of files that nobody damaged. What a read ends amid is read again, whole.
+    """Judged of files that were not damaged from outside.
 
-    Of each file below, the first record may be looked at. An index is held against
-    the whole log, and so is one that is to be served around damage.
+    A record that a read ends in the middle of is read again as a whole. Of each older
+    file the first record may be read. With an index, or with on_damage=serve, a start
+    reads the whole log.
     """
     mark, files = found.checkpoint.mark, found.commit_log.files
     reads_all = setup.index_slots or setup.on_damage == "serve"
@@ -228,12 +257,16 @@ def start_reads_what_it_must(
 
 
 @invariant(
-    "REC-10", "after an orderly end power loss has nothing to take", law="I1 I7 I9"
+    "REC-10",
+    "after an orderly shutdown every file is synced: a power loss changes nothing",
+    law="I1 I7 I9",
 )
 def orderly_end_is_durable(stop: Stopped) -> Iterator[Violation]:
-    """On a disk that keeps what was synced: bytes and names, of every file.
+    """Asked on a disk that keeps what was synced: bytes and names, of every file.
 
-    But for one under a temporary name, which nobody reads and a start removes.
+    A file under a temporary name is excused: nothing reads it and a start removes it.
+
+    Source: DefaultMessageStore#shutdown.
     """
     for path in stop.unsynced if stop.clean else ():
         if not path.endswith(".tmp"):
@@ -243,70 +276,96 @@ def orderly_end_is_durable(stop: Stopped) -> Iterator[Violation]:
 
 @invariant(
     "REC-19",
-    "no end is orderly once a flush has failed, or a deletion amid it",
+    "after a failed flush or a half-done topic deletion, a shutdown leaves the abort "
+    "file",
     law="I1 I7 I9",
 )
 def no_orderly_end_after_a_failed_flush(
     stop: Stopped, failed: str
 ) -> Iterator[Violation]:
-    """Of the log, the queues or the index: the next start has to write it again.
+    """``failed`` names the flush; the next start writes again what it left.
 
-    It has to remove as well what the deletion of a topic has left.
+    The start also removes what a deletion that failed half-way has left.
     """
     if stop.clean:
         seen = f"an orderly end, though {failed} failed"
         yield Violation("shutdown", seen, "the abort file stays")
 
 
-@invariant("REC-13", "a start tells an orderly end from any other", law="I9")
+@invariant(
+    "REC-13",
+    "a start reports the previous shutdown as orderly if and only if it was",
+    law="I9",
+)
 def start_knows_how_it_ended(start: Started, *, ended: bool) -> Iterator[Violation]:
-    """Of files that nobody damaged; ``ended``: the life before ended in order."""
+    """Judged of files that were not damaged from outside.
+
+    ``ended``: the previous run was shut down in order.
+
+    Source: DefaultMessageStore#load, lastExitOK.
+    """
     if start.last_exit_ok != ended:
         seen = f"last_exit_ok {start.last_exit_ok}"
         yield Violation("start", seen, f"{ended}, as the life before ended")
 
 
 @invariant(
-    "REC-20", "an end is taken for orderly only if the mark reaches the log's", law="I9"
+    "REC-20",
+    "a start takes the previous shutdown for orderly only if durable_offset reaches "
+    "the CommitLog's end",
+    law="I9",
 )
 def mark_vouches_for_an_orderly_end(
     start: Started, durable_offset: int, log_end: int
 ) -> Iterator[Violation]:
-    """Whoever took the abort file away: nobody has synced what lies behind the mark."""
+    """Where the abort file was removed from outside, bytes above it may be unsynced."""
     if start.last_exit_ok and durable_offset < log_end:
         seen = f"last_exit_ok, the log ends at {log_end}"
         yield Violation("start", seen, f"a recovery from {durable_offset} on")
 
 
-@invariant("REC-14", "a file that is not the store's stays as it is", law="I9")
+@invariant(
+    "REC-14",
+    "a file in the store's directories that is not the store's is never changed or "
+    "removed",
+    law="I9",
+)
 def foreign_files_stay(
     foreign: Mapping[str, Bytes], files: Mapping[str, Bytes]
 ) -> Iterator[Violation]:
-    """Of names that no store gives; somebody else put them into its directories."""
+    """Asked of files whose names no store gives; a ``PlantFile`` op put them there."""
     for path, data in sorted(foreign.items()):
         if path not in files:
-            yield Violation(path, "gone", f"{len(data)} B as somebody put them")
+            yield Violation(path, "gone", f"{len(data)} B as they were put there")
         elif files[path] != data:
             yield Violation(path, f"{len(files[path])} other B", f"{len(data)} B")
 
 
-@invariant("REC-16", "a file that the store has removed is gone for good", law="I10")
+@invariant(
+    "REC-16",
+    "the removal of a file is synced: a file that the store removed cannot come back "
+    "with a power loss",
+    law="I10",
+)
 def what_went_is_gone(unsynced: Mapping[str, int]) -> Iterator[Violation]:
-    """Judged after a start, a deletion, a cleaner; see ``Subject.unsynced_from``."""
+    """Judged after a start, a deletion and a cleaner; see ``Subject.unsynced_from``.
+
+    Source: DefaultMappedFile#destroy.
+    """
     for path, first in unsynced.items():
         if first < 0 and "/" in path:
             expected = "its removal synced"
             yield Violation(path, "power loss could bring it back", expected)
 
 
-@invariant("REC-17", "a refusal names what is damaged", law="I9 I15")
+@invariant("REC-17", "a start that refuses names a damaged file", law="I9 I15")
 def refusal_names_what_is_damaged(
     refusal: str, damaged: Collection[str]
 ) -> Iterator[Violation]:
-    """By its path, or as a part of the log that is not there.
+    """By its path, or as a part of the log that is missing.
 
-    ``damaged`` are the paths of what was changed from outside; "commitlog" alone says
-    that nobody knows which of its files.
+    ``damaged`` are the paths that were changed from outside; "commitlog" alone says
+    that it is unknown which of its files.
     """
     named = refusal.partition(":")[0].partition(" ")[0]
     of_log = named.startswith("commitlog")
@@ -321,39 +380,50 @@ def refusal_names_what_is_damaged(
 _RUN_FILES = frozenset({"abort", "checkpoint", "lock"})
 
 
-@invariant("REC-8", "a start that refuses has changed no file", law="I9 I15")
+@invariant("REC-8", "a start that refuses changes no file", law="I9 I15")
 def refusal_changes_nothing(
     before: Mapping[str, Bytes], after: Mapping[str, Bytes]
 ) -> Iterator[Violation]:
-    """Whoever mends the store from a copy must find what there was."""
+    """An operator who restores the store from a copy must find what there was.
+
+    Only ``lock`` may differ.
+    """
     yield from _changes(before, after, frozenset({"lock"}))
 
 
-@invariant("REC-9", "a second start of the same files changes nothing", law="I10")
+@invariant(
+    "REC-9",
+    "a second start on the files that the first start left changes none of them",
+    law="I10",
+)
 def second_start_changes_nothing(
     before: Mapping[str, Bytes], after: Mapping[str, Bytes]
 ) -> Iterator[Violation]:
-    """Of files that are as a start left them, but for the marks of a run itself."""
+    """Only abort, checkpoint and lock may differ."""
     yield from _changes(before, after, _RUN_FILES)
 
 
-@invariant("REC-15", "a start after an orderly end changes nothing", law="I10")
+@invariant(
+    "REC-15",
+    "a start after an orderly shutdown changes no file of messages, queues or index",
+    law="I10",
+)
 def start_after_orderly_end_changes_nothing(
     before: Mapping[str, Bytes],
     after: Mapping[str, Bytes],
     expired: Collection[str] = (),
 ) -> Iterator[Violation]:
-    """It has nothing to mend; but for the marks of a run itself.
+    """There is nothing to mend. Only abort, checkpoint and lock may differ.
 
-    Of deleted topics it forgets those whose records have all expired, and may remove
-    ``expired`` files: those of the index whose records have.
+    The start also drops those deleted topics whose records have all expired, and may
+    remove ``expired`` files: index files whose records have all expired.
     """
     forgotten = {path for path in expired if path not in after}
     yield from _changes(before, after, _RUN_FILES | {DELETED_PATH, *forgotten})
 
 
 def same_store(one: Mapping[str, Bytes], other: Mapping[str, Bytes]) -> bool:
-    """Whether two sets of files hold the same, whatever ran on them."""
+    """Whether two sets of files are equal but for abort, checkpoint and lock."""
     return all(one.get(p) == other.get(p) for p in {*one, *other} - _RUN_FILES)
 
 

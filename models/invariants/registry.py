@@ -37,7 +37,7 @@ class InvariantViolated(AssertionError):
 
 
 class InvariantUnknown(Exception):
-    """A law itself failed, so nothing is known: never to be read as passed."""
+    """A law itself failed, so the outcome is unknown: never read it as passed."""
 
     def __init__(self, invariant_id: str, error: BaseException) -> None:
         self.id = invariant_id
@@ -49,7 +49,7 @@ class InvariantUnknown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Invariant(Generic[P]):
-    """One law: what it promises, and how it is judged."""
+    """One law: its sentence, and the function that judges it."""
 
     id: str
     sentence: str

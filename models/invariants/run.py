@@ -1,4 +1,4 @@
-"""Laws of the run itself: nothing is raised that must not be, nothing is chance."""
+"""Laws of the run: exceptions, released resources, rounds, shutdowns, digests."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ DISPATCH_TIMEOUT_MS = 5000
 
 @invariant(
     "RES-2",
-    "a write buffer is out only for a log file that is not wholly committed",
+    "a TransientStorePool buffer is borrowed only for a CommitLog file that is not "
+    "wholly committed",
     law="I20",
 )
 def buffers_come_back(
     now: Positions, buffers: int, log_files: Sequence[int], file_size: int
 ) -> Iterator[Violation]:
-    """Of a store with a pool of ``buffers``; ``log_files`` is where each file begins.
+    """Asked of a pool of ``buffers``; ``log_files`` is where each file begins.
 
-    A file made ahead may have one, too, and one found at a start has none.
+    A file created ahead may have one too, and a file found at a start has none.
+
+    Source: TransientStorePool#borrowBuffer, DefaultMappedFile#commit.
     """
     open_files = [at for at in log_files if at + file_size > now.committed_where]
     # What is appended and not in its file yet can lie in that file's buffer alone.
@@ -43,43 +46,60 @@ def buffers_come_back(
         yield Violation("write buffers", seen, f"{least} at least, {most} at most")
 
 
-@invariant("RUN-1", "no op raises what its contract does not name", law="I9 I19")
+@invariant(
+    "RUN-1",
+    "no op raises an exception, except OSError while the disk fails or is full",
+    law="I9 I19",
+)
 def nothing_unnamed_is_raised(
     failures: Sequence[Failed], disk_fault_armed: bool, disk_may_fill: bool = False
 ) -> Iterator[Violation]:
-    """An ``OSError`` is in the contract while the disk is made to fail, or is full."""
+    """Asked of every step; ``failures`` are the exceptions that left the store."""
     for failed in failures:
         is_full = disk_may_fill and failed.message.startswith(_NO_SPACE)
         if not (failed.error == "OSError" and (disk_fault_armed or is_full)):
             yield Violation("op", f"{failed.error}: {failed.message}", "an answer")
 
 
-@invariant("RUN-2", "a store that has stopped holds no file", law="I19")
+@invariant("RUN-2", "a store that has stopped holds no file open or locked", law="I19")
 def nothing_is_held(stop: Stopped) -> Iterator[Violation]:
-    """Unless somebody else was in it: neither open nor locked, deleted ones too."""
+    """Asked if no other op was in the store; files that were deleted count as well.
+
+    Source: DefaultMessageStore#shutdown.
+    """
     for path in stop.left_open:
         yield Violation(path, "still open or locked", "closed and let go")
 
 
 @invariant(
-    "RUN-5", "who stops a store that somebody stops is told how it ended", law="I9"
+    "RUN-5",
+    "a caller that waits for another caller's shutdown gets the result of that "
+    "shutdown",
+    law="I9",
 )
 def who_waits_is_told_the_end(
     told: Sequence[bool], stop: Stopped
 ) -> Iterator[Violation]:
-    """``told`` is each answer, whether the end was orderly; ``stop`` the end."""
+    """``told`` is each answer (was it orderly?), ``stop`` that of the shutdown."""
     for clean in told:
         if clean is not stop.clean:
             yield Violation("shutdown", f"clean {clean}", f"{stop.clean}, as it ended")
 
 
-@invariant("RUN-6", "a stop gives dispatch time to catch up", law="I4 I9")
+@invariant(
+    "RUN-6",
+    "if records are not dispatched, a shutdown gives dispatch 5 s before it leaves "
+    "the abort file",
+    law="I4 I9",
+)
 def stop_gives_dispatch_its_time(
     stop: Stopped, before: Positions, took_ms: int
 ) -> Iterator[Violation]:
-    """Who hosts the store may turn dispatch meanwhile; here nobody does.
+    """Asked where no fault or other op came between; dispatch gets no round.
 
-    ``before`` is where the log stood. What is flushed only by the stop counts, too.
+    ``before`` is where the log stood. Bytes that only the shutdown flushes count too.
+
+    Source: ReputMessageService#shutdown.
     """
     is_behind = before.reput_from_offset < before.max_phy_offset
     if is_behind and not stop.clean and took_ms < DISPATCH_TIMEOUT_MS:
@@ -89,24 +109,36 @@ def stop_gives_dispatch_its_time(
 
 @invariant(
     "RUN-7",
-    "a store that has let go of its directory changes nothing there",
+    "once a store has released its directory lock, it changes nothing in the directory",
     law="I9 I18",
 )
 def nothing_is_done_late(late_actions: int) -> Iterator[Violation]:
-    """Whoever was still in it, or turned a service; another store may be there now."""
+    """Another store may be there by then. Ops and services still in the store count."""
     if late_actions:
         seen = f"{late_actions} disk actions after the lock was released"
         yield Violation("shutdown", seen, "none")
 
 
-@invariant("RUN-4", "a directory in use is opened by nobody else", law="I9 I18")
+@invariant(
+    "RUN-4",
+    "while a store is up, a second store cannot load its directory",
+    law="I9 I18",
+)
 def nobody_else_opens_it(seen: Observation) -> Iterator[Violation]:
-    """What came of another store's try to load it."""
+    """``seen`` is the outcome of another store's attempt to load it.
+
+    Source: DefaultMessageStore#start, the file ``lock``.
+    """
     if isinstance(seen, Started | Failed):
         yield Violation("load", status_of(seen), "a refusal: the store is up")
 
 
-@invariant("RUN-3", "a round says what it has done", law="I19")
+@invariant(
+    "RUN-3",
+    "a service round reports its work: bytes dispatched, files deleted, or whether "
+    "its offset rose",
+    law="I19",
+)
 def rounds_tell_what_they_did(
     service: ServiceName,
     work: int,
@@ -116,11 +148,11 @@ def rounds_tell_what_they_did(
     *,
     may_have_gaps: bool = False,
 ) -> Iterator[Violation]:
-    """Of rounds with nobody beside them; whoever turns services rests when it is 0.
+    """Asked of rounds that ran alone; the host lets a service rest when it reports 0.
 
-    Dispatch says how many bytes it went on, the cleaner of the log how many files of
-    ``file_size`` went; a flush and a commit say 0 exactly if their mark stood still.
-    ``may_have_gaps``: files may be missing amid the log, which the cleaner passes.
+    Dispatch reports bytes, the log's cleaner files of ``file_size``; a flush or commit
+    reports 0 if and only if its offset stood still. ``may_have_gaps``: files may be
+    missing in the log, which the cleaner skips.
     """
     went = {
         "flush_commit_log": now.flushed_where - before.flushed_where,
@@ -159,22 +191,26 @@ def dispatch_reaches_what_is_confirmed(now: Positions) -> Iterator[Violation]:
         yield Violation("reput_from_offset", seen, expected)
 
 
-@invariant("DET-1", "the same program gives the same digest", law="I10")
+@invariant("DET-1", "two runs of one program give the same digest", law="I10")
 def same_digest(first: str, second: str) -> Iterator[Violation]:
-    """Of two runs of one program by one version of the code."""
+    """Of two runs by one version of the code."""
     if first != second:
         yield Violation("digest", second, first)
 
 
 @invariant(
-    "RES-1", "a store that has stopped, or would not start, holds nothing", law="I20"
+    "RES-1",
+    "a store that has stopped or refused to start leaves no file handle, mapping or "
+    "thread behind",
+    law="I20",
 )
 def everything_is_given_back(
     before: Mapping[str, int], after: Mapping[str, int]
 ) -> Iterator[Violation]:
-    """How many handles, mappings and threads the process has, by kind.
+    """Compares how many handles, mappings and threads the process has, by kind.
 
-    ``before`` is counted when no store was there, ``after`` once it is gone.
+    ``before`` is counted when there was no store, ``after`` once it is gone. Real disks
+    only.
     """
     for kind, count in sorted(after.items()):
         if count > before.get(kind, 0):

@@ -1,4 +1,4 @@
-"""Laws of the statistics a store keeps: they count what was put, and that alone."""
+"""Laws of the statistics: they count exactly what was put."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Source: StoreStatsService#setPutMessageEntireTimeMax.
 
 
 @invariant(
-    "ST-1", "the statistics are those of what was put since the store started", law="I3"
+    "ST-1",
+    "the statistics count exactly the messages, bytes and durations of the puts since "
+    "the store started",
+    law="I3",
 )
 def statistics_count_what_was_put(
     seen: Statistics,
@@ -24,9 +27,12 @@ def statistics_count_what_was_put(
     puts: int,
     known_times_ms: Sequence[int] = (),
 ) -> Iterator[Violation]:
-    """``expected``: messages and bytes by topic; ``puts``: a batch is one.
+    """``expected``: messages and bytes by topic; ``puts``: a batch counts as one.
 
-    ``known_times_ms`` is how long some of those puts took; nobody else was acting.
+    ``known_times_ms`` is how long some of those puts took, where no other op ran
+    beside.
+
+    Source: StoreStatsService#setPutMessageEntireTimeMax.
     """
     told = {topic: (times, size) for topic, times, size in seen.by_topic}
     for topic in sorted({*told, *expected}):

@@ -1,4 +1,4 @@
-"""Laws of deleting topics: a topic goes as a whole, for good, and nothing else goes."""
+"""Laws of deleted topics: a topic is deleted as a whole and for good."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from models.verdict import Violation
 
 @invariant(
     "DEL-7",
-    "the record of deleted topics is whole, and ends where the log does",
+    "the file of deleted topics is whole and names no phy_offset past the CommitLog's "
+    "end",
     law="I14",
 )
 def record_of_deletions_is_whole(judged: Judged) -> Iterator[Violation]:
-    """A place beyond the log's end would take what is put next for dead.
+    """A phy_offset past the log's end would make messages that are put next dead.
 
-    After a crash the log may have lost its end, which the next start sees to; while
-    the store runs, its end may lie in a write buffer.
+    After a crash the log may have lost its end, which the next start handles; while the
+    store runs, its end may lie in a write buffer.
     """
     log = judged.image.commit_log
     if log.deleted.flaw:
@@ -35,11 +36,19 @@ def record_of_deletions_is_whole(judged: Judged) -> Iterator[Violation]:
             yield Violation(DELETED_PATH, seen, f"at most {log.max_phy_offset}")
 
 
-@invariant("DEL-13", "of what was deleted no file is left", law="I14 I20")
+@invariant(
+    "DEL-13",
+    "deleting a topic or queue leaves none of its consumequeue and consumequeue_ext "
+    "files",
+    law="I14 I20",
+)
 def nothing_is_left_of_the_deleted(
     files: Iterable[str], topic: str, queue_id: int
 ) -> Iterator[Violation]:
-    """Judged right after a deletion with nobody beside it; -1: the whole topic."""
+    """Judged right after a deletion that ran alone; queue_id -1 is the whole topic.
+
+    Source: DefaultMessageStore#deleteTopics, ConsumeQueueStore#destroy.
+    """
     for root in ("consumequeue", "consumequeue_ext"):
         folder = f"{root}/{topic}/"
         if queue_id != ALL_QUEUES:
@@ -50,10 +59,16 @@ def nothing_is_left_of_the_deleted(
 
 
 @invariant(
-    "DEL-8", "no unit points at a record that is dead, its topic deleted", law="I3 I14"
+    "DEL-8",
+    "no ConsumeQueue unit points at a record that was put before its topic or queue "
+    "was deleted",
+    law="I3 I14",
 )
 def no_unit_points_at_the_dead(judged: Judged) -> Iterator[Violation]:
-    """Neither in a queue that is left over nor in one of a topic made anew."""
+    """Neither in a queue that is left over nor in one of a topic that was made anew.
+
+    Judged at rest.
+    """
     deleted = judged.image.commit_log.deleted
     if not (judged.clean and deleted.places):
         return
@@ -68,7 +83,12 @@ def no_unit_points_at_the_dead(judged: Judged) -> Iterator[Violation]:
                 )
 
 
-@invariant("DEL-9", "what was deleted stays deleted, and nothing else is", law="I14")
+@invariant(
+    "DEL-9",
+    "after a start exactly the deleted topics and queues are dead, each up to the "
+    "phy_offset of its deletion",
+    law="I14",
+)
 def deletions_are_remembered(
     found: Mapping[QueueKey, int],
     deleted: Mapping[QueueKey, int],
@@ -76,11 +96,12 @@ def deletions_are_remembered(
     log_min: int,
     log_end: int,
 ) -> Iterator[Violation]:
-    """``found`` are the places a start goes by, ``deleted`` those it must.
+    """``found`` is what the start reads of deletions, ``deleted`` what it must read.
 
-    What lies before ``log_min`` has expired, so its deletion may be forgotten; what
-    lay beyond ``log_end`` is lost. ``may_be_deleted`` are deletions that a crash or a
-    failing disk cut short: the places between which they are, if they count.
+    The deletion of what lies before ``log_min`` may be forgotten, since it has expired;
+    what lay beyond ``log_end`` is lost. ``may_be_deleted`` are deletions that a crash
+    or a failing disk cut short: the phy_offsets between which they may end, if they
+    count.
     """
     for key in sorted({*found, *deleted, *may_be_deleted}):
         at = found.get(key, 0)
@@ -98,13 +119,19 @@ def deletions_are_remembered(
 
 @invariant(
     "DEL-10",
-    "a deletion takes all that was put before it, and nothing after",
+    "a deletion of a topic or queue takes every message put before it and none put "
+    "after it",
     law="I14",
 )
 def deletion_ends_where_the_log_did(
     dead_below: int, lowest: int, highest: int, *, had_messages: bool
 ) -> Iterator[Violation]:
-    """Between ``lowest`` and ``highest`` the log ended while the deletion ran."""
+    """Between ``lowest`` and ``highest`` the log ended while the deletion ran.
+
+    ``dead_below`` is what the deletion answered; -1: it found nothing to delete.
+
+    Source: DefaultMessageStore#deleteTopics.
+    """
     if dead_below < 0:
         if had_messages:
             yield Violation("deletion", "there was nothing to delete", "messages go")

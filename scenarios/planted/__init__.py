@@ -1,1 +1,1 @@
-"""Planted bugs, a module a group of the store's parts; see ``scenarios.mutants``."""
+"""Planted bugs, one module for each group of parts; see ``scenarios.mutants``."""

@@ -1,4 +1,4 @@
-"""Planted bugs of files beside queues, and of what a start makes anew for nothing."""
+"""Planted bugs of consumequeue_ext, and of starts that rebuild too much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planted bugs of the checkpoint and of what its marks vouch for."""
+"""Planted bugs of the checkpoint and of what its marks promise."""
 
 from __future__ import annotations
 

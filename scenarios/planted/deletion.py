@@ -1,4 +1,4 @@
-"""Planted bugs of deletion, and of where a log and its queues begin afterwards."""
+"""Planted bugs of deletion, and of a log's and its queues' minimum afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planted bugs of mapped files: what is loaded, made ahead, looked up and cut."""
+"""Planted bugs of mapped files: loading, creating ahead, lookup and truncation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planted bugs of a full disk and of the flags that say what a store may do."""
+"""Planted bugs of a full disk and of the running flags."""
 
 from __future__ import annotations
 

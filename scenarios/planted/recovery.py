@@ -1,4 +1,4 @@
-"""Planted bugs of a start: what it takes for the log's end, and what it restores."""
+"""Planted bugs of a start: where it ends the log, and what it restores."""
 
 from __future__ import annotations
 

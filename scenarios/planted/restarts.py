@@ -1,4 +1,4 @@
-"""Planted bugs of a start after a crash: what it believes, refuses and publishes."""
+"""Planted bugs of a start after a crash: what it trusts, refuses and publishes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Mistakes in the face of a disk that is sick, and of files that are not the store's.
+"""Planted bugs in handling faulty disks and foreign files.
 
-Only R12 is in the catalogue; each is a way to get wrong what a directory's reading,
-``engine.store.unreadable``, or a start after a lost write has to get right.
+Only R12 is in the catalogue; each is a mistake in reading a directory, in
+``engine.store.unreadable``, or in a start after a lost write.
 """
 
 from __future__ import annotations

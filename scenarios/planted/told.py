@@ -1,4 +1,4 @@
-"""Planted bugs of what a store tells of itself: counts, times, ids, work done."""
+"""Planted bugs of what a store reports: counts, times, ids, work done."""
 
 from __future__ import annotations
 

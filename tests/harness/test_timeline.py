@@ -41,7 +41,7 @@ VIOLATED power_loss, 5 steps
        PREFIX(3)
          -> down by power_loss at action 2 (write:commitlog/…4096)
    4   restart                       -> up, last exit not ok
-     ✗ CQ-3 (I3), no unit points past the commit log's end:
+     ✗ CQ-3 (I3), no ConsumeQueue unit points past the CommitLog's end:
          consumequeue T0/0 unit 2: phy_offset 374 of 187 B; expected at most
          374
   replay  crashmq replay x

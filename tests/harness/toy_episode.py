@@ -25,7 +25,7 @@ from scenarios.mutation import Edit, Mutant
 DOWN = Positions(-1, -1, -1, -1)
 RECORD_SIZE = 100
 MESSAGE = (
-    "CQ-3 (I3), no unit points past the commit log's end:\n"
+    "CQ-3 (I3), no ConsumeQueue unit points past the CommitLog's end:\n"
     "  consumequeue T0/0 unit 2: phy_offset 374 of 187 B; expected at most 374"
 )
 

@@ -171,7 +171,7 @@ def test_young_messages_that_went_are_a_breach_unless_by_force() -> None:
 def test_a_deletion_that_was_not_due_is_a_breach() -> None:
     now = Positions(4096, 8192, 8192, 8192)
 
-    with pytest.raises(InvariantViolated, match="nobody asks"):
+    with pytest.raises(InvariantViolated, match="no request"):
         only_what_has_expired_goes.hold(
             {}, now, [100], None, is_cleaning=True, is_due=False
         )
