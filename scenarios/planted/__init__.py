@@ -1,1 +1,0 @@
-"""Planted bugs, a module a group of the store's parts; see ``scenarios.mutants``."""
