@@ -18,11 +18,16 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 from statistics import median
 from types import FrameType
+from typing import ClassVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hypothesis import seed, settings
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    rule,
+    run_state_machine_as_test,
+)
 
 from harness.episode import Episode, run_program
 from harness.judging.judge import Judge
@@ -36,8 +41,9 @@ from scenarios.workload import program_for
 
 ROOT = f"{Path(__file__).resolve().parents[1]}/"
 REPEATS = 3
-EPISODES = 100  # of each scenario
-EXAMPLES = 100
+EPISODES = 5  # of each scenario
+EXAMPLES = 60
+SEARCHED = "power_loss"
 SAMPLE_S = 0.001
 
 # Where a frame's file belongs; the first that fits counts.
@@ -100,19 +106,18 @@ def run_all(given: list[tuple[str, Program]]) -> None:
         run_program(program, name, keep_trace=False)
 
 
-def count_ops(given: list[tuple[str, Program]]) -> int:
-    """Steps of all episodes; the start they begin with is none of the program's."""
-    taken = 0
+@contextmanager
+def counting_ops() -> Iterator[Counter[str]]:
+    """Count steps of episodes; the start they begin with is none of the program's."""
+    taken: Counter[str] = Counter()
     take = Episode._take
 
     def counted(self: Episode, op: Op, number: int) -> object:
-        nonlocal taken
-        taken += number >= 0
+        taken["ops"] += number >= 0
         return take(self, op, number)
 
     with replaced(Episode, "_take", counted):
-        run_all(given)
-    return taken
+        yield taken
 
 
 def seeded_rates() -> dict[str, float]:
@@ -122,65 +127,108 @@ def seeded_rates() -> dict[str, float]:
     judge nothing is known to be read back at the end, so such episodes have fewer ops.
     """
     given = programs()
-    ops: dict[str, int] = {}
-    for name, variant in VARIANTS.items():
-        with variant():
-            ops[name] = count_ops(given)
     rates: dict[str, list[float]] = {name: [] for name in VARIANTS}
     for _ in range(REPEATS):
         for name, variant in VARIANTS.items():
-            with variant():
+            with variant(), counting_ops() as taken:
                 start = time.process_time()
                 run_all(given)
-                rates[name].append(ops[name] / (time.process_time() - start))
+                spent = time.process_time() - start
+            rates[name].append(taken["ops"] / spent)
     return {name: median(values) for name, values in rates.items()}
 
 
 class CountingMachine(StoreMachine):
-    """Counts the rules that Hypothesis takes; each says ``step`` once."""
+    """Counts the rules that Hypothesis takes and the ops that they write."""
 
-    rules_taken = 0
+    written: ClassVar[Counter[str]] = Counter()
 
     def step(self, *ops: Op) -> None:
-        CountingMachine.rules_taken += 1
+        self.written["rules"] += 1
+        self.written["ops"] += len(ops)
         super().step(*ops)
 
 
 class EmptyMachine(StoreMachine):
-    """Draws what the real machine draws, and does nothing with it."""
+    """Writes what the real machine writes, and does nothing with it."""
 
     def open(self, setup: Setup) -> None:
         del setup
 
     def step(self, *ops: Op) -> None:
-        del ops
-        CountingMachine.rules_taken += 1
+        CountingMachine.written["rules"] += 1
+        CountingMachine.written["ops"] += len(ops)
 
 
-def search(machine: type[StoreMachine]) -> int:
-    """One search of a fixed size from a fixed seed; the rules it took."""
-    steps = machine.scenario.machine_steps
+class IdleMachine(RuleBasedStateMachine):
+    """Draws nothing: what is left is Hypothesis's own."""
+
+    scenario = SCENARIOS[SEARCHED]
+
+
+def idle_machine(like: type[StoreMachine]) -> type[RuleBasedStateMachine]:
+    """One with as many rules as a machine has."""
+
+    def taking(name: str) -> object:
+        def take(self: IdleMachine) -> None:
+            del self
+            CountingMachine.written["rules"] += 1
+
+        take.__name__ = take.__qualname__ = name
+        return rule()(take)
+
+    names = [each.function.__name__ for each in like.setup_state().rules]
+    return type("Idle", (IdleMachine,), {name: taking(name) for name in names})
+
+
+def search(machine: type[RuleBasedStateMachine]) -> tuple[float, Counter[str]]:
+    """Seconds of one search of a fixed size from a fixed seed; what it took."""
+    steps = SCENARIOS[SEARCHED].machine_steps
     chosen = search_settings("dev", max_examples=EXAMPLES, steps=steps, shrinks=False)
-    CountingMachine.rules_taken = 0
+    CountingMachine.written.clear()
     seeded = seed(0)(machine)
+    start = time.process_time()
     run_state_machine_as_test(seeded, settings=settings(chosen, database=None))
-    return CountingMachine.rules_taken
+    return time.process_time() - start, CountingMachine.written
 
 
-def machine_rates() -> dict[str, float]:
-    """Rules a second of the power_loss machine, and of one whose step is empty."""
-    rules = machine_for("power_loss")
-    machines: dict[str, type[StoreMachine]] = {
+def machine_rates() -> tuple[dict[str, float], dict[str, float]]:
+    """Rules a second, and ops, of a machine and of others that do less.
+
+    Seeded episodes of the same scenario are among the latter: what Hypothesis adds to
+    the search costs the difference.
+    """
+    rules = machine_for(SEARCHED)
+    machines: dict[str, type[RuleBasedStateMachine]] = {
         "the machine": type("RealMachine", (CountingMachine, rules), {}),
-        "empty steps": type("NoMachine", (EmptyMachine, rules), {}),
+        "steps are empty": type("NoMachine", (EmptyMachine, rules), {}),
+        "nothing is drawn": idle_machine(rules),
     }
-    rates: dict[str, list[float]] = {name: [] for name in machines}
+    by_rules: dict[str, list[float]] = {name: [] for name in machines}
+    by_ops: dict[str, list[float]] = {
+        name: [] for name in ("the machine", "steps are empty", "seeded episodes")
+    }
     for _ in range(REPEATS):
         for name, machine in machines.items():
-            start = time.process_time()
-            taken = search(machine)
-            rates[name].append(taken / (time.process_time() - start))
-    return {name: median(values) for name, values in rates.items()}
+            spent, taken = search(machine)
+            by_rules[name].append(taken["rules"] / spent)
+            if name in by_ops:
+                by_ops[name].append(taken["ops"] / spent)
+        by_ops["seeded episodes"].append(seeded_search())
+    return (
+        {name: median(values) for name, values in by_rules.items()},
+        {name: median(values) for name, values in by_ops.items()},
+    )
+
+
+def seeded_search() -> float:
+    """Ops a second of seeded episodes, drawn and judged, without those of healing."""
+    start, ops = time.process_time(), 0
+    for number in range(EXAMPLES):
+        program = program_for(SCENARIOS[SEARCHED], 0, number)
+        run_program(program, SEARCHED, keep_trace=False)
+        ops += len(program.ops)
+    return ops / (time.process_time() - start)
 
 
 def room_of(frame: FrameType | None) -> str:
@@ -236,9 +284,11 @@ def show_rates(title: str, rates: dict[str, float], unit: str) -> None:
 
 
 def main() -> None:
-    run_all(programs()[:50])
+    run_all(programs()[: len(SCENARIOS)])
     show_rates("seeded episodes, all scenarios", seeded_rates(), "ops/s/core")
-    show_rates("Hypothesis, power_loss", machine_rates(), "rules/s")
+    by_rules, by_ops = machine_rates()
+    show_rates(f"Hypothesis, {SEARCHED}, by rules", by_rules, "rules/s")
+    show_rates(f"Hypothesis, {SEARCHED}, by ops", by_ops, "ops/s")
     print("share of the time of judged seeded episodes")
     for room, share in shares().items():
         print(f"  {room:28} {share:8.1%}")

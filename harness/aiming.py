@@ -17,8 +17,8 @@ from models.observations import Skipped
 from models.ops import Damage, DamageKind, Op, Restart
 from models.program import Program, Setup
 from models.store_image import StoreImage, read_store
-from scenarios.aims import AIMED, Draw, aimed
-from scenarios.chance import draws
+from scenarios.aims import AIMED, aimed
+from scenarios.chance import Chance, SeededChance
 
 TRIES = (0, 1, 4, 7)  # of damage in front of the one that stays
 FILES_MET = 8  # of a folder, modulo as many as it has
@@ -34,8 +34,8 @@ def perhaps_aimed(program: Program, run: int, number: int) -> Program:
 
     A function of the arguments, and of the engine's text.
     """
-    until, draw = _decided(program, run, number)
-    return with_aim(program, until, draw) if until else program
+    until, chance = _decided(program, run, number)
+    return with_aim(program, until, chance) if until else program
 
 
 def aimed_as_far_as_it_came(
@@ -46,12 +46,12 @@ def aimed_as_far_as_it_came(
     A child does it op by op, ``around`` it what was around the episode. From the op on
     that takes longer than ``timeout_s``, or the child's life, nothing has an aim.
     """
-    until, draw = _decided(program, run, number)
+    until, chance = _decided(program, run, number)
     aiming: list[_Aiming] = []  # the child's one, made there
 
     def aimed_op(at: int) -> list[Op]:
         if not aiming:
-            aiming.append(_Aiming(program.setup, draw))
+            aiming.append(_Aiming(program.setup, chance))
         before = len(aiming[0].ops)
         aiming[0].do(program.ops[at])
         return aiming[0].ops[before:]
@@ -66,16 +66,16 @@ def aimed_as_far_as_it_came(
     return replace(program, ops=(*ops, *program.ops[done:]))
 
 
-def _decided(program: Program, run: int, number: int) -> tuple[int, Draw]:
-    """Up to which op to aim, 0 to leave it, and what to draw from."""
-    draw = draws(run + _APART, number).__next__
+def _decided(program: Program, run: int, number: int) -> tuple[int, Chance]:
+    """Up to which op to aim, 0 to leave it, and what decides where."""
+    chance = SeededChance(run + _APART, number)
     lasts = [n for n, op in enumerate(program.ops) if _can_be_aimed(op)]
-    return (lasts[-1] + 1 if lasts and draw() & 1 else 0), draw
+    return (lasts[-1] + 1 if lasts and chance.coin() else 0), chance
 
 
-def with_aim(program: Program, until: int, draw: Draw) -> Program:
+def with_aim(program: Program, until: int, chance: Chance) -> Program:
     """The program with the damage among its first ``until`` ops aimed."""
-    aiming = _Aiming(program.setup, draw)
+    aiming = _Aiming(program.setup, chance)
     try:
         for op in program.ops[:until]:
             aiming.do(op)
@@ -87,11 +87,11 @@ def with_aim(program: Program, until: int, draw: Draw) -> Program:
 class _Aiming:
     """A store, unjudged, and the ops that were done to it."""
 
-    def __init__(self, setup: Setup, draw: Draw) -> None:
+    def __init__(self, setup: Setup, chance: Chance) -> None:
         self.subject = PythonStore(setup)
         self.ops: list[Op] = []
         self._slots = setup.index_slots
-        self._draw = draw
+        self._chance = chance
         self._image: StoreImage | None = None
         self._interpreter = Interpreter(self.subject, prop_crc=setup.prop_crc)
         self._seen = self._interpreter.run(Restart(), 0).seen
@@ -102,7 +102,7 @@ class _Aiming:
             self._take(op)
             return
         # Where a start refuses, and what it refused is put back, another may be tried.
-        for _ in range(TRIES[self._draw() % len(TRIES)]):
+        for _ in range(self._chance.pick(TRIES)):
             self._take_aimed(self._alike(op))
             self._take(Restart())
             self._take(Damage("", "restore"))
@@ -113,9 +113,9 @@ class _Aiming:
     def _alike(self, op: Damage) -> Damage:
         """Of its kind or another, to any file of the folder."""
         folder, bracket, _ = op.file.partition("[")
-        file = f"{folder}[{self._draw() % FILES_MET}]" if bracket else op.file
+        file = f"{folder}[{self._chance.below(FILES_MET)}]" if bracket else op.file
         kinds = KINDS.get(op.kind, (op.kind,))
-        return replace(op, file=file, kind=kinds[self._draw() % len(kinds)])
+        return replace(op, file=file, kind=self._chance.pick(kinds))
 
     def _take_aimed(self, op: Damage) -> None:
         files = self.subject.files()
@@ -124,7 +124,7 @@ class _Aiming:
         if path is None:
             self._take(op)
             return
-        for each in aimed(op, path, self._image, self._slots, self._draw):
+        for each in aimed(op, path, self._image, self._slots, self._chance):
             self._take(each)
 
     def _take(self, op: Op) -> None:

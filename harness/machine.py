@@ -1,9 +1,10 @@
 """State machines: Hypothesis drives a scenario, rule by rule.
 
-A rule draws ops and steps them, nothing else; what they mean and whether the store was
-right is said in ``Episode.step``. Ops that belong together are drawn together: a crash
-with the restarts that recover from it. Every op is legal in every state, so no rule
-needs a precondition, and no test case wastes its steps on a store that is down. What
+A rule writes a phrase and steps it, nothing else; what ops mean and whether the store
+was right is said in ``Episode.step``. Phrases are those of seeded programs: ops that
+belong together, as a crash with the restarts that recover from it, written on one
+draft, so that later ones know what earlier ones stored. Every op is legal in every
+state, so no rule needs a precondition. What
 is found is cut down by ``harness.shrink``, not by Hypothesis.
 """
 
@@ -22,7 +23,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from hypothesis.strategies import SearchStrategy
+from hypothesis.strategies import DataObject, data
 
 from harness.episode import Episode
 from harness.explore.glance import glance
@@ -32,9 +33,12 @@ from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.ops import Op
 from models.program import Program, Setup
 from scenarios.catalogue import SCENARIOS, Scenario
+from scenarios.draft import Draft
 from scenarios.mutants import MUTANTS
 from scenarios.mutation import applied
-from scenarios.strategies import bursts, phrases, setups
+from scenarios.space import Kind
+from scenarios.strategies import HypothesisChance
+from scenarios.workload import rules_of, write_one_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,7 @@ class StoreMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.episode: Episode | None = None
+        self.draft: Draft | None = None
         self.setup = Setup()
         self.taken: list[Op] = []
         self.failed = False
@@ -96,6 +101,11 @@ class StoreMachine(RuleBasedStateMachine):
         """Begin the episode on one store and disk."""
         self.setup = setup
         self.episode = Episode(self.scenario.name, setup, keep_trace=False)
+
+    def take(self, *kinds: Kind) -> None:
+        """Write a phrase of one of these kinds, and step it."""
+        assert self.draft is not None, "the initialize rule runs before any other"
+        self.step(*write_one_of(kinds, self.draft))
 
     def step(self, *ops: Op) -> None:
         """Take each op and let it be judged."""
@@ -176,7 +186,10 @@ def machine_for(
             "recorder": recorder or Recorder(),
             "explore": explore,
             "begin": _beginning(scenario),
-            **{name: _taking(name, ops) for name, ops in phrases(scenario).items()},
+            **{
+                name: _taking(name, kinds)
+                for name, kinds in rules_of(scenario.space).items()
+            },
         },
     )
     steps = scenario.machine_steps
@@ -187,21 +200,23 @@ def machine_for(
 def _beginning(scenario: Scenario) -> object:
     """The rule that runs first: some store, with some messages in it."""
 
-    def begin(self: StoreMachine, setup: Setup, ops: tuple[Op, ...]) -> None:
-        self.open(setup)
-        self.step(*ops)
+    def begin(self: StoreMachine, source: DataObject) -> None:
+        chance = HypothesisChance(source.draw)
+        self.draft = Draft(*scenario.drawn(chance), chance)
+        self.open(self.draft.setup)
+        self.take("burst")
 
-    return initialize(setup=setups(scenario), ops=bursts(scenario))(begin)
+    return initialize(source=data())(begin)
 
 
-def _taking(name: str, phrase: SearchStrategy[tuple[Op, ...]]) -> object:
-    """A rule called ``name`` that draws a phrase and steps it."""
+def _taking(name: str, kinds: tuple[Kind, ...]) -> object:
+    """A rule called ``name`` that writes and steps a phrase of one of these kinds."""
 
-    def take(self: StoreMachine, ops: tuple[Op, ...]) -> None:
-        self.step(*ops)
+    def take(self: StoreMachine) -> None:
+        self.take(*kinds)
 
     take.__name__ = take.__qualname__ = name
-    return rule(ops=phrase)(take)
+    return rule()(take)
 
 
 def find_failure(

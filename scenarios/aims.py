@@ -9,9 +9,9 @@ byte and a size, and replays without any aim.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from models.image.checkpoint import SLOT_POSITIONS
 from models.image.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
@@ -21,6 +21,8 @@ from models.image.queue_ext import EXT_UNIT_SIZE_MIN, starts_of_ext_units
 from models.image.record import MAGIC_BLANK, Bytes, Record
 from models.ops import Damage
 from models.store_image import StoreImage
+from scenarios.chance import Chance
+from scenarios.space import often
 from scenarios.whereabouts import RECORD_FIELDS
 
 AIMED = ("truncate", "zero", "flip", "unreadable")
@@ -38,7 +40,17 @@ _SLOT_FIELDS = (
     *((32, 4), (36, 4), (40, 8), (48, 4), (52, 4)),
 )
 
-Draw: TypeAlias = Callable[[], int]
+SECOND_PART = 4  # one aim of so many hits another part of the same piece as well
+Extent = Literal["rare", "all of the piece", "common"]
+EXTENTS: tuple[Extent, ...] = often(("rare", 1), ("all of the piece", 1), ("common", 4))
+"""How much goes: a field that is zero says something, so a whole one is common then;
+of one that is inverted a byte is."""
+
+Which = Literal["first", "last", "last but one", "any"]
+WHICH: tuple[Which, ...] = often(
+    ("first", 1), ("last", 1), ("last but one", 1), ("any", 2)
+)
+"""Those at a file's ends more often than those amid."""
 
 
 class Part(NamedTuple):
@@ -53,7 +65,7 @@ Piece: TypeAlias = tuple[Part, ...]
 
 
 def aimed(
-    damage: Damage, path: str, image: StoreImage, index_slots: int, draw: Draw
+    damage: Damage, path: str, image: StoreImage, index_slots: int, chance: Chance
 ) -> tuple[Damage, ...]:
     """The damage moved to a place that means something; perhaps to two of them.
 
@@ -62,51 +74,50 @@ def aimed(
         path: of a file of the image.
         image: the files as they are.
         index_slots: of a file of the index.
-        draw: gives an integer >= 0.
+        chance: decides where.
     """
     pieces = list(_pieces_of(path, image, index_slots))
     if not pieces or damage.kind not in AIMED:
         return (damage,)
-    piece = _chosen(pieces, draw)
-    first = _at(damage, piece, draw)
-    if damage.kind == "truncate" or draw() & 3:
+    piece = _chosen(pieces, chance)
+    first = _at(damage, piece, chance)
+    if damage.kind == "truncate" or not chance.one_in(SECOND_PART):
         return (first,)
-    return first, _at(replace(damage, kind=("zero", "flip")[draw() & 1]), piece, draw)
+    other = replace(damage, kind=chance.pick(("zero", "flip")))
+    return first, _at(other, piece, chance)
 
 
-def _chosen(pieces: list[Piece], draw: Draw) -> Piece:
-    """A piece, those at the ends more often than those in the middle."""
-    number = draw()
-    match draw() % 5:
-        case 0:
+def _chosen(pieces: list[Piece], chance: Chance) -> Piece:
+    number = chance.word()
+    match chance.pick(WHICH):
+        case "first":
             return pieces[0]
-        case 1:
+        case "last":
             return pieces[-1]
-        case 2:
+        case "last but one":
             return pieces[-2:][0]
-        case _:
+        case "any":
             return pieces[number % len(pieces)]
 
 
-def _at(damage: Damage, piece: Piece, draw: Draw) -> Damage:
-    """The damage of one field of the piece, of one byte of it, or of all of it."""
-    part = piece[draw() % len(piece)]
-    inside = part.at + draw() % part.size
+def _at(damage: Damage, piece: Piece, chance: Chance) -> Damage:
+    """The damage of a part of the piece, of one byte of it, or of the whole piece."""
+    part = chance.pick(piece)
+    inside = part.at + chance.below(part.size)
     if damage.kind in ("truncate", "unreadable"):
-        at = inside if draw() & 1 else part.at
+        at = inside if chance.coin() else part.at
         return replace(damage, at=at)
-    # A field that is zero says something; one inverted seldom more than one byte of it.
     byte = Part(inside, 1)
-    often, seldom = (byte, part) if damage.kind == "flip" else (part, byte)
-    match draw() % 6:
-        case 0:
-            return replace(damage, at=seldom.at, size=seldom.size)
-        case 1:
+    common, rare = (byte, part) if damage.kind == "flip" else (part, byte)
+    match chance.pick(EXTENTS):
+        case "rare":
+            return replace(damage, at=rare.at, size=rare.size)
+        case "all of the piece":
             at = min(each.at for each in piece)
             end = max(each.at + each.size for each in piece)
             return replace(damage, at=at, size=end - at)
-        case _:
-            return replace(damage, at=often.at, size=often.size)
+        case "common":
+            return replace(damage, at=common.at, size=common.size)
 
 
 def _pieces_of(path: str, image: StoreImage, index_slots: int) -> Iterator[Piece]:

@@ -1,11 +1,9 @@
-"""Drawn ops: single ops of a space, each choice made by drawn integers.
+"""Drawn ops: single ops of a space, each choice made by a ``Chance``.
 
-``workload`` decides the order of ops.
+What follows what is the business of the phrases (``workload`` lists them).
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from models.ops import (
     BOUNDARIES,
@@ -20,11 +18,13 @@ from models.ops import (
     PutMessage,
     QueryMessage,
     RunService,
+    Schedule,
     SearchOffset,
     Shutdown,
     Survivors,
 )
 from models.program import Setup
+from scenarios.chance import Chance
 from scenarios.space import (
     BLANK_SIZE_MIN,
     Space,
@@ -32,146 +32,164 @@ from scenarios.space import (
     put_batch,
     put_message,
     record_overhead,
+    schedule_of,
 )
 from scenarios.whereabouts import Whereabouts
 
 BEYOND_THE_END = (0, 1, 8, 9, -1, 300)
 """Bytes of a record beyond the last place that its log file has for one."""
 
+PLACED = 4
+"""Of so many damages all but one have a place that says something."""
+
 
 class OpDrawer:
     """Draws ops of one space for one store; a put is counted as if it were appended."""
 
-    def __init__(self, space: Space, setup: Setup, draw: Callable[[], int]) -> None:
-        self.space = space
-        self.setup = setup
-        self.log_file_size = setup.log_file_size
-        self.body_size_max = setup.max_message_size
+    def __init__(self, space: Space, setup: Setup, chance: Chance) -> None:
         self.whereabouts = Whereabouts(setup)
-        self.draw = draw
+        self._space = space
+        self._log_file_size = setup.log_file_size
+        self._body_size_max = setup.max_message_size
+        self._chance = chance
 
-    def _put(self, times: int = 1) -> Op:
-        space, draw = self.space, self.draw
-        address = space.addresses[draw() % len(space.addresses)]
-        size = space.sizes[draw() % len(space.sizes)]
-        label = space.labels[draw() % len(space.labels)]
-        put = put_message(self.log_file_size, address, size, label)
+    def put(self, times: int = 1) -> Op:
+        """A put, noted as if it were done so many times."""
+        space, pick = self._space, self._chance.pick
+        address, size = pick(space.addresses), pick(space.sizes)
+        label = pick(space.labels)
+        put = put_message(self._log_file_size, address, size, label)
         overhead = record_overhead(address.topic, label)
         self.whereabouts.put(address, overhead + put.body_size, times)
         return put
 
-    def _put_at_the_end(self) -> Op:
-        """A put that just fits its log file, that just does not, or of any size."""
-        space, draw = self.space, self.draw
-        address = space.addresses[draw() % len(space.addresses)]
-        label = space.labels[draw() % len(space.labels)]
-        beyond = BEYOND_THE_END[draw() % len(BEYOND_THE_END)]
+    def put_at_the_end(self) -> Op:
+        """A put that just fits its log file, just does not, or one of any size."""
+        pick = self._chance.pick
+        address, label = pick(self._space.addresses), pick(self._space.labels)
+        beyond = pick(BEYOND_THE_END)
         overhead = record_overhead(address.topic, label)
         body_size = self.whereabouts.left_for_a_record + beyond - overhead
-        is_too_large = overhead + body_size + BLANK_SIZE_MIN > self.log_file_size
-        if is_too_large or not 0 <= body_size <= self.body_size_max:
-            return self._put()
+        is_too_large = overhead + body_size + BLANK_SIZE_MIN > self._log_file_size
+        if is_too_large or not 0 <= body_size <= self._body_size_max:
+            return self.put()
         self.whereabouts.put(address, overhead + body_size, 1)
         return PutMessage(address.topic, address.queue_id, body_size, *label)
 
-    def _batch(self) -> Op:
-        space, draw = self.space, self.draw
-        count = space.batch_counts[draw() % len(space.batch_counts)]
-        sizes = [space.sizes[draw() % len(space.sizes)] for _ in range(count)]
+    def batch(self) -> Op:
+        """A batch, its messages sized as those of single puts."""
+        space, pick = self._space, self._chance.pick
+        sizes = [pick(space.sizes) for _ in range(pick(space.batch_counts))]
         return put_batch(
-            self.log_file_size,
-            space.addresses[draw() % len(space.addresses)],
+            self._log_file_size,
+            pick(space.addresses),
             tuple(sizes),
-            space.labels[draw() % len(space.labels)],
+            pick(space.labels),
         )
 
-    def _pulled(self) -> Op:
-        space, draw = self.space, self.draw
-        address = space.addresses[draw() % len(space.addresses)]
-        offset = space.pull_offsets.choose(draw())
-        if draw() & 1:  # counted from the queue's end
+    def pull(self) -> Op:
+        """A pull from before the first entry, beyond the last, or between."""
+        space, chance = self._space, self._chance
+        address = chance.pick(space.addresses)
+        offset = chance.number(space.pull_offsets)
+        if chance.coin():  # counted from the queue's end
             offset = max(0, self.whereabouts.counts[address] - offset)
-        count = space.pull_counts[draw() % len(space.pull_counts)]
+        count = chance.pick(space.pull_counts)
         tags = space.pull_tags
-        # One draw the less where there is no choice.
-        chosen = tags[draw() % len(tags)] if len(tags) > 1 else tags[0]
+        # One question the less where there is no choice.
+        chosen = chance.pick(tags) if len(tags) > 1 else tags[0]
         return PullMessage(*address, offset, count, chosen)
 
-    def _searched(self) -> Op:
-        space, draw = self.space, self.draw
-        address = space.addresses[draw() % len(space.addresses)]
-        at_ms = space.search_times_ms.choose(draw())
-        boundary = BOUNDARIES[draw() % len(BOUNDARIES)]
-        return SearchOffset(*address, at_ms, boundary)
+    def look(self) -> Op:
+        """A look at some place of the log."""
+        return LookMessage(self._chance.number(self._space.look_offsets))
 
-    def _query(self) -> Op:
-        space, draw = self.space, self.draw
+    def search(self) -> Op:
+        """A search of any queue, by any time."""
+        space, chance = self._space, self._chance
+        address = chance.pick(space.addresses)
+        at_ms = chance.number(space.search_times_ms)
+        return SearchOffset(*address, at_ms, chance.pick(BOUNDARIES))
+
+    def query(self) -> Op:
+        """A query by key, of any time and of some."""
+        space, pick = self._space, self._chance.pick
         return QueryMessage(
-            space.addresses[draw() % len(space.addresses)].topic,
-            space.query_keys[draw() % len(space.query_keys)],
-            space.query_counts[draw() % len(space.query_counts)],
-            *space.query_times_ms[draw() % len(space.query_times_ms)],
+            pick(space.addresses).topic,
+            pick(space.query_keys),
+            pick(space.query_counts),
+            *pick(space.query_times_ms),
         )
 
-    def _service(self) -> Op:
-        space, draw = self.space, self.draw
-        service = space.services[draw() % len(space.services)]
-        return RunService(
-            service, space.service_times[draw() % len(space.service_times)]
-        )
+    def service(self) -> Op:
+        """One service, a few rounds."""
+        pick = self._chance.pick
+        return RunService(pick(self._space.services), pick(self._space.service_times))
 
-    def _round(self) -> Op:
-        return RunService(self.space.services[self.draw() % len(self.space.services)])
+    def round(self) -> Op:
+        """One round of one service."""
+        return RunService(self._chance.pick(self._space.services))
 
-    def _crash_event(self) -> Crash:
-        space, draw = self.space, self.draw
-        kind = space.crash_kinds[draw() % len(space.crash_kinds)]
-        cut = space.cuts.choose(draw())
+    def crash(self) -> Crash:
+        """A process kill, or a power loss with what survives of the unsynced."""
+        space, chance = self._space, self._chance
+        kind, cut = chance.pick(space.crash_kinds), chance.number(space.cuts)
         if kind == "process_kill":
             return Crash(kind, cut=cut)
-        survivor_kind = space.survivor_kinds[draw() % len(space.survivor_kinds)]
+        survivor_kind = chance.pick(space.survivor_kinds)
         if survivor_kind in ("none", "all"):
             return Crash(kind, Survivors(survivor_kind), cut)
-        number = space.survivor_numbers.choose(draw())
+        number = chance.number(space.survivor_numbers)
         return Crash(kind, Survivors(survivor_kind, number), cut)
 
-    def _part(self, kind: TogetherKind) -> Op:
+    def part(self) -> Op:
+        """One of the ops that begin at the same time."""
+        return self.part_of(self._chance.pick(self._space.together))
+
+    def part_of(self, kind: TogetherKind) -> Op:
+        """Such an op of one kind."""
         match kind:
             case "put":
-                return self._put()
+                return self.put()
             case "batch":
-                return self._batch()
+                return self.batch()
             case "pull":
-                return self._pulled()
+                return self.pull()
             case "look":
-                return LookMessage(self.space.look_offsets.choose(self.draw()))
+                return self.look()
             case "search":
-                return self._searched()
+                return self.search()
             case "query":
-                return self._query()
+                return self.query()
             case "service":
-                return self._service()
+                return self.service()
             case "wait":
-                return AdvanceClock(self.space.stalls_ms.choose(self.draw()))
+                return AdvanceClock(self._chance.number(self._space.stalls_ms))
             case "delete":
                 return DeleteManually()
             case "shutdown":
                 return Shutdown()
 
-    def _damaged_file(self) -> Damage | PlantFile:
-        space, draw = self.space, self.draw
-        if space.plants and draw() & 1:
-            return space.plants[draw() % len(space.plants)]
-        file, kind = space.damage_targets[draw() % len(space.damage_targets)]
+    def schedule(self, count: int) -> Schedule:
+        """Who of ``count`` activities runs on, where one of them may be stopped."""
+        template = self._chance.pick(self._space.schedules)
+        return schedule_of(template, count, self._chance.word())
+
+    def damage(self) -> Damage | PlantFile:
+        """A file loses or changes bytes, or is gone; or one of others is put there."""
+        space, chance = self._space, self._chance
+        if space.plants and chance.coin():
+            return chance.pick(space.plants)
+        file, kind = chance.pick(space.damage_targets)
         if kind == "delete":
             return Damage(file, kind)
         if kind == "touch":
-            return Damage(file, kind, space.touch_ages_ms.choose(draw()))
-        at = space.damage_offsets.choose(draw())
+            return Damage(file, kind, chance.number(space.touch_ages_ms))
+        at = chance.number(space.damage_offsets)
         if kind == "truncate":
             return Damage(file, kind, at)
-        size = space.damage_sizes[draw() % len(space.damage_sizes)]
-        if draw() & 3:
-            at, width = self.whereabouts.place_of(file, at, draw)
+        size = chance.pick(space.damage_sizes)
+        if not chance.one_in(PLACED):
+            at, width = self.whereabouts.place_of(file, at, chance)
             size = width or size
         return Damage(file, kind, at, size)

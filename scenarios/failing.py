@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from models.ops import DiskFault, During, FaultCall, FaultErrno, Op, Restart, Shutdown
 from models.program import Program
-from scenarios.chance import draws
+from scenarios.chance import SeededChance
 from scenarios.scenario import Scenario
 from scenarios.workload import phrase_for, program_for
 
@@ -42,19 +42,21 @@ def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int
     Returns:
         The program, and the number of that op.
     """
-    draw = draws(run, number).__next__
+    chance = SeededChance(run, number)
     program = program_for(scenario, run, number)
     space, setup = scenario.space, program.setup
-    ops = list(program.ops[: LENGTHS[draw() % len(LENGTHS)]])
+    ops = list(program.ops[: chance.pick(LENGTHS)])
     failing, calls = _plain(ops.pop()), OF_OTHERS
-    if draw() & 1:
+    if chance.coin():
         failing, calls = Restart(), OF_STARTS
-        ops += [Shutdown()] * (draw() & 1)
-    call, errno = calls[draw() % len(calls)]
-    fault = DiskFault(call, errno, lasts=bool(draw() & 1))
-    again = [failing] * (draw() & 1)
-    crash = phrase_for(space, setup, "crash", draw()) if space.crash_kinds else ()
-    then = crash if draw() & 1 else ()
+        ops += [Shutdown()] * chance.coin()
+    call, errno = chance.pick(calls)
+    fault = DiskFault(call, errno, lasts=chance.coin())
+    again = [failing] * chance.coin()
+    crash = (
+        phrase_for(space, setup, "crash", chance.word()) if space.crash_kinds else ()
+    )
+    then = crash if chance.coin() else ()
     failing_at = len(ops)
     ops += (During(failing, 1, fault), *again, *then)
     return Program(setup, tuple(ops)), failing_at

@@ -9,6 +9,7 @@ orderly shutdown, or a power loss right away.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from models.ops import (
     AdvanceClock,
@@ -26,17 +27,34 @@ from models.ops import (
     Together,
 )
 from models.program import Setup
-from scenarios.drawn_ops import OpDrawer
-from scenarios.space import Numbers, Size, put_message
+from scenarios.draft import THOROUGH_MS, Draft
+from scenarios.space import Numbers, Size, often, put_message
 from scenarios.spaces import AFTER
 
-THOROUGH_MS = 61_000  # after so long every service does all there is to do
 STEPS_MS = (1, 7, 300)  # between two messages
 OTHERS_MAX = 4
-FAILING = 8  # of so many overlaps one meets a fault, at one of so many disk actions
+FAILING = 8  # one overlap of so many meets a fault
+FAILING_STOP = 4  # one of so many, where nobody but a stop meets the first activity
+FAILING_ACTIONS = 8  # at one of so many disk actions
+KEEPER_FIRST = 3  # of so many overlaps all but one stop who makes durable
+AGED = 3  # of so many, where files may go, all but one begin with some that may
+UNDISPATCHED = 4  # of so many stores one has dispatched nothing before
+LAST_PUT = 4  # of so many all but one put once more behind that
+HURRIED = 4  # of so many one has waited for a moment alone
 POINTS = Numbers(tuple(range(1, 9)), 40, 1)
 """The switch point at which the first activity is stopped: most syncs are early."""
 
+Company = Literal["served, then a stop", "stop", "activities"]
+COMPANY: tuple[Company, ...] = often(
+    ("served, then a stop", 2), ("stop", 1), ("activities", 5)
+)
+"""Who comes while the first one stands still; a stop of a store that has served all
+waits for nobody, so that it ends meanwhile."""
+
+Telling = Literal["orderly end", "power loss", "pull"]
+TELLINGS: tuple[Telling, ...] = often(
+    ("orderly end", 2), ("power loss", 1), ("pull", 1)
+)
 _POWER_LOSS = Crash("power_loss", Survivors("none"))
 
 
@@ -64,121 +82,125 @@ def keepers_of(setup: Setup) -> tuple[ServiceName, ...]:
     return tuple(names)
 
 
-class OverlapDrawer(OpDrawer):
-    """Draws overlaps of two activities, with what comes before and after."""
+def overlap(draft: Draft) -> None:
+    """One overlap, from what there is to do to what is said of it."""
+    chance = draft.chance
+    _work_for_all(draft)
+    is_keeper = not chance.one_in(KEEPER_FIRST)
+    stopped = _keeper(draft) if is_keeper else _maker(draft)
+    if isinstance(stopped, Shutdown) and chance.coin():
+        draft.add(*_serving())
+    others = _others(draft)
+    ends = any(isinstance(op, Shutdown) for op in (stopped, *others))
+    told = (Restart(),) if ends else _telling(draft)
+    draft.add(_stopped_once(draft, (stopped, *others)), *told)
 
-    def _overlap(self) -> list[Op]:
-        """One overlap, with the work before it and the check after it."""
-        before = self._work_for_all()
-        stopped = self._keeper() if self.draw() % 3 else self._maker()
-        if isinstance(stopped, Shutdown) and self.draw() & 1:
-            before += self._serving()
-        others = self._others()
-        ends = any(isinstance(op, Shutdown) for op in (stopped, *others))
-        told = [Restart()] if ends else self._telling()
-        return [*before, self._stopped_once((stopped, *others)), *told]
 
-    def _others(self) -> list[Op]:
-        """One to four activities; or a stop, mostly of a store whose services are idle.
+def _work_for_all(draft: Draft) -> None:
+    """Messages that are flushed, dispatched, or only put, each of a later time."""
+    chance, drawn = draft.chance, draft.drawn
+    if draft.setup.cleans and not chance.one_in(AGED):
+        _grow_old(draft)
+    elif chance.coin():
+        draft.add(*[_half_a_file(draft)] * 3)  # so that the log has rolled
+    for _ in range(chance.integer(1, 2)):
+        draft.add(drawn.put(), AdvanceClock(chance.pick(STEPS_MS)))
+    if chance.coin():
+        draft.add(_all_of("flush_commit_log"))
+    if not chance.one_in(UNDISPATCHED):
+        draft.add(_all_of("reput"))
+    if not chance.one_in(LAST_PUT):
+        draft.add(drawn.put())
+    draft.add(AdvanceClock(STEPS_MS[0] if chance.one_in(HURRIED) else THOROUGH_MS))
 
-        Such a stop waits for no service, so that it ends while the first one stands
-        still.
-        """
-        match self.draw() % 8:
-            case 0 | 1:
-                return [*self._serving(), Shutdown()]
-            case 2:
-                return [Shutdown()]
-        count = 1 + self.draw() % OTHERS_MAX
-        kinds = (self._maker, self._maker, self._keeper)
-        return [kinds[self.draw() % len(kinds)]() for _ in range(count)]
 
-    def _work_for_all(self) -> list[Op]:
-        """Messages that are flushed, dispatched, or only put, each at a later time."""
-        draw, ops = self.draw, list[Op]()
-        if self.setup.cleans and draw() % 3:
-            ops += self._grown_old()
-        elif draw() & 1:
-            ops += [self._half_a_file()] * 3  # so that the log has rolled
-        for _ in range(1 + draw() % 2):
-            ops += (self._put(), AdvanceClock(STEPS_MS[draw() % len(STEPS_MS)]))
-        if draw() & 1:
-            ops.append(self._all_of("flush_commit_log"))
-        if draw() % 4:
-            ops.append(self._all_of("reput"))
-        if draw() % 4:
-            ops.append(self._put())
-        ops.append(AdvanceClock(THOROUGH_MS if draw() % 4 else STEPS_MS[0]))
-        return ops
+def _grow_old(draft: Draft) -> None:
+    """Files that may go, of the log or, where that has gone, of the queues."""
+    waiting = AdvanceClock(draft.chance.number(draft.space.expiry_steps_ms))
+    draft.add(*[_half_a_file(draft)] * 5, *_serving(), waiting, DeleteManually())
+    if draft.chance.coin():
+        draft.add(_all_of("clean_commit_log"))
 
-    def _grown_old(self) -> list[Op]:
-        """Files that may be deleted, of the log or, after those, of the queues."""
-        waiting = AdvanceClock(self.space.expiry_steps_ms.choose(self.draw()))
-        ops = [*[self._half_a_file()] * 5, *self._serving(), waiting, DeleteManually()]
-        if self.draw() & 1:
-            ops.append(self._all_of("clean_commit_log"))
-        return ops
 
-    def _half_a_file(self) -> Op:
-        address, label = self.space.addresses[0], self.space.labels[0]
-        return put_message(self.log_file_size, address, Size(parts=2), label)
+def _half_a_file(draft: Draft) -> Op:
+    address, label = draft.space.addresses[0], draft.space.labels[0]
+    return put_message(draft.setup.log_file_size, address, Size(parts=2), label)
 
-    def _serving(self) -> list[Op]:
-        return [self._all_of("flush_commit_log"), self._all_of("reput")]
 
-    def _all_of(self, service: ServiceName) -> Op:
-        return RunService(service, 9)
+def _serving() -> tuple[Op, Op]:
+    return _all_of("flush_commit_log"), _all_of("reput")
 
-    def _maker(self) -> Op:
-        """A caller or a service that produces something; or a deletion."""
-        services = makers_of(self.setup)
-        callers: tuple[Callable[[], Op], ...] = (
-            *(self._put, self._put, self._put, self._put_at_the_end),
-            *(self._put_at_the_end, self._deletion, self._deletion),
-            *(self._made_by(service) for service in services),
-        )
-        return callers[self.draw() % len(callers)]()
 
-    def _made_by(self, service: ServiceName) -> Callable[[], Op]:
-        return lambda: RunService(service)
+def _all_of(service: ServiceName) -> Op:
+    return RunService(service, 9)
 
-    def _keeper(self) -> Op:
-        services = keepers_of(self.setup)
-        which = self.draw() % (len(services) + 1)
-        return Shutdown() if which == len(services) else RunService(services[which])
 
-    def _deletion(self) -> Op:
-        deletions = self.space.deletions
-        return DeleteTopic(*deletions[self.draw() % len(deletions)])
+def _others(draft: Draft) -> tuple[Op, ...]:
+    """One to four activities; or a stop, mostly of a store that has served all."""
+    chance = draft.chance
+    match chance.pick(COMPANY):
+        case "served, then a stop":
+            return (*_serving(), Shutdown())
+        case "stop":
+            return (Shutdown(),)
+        case "activities":
+            count = chance.integer(1, OTHERS_MAX)
+            kinds = (_maker, _maker, _keeper)
+            return tuple([chance.pick(kinds)(draft) for _ in range(count)])
 
-    def _stopped_once(self, ops: tuple[Op, ...]) -> Op:
-        """The first activity is stopped; the others run to their ends, in order.
 
-        A deletion of topics meets no fault here: the next start settles what it leaves
-        half done, and the store goes on.
-        """
-        draw = self.draw
-        schedule = Schedule(preemptions=((POINTS.choose(draw()), 1),))
-        together = Together(ops, schedule)
-        is_alone = isinstance(ops[1], Shutdown)  # then the stop itself may fail
-        deletes = any(isinstance(op, DeleteTopic) for op in ops)
-        if deletes or draw() % (FAILING // 2 if is_alone else FAILING):
-            return together
-        fault = self.space.faults[draw() % len(self.space.faults)]
-        return During(together, 1 + draw() % FAILING, fault)
+def _maker(draft: Draft) -> Op:
+    """A caller or a service that makes something; what is deleted is, as well."""
+    drawn = draft.drawn
+    callers: tuple[Callable[[], Op], ...] = often(
+        (drawn.put, 3), (drawn.put_at_the_end, 2), (lambda: _deletion(draft), 2)
+    )
+    services = makers_of(draft.setup)
+    which = draft.chance.below(len(callers) + len(services))
+    if which < len(callers):
+        return callers[which]()
+    return RunService(services[which - len(callers)])
 
-    def _telling(self) -> list[Op]:
-        """Ops that report what is durable now, or reveal what is not."""
-        draw = self.draw
-        thorough = (RunService("flush_consume_queue"), RunService("checkpoint"))
-        ops: list[Op] = [RunService("checkpoint")]
-        ops += (self._all_of("flush_commit_log"), AdvanceClock(THOROUGH_MS), *thorough)
-        match draw() % 4:
-            case 0 | 1:
-                ops += (Shutdown(), Restart())
-            case 2:
-                ops.append(During(RunService("checkpoint"), AFTER, _POWER_LOSS))
-                ops.append(Restart())
-            case _:
-                ops += (RunService("reput"), self._pulled())
-        return ops
+
+def _keeper(draft: Draft) -> Op:
+    services = keepers_of(draft.setup)
+    which = draft.chance.below(len(services) + 1)
+    return Shutdown() if which == len(services) else RunService(services[which])
+
+
+def _deletion(draft: Draft) -> Op:
+    return DeleteTopic(*draft.chance.pick(draft.space.deletions))
+
+
+def _stopped_once(draft: Draft, ops: tuple[Op, ...]) -> Op:
+    """The first one is stopped; the others run to their ends, in their order.
+
+    A deletion of topics meets no fault here: what it leaves half done the next start
+    decides, and the store goes on.
+    """
+    chance = draft.chance
+    together = Together(ops, Schedule(preemptions=((chance.number(POINTS), 1),)))
+    is_alone = isinstance(ops[1], Shutdown)  # then the stop itself may fail
+    if any(isinstance(op, DeleteTopic) for op in ops):
+        return together
+    if not chance.one_in(FAILING_STOP if is_alone else FAILING):
+        return together
+    fault = chance.pick(draft.space.faults)
+    return During(together, chance.integer(1, FAILING_ACTIONS), fault)
+
+
+def _telling(draft: Draft) -> tuple[Op, ...]:
+    """Something that says what is durable now, or shows what is not."""
+    said = (
+        *(RunService("checkpoint"), _all_of("flush_commit_log")),
+        *(AdvanceClock(THOROUGH_MS), RunService("flush_consume_queue")),
+        RunService("checkpoint"),
+    )
+    match draft.chance.pick(TELLINGS):
+        case "orderly end":
+            return (*said, Shutdown(), Restart())
+        case "power loss":
+            lost = During(RunService("checkpoint"), AFTER, _POWER_LOSS)
+            return (*said, lost, Restart())
+        case "pull":
+            return (*said, RunService("reput"), draft.drawn.pull())

@@ -5,10 +5,10 @@ Hypothesis machines, seeded soaks and the report use the same entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from models.program import Setup
+from scenarios.chance import Chance
 from scenarios.mixing import in_view, mixed_setup, mixed_space
 from scenarios.space import Space
 
@@ -40,11 +40,11 @@ class Scenario:
     required_invariants: tuple[str, ...] = ()
     mixes: tuple[Scenario, ...] = ()
 
-    def drawn(self, draw: Callable[[], int]) -> tuple[Space, Setup]:
-        """The space and setup of a seeded program."""
+    def drawn(self, chance: Chance) -> tuple[Space, Setup]:
+        """What one program asks, and of which store."""
         if not self.mixes:
-            return self.space, self.setups[draw() % len(self.setups)]
-        one, other = [self.mixes[draw() % len(self.mixes)] for _ in range(2)]
-        (space, setup), (and_space, and_setup) = one.drawn(draw), other.drawn(draw)
+            return self.space, chance.pick(self.setups)
+        one, other = [chance.pick(self.mixes) for _ in range(2)]
+        (space, setup), (and_space, and_setup) = one.drawn(chance), other.drawn(chance)
         mixed = mixed_space(space, and_space)
         return mixed, in_view(mixed, mixed_setup(setup, and_setup))

@@ -1,9 +1,9 @@
 """Space: the ranges from which ops are drawn, and how often each choice is.
 
-Hypothesis strategies and seeded workloads both read a ``Space``, so they search the
+Seeds and Hypothesis write programs of a ``Space`` by one generator, so they search the
 same world. A choice is as likely as it is often listed; the first listed is the
 simplest, towards which Hypothesis shrinks. Every choice is made by one drawn integer.
-How ops follow each other belongs to ``workload`` and to the machines.
+How ops follow each other belongs to the phrases (``workload``).
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ that were never written less. Batches and entries of light queues are not counte
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import NamedTuple
 
 from models.messages import PROP_CRC_SIZE
 from models.program import Setup
+from scenarios.chance import Chance
 from scenarios.space import BLANK_SIZE_MIN, Address
 
 RECORD_FIELDS = (
@@ -29,6 +29,7 @@ SLOT_SIZE = 4
 ENTRY_SIZE = 20
 ENTRIES_MET = 6  # more than that a program seldom puts into one file
 FIRST_ENTRY = 1  # entry 0 is never used
+INDEX_PARTS = ("header", "slot", "entry", "entry")  # an index is mostly entries
 
 
 class Piece(NamedTuple):
@@ -81,21 +82,19 @@ class Whereabouts:
         left = file_size - self.end % file_size - BLANK_SIZE_MIN
         return left - (PROP_CRC_SIZE if self._setup.prop_crc else 0)
 
-    def place_of(
-        self, file: str, otherwise: int, draw: Callable[[], int]
-    ) -> tuple[int, int]:
-        """A byte with a meaning in a file of the log or the index, and a size.
+    def place_of(self, file: str, otherwise: int, chance: Chance) -> tuple[int, int]:
+        """A place that says something, of a file of the log or the index.
 
         How many bytes it has; 0: as many as one likes.
         """
         if file.startswith("commitlog["):
-            return self._place_of_log(int(file[10:-1]), otherwise, draw)
+            return self._place_of_log(int(file[10:-1]), otherwise, chance)
         if file.startswith("index[") and self._setup.has_index:
-            return self._place_of_index(draw)
+            return self._place_of_index(chance)
         return otherwise, 0
 
     def _place_of_log(
-        self, number: int, otherwise: int, draw: Callable[[], int]
+        self, number: int, otherwise: int, chance: Chance
     ) -> tuple[int, int]:
         """Of a record or filler of that file: a field, a byte of one, or any byte."""
         file_size = self._setup.log_file_size
@@ -104,22 +103,23 @@ class Whereabouts:
         pieces = [p for p in self._pieces if base <= p.start < base + file_size]
         if not pieces:
             return otherwise, 0
-        piece = pieces[draw() % len(pieces)]
-        half, of = divmod(draw(), 2)
-        if of:
+        piece = chance.pick(pieces)
+        half, is_any_byte = divmod(chance.word(), 2)
+        if is_any_byte:
             return piece.start - base + half % piece.size, 0
         number, width = RECORD_FIELDS[half % len(RECORD_FIELDS)]
         at = piece.start - base + number
-        byte = draw() % (2 * width)
+        byte = chance.below(2 * width)  # the whole field half of the time
         return (at, width) if byte >= width else (at + byte, 1)
 
-    def _place_of_index(self, draw: Callable[[], int]) -> tuple[int, int]:
+    def _place_of_index(self, chance: Chance) -> tuple[int, int]:
         """Of the header, of a slot, or of one of the first entries."""
-        part, rest = draw() % 4, draw()
-        if part == 0:
+        part = chance.pick(INDEX_PARTS)
+        rest = chance.word()
+        if part == "header":
             field, byte = divmod(rest, FIELD_SIZE)
             return INDEX_HEADER_FIELDS[field % len(INDEX_HEADER_FIELDS)] + byte, 0
-        if part == 1:
+        if part == "slot":
             slots_size = self._setup.index_slots * SLOT_SIZE
             return INDEX_HEADER_SIZE + rest % slots_size, 0
         entries = INDEX_HEADER_SIZE + self._setup.index_slots * SLOT_SIZE

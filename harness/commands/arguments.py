@@ -11,9 +11,9 @@ import click
 
 from harness.case_file import BadCaseFile, CaseFile
 from harness.commands.exits import BadInput, unknown
-from harness.power.mutant_file import BadMutantFile, read_mutants
 from models.invariants.registry import declared_invariants
 from scenarios.catalogue import SCENARIOS
+from scenarios.mutant_file import BadMutantFile, read_mutants
 from scenarios.mutants import MUTANTS
 from scenarios.mutation import Mutant, MutantError, applied
 

@@ -16,7 +16,7 @@ from models.ops import Damage, DamageKind, Op, PutMessage, Restart, RunService, 
 from models.program import Program, Setup
 from models.verdict import Outcome
 from scenarios.catalogue import SCENARIOS
-from scenarios.chance import draws
+from scenarios.chance import SeededChance
 from scenarios.workload import program_for
 
 PUT = PutMessage("T0", 0, 16)
@@ -27,7 +27,7 @@ RESTORE = Damage("", "restore")
 
 def aimed(*ops: Op, run: int = 1) -> Program:
     program = Program(Setup(), (*STORED, *ops))
-    return with_aim(program, len(program.ops), draws(run, 1).__next__)
+    return with_aim(program, len(program.ops), SeededChance(run, 1))
 
 
 def seen_of(*ops: Op) -> list[object]:
@@ -69,7 +69,7 @@ def test_what_a_start_refused_is_put_back_before_more_is_tried() -> None:
 def test_a_store_that_is_up_is_not_aimed_at() -> None:
     program = Program(Setup(), (PUT, Damage("commitlog[0]", "flip", 4000, 1)))
 
-    assert with_aim(program, 2, draws(1, 1).__next__) == program
+    assert with_aim(program, 2, SeededChance(1, 1)) == program
 
 
 def test_half_of_the_programs_with_damage_are_aimed_and_always_alike() -> None:

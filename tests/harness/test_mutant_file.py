@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.power.mutant_file import BadMutantFile, check_edits, read_mutants
-from scenarios.mutation import Edit
+from harness.power.mutant_file import check_edits
+from models.ops import PutMessage, Restart
+from models.program import Program, Setup
+from scenarios.mutant_file import BadMutantFile, read_mutants
+from scenarios.mutation import NO_TRIGGER, Edit
 
 LAWS = ("CL-1", "REC-1")
 GOOD = """
@@ -20,6 +23,15 @@ module = "engine.store.log_scan"
 function = "records_in"
 before = "request.success and"
 after = ""
+"""
+
+TRIGGER = """
+[mutant.trigger]
+setup = {log_file_size = 8192}
+ops = [
+    {op = "PutMessage", topic = "T0", queue_id = 0, body_size = 16},
+    {op = "Restart"},
+]
 """
 
 
@@ -39,6 +51,21 @@ def test_a_file_becomes_mutants_with_all_their_edits(tmp_path: Path) -> None:
     assert (mutant.title, mutant.killed_by) == ("X-1", ("CL-1",))
     assert mutant.source == str(file)
     assert mutant.edits[1] == Edit("engine.a", "", "1", "2")
+    assert (mutant.trigger, mutant.needs, mutant.as_shipped) == (NO_TRIGGER, "", False)
+
+
+def test_a_file_may_say_what_it_takes_and_a_program_that_shows_it(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "mine.toml"
+    marks = 'laws = ["CL-1"]\nneeds = "power loss"\nas_shipped = true'
+    file.write_text(GOOD.replace('laws = ["CL-1"]', marks) + TRIGGER)
+
+    mutant = read_mutants(file, LAWS)["X-1"]
+
+    assert (mutant.needs, mutant.as_shipped) == ("power loss", True)
+    ops = (PutMessage("T0", 0, 16), Restart())
+    assert mutant.trigger == Program(Setup(log_file_size=8192), ops)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +84,23 @@ def test_a_file_becomes_mutants_with_all_their_edits(tmp_path: Path) -> None:
         ("before", "befor", ":6: edit of X-1: unknown key 'befor'"),
         ('after = ""', "", ":6: edit of X-1: 'after' is missing"),
         ("engine.store", "harness", ":6: .*--any-module"),
+        (
+            'laws = ["CL-1"]',
+            "laws = []\nas_shipped = 1",
+            "'as_shipped' must be true or",
+        ),
+        (GOOD, GOOD + TRIGGER.replace("ops", "op"), "trigger of X-1: unknown key 'op'"),
+        (GOOD, GOOD + TRIGGER.replace("Restart", "Rest"), ":2: .*unknown op 'Rest'"),
+        (
+            GOOD,
+            GOOD + TRIGGER.replace("16", '"16"'),
+            r"X-1: \$.ops\[0\]: Expected `int`",
+        ),
+        (
+            GOOD,
+            GOOD + TRIGGER.replace("log_file", "file"),
+            "Setup has no field 'file_s",
+        ),
         (GOOD, '[[mutant]]\nid = "a"\nlaws = []\nedit = []', r"needs \[\[mutant.edit"),
     ],
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,7 +12,7 @@ from models.ops import Crash, Damage, During, Op, PutMessage, Restart, RunServic
 from models.program import Setup
 from models.store_image import StoreImage, read_store
 from scenarios.aims import Part, _parts_of, _pieces_of, aimed
-from scenarios.chance import draws
+from scenarios.chance import Chance, SeededChance
 
 PUT = PutMessage("T0", 0, 16, tags="A", keys="one two")
 LARGE = PutMessage("T0", 0, 3000)
@@ -97,13 +96,13 @@ def test_an_index_file_holds_a_header_slots_in_use_and_entries() -> None:
     assert rest[-1][0] == Part(file.entry_at(file.written_entries), 4)
 
 
-def drawing() -> Callable[[], int]:
-    return draws(3, 1).__next__
+def chance() -> Chance:
+    return SeededChance(3, 1)
 
 
 def aims(damage: Damage, path: str, times: int) -> Iterator[tuple[Damage, ...]]:
-    draw = drawing()
-    return (aimed(damage, path, IMAGE, SETUP.index_slots, draw) for _ in range(times))
+    one = chance()
+    return (aimed(damage, path, IMAGE, SETUP.index_slots, one) for _ in range(times))
 
 
 def test_a_field_is_hit_as_a_whole_and_by_a_byte_and_twice_at_times() -> None:
@@ -128,13 +127,13 @@ def test_a_sector_and_a_cut_keep_their_kind_and_size() -> None:
 def test_what_has_no_place_stays_as_it_is(kind: str) -> None:
     damage = Damage("commitlog[0]", kind, 9)  # type: ignore[arg-type]
 
-    assert aimed(damage, LOG, IMAGE, 4, count().__next__) == (damage,)
+    assert aimed(damage, LOG, IMAGE, 4, chance()) == (damage,)
 
 
 def test_a_file_that_nobody_knows_is_aimed_at_as_a_whole() -> None:
     files = {**IMAGE.files, "deletedTopics": b"some words"}
     damage = Damage("deletedTopics", "flip", 0, 8)
 
-    (hit, *_) = aimed(damage, "deletedTopics", read_store(files), 0, drawing())
+    (hit, *_) = aimed(damage, "deletedTopics", read_store(files), 0, chance())
 
     assert 0 <= hit.at < 10

@@ -1,23 +1,29 @@
 from __future__ import annotations
 
-import pytest
-from hypothesis import HealthCheck, find, given, settings
-from hypothesis import strategies as st
+from collections.abc import Callable
 
-from models.ops import Crash, Damage, During, Op, PutMessage, Restart
+import pytest
+from hypothesis import HealthCheck, assume, find, given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from models.ops import (
+    Crash,
+    Damage,
+    During,
+    Op,
+    PutMessage,
+    Restart,
+    Shutdown,
+    innermost,
+)
 from models.program import Program, Setup, from_json, to_json
 from scenarios.catalogue import SCENARIOS, Scenario
-from scenarios.space import Label, Numbers, record_overhead
-from scenarios.strategies import (
-    RULES_MAX,
-    crashed_restarts,
-    damages,
-    numbers,
-    phrases,
-    put_messages,
-    setups,
-    several,
-)
+from scenarios.chance import Chance, SeededChance
+from scenarios.draft import Draft
+from scenarios.space import Kind, Label, Numbers, record_overhead
+from scenarios.strategies import BLOCK_BYTES, HypothesisChance, phrases
+from scenarios.workload import RULES_MAX, program_by, rules_of, write_one_of
 
 EVERY_SCENARIO = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 FEW = settings(
@@ -29,36 +35,90 @@ FEW = settings(
 )
 
 
+def drawn_block(value: int) -> Chance:
+    """The choices of one block of bytes that are the digits of ``value``, and zeros."""
+    blocks = iter([value.to_bytes(BLOCK_BYTES, "big")])
+    return HypothesisChance(lambda strategy: next(blocks, bytes(BLOCK_BYTES)))
+
+
+def chosen(choose: Callable[[Chance], object]) -> st.SearchStrategy[object]:
+    """What a function chooses when Hypothesis is its chance."""
+
+    @st.composite
+    def choice(draw: DrawFn) -> object:
+        return choose(HypothesisChance(draw))
+
+    return choice()
+
+
 @EVERY_SCENARIO
 def test_phrases_are_ops_that_a_case_file_can_hold(scenario: Scenario) -> None:
+    kinds = dict.fromkeys(scenario.space.kinds)
+
     @FEW
-    @given(st.one_of(*phrases(scenario).values()))
-    def holds(ops: tuple[Op, ...]) -> None:
-        program = Program(Setup(), ops)
+    @given(st.one_of(*(phrases(scenario, kind) for kind in kinds)))
+    def holds(phrase: tuple[Setup, tuple[Op, ...]]) -> None:
+        program = Program(*phrase)
         assert from_json(to_json(program)) == program
 
     holds()
 
 
 @EVERY_SCENARIO
-def test_a_machine_has_at_most_nine_phrases_and_all_its_space_lists(
-    scenario: Scenario,
-) -> None:
-    found = phrases(scenario)
-
-    assert len(found) <= RULES_MAX or scenario.mixes  # those have all there are
-    assert ("crash" in found) == ("crash" in scenario.space.kinds)
-    assert ("damage" in found) == ("damage" in scenario.space.kinds)
-
-
-def test_no_phrase_that_stops_the_store_leaves_it_down() -> None:
-    scenario = SCENARIOS["truncated_files"]
-    found = phrases(scenario)
+def test_hypothesis_and_seeds_write_programs_of_one_kind(scenario: Scenario) -> None:
+    """The generator asks both for the same things, and takes any answers."""
 
     @FEW
-    @given(found["damage"] | found["restart"])
-    def ends_up(ops: tuple[Op, ...]) -> None:
-        assert ops[-1] == Restart()
+    @given(chosen(lambda chance: program_by(scenario, chance)))
+    def is_a_program(program: Program) -> None:
+        shortest, longest = scenario.length
+        assert shortest <= len(program.ops) <= longest
+        assert scenario.mixes or program.setup in scenario.setups
+        assert from_json(to_json(program)) == program
+
+    is_a_program()
+
+
+@EVERY_SCENARIO
+def test_a_machine_has_at_most_nine_rules_and_all_its_space_lists(
+    scenario: Scenario,
+) -> None:
+    rules = rules_of(scenario.space)
+    taken = {kind for kinds in rules.values() for kind in kinds}
+
+    assert len(rules) <= RULES_MAX or scenario.mixes  # those have all there are
+    assert taken >= set(scenario.space.kinds)
+    assert ("crash" in rules) == ("crash" in scenario.space.kinds)
+    assert ("damage" in rules) == ("damage" in scenario.space.kinds)
+
+
+def test_a_rule_of_a_mixture_takes_what_its_two_scenarios_have() -> None:
+    mixtures = SCENARIOS["mixtures"]
+
+    for episode in range(60):
+        chance = SeededChance(1, episode)
+        draft = Draft(*mixtures.drawn(chance), chance)
+        for kinds in rules_of(mixtures.space).values():
+            assert write_one_of(kinds, draft)
+            assert not draft.ops
+
+
+@pytest.mark.parametrize("kind", ["damage", "restart", "crash"])
+def test_no_phrase_that_stops_the_store_leaves_it_down(kind: Kind) -> None:
+    scenario = SCENARIOS["truncated_files"]
+
+    @FEW
+    @given(phrases(scenario, kind))
+    def ends_up(phrase: tuple[Setup, tuple[Op, ...]]) -> None:
+        is_down, was_down = False, False
+        for op in phrase[1]:
+            crashed = isinstance(op, During) and isinstance(op.event, Crash)
+            if crashed or isinstance(op, Shutdown):
+                is_down = was_down = True
+            elif isinstance(innermost(op), Restart):
+                is_down = False
+        assume(was_down or kind == "restart")
+        assert not is_down
 
     ends_up()
 
@@ -67,8 +127,10 @@ def test_a_put_is_sized_to_the_log_files_of_the_same_test_case() -> None:
     scenario = SCENARIOS["clean_restart"]
 
     @FEW
-    @given(setups(scenario), put_messages(scenario))
-    def fits(setup: Setup, put: PutMessage) -> None:
+    @given(phrases(scenario, "put"))
+    def fits(phrase: tuple[Setup, tuple[Op, ...]]) -> None:
+        setup, (put,) = phrase
+        assert isinstance(put, PutMessage)
         label = Label(put.tags, put.keys, put.wait_store_ok)
         record_size = put.body_size + record_overhead(put.topic, label)
         assert record_size <= setup.log_file_size - 8 + 1
@@ -77,34 +139,61 @@ def test_a_put_is_sized_to_the_log_files_of_the_same_test_case() -> None:
 
 
 def test_a_number_shrinks_to_the_first_special_one() -> None:
-    assert find(numbers(Numbers((5, 9), 100)), lambda _: True, settings=FEW) == 5
+    number = chosen(lambda chance: chance.number(Numbers((5, 9), 100)))
+
+    assert find(number, lambda _: True, settings=FEW) == 5
 
 
-def test_a_crashed_restart_shrinks_to_the_first_action_and_nothing_surviving() -> None:
-    restarts = crashed_restarts(SCENARIOS["power_loss"].space)
+def test_a_crash_shrinks_to_the_first_action_and_nothing_surviving() -> None:
+    crashes = phrases(SCENARIOS["power_loss"], "crash")
 
-    smallest = find(restarts, lambda _: True, settings=FEW)
+    _, (crashed, restart) = find(crashes, lambda _: True, settings=FEW)
 
-    assert smallest == During(Restart(), 1, Crash("power_loss"))
+    assert isinstance(crashed, During)
+    assert (crashed.at_action, crashed.event) == (1, Crash("power_loss"))
+    assert restart == Restart()
 
 
 def test_a_deleted_file_has_no_offset_to_draw() -> None:
-    drawn = damages(SCENARIOS["truncated_files"].space)
+    def deletes(phrase: tuple[Setup, tuple[Op, ...]]) -> bool:
+        return any(isinstance(op, Damage) and op.kind == "delete" for op in phrase[1])
 
-    deleted = find(
-        drawn,
-        lambda op: isinstance(op, Damage) and op.kind == "delete",
-        settings=FEW,
-    )
+    drawn = phrases(SCENARIOS["truncated_files"], "damage")
+    _, ops = find(drawn, deletes, settings=FEW)
 
-    assert isinstance(deleted, Damage)
-    assert deleted == Damage(deleted.file, "delete")
+    deleted = [op for op in ops if isinstance(op, Damage) and op.kind == "delete"]
+    assert all(op == Damage(op.file, "delete") for op in deleted)
 
 
-def test_several_draws_as_many_as_one_of_the_counts() -> None:
-    @FEW
-    @given(several(st.booleans(), (0, 2)))
-    def counted(drawn: tuple[bool, ...]) -> None:
-        assert len(drawn) in (0, 2)
+def test_choices_are_the_digits_of_the_bytes_that_were_drawn() -> None:
+    chance = drawn_block(3 + 10 * (1 + 2 * (4 + 5 * 2)))
 
-    counted()
+    assert chance.below(10) == 3
+    assert chance.coin()
+    assert chance.pick("abcde") == "e"
+    assert chance.integer(7, 9) == 9
+    assert not chance.one_in(3)
+    assert chance.word() == 0
+
+
+def test_when_a_block_is_used_up_another_is_drawn() -> None:
+    drawn: list[bytes] = []
+
+    def draw(strategy: object) -> bytes:
+        drawn.append(bytes([255]) * BLOCK_BYTES)
+        return drawn[-1]
+
+    chance = HypothesisChance(draw)
+    words = [chance.word() for _ in range(BLOCK_BYTES // 4)]
+
+    assert set(words) == {(1 << 32) - 1}
+    assert len(drawn) == 2
+
+
+def test_every_choice_is_met_about_as_often_as_it_is_listed() -> None:
+    chance = SeededChance(1, 1)
+    picked = [chance.pick("aaab") for _ in range(4000)]
+    once = sum(chance.one_in(4) for _ in range(4000))
+
+    assert 800 < picked.count("b") < 1200
+    assert 800 < once < 1200

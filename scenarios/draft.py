@@ -1,0 +1,36 @@
+"""Draft: a program while it is written.
+
+A phrase is a few ops that belong together, written by a function that takes the draft
+and adds to it. ``workload`` lists the phrases; their modules say what follows what.
+"""
+
+from __future__ import annotations
+
+from models.ops import Op
+from models.program import Setup
+from scenarios.chance import Chance
+from scenarios.drawn_ops import OpDrawer
+from scenarios.space import Space
+
+THOROUGH_MS = 61_000
+"""After so long every service does all there is to do."""
+
+
+class Draft:
+    """What is asked, of which store, where the choices come from, and the ops so far.
+
+    ``drawn`` draws single ops of the space, and knows what the earlier ones stored.
+    """
+
+    __slots__ = ("chance", "drawn", "ops", "setup", "space")
+
+    def __init__(self, space: Space, setup: Setup, chance: Chance) -> None:
+        self.space = space
+        self.setup = setup
+        self.chance = chance
+        self.drawn = OpDrawer(space, setup, chance)
+        self.ops: list[Op] = []
+
+    def add(self, *ops: Op) -> None:
+        """The next ops of the program."""
+        self.ops += ops

@@ -1,0 +1,225 @@
+"""Mutants in TOML, ours and those of others; reading them runs nothing.
+
+::
+
+    [[mutant]]
+    id = "X1"                     # letters, digits, ``-``, ``_`` and ``.``
+    title = "a few words"         # and source, component, difficulty, needs, as_shipped
+    laws = ["REC-1"]              # of which one should flag it; [] if not known
+
+    [[mutant.edit]]
+    module = "engine.store.log_scan"
+    function = "records_in"
+    before = "the text there"
+    after = "the text in its place"
+
+    [mutant.trigger]              # if one is known: red with the bug, green without
+    setup = {log_file_size = 8192}
+    ops = [
+        {op = "PutMessage", topic = "T0", queue_id = 0, body_size = 16},
+        {op = "Restart"},
+    ]
+
+Names, types and laws are checked before anything is planted. What a trigger may say is
+what case files say (``models.program``). How edits find their text is told in
+``scenarios.edits``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from models.program import BadProgram, Program, from_json
+from scenarios.mutation import NO_TRIGGER, Edit, Mutant
+
+FILE_SIZE_MAX = 4 * 1024 * 1024
+ENGINE = "engine"
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+_EDIT_KEYS = ("module", "function", "before", "after")
+_MUTANT_KEYS = (
+    *("id", "title", "laws", "edit", "source"),
+    *("component", "difficulty", "needs", "as_shipped", "trigger"),
+)
+_TYPES = {
+    "laws": (list, "a list of laws' ids, `[]` if you do not know them"),
+    "edit": (list, "tables, each written as [[mutant.edit]]"),
+    "difficulty": (int, "a whole number from 1 to 5"),
+    "as_shipped": (bool, "true or false"),
+    "trigger": (dict, "a table, written as [mutant.trigger]"),
+    "setup": (dict, "a table of what differs from the default store"),
+    "ops": (list, "a list of ops, each a table"),
+}
+_TEXT = (str, "a text")
+
+
+class BadMutantFile(ValueError):
+    """A file says no mutants this version can plant; the message says where and why."""
+
+
+def read_mutants(
+    path: Path, laws: Collection[str], *, anywhere: bool = False
+) -> dict[str, Mutant]:
+    """The mutants of a file, by id, in its order.
+
+    Args:
+        path: of the TOML file.
+        laws: ids that exist.
+        anywhere: let edits name modules outside the engine too, for mutants of the
+            harness itself.
+
+    Raises:
+        BadMutantFile: it cannot be read, or does not say what it must.
+    """
+    text = _text(path)
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadMutantFile(f"{path}: not TOML: {error}.") from None
+    return _File(path, text, laws, anywhere).mutants(given)
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > FILE_SIZE_MAX:
+            raise BadMutantFile(
+                f"{path}: larger than {FILE_SIZE_MAX // 1024**2} MiB; mutants take "
+                f"some kilobytes. Name another one."
+            )
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadMutantFile(
+            f"{path}: cannot be read: {error.strerror}. Name a file of mutants."
+        ) from None
+    except UnicodeDecodeError:
+        raise BadMutantFile(f"{path}: not UTF-8 text, as TOML must be.") from None
+
+
+class _File:
+    """One file while it is read: where complaints are made."""
+
+    def __init__(
+        self, path: Path, text: str, laws: Collection[str], anywhere: bool
+    ) -> None:
+        self.path = path
+        self.laws = laws
+        self.anywhere = anywhere
+        self.lines = {
+            header: [
+                number
+                for number, line in enumerate(text.splitlines(), start=1)
+                if line.replace(" ", "").startswith(f"[[{header}]]")
+            ]
+            for header in ("mutant", "mutant.edit")
+        }
+        self.edits_read = 0
+
+    def mutants(self, given: Mapping[str, Any]) -> dict[str, Mutant]:
+        tables = given.get("mutant")
+        unknown = sorted(set(given) - {"mutant"})
+        if unknown:
+            raise self._bad(1, f"unknown key {unknown[0]!r}; known is [[mutant]]")
+        if not _are_tables(tables):
+            raise self._bad(1, "no mutants; write each as [[mutant]]")
+        found: dict[str, Mutant] = {}
+        for number, table in enumerate(tables or ()):
+            mutant = self._mutant(table, self._line("mutant", number))
+            if mutant.id in found:
+                line = self._line("mutant", number)
+                raise self._bad(line, f"the id {mutant.id!r} is taken; ids are unique")
+            found[mutant.id] = mutant
+        return found
+
+    def _mutant(self, table: Mapping[str, Any], line: int) -> Mutant:
+        self._check_keys(table, _MUTANT_KEYS, ("id", "laws", "edit"), "mutant", line)
+        name = table["id"]
+        if not _ID.fullmatch(name):
+            raise self._bad(
+                line, f"the id {name!r} must be 1 to 40 letters, digits, '-', '_', '.'"
+            )
+        difficulty = table.get("difficulty", 0)
+        if not 0 <= difficulty <= 5:
+            raise self._bad(line, f"difficulty is 1 to 5, not {difficulty}")
+        if not table["edit"] or not _are_tables(table["edit"]):
+            raise self._bad(line, f"mutant {name} needs [[mutant.edit]] tables")
+        return Mutant(
+            id=name,
+            title=table.get("title", name),
+            killed_by=tuple(self._law(law, line) for law in table["laws"]),
+            edits=tuple(self._edit(edit, name) for edit in table["edit"]),
+            source=table.get("source", str(self.path)),
+            component=table.get("component", ""),
+            difficulty=difficulty,
+            needs=table.get("needs", ""),
+            as_shipped=table.get("as_shipped", False),
+            trigger=self._trigger(table, name, line),
+        )
+
+    def _trigger(self, table: Mapping[str, Any], mutant: str, line: int) -> Program:
+        if "trigger" not in table:
+            return NO_TRIGGER
+        given, what = table["trigger"], f"trigger of {mutant}"
+        self._check_keys(given, ("setup", "ops"), ("ops",), what, line)
+        try:
+            return from_json(given)
+        except BadProgram as error:
+            raise self._bad(line, f"{what}: {str(error).rstrip('.')}") from None
+
+    def _law(self, law: object, line: int) -> str:
+        if isinstance(law, str) and law in self.laws:
+            return law
+        near = difflib.get_close_matches(str(law), list(self.laws), n=1)
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        raise self._bad(
+            line, f"there is no law {law!r}.{meant} `crashmq list laws` names them"
+        )
+
+    def _edit(self, table: Mapping[str, Any], mutant: str) -> Edit:
+        line = self._line("mutant.edit", self.edits_read)
+        self.edits_read += 1
+        needed = ("module", "before", "after")
+        self._check_keys(table, _EDIT_KEYS, needed, f"edit of {mutant}", line)
+        module = table["module"]
+        if not self.anywhere and module.partition(".")[0] != ENGINE:
+            raise self._bad(
+                line,
+                f"mutant {mutant} edits {module!r}, which is not the store under test. "
+                f"Name a module of {ENGINE}, or pass --any-module to examine the "
+                f"harness itself",
+            )
+        return Edit(module, table.get("function", ""), table["before"], table["after"])
+
+    def _check_keys(
+        self,
+        table: Mapping[str, Any],
+        known: Sequence[str],
+        needed: Sequence[str],
+        what: str,
+        line: int,
+    ) -> None:
+        for key in sorted(set(table) - set(known)):
+            said = f"{what}: unknown key {key!r}; known are {', '.join(known)}"
+            raise self._bad(line, said)
+        for key in needed:
+            if key not in table:
+                raise self._bad(line, f"{what}: {key!r} is missing")
+        for key, value in table.items():
+            kind, said = _TYPES.get(key, _TEXT)
+            if type(value) is not kind:
+                raise self._bad(line, f"{what}: {key!r} must be {said}, not {value!r}")
+
+    def _line(self, header: str, number: int) -> int:
+        lines = self.lines[header]
+        return lines[number] if number < len(lines) else 1
+
+    def _bad(self, line: int, what: str) -> BadMutantFile:
+        return BadMutantFile(f"{self.path}:{line}: {what}.")
+
+
+def _are_tables(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, dict) for each in value)

@@ -1,1 +1,0 @@
-"""Planted bugs, one module for each group of parts; see ``scenarios.mutants``."""
