@@ -92,6 +92,11 @@ class ConsumeQueue:
         """Whether the queue has no unit."""
         return self.mapped_files.max_offset <= max(0, self.mapped_files.min_offset)
 
+    @property
+    def has_ext(self) -> bool:
+        """Whether its units may hold addresses of what lies beside it."""
+        return self._ext is not None
+
     def load(self) -> None:
         """Open the queue's files; changes nothing on the disk."""
         self.mapped_files.load()

@@ -127,9 +127,12 @@ def judge_refusal(
     The files it ``found``, short log files of a damaged log made up to their size.
     """
     is_damaged = is_around or any(d.path.startswith("commitlog") for d in damages)
+    is_foreign = bool(damages) and found.checkpoint.mark is None and not setup.adopt
     misfit = _misfit(found, setup, {damage.path for damage in damages})
     at_full_size = extended(found, setup.log_file_size) if is_damaged else found
     lost = _lost(at_full_size, unread.places, is_around=setup.on_damage == "serve")
+    if is_foreign and at_full_size.commit_log.records_beyond:
+        misfit = misfit or "whole records lie behind an end that no mark tells"
     is_plain = not (misfit or lost or unread.may_be_any)
     has_lost_its_mark = _has_lost_its_mark(found, damages)
     if is_damaged and setup.on_damage == "serve" and is_plain:
@@ -146,7 +149,8 @@ def judge_refusal(
             may_refuse=bool(lost)
             or unread.may_be_any
             or _is_short(found, setup)
-            or has_lost_its_mark,
+            or has_lost_its_mark
+            or is_foreign,
         )
     mark, end = found.checkpoint.mark, at_full_size.commit_log.max_phy_offset
     knows = bool(damages) and is_plain and not _is_windowed(setup)  # else REC-13
@@ -155,7 +159,7 @@ def judge_refusal(
         law.hold(checks, start, mark.durable_offset, end)
     if isinstance(start, Refused):
         refusal_changes_nothing.hold(checks, found.files, files())
-        if damages and not unread.may_be_any:
+        if damages and not unread.may_be_any and not is_foreign:
             named = {damage.path for damage in (*damages, *unread.places)}
             if has_lost_its_mark:
                 named.add("commitlog")
