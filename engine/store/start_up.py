@@ -43,6 +43,7 @@ REFUSED_UNREAD = probe("start_up.refused.unreadable", "the log cannot be read")
 LACKING = probe("message_store.start.lacking", "dispatch resumes behind the log's end")
 COMPLETE = probe("message_store.start.complete", "a start found every queue complete")
 LOWERED = probe("message_store.start.lowered", "a start lowered the checkpoint's times")
+MARK_LOWERED = probe("start_up.mend.mark_lowered", "a start lowered the durable mark")
 
 
 class StartUp:
@@ -342,8 +343,9 @@ class StartUp:
             durable_offset = mark.durable_offset if mark else scan.start
             self._commit_log.recover_abnormally(scan, durable_offset)
         if self._set_checkpoint(scan, audit, mark):
-            # Before the units go that the times on the disk vouch for.
+            # Before the units go that the times and the mark on the disk vouch for.
             self._checkpoint.open()
+            self._lower_mark()
             self._checkpoint.flush()
         self._consume_queues.recover(audit, scan, clean=clean)
         if not clean:
@@ -380,7 +382,18 @@ class StartUp:
         if audit.first_wrong_phy_offset >= 0:
             dispatched = min(dispatched, audit.first_wrong_phy_offset)
         self._consume_queues.durable_dispatched_offset = dispatched
-        return is_lower
+        return is_lower or (mark is not None and dispatched < mark.dispatched_offset)
+
+    def _lower_mark(self) -> None:
+        """Let the mark vouch for no unit that was not found.
+
+        Once what it said is durable: see ``StoreCheckpoint.open``.
+        """
+        mark = self._checkpoint.mark
+        dispatched = self._consume_queues.durable_dispatched_offset
+        if mark is not None and dispatched < mark.dispatched_offset:
+            MARK_LOWERED.hit()
+            self._checkpoint.mark = replace(mark, dispatched_offset=dispatched)
 
 
 def _both(

@@ -186,6 +186,8 @@ class Judge:
             self._see_damage(report)
         self.disk_failed = self.disk_failed or report.fault_armed
         found = [self._judge_found(files) for files in report.found]
+        if found and report.reads_failed:
+            self._checkpoint = None  # it may have lowered its mark for what it missed
         judge_cut_short(op, report, self._deletion, self.model)
         if report.crash is not None:
             has_stopped = not report.is_stopping or self._end is End.ORDERLY
