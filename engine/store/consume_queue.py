@@ -42,6 +42,7 @@ APPENDED = probe("consume_queue.put.append", "a unit was appended at the queue's
 BUILT = probe("consume_queue.put.built", "a record whose place is taken came again")
 PRE_BLANKED = probe("consume_queue.put.pre_blank", "units before a first were blanked")
 NO_SPACE = probe("consume_queue.put.failed", "the disk failed the append of a unit")
+REUSED = probe("consume_queue.put.again", "what lay beside a failed unit is led to")
 RECOVERED_EMPTY = probe("consume_queue.recover.empty", "a queue without files")
 RECOVERED_PART = probe("consume_queue.recover.part", "a queue ends inside a file")
 RECOVERED_FULL = probe("consume_queue.recover.full", "a queue ends with a full file")
@@ -78,6 +79,8 @@ class ConsumeQueue:
         self._ext = ext
         self.min_offset = 0
         self._has_unit = False
+        self._beside = None
+        self._beside: tuple[tuple[int, int], int] | None = None  # of which record
         self._recovered_end = self._first_read = 0
         self._window_start, self._window = 0, b""
         self.first_known = 0  # units before, if there are any, were of expired records
@@ -133,8 +136,13 @@ class ConsumeQueue:
         """The record's unit, with the address of what was put beside the queue."""
         if request.consume_queue_offset < self.max_offset:
             return self.unit_at(request.consume_queue_offset)
-        said = CqExtUnit(request.tags_code, request.store_timestamp, bit_map)
-        address = ext.put(said)
+        place = (request.commit_log_offset, request.consume_queue_offset)
+        if self._beside is None or self._beside[0] != place:
+            said = CqExtUnit(request.tags_code, request.store_timestamp, bit_map)
+            self._beside = (place, ext.put(said))
+        else:
+            REUSED.hit()  # the append of its unit has failed, and no other leads there
+        address = self._beside[1]
         code = address if is_address(address) else request.tags_code
         return encode_unit(request.commit_log_offset, request.msg_size, code)
 
@@ -394,6 +402,7 @@ class ConsumeQueue:
             self._ext.truncate_by_max_address(NO_ADDRESS)
         self.min_offset = 0
         self._has_unit = False
+        self._beside = None
 
     def remove(self) -> None:
         """Remove the queue's files and directories, durably; those beside it first.
@@ -406,6 +415,7 @@ class ConsumeQueue:
         self.mapped_files.remove()
         self.min_offset = 0
         self._has_unit = False
+        self._beside = None
 
     def set_flushed(self, queue_offset: int) -> None:
         """Let the units before ``queue_offset`` count as durable; write the rest again.
