@@ -79,7 +79,6 @@ class ConsumeQueue:
         self._ext = ext
         self.min_offset = 0
         self._has_unit = False
-        self._beside = None
         self._beside: tuple[tuple[int, int], int] | None = None  # of which record
         self._recovered_end = self._first_read = 0
         self._window_start, self._window = 0, b""

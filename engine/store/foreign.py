@@ -109,11 +109,10 @@ def count_log(
         records += sum(1 for _ in whole_records(file, position, first))
     if records or (written and not crashed):
         losses.log_bytes, losses.records = written, records
-        file = files.find_mapped_file_by_offset(scan.end)
         where = f"{files.path} at offset {scan.end}"
-        if file is not None:
-            at = scan.end - file.file_from_offset
-            where = f"{file.path} byte {at} (offset {scan.end})"
+        if (its := files.find_mapped_file_by_offset(scan.end)) is not None:
+            at = scan.end - its.file_from_offset
+            where = f"{its.path} byte {at} (offset {scan.end})"
         losses.note(where, scan.stopped_by)
 
 

@@ -7,6 +7,7 @@ from models.ops import (
     Crash,
     Damage,
     DeleteManually,
+    DiskFault,
     During,
     PullMessage,
     PutMessage,
@@ -218,7 +219,59 @@ NEXT_OFFSET_FROM_QUEUES_ONLY = Mutant(
     needs="process kill",
 )
 
+FOREIGN_CUT = Mutant(
+    id="E95",
+    title="directory-without-its-mark-is-cut",
+    source="MappedFileQueue#truncateDirtyFiles; ours",
+    killed_by=("REC-4",),
+    edits=(
+        Edit(
+            module="engine.store.start_up",
+            function="StartUp._refuse_foreign",
+            before="if losses.where:",
+            after="if losses.index_files:",
+        ),
+    ),
+    trigger=Program(
+        Setup(),
+        (
+            *(_HALF, _PUT, Shutdown(), Damage("checkpoint", "delete")),
+            *(Damage("commitlog[0]", "flip", 35, 1), Restart()),
+        ),
+    ),
+    component="RECOVERY",
+    difficulty=2,
+    needs="truncation",
+)
+
+MARK_LOWERED_TOO_LATE = Mutant(
+    id="E96",
+    title="mark-vouches-for-units-that-a-failed-start-cut",
+    source="ours",
+    killed_by=("CP-7",),
+    edits=(
+        Edit(
+            module="engine.store.start_up",
+            function="StartUp._lower_mark",
+            before="dispatched < mark.dispatched_offset",
+            after="dispatched < 0",
+        ),
+    ),
+    trigger=Program(
+        Setup(),
+        (
+            *(_PUT, PutMessage("T0", 1, 16), _REPUT),
+            During(Restart(), 1, DiskFault("read", "EIO", 9, "consumequeue")),
+        ),
+    ),
+    component="RECOVERY",
+    difficulty=5,
+    needs="read error",
+)
+
 RECOVERY_MUTANTS = (
+    FOREIGN_CUT,
+    MARK_LOWERED_TOO_LATE,
     HALF_RECORD_COUNTED,
     QUEUES_AHEAD_AFTER_NORMAL_RECOVERY,
     RECORD_OFFSET_NOT_VALIDATED,

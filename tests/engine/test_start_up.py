@@ -171,6 +171,12 @@ def test_a_queue_offset_that_the_log_has_no_room_for_refuses_a_start(
     assert store.restart().reput().served() == [0, 1, 2]
 
 
+def marked_dispatched(store: StoreBuilder) -> int:
+    mark = store.image().checkpoint.mark
+    assert mark is not None
+    return mark.dispatched_offset
+
+
 @pytest.mark.parametrize("times", [9, 14])
 def test_the_mark_vouches_for_no_unit_that_a_start_cut_before_it_failed(
     store: StoreBuilder, times: int
@@ -178,7 +184,7 @@ def test_the_mark_vouches_for_no_unit_that_a_start_cut_before_it_failed(
     """Reads of the queues fail for a while: what is cut may have been there."""
     store.put().put(queue_id=1).make_all_durable()
     assert store.stop()
-    assert store.image().checkpoint.mark.dispatched_offset == 2 * RECORD_SIZE
+    assert marked_dispatched(store) == 2 * RECORD_SIZE
     assert store.mount.file_size("checkpoint") == 4096
     store.disk.fail(DiskFault("read", "EIO", times, "consumequeue"))
 
@@ -186,7 +192,7 @@ def test_the_mark_vouches_for_no_unit_that_a_start_cut_before_it_failed(
         store.restart()
 
     assert store.queue() == ()
-    assert store.image().checkpoint.mark.dispatched_offset == 0
+    assert marked_dispatched(store) == 0
     store.disk.healed()
     assert store.kill().restart().reput().served() == [0]
     assert store.served(queue_id=1) == [1]
