@@ -288,8 +288,7 @@ class Judge:
             checkpoint_is_up_to_date.hold(self.checks, image)
 
     def _may_refuse(self, report: Report) -> bool:
-        failed = self.disk_failed or report.fault_armed
-        return failed or self._deletion.may_be_full
+        return self.disk_failed or report.fault_armed or self._deletion.may_be_full
 
     def _judge_puts(
         self, puts: Puts, report: Report, positions: Positions, deletions: Deletions
@@ -374,7 +373,6 @@ class Judge:
         self._left_by_start = None if self._damaged else self._left_by_start
         is_damaged = any(d.path.startswith("commitlog") for d in self._damaged)
         at_full_size = self._judge_refusal(start, found, report, number)
-        end = report.started_end
         if isinstance(start, Started) and (start.damaged or self.spoilt.is_on):
             self._adopt_around(start, found, report)
             return
@@ -390,7 +388,7 @@ class Judge:
             if damage.takes_rot(self.checks, log, self.model, rot, tears=tears):
                 self.is_unsure = True
                 return
-            self._adopt(end, positions, deleted_later)
+            self._adopt(report.started_end, positions, deleted_later)
 
     def _judge_refusal(
         self, start: Started | Refused, found: StoreImage, report: Report, number: int

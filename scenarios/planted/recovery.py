@@ -111,7 +111,7 @@ QUEUES_AHEAD_AFTER_NORMAL_RECOVERY = Mutant(
         ),
     ),
     trigger=Program(
-        Setup(),
+        Setup(adopt=True),
         (
             *(_PUT, _REPUT, Shutdown()),
             Damage("commitlog[0]", "flip", at=90),
