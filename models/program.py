@@ -63,7 +63,8 @@ class Setup:
     ``prop_crc``: every record ends with a CRC over all of it, and starts verify it.
     ``multi_dispatch``: light queues list messages of other topics.
 
-    ``on_damage`` says what a start does about damage below the durable mark. The log is
+    ``on_damage`` says what a start does about damage below the durable mark; with
+    ``adopt`` one without a mark may lose what it does not understand. The log is
     read by at most ``read_window`` bytes at a time. Pulls return fewer messages that
     lie over ``in_memory_size`` bytes before the log's end, and with ``checks_crc`` only
     records whose CRC is right.
@@ -94,6 +95,7 @@ class Setup:
     read_window: int = 4 * 1024 * 1024
     in_memory_size: int = 1 << 40
     checks_crc: bool = False
+    adopt: bool = False
 
     @property
     def has_queue_ext(self) -> bool:

@@ -224,12 +224,13 @@ class ReferenceModel:
 
     def _expire(self, log_min: int) -> None:
         """Record that a cleaner deleted the log's first files."""
-        self.log_min = log_min
+        was, self.log_min = self.log_min, log_min
         self.may_expire = max(self.may_expire, log_min)
         for key, queue in self.queues.items():
             expired = bisect_left(queue, log_min, key=_phy_offset)
-            if expired:
+            if expired and queue[expired - 1].phy_offset >= was:
                 # Nothing expires undispatched, so the queue reaches at least so far.
+                # Of what had expired before damage may have taken the units since.
                 end = queue[expired - 1].queue_offset + 1
                 self.built[key] = max(self.built.get(key, 0), end)
 

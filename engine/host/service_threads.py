@@ -4,12 +4,18 @@ A thread waits ``interval_ms``, or until it is woken, does a round, and so on, s
 rounds of one service never overlap; a caller who waits for an answer of theirs waits
 and turns nothing. What a round does, and what its error means, is the service's affair.
 
+A thread outlives whatever a round raises, be it that memory has run out: a service that
+nobody turns any more flushes, dispatches and deletes nothing for good. The first such
+error is kept, and told with its traceback to the logger of this module; so is the end
+of a run of them. The next round comes when it would have come.
+
 Source: org.apache.rocketmq.common.ServiceThread, RocketMQ 5.3. Differs: waiting for a
 thread's end has a bound, and going beyond it is an error.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +25,8 @@ from typing import Protocol
 from engine.host.service import EndingService, Service, WokenService
 
 STOP_TIMEOUT_MS = 10_000
+
+_LOG = logging.getLogger(__name__)
 
 
 class HostedStore(Protocol):
@@ -40,11 +48,12 @@ class HostedStore(Protocol):
 class _ServiceThread:
     """One service and its thread."""
 
-    def __init__(self, service: Service, errors: dict[str, OSError]) -> None:
+    def __init__(self, service: Service, errors: dict[str, Exception]) -> None:
         self.name = service.name
         self.ended_in_order = False
         self._service = service
         self._errors = errors
+        self._failed_rounds = 0  # one after the other
         self._is_told_to_stop = False
         self._wake = threading.Event()
         if isinstance(service, WokenService):
@@ -71,8 +80,17 @@ class _ServiceThread:
     def _do(self, one_round: Callable[[], int]) -> None:
         try:
             one_round()
-        except OSError as error:
+        except Exception as error:
+            # Whatever it is, the service must be turned again: see the module.
             self._errors.setdefault(self.name, error)
+            self._failed_rounds += 1
+            if self._failed_rounds == 1:
+                again = f"it is turned again in {self._service.interval_ms} ms"
+                _LOG.exception("service %s: a round failed; %s", self.name, again)
+        else:
+            if self._failed_rounds:
+                count, self._failed_rounds = self._failed_rounds, 0
+                _LOG.warning("service %s: works after %d failures", self.name, count)
 
     def tell_to_stop(self) -> None:
         """Ask for one last round after the round in progress."""
@@ -92,12 +110,12 @@ class ServiceThreads:
     closes the files that a round works on.
 
     Attributes:
-        errors: by service name, the first ``OSError`` that a round raised. The
-            service is turned all the same; whether that helps, the store decides.
+        errors: by service name, the first error that a round raised. The service is
+            turned all the same; whether that helps, the store decides.
     """
 
     def __init__(self, store: HostedStore) -> None:
-        self.errors: dict[str, OSError] = {}
+        self.errors: dict[str, Exception] = {}
         self._store = store
         self._threads: list[_ServiceThread] = []
 
@@ -145,7 +163,7 @@ class ServiceThreads:
         Raises:
             TimeoutError: a round did not end in time. Every thread is told to stop;
                 call again to go on waiting.
-            RuntimeError: a thread had ended by an error that is no ``OSError``.
+            RuntimeError: a thread had ended by what is no ``Exception``.
         """
         deadline = time.monotonic() + timeout_ms / 1000
         for thread in self._threads:
@@ -163,8 +181,8 @@ class ServiceThreads:
         self._threads = []
         if broken:
             raise RuntimeError(
-                f"{', '.join(broken)}: the thread was ended by an error of its round, "
-                f"told on stderr; the store was not turned since. Restart the store."
+                f"{', '.join(broken)}: the thread was ended by its round, told on "
+                f"stderr; the store was not turned since. Restart the store."
             )
 
     def __enter__(self) -> ServiceThreads:

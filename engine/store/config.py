@@ -2,7 +2,7 @@
 
 Sizes are bytes, intervals milliseconds, ratios percents of the disk in use, and
 ``file_reserved_time`` hours; RocketMQ cannot turn ``allocate_ahead`` off, and knows
-no ``on_damage``, nor a ``start_window``.
+no ``on_damage``, no ``adopt``, nor a ``start_window``.
 Every size may be tiny: a 4 KiB log file and a queue file of ten units make rolls and
 deletions happen in short histories.
 
@@ -68,6 +68,7 @@ class StoreConfig:
     max_msgs_num_batch: int = 64
     start_window: int = 1024 * 1024 * 1024
     on_damage: OnDamage = OnDamage.REFUSE
+    adopt: bool = False  # a directory without a mark, whatever its start would lose
     enabled_append_prop_crc: bool = False
     force_verify_prop_crc: bool = False
     enable_multi_dispatch: bool = False

@@ -44,6 +44,7 @@ PRE_BLANKED = probe(
     "consume_queue.put.pre_blank", "placeholder units were written before a first unit"
 )
 NO_SPACE = probe("consume_queue.put.failed", "the disk failed the append of a unit")
+REUSED = probe("consume_queue.put.again", "what lay beside a failed unit is led to")
 RECOVERED_EMPTY = probe("consume_queue.recover.empty", "a queue without files")
 RECOVERED_PART = probe("consume_queue.recover.part", "a queue ends inside a file")
 RECOVERED_FULL = probe("consume_queue.recover.full", "a queue ends with a full file")
@@ -82,6 +83,7 @@ class ConsumeQueue:
         self._ext = ext
         self.min_offset = 0
         self._has_unit = False
+        self._beside: tuple[tuple[int, int], int] | None = None  # of which record
         self._recovered_end = self._first_read = 0
         self._window_start, self._window = 0, b""
         self.first_known = 0  # units before, if there are any, were of expired records
@@ -95,6 +97,11 @@ class ConsumeQueue:
     def is_empty(self) -> bool:
         """Whether the queue has no unit."""
         return self.mapped_files.max_offset <= max(0, self.mapped_files.min_offset)
+
+    @property
+    def has_ext(self) -> bool:
+        """Whether its units may hold addresses of what lies beside it."""
+        return self._ext is not None
 
     def load(self) -> None:
         """Open the queue's files; changes nothing on the disk."""
@@ -132,8 +139,13 @@ class ConsumeQueue:
         """The record's unit, with the address of its consumequeue_ext entry."""
         if request.consume_queue_offset < self.max_offset:
             return self.unit_at(request.consume_queue_offset)
-        said = CqExtUnit(request.tags_code, request.store_timestamp, bit_map)
-        address = ext.put(said)
+        place = (request.commit_log_offset, request.consume_queue_offset)
+        if self._beside is None or self._beside[0] != place:
+            said = CqExtUnit(request.tags_code, request.store_timestamp, bit_map)
+            self._beside = (place, ext.put(said))
+        else:
+            REUSED.hit()  # the append of its unit has failed, and no other leads there
+        address = self._beside[1]
         code = address if is_address(address) else request.tags_code
         return encode_unit(request.commit_log_offset, request.msg_size, code)
 
@@ -397,6 +409,7 @@ class ConsumeQueue:
             self._ext.truncate_by_max_address(NO_ADDRESS)
         self.min_offset = 0
         self._has_unit = False
+        self._beside = None
 
     def remove(self) -> None:
         """Remove the queue's files and directories durably, consumequeue_ext first.
@@ -409,6 +422,7 @@ class ConsumeQueue:
         self.mapped_files.remove()
         self.min_offset = 0
         self._has_unit = False
+        self._beside = None
 
     def set_flushed(self, queue_offset: int) -> None:
         """Count the units before ``queue_offset`` as durable and write the rest again.

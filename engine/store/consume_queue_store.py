@@ -18,6 +18,7 @@ from engine.store.consume_queue_ext import EXT_DIR, ConsumeQueueExt
 from engine.store.damage import Damage
 from engine.store.deleted_topics import ALL_QUEUES, DeletedTopics
 from engine.store.dispatch import DispatchRequest
+from engine.store.foreign import Losses, UnitsToCome, count_queues
 from engine.store.log_scan import LogScan
 from engine.store.mapped_file_queue import MappedFileQueue
 from engine.store.message import is_light_queue
@@ -132,6 +133,13 @@ class ConsumeQueueStore:
             damage: the damage of the log found so far; it grows during the scan.
         """
         return QueueAudit(self._queues, durable_offset, damage, self.deleted)
+
+    def count_losses(
+        self, losses: Losses, to_come: UnitsToCome, scan: LogScan, *, crashed: bool
+    ) -> None:
+        """Count the units that ``recover`` would cut, and dispatch not make again."""
+        queues, deleted = self._queues, self.deleted
+        count_queues(losses, queues, to_come, scan, deleted, crashed=crashed)
 
     def recover(self, audit: QueueAudit, scan: LogScan, *, clean: bool) -> None:
         """Cut each queue where it disagrees with the log, and set the queue offsets.

@@ -4,6 +4,7 @@
 
     StoreError
     +-- StoreCorrupted   files say what they must not; nothing was changed
+    |   +-- StoreForeign   no mark says that the files are this store's to cut
     +-- StoreLocked      another store holds the directory
     +-- StoreStopped     the store is not started, or no longer
 """
@@ -17,6 +18,13 @@ class StoreError(Exception):
 
 class StoreCorrupted(StoreError):
     """Primary data is damaged; the store refuses rather than lose what it kept."""
+
+
+class StoreForeign(StoreCorrupted):
+    """A start would lose what lies in a directory without this store's durable mark.
+
+    With ``StoreConfig.adopt`` it is lost.
+    """
 
 
 class StoreLocked(StoreError):

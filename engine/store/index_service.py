@@ -25,9 +25,11 @@ from engine.store.checkpoint import StoreCheckpoint
 from engine.store.commit_log import CommitLog
 from engine.store.config import StoreConfig
 from engine.store.dispatch import DispatchRequest
+from engine.store.foreign import Losses
 from engine.store.index_audit import IndexAudit, Recount
 from engine.store.index_file import IndexFile, file_size
 from engine.store.index_keys import index_key_hash, key_hashes
+from engine.store.log_scan import LogScan
 from engine.store.mapped_file_queue import make_dirs
 from engine.store.unreadable import is_unreadable
 
@@ -135,6 +137,28 @@ class IndexService:
     def audit(self, log_min_offset: int) -> IndexAudit:
         """Begin to compare the loaded files with the log."""
         return IndexAudit(self._files, log_min_offset)
+
+    def count_losses(self, losses: Losses, scan: LogScan, *, crashed: bool) -> None:
+        """Count the files that ``recover`` would drop, and the log not make again.
+
+        What cannot be read is lost already.
+        """
+        for path in self._odd_paths:
+            if (size := self._disk.file_size(path)) not in (0, self._file_size):
+                losses.index_files += 1
+                losses.note(path, f"{size} bytes, {self._file_size} in this store")
+        for file in self._files:
+            last = file.header.end_phy_offset
+            is_empty = file.header.index_count <= 1
+            if not is_empty and last >= scan.end and not (crashed and scan.records):
+                losses.index_files += 1
+                why = f"entries up to offset {last}, of which the log has no record"
+                losses.note(file.path, why)
+
+    @property
+    def _file_size(self) -> int:
+        config = self._config
+        return file_size(config.max_hash_slot_num, config.max_index_num)
 
     def recover(self, audit: IndexAudit, log_end: int, *, clean: bool) -> None:
         """Choose the entries to keep: those that agree with the log.

@@ -13,6 +13,7 @@ anything is changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import TypeVar
 
 from engine.host.disk import Disk, FileLock
 from engine.host.probe import probe
@@ -64,6 +65,9 @@ REFUSED = probe(
 CLEAN = probe("message_store.shutdown.clean", "a shutdown left nothing to repair")
 BEHIND = probe("message_store.shutdown.behind", "a shutdown met undispatched records")
 UNFLUSHED = probe("message_store.shutdown.unflushed", "a shutdown could not sync")
+CLOSED_UNDER = probe("message_store.read.closed", "files were let go under a read")
+
+_T = TypeVar("_T")
 
 
 class MessageStore:
@@ -122,7 +126,7 @@ class MessageStore:
         self._services = self._services_of(config, runtime)
         self._start_up = StartUp(config, self._abort, marks, log, queues, index, sums)
         self._lock: FileLock | None = None
-        self._was_loaded = self.is_started = False
+        self._was_loaded = self.is_started = self._has_let_go = False
         self._stop_lock = runtime.lock()
         self._stopped_clean = False
 
@@ -271,27 +275,29 @@ class MessageStore:
         """Read up to ``max_msg_nums`` messages of one queue; ``tags`` as ``A || B``.
 
         Raises:
-            StoreStopped: the store is not started, or must not be read.
+            StoreStopped: the store is not started, was stopped meanwhile, or must
+                not be read.
             OSError: the medium could not be read.
 
         Source: DefaultMessageStore#getMessage.
         """
         self._refuse_unless_readable()
-        return self._reader.get_message(
-            topic, queue_id, queue_offset, max_msg_nums, tags
+        return self._unless_let_go(
+            self._reader.get_message(topic, queue_id, queue_offset, max_msg_nums, tags)
         )
 
     def look_message_by_offset(self, phy_offset: int) -> bytes | None:
         """The record that begins at a phy_offset; None if none does.
 
         Raises:
-            StoreStopped: the store is not started, or must not be read.
+            StoreStopped: the store is not started, was stopped meanwhile, or must
+                not be read.
             OSError: the medium could not be read.
 
         Source: DefaultMessageStore#selectOneMessageByOffset.
         """
         self._refuse_unless_readable()
-        return self.commit_log.look_message_by_offset(phy_offset)
+        return self._unless_let_go(self.commit_log.look_message_by_offset(phy_offset))
 
     def get_offset_in_queue_by_time(
         self,
@@ -303,13 +309,16 @@ class MessageStore:
         """The queue_offset of a store time; see ``time_search``.
 
         Raises:
-            StoreStopped: the store is not started, or must not be read.
+            StoreStopped: the store is not started, was stopped meanwhile, or must
+                not be read.
             OSError: the medium could not be read.
 
         Source: DefaultMessageStore#getOffsetInQueueByTime.
         """
         self._refuse_unless_readable()
-        return self._reader.offset_by_time(topic, queue_id, timestamp, boundary)
+        return self._unless_let_go(
+            self._reader.offset_by_time(topic, queue_id, timestamp, boundary)
+        )
 
     def get_message_store_timestamp(
         self, topic: str, queue_id: int, queue_offset: int
@@ -317,29 +326,49 @@ class MessageStore:
         """Store time of a message; -1 if the queue does not have it.
 
         Raises:
-            StoreStopped: the store is not started, or must not be read.
+            StoreStopped: the store is not started, was stopped meanwhile, or must
+                not be read.
             OSError: the medium could not be read.
 
         Source: DefaultMessageStore#getMessageStoreTimeStamp.
         """
         self._refuse_unless_readable()
-        return self._reader.store_timestamp(topic, queue_id, queue_offset)
+        return self._unless_let_go(
+            self._reader.store_timestamp(topic, queue_id, queue_offset)
+        )
 
     def get_earliest_message_time(self) -> int:
         """Store time of the log's first message; -1 if it has none.
 
         Raises:
-            StoreStopped: the store is not started, or must not be read.
+            StoreStopped: the store is not started, was stopped meanwhile, or must
+                not be read.
             OSError: the medium could not be read.
 
         Source: DefaultMessageStore#getEarliestMessageTime.
         """
         self._refuse_unless_readable()
-        return self._reader.earliest_timestamp()
+        return self._unless_let_go(self._reader.earliest_timestamp())
 
     def _refuse_unless_readable(self) -> None:
         if not self.is_started or not self._flags.is_readable:
             raise StoreStopped("the store is not started: start() it to read.")
+
+    def _unless_let_go(self, answer: _T) -> _T:
+        """What a read has found, unless the store let go of its files meanwhile.
+
+        A file that was let go reads as one that has expired, so that the answer would
+        pass over messages that are there.
+
+        Source: none in RocketMQ, whose getMessage answers nothing once it is told to
+        shut down, and unmaps the files below those who began before.
+        """
+        if self._has_let_go:
+            CLOSED_UNDER.hit()
+            raise StoreStopped(
+                "the store was stopped while this was read: start() it to read."
+            )
+        return answer
 
     def query_message(
         self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
@@ -350,14 +379,16 @@ class MessageStore:
         ``max_msgs_num_batch``; in the log's order.
 
         Raises:
-            StoreStopped: the store is not started, or must not be read.
+            StoreStopped: the store is not started, was stopped meanwhile, or must
+                not be read.
             OSError: the medium could not be read.
 
         Source: DefaultMessageStore#queryMessage.
         """
-        if not self.is_started or not self._flags.is_readable:
-            raise StoreStopped("the store is not started: start() it to read.")
-        return self._key_query.query(topic, key, max_num, begin_ms, end_ms)
+        self._refuse_unless_readable()
+        return self._unless_let_go(
+            self._key_query.query(topic, key, max_num, begin_ms, end_ms)
+        )
 
     def delete_topics(self, topics: Collection[str]) -> int:
         """Delete topics for good; returns how many existed. See ``TopicDeletion``.
@@ -449,6 +480,7 @@ class MessageStore:
             rounds.stop()
 
     def _let_go(self) -> None:
+        self._has_let_go = True  # before any file is
         self._stop_rounds()
         self._checkpoint.close()
         self._index.close()

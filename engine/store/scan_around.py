@@ -121,26 +121,43 @@ def _end_of_damage(file: MappedFile, position: int, durable: int) -> int:
     end = min(durable - base, file.file_size)
     if file.on_disk_size < end:
         end = file.file_size
-    data, holes = with_zeros(file.read, position, file.file_size - position)
-    for at in _candidates(data, end - position):
-        left = len(data) - at
-        found = check_message(data, at, base + position + at, left, check_crc=True)
-        record = range(at, at + found.msg_size)
-        is_whole = not any(_meet(record, hole) for hole in holes)
-        if found.success and found.msg_size > 0 and is_whole:
+    for at in whole_records(file, position, 1):
+        if at < end - position:
             RESYNCED.hit()
             return base + position + at
+        break
     TO_THE_END.hit()
     return base + end
+
+
+def whole_records(file: MappedFile, position: int, first: int) -> Iterator[int]:
+    """Where whole records begin in a file, from ``first`` bytes behind a place on.
+
+    Each carries its own offset, and its body's CRC is right. Counted from ``position``.
+    """
+    data, holes = with_zeros(file.read, position, file.file_size - position)
+    base, behind = file.file_from_offset + position, first
+    for at in _candidates(data, len(data), first):
+        if at < behind:
+            continue
+        found = check_message(data, at, base + at, len(data) - at, check_crc=True)
+        record = range(at, at + found.msg_size)
+        if found.success and found.msg_size > 0 and not _meets_any(record, holes):
+            behind = record.stop
+            yield at
+
+
+def _meets_any(record: range, holes: list[range]) -> bool:
+    return any(_meet(record, hole) for hole in holes)
 
 
 def _meet(one: range, other: range) -> bool:
     return one.start < other.stop and other.start < one.stop
 
 
-def _candidates(data: bytes, end: int) -> Iterator[int]:
-    """Positions from 1 to ``end`` where a record may begin, found by its magic."""
-    at = data.find(_MAGIC_STARTS, 5)
+def _candidates(data: bytes, end: int, first: int = 1) -> Iterator[int]:
+    """Where a record may begin, from ``first`` on and before ``end``, by its magic."""
+    at = data.find(_MAGIC_STARTS, first + 4)
     while 0 <= at - 4 < end:
         yield at - 4
         at = data.find(_MAGIC_STARTS, at + 1)

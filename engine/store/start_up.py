@@ -24,7 +24,8 @@ from engine.store.config import OnDamage, StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
 from engine.store.damage import Damage
 from engine.store.dispatch import DispatchRequest
-from engine.store.errors import StoreCorrupted
+from engine.store.errors import StoreCorrupted, StoreForeign
+from engine.store.foreign import Losses, UnitsToCome, count_log
 from engine.store.index_audit import IndexAudit
 from engine.store.index_service import IndexService
 from engine.store.log_scan import LogScan
@@ -38,13 +39,13 @@ READ_AGAIN = probe(
     "start_up.read.again", "damaged queues made a start read the whole log"
 )
 CHANGED = probe("start_up.refused.changed", "bytes that no CRC covers had changed")
-MISNUMBERED = probe(
-    "start_up.refused.misnumbered", "a record has a queue offset that cannot be right"
-)
+MISNUMBERED = probe("start_up.refused.misnumbered", "a record's queue offset is none")
+FOREIGN = probe("start_up.refused.foreign", "without a mark, a start would lose data")
 REFUSED_UNREAD = probe("start_up.refused.unreadable", "the log cannot be read")
 LACKING = probe("message_store.start.lacking", "dispatch resumes behind the log's end")
 COMPLETE = probe("message_store.start.complete", "a start found every queue complete")
 LOWERED = probe("message_store.start.lowered", "a start lowered the checkpoint's times")
+MARK_LOWERED = probe("start_up.mend.mark_lowered", "a start lowered the durable mark")
 
 
 class StartUp:
@@ -68,6 +69,7 @@ class StartUp:
         self._index = index
         self._sums = sums
         self._found: tuple[LogScan, QueueAudit, IndexAudit] | None = None
+        self._to_come: UnitsToCome | None = None
         self.last_exit_ok = False
 
     @property
@@ -79,8 +81,9 @@ class StartUp:
         """Read the files; changes nothing on the disk.
 
         Raises:
-            StoreCorrupted: data that the mark says was durable is missing, or the files
-                are not of the configured sizes, or cannot be read.
+            StoreCorrupted: what the mark says was durable is not there any more, or
+                the files are not of the configured sizes, or cannot be read.
+            StoreForeign: there is no mark, and ``mend`` would lose what is there.
             OSError: the disk failed otherwise.
         """
         try:
@@ -109,6 +112,7 @@ class StartUp:
             self._consume_queues.recover_all()
             found = self._scan(max(0, self._commit_log.min_offset))
         self._refuse_damage(*found[:2])
+        self._refuse_foreign(found[0])
         mark = self._checkpoint.mark
         is_whole = mark is None or mark.durable_offset == found[0].end
         self.last_exit_ok = is_whole and not self._abort.exists()
@@ -169,8 +173,11 @@ class StartUp:
         audit = self._consume_queues.audit(dispatched, damage)
         index = self._index.audit(max(0, log.min_offset))
         visit: Callable[[DispatchRequest], None] = audit.visit
+        if mark is None and not self._config.adopt:
+            self._to_come = UnitsToCome(audit)
+            visit = _both(visit, self._to_come.visit)
         if self._config.message_index_enable:
-            visit = _both(audit.visit, index.visit)
+            visit = _both(visit, index.visit)
         if around and mark is not None:
             # Of a log without any file at least one is missing.
             first = mark.durable_offset - self._config.mapped_file_size_commit_log
@@ -241,8 +248,8 @@ class StartUp:
             raise StoreCorrupted(
                 f"{self._where(scan.end)}: {scan.stopped_by}, but the log was durable "
                 f"up to {mark.durable_offset}. Run `crashmq fsck` on the directory, "
-                f"put the file back from a copy, or remove `checkpoint` to have the "
-                f"log cut here. Nothing was changed."
+                f"put the file back from a copy, or remove `checkpoint` and start "
+                f"with adopt=True to have the log cut here. Nothing was changed."
             )
 
     def _refuse_changed_bytes(self, scan: LogScan, mark: DurableMark) -> None:
@@ -256,6 +263,28 @@ class StartUp:
                 f"record's CRC covers have changed since they were made durable, up "
                 f"to offset {mark.durable_offset}. Put the file back from a copy, or "
                 f"remove `checkpoint` to take it as it is. Nothing was changed."
+            )
+
+    def _refuse_foreign(self, scan: LogScan) -> None:
+        """Lose nothing of a directory that may not be this store's.
+
+        Behind the last whole record of one that did not end in order anything goes
+        that is none.
+        """
+        to_come, self._to_come = self._to_come, None
+        if to_come is None:
+            return
+        losses, crashed = Losses(), self._abort.exists()
+        count_log(losses, self._commit_log.mapped_files, scan, crashed=crashed)
+        self._consume_queues.count_losses(losses, to_come, scan, crashed=crashed)
+        self._index.count_losses(losses, scan, crashed=crashed)
+        if losses.where:
+            FOREIGN.hit()
+            raise StoreForeign(
+                f"{losses.where}: {losses.why}, and no durable mark in `checkpoint` "
+                f"says that the directory is this store's. A start would lose "
+                f"{losses}. Run `crashmq fsck` on the directory; to have that cut and "
+                f"removed, start a copy with adopt=True. Nothing was changed."
             )
 
     def _refuse_misnumbered(self, audit: QueueAudit) -> None:
@@ -316,8 +345,9 @@ class StartUp:
             durable_offset = mark.durable_offset if mark else scan.start
             self._commit_log.recover_abnormally(scan, durable_offset)
         if self._set_checkpoint(scan, audit, mark):
-            # Before the units go that the times on the disk vouch for.
+            # Before the units go that the times and the mark on the disk vouch for.
             self._checkpoint.open()
+            self._lower_mark()
             self._checkpoint.flush()
         self._consume_queues.recover(audit, scan, clean=clean)
         if not clean:
@@ -354,7 +384,18 @@ class StartUp:
         if audit.first_wrong_phy_offset >= 0:
             dispatched = min(dispatched, audit.first_wrong_phy_offset)
         self._consume_queues.durable_dispatched_offset = dispatched
-        return is_lower
+        return is_lower or (mark is not None and dispatched < mark.dispatched_offset)
+
+    def _lower_mark(self) -> None:
+        """Let the mark vouch for no unit that was not found.
+
+        Once what it said is durable: see ``StoreCheckpoint.open``.
+        """
+        mark = self._checkpoint.mark
+        dispatched = self._consume_queues.durable_dispatched_offset
+        if mark is not None and dispatched < mark.dispatched_offset:
+            MARK_LOWERED.hit()
+            self._checkpoint.mark = replace(mark, dispatched_offset=dispatched)
 
 
 def _both(

@@ -148,7 +148,11 @@ def _ask_rec_4(at: StartOver, checks: Checks) -> None:
         at.start.reason if isinstance(at.start, Refused) else "",
         log_is_damaged=at.log_is_damaged,
         misfit=at.misfit or ("" if at.is_windowed else at.lost),
-        may_refuse=bool(at.lost) or at.reads_failed or at.is_short or at.lost_its_mark,
+        may_refuse=bool(at.lost)
+        or at.is_foreign
+        or at.reads_failed
+        or at.is_short
+        or at.lost_its_mark,
     )
 
 
@@ -180,7 +184,7 @@ def _ask_rec_8(at: StartOver, checks: Checks) -> None:
     refusal_names_what_is_damaged,
     on=StartOver,
     needs=(Fact.READS_WORKED,),
-    where=lambda at: _refused(at) and bool(at.damaged),
+    where=lambda at: _refused(at) and bool(at.damaged) and not at.is_foreign,
 )
 def _ask_rec_17(at: StartOver, checks: Checks) -> None:
     assert isinstance(at.start, Refused)

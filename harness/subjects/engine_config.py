@@ -22,6 +22,7 @@ def config_of(setup: Setup) -> StoreConfig:
         access_message_in_memory_max_size=setup.in_memory_size,
         check_crc_on_read=setup.checks_crc,
         on_damage=OnDamage(setup.on_damage),
+        adopt=setup.adopt,
         enable_consume_queue_ext=setup.has_queue_ext,
         mapped_file_size_consume_queue_ext=max(24, setup.queue_ext_size),
         message_index_enable=setup.has_index,

@@ -177,6 +177,7 @@ class StartOver(Moment):
         log_is_damaged: somebody changed the log, or it is served around damage.
         misfit: which file of those changed is none of such a store; "" if none.
         lost: what the start needed and nobody can read; "" if nothing.
+        is_foreign: damage took the mark, and the start may not adopt such a store.
         lost_its_mark: only an older mark is left, and files that it names expired.
         is_short: an old file that the start leaves unread is cut.
         is_windowed: a start may leave old files unread, and what is wrong with them.
@@ -189,6 +190,7 @@ class StartOver(Moment):
     log_is_damaged: bool
     misfit: str
     lost: str
+    is_foreign: bool
     lost_its_mark: bool
     is_short: bool
     is_windowed: bool

@@ -95,6 +95,8 @@ def _walk_lives(
     found = [look.image_of(start.found) for start in step.starts]
     for image in found:
         yield FilesFound(step, known, look, image)
+    if step.starts and step.fails_reads:
+        known.checkpoint = None  # it may have lowered its mark for what it missed
     _see_cut_short(known, step)
     if step.crash is not None:
         known.crashed(step, in_flight)

@@ -97,6 +97,10 @@ def start_over(
     log_is_damaged = known.is_degraded or known.tampering.log_is_damaged
     at_full_size = extended(found, setup.log_file_size) if log_is_damaged else found
     is_windowed = reads_in_a_window(setup)
+    is_foreign = bool(damaged) and found.checkpoint.mark is None and not setup.adopt
+    misfit = _misfit(found, setup, {damage.path for damage in damaged})
+    if is_foreign and at_full_size.commit_log.records_beyond:
+        misfit = misfit or "whole records lie behind an end that no mark tells"
     return StartOver(
         step,
         known,
@@ -105,8 +109,9 @@ def start_over(
         seen,
         at_full_size,
         log_is_damaged,
-        _misfit(found, setup, {damage.path for damage in damaged}),
+        misfit,
         _lost(at_full_size, start.unreadable, is_around=setup.on_damage == "serve"),
+        is_foreign,
         _has_lost_its_mark(found, damaged),
         is_windowed and _has_short_file(found, setup),
         is_windowed,

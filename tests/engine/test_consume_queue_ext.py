@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import accumulate
 
 import pytest
 from store_builder import StoreBuilder
@@ -9,6 +10,8 @@ from engine.store.config import StoreConfig
 from engine.store.consume_queue_ext import (
     ADDRESS_MAX,
     NO_ADDRESS,
+    OFFSET_ADDED,
+    UNIT_SIZE_MIN,
     ConsumeQueueExt,
     CqExtUnit,
     is_address,
@@ -23,6 +26,7 @@ from models.invariants.queue_ext import (
     addresses_lead_to_their_records,
     files_beside_queues_are_filled,
 )
+from models.ops import DiskFault
 from models.store_image import read_store
 
 FILE_SIZE = 104  # four units of 25 bytes, and the four that are never used
@@ -333,3 +337,24 @@ def test_a_file_beside_a_queue_must_be_left_only_once_a_unit_does_not_fit(
     found = files_beside_queues_are_filled.violations(Judged(read_store(files)))
 
     assert len(found) == breaches
+
+
+@pytest.mark.parametrize("dispatched", [0, 10])
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_unit_that_could_not_be_appended_leaves_nothing_beside_its_queue(
+    beside: StoreBuilder, dispatched: int, times: int
+) -> None:
+    """The queue's next file cannot be made; what lies beside follows without a gap."""
+    beside.configured(mapped_file_size_consume_queue_ext=4096)
+    put_and_reput(beside, dispatched).put(2)
+    for _ in range(times):
+        beside.disk.fail(DiskFault("create", "EIO", 1, "consumequeue/"))
+        with pytest.raises(OSError, match="was told to fail"):
+            beside.reput()
+
+    beside.reput()
+
+    sizes = [UNIT_SIZE_MIN + number % 6 for number in range(dispatched + 1)]
+    addresses = [OFFSET_ADDED, *(OFFSET_ADDED + end for end in accumulate(sizes))]
+    assert [unit.tags_code for unit in beside.queue()] == addresses
+    assert broken(beside) == []

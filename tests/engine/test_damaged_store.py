@@ -99,8 +99,13 @@ def test_files_of_another_size_are_refused(store: StoreBuilder) -> None:
     assert f"{log_file()}: 1024 bytes at offset 0 do not fit" in refusal(store)
 
 
-def test_without_its_checkpoint_a_damaged_log_is_cut(store: StoreBuilder) -> None:
+def test_without_its_checkpoint_a_damaged_log_is_cut_on_request(
+    store: StoreBuilder,
+) -> None:
     durable_store(store).damage(log_file(), 204, b"\x33").remove("checkpoint")
+    assert "start a copy with adopt=True" in refusal(store)
+    store.kill()
+    store.configured(adopt=True)
 
     assert store.restart().reput().served() == [0, 1]
     assert store.put().results[-1].queue_offset == 2

@@ -202,11 +202,11 @@ def test_14_21_abort_is_durable_before_anything_else_is_changed(
     store.put(PER_FILE + 5).reput()
     assert store.stop()
     store.damage(queue_file(), 0, b"\x33").damage(log_file(), 1010, b"\x33")
-    store.remove("checkpoint")
+    store.remove("checkpoint").configured(adopt=True)
     before = store.disk.files()
 
     for at_action in range(1, len(store.traced(store.restart)) + 1):
-        again = StoreBuilder()
+        again = StoreBuilder().configured(adopt=True)
         again.disk.load(before)
         crash_at(again, at_action)
         left = again.disk.files()

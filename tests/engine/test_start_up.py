@@ -14,6 +14,7 @@ from store_builder import (
 
 from engine.host.probe import recording
 from engine.store.errors import StoreCorrupted
+from models.ops import DiskFault
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 FIRST_RECORDS = 8 + RECORD_SIZE  # the length of a record, then the record
@@ -168,3 +169,30 @@ def test_a_queue_offset_that_the_log_has_no_room_for_refuses_a_start(
     log[queue_offset + byte] ^= bit
     store.disk.replace_file(log_file(), bytes(log))
     assert store.restart().reput().served() == [0, 1, 2]
+
+
+def marked_dispatched(store: StoreBuilder) -> int:
+    mark = store.image().checkpoint.mark
+    assert mark is not None
+    return mark.dispatched_offset
+
+
+@pytest.mark.parametrize("times", [9, 14])
+def test_the_mark_vouches_for_no_unit_that_a_start_cut_before_it_failed(
+    store: StoreBuilder, times: int
+) -> None:
+    """Reads of the queues fail for a while: what is cut may have been there."""
+    store.put().put(queue_id=1).make_all_durable()
+    assert store.stop()
+    assert marked_dispatched(store) == 2 * RECORD_SIZE
+    assert store.mount.file_size("checkpoint") == 4096
+    store.disk.fail(DiskFault("read", "EIO", times, "consumequeue"))
+
+    with pytest.raises(OSError, match="was told to fail"):
+        store.restart()
+
+    assert store.queue() == ()
+    assert marked_dispatched(store) == 0
+    store.disk.healed()
+    assert store.kill().restart().reput().served() == [0]
+    assert store.served(queue_id=1) == [1]

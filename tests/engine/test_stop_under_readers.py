@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from store_builder import EPOCH_MS, StoreBuilder
 
 from engine.host.real_disk import RealDisk
 from engine.host.thread_runtime import ThreadRuntime
 from engine.store.config import StoreConfig
 from engine.store.errors import StoreStopped
+from engine.store.mapped_file import MappedFile
 from engine.store.mapped_file_queue import MappedFileQueue
 from engine.store.message import Message
 from engine.store.message_store import MessageStore
+from engine.store.reference_resource import ReferenceResource
 
 READERS = 3
 WAIT_S = 60
@@ -114,3 +118,45 @@ def test_a_read_while_files_are_deleted_gets_their_bytes_or_none(
 
     assert all(looker.ended() for looker in lookers)
     assert [looker.error for looker in lookers] == [None] * READERS
+
+
+READS: dict[str, Callable[[MessageStore], object]] = {
+    "pull": lambda store: store.get_message("T0", 0, 0, 32),
+    "pull by tags": lambda store: store.get_message("T0", 0, 0, 32, "a"),
+    "look": lambda store: store.look_message_by_offset(0),
+    "search": lambda store: store.get_offset_in_queue_by_time("T0", 0, EPOCH_MS),
+    "time": lambda store: store.get_message_store_timestamp("T0", 0, 1),
+    "earliest": lambda store: store.get_earliest_message_time(),
+    "query": lambda store: store.query_message("T0", "k", 9, 0, 1 << 60),
+}
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+@pytest.mark.parametrize("kind", READS)
+def test_a_read_whose_files_a_stop_lets_go_says_so(
+    store: StoreBuilder, monkeypatch: pytest.MonkeyPatch, kind: str, nth: int
+) -> None:
+    """The stop comes before the read's n-th hold of a file, if it has so many."""
+    store.configured(message_index_enable=True, max_hash_slot_num=4, max_index_num=8)
+    store.put(3, properties={"KEYS": "k", "TAGS": "a"}).make_all_durable()
+    live = store.live
+    whole = READS[kind](live)
+    holds = 0
+
+    def hold(file: MappedFile) -> bool:
+        nonlocal holds
+        holds += 1
+        if holds == nth:
+            monkeypatch.setattr(MappedFile, "hold", ReferenceResource.hold)
+            assert store.runtime.run(live.shutdown)
+        return ReferenceResource.hold(file)
+
+    monkeypatch.setattr(MappedFile, "hold", hold)
+
+    found: object = None
+    with suppress(StoreStopped):
+        found = READS[kind](live)
+    assert (found is None) is (holds >= nth)
+    assert found in (None, whole)
+    monkeypatch.undo()
+    assert store.restart().served() == [0, 1, 2]

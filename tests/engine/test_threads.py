@@ -341,8 +341,8 @@ def test_the_first_error_of_the_disk_is_kept_and_the_service_goes_on() -> None:
     with ServiceThreads(FakeStore((FakeService(fail_twice),))) as threads:
         assert went_on.wait(WAIT_MS / 1000)
 
-    assert [(name, e.strerror) for name, e in threads.errors.items()] == [
-        ("fake", "round 1")
+    assert [(name, str(e)) for name, e in threads.errors.items()] == [
+        ("fake", "[Errno 5] round 1")
     ]
 
 
@@ -370,20 +370,91 @@ def test_a_stop_says_which_round_it_waited_for_and_can_be_called_again() -> None
     assert other.rounds == rounds
 
 
-def test_a_thread_that_its_own_error_ended_is_reported(
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), OSError(28, "full"), AssertionError("a mistake"), KeyError("k")],
+    ids=repr,
+)
+def test_a_service_outlives_what_its_rounds_raise_and_says_so_once(
+    caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    went_on = threading.Event()
+
+    def fail_thrice(n: int) -> None:
+        if n <= 3:
+            raise error
+        if n == 5:
+            went_on.set()
+
+    with ServiceThreads(FakeStore((FakeService(fail_thrice),))) as threads:
+        assert went_on.wait(WAIT_MS / 1000)
+
+    assert threads.errors == {"fake": error}
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [
+        "service fake: a round failed; it is turned again in 1 ms",
+        "service fake: works after 3 failures",
+    ]
+    assert caplog.records[0].exc_info is not None
+    assert caplog.records[0].exc_info[1] is error
+
+
+def test_a_last_round_that_raises_ends_the_thread_in_order() -> None:
+    begun = threading.Event()
+
+    def fail(_: int) -> None:
+        begun.set()
+        raise MemoryError
+
+    other = FakeService(lambda _: None, "other", WAIT_MS)
+    threads = ServiceThreads(FakeStore((FakeService(fail), other)))
+    threads.start()
+    assert begun.wait(WAIT_MS / 1000)
+    threads.stop(WAIT_MS)
+
+    assert isinstance(threads.errors["fake"], MemoryError)
+    assert other.rounds == 1
+
+
+@pytest.mark.parametrize("name", ["reput", "flush_commit_log", "flush_consume_queue"])
+def test_a_store_goes_on_after_memory_ran_out_in_a_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    store = opened(tmp_path, SYNC)
+    (rounds,) = [one for one in store.services if one.name == name]
+    run_once, failed = rounds.run_once, threading.Event()
+
+    def run_out_once() -> int:
+        if not failed.is_set():
+            failed.set()
+            raise MemoryError
+        return run_once()
+
+    monkeypatch.setattr(rounds, "run_once", run_out_once)
+    with ServiceThreads(store) as threads:
+        assert failed.wait(WAIT_MS / 1000)
+        answers = put_all(store, 0, 20)
+
+    assert {result.status for _, _, result in answers} == {OK}
+    assert [*threads.errors] == [name]
+    assert store.shutdown()
+    assert fsck(tmp_path).violations == ()
+
+
+def test_a_thread_that_its_own_round_ended_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     died = threading.Event()
     monkeypatch.setattr(threading, "excepthook", lambda _: died.set())
 
     def break_down(_: int) -> None:
-        raise AssertionError("a mistake of the service")
+        raise GeneratorExit("no error of a service, but the end of its host")
 
     threads = ServiceThreads(FakeStore((FakeService(break_down),)))
     threads.start()
     assert died.wait(WAIT_MS / 1000)
 
-    with pytest.raises(RuntimeError, match="fake: the thread was ended by an error"):
+    with pytest.raises(RuntimeError, match="fake: the thread was ended by its round"):
         threads.stop(WAIT_MS)
 
 

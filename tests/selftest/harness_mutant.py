@@ -1,4 +1,4 @@
-"""A mutant of the harness: one edit of a disk rule, the model, a decoder, a law.
+"""A mutant of the harness or its host: an edit of a disk rule, the model, a law.
 
 The form is that of ``scenarios.mutation``. The area says which part of the harness is
 edited, and so which tests are run first; nothing says which test is to notice it.
@@ -11,7 +11,7 @@ from typing import Literal
 
 from scenarios.mutation import Edit, Mutant
 
-Area = Literal["disk", "model", "image", "laws", "judging", "explore"]
+Area = Literal["disk", "model", "image", "laws", "judging", "explore", "host"]
 Row = tuple[str, str, str, str, str]  # id, module, function, before, after
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from harness_mutant import HarnessMutant
 from planted_disk import DISK
+from planted_host import HOST
 from planted_judging import EXPLORE, JUDGING
 from planted_laws import LAWS
 from planted_models import IMAGE, MODEL
@@ -25,7 +26,8 @@ from planted_models import IMAGE, MODEL
 from scenarios.mutation import applied
 
 HARNESS_MUTANTS: dict[str, HarnessMutant] = {
-    mutant.id: mutant for mutant in (*DISK, *MODEL, *IMAGE, *LAWS, *JUDGING, *EXPLORE)
+    mutant.id: mutant
+    for mutant in (*DISK, *MODEL, *IMAGE, *LAWS, *JUDGING, *EXPLORE, *HOST)
 }
 
 EQUIVALENT: dict[str, str] = {}
@@ -58,6 +60,10 @@ _OF_AREA: dict[str, tuple[str, ...]] = {
         *("harness/test_explore_glance.py", "harness/test_explore_certificate.py"),
         *("harness/test_explore_judges.py", "harness/test_explore_verdicts.py"),
         *("harness/test_explore_views.py", "harness/test_explore_sharing.py"),
+    ),
+    "host": (
+        *("engine/test_service_wakes.py", "engine/test_threads.py"),
+        *("engine/test_real_disk.py", "engine/test_resources.py"),
     ),
 }
 AREAS = tuple(_OF_AREA)

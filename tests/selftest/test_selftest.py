@@ -8,7 +8,7 @@ from noticing import AREAS, EQUIVALENT, HARNESS_MUTANTS, noticed_by
 from scenarios.mutation import applied
 
 # One of each area; ``every_mutant.py`` does them all.
-SAMPLE = ("D03", "M27", "I02", "L16", "J12", "X05")
+SAMPLE = ("D03", "M27", "I02", "L16", "J12", "X05", "H01")
 
 
 def test_there_are_enough_mutants_of_every_area() -> None:

@@ -1,0 +1,197 @@
+"""What a start would lose of a directory that no durable mark says is this store's.
+
+A mark tells what was durable once, so that what is not whole there was damaged. Without
+one the directory is another program's, or kept in another way, or its checkpoint is
+gone; then a start may add what dispatch makes of the log, and drop what a crash leaves
+behind the last whole record, and nothing else. What it would lose beyond that is
+counted here, before anything is changed.
+
+Source: none in RocketMQ, which cuts and removes whatever it does not understand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from engine.store.consume_queue import ConsumeQueue
+from engine.store.consume_queue_ext import is_address
+from engine.store.cq_unit import BLANK_SIZE, CQ_STORE_UNIT_SIZE, UNIT
+from engine.store.deleted_topics import DeletedTopics
+from engine.store.dispatch import DispatchRequest
+from engine.store.log_scan import LogScan
+from engine.store.mapped_file import MappedFile
+from engine.store.mapped_file_queue import MappedFileQueue
+from engine.store.queue_audit import QueueAudit, QueueKey
+from engine.store.scan_around import whole_records
+from engine.store.unreadable import with_zeros
+
+_CHUNK = 1024 * 1024
+_CODE_AT = 12  # in a unit
+_WINDOW = 64 * 1024 // CQ_STORE_UNIT_SIZE * CQ_STORE_UNIT_SIZE
+
+
+@dataclass(slots=True)
+class Losses:
+    """What would go, and the first place that is not understood.
+
+    Attributes:
+        where: that place, by file and byte; "" if nothing would be lost.
+        why: what is wrong there.
+        log_bytes: from the log's end to the last byte behind it that is not zero.
+        records: whole ones among these.
+        queues: those that would lose ``units``.
+        index_files: those of another length, or that lead behind the log's end.
+    """
+
+    where: str = ""
+    why: str = ""
+    log_bytes: int = 0
+    records: int = 0
+    queues: int = 0
+    units: int = 0
+    index_files: int = 0
+
+    def note(self, where: str, why: str) -> None:
+        """Keep the first place that is not understood."""
+        if not self.where:
+            self.where, self.why = where, why
+
+    def __str__(self) -> str:
+        counted = [
+            (self.log_bytes, "bytes of the log"),
+            (self.records, "whole records"),
+            (self.units, f"units of {self.queues} queues"),
+            (self.index_files, "index files"),
+        ]
+        return ", ".join(f"{count} {what}" for count, what in counted if count)
+
+
+@dataclass(slots=True)
+class UnitsToCome:
+    """The units that dispatch would make, of the queues that part from the log.
+
+    Its ``visit`` comes after that of the audit.
+    """
+
+    audit: QueueAudit
+    units: dict[QueueKey, dict[int, bytes]] = field(default_factory=dict)
+
+    def visit(self, request: DispatchRequest) -> None:
+        """Take note of the units of one record."""
+        if not request.has_unit:
+            return
+        for place in (request, *request.in_light_queues()):
+            key = (place.topic, place.queue_id)
+            if key in self.audit.first_wrong:
+                unit = UNIT.pack(
+                    place.commit_log_offset, place.msg_size, place.tags_code
+                )
+                self.units.setdefault(key, {})[place.consume_queue_offset] = unit
+
+
+def count_log(
+    losses: Losses, files: MappedFileQueue, scan: LogScan, *, crashed: bool
+) -> None:
+    """Count what lies behind the log's end.
+
+    A crash leaves anything there but whole records.
+    """
+    written = records = 0
+    for file in files.files:
+        position = max(0, scan.end - file.file_from_offset)
+        size = file.file_size - position
+        if size <= 0 or (last := _last_written(file, position)) < 0:
+            continue
+        written = file.file_from_offset + last + 1 - scan.end
+        # The bytes at the end itself are what the log's reading stopped at.
+        first = 1 if file.file_from_offset + position == scan.end else 0
+        records += sum(1 for _ in whole_records(file, position, first))
+    if records or (written and not crashed):
+        losses.log_bytes, losses.records = written, records
+        where = f"{files.path} at offset {scan.end}"
+        if (its := files.find_mapped_file_by_offset(scan.end)) is not None:
+            at = scan.end - its.file_from_offset
+            where = f"{its.path} byte {at} (offset {scan.end})"
+        losses.note(where, scan.stopped_by)
+
+
+def _last_written(file: MappedFile, position: int) -> int:
+    """The last byte from ``position`` on that is not zero; -1 if there is none."""
+    last = -1
+    for at in range(position, file.file_size, _CHUNK):
+        size = min(_CHUNK, file.file_size - at)
+        data, _ = with_zeros(file.read, at, size)
+        if stripped := data.rstrip(b"\0"):
+            last = at + len(stripped) - 1
+    return last
+
+
+def count_queues(
+    losses: Losses,
+    queues: Mapping[QueueKey, ConsumeQueue],
+    to_come: UnitsToCome,
+    scan: LogScan,
+    deleted: DeletedTopics,
+    *,
+    crashed: bool,
+) -> None:
+    """Count the units that would go, and that dispatch would not make again.
+
+    Those may be cut after a crash that lie behind the end of a log, and what a torn
+    sector has left of one that comes again.
+    """
+    for key, queue in sorted(queues.items()):
+        expected = to_come.units.get(key, {})
+        dead_below = deleted.dead_below(*key) if deleted else 0
+        lost = 0
+        for path, at, queue_offset, unit in _units_to_cut(key, queue, to_come, scan):
+            known = expected.get(queue_offset, b"")
+            phy_offset, size, code = UNIT.unpack(unit)
+            has_address = queue.has_ext and is_address(code)
+            if unit == known or (has_address and unit[:_CODE_AT] == known[:_CODE_AT]):
+                continue
+            if size == BLANK_SIZE or phy_offset < dead_below:
+                continue
+            is_behind = scan.records and phy_offset >= scan.end and not known
+            if crashed and (is_behind or _may_be_torn(unit, known)):
+                continue
+            lost += 1
+            why = f"a unit of {size} bytes at offset {phy_offset}"
+            if not known:
+                why += ", of which the log has no record"
+            losses.note(f"{path} byte {at}", why)
+        if lost:
+            losses.queues += 1
+            losses.units += lost
+
+
+def _may_be_torn(unit: bytes, known: bytes) -> bool:
+    """Whether some bytes of a known unit were lost, and nothing else happened."""
+    return bool(known) and all(a in (b, 0) for a, b in zip(unit, known, strict=True))
+
+
+def _units_to_cut(
+    key: QueueKey, queue: ConsumeQueue, to_come: UnitsToCome, scan: LogScan
+) -> Iterator[tuple[str, int, int, bytes]]:
+    """What a start would cut of a queue: file, byte, queue offset and unit.
+
+    Places that hold zeros are left out.
+    """
+    audit = to_come.audit
+    end = audit.first_wrong.get(key, audit.next_offsets.get(key))
+    if end is None:
+        end = queue.first_unit_at_or_past(scan.read_from)
+    end = min(end, queue.recovered_units) * CQ_STORE_UNIT_SIZE
+    for file in queue.mapped_files.files:
+        base = file.file_from_offset
+        for start in range(max(0, end - base), file.file_size, _WINDOW):
+            size = min(_WINDOW, file.file_size - start)
+            data, _ = with_zeros(file.read, start, size)
+            if not any(data):
+                continue
+            for at in range(0, size, CQ_STORE_UNIT_SIZE):
+                unit = data[at : at + CQ_STORE_UNIT_SIZE]
+                if any(unit):
+                    place = (base + start + at) // CQ_STORE_UNIT_SIZE
+                    yield file.path, start + at, place, unit
