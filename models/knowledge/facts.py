@@ -42,6 +42,11 @@ class Fact(Enum):
     TOPIC_STAYS = "nothing deleted the topic amid the op"
     ANSWERS_ALL = "each put was answered, so it is known what the store counts"
 
+    @property
+    def label(self) -> str:
+        """Its name as rows and tables say it, in small letters."""
+        return self.name.lower()
+
 
 _PARTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "flush_commit_log": LOG,
