@@ -10,6 +10,8 @@ from models.ops import (
     AdvanceClock,
     Crash,
     Damage,
+    DeleteManually,
+    DiskFault,
     During,
     FillDisk,
     Op,
@@ -121,3 +123,20 @@ def test_what_is_asked_each_time_has_no_excuse_in_the_row() -> None:
 
     assert "RD-2" in {each.invariant for each in result.record.verdicts}
     assert "RD-2" not in {each.law for each in result.record.excuses}
+
+
+def test_after_a_failed_flush_of_a_queue_the_cleaner_may_leave_what_has_expired() -> (
+    None
+):
+    fails = DiskFault("sync", "EIO", path="consumequeue")
+
+    result = run(
+        Setup(cleans=True, flush_least_pages=0, reserved_hours=1),
+        *(HALF, HALF, HALF, FLUSH_TWICE, REPUT, AdvanceClock(7_200_000)),
+        During(RunService("flush_consume_queue", 1), 0, fails),
+        *(DeleteManually(), RunService("clean_commit_log")),
+    )
+
+    assert result.invariant == ""
+    excuses = {(each.law, each.fact) for each in result.record.excuses}
+    assert ("DEL-4", "queues_worked") in excuses
