@@ -53,6 +53,7 @@ from models.verdict import Outcome
 from reports.records import (
     CrashRecord,
     EpisodeRecord,
+    ExcuseCount,
     OpCount,
     ProbeHit,
     VerdictRecord,
@@ -374,7 +375,14 @@ class Episode:
                 for law, checks in self._judge.checks.items()
             ],
             probes=[ProbeHit(probe, hits) for probe, hits in self._probes.items()],
+            excuses=_excuses(self._judge),
         )
+
+
+def _excuses(judge: Judge) -> list[ExcuseCount]:
+    """How often each law was excused by each fact, by law and fact."""
+    times = {(law, fact.label): count for (law, fact), count in judge.excused.items()}
+    return [ExcuseCount(*key, times[key]) for key in sorted(times)]
 
 
 @lru_cache(maxsize=256)

@@ -27,6 +27,7 @@ from harness.supervised import Lost, supervised
 from models.describe import describe
 from models.invariants.registry import declared_invariants
 from models.invariants.run import same_digest
+from models.knowledge.facts import Fact
 from models.observations import describe_observation, status_of
 from models.ops import OP_CLASSES
 from models.program import Program, to_json
@@ -224,6 +225,7 @@ class Tally:
     crashes: int = 0
     outcomes: dict[str, int] = field(default_factory=dict)
     checks: dict[str, int] = field(default_factory=dict)  # by law
+    excuses: dict[tuple[str, str], int] = field(default_factory=dict)  # by law, fact
     probes: dict[str, int] = field(default_factory=dict)  # hits by name
     failures: dict[str, EpisodeRecord] = field(default_factory=dict)  # by signature
 
@@ -236,6 +238,9 @@ class Tally:
         for verdict in record.verdicts:
             law = verdict.invariant
             self.checks[law] = self.checks.get(law, 0) + verdict.checks
+        for excuse in record.excuses:
+            key = (excuse.law, excuse.fact)
+            self.excuses[key] = self.excuses.get(key, 0) + excuse.times
         for hit in record.probes:
             self.probes[hit.probe] = self.probes.get(hit.probe, 0) + hit.hits
         if record.outcome != Outcome.PASSED.value:
@@ -271,6 +276,7 @@ def declared(scenarios: tuple[str, ...]) -> Declared:
         unreachable=unreachable_probes(),
         invariants={name: law.sentence for name, law in laws.items()},
         laws={name: law.law for name, law in laws.items()},
+        facts={fact.label: fact.value for fact in Fact},
         scenarios={one.name: one.sentence for one in chosen},
         required_probes={one.name: list(one.required_probes) for one in chosen},
         required_invariants={one.name: list(one.required_invariants) for one in chosen},

@@ -71,6 +71,34 @@ class LawChecks:
 
 
 @dataclass(frozen=True, slots=True)
+class Excuse:
+    """How often a law was not asked, since one fact did not hold."""
+
+    invariant: str
+    fact: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class LawExcuses:
+    """How often one law was asked, and excused, by each fact."""
+
+    invariant: str
+    asked: int
+    by_fact: dict[str, int]
+
+    @property
+    def excused(self) -> int:
+        """How often it was excused, by whatever fact."""
+        return sum(self.by_fact.values())
+
+    @property
+    def share(self) -> float:
+        """Of the moments that could have asked it, those that did not."""
+        return self.excused / (self.asked + self.excused)
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One distinct failure: its smallest episode, and how many share its signature."""
 
@@ -106,6 +134,7 @@ class Figures:
     crash_points: list[CrashPoint]
     probes: list[ProbeHits]
     laws: list[LawChecks]
+    excuses: list[Excuse]
     findings: list[Finding]
 
     @property
@@ -120,6 +149,19 @@ class Figures:
         asked = [str(name) for name in self.definition.get("scenarios", [])]
         seen = [totals.scenario for totals in self.scenarios]
         return list(dict.fromkeys(asked + seen))
+
+    @property
+    def excused_laws(self) -> list[LawExcuses]:
+        """Every law that was excused at least once, the most excused first."""
+        by_law: dict[str, dict[str, int]] = {}
+        for row in self.excuses:
+            by_law.setdefault(row.invariant, {})[row.fact] = row.times
+        asked = dict.fromkeys(by_law, 0)
+        for law in self.laws:
+            if law.invariant in asked:
+                asked[law.invariant] += law.checks
+        rows = [LawExcuses(law, asked[law], facts) for law, facts in by_law.items()]
+        return sorted(rows, key=lambda row: (-row.share, row.invariant))
 
     @property
     def violated(self) -> list[Finding]:

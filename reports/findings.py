@@ -37,6 +37,21 @@ def law_checks(episodes: DataFrame, declared: DataFrame) -> DataFrame:
     )
 
 
+def excuse_counts(episodes: DataFrame) -> DataFrame:
+    """How often a law was not asked, by the fact that did not hold.
+
+    (invariant, fact, times)
+    """
+    return (
+        episodes.select(F.explode("excuses").alias("excuse"))
+        .groupBy(
+            F.col("excuse.law").alias("invariant"), F.col("excuse.fact").alias("fact")
+        )
+        .agg(F.sum("excuse.times").alias("times"))
+        .select("invariant", "fact", "times")
+    )
+
+
 def findings(episodes: DataFrame) -> DataFrame:
     """One row a distinct failure: its smallest episode, and how many there were.
 

@@ -50,6 +50,28 @@ class LawRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ExcuseRow:
+    """One law and how often each fact of the matrix excused it, in that order."""
+
+    invariant: str
+    sentence: str
+    asked: int
+    excused: int
+    share: float
+    is_mostly_excused: bool
+    cells: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Excuses:
+    """The matrix of excuses: the facts that were missing once, and the laws."""
+
+    facts: dict[str, str]  # name: why a law asks for it
+    rows: list[ExcuseRow]
+    never: list[str]  # facts that excused nothing in this run
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeRow:
     """One probe over all scenarios."""
 
@@ -88,6 +110,7 @@ class Page:
     ops_never_crashed: list[str]
     recoveries: HeatMap
     laws: list[LawRow]
+    excuses: Excuses
     ops: Bars
     probes_hit: list[ProbeRow]
     probes_never_hit: list[ProbeRow]
@@ -125,6 +148,7 @@ def page_of(figures: Figures, summary: Summary) -> Page:
             points, lambda p: (crash_name(p), p.recovery), (), _RECOVERIES
         ),
         laws=law_rows(figures),
+        excuses=excuses_of(figures, summary.mostly_excused),
         ops=op_bars(figures),
         probes_hit=[row for row in probes if row.hits],
         probes_never_hit=[row for row in probes if not row.hits],
@@ -180,6 +204,27 @@ def law_rows(figures: Figures) -> list[LawRow]:
         state = _state(*sums) if sums else "vacuous"
         rows.append(LawRow(law, sentence, catalogue, state, tuple(cells)))
     return rows
+
+
+def excuses_of(figures: Figures, mostly: Sequence[str]) -> Excuses:
+    """Laws by the facts that excused them; those of ``mostly`` stand out."""
+    reasons, sentences = figures.declared.facts, figures.declared.invariants
+    met = {row.fact for row in figures.excuses}
+    facts = {name: reasons[name] for name in reasons if name in met}
+    facts |= dict.fromkeys(sorted(met - reasons.keys()), "")
+    rows = [
+        ExcuseRow(
+            row.invariant,
+            sentences.get(row.invariant, ""),
+            row.asked,
+            row.excused,
+            row.share,
+            row.invariant in mostly,
+            {fact: row.by_fact.get(fact, 0) for fact in facts},
+        )
+        for row in figures.excused_laws
+    ]
+    return Excuses(facts, rows, [name for name in reasons if name not in met])
 
 
 def probe_rows(figures: Figures) -> list[ProbeRow]:

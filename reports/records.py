@@ -71,6 +71,15 @@ class ProbeHit:
 
 
 @dataclass(slots=True)
+class ExcuseCount:
+    """How often a law was not asked because one fact did not hold."""
+
+    law: str
+    fact: str  # the name in small letters
+    times: int
+
+
+@dataclass(slots=True)
 class EpisodeRecord:
     """One judged run of one program."""
 
@@ -95,6 +104,7 @@ class EpisodeRecord:
     verdicts: list[VerdictRecord] = field(default_factory=list)
     probes: list[ProbeHit] = field(default_factory=list)
     events: list[EventRecord] = field(default_factory=list)
+    excuses: list[ExcuseCount] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +125,9 @@ class Declared:
     unreachable: dict[str, str] = field(default_factory=dict)  # of those: why
     invariants: dict[str, str] = field(default_factory=dict)  # id: sentence
     laws: dict[str, str] = field(default_factory=dict)  # id: laws of the catalogue
+    facts: dict[str, str] = field(
+        default_factory=dict
+    )  # that excuse laws, name: reason
     scenarios: dict[str, str] = field(default_factory=dict)  # name: sentence
     required_probes: dict[str, list[str]] = field(default_factory=dict)  # by scenario
     required_invariants: dict[str, list[str]] = field(default_factory=dict)

@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from reports import coverage, findings
 from reports.figures import (
     CrashPoint,
+    Excuse,
     Figures,
     Finding,
     LawChecks,
@@ -117,6 +118,7 @@ def collect_figures(session: SparkSession, out: Path) -> Figures:
             coverage.probe_hits(episodes, _probes(session, declared)), ProbeHits
         ),
         laws=_rows(findings.law_checks(episodes, _laws(session, declared)), LawChecks),
+        excuses=_rows(findings.excuse_counts(episodes), Excuse),
         findings=_findings(episodes),
     )
 
@@ -200,6 +202,7 @@ def _with_filters(environment: Environment) -> Environment:
         "thousands": lambda number: f"{number:,}",
         "short": short,
         "percent": lambda share: f"{share:.1%}" if share < 0.995 else "100%",
+        "part": part,
         "command": lambda words: " ".join(map(shlex.quote, words)),
         "json": lambda value: json.dumps(value, ensure_ascii=False),
         "code": _code,
@@ -214,6 +217,15 @@ def short(number: int) -> str:
             scaled = number / size
             return f"{scaled:.1f}{unit}" if scaled < 9.95 else f"{scaled:.0f}{unit}"
     return str(number)
+
+
+def part(share: float) -> str:
+    """A share that says neither none of what is there, nor all of what is not."""
+    if 0 < share < 0.001:
+        return "<0.1%"
+    if 0.999 < share < 1:
+        return ">99.9%"
+    return f"{share:.1%}" if share < 1 else "100%"
 
 
 def _code(text: Any) -> _Code:

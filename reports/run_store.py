@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark import Accumulator, SparkContext
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the field's name for it
 
 from reports.errors import EnvironmentMissing
 from reports.files import (
@@ -86,6 +87,8 @@ def write_run(
 def read_run(session: SparkSession, out: Path) -> DataFrame:
     """The rows of a run, whole or cut short: the columns of ``EpisodeRecord``.
 
+    A list that an older version did not keep yet is empty.
+
     Raises:
         NotARun: no run was written to ``out``.
     """
@@ -93,7 +96,8 @@ def read_run(session: SparkSession, out: Path) -> DataFrame:
     # Spark takes a path for a pattern; a directory may be named like one.
     path = re.sub(r"([][{}*?\\])", r"\\\1", str(out.absolute() / EPISODES_DIR))
     schema = ", ".join(_ddl(member, " ") for member in arrow_schema(EpisodeRecord))
-    return session.read.schema(schema).parquet(f"file://{path}")
+    rows = session.read.schema(schema).parquet(f"file://{path}")
+    return rows.withColumn("excuses", F.coalesce("excuses", F.array()))
 
 
 class _Watch:

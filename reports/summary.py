@@ -12,6 +12,7 @@ CLEAN, VIOLATED, TOO_LITTLE = 0, 1, 5
 
 _FEW_EPISODES = 100
 _SKIPPED_SHARE = 0.9
+_EXCUSED_SHARE = 0.99
 _NAMED_MAX = 8
 
 
@@ -59,6 +60,7 @@ class Summary:
     distinct_failures: list[Failure]
     unjudged_failures: list[Failure]
     vacuous_invariants: list[str]
+    mostly_excused: list[str]
     probes_never_hit: list[str]
     missing_required: list[Missing]
     digest: str
@@ -89,6 +91,7 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
         distinct_failures=[_failure(found, cases) for found in figures.violated],
         unjudged_failures=[_failure(found, cases) for found in figures.unjudged],
         vacuous_invariants=vacuous_laws(figures),
+        mostly_excused=mostly_excused(figures),
         probes_never_hit=probes_never_hit(figures),
         missing_required=missing,
         digest=figures.digest,
@@ -144,6 +147,9 @@ def warnings(figures: Figures, missing: list[Missing]) -> list[str]:
         found.append(f"Cut short: {done:,} of {figures.run['episodes']:,} episodes.")
     if vacuous := vacuous_laws(figures):
         found.append(f"Declared, but never checked: {_named(vacuous)}.")
+    if excused := mostly_excused(figures):
+        share = f"{_EXCUSED_SHARE:.0%}"
+        found.append(f"Excused in more than {share} of moments: {_named(excused)}.")
     if unhit := probes_never_hit(figures):
         found.append(f"Branches never reached (probes): {_named(unhit)}.")
     hit = {row.probe for row in figures.probes if row.hits}
@@ -169,6 +175,12 @@ def vacuous_laws(figures: Figures) -> list[str]:
     """Declared laws that no scenario checked even once."""
     checked = {row.invariant for row in figures.laws if row.checks}
     return [law for law in sorted(figures.declared.invariants) if law not in checked]
+
+
+def mostly_excused(figures: Figures) -> list[str]:
+    """Laws that were excused in more than 99 % of the moments that could ask them."""
+    mostly = [row for row in figures.excused_laws if row.share > _EXCUSED_SHARE]
+    return sorted(row.invariant for row in mostly)
 
 
 def probes_never_hit(figures: Figures) -> list[str]:

@@ -234,7 +234,8 @@ def _found_nothing_to_delete(at: CleanerOver) -> bool:
 @asked(
     what_has_expired_goes,
     on=CleanerOver,
-    needs=(Fact.ALONE, Fact.LOG_WORKED),
+    # The log's files stay as long as their queues' units may not be durable.
+    needs=(Fact.ALONE, Fact.LOG_WORKED, Fact.QUEUES_WORKED),
     where=_found_nothing_to_delete,
 )
 def _ask_del_4(at: CleanerOver, checks: Checks) -> None:

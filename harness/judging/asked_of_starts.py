@@ -58,7 +58,8 @@ AFTER_AN_ORDERLY_END = (Fact.UNDAMAGED_LOG, Fact.UNTOUCHED)
 AFTER_A_CRASH = (Fact.UNDAMAGED_LOG, Fact.UNTOUCHED)
 
 
-def _after_orderly_end(at: FilesFound) -> bool:
+def is_after_orderly_end(at: FilesFound) -> bool:
+    """Whether the life before came to an orderly end."""
     return at.known.end is End.ORDERLY
 
 
@@ -66,7 +67,7 @@ def _after_orderly_end(at: FilesFound) -> bool:
     FILE_LAWS,
     on=FilesFound,
     needs=(*AFTER_AN_ORDERLY_END, Fact.WRITTEN_STAYS),
-    where=_after_orderly_end,
+    where=is_after_orderly_end,
 )
 def _ask_file_laws_at_files_found(at: FilesFound, checks: Checks) -> None:
     # An orderly end says that everything was dispatched.
@@ -78,7 +79,7 @@ def _ask_file_laws_at_files_found(at: FilesFound, checks: Checks) -> None:
     checkpoint_is_up_to_date,
     on=FilesFound,
     needs=(*AFTER_AN_ORDERLY_END, Fact.DISK_WORKED),
-    where=_after_orderly_end,
+    where=is_after_orderly_end,
 )
 def _ask_cp_6_at_files_found(at: FilesFound, checks: Checks) -> None:
     checkpoint_is_up_to_date.hold(checks, at.image)

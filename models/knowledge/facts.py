@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Final
 
-from models.knowledge.knowledge import DISPATCHED, LOG, End
+from models.knowledge.knowledge import DISPATCHED, LOG, QUEUES, End
 from models.knowledge.moments import Moment, PullOver, QueryOver, RoundOver, SearchOver
 from models.reference import QueueKey, ReferenceModel
 
@@ -25,6 +25,7 @@ class Fact(Enum):
     NOTHING_RAISED = "no call to the store raised, so that none is done in part"
     DISK_WORKED = "no call met a failing disk since the store started"
     LOG_WORKED = "no call on the log's files failed since the store started"
+    QUEUES_WORKED = "no call on the queues' files failed since the store started"
     SERVICE_WORKED = "no call failed on what the service works on, since the start"
     DISK_WORKS = "no call met a failing disk in this step"
     READS_WORKED = "no read was made to fail, so a start saw the files as they are"
@@ -41,6 +42,11 @@ class Fact(Enum):
     QUEUE_IS_SETTLED = "it is certain how far the queue is dispatched, and if deleted"
     TOPIC_STAYS = "nothing deleted the topic amid the op"
     ANSWERS_ALL = "each put was answered, so it is known what the store counts"
+
+    @property
+    def label(self) -> str:
+        """Its name as rows and tables say it, in small letters."""
+        return self.name.lower()
 
 
 _PARTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
@@ -90,6 +96,10 @@ def _disk_worked(at: Moment) -> bool:
 
 def _log_worked(at: Moment) -> bool:
     return at.known.works(LOG)
+
+
+def _queues_worked(at: Moment) -> bool:
+    return at.known.works(QUEUES)
 
 
 def _service_worked(at: Moment) -> bool:
@@ -179,6 +189,7 @@ HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.NOTHING_RAISED: _nothing_raised,
     Fact.DISK_WORKED: _disk_worked,
     Fact.LOG_WORKED: _log_worked,
+    Fact.QUEUES_WORKED: _queues_worked,
     Fact.SERVICE_WORKED: _service_worked,
     Fact.DISK_WORKS: _disk_works,
     Fact.READS_WORKED: _reads_worked,

@@ -10,6 +10,8 @@ from models.ops import (
     AdvanceClock,
     Crash,
     Damage,
+    DeleteManually,
+    DiskFault,
     During,
     FillDisk,
     Op,
@@ -101,3 +103,40 @@ def test_what_short_log_files_lack_is_read_as_zeros() -> None:
     assert bytes(read.commit_log.files[0].data) == b"a" * 100 + bytes(3996)
     assert bytes(read.commit_log.files[1].data) == b"b" * 4096
     assert extended(read, 4096) is read
+
+
+def test_the_row_of_an_episode_counts_each_excuse_by_law_and_fact() -> None:
+    # What a read finds that runs beside a put, nobody can say of it alone.
+    beside = During(PUT, 1, PullMessage("T0", 0, 0))
+
+    result = run(Setup(), PUT, REPUT, beside)
+
+    excuses = result.record.excuses
+    assert result.invariant == ""
+    assert ("RD-2", "alone", 1) in [(e.law, e.fact, e.times) for e in excuses]
+    keys = [(each.law, each.fact) for each in excuses]
+    assert keys == sorted(set(keys))
+
+
+def test_what_is_asked_each_time_has_no_excuse_in_the_row() -> None:
+    result = run(Setup(), PUT, REPUT, PullMessage("T0", 0, 0))
+
+    assert "RD-2" in {each.invariant for each in result.record.verdicts}
+    assert "RD-2" not in {each.law for each in result.record.excuses}
+
+
+def test_after_a_failed_flush_of_a_queue_the_cleaner_may_leave_what_has_expired() -> (
+    None
+):
+    fails = DiskFault("sync", "EIO", path="consumequeue")
+
+    result = run(
+        Setup(cleans=True, flush_least_pages=0, reserved_hours=1),
+        *(HALF, HALF, HALF, FLUSH_TWICE, REPUT, AdvanceClock(7_200_000)),
+        During(RunService("flush_consume_queue", 1), 0, fails),
+        *(DeleteManually(), RunService("clean_commit_log")),
+    )
+
+    assert result.invariant == ""
+    excuses = {(each.law, each.fact) for each in result.record.excuses}
+    assert ("DEL-4", "queues_worked") in excuses

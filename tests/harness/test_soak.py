@@ -24,9 +24,10 @@ from harness.soak import (
     run_local,
     shards_for,
 )
+from models.knowledge.facts import Fact
 from models.ops import PutMessage, Restart
 from models.program import Program, Setup, from_json
-from reports.records import EpisodeRecord, Shard, VerdictRecord
+from reports.records import EpisodeRecord, ExcuseCount, Shard, VerdictRecord
 from scenarios.catalogue import SCENARIOS
 
 TASK = SoakTask.define(("clean_restart", "power_loss"), seed=7, episodes=20)
@@ -160,10 +161,12 @@ def test_a_tally_counts_and_keeps_the_first_of_each_failure() -> None:
         record.episode_id, record.outcome = number, outcome
         record.signature = "CQ-3-Restart" if outcome == "violated" else ""
         record.verdicts = [VerdictRecord("CQ-3", 4, 0, "passed")]
+        record.excuses = [ExcuseCount("CQ-3", "alone", 3)]
         tally.add(record)
 
     assert (tally.episodes, tally.violated, tally.unjudged) == (4, 2, 1)
     assert tally.checks == {"CQ-3": 16}
+    assert tally.excuses == {("CQ-3", "alone"): 12}
     assert {name: one.episode_id for name, one in tally.failures.items()} == {
         "CQ-3-Restart": 1,
         "timeout-power_loss": 3,
@@ -184,6 +187,8 @@ def test_everything_that_could_happen_is_declared() -> None:
     assert {"CL-1", "CQ-3", "REC-1", "DET-1"} <= set(found.invariants)
     assert "PutMessage" in found.ops
     assert found.laws.keys() == found.invariants.keys()
+    assert found.facts["alone"] == Fact.ALONE.value
+    assert len(found.facts) == len(Fact)
 
 
 def _json(record: EpisodeRecord) -> object:

@@ -7,6 +7,7 @@ from typing import Any
 
 from reports.figures import (
     CrashPoint,
+    Excuse,
     Figures,
     Finding,
     LawChecks,
@@ -21,6 +22,7 @@ DECLARED = Declared(
     probes={"log.roll": "a file was full"},
     invariants={"CL-1": "every record decodes"},
     laws={"CL-1": "I1"},
+    facts={"alone": "nothing else happened", "lives": "no crash came"},
     scenarios={"power_loss": "what survives"},
     required_probes={"power_loss": ["log.roll"], "other": ["never.asked"]},
     required_invariants={"power_loss": ["CL-1"]},
@@ -40,6 +42,7 @@ def clean(**changes: Any) -> Figures:
         crash_points=[point()],
         probes=[ProbeHits("log.roll", "a file was full", "power_loss", 5, 4)],
         laws=[LawChecks("CL-1", "every record decodes", "I1", "power_loss", 70, 0, 0)],
+        excuses=[Excuse("CL-1", "alone", 30)],
         findings=[],
     )
     return replace(figures, **changes)

@@ -16,6 +16,7 @@ from reports.records import (
     Declared,
     EpisodeRecord,
     EventRecord,
+    ExcuseCount,
     OpCount,
     ProbeHit,
     Shard,
@@ -34,6 +35,7 @@ STATUSES = {
 ACTIONS = ("write", "sync", "create", "size", "after")
 FILE_KINDS = ("commitlog", "consumequeue", "checkpoint")
 LAWS = ("CL-1", "CQ-3", "OFF-1", "REC-1", "REC-2")
+FACTS = ("alone", "lives", "disk_worked")
 PROBES = ("commit_log.roll", "recovery.abnormal", "recovery.normal", "reput.behind")
 
 DECLARED = Declared(
@@ -41,6 +43,7 @@ DECLARED = Declared(
     probes={name: f"{name} was <taken> & seen" for name in (*PROBES, "queue.never")},
     invariants={law: f"what {law} promises, in a sentence" for law in (*LAWS, "IX-1")},
     laws=dict.fromkeys((*LAWS, "IX-1"), "I3"),
+    facts={name: f"why {name} is asked for" for name in FACTS},
     scenarios={name: f"what {name} asks" for name in SCENARIOS},
     required_probes={"power_loss": ["recovery.abnormal"]},
     required_invariants={"power_loss": ["REC-1"]},
@@ -94,6 +97,7 @@ class SampleTask:
             verdicts=[_verdict(law, steps, breach) for law in LAWS],
             probes=[ProbeHit(name, draw.randint(1, 4)) for name in self.probes],
             events=[_event(step, breach) for step in range(steps)] if broken else [],
+            excuses=[ExcuseCount("CL-1", "alone", draw.randint(1, 9))],
         )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sample_figures import clean, finding, point
 
-from reports.figures import Figures, LawChecks, OpStatus
+from reports.figures import Excuse, Figures, LawChecks, OpStatus
 from reports.page import Page, crash_name, detail_of, law_rows, op_bars, page_of, tone
 from reports.summary import summarise
 
@@ -143,3 +143,31 @@ def test_a_probe_nobody_hit_is_among_the_unhit() -> None:
     assert [row.probe for row in page(clean()).probes_hit] == ["log.roll"]
     missing = [row for row in clean().probes if row.hits < 0]
     assert page(clean(probes=missing)).probes_hit == []
+
+
+def test_excuses_are_shown_by_law_and_fact_the_most_excused_law_first() -> None:
+    excuses = [
+        Excuse("CL-1", "alone", 20),
+        Excuse("CL-1", "strange", 10),
+        Excuse("RD-2", "strange", 5),
+    ]
+
+    shown = page(clean(excuses=excuses)).excuses
+
+    assert shown.facts == {"alone": "nothing else happened", "strange": ""}
+    assert shown.never == ["lives"]
+    rows = [(r.invariant, r.asked, r.excused, r.share, r.cells) for r in shown.rows]
+    assert rows == [
+        ("RD-2", 0, 5, 1.0, {"alone": 0, "strange": 5}),
+        ("CL-1", 70, 30, 0.3, {"alone": 20, "strange": 10}),
+    ]
+    assert [row.is_mostly_excused for row in shown.rows] == [True, False]
+
+
+def test_checks_of_all_scenarios_stand_against_the_excuses() -> None:
+    laws = [LawChecks("CL-1", "", "", name, 45, 0, 0) for name in ("a", "b")]
+    excuses = [Excuse("CL-1", "alone", 10)]
+
+    (row,) = page(clean(laws=laws, excuses=excuses)).excuses.rows
+
+    assert (row.asked, row.share) == (90, 0.1)

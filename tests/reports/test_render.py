@@ -105,6 +105,50 @@ def test_the_summary_says_the_same_to_programs(session: Any, tmp_path: Path) -> 
     assert summary.episodes_per_second == 50.0
 
 
+def test_the_report_says_what_excused_which_law(session: Any, tmp_path: Path) -> None:
+    out = write_run(tmp_path / "out", SampleTask())
+
+    summary = render.render(session, out)
+
+    excused = sum(SampleTask().episode(n).excuses[0].times for n in range(200))
+    page, short = (out / "report.html").read_text(), render.short(excused)
+    assert '<th class="upright"><span>alone</span></th>' in page
+    assert "Facts that excused nothing: lives, disk worked." in page
+    assert f"| alone {short} |" in (out / "report.md").read_text()
+    assert summary.mostly_excused == []
+
+
+def test_a_run_of_a_version_that_kept_no_excuses_has_a_report(
+    session: Any, tmp_path: Path
+) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    out = write_run(tmp_path / "out", SampleTask())
+    (shard,) = (out / "episodes").iterdir()
+    pq.write_table(pq.read_table(shard).drop_columns(["excuses"]), shard)
+    declared = json.loads((out / "declared.json").read_text())
+    del declared["facts"]
+    write_json(out / "declared.json", declared)
+
+    render.render(session, out)
+
+    page = (out / "report.html").read_text()
+    assert "None: each law was asked wherever it applied." in page
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0004, "<0.1%"),
+        (0.305, "30.5%"),
+        (0.996, "99.6%"),
+        (0.9996, ">99.9%"),
+        (1.0, "100%"),
+    ],
+)
+def test_a_share_is_never_rounded_to_all_or_nothing(share: float, text: str) -> None:
+    assert render.part(share) == text
+
+
 def test_a_required_probe_that_was_not_hit_is_not_green(
     session: Any, tmp_path: Path
 ) -> None:

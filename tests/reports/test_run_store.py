@@ -40,6 +40,25 @@ def test_a_run_is_read_as_its_task_gave_it(session: Any, tmp_path: Path) -> None
     assert (seen[-1].episodes_done, seen[-1].violations) == (7, 2)
 
 
+def test_a_run_of_a_version_that_kept_no_excuses_has_none(
+    session: Any, tmp_path: Path
+) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    out = tmp_path / "out"
+    run_store.write_run(
+        session, SampleTask(), SHARDS, out, lambda _: None, declared=DECLARED
+    )
+    (out / "episodes" / "shard-000001.parquet").unlink()
+    (out / "episodes" / "shard-000002.parquet").unlink()
+    old = out / "episodes" / "shard-000000.parquet"
+    pq.write_table(pq.read_table(old).drop_columns(["excuses"]), old)
+
+    read = run_store.read_run(session, out).orderBy("episode_id").collect()
+
+    assert [row.excuses for row in read] == [[], [], []]
+    assert read[0].digest == SampleTask().episode(0).digest
+
+
 def test_a_run_says_what_it_was_and_that_it_ended(session: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
 

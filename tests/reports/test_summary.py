@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from sample_figures import DECLARED, clean, finding, totals
 
-from reports.figures import Figures, OpStatus
+from reports.figures import Excuse, Figures, OpStatus
 from reports.summary import Missing, summarise
 
 CUT_SHORT = clean(elapsed_s=None)
@@ -78,6 +78,18 @@ def test_a_declared_law_without_a_check_is_vacuous() -> None:
 
     assert summary.vacuous_invariants == ["CL-1"]
     assert "Declared, but never checked: CL-1." in summary.warnings
+
+
+def test_a_law_excused_in_nearly_all_its_moments_is_named() -> None:
+    at_the_bound, beyond = 70 * 99, 70 * 99 + 1
+
+    kept = summarise(clean(excuses=[Excuse("CL-1", "alone", at_the_bound)]), {})
+    named = summarise(clean(excuses=[Excuse("CL-1", "alone", beyond)]), {})
+
+    assert (kept.mostly_excused, kept.warnings) == ([], [])
+    assert named.mostly_excused == ["CL-1"]
+    assert named.warnings == ["Excused in more than 99% of moments: CL-1."]
+    assert named.exit_code == 0
 
 
 def test_what_makes_green_mean_less_is_warned_of() -> None:

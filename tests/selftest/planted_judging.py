@@ -100,7 +100,7 @@ _KNOWLEDGE = (
 )
 
 _ASKED_OF_STARTS = (
-    ("J02", "_after_orderly_end", "at.known.end is End.ORDERLY", "False"),
+    ("J02", "is_after_orderly_end", "at.known.end is End.ORDERLY", "False"),
     (
         *("J09", "_starts_on_what_a_start_left"),
         *("at.before is not None and same_store(at.before, at.found.files)", "False"),

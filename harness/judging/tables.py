@@ -1,0 +1,205 @@
+"""The tables of the docs that follow from how the laws are declared.
+
+``python -m harness.judging.tables`` writes them again: each stands in its page between
+two comments, and nothing else of the page is touched. A test compares them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import cleandoc
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import harness.judging.judge  # noqa: F401  it gathers all that is asked
+from harness.judging.asked_of_starts import is_after_orderly_end
+from harness.judging.asking import Question, questions
+from models.invariants.registry import declared_invariants
+from models.knowledge import moments
+from models.knowledge.facts import Fact
+from models.knowledge.moments import FilesFound, Moment
+
+Kind: TypeAlias = type[Moment]
+DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+END: Final = "<!-- end -->"
+
+ASKED_ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
+    "CP-10": ("models/invariants/checkpoint.py", "by `crashmq fsck` alone"),
+    "DET-1": ("harness/soak.py", "by a soak, of two runs of one program"),
+    "REC-5": ("harness/episode.py", "by an episode, once, at its end"),
+    "RES-1": ("tests/engine/test_resources.py", "by a test, on real disks"),
+    "RUN-4": ("harness/episode.py", "by an episode, once, at its end"),
+}
+"""The laws that the judge does not ask: the file that does or says so, and when."""
+
+
+def when_the_judge_looks() -> str:
+    """Each kind of moment, as they are defined, with the laws that are asked there."""
+    rows = [
+        (f"`{kind.__name__}`", _first_sentence(kind), _ids(_laws(questions()[kind])))
+        for kind in _moments()
+    ]
+    return _table(("moment", "what has happened", "laws"), rows) + _asked_elsewhere()
+
+
+def after_a_crash() -> str:
+    """What is asked of the files that a start finds, however the life ended."""
+    found = questions()[FilesFound]
+    always = [each for each in found if each.where is not is_after_orderly_end]
+    sentences = {name: law.sentence for name, law in declared_invariants().items()}
+    rows = [
+        (law, sentences[law], _facts(each.needs))
+        for each in always
+        for law in _laws([each])
+    ]
+    rows.sort(key=lambda row: _by_number(row[0]))
+    rest = _laws(found) - _laws(always)
+    return (
+        _table(("law", "sentence", "asked only if all of this is so"), rows)
+        + f"\nOf files that a start finds after an orderly end alone: {_ids(rest)}.\n"
+    )
+
+
+def asked_and_excused() -> str:
+    """Each fact with the laws that it excuses, and those that nothing excuses."""
+    rows = [
+        (fact.label.replace("_", " "), fact.value, *_excused_by(fact)) for fact in Fact
+    ]
+    head = ("fact", "what it says", "excused without it", "excused, but still asked at")
+    every = [each for kind in _moments() for each in questions()[kind]]
+    never = _laws(every) - _laws(each for each in every if each.needs)
+    return _table(head, rows) + f"\nNo fact ever excuses {_ids(never)}.\n"
+
+
+TABLES: Final[Sequence[tuple[str, str, Callable[[], str]]]] = (
+    ("architecture.md", "when the judge looks", when_the_judge_looks),
+    ("laws.md", "after a crash", after_a_crash),
+    ("disk.md", "asked and excused", asked_and_excused),
+)
+"""Page, name and text of each table."""
+
+
+def with_table(page: str, name: str, table: str) -> str:
+    """The page with the table of that name in place of the one that it has.
+
+    Raises:
+        ValueError: the page does not have the two comments exactly once.
+    """
+    begin = f"<!-- generated: {name} -->"
+    place = re.compile(f"{re.escape(begin)}\n.*?{re.escape(END)}", re.DOTALL)
+    if page.count(begin) != 1 or not place.search(page):
+        raise ValueError(
+            f"the page must say {begin!r} once, on a line of its own, and {END!r} "
+            f"behind it; the table is written between the two."
+        )
+    return place.sub(lambda _: f"{begin}\n{table}{END}", page)
+
+
+def write() -> list[str]:
+    """Write each table into its page; the pages that were changed by it.
+
+    Raises:
+        ValueError: a page has no place for its table.
+    """
+    changed = []
+    for name, table, text in TABLES:
+        path = DOCS / name
+        before = path.read_text("utf-8")
+        try:
+            after = with_table(before, table, text())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        if after != before:
+            path.write_text(after, "utf-8")
+            changed.append(name)
+    return changed
+
+
+def _moments() -> list[Kind]:
+    """The kinds of moments at which something is asked, as they are defined."""
+    defined = [each for each in vars(moments).values() if isinstance(each, type)]
+    return [each for each in defined if each in questions()]
+
+
+def _laws(asked: Iterable[Question]) -> set[str]:
+    return {law.id for each in asked for law in each.laws}
+
+
+def _excused_by(fact: Fact) -> tuple[str, str]:
+    """The laws that a fact excuses wholly; the others, and where they are asked."""
+    wholly: list[str] = []
+    partly: dict[tuple[str, ...], list[str]] = {}
+    every = [(kind, each) for kind in _moments() for each in questions()[kind]]
+    for law in _laws(each for _, each in every if fact in each.needs):
+        of_law = [(kind, each) for kind, each in every if law in _laws([each])]
+        left = [kind.__name__ for kind, each in of_law if fact not in each.needs]
+        if left:
+            partly.setdefault(tuple(dict.fromkeys(left)), []).append(law)
+        else:
+            wholly.append(law)
+    still = [
+        f"{_ids(laws)} at {', '.join(f'`{kind}`' for kind in kinds)}"
+        for kinds, laws in sorted(partly.items())
+    ]
+    return _ids(wholly), "; ".join(still)
+
+
+def _asked_elsewhere() -> str:
+    rest = declared_invariants().keys() - _laws(
+        each for kind in _moments() for each in questions()[kind]
+    )
+    assert rest == ASKED_ELSEWHERE.keys(), (rest, sorted(ASKED_ELSEWHERE))
+    said = [
+        f"- {law}: {when} (`{path}`)." for law, (path, when) in ASKED_ELSEWHERE.items()
+    ]
+    return "\nNot asked by the judge:\n\n" + "\n".join(said) + "\n"
+
+
+def _first_sentence(kind: Kind) -> str:
+    text = " ".join(cleandoc(kind.__doc__ or "").split())
+    return re.split(r"(?<=\.) ", text)[0].removesuffix(".").replace("``", "`")
+
+
+def _facts(facts: Iterable[Fact]) -> str:
+    return ", ".join(fact.label.replace("_", " ") for fact in facts)
+
+
+def _by_number(law: str) -> tuple[str, int]:
+    prefix, _, number = law.rpartition("-")
+    return prefix, int(number)
+
+
+def _ids(laws: Iterable[str]) -> str:
+    """Laws in order; three and more in a row as a range."""
+    rows: list[list[tuple[str, int]]] = []
+    for prefix, number in sorted(map(_by_number, laws)):
+        if rows and rows[-1][-1] == (prefix, number - 1):
+            rows[-1].append((prefix, number))
+        else:
+            rows.append([(prefix, number)])
+    said = []
+    for row in rows:
+        names = [f"{prefix}-{number}" for prefix, number in row]
+        said += [f"{names[0]} to {names[-1]}"] if len(names) > 2 else names
+    return ", ".join(said)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    shown = ["| " + " | ".join(cells) + " |" for cells in lines]
+    return "\n".join(shown).replace("| ---", "|---").replace("--- |", "---|") + "\n"
+
+
+def main() -> None:
+    """Write the tables and say which pages were changed."""
+    try:
+        changed = write()
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"no table was written from here on: {error}") from None
+    for page in changed:
+        print(f"docs/{page}: its table is written anew")
+
+
+if __name__ == "__main__":
+    main()
