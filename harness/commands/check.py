@@ -10,13 +10,13 @@ from harness.case_file import BadCaseFile
 from harness.commands import exits
 from harness.commands.arguments import (
     mutant_named,
-    mutant_option,
     scenarios_named,
     writing,
 )
 from harness.commands.output import Progress, print_timeline, terminal_width
 from harness.gate import PROFILES, GateFailure, GateResult, GateRow, check
 from harness.timeline import timeline
+from scenarios.mutants import MUTANTS
 
 
 @click.command()
@@ -33,7 +33,7 @@ def command(scenario: tuple[str, ...], profile: str, mutant: str | None) -> None
     """Run machines, cases and a small soak over SCENARIO..., by default all.
 
     Needs neither Spark nor Java. What breaks a law is shrunk, told step by step and
-    saved as a case file.
+    saved as a case file. A planted bug that breaks no law is MISSED, and exit code 1.
     """
     names, planted = scenarios_named(scenario), mutant_named(mutant)
     try:
@@ -48,7 +48,7 @@ def command(scenario: tuple[str, ...], profile: str, mutant: str | None) -> None
     for why in result.unjudged:
         click.echo(f"not judged: {why}")
     click.echo(_summary(result, profile, names, planted))
-    raise SystemExit(_exit_code(result))
+    raise SystemExit(_exit_code(result, planted))
 
 
 def _table(rows: list[GateRow]) -> list[str]:
@@ -86,14 +86,19 @@ def _summary(
         laws = ", ".join(failure.invariant for failure in result.failures)
         cases = "\n".join(f"  case  {failure.case}" for failure in result.failures)
         return f"\nRED: {laws} violated; {did}{under}\n{cases}"
+    if mutant:
+        see = ", but see above" if result.unjudged else ""
+        bug = f"planted bug {mutant} ({MUTANTS[mutant].title})"
+        hunt = f"crashmq mutants --only {mutant}"
+        return f"MISSED: {bug} broke no law{see}; {did}\n  next  {hunt}"
     if result.unjudged:
-        return f"NOT JUDGED: no law was violated, but see above; {did}{under}"
+        return f"NOT JUDGED: no law was violated, but see above; {did}"
     soak = f"crashmq soak {' '.join(names)} --episodes 20000 --out runs/first"
-    next_command = f"{soak}{mutant_option(mutant)}"
-    return f"GREEN: no law was violated; {did}{under}\n  next  {next_command}"
+    return f"GREEN: no law was violated; {did}\n  next  {soak}"
 
 
-def _exit_code(result: GateResult) -> int:
-    if result.failures:
+def _exit_code(result: GateResult, mutant: str) -> int:
+    """With a bug planted never clean: either it is a finding, or that it was missed."""
+    if result.failures or mutant:
         return exits.FINDINGS
     return exits.TOO_LITTLE if result.unjudged else exits.CLEAN

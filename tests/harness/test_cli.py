@@ -324,6 +324,20 @@ def test_a_green_gate_says_what_to_do_next(
     assert "crashmq soak clean_restart reput_behind" in result.stdout
 
 
+def test_a_planted_bug_that_the_gate_does_not_find_is_missed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(gate.PROFILES, "dev", GateProfile(1, 1, 300))
+
+    result = crashmq("check", "reput_behind", "--mutant", "R28")
+
+    assert result.exit_code == 1, result.output
+    assert "GREEN" not in result.stdout
+    assert f"MISSED: planted bug R28 ({MUTANTS['R28'].title})" in result.stdout
+    assert "3 programs over reput_behind, profile dev" in result.stdout
+
+
 def raising(error: BaseException) -> Callable[[], NoReturn]:
     def rows() -> NoReturn:
         raise error
