@@ -25,6 +25,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias, TypeVar
 
+from harness.interrupts import held_back, left_to_parent
+
 T = TypeVar("T")
 
 _LENGTH = struct.Struct("<I")
@@ -94,9 +96,10 @@ class _Child:
         parent = os.getpid()
         sys.stdout.flush()
         sys.stderr.flush()
-        self.pid = _fork()
-        if self.pid == 0:
-            _be_the_child(work, numbers, around, writer, parent)
+        with held_back():  # or it would end the child on its way up our own frames
+            self.pid = _fork()
+            if self.pid == 0:
+                _be_the_child(work, numbers, around, writer, parent)
         os.close(writer)
 
     def rows(self, timeout_s: float) -> Iterator[T | Lost]:
@@ -173,6 +176,7 @@ def _be_the_child(
     code = _FAILED
     is_inside = False
     try:
+        left_to_parent()
         _die_with(parent)
         # Above all Spark's socket: held open here, it would outlive its worker.
         os.closerange(3, writer)

@@ -52,7 +52,7 @@ def command(scenario: tuple[str, ...], profile: str, mutant: str | None) -> None
 
 
 def _table(rows: list[GateRow]) -> list[str]:
-    width = max(len(row.scenario) for row in rows)
+    width = max((len(row.scenario) for row in rows), default=0)
     return [
         f"{name:<{width}}  " + "  ".join(_cell(row) for row in phases)
         for name, phases in groupby(rows, key=lambda row: row.scenario)
@@ -85,7 +85,10 @@ def _summary(
     if result.failures:
         laws = ", ".join(failure.invariant for failure in result.failures)
         cases = "\n".join(f"  case  {failure.case}" for failure in result.failures)
-        return f"\nRED: {laws} violated; {did}{under}\n{cases}"
+        until = ", interrupted" if result.interrupted else ""
+        return f"\nRED: {laws} violated; {did}{under}{until}\n{cases}"
+    if result.interrupted:
+        return f"INTERRUPTED: no law was violated until then; {did}{under}"
     if mutant:
         see = ", but see above" if result.unjudged else ""
         bug = f"planted bug {mutant} ({MUTANTS[mutant].title})"
@@ -99,6 +102,8 @@ def _summary(
 
 def _exit_code(result: GateResult, mutant: str) -> int:
     """With a bug planted never clean: either it is a finding, or that it was missed."""
+    if result.interrupted:
+        return exits.INTERRUPTED
     if result.failures or mutant:
         return exits.FINDINGS
     return exits.TOO_LITTLE if result.unjudged else exits.CLEAN

@@ -15,8 +15,9 @@ import harness.episode  # noqa: F401  # declares every law
 from engine.host.probe import declared_probes
 from harness.case_file import SUFFIX, CaseFile
 from harness.commands.arguments import mutants_of, writing
-from harness.commands.exits import BadInput, unknown
+from harness.commands.exits import INTERRUPTED, BadInput, unknown
 from harness.commands.output import Progress
+from harness.interrupts import INTERRUPTS
 from harness.power.campaign import (
     CANARY,
     Campaign,
@@ -132,6 +133,8 @@ def command(
     campaign = Campaign(tuple(chosen), seeds, seed, policies, budget)
     started = time.monotonic()
     rows = _run(campaign, workers or len(os.sched_getaffinity(0)))
+    if not rows and INTERRUPTS.seen:
+        raise SystemExit(INTERRUPTED)
     verdict = verdict_of(rows)
     cases = _save(rows, campaign, out, time.monotonic() - started) if out else {}
     click.echo(verdict.sentence)
@@ -139,7 +142,7 @@ def command(
     if out:
         click.echo(f"  summary {out / 'summary.json'}")
     click.echo(f"  next    {_next(verdict, cases, out, file)}")
-    raise SystemExit(verdict.exit_code)
+    raise SystemExit(INTERRUPTED if INTERRUPTS.seen else verdict.exit_code)
 
 
 def _check_out(out: Path) -> None:
@@ -170,17 +173,22 @@ def _chosen(known: Mapping[str, Mutant], names: Sequence[str]) -> list[Mutant]:
 
 
 def _run(campaign: Campaign, workers: int) -> list[HuntRecord]:
-    """Every hunt; a line for each that is done."""
+    """Every hunt, or those until an interrupt; a line for each that is done."""
     rows: list[HuntRecord] = []
     hunts = campaign.hunts()
     with Progress("mutants") as progress:
-        progress.update(0, len(hunts))
-        for row in run_campaign(hunts, workers):
-            rows.append(row)
-            name = row.mutant or "clean engine"
-            under = f" under {row.policy}" if row.policy else ""
-            detail = f"{name}{under} {row.outcome} {row.law}".rstrip()
-            progress.update(len(rows), len(hunts), detail)
+        try:
+            progress.update(0, len(hunts))
+            for row in run_campaign(hunts, workers):
+                rows.append(row)
+                name = row.mutant or "clean engine"
+                under = f" under {row.policy}" if row.policy else ""
+                detail = f"{name}{under} {row.outcome} {row.law}".rstrip()
+                progress.update(len(rows), len(hunts), detail)
+        except KeyboardInterrupt:
+            INTERRUPTS.take()
+            told = f"interrupted after {len(rows)} of {len(hunts)} searches"
+            click.echo(f"crashmq: {told}.", err=True)
     return sorted(rows, key=lambda row: (row.mutant, row.policy, row.seed))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
+from harness.interrupts import INTERRUPTS
 from harness.timeline import BREACH_MARK, FAULT_MARK, PASSED_MARK, UNKNOWN_MARK
 
 if TYPE_CHECKING:
@@ -94,7 +95,12 @@ class Progress:
         self.update(done, total)
 
     def update(self, done: int, total: int | None, detail: str = "") -> None:
-        """Say how far it is; cheap enough to be called for every episode."""
+        """Say how far it is; cheap enough to be called for every episode.
+
+        Raises:
+            KeyboardInterrupt: there was an interrupt, and it was lost on its way.
+        """
+        INTERRUPTS.heed()
         if self._bar:
             task = self._bar.task_ids[0]
             self._bar.update(task, completed=done, total=total, detail=detail)

@@ -8,6 +8,7 @@ from typing import NoReturn
 import click
 
 from harness.commands.reporting import no_spark_is_told, tell, write_report
+from harness.interrupts import INTERRUPTS
 from reports.mutation_records import HUNTS_FILE, read_rows
 
 
@@ -32,6 +33,7 @@ def command(directory: Path, since: Path | None) -> None:
         from reports.spark import open_session
 
         session = open_session(None, directory)
+        INTERRUPTS.rearm()
         try:
             summary, cases = write_report(session, directory)
         finally:
@@ -50,6 +52,7 @@ def _report_campaign(directory: Path, since: Path | None) -> NoReturn:
         from reports.spark import open_session
 
         session = open_session(None, directory)
+        INTERRUPTS.rearm()
         try:
             summary = render_campaign(session, directory, since)
         finally:
