@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import NoReturn
 import pytest
 from click.testing import CliRunner, Result
 from toy_episode import PLANTED
+from unpacking import unpacked
 
 from harness import gate
 from harness.case_file import CaseFile
@@ -55,9 +55,7 @@ def case(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("golden")
-    with tarfile.open(GOLDEN) as archive:
-        archive.extractall(directory, filter="data")
-    return directory / "store"
+    return unpacked(GOLDEN, directory) / "store"
 
 
 def test_help_imports_nothing_heavy() -> None:
