@@ -100,6 +100,38 @@ def test_a_case_that_fails_again_shows_its_timeline_and_no_traceback(
     result.stdout.no_fnmatch_line("*pytest_plugin.py*")
 
 
+def test_case_files_of_other_tools_are_left_alone(pytester: pytest.Pytester) -> None:
+    (pytester.mkdir("theirs") / "login.case.json").write_text('{"theirs": true}')
+    (pytester.path / "login.case.json").write_text("[]")
+    pytester.makepyfile("def test_of_theirs(): pass")
+
+    run(pytester).assert_outcomes(passed=1)
+    run(pytester, "theirs", ".").assert_outcomes(passed=1)
+
+
+def test_case_files_are_collected_where_the_ini_file_says(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeini("[pytest]\ncrashmq_cases = ours\n    more/ours\n")
+    (pytester.mkdir("theirs") / "login.case.json").write_text('{"theirs": true}')
+    for name in ("ours", "ours/below", "more/ours"):
+        (pytester.path / name).mkdir(parents=True)
+        case_in(pytester.path / name)
+
+    run(pytester).assert_outcomes(passed=3)
+
+
+def test_case_files_are_collected_where_the_command_line_says(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case_in(pytester.mkdir("ours"))
+    case_in(pytester.mkdir("theirs"))
+
+    run(pytester, "--crashmq-cases", "ours").assert_outcomes(passed=1)
+    monkeypatch.chdir(pytester.path / "theirs")
+    run(pytester, "--crashmq-cases", "../ours", "..").assert_outcomes(passed=1)
+
+
 @pytest.mark.parametrize("text", ["{", '{"format": 99}', "[]"])
 def test_a_file_that_is_no_case_fails_with_one_sentence(
     pytester: pytest.Pytester, text: str
