@@ -62,7 +62,8 @@ class SoakTask:
         mutant: id of the bug planted while episodes run; "" for the clean engine.
         code_version: a hash of the source text, since another engine digests
             otherwise.
-        episode_timeout_s: after which an episode is killed and its outcome timeout.
+        episode_timeout_s: of processor time, after which an episode is killed and its
+            outcome is timeout.
         explore: how many crash states of an episode that passed are glanced at too.
     """
 

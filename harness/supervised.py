@@ -6,6 +6,10 @@ pipe; rows come in order, so the parent always knows which number is in flight. 
 the child ends early or takes too long, that number is ``Lost`` and another child goes
 on behind it. A fork costs milliseconds once, a row microseconds. What a row is, and
 what to make of a lost one, is the caller's.
+
+Too long is said in seconds of the child's own work, which the kernel counts and ends it
+by: a busy neighbour makes nothing late. A child that waits and does not work is ended
+by the clock on the wall, after many times as long.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from harness.interrupts import held_back, left_to_parent
 
 T = TypeVar("T")
 
+WALL_FACTOR = 10.0
 _LENGTH = struct.Struct("<I")
 _PR_SET_PDEATHSIG = 1
 _FAILED = 97
@@ -65,14 +70,15 @@ def supervised(
     Args:
         work: done in the child; its result must be picklable.
         numbers: what to do, in this order.
-        timeout_s: how long one number may take before its child is killed.
+        timeout_s: seconds of processor time that one number may take before its child
+            is killed; on the wall it may take ``WALL_FACTOR`` times as long.
         around: a context that the child is in while it works.
     """
     done = 0
     while done < len(numbers):
-        child = _Child(work, numbers[done:], around)
+        child = _Child(work, numbers[done:], timeout_s, around)
         try:
-            for row in child.rows(timeout_s):
+            for row in child.rows():
                 done += 1
                 yield row
             how = child.end()
@@ -87,8 +93,13 @@ class _Child:
     """One forked process and the reading end of its pipe."""
 
     def __init__(
-        self, work: Callable[[int], T], numbers: Sequence[int], around: Around
+        self,
+        work: Callable[[int], T],
+        numbers: Sequence[int],
+        timeout_s: float,
+        around: Around,
     ) -> None:
+        self.timeout_s = timeout_s
         self.wanted = len(numbers)
         self.timed_out = False
         self.status: int | None = None
@@ -99,16 +110,17 @@ class _Child:
         with held_back():  # or it would end the child on its way up our own frames
             self.pid = _fork()
             if self.pid == 0:
-                _be_the_child(work, numbers, around, writer, parent)
+                _be_the_child(work, numbers, timeout_s, around, writer, parent)
         os.close(writer)
 
-    def rows(self, timeout_s: float) -> Iterator[T | Lost]:
+    def rows(self) -> Iterator[T | Lost]:
         """What the child wrote, until it has done all, ends or takes too long."""
         poll = select.poll()
         poll.register(self.reader, select.POLLIN)
         buffer = bytearray()
         missing = self.wanted
-        deadline = time.monotonic() + timeout_s
+        wall_s = self.timeout_s * WALL_FACTOR
+        deadline = time.monotonic() + wall_s
         while missing:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -123,16 +135,16 @@ class _Child:
             for row in _taken_from(buffer):
                 missing -= 1
                 yield row
-                deadline = time.monotonic() + timeout_s
+                deadline = time.monotonic() + wall_s
 
     def end(self) -> str:
         """Wait for the child, killing it if its time is over; how it ended."""
         if self.timed_out:
             os.kill(self.pid, signal.SIGKILL)
         self.status = os.waitpid(self.pid, 0)[1]
-        if self.timed_out:
-            return "timeout"
         code = os.waitstatus_to_exitcode(self.status)
+        if self.timed_out or code == -signal.SIGPROF:
+            return "timeout"
         return f"signal:{-code}" if code < 0 else f"exit:{code}"
 
     def close(self) -> None:
@@ -169,6 +181,7 @@ def _fork() -> int:
 def _be_the_child(
     work: Callable[[int], T],
     numbers: Sequence[int],
+    timeout_s: float,
     around: Around,
     writer: int,
     parent: int,
@@ -181,9 +194,11 @@ def _be_the_child(
         # Above all Spark's socket: held open here, it would outlive its worker.
         os.closerange(3, writer)
         os.closerange(writer + 1, _DESCRIPTORS_MAX)
+        _end_after(timeout_s)
         with around():
             is_inside = True
             for number in numbers:
+                _end_after(timeout_s)
                 _write(writer, _row_of(work, number))
         code = 0
     # Whatever kept the context from being entered keeps every number from being done.
@@ -199,6 +214,12 @@ def _die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the call
         os._exit(_ORPHANED)
+
+
+def _end_after(timeout_s: float) -> None:
+    """Let the kernel end this process after so many more seconds of its own work."""
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, timeout_s)
 
 
 def _row_of(work: Callable[[int], T], number: int) -> bytes:

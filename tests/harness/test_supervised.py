@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -60,6 +61,34 @@ def test_work_that_hangs_is_killed_and_named() -> None:
     rows = list(supervised(lambda n: hang() if n == 1 else n, range(3), 0.3))
 
     assert rows == [0, Lost(1, "timeout"), 2]
+
+
+def work_for(seconds: float) -> None:
+    ends = time.process_time() + seconds
+    while time.process_time() < ends:
+        pass
+
+
+def test_work_without_an_end_is_killed_after_its_own_time() -> None:
+    rows = list(
+        supervised(lambda n: work_for(PATIENT_S) if n == 1 else n, range(3), 0.3)
+    )
+
+    assert rows == [0, Lost(1, "timeout"), 2]
+
+
+def test_each_number_has_all_the_time() -> None:
+    rows = list(supervised(lambda _: work_for(0.2), range(5), 0.5))
+
+    assert rows == [None] * 5
+
+
+def test_a_child_that_is_late_because_others_work_is_not_killed() -> None:
+    def gets_no_turn(number: int) -> int:
+        select.select([], [], [], 0.8)
+        return number
+
+    assert list(supervised(gets_no_turn, range(2), 0.3)) == [0, 1]
 
 
 def test_what_was_raised_is_told() -> None:
