@@ -52,6 +52,11 @@ def printable(text: str) -> str:
     )
 
 
+def printable_lines(text: str) -> str:
+    """Lines of text, each of them printable whatever it quotes."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def terminal_width() -> int:
     """Columns to write to: the terminal's, within reason; 100 elsewhere."""
     if not sys.stdout.isatty():
