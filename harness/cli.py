@@ -20,6 +20,7 @@ try:
 
     import click
 
+    from harness.asserts import are_checked, refusal
     from harness.commands import exits
     from harness.interrupts import CODE, INTERRUPTS
 except KeyboardInterrupt:  # before there is anything that could be told about it
@@ -40,6 +41,9 @@ _COMMANDS = {
 }
 
 
+_JUDGE_NOTHING = ("report", "list", "doctor")
+
+
 class _Commands(click.Group):
     """The commands by name, imported when asked for."""
 
@@ -52,6 +56,8 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             near = exits.nearest(cmd_name, _COMMANDS)
             raise click.UsageError(f"there is no command {cmd_name!r}{near}.", ctx)
+        if not are_checked() and cmd_name not in _JUDGE_NOTHING:
+            raise exits.BadInput(refusal(f"`crashmq {cmd_name}`"))
         module = importlib.import_module(f"harness.commands.{cmd_name}")
         command: click.Command = module.command
         return command

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.asserts import are_checked, refusal
 from harness.ownership import foreign_packages, foreign_sentence
 
 if TYPE_CHECKING:
@@ -76,6 +77,16 @@ def pytest_configure(config: pytest.Config) -> None:
     from harness.search_settings import load_profile
 
     load_profile(profile)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse to judge where asserts are off; tests that are not ours may run so."""
+    if are_checked():
+        return
+    for item in items:
+        machine = getattr(_machine_of(item), "recorder", None)
+        if isinstance(item, CaseItem) or machine is not None:
+            raise pytest.UsageError(refusal(f"crashmq ({item.nodeid})"))
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -363,3 +363,30 @@ def test_an_interrupt_is_no_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(list_command._KINDS, "ops", raising(KeyboardInterrupt()))
 
     assert crashmq("list", "ops").exit_code == 130
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_no_command_judges_without_asserts(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("harness.cli.are_checked", lambda: False)
+
+    result = crashmq(name, "--help")
+
+    if name in ("report", "list", "doctor"):
+        assert result.exit_code == 0
+    else:
+        assert f"`crashmq {name}` judges nothing under python -O" in complaint(result)
+
+
+def test_a_python_without_asserts_is_refused_in_a_sentence() -> None:
+    told = subprocess.run(
+        [sys.executable, "-O", "-m", "harness.cli", "check", "reput_behind"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+    assert (told.returncode, told.stdout) == (2, "")
+    (line,) = told.stderr.splitlines()
+    assert line.startswith("crashmq: `crashmq check` judges nothing under python -O")

@@ -146,6 +146,36 @@ def test_a_file_that_is_no_case_fails_with_one_sentence(
     result.stdout.no_fnmatch_line("*def *")
 
 
+def without_asserts(pytester: pytest.Pytester) -> pytest.RunResult:
+    return pytester.run(sys.executable, "-O", "-m", "pytest", *PLUGIN)
+
+
+@pytest.mark.parametrize("kind", ["case", "machine"])
+def test_nothing_of_ours_is_judged_without_asserts(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    if kind == "case":
+        pytester.makeini("[pytest]\ncrashmq_cases = .\n")
+        case_in(pytester.path)
+    else:
+        pytester.makepyfile(A_MACHINE)
+
+    result = without_asserts(pytester)
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*crashmq (*) judges nothing under python -O*"])
+
+
+def test_tests_that_are_not_ours_run_without_asserts(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makepyfile("def test_of_theirs(): pass")
+
+    without_asserts(pytester).assert_outcomes(passed=1)
+
+
 def test_a_failing_machine_leaves_a_case_file_and_the_command_to_replay_it(
     pytester: pytest.Pytester,
 ) -> None:
