@@ -27,9 +27,12 @@ def command(directory: Path, since: Path | None) -> None:
     if since:
         raise click.UsageError("--since is for reports of `crashmq mutants --out`.")
     with no_spark_is_told():
-        from reports.files import read_run_file
+        from reports.files import read_declared, read_elapsed_s, read_run_file
 
+        # Before Spark is started, which takes seconds.
         read_run_file(directory)
+        read_declared(directory)
+        read_elapsed_s(directory)
         from reports.spark import open_session
 
         session = open_session(None, directory)
