@@ -45,6 +45,7 @@ from scenarios.workload import program_for
 
 RECHECKED_EVERY = 100
 EPISODE_TIMEOUT_S = 60.0
+GROWTH_MAX = 256 * 1024 * 1024  # of a shard's child
 EPISODES_PER_SHARD_MAX = 250  # seconds of work: progress counts whole shards
 SHARDS_PER_WORKER = 16
 DETERMINISM = same_digest.id
@@ -117,8 +118,14 @@ class SoakTask:
     def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
         """One record an episode, in order; no episode raises out of here."""
         numbers = range(shard.first_episode, shard.first_episode + shard.episodes)
-        timeout_s = self.episode_timeout_s
-        for row in supervised(self.run_episode, numbers, timeout_s, self._planted):
+        rows = supervised(
+            self.run_episode,
+            numbers,
+            self.episode_timeout_s,
+            self._planted,
+            GROWTH_MAX,
+        )
+        for row in rows:
             yield self._lost(row) if isinstance(row, Lost) else row
 
     def run_episode(self, number: int) -> EpisodeRecord:

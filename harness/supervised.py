@@ -9,7 +9,9 @@ what to make of a lost one, is the caller's.
 
 Too long is said in seconds of the child's own work, which the kernel counts and ends it
 by: a busy neighbour makes nothing late. A child that waits and does not work is ended
-by the clock on the wall, after many times as long.
+by the clock on the wall, after many times as long. A child may be told how much it may
+grow; one that grew more ends between two numbers, and a new one goes on. Amid one
+number it may grow ``GROWTH_FACTOR`` times as much, and then gets no more.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
+import resource
 import select
 import signal
 import struct
@@ -27,6 +30,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn, TypeAlias, TypeVar
 
 from harness.interrupts import held_back, left_to_parent
@@ -34,10 +38,12 @@ from harness.interrupts import held_back, left_to_parent
 T = TypeVar("T")
 
 WALL_FACTOR = 10.0
+GROWTH_FACTOR = 4
 _LENGTH = struct.Struct("<I")
 _PR_SET_PDEATHSIG = 1
 _FAILED = 97
 _ORPHANED = 98
+_GROWN = 96
 _CHUNK = 1 << 16
 _DESCRIPTORS_MAX = 65_536
 _DETAIL_MAX = 8_000
@@ -64,6 +70,7 @@ def supervised(
     numbers: Sequence[int],
     timeout_s: float,
     around: Around = nullcontext,
+    growth_max: int | None = None,
 ) -> Iterator[T | Lost]:
     """One row a number, in order, whatever the work does to its process.
 
@@ -73,10 +80,13 @@ def supervised(
         timeout_s: seconds of processor time that one number may take before its child
             is killed; on the wall it may take ``WALL_FACTOR`` times as long.
         around: a context that the child is in while it works.
+        growth_max: bytes a child's memory may grow before another takes its place;
+            None where numbers build on what their child has done before.
     """
     done = 0
     while done < len(numbers):
-        child = _Child(work, numbers[done:], timeout_s, around)
+        before = done
+        child = _Child(work, numbers[done:], timeout_s, around, growth_max)
         try:
             for row in child.rows():
                 done += 1
@@ -84,7 +94,8 @@ def supervised(
             how = child.end()
         finally:
             child.close()
-        if done < len(numbers):
+        has_grown = how == f"exit:{_GROWN}" and done > before
+        if done < len(numbers) and not has_grown:
             yield Lost(numbers[done], how)
             done += 1
 
@@ -98,6 +109,7 @@ class _Child:
         numbers: Sequence[int],
         timeout_s: float,
         around: Around,
+        growth_max: int | None,
     ) -> None:
         self.timeout_s = timeout_s
         self.wanted = len(numbers)
@@ -110,7 +122,8 @@ class _Child:
         with held_back():  # or it would end the child on its way up our own frames
             self.pid = _fork()
             if self.pid == 0:
-                _be_the_child(work, numbers, timeout_s, around, writer, parent)
+                bounded = _Bounds(timeout_s, growth_max)
+                _be_the_child(work, numbers, bounded, around, writer, parent)
         os.close(writer)
 
     def rows(self) -> Iterator[T | Lost]:
@@ -181,7 +194,7 @@ def _fork() -> int:
 def _be_the_child(
     work: Callable[[int], T],
     numbers: Sequence[int],
-    timeout_s: float,
+    bounds: _Bounds,
     around: Around,
     writer: int,
     parent: int,
@@ -194,12 +207,14 @@ def _be_the_child(
         # Above all Spark's socket: held open here, it would outlive its worker.
         os.closerange(3, writer)
         os.closerange(writer + 1, _DESCRIPTORS_MAX)
-        _end_after(timeout_s)
+        bounds.begin()
         with around():
             is_inside = True
             for number in numbers:
-                _end_after(timeout_s)
+                bounds.begin()
                 _write(writer, _row_of(work, number))
+                if bounds.has_grown():
+                    os._exit(_GROWN)
         code = 0
     # Whatever kept the context from being entered keeps every number from being done.
     except BaseException:
@@ -216,10 +231,40 @@ def _die_with(parent: int) -> None:
         os._exit(_ORPHANED)
 
 
-def _end_after(timeout_s: float) -> None:
-    """Let the kernel end this process after so many more seconds of its own work."""
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, timeout_s)
+class _Bounds:
+    """What one number may take of time, and all of a child's together of memory."""
+
+    def __init__(self, timeout_s: float, growth_max: int | None) -> None:
+        self._timeout_s = timeout_s
+        self._size_max = None
+        if growth_max is not None:
+            self._size_max = _size() + growth_max
+            _refuse_more_than(GROWTH_FACTOR * growth_max)
+
+    def begin(self) -> None:
+        """Let the kernel end this process after so many more seconds of its work."""
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, self._timeout_s)
+
+    def has_grown(self) -> bool:
+        """Whether it was ever larger than it may be."""
+        return self._size_max is not None and _size() > self._size_max
+
+
+def _refuse_more_than(growth: int) -> None:
+    """Let this process get no more memory than so much: ``MemoryError`` after that."""
+    if sys.platform == "linux":
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[5])
+        most = pages * resource.getpagesize() + growth
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        if hard == resource.RLIM_INFINITY or most < hard:
+            resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+def _size() -> int:
+    """The most memory that this process ever had, in bytes."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
 
 
 def _row_of(work: Callable[[int], T], number: int) -> bytes:

@@ -40,6 +40,7 @@ from scenarios.mutation import Mutant, applied
 
 SLICE_TIMEOUT_S = 30.0  # of processor time
 EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
+GROWTH_MAX = 256 * 1024 * 1024  # of a hunt's child; a new one costs milliseconds
 SLICES_MAX = 1_000_000
 _TURNS: tuple[SliceKind, ...] = (
     *("soak", "neighbours", "stops", "explore", "soak"),
@@ -112,7 +113,8 @@ def kind_of(number: int) -> SliceKind:
 
 def _slices(task: Hunt) -> Iterator[SliceRow | Lost]:
     work = partial(_slice_of, task)
-    return supervised(work, range(SLICES_MAX), SLICE_TIMEOUT_S, task.planted)
+    every = range(SLICES_MAX)
+    return supervised(work, every, SLICE_TIMEOUT_S, task.planted, GROWTH_MAX)
 
 
 def _take(result: HuntResult, row: SliceRow) -> None:
