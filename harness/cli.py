@@ -8,17 +8,23 @@ standard error. Exit codes are those of ``harness.commands.exits``.
 
 from __future__ import annotations
 
-import importlib
-import io
 import sys
-import tempfile
-import traceback
-from pathlib import Path
-from typing import Any
 
-import click
+try:
+    import importlib
+    import io
+    import tempfile
+    import traceback
+    from pathlib import Path
+    from typing import Any, NoReturn
 
-from harness.commands import exits
+    import click
+
+    from harness.asserts import are_checked, refusal
+    from harness.commands import exits
+    from harness.interrupts import CODE, INTERRUPTS
+except KeyboardInterrupt:  # before there is anything that could be told about it
+    sys.exit(130)
 
 _COMMANDS = {
     "check": "Run machines, cases and a small soak: the gate, without Java.",
@@ -35,6 +41,9 @@ _COMMANDS = {
 }
 
 
+_JUDGE_NOTHING = ("report", "list", "doctor")
+
+
 class _Commands(click.Group):
     """The commands by name, imported when asked for."""
 
@@ -47,6 +56,8 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             near = exits.nearest(cmd_name, _COMMANDS)
             raise click.UsageError(f"there is no command {cmd_name!r}{near}.", ctx)
+        if not are_checked() and cmd_name not in _JUDGE_NOTHING:
+            raise exits.BadInput(refusal(f"`crashmq {cmd_name}`"))
         module = importlib.import_module(f"harness.commands.{cmd_name}")
         command: click.Command = module.command
         return command
@@ -60,6 +71,24 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run as click does; after an interrupt its exit code, whatever was said."""
+        is_process = not args and "args" not in extra
+        with INTERRUPTS.heeded():
+            try:
+                result = super().main(*args, **extra)
+                if not INTERRUPTS.seen:
+                    return result
+            # Click makes its own of an interrupt outside of a command; and what ends
+            # here amid one would say what was found up to then as if it were all.
+            except (SystemExit, KeyboardInterrupt) as end:
+                if isinstance(end, SystemExit) and not INTERRUPTS.seen:
+                    raise
+            finally:
+                if is_process:
+                    INTERRUPTS.leave()
+        sys.exit(CODE)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; whatever happens becomes an exit code."""
         for stream in (sys.stdout, sys.stderr):
@@ -68,16 +97,23 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            click.echo("crashmq: interrupted.", err=True)
-            ctx.exit(exits.INTERRUPTED)
+            _interrupted(ctx)
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
         except BrokenPipeError:  # `crashmq list | head`: click knows what to do
             raise
         # The last one to see an error: it is ours, and is kept for us to read.
         except Exception as error:
+            if INTERRUPTS.seen:  # it is what became of one
+                _interrupted(ctx)
             _own_defect(error)
             ctx.exit(exits.OWN_DEFECT)
+
+
+def _interrupted(ctx: click.Context) -> NoReturn:
+    INTERRUPTS.take()
+    click.echo("crashmq: interrupted.", err=True)
+    ctx.exit(exits.INTERRUPTED)
 
 
 def _own_defect(error: Exception) -> None:

@@ -15,8 +15,14 @@ from pathlib import Path
 
 from harness.case_file import SUFFIX, CaseFile
 from harness.episode import run_program
-from harness.machine import find_failure
-from harness.shrink import NothingToShrink, ShrinkResult, shrink
+from harness.interrupts import INTERRUPTS
+from harness.machine import SearchInterrupted, find_failure
+from harness.shrink import (
+    NothingToShrink,
+    ShrinkInterrupted,
+    ShrinkResult,
+    shrink,
+)
 from harness.soak import SoakTask, Tally, run_local
 from models.invariants.registry import InvariantUnknown
 from models.program import Program, from_json
@@ -69,11 +75,15 @@ class GateFailure:
 
 @dataclass(slots=True)
 class GateResult:
-    """What the gate found; ``unjudged`` says why a green one would mean less."""
+    """What the gate found; ``unjudged`` says why a green one would mean less.
+
+    After an interrupt it is what was found until then, shrunk as far as it came.
+    """
 
     rows: list[GateRow] = field(default_factory=list)
     failures: list[GateFailure] = field(default_factory=list)
     unjudged: list[str] = field(default_factory=list)
+    interrupted: bool = False
 
 
 Progress = Callable[[str, int, int], None]  # what, done, of how many
@@ -90,10 +100,14 @@ def check(
 ) -> GateResult:
     """Run the gate over these scenarios; each law broken is reported once."""
     gate = _Gate(PROFILES[profile], progress, mutant, artefacts)
-    for scenario in scenarios:
-        gate.replay_cases(scenario, cases)
-        gate.search(scenario)
-        gate.soak(scenario)
+    try:
+        for scenario in scenarios:
+            gate.replay_cases(scenario, cases)
+            gate.search(scenario)
+            gate.soak(scenario)
+    except KeyboardInterrupt:
+        INTERRUPTS.take()
+    gate.result.interrupted = INTERRUPTS.seen
     return gate.result
 
 
@@ -139,24 +153,31 @@ class _Gate:
         """Let Hypothesis look for a program that breaks a law."""
         count = self.profile.machine_cases
         self.progress(f"{scenario}: machine", 0, count)
-        found = []
+        found, runs = [], count
         try:
             failure = find_failure(scenario, max_examples=count, mutant=self.mutant)
+            self.progress(f"{scenario}: machine", count, count)
         except InvariantUnknown as unknown:
             failure = None
             self._unjudged(f"the machine of {scenario}: {unknown}")
+        except SearchInterrupted as cut:
+            self._interrupted()
+            failure, runs = cut.found, cut.runs
         if failure:
             law = failure.violated
             found.append(_Found("machine", scenario, law, failure.program))
-        self.progress(f"{scenario}: machine", count, count)
-        self._tell("machine", scenario, count, found)
+        self._tell("machine", scenario, runs, found)
 
     def soak(self, scenario: str) -> None:
         """Run seeded episodes, and see that they reached what they should."""
         count = self.profile.soak_episodes
         tally = Tally()
-        for tally in run_local(SoakTask.define((scenario,), SEED, count, self.mutant)):
-            self.progress(f"{scenario}: soak", tally.episodes, count)
+        task = SoakTask.define((scenario,), SEED, count, self.mutant)
+        try:
+            for tally in run_local(task):
+                self.progress(f"{scenario}: soak", tally.episodes, count)
+        except KeyboardInterrupt:
+            self._interrupted()
         found = []
         for signature, record in tally.failures.items():
             if record.outcome == Outcome.VIOLATED.value:
@@ -173,6 +194,11 @@ class _Gate:
     def _planted(self) -> AbstractContextManager[None]:
         return applied(MUTANTS[self.mutant]) if self.mutant else nullcontext()
 
+    def _interrupted(self) -> None:
+        """Stop; what this phase has found is told first."""
+        INTERRUPTS.take()
+        self.result.interrupted = True
+
     def _unjudged(self, why: str) -> None:
         self.result.unjudged.append(why)
 
@@ -182,10 +208,12 @@ class _Gate:
             known = {failure.invariant for failure in self.result.failures}
             if one.invariant not in known:
                 self._shrink(one)
+        if self.result.interrupted:
+            raise KeyboardInterrupt
 
     def _shrink(self, found: _Found) -> None:
         what = f"{found.scenario}: shrinking {found.invariant}"
-        budget = self.profile.shrink_runs
+        budget = 1 if self.result.interrupted else self.profile.shrink_runs
         try:
             with self._planted():
                 shrunk = shrink(
@@ -198,6 +226,9 @@ class _Gate:
         except NothingToShrink as error:
             self._unjudged(f"{found.phase} of {found.scenario}: {error}")
             return
+        except ShrinkInterrupted as cut:
+            self._interrupted()
+            shrunk = cut.so_far
         shrunk.result.record.mutant = self.mutant
         case = case_of(shrunk, found.scenario, self.mutant)
         stem = f"{found.scenario}-{found.invariant}"

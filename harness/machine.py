@@ -27,8 +27,9 @@ from hypothesis.strategies import DataObject, data
 
 from harness.episode import Episode
 from harness.explore.glance import glance
+from harness.interrupts import INTERRUPTS
 from harness.search_settings import search_settings
-from harness.shrink import shrink
+from harness.shrink import ShrinkInterrupted, shrink
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.ops import Op
 from models.program import Program, Setup
@@ -57,6 +58,15 @@ class FoundFailure:
     message: str
     step: int
     mutant: str = ""
+
+
+class SearchInterrupted(KeyboardInterrupt):
+    """An interrupt amid a search: what it had found, and how many programs it ran."""
+
+    def __init__(self, found: FoundFailure | None, runs: int) -> None:
+        super().__init__()
+        self.found = found
+        self.runs = runs
 
 
 @dataclass(slots=True)
@@ -110,12 +120,16 @@ class StoreMachine(RuleBasedStateMachine):
     def step(self, *ops: Op) -> None:
         """Take each op and let it be judged."""
         assert self.episode is not None, "the initialize rule runs before any other"
+        INTERRUPTS.heed()  # Hypothesis has callbacks out of which none is raised
         for op in ops:
             self.taken.append(op)
             try:
                 self.episode.step(op)
             except (InvariantViolated, InvariantUnknown) as breach:
                 self._record(breach, len(self.taken) - 1)
+                raise
+            except KeyboardInterrupt:
+                self.failed = True  # halfway through an op there is no end to judge
                 raise
 
     def teardown(self) -> None:
@@ -245,6 +259,7 @@ def find_failure(
 
     Raises:
         InvariantUnknown: a law could not be judged, which is a defect of ours.
+        SearchInterrupted: by Ctrl-C; it holds what was found.
     """
     recorder = Recorder(mutant)
     machine = machine_for(scenario_name, recorder)
@@ -264,8 +279,21 @@ def find_failure(
         try:
             run_state_machine_as_test(machine, settings=chosen)
         except InvariantViolated as breach:
-            return shrunk(recorder.failures[breach.id])
+            return _shrunk_or_cut(recorder.failures[breach.id], recorder.episodes)
+        except KeyboardInterrupt:
+            found = next(iter(recorder.failures.values()), None)
+            raise SearchInterrupted(found, recorder.episodes) from None
     return None
+
+
+def _shrunk_or_cut(found: FoundFailure, runs: int) -> FoundFailure:
+    try:
+        return shrunk(found)
+    except KeyboardInterrupt as cut:
+        smaller = found
+        if isinstance(cut, ShrinkInterrupted):
+            smaller = replace(found, program=cut.so_far.program)
+        raise SearchInterrupted(smaller, runs) from None
 
 
 def shrunk(found: FoundFailure, *, budget_runs: int = 2000) -> FoundFailure:

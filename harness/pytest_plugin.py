@@ -1,9 +1,11 @@
 """The pytest door: search profiles, case files as tests, failures kept as files.
 
 Loaded by pytest in every project crashmq is installed in, so it imports neither the
-engine nor Hypothesis until one of them is needed. A ``*.case.json`` file is a test:
-its program is run, and passes when no law is broken. A state machine of ours that
-fails leaves the program it found as a case file, with the command that replays it.
+engine nor Hypothesis until one of them is needed. A ``*.case.json`` file is a test if
+it lies where ``crashmq_cases`` says or is named on the command line, since other tools
+have such files too: its program is run, and passes when no law is broken. A state
+machine of ours that fails leaves the program it found as a case file, with the command
+that replays it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.asserts import are_checked, refusal
 from harness.ownership import foreign_packages, foreign_sentence
 
 if TYPE_CHECKING:
@@ -50,6 +53,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help=f"where failing programs are saved (default: {ARTIFACTS})",
     )
+    group.addoption(
+        "--crashmq-cases",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="where case files are tests: a directory or a file; may be repeated",
+    )
+    parser.addini("crashmq_cases", "as --crashmq-cases, several", "paths", default=[])
     parser.addini("crashmq_profile", "as --crashmq-profile", default="")
     parser.addini("crashmq_artifacts", "as --crashmq-artifacts", default=ARTIFACTS)
 
@@ -68,6 +79,16 @@ def pytest_configure(config: pytest.Config) -> None:
     load_profile(profile)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse to judge where asserts are off; tests that are not ours may run so."""
+    if are_checked():
+        return
+    for item in items:
+        machine = getattr(_machine_of(item), "recorder", None)
+        if isinstance(item, CaseItem) or machine is not None:
+            raise pytest.UsageError(refusal(f"crashmq ({item.nodeid})"))
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Name the profile, and any package of ours that is someone else's."""
     profile = config.getoption("crashmq_profile") or config.getini("crashmq_profile")
@@ -79,11 +100,26 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> pytest.Collector | None:
-    """Take every case file for a test."""
+    """Take a case file for a test, where it was asked for; leave any other alone."""
     if not file_path.name.endswith(CASE_SUFFIX):
+        return None
+    if not (_is_named(file_path, parent) or _is_among_cases(file_path, parent.config)):
         return None
     collector: pytest.Collector = CaseCollector.from_parent(parent, path=file_path)
     return collector
+
+
+def _is_named(file_path: Path, parent: pytest.Collector) -> bool:
+    """Whether the command line names this very file."""
+    return parent.session.isinitpath(file_path)
+
+
+def _is_among_cases(file_path: Path, config: pytest.Config) -> bool:
+    start = config.invocation_params.dir
+    asked = [start / path for path in config.getoption("crashmq_cases")]
+    places = {path.resolve() for path in (*asked, *config.getini("crashmq_cases"))}
+    found = file_path.resolve()
+    return not places.isdisjoint([found, *found.parents])
 
 
 class CaseCollector(pytest.File):

@@ -36,6 +36,14 @@ class NothingToShrink(ValueError):
     """The program does not break the law it is said to break."""
 
 
+class ShrinkInterrupted(KeyboardInterrupt):
+    """An interrupt while it shrinks; ``so_far`` is the smallest program until then."""
+
+    def __init__(self, so_far: ShrinkResult) -> None:
+        super().__init__()
+        self.so_far = so_far
+
+
 @dataclass(frozen=True, slots=True)
 class ShrinkResult:
     """The smallest program found, its last run with the trace, and the price.
@@ -75,6 +83,7 @@ def shrink(
 
     Raises:
         NothingToShrink: it does not break that law here.
+        ShrinkInterrupted: by Ctrl-C; it holds what was reached.
     """
     search = _Search(
         program, lambda tried: run(tried, scenario), invariant_id, budget_runs, progress
@@ -85,15 +94,12 @@ def shrink(
             f"here. Replay it, with the planted bug it was found with if there was "
             f"one, or take the version it was found with."
         )
-    search.run()
-    assert search.result is not None
-    return ShrinkResult(
-        program=search.best,
-        result=search.result,
-        runs=search.runs,
-        ops_before=len(program.ops),
-        exhausted=search.runs >= budget_runs,
-    )
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        so_far = search.reached(program, exhausted=True)
+        raise ShrinkInterrupted(so_far) from None
+    return search.reached(program, exhausted=search.runs >= budget_runs)
 
 
 def cut_runs(
@@ -156,6 +162,17 @@ class _Search:
             if before == self.best:
                 self._merge_puts()
 
+    def reached(self, program: Program, *, exhausted: bool) -> ShrinkResult:
+        """What became of ``program`` so far."""
+        assert self.result is not None
+        return ShrinkResult(
+            program=self.best,
+            result=self.result,
+            runs=self.runs,
+            ops_before=len(program.ops),
+            exhausted=exhausted,
+        )
+
     def take(self, candidate: Program) -> bool:
         """Whether the candidate breaks the law; it is the best then, cut behind."""
         if candidate in self._tried or self.runs >= self._budget:
@@ -169,8 +186,7 @@ class _Search:
             return False
         if result.invariant != self._invariant_id:
             return False
-        self.best = candidate
-        self.result = result
+        self.best, self.result = candidate, result
         needed = candidate.ops[: result.step + 1]
         if result.step >= 0 and len(needed) < len(candidate.ops):
             self.take(replace(candidate, ops=needed))

@@ -46,6 +46,7 @@ from scenarios.workload import program_for
 
 RECHECKED_EVERY = 100
 EPISODE_TIMEOUT_S = 60.0
+GROWTH_MAX = 256 * 1024 * 1024  # of a shard's child
 EPISODES_PER_SHARD_MAX = 250  # seconds of work: progress counts whole shards
 SHARDS_PER_WORKER = 16
 DETERMINISM = same_digest.id
@@ -63,7 +64,8 @@ class SoakTask:
         mutant: id of the bug planted while episodes run; "" for the clean engine.
         code_version: a hash of the source text, since another engine digests
             otherwise.
-        episode_timeout_s: after which an episode is killed and its outcome timeout.
+        episode_timeout_s: of processor time, after which an episode is killed and its
+            outcome is timeout.
         explore: how many crash states of an episode that passed are glanced at too.
     """
 
@@ -117,8 +119,14 @@ class SoakTask:
     def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
         """One record an episode, in order; no episode raises out of here."""
         numbers = range(shard.first_episode, shard.first_episode + shard.episodes)
-        timeout_s = self.episode_timeout_s
-        for row in supervised(self.run_episode, numbers, timeout_s, self._planted):
+        rows = supervised(
+            self.run_episode,
+            numbers,
+            self.episode_timeout_s,
+            self._planted,
+            GROWTH_MAX,
+        )
+        for row in rows:
             yield self._lost(row) if isinstance(row, Lost) else row
 
     def run_episode(self, number: int) -> EpisodeRecord:

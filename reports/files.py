@@ -24,6 +24,18 @@ from uuid import uuid4
 
 from reports.errors import NotARun, OutputExists
 from reports.records import Declared, Shard
+from reports.trust import (
+    Kind,
+    are,
+    are_by_name,
+    check_fields,
+    is_count,
+    is_name,
+    is_seconds,
+    is_seed,
+    is_text,
+    read_object,
+)
 
 RUN_FILE = "run.json"
 DECLARED_FILE = "declared.json"
@@ -31,6 +43,38 @@ FINISHED_FILE = "finished.json"
 EPISODES_DIR = "episodes"
 SPARK_DIR = "spark"
 RUN_FORMAT = 1
+
+
+_NAMES = (are(is_text), "a list of texts")
+_SENTENCES = (are_by_name(is_text), "texts by name")
+_LISTS = (are_by_name(are(is_text)), "lists of texts by name")
+_COUNT = (is_count, "a count")
+_RUN: dict[str, tuple[Kind, str]] = {
+    "run_id": (is_name, "a name"),
+    "definition": (lambda value: isinstance(value, dict), "an object"),
+    "shards": _COUNT,
+    "episodes": _COUNT,
+}
+_DEFINED = ("scenarios", "seed", "mutant")
+_DEFINITION: dict[str, tuple[Kind, str]] = {
+    "scenarios": (are(is_name), "a list of names"),
+    "seed": (is_seed, "a seed"),
+    "mutant": (is_name, "a name"),
+    "code_version": (is_name, "a name"),
+    "episodes": _COUNT,
+    "explore": _COUNT,
+    "episode_timeout_s": (is_seconds, "seconds"),
+}
+_FINISHED = {"elapsed_s": (is_seconds, "seconds")}
+_DECLARED: dict[str, tuple[Kind, str]] = {
+    "ops": _NAMES,
+    "required_probes": _LISTS,
+    "required_invariants": _LISTS,
+    **dict.fromkeys(
+        ("probes", "unreachable", "invariants", "laws", "scenarios", "mutants"),
+        _SENTENCES,
+    ),
+}
 
 
 def shard_name(shard: Shard) -> str:
@@ -88,16 +132,7 @@ def read_json(out: Path, name: str) -> dict[str, Any]:
     Raises:
         NotARun: it is absent, unreadable or of another format.
     """
-    try:
-        value = json.loads((out / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise NotARun(
-            f"{out} holds no run of crashmq: {name} cannot be read "
-            f"({type(error).__name__}); give the directory of a soak's --out."
-        ) from None
-    if not isinstance(value, dict):
-        raise NotARun(f"{out} holds no run of crashmq: {name} is not a JSON object.")
-    return value
+    return read_object(out / name)
 
 
 def read_run_file(out: Path) -> dict[str, Any]:
@@ -109,10 +144,27 @@ def read_run_file(out: Path) -> dict[str, Any]:
     run = read_json(out, RUN_FILE)
     if run.get("format") != RUN_FORMAT:
         raise NotARun(
-            f"{out / RUN_FILE} is of format {run.get('format')!r}, this version reads "
-            f"format {RUN_FORMAT}; report it with the version that wrote it."
+            f"{out / RUN_FILE} is of another format than {RUN_FORMAT}, which this "
+            f"version reads; report it with the version that wrote it."
         )
+    path, needed = out / RUN_FILE, ("run_id", "definition", "shards", "episodes")
+    check_fields(path, run, _RUN, needed)
+    check_fields(path, run["definition"], _DEFINITION, _DEFINED, "$.definition")
     return run
+
+
+def read_elapsed_s(out: Path) -> float | None:
+    """How long the run took; None if it was cut short.
+
+    Raises:
+        NotARun: ``finished.json`` says something else.
+    """
+    path = out / FINISHED_FILE
+    if not path.exists():
+        return None
+    finished = read_object(path)
+    check_fields(path, finished, _FINISHED, ("elapsed_s",))
+    return float(finished["elapsed_s"])
 
 
 def write_declared(out: Path, declared: Declared) -> None:
@@ -127,6 +179,7 @@ def read_declared(out: Path) -> Declared:
         NotARun: ``declared.json`` is absent or says something else.
     """
     value = read_json(out, DECLARED_FILE)
+    check_fields(out / DECLARED_FILE, value, _DECLARED, ())
     try:
         return Declared(**value)
     except TypeError:

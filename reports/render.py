@@ -31,9 +31,8 @@ from reports.figures import (
     ScenarioTotals,
 )
 from reports.files import (
-    FINISHED_FILE,
     read_declared,
-    read_json,
+    read_elapsed_s,
     read_run_file,
     write_json,
     write_text,
@@ -109,7 +108,7 @@ def collect_figures(session: SparkSession, out: Path) -> Figures:
     return Figures(
         run=run,
         declared=declared,
-        elapsed_s=_elapsed_s(out),
+        elapsed_s=read_elapsed_s(out),
         digest=str(coverage.run_digest(episodes).collect()[0]["digest"] or ""),
         scenarios=_rows(coverage.scenario_totals(episodes), ScenarioTotals),
         ops=_rows(coverage.op_statuses(episodes, _ops(session, declared)), OpStatus),
@@ -135,12 +134,6 @@ def _rows(frame: DataFrame, row: type[_Row]) -> list[_Row]:
     assert frame.columns == names, (frame.columns, names)
     collected = [row(**found.asDict(recursive=True)) for found in frame.collect()]
     return sorted(collected, key=lambda each: [str(getattr(each, n)) for n in names])
-
-
-def _elapsed_s(out: Path) -> float | None:
-    if not (out / FINISHED_FILE).exists():
-        return None
-    return float(read_json(out, FINISHED_FILE)["elapsed_s"])
 
 
 def _ops(session: SparkSession, declared: Declared) -> DataFrame:

@@ -55,6 +55,8 @@ def open_session(
     scratch.mkdir(parents=True, exist_ok=True)
     # It prints kilobytes of JSON for an SQL error that is raised as well.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    # What breaks a call to the JVM is raised; an interrupt need not be told twice.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     started = {} if submitted else _environment_of_a_start()
     with _environment(started | {"PYSPARK_PYTHON": sys.executable}):

@@ -2,8 +2,9 @@
 
 An edit names a place (a module, and in it a function, a class, a constant, or nothing
 for the whole module) and the text to replace there. The text is looked for as it is;
-then line by line, whatever its indentation; then as statements or an expression that
-mean the same, whatever their layout. It must be found exactly once. What the new text
+then line by line, whatever its indentation; then from the middle of a line on, the
+lines below it moved to whatever margin; then as statements or an expression that mean
+the same, whatever their layout. It must be found exactly once. What the new text
 does to a running program belongs to ``scenarios.swaps``.
 
 The errors::
@@ -59,6 +60,7 @@ class Edit:
     after: str
 
 
+_SHOWN_MAX = 500
 _Span: TypeAlias = tuple[int, int]  # characters of a text, from and up to
 _Found: TypeAlias = tuple[list[_Span], str]  # where, and what to put there
 
@@ -164,7 +166,7 @@ def _replaced(text: str, edit: Edit, where: str) -> str:
         )
     times = text.count(before)
     exact = text.replace(before, edit.after) if times == 1 else ""
-    if exact and _parsed(exact) is not None:
+    if exact and _compiles(exact):
         return exact
     spans, after = ([], "") if times > 1 else _lenient(text, edit)
     if len(spans) == 1:
@@ -172,15 +174,28 @@ def _replaced(text: str, edit: Edit, where: str) -> str:
         return text[:start] + after + text[end:]
     if exact:
         return exact  # and what is wrong with it is told where it is compiled
+    shown = before if len(before) <= _SHOWN_MAX else f"{before[:_SHOWN_MAX]}..."
     raise MutantStale(
-        f"{where}: the text {before!r} is there {times or len(spans)} times, not "
+        f"{where}: the text {shown!r} is there {times or len(spans)} times, not "
         f"once{_nearest(text, before)}. The function changed: write the edit anew."
     )
 
 
+def _compiles(text: str) -> bool:
+    """Whether it is Python; a ``return`` that fell out of its function is not."""
+    try:
+        compile(text, "<edited>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
 def _lenient(text: str, edit: Edit) -> _Found:
-    """The matches of the first method that finds any: lines, statements, expression."""
-    ways: tuple[Callable[[str, Edit], _Found], ...] = (_lines, _statements, _expression)
+    """The first way of looking that finds anything."""
+    ways: tuple[Callable[[str, Edit], _Found], ...] = (
+        *(_lines, _moved),
+        *(_statements, _expression),
+    )
     for way in ways:
         spans, after = way(text, edit)
         if spans:
@@ -201,6 +216,41 @@ def _lines(text: str, edit: Edit) -> _Found:
             spans.append((start, start + sum(map(len, run))))
             indent = _indent_of(run)
     return spans, _set_in(edit.after, indent)
+
+
+def _moved(text: str, edit: Edit) -> _Found:
+    """``before`` as it stands in a file, but for the margin of its lines but the first.
+
+    Copied from the middle of a line on, the first line has lost its margin, and the
+    others still have that of the class around them, which the place's text has not.
+    """
+    if "\n" not in edit.before.strip("\n"):
+        return [], ""
+    before, after = edit.before.strip("\n"), edit.after.strip("\n")
+    deepest = max(map(_margin, (*text.splitlines(), *before.splitlines())))
+    spans: set[_Span] = set()
+    put = ""
+    for by in range(-deepest, deepest + 1):
+        wanted = _below_moved(before, by)
+        if wanted is not None and text.count(wanted) == 1:
+            start = text.index(wanted)
+            moved = _below_moved(after, by)
+            spans.add((start, start + len(wanted)))
+            put = after if moved is None else moved
+    return sorted(spans), put
+
+
+def _below_moved(text: str, by: int) -> str | None:
+    """The text with the lines below its first moved; None if one has not the room."""
+    first, *below = text.split("\n")
+    if any(line.strip() and _margin(line) + by < 0 for line in below):
+        return None
+    moved = [" " * (_margin(line) + by) + line.lstrip(" ") for line in below]
+    return "\n".join([first, *(line if line.strip() else "" for line in moved)])
+
+
+def _margin(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _plain_lines(text: str) -> list[str]:
@@ -273,7 +323,8 @@ def _expression(text: str, edit: Edit) -> _Found:
 def _parsed(text: str) -> list[ast.stmt] | None:
     try:
         return ast.parse(text).body
-    except SyntaxError:
+    # The last three: a zero byte, and what a stranger nested too deep.
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

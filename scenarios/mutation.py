@@ -10,6 +10,7 @@ a diff and refuses to apply once its text is gone. How text is found is told in
 from __future__ import annotations
 
 import ast
+import difflib
 import importlib
 import inspect
 import sys
@@ -20,6 +21,7 @@ from types import ModuleType
 
 from models.program import Program, Setup
 from scenarios.codes import plan_codes
+from scenarios.dead import runs_alike
 from scenarios.dependents import plan_dependents
 from scenarios.edits import (
     Edit,
@@ -39,6 +41,7 @@ __all__ = [
     "MutantStale",
     "MutantUnsupported",
     "applied",
+    "diff_of",
 ]
 
 NO_TRIGGER = Program(Setup(), ())
@@ -73,6 +76,30 @@ class Mutant:
     component: str = ""
     difficulty: int = 0
     needs: str = ""
+
+
+def diff_of(mutant: Mutant) -> str:
+    """What the mutant changes: a diff of each module's text, as it is planted.
+
+    Raises:
+        MutantStale: an edit's text is gone, or is there more than once.
+        MutantUnsupported: a module has no text, or an edit changes nothing that runs.
+    """
+    diffs: list[str] = []
+    for name in dict.fromkeys(edit.module for edit in mutant.edits):
+        edits = [edit for edit in mutant.edits if edit.module == name]
+        wheres = [_where(mutant.id, edit) for edit in edits]
+        shipped = _text_of(_imported(name, wheres[0]), wheres[0])
+        text = _edited_text(shipped, edits, wheres)
+        path = f"{name.replace('.', '/')}.py"
+        diffs += difflib.unified_diff(
+            shipped.splitlines(),
+            text.splitlines(),
+            path,
+            f"{path} with {mutant.id}",
+            lineterm="",
+        )
+    return "\n".join(diffs)
 
 
 @contextmanager
@@ -112,25 +139,39 @@ def _planned(mutant: Mutant) -> Swaps:
 
 def _plan_module(swaps: Swaps, mutant_id: str, edits: list[Edit]) -> None:
     """Plan all edits of one module."""
-    wheres = [
-        f"mutant {mutant_id}, {edit.module}"
-        + (f".{edit.function}" if edit.function else "")
-        for edit in edits
-    ]
+    wheres = [_where(mutant_id, edit) for edit in edits]
     module = _imported(edits[0].module, wheres[0])
     shipped = _text_of(module, wheres[0])
-    text = shipped
-    for edit, where in zip(edits, wheres, strict=True):
-        text = edited(text, edit, where)
+    text = _edited_text(shipped, edits, wheres)
     try:
         tree = ast.parse(text)
-    except SyntaxError as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        what = str(error) or "it is nested too deep"
         raise MutantUnsupported(
-            f"{wheres[-1]}: the edited text is not Python: {error}."
+            f"{wheres[-1]}: the edited text is not Python: {what}."
         ) from None
     planner = Planner(swaps, module, wheres[0])
     planner.read(ast.parse(shipped), tree)
     plan_codes(planner, shipped, tree)
+
+
+def _edited_text(shipped: str, edits: list[Edit], wheres: list[str]) -> str:
+    """The module's text with all edits made, each of which changes what it does."""
+    text = shipped
+    for edit, where in zip(edits, wheres, strict=True):
+        before, text = text, edited(text, edit, where)
+        if runs_alike(before, text):
+            raise MutantUnsupported(
+                f"{where}: the edit changes nothing that runs: either `after` does "
+                f"what `before` did, or nothing leads to where it lands, as behind a "
+                f"`return`. Put it where it is reached."
+            )
+    return text
+
+
+def _where(mutant_id: str, edit: Edit) -> str:
+    inside = f".{edit.function}" if edit.function else ""
+    return f"mutant {mutant_id}, {edit.module}{inside}"
 
 
 def _imported(name: str, where: str) -> ModuleType:

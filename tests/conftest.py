@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from unpacking import unpacked
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -29,8 +29,7 @@ def golden_store(tmp_path: Path) -> GoldenStore:
 
     def unpack(name: str) -> tuple[Path, list[dict[str, Any]]]:
         target = tmp_path / name
-        with tarfile.open(GOLDEN / f"rocketmq-5.3.0-{name}.tar.xz") as archive:
-            archive.extractall(target, filter="data")
+        unpacked(GOLDEN / f"rocketmq-5.3.0-{name}.tar.xz", target)
         manifest = (target / "manifest.jsonl").read_text("utf-8")
         return target / "store", [json.loads(line) for line in manifest.splitlines()]
 

@@ -70,7 +70,8 @@ def mutant_file_option(command: Command) -> Command:
         "--mutant-file",
         type=click.Path(path_type=Path),
         metavar="TOML",
-        help="Where the mutant is written, if it is none of ours.",
+        help="Where the mutant is written, if it is none of ours; text of that file "
+        "is executed.",
     )(command)
 
 

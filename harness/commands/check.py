@@ -10,13 +10,13 @@ from harness.case_file import BadCaseFile
 from harness.commands import exits
 from harness.commands.arguments import (
     mutant_named,
-    mutant_option,
     scenarios_named,
     writing,
 )
 from harness.commands.output import Progress, print_timeline, terminal_width
 from harness.gate import PROFILES, GateFailure, GateResult, GateRow, check
 from harness.timeline import timeline
+from scenarios.mutants import MUTANTS
 
 
 @click.command()
@@ -33,7 +33,7 @@ def command(scenario: tuple[str, ...], profile: str, mutant: str | None) -> None
     """Run machines, cases and a small soak over SCENARIO..., by default all.
 
     Needs neither Spark nor Java. What breaks a law is shrunk, told step by step and
-    saved as a case file.
+    saved as a case file. A planted bug that breaks no law is MISSED, and exit code 1.
     """
     names, planted = scenarios_named(scenario), mutant_named(mutant)
     try:
@@ -48,11 +48,11 @@ def command(scenario: tuple[str, ...], profile: str, mutant: str | None) -> None
     for why in result.unjudged:
         click.echo(f"not judged: {why}")
     click.echo(_summary(result, profile, names, planted))
-    raise SystemExit(_exit_code(result))
+    raise SystemExit(_exit_code(result, planted))
 
 
 def _table(rows: list[GateRow]) -> list[str]:
-    width = max(len(row.scenario) for row in rows)
+    width = max((len(row.scenario) for row in rows), default=0)
     return [
         f"{name:<{width}}  " + "  ".join(_cell(row) for row in phases)
         for name, phases in groupby(rows, key=lambda row: row.scenario)
@@ -85,15 +85,25 @@ def _summary(
     if result.failures:
         laws = ", ".join(failure.invariant for failure in result.failures)
         cases = "\n".join(f"  case  {failure.case}" for failure in result.failures)
-        return f"\nRED: {laws} violated; {did}{under}\n{cases}"
+        until = ", interrupted" if result.interrupted else ""
+        return f"\nRED: {laws} violated; {did}{under}{until}\n{cases}"
+    if result.interrupted:
+        return f"INTERRUPTED: no law was violated until then; {did}{under}"
+    if mutant:
+        see = ", but see above" if result.unjudged else ""
+        bug = f"planted bug {mutant} ({MUTANTS[mutant].title})"
+        hunt = f"crashmq mutants --only {mutant}"
+        return f"MISSED: {bug} broke no law{see}; {did}\n  next  {hunt}"
     if result.unjudged:
-        return f"NOT JUDGED: no law was violated, but see above; {did}{under}"
+        return f"NOT JUDGED: no law was violated, but see above; {did}"
     soak = f"crashmq soak {' '.join(names)} --episodes 20000 --out runs/first"
-    next_command = f"{soak}{mutant_option(mutant)}"
-    return f"GREEN: no law was violated; {did}{under}\n  next  {next_command}"
+    return f"GREEN: no law was violated; {did}\n  next  {soak}"
 
 
-def _exit_code(result: GateResult) -> int:
-    if result.failures:
+def _exit_code(result: GateResult, mutant: str) -> int:
+    """With a bug planted never clean: either it is a finding, or that it was missed."""
+    if result.interrupted:
+        return exits.INTERRUPTED
+    if result.failures or mutant:
         return exits.FINDINGS
     return exits.TOO_LITTLE if result.unjudged else exits.CLEAN

@@ -22,7 +22,7 @@ from harness.commands.arguments import (
     scenarios_named,
     writing,
 )
-from harness.commands.exits import BadInput, unknown
+from harness.commands.exits import INTERRUPTED, BadInput, unknown
 from harness.commands.explore_each import Target
 from harness.commands.explore_failures import run_failures
 from harness.commands.explore_schedules import run_schedules
@@ -47,6 +47,7 @@ from harness.explore.told import (
     speed_line,
     summary_of,
 )
+from harness.interrupts import INTERRUPTS
 from models.ops import Crash, Event, parts
 from reports.errors import BadRequest
 from reports.exploration_records import ClassRow, FindingRow, write_rows
@@ -175,7 +176,7 @@ def command(
         click.echo(f"  {line}")
     _tell(smalls, cases, len(result.found))
     click.echo(f"  next    {_next(cases, out, target, bug)}")
-    raise SystemExit(exit_code_of(result))
+    raise SystemExit(INTERRUPTED if INTERRUPTS.seen else exit_code_of(result))
 
 
 def _check_question(
@@ -220,11 +221,15 @@ def _case(path: Path, ops: int | None) -> CaseFile:
 
 
 def _smalls(result: Result, scenario: str, mutant: str) -> list[Small]:
-    """The first few findings, each shrunk; of one cause the smallest."""
+    """The first few findings, each as small as it goes; of one cause the smallest.
+
+    After an interrupt the first alone, since somebody waits.
+    """
     found = sorted(result.found.values(), key=lambda one: len(one.program.ops))
     smalls: dict[str, Small] = {}
+    taken = 1 if INTERRUPTS.seen else FINDINGS_TAKEN
     with planted(mutant):
-        for one in found[:FINDINGS_TAKEN]:
+        for one in found[:taken]:
             small = made_small(one, scenario)
             before = smalls.get(small.cause)
             if before is None or len(small.program.ops) < len(before.program.ops):
@@ -240,16 +245,22 @@ def _check_out(out: Path) -> None:
 
 
 def _explored(jobs: Iterator[Job], workers: int, budget: float, began: float) -> Result:
-    """The sum of the jobs, with a line of progress meanwhile."""
+    """All that came of the jobs, until an interrupt; how far it is while one waits."""
     result = Result()
     with Progress("explore") as progress:
-        for one in run_jobs(jobs, workers, budget):
-            if one.found and result.first_found_s < 0:
-                result.first_found_s = time.monotonic() - began
-            result.add(one)
-            counts = result.counts
-            detail = f"{counts.histories:,} histories, {counts.violations:,} violated"
-            progress.update(counts.visited, None, detail)
+        try:
+            for one in run_jobs(jobs, workers, budget):
+                if one.found and result.first_found_s < 0:
+                    result.first_found_s = time.monotonic() - began
+                result.add(one)
+                counts = result.counts
+                done = f"{counts.histories:,} histories"
+                detail = f"{done}, {counts.violations:,} violated"
+                progress.update(counts.visited, None, detail)
+        except KeyboardInterrupt:
+            INTERRUPTS.take()
+            result.counts.stopped_early = True
+            click.echo("crashmq: interrupted.", err=True)
     return result
 
 
@@ -320,8 +331,9 @@ def _tell(smalls: list[Small], cases: list[Path], found: int) -> None:
             click.echo(f"    {small.words}")
         if cases:
             click.echo(f"    case    {cases[number]}")
-    if found > FINDINGS_TAKEN:
-        click.echo(f"  and {found - FINDINGS_TAKEN} more that were not shrunk")
+    taken = 1 if INTERRUPTS.seen else FINDINGS_TAKEN
+    if found > taken:
+        click.echo(f"  and {found - taken} more that were not shrunk")
 
 
 def _next(cases: list[Path], out: Path | None, target: str | None, bug: str) -> str:

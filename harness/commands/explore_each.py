@@ -20,9 +20,10 @@ from harness.commands.arguments import (
     scenarios_named,
     writing,
 )
-from harness.commands.exits import BadInput
+from harness.commands.exits import INTERRUPTED, BadInput
 from harness.commands.output import Progress
 from harness.episode import run_program
+from harness.interrupts import INTERRUPTS
 from models.program import Program
 from reports.files import write_json
 from scenarios.catalogue import SCENARIOS
@@ -95,6 +96,8 @@ def try_each(
 ) -> list[T]:
     """Try all histories until time is over, none longer than its share of it.
 
+    An interrupt ends the time.
+
     Raises:
         BadInput: there is nothing to try; ``nothing`` says why.
     """
@@ -111,10 +114,17 @@ def try_each(
             if time.monotonic() > ends:
                 break
             stops = min(ends, time.monotonic() + share_s)
-            one = try_all(program, target.scenario, is_over)
-            seen.append(one)
-            visited += one.visited
-            progress.update(visited, None, f"{len(seen):,} histories")
+            try:
+                one = try_all(program, target.scenario, is_over)
+                seen.append(one)
+                visited += one.visited
+                progress.update(visited, None, f"{len(seen):,} histories")
+            except KeyboardInterrupt:
+                INTERRUPTS.take()
+                click.echo("crashmq: interrupted.", err=True)
+                break
+    if not seen and INTERRUPTS.seen:
+        raise SystemExit(INTERRUPTED)
     if not seen:
         raise BadInput(nothing)
     return seen
@@ -153,6 +163,8 @@ def end(
     else:
         command += " --budget 600"
     click.echo(f"  next       crashmq {command}")
+    if INTERRUPTS.seen:
+        return INTERRUPTED
     return 1 if first else 0
 
 

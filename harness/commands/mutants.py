@@ -15,8 +15,9 @@ import harness.episode  # noqa: F401  # declares every law
 from engine.host.probe import declared_probes
 from harness.case_file import SUFFIX, CaseFile
 from harness.commands.arguments import mutants_of, writing
-from harness.commands.exits import BadInput, unknown
-from harness.commands.output import Progress
+from harness.commands.exits import INTERRUPTED, BadInput, unknown
+from harness.commands.output import Progress, printable_lines
+from harness.interrupts import INTERRUPTS
 from harness.power.campaign import (
     CANARY,
     Campaign,
@@ -40,7 +41,7 @@ from reports.errors import BadRequest
 from reports.files import check_output, write_declared, write_json
 from reports.mutation_records import HuntRecord, write_rows
 from scenarios.catalogue import SCENARIOS
-from scenarios.mutation import Mutant
+from scenarios.mutation import Mutant, diff_of
 
 CI_BUDGET_S = 20.0
 EVERY_POLICY = "all"
@@ -54,7 +55,8 @@ EVERY_POLICY = "all"
     "--file",
     type=click.Path(path_type=Path),
     metavar="TOML",
-    help="Mutants that someone else wrote, instead of ours.",
+    help="Mutants that someone else wrote, instead of ours; planting one executes "
+    "text of that file.",
 )
 @click.option(
     "--budget",
@@ -102,6 +104,9 @@ EVERY_POLICY = "all"
     metavar="DIR",
     help="A new directory for summary.json, rows and case files.",
 )
+@click.option(
+    "--show", metavar="ID", help="Instead: print a mutant as a diff, as it is planted."
+)
 @click.argument("more", nargs=-1, metavar="[ID]...")
 def command(
     only: tuple[str, ...],
@@ -115,9 +120,13 @@ def command(
     clean: bool,
     ci: bool,
     out: Path | None,
+    show: str | None,
     more: tuple[str, ...],
 ) -> None:
     """Plant bugs one at a time and search for each as if nobody knew of it."""
+    if show is not None:
+        _show(show, _known(file, any_module))
+        return
     if out is not None:
         _check_out(out)
     known = _known(file, any_module)
@@ -132,6 +141,8 @@ def command(
     campaign = Campaign(tuple(chosen), seeds, seed, policies, budget)
     started = time.monotonic()
     rows = _run(campaign, workers or len(os.sched_getaffinity(0)))
+    if not rows and INTERRUPTS.seen:
+        raise SystemExit(INTERRUPTED)
     verdict = verdict_of(rows)
     cases = _save(rows, campaign, out, time.monotonic() - started) if out else {}
     click.echo(verdict.sentence)
@@ -139,7 +150,12 @@ def command(
     if out:
         click.echo(f"  summary {out / 'summary.json'}")
     click.echo(f"  next    {_next(verdict, cases, out, file)}")
-    raise SystemExit(verdict.exit_code)
+    raise SystemExit(INTERRUPTED if INTERRUPTS.seen else verdict.exit_code)
+
+
+def _show(name: str, known: Mapping[str, Mutant]) -> None:
+    (mutant,) = _chosen(known, (name,))
+    click.echo(printable_lines(f"{mutant.id} {mutant.title}\n{diff_of(mutant)}"))
 
 
 def _check_out(out: Path) -> None:
@@ -170,17 +186,22 @@ def _chosen(known: Mapping[str, Mutant], names: Sequence[str]) -> list[Mutant]:
 
 
 def _run(campaign: Campaign, workers: int) -> list[HuntRecord]:
-    """Run every hunt; print a line for each."""
+    """Every hunt, or those until an interrupt; a line for each that is done."""
     rows: list[HuntRecord] = []
     hunts = campaign.hunts()
     with Progress("mutants") as progress:
-        progress.update(0, len(hunts))
-        for row in run_campaign(hunts, workers):
-            rows.append(row)
-            name = row.mutant or "clean engine"
-            under = f" under {row.policy}" if row.policy else ""
-            detail = f"{name}{under} {row.outcome} {row.law}".rstrip()
-            progress.update(len(rows), len(hunts), detail)
+        try:
+            progress.update(0, len(hunts))
+            for row in run_campaign(hunts, workers):
+                rows.append(row)
+                name = row.mutant or "clean engine"
+                under = f" under {row.policy}" if row.policy else ""
+                detail = f"{name}{under} {row.outcome} {row.law}".rstrip()
+                progress.update(len(rows), len(hunts), detail)
+        except KeyboardInterrupt:
+            INTERRUPTS.take()
+            told = f"interrupted after {len(rows)} of {len(hunts)} searches"
+            click.echo(f"crashmq: {told}.", err=True)
     return sorted(rows, key=lambda row: (row.mutant, row.policy, row.seed))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
+from harness.interrupts import INTERRUPTS
 from harness.timeline import BREACH_MARK, FAULT_MARK, PASSED_MARK, UNKNOWN_MARK
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ def printable(text: str) -> str:
         sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
         for sign in text
     )
+
+
+def printable_lines(text: str) -> str:
+    """Lines of text, each of them printable whatever it quotes."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def terminal_width() -> int:
@@ -94,7 +100,12 @@ class Progress:
         self.update(done, total)
 
     def update(self, done: int, total: int | None, detail: str = "") -> None:
-        """Show the progress; cheap enough to be called for every episode."""
+        """Say how far it is; cheap enough to be called for every episode.
+
+        Raises:
+            KeyboardInterrupt: there was an interrupt, and it was lost on its way.
+        """
+        INTERRUPTS.heed()
         if self._bar:
             task = self._bar.task_ids[0]
             self._bar.update(task, completed=done, total=total, detail=detail)

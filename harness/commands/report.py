@@ -8,6 +8,7 @@ from typing import NoReturn
 import click
 
 from harness.commands.reporting import no_spark_is_told, tell, write_report
+from harness.interrupts import INTERRUPTS
 from reports.mutation_records import HUNTS_FILE, read_rows
 
 
@@ -26,12 +27,16 @@ def command(directory: Path, since: Path | None) -> None:
     if since:
         raise click.UsageError("--since is for reports of `crashmq mutants --out`.")
     with no_spark_is_told():
-        from reports.files import read_run_file
+        from reports.files import read_declared, read_elapsed_s, read_run_file
 
+        # Before Spark is started, which takes seconds.
         read_run_file(directory)
+        read_declared(directory)
+        read_elapsed_s(directory)
         from reports.spark import open_session
 
         session = open_session(None, directory)
+        INTERRUPTS.rearm()
         try:
             summary, cases = write_report(session, directory)
         finally:
@@ -50,6 +55,7 @@ def _report_campaign(directory: Path, since: Path | None) -> NoReturn:
         from reports.spark import open_session
 
         session = open_session(None, directory)
+        INTERRUPTS.rearm()
         try:
             summary = render_campaign(session, directory, since)
         finally:

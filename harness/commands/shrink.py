@@ -20,7 +20,8 @@ from harness.commands.arguments import (
 )
 from harness.commands.output import Progress, print_timeline, terminal_width
 from harness.gate import case_of
-from harness.shrink import NothingToShrink, shrink
+from harness.interrupts import INTERRUPTS
+from harness.shrink import NothingToShrink, ShrinkInterrupted, shrink
 from harness.timeline import timeline
 
 
@@ -73,13 +74,19 @@ def command(
             )
     except NothingToShrink as error:
         raise exits.BadInput(f"{file}: {error}") from None
+    except ShrinkInterrupted as cut:
+        INTERRUPTS.take()
+        shrunk = cut.so_far
     shrunk.result.record.mutant = bug
     with writing():
         case_of(shrunk, case.scenario, bug).save(out)
     replay = f"crashmq replay {out}"
     print_timeline(timeline(shrunk.result, width=terminal_width(), replay=replay))
-    more = " (budget spent; shrink it again)" if shrunk.exhausted else ""
+    why = "interrupted" if INTERRUPTS.seen else "budget spent"
+    more = f" ({why}; shrink it again)" if shrunk.exhausted else ""
     click.echo(
         f"shrunk from {shrunk.ops_before} to {len(shrunk.program.ops)} ops in "
         f"{shrunk.runs} runs{more}: {out}"
     )
+    if INTERRUPTS.seen:
+        raise SystemExit(exits.INTERRUPTED)

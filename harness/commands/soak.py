@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import click
 from harness.commands.arguments import mutant_named, scenarios_named
 from harness.commands.output import Progress
 from harness.commands.reporting import no_spark_is_told, tell, write_report
+from harness.interrupts import INTERRUPTS
 from harness.soak import SoakTask, declared, shards_for
 
 
@@ -75,6 +77,7 @@ def command(
         from reports.spark import open_session
 
         session = open_session(f"local[{workers}]" if workers else master, out)
+        INTERRUPTS.rearm()
         try:
             shards = shards_for(episodes, session.sparkContext.defaultParallelism)
             with Progress("soak") as progress:
@@ -84,11 +87,28 @@ def command(
                     detail = f"{run.violations:,} violated, {rate:,.0f}/s"
                     progress.update(run.episodes_done, run.episodes, detail)
 
-                write_run(
-                    session, task, shards, out, tell_progress, declared=declared(names)
-                )
+                try:
+                    write_run(
+                        session,
+                        task,
+                        shards,
+                        out,
+                        tell_progress,
+                        declared=declared(names),
+                    )
+                except KeyboardInterrupt:
+                    click.echo(_kept(out), err=True)
+                    raise
             summary, cases = write_report(session, out)
         finally:
             session.stop()
     tell(summary, out, cases)
     raise SystemExit(summary.exit_code)
+
+
+def _kept(out: Path) -> str:
+    """What an interrupt leaves of a run, and how to read it."""
+    return (
+        f"soak: stopped; the shards that were done lie in {out}. "
+        f"`crashmq report {shlex.quote(str(out))}` tells what they found."
+    )

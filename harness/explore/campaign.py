@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
+from typing import Protocol
 
 from harness.explore.certificate import Certificate
 from harness.explore.explorer import Explorer, Found
 from harness.explore.limits import Limits
 from harness.explore.moment import Moment, record
+from harness.interrupts import held_back, left_to_parent
 from models.program import Program
 from scenarios.catalogue import SCENARIOS
 from scenarios.mutants import MUTANTS
@@ -30,6 +31,15 @@ from scenarios.workload import program_for
 
 LENGTHS = (2, 4, 3, 6, 5, 9, 4, 14, 7, 3, 24, 10)  # ops of a history; short ones often
 WAITING_A_WORKER = 2
+
+
+class Stop(Protocol):
+    """A number in memory that a parent shares with its workers; not 0: stop."""
+
+    value: int
+
+
+_stop: list[Stop] = []  # in a worker, its parent's
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +160,7 @@ def _run_job(job: Job, deadline: float) -> Result:
         job.scenario,
         job.limits,
         seed=job.seed,
-        is_over=lambda: time.monotonic() >= deadline,
+        is_over=lambda: time.monotonic() >= deadline or _is_stopped(),
     )
     with applied(MUTANTS[job.mutant]) if job.mutant else nullcontext():
         history = record(job.program, job.scenario)
@@ -173,7 +183,11 @@ def _is_own(moment: Moment, shared: int) -> bool:
 
 
 def run_jobs(jobs: Iterator[Job], workers: int, budget_s: float) -> Iterator[Result]:
-    """The results of the jobs as they finish; none is begun after the budget."""
+    """What each job came to, as they are done; none is begun after the budget.
+
+    After an interrupt the jobs that run are stopped, what they came to is given too,
+    and then it is raised.
+    """
     deadline = time.monotonic() + budget_s
     if workers == 1:
         for job in jobs:
@@ -183,21 +197,29 @@ def run_jobs(jobs: Iterator[Job], workers: int, budget_s: float) -> Iterator[Res
             yield run_job(job, deadline)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _leave_interrupts) as pool:
+    stop = context.RawValue("b", 0)
+    with ProcessPoolExecutor(workers, context, _be_a_worker, (stop,)) as pool:
         waiting: set[Future[Result]] = set()
         try:
             while time.monotonic() < deadline:
-                room = workers * WAITING_A_WORKER - len(waiting)
-                dealt = [pool.submit(run_job, j, deadline) for j in islice(jobs, room)]
-                waiting.update(dealt)
+                for job in islice(jobs, workers * WAITING_A_WORKER - len(waiting)):
+                    with held_back():  # it may start a worker
+                        waiting.add(pool.submit(run_job, job, deadline))
                 if not waiting:
                     return
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                done = wait(waiting, return_when=FIRST_COMPLETED).done
+                waiting -= done
                 yield from (each.result() for each in done)
             yield from (each.result() for each in waiting)
             if next(jobs, None) is not None:
                 yield _unfinished()
+        except KeyboardInterrupt:
+            stop.value = 1
+            left = [each for each in waiting if not each.cancel()]
+            yield from (each.result() for each in left)
+            raise
         finally:
+            stop.value = 1
             pool.shutdown(wait=True, cancel_futures=True)
 
 
@@ -205,6 +227,11 @@ def _unfinished() -> Result:
     return Result(Certificate(stopped_early=True))
 
 
-def _leave_interrupts() -> None:
-    """Ignore Ctrl-C in workers: the parent ends them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _be_a_worker(stop: Stop) -> None:
+    left_to_parent()
+    _stop.append(stop)
+
+
+def _is_stopped() -> bool:
+    """Whether the parent wants no more, in a worker of its."""
+    return bool(_stop) and bool(_stop[-1].value)

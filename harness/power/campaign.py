@@ -7,11 +7,11 @@ themselves run in children of it. Rows come as they are done.
 from __future__ import annotations
 
 import multiprocessing
-import signal
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.interrupts import held_back, left_to_parent
 from harness.power.examine import examine
 from harness.power.hunt import Hunt
 from harness.power.policies import OURS
@@ -61,13 +61,10 @@ def run_campaign(hunts: Sequence[Hunt], workers: int) -> Iterator[HuntRecord]:
         yield from map(examine, hunts)
         return
     context = multiprocessing.get_context("spawn")
-    with context.Pool(min(workers, len(hunts)), _leave_interrupts) as pool:
+    with held_back():
+        pool = context.Pool(min(workers, len(hunts)), left_to_parent)
+    with pool:
         yield from pool.imap_unordered(examine, hunts)
-
-
-def _leave_interrupts() -> None:
-    """Ignore Ctrl-C in workers: the parent ends them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @dataclass(frozen=True, slots=True)

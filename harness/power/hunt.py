@@ -6,10 +6,10 @@ call at each point in turn, crash exploration of the beginnings of some episodes
 Hypothesis machines.
 
 Each slice is a function of the hunt's seed and its number, so hunts differ between
-machines only in how many slices they finish. A child process runs the slices with the
-bug planted; one that hangs or crashes its process has found the bug too, and is
-reported as such. On a busy machine a slice can be late: so a slice that did not end in
-time is run once more, and counts only if it does not end then either.
+machines only in how far they come. A child process does the slices with the bug in
+place; one that hangs, or takes its process with it, has found the bug too, and it is
+said so: if it does so again when it is done alone, and the store without the bug does
+not do it as well.
 
 A hunt uses only the mutant's edits: not where it is, not which law kills it.
 """
@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
 from harness.aiming import aimed_as_far_as_it_came
+from harness.episode import run_program
 from harness.power.slices import (
     ROUND,
     Found,
@@ -35,10 +36,12 @@ from harness.power.slices import (
     run_slice,
 )
 from harness.supervised import Lost, supervised
+from models.program import Program
 from scenarios.mutation import Mutant, applied
 
-SLICE_TIMEOUT_S = 30.0
+SLICE_TIMEOUT_S = 30.0  # of processor time
 EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
+GROWTH_MAX = 256 * 1024 * 1024  # of a hunt's child; a new one costs milliseconds
 SLICES_MAX = 1_000_000
 _TURNS: tuple[SliceKind, ...] = (
     *("soak", "neighbours", "stops", "explore", "soak"),
@@ -111,7 +114,8 @@ def kind_of(number: int) -> SliceKind:
 
 def _slices(task: Hunt) -> Iterator[SliceRow | Lost]:
     work = partial(_slice_of, task)
-    return supervised(work, range(SLICES_MAX), SLICE_TIMEOUT_S, task.planted)
+    every = range(SLICES_MAX)
+    return supervised(work, every, SLICE_TIMEOUT_S, task.planted, GROWTH_MAX)
 
 
 def _take(result: HuntResult, row: SliceRow) -> None:
@@ -128,6 +132,7 @@ def _take_lost(result: HuntResult, task: Hunt, lost: Lost) -> None:
         result.own_defect = lost.detail
         return
     result.found = _culprit(task, lost)
+    result.unknown += result.found is None
 
 
 def _culprit(task: Hunt, lost: Lost) -> Found | None:
@@ -140,7 +145,7 @@ def _culprit(task: Hunt, lost: Lost) -> Found | None:
     for row in supervised(work, slices, 2 * SLICE_TIMEOUT_S, task.planted):
         if isinstance(row, SliceRow):
             return row.found
-        if row.how != "raised":
+        if row.how != "raised" and _is_the_bugs(task, work, row, 2 * SLICE_TIMEOUT_S):
             return Found(_law(row), f"{_told(row)}, in a {kind} slice", kind, "", None)
     return None
 
@@ -157,8 +162,28 @@ def _lost_episode(task: Hunt, kind: SliceKind, lost: Lost) -> Found | None:
             program = aimed_as_far_as_it_came(
                 program, task.seed, row.number, task.planted, EPISODE_TIMEOUT_S
             )
-            return Found(_law(row), _told(row), kind, scenario, program)
+            clean = partial(_run_once, program, scenario)
+            if _is_the_bugs(task, clean, row, EPISODE_TIMEOUT_S):
+                return Found(_law(row), _told(row), kind, scenario, program)
     return None
+
+
+def _is_the_bugs(
+    task: Hunt, work: Callable[[int], object], lost: Lost, timeout_s: float
+) -> bool:
+    """Whether the store without the bug comes to an end where the one with it did not.
+
+    Without a bug to plant there is nothing to compare with.
+    """
+    if task.mutant is None:
+        return True
+    (clean,) = supervised(work, [lost.number], timeout_s)
+    return not isinstance(clean, Lost) or clean.how == "raised"
+
+
+def _run_once(program: Program, scenario: str, number: int) -> int:
+    run_program(program, scenario, keep_trace=False)
+    return number
 
 
 def _slice_of(task: Hunt, number: int) -> SliceRow:

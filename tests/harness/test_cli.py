@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import NoReturn
 import pytest
 from click.testing import CliRunner, Result
 from toy_episode import PLANTED
+from unpacking import unpacked
 
 from harness import gate
 from harness.case_file import CaseFile
@@ -55,9 +55,7 @@ def case(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("golden")
-    with tarfile.open(GOLDEN) as archive:
-        archive.extractall(directory, filter="data")
-    return directory / "store"
+    return unpacked(GOLDEN, directory) / "store"
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -324,6 +322,20 @@ def test_a_green_gate_says_what_to_do_next(
     assert "crashmq soak clean_restart reput_behind" in result.stdout
 
 
+def test_a_planted_bug_that_the_gate_does_not_find_is_missed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(gate.PROFILES, "dev", GateProfile(1, 1, 300))
+
+    result = crashmq("check", "reput_behind", "--mutant", "R28")
+
+    assert result.exit_code == 1, result.output
+    assert "GREEN" not in result.stdout
+    assert f"MISSED: planted bug R28 ({MUTANTS['R28'].title})" in result.stdout
+    assert "3 programs over reput_behind, profile dev" in result.stdout
+
+
 def raising(error: BaseException) -> Callable[[], NoReturn]:
     def rows() -> NoReturn:
         raise error
@@ -351,3 +363,30 @@ def test_an_interrupt_is_no_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(list_command._KINDS, "ops", raising(KeyboardInterrupt()))
 
     assert crashmq("list", "ops").exit_code == 130
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_no_command_judges_without_asserts(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("harness.cli.are_checked", lambda: False)
+
+    result = crashmq(name, "--help")
+
+    if name in ("report", "list", "doctor"):
+        assert result.exit_code == 0
+    else:
+        assert f"`crashmq {name}` judges nothing under python -O" in complaint(result)
+
+
+def test_a_python_without_asserts_is_refused_in_a_sentence() -> None:
+    told = subprocess.run(
+        [sys.executable, "-O", "-m", "harness.cli", "check", "reput_behind"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+    assert (told.returncode, told.stdout) == (2, "")
+    (line,) = told.stderr.splitlines()
+    assert line.startswith("crashmq: `crashmq check` judges nothing under python -O")

@@ -149,3 +149,20 @@ def test_the_fast_subset_finds_the_canary_and_leaves_the_clean_engine_alone() ->
     assert told.exit_code == 0, told.output
     assert re.search(r"canary, seed 0: [A-Z]+-\d+ flagged", told.stdout)
     assert "clean engine, seed 0: nothing flagged" in told.stdout
+
+
+def test_a_mutant_is_shown_as_a_diff_and_nothing_is_searched_for(example: Path) -> None:
+    ours = crashmq("mutants", "--show", "R28")
+    theirs = crashmq("mutants", "--show", "MINE-1", "--file", example)
+
+    assert (ours.exit_code, theirs.exit_code) == (0, 0), ours.output + theirs.output
+    assert ours.stdout.startswith("R28 duplicate-cq-on-replay\n--- engine/")
+    assert "+++ engine/store/log_scan.py with MINE-1" in theirs.stdout
+    assert crashmq("mutants", "--show", "R999").exit_code == 2
+
+
+def test_who_names_a_file_of_mutants_is_told_that_its_text_is_executed() -> None:
+    for name in ("replay", "shrink", "mutants"):
+        words = " ".join(crashmq(name, "--help").stdout.split())
+
+        assert re.search(r"executes? text of that file|that file is executed", words)

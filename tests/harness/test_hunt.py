@@ -18,6 +18,7 @@ from harness.power.slices import (
     FAILURES,
     ROUND,
     SliceKind,
+    SliceRow,
     run_slice,
     scenario_of_slice,
     scenario_of_turn,
@@ -120,6 +121,32 @@ def test_a_bug_that_hangs_its_process_is_found_by_that(
 
     assert (row.outcome, row.law) == ("killed", HANG)
     assert "no end in sight" in row.message
+
+
+def spin(*_: object, **__: object) -> None:
+    while True:
+        pass
+
+
+@pytest.mark.parametrize("clean_ends", [True, False])
+def test_a_hang_counts_only_if_the_clean_engine_comes_to_an_end(
+    monkeypatch: pytest.MonkeyPatch, clean_ends: bool
+) -> None:
+    def slice_of(_kind: SliceKind, _seed: int, number: int, _policy: str) -> SliceRow:
+        if not number:
+            spin()
+        return SliceRow()
+
+    monkeypatch.setattr(hunting, "SLICE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(hunting, "EPISODE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(hunting, "run_slice", slice_of)
+    monkeypatch.setattr(hunting, "run_episode", spin)
+    if not clean_ends:
+        monkeypatch.setattr(hunting, "run_program", spin)
+
+    result = hunt(Hunt(CANARY, 0, 0.1))
+
+    assert (result.found is not None, result.unknown) == (clean_ends, not clean_ends)
 
 
 def test_a_mutant_that_cannot_be_planted_is_a_search_not_carried_out() -> None:

@@ -119,6 +119,36 @@ def test_a_file_that_cannot_be_read_is_told_so(tmp_path: Path) -> None:
         read_mutants(tmp_path / "x", LAWS)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x = " + "[" * 50_000, "nested too deep|not TOML"),
+        ("x = " + "{a=" * 50_000, "nested too deep|not TOML"),
+        (f"x = {'9' * 10_000}", "a value nobody can read"),
+        (GOOD.replace("laws", f"difficulty = 0x{'f' * 9000}\nlaws"), "is 1 to 5, not"),
+        (GOOD.replace('"X-1"', f"0x{'f' * 9000}"), "'id' must be a text, not such a"),
+        (GOOD.replace('"X-1"', f'"{"x" * 9000}"'), r"the id 'x+\.\.\. must be"),
+        (GOOD.replace('"CL-1"', "[" * 90 + "]" * 90), "there is no law"),
+        (GOOD.replace('after = ""', f'after = "{"x" * 70_000}"'), "more than 64 KiB"),
+        ("[[mutant]]\n" * 1001, "1001 mutants; take 1000 at most"),
+        ("#" * 5_000_000, "larger than 4 MiB"),
+    ],
+    ids=range(10),
+)
+def test_a_file_of_any_depth_and_size_gets_a_sentence(
+    tmp_path: Path, text: str, says: str
+) -> None:
+    with pytest.raises(BadMutantFile, match=says) as told:
+        read(tmp_path, text)
+
+    assert len(str(told.value)) < 1000
+
+
+def test_a_file_that_never_ends_is_not_read() -> None:
+    with pytest.raises(BadMutantFile, match="no regular file"):
+        read_mutants(Path("/dev/zero"), LAWS)
+
+
 def test_the_harness_may_be_edited_when_that_is_asked_for(tmp_path: Path) -> None:
     read(tmp_path, GOOD.replace("engine.store", "harness"), anywhere=True)
 

@@ -100,6 +100,38 @@ def test_a_case_that_fails_again_shows_its_timeline_and_no_traceback(
     result.stdout.no_fnmatch_line("*pytest_plugin.py*")
 
 
+def test_case_files_of_other_tools_are_left_alone(pytester: pytest.Pytester) -> None:
+    (pytester.mkdir("theirs") / "login.case.json").write_text('{"theirs": true}')
+    (pytester.path / "login.case.json").write_text("[]")
+    pytester.makepyfile("def test_of_theirs(): pass")
+
+    run(pytester).assert_outcomes(passed=1)
+    run(pytester, "theirs", ".").assert_outcomes(passed=1)
+
+
+def test_case_files_are_collected_where_the_ini_file_says(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeini("[pytest]\ncrashmq_cases = ours\n    more/ours\n")
+    (pytester.mkdir("theirs") / "login.case.json").write_text('{"theirs": true}')
+    for name in ("ours", "ours/below", "more/ours"):
+        (pytester.path / name).mkdir(parents=True)
+        case_in(pytester.path / name)
+
+    run(pytester).assert_outcomes(passed=3)
+
+
+def test_case_files_are_collected_where_the_command_line_says(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case_in(pytester.mkdir("ours"))
+    case_in(pytester.mkdir("theirs"))
+
+    run(pytester, "--crashmq-cases", "ours").assert_outcomes(passed=1)
+    monkeypatch.chdir(pytester.path / "theirs")
+    run(pytester, "--crashmq-cases", "../ours", "..").assert_outcomes(passed=1)
+
+
 @pytest.mark.parametrize("text", ["{", '{"format": 99}', "[]"])
 def test_a_file_that_is_no_case_fails_with_one_sentence(
     pytester: pytest.Pytester, text: str
@@ -112,6 +144,36 @@ def test_a_file_that_is_no_case_fails_with_one_sentence(
     result.stdout.fnmatch_lines(["*bad.case.json: *"])
     result.stdout.no_fnmatch_line("*Traceback*")
     result.stdout.no_fnmatch_line("*def *")
+
+
+def without_asserts(pytester: pytest.Pytester) -> pytest.RunResult:
+    return pytester.run(sys.executable, "-O", "-m", "pytest", *PLUGIN)
+
+
+@pytest.mark.parametrize("kind", ["case", "machine"])
+def test_nothing_of_ours_is_judged_without_asserts(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    if kind == "case":
+        pytester.makeini("[pytest]\ncrashmq_cases = .\n")
+        case_in(pytester.path)
+    else:
+        pytester.makepyfile(A_MACHINE)
+
+    result = without_asserts(pytester)
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*crashmq (*) judges nothing under python -O*"])
+
+
+def test_tests_that_are_not_ours_run_without_asserts(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makepyfile("def test_of_theirs(): pass")
+
+    without_asserts(pytester).assert_outcomes(passed=1)
 
 
 def test_a_failing_machine_leaves_a_case_file_and_the_command_to_replay_it(

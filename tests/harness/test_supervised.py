@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -60,6 +61,69 @@ def test_work_that_hangs_is_killed_and_named() -> None:
     rows = list(supervised(lambda n: hang() if n == 1 else n, range(3), 0.3))
 
     assert rows == [0, Lost(1, "timeout"), 2]
+
+
+def work_for(seconds: float) -> None:
+    ends = time.process_time() + seconds
+    while time.process_time() < ends:
+        pass
+
+
+def test_work_without_an_end_is_killed_after_its_own_time() -> None:
+    rows = list(
+        supervised(lambda n: work_for(PATIENT_S) if n == 1 else n, range(3), 0.3)
+    )
+
+    assert rows == [0, Lost(1, "timeout"), 2]
+
+
+def test_each_number_has_all_the_time() -> None:
+    rows = list(supervised(lambda _: work_for(0.2), range(5), 0.5))
+
+    assert rows == [None] * 5
+
+
+def test_a_child_that_is_late_because_others_work_is_not_killed() -> None:
+    def gets_no_turn(number: int) -> int:
+        select.select([], [], [], 0.8)
+        return number
+
+    assert list(supervised(gets_no_turn, range(2), 0.3)) == [0, 1]
+
+
+def test_a_child_that_has_grown_gives_way_to_another() -> None:
+    kept: list[bytes] = []
+
+    def grows(number: int) -> tuple[int, int]:
+        kept.append(bytes(range(256)) * 80_000)  # 20 MB
+        return number, len(kept)
+
+    def numbers_and_kept(growth_max: int | None) -> list[tuple[int, int]]:
+        rows = supervised(grows, range(6), PATIENT_S, growth_max=growth_max)
+        return [row for row in rows if not isinstance(row, Lost)]
+
+    unbounded, bounded = numbers_and_kept(None), numbers_and_kept(30_000_000)
+
+    assert unbounded == [(n, n + 1) for n in range(6)]
+    assert bounded == [(n, n % 2 + 1) for n in range(6)]
+
+
+def test_a_child_that_says_it_has_grown_and_did_nothing_is_lost() -> None:
+    rows = list(supervised(lambda _: os._exit(96), range(2), PATIENT_S, growth_max=1))
+
+    assert rows == [Lost(0, "exit:96"), Lost(1, "exit:96")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts what it gave")
+def test_one_number_gets_so_much_memory_and_no_more() -> None:
+    def eats(number: int) -> int:
+        return len(bytearray(number * 100_000_000))
+
+    rows = list(supervised(eats, [1, 3, 1], PATIENT_S, growth_max=50_000_000))
+
+    assert [isinstance(row, Lost) for row in rows] == [False, True, False]
+    assert isinstance(rows[1], Lost)
+    assert "MemoryError" in rows[1].detail
 
 
 def test_what_was_raised_is_told() -> None:

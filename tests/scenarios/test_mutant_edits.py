@@ -19,6 +19,7 @@ from scenarios.mutation import (
     MutantStale,
     MutantUnsupported,
     applied,
+    diff_of,
 )
 
 
@@ -267,6 +268,83 @@ def test_lines_are_found_whatever_their_margin_and_layout(before: str) -> None:
         assert targets.Outer.Inner().deep() == 14
 
     assert targets.Outer.Inner().deep() == 3
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "first = 1\n                second = 2",  # from the middle of a line on
+        "first = 1\n                second = 2\n                return first + second",
+        "Outer.size:\n                first = 1\n                second = 2",
+        "first = 1\nsecond = 2",
+        "1\n  second = 2",
+    ],
+)
+def test_lines_copied_from_the_middle_of_one_are_found(before: str) -> None:
+    file = Path(targets.__file__).read_text("utf-8")
+    assert before in file or before.count("                ") == 0
+
+    after = before.replace("2", "200", 1)
+    with applied(mutant(edit("Outer.Inner.deep", before, after))):
+        assert targets.Outer.Inner().deep() == 201
+
+    assert targets.Outer.Inner().deep() == 3
+
+
+@pytest.mark.parametrize(
+    ("function", "before", "after"),
+    [
+        ("doubled", "return result", "return result\nresult = 7\nreturn result"),
+        ("doubled", "return result", "return result\n    raise ValueError"),
+        ("Outer.Inner.deep", "return 0", "return 0\nreturn 7"),
+        ("limited", "return min(number, most)", "return (min(number, most))"),
+        (
+            "remembered",
+            "return number + 1",
+            "if 0:\n        number = 3\n    return number + 1",
+        ),
+    ],
+)
+def test_an_edit_of_what_never_runs_is_refused(
+    function: str, before: str, after: str
+) -> None:
+    with (
+        pytest.raises(MutantUnsupported, match="changes nothing that runs"),
+        applied(mutant(edit(function, before, after))),
+    ):
+        pass
+
+
+def test_one_idle_edit_among_others_is_refused() -> None:
+    idle = edit("limited", "return min(number, most)", "return min(number,most)")
+
+    with (
+        pytest.raises(MutantUnsupported, match=r"limited: .* changes nothing"),
+        applied(mutant(edit("doubled", "number * 2", "number * 3"), idle)),
+    ):
+        pass
+
+
+def test_a_mutant_is_shown_as_the_diff_that_is_planted() -> None:
+    shown = diff_of(mutant(edit("Outer.Inner.deep", "second   =   2", "second = 3")))
+
+    assert [line for line in shown.splitlines() if line[0] in "+-"] == [
+        "--- mutant_targets.py",
+        "+++ mutant_targets.py with T01",
+        "-                second = 2",
+        "+                second = 3",
+    ]
+
+
+@pytest.mark.parametrize(
+    "after", ["-" * 60_000 + "1", "(" * 5_000 + "1" + ")" * 5_000, "1\0"]
+)
+def test_text_that_is_nested_too_deep_is_told_in_a_sentence(after: str) -> None:
+    with (
+        pytest.raises(MutantUnsupported, match="is not Python"),
+        applied(mutant(edit("limited", "min(number, most)", after))),
+    ):
+        pass
 
 
 def test_a_whole_body_can_be_replaced() -> None:

@@ -1,0 +1,121 @@
+"""Interrupts: Ctrl-C ends a command, whoever catches it on its way.
+
+An interrupt is raised where the program happens to be: in a law, in a store halfway
+through an op, in a callback whose errors nobody sees. What it meets there may turn it
+into another error, or drop it. So the door remembers that there was one, each line of
+progress raises it again until a command has taken it, and the exit code is the
+interrupt's whatever else was going to be said. Processes of ours leave it to their
+parent, which ends them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+CODE = 130  # what a shell says of a command that an interrupt ended
+
+
+class Interrupts:
+    """The interrupts of one command.
+
+    Invariants:
+        what is wanted was seen
+    """
+
+    def __init__(self) -> None:
+        self.seen = False
+        """Whether there was one since the command began."""
+        self._wanted = False
+
+    @contextmanager
+    def heeded(self) -> Iterator[None]:
+        """Remember what comes; put back on the way out who was told before."""
+        self.seen = self._wanted = False
+        if not _can_be_told():
+            yield
+            return
+        before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+        try:
+            self.rearm()
+            sys.unraisablehook = self._dropped
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+            sys.unraisablehook = hook
+
+    def rearm(self) -> None:
+        """Be told again, after a library (Spark's is one) took our place."""
+        if _can_be_told():
+            signal.signal(signal.SIGINT, self._came)
+
+    def take(self) -> None:
+        """A command stops for it, and goes on to say what it has so far."""
+        self.seen, self._wanted = True, False
+
+    def heed(self) -> None:
+        """Raise again what came and was taken by nobody.
+
+        Raises:
+            KeyboardInterrupt: there was one.
+        """
+        if self._wanted:
+            raise KeyboardInterrupt
+
+    def leave(self) -> None:
+        """All is said: from now on an interrupt ends the process where it stands."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # An interrupt inside of an `exec` (each dataclass has one) has Python end by
+        # the signal, whatever the exit code, unless another `exec` goes well.
+        exec("")
+        if _can_be_told():
+            signal.signal(signal.SIGINT, _leave_at_once)
+
+    def _came(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self.seen = self._wanted = True
+        raise KeyboardInterrupt
+
+    def _dropped(self, what: Any) -> None:
+        """An error nobody can see: an interrupt is kept, others are told as ever."""
+        if what.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(what)
+
+
+INTERRUPTS = Interrupts()
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """No interrupt meanwhile; one that came is delivered after.
+
+    A process that is started meanwhile holds it back as well, until it says
+    ``left_to_parent``.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def left_to_parent() -> None:
+    """In a process of ours: Ctrl-C is for the parent, which ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _can_be_told() -> bool:
+    """Not in a thread, and not where who started us wants interrupts ignored."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+def _leave_at_once(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    os._exit(CODE)

@@ -1,0 +1,133 @@
+"""Trust: what is read of a run's JSON before anything relies on it.
+
+A run's directory may come from anyone, or be half written over. Each file is read up
+to a size, and each value a report uses is held against its kind and its bounds, so that
+what is wrong is one sentence with the file's name and the value's place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from reports.errors import NotARun
+
+FILE_SIZE_MAX = 16 * 1024 * 1024
+COUNT_MAX = 10**12
+_TEXT_MAX = 10_000
+_MANY = 100_000
+_SHOWN_MAX = 80
+_NAME = re.compile(r"[A-Za-z0-9_.-]{0,200}")
+
+Kind = Callable[[object], bool]
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object of a file.
+
+    Raises:
+        NotARun: it is no regular file, larger than any run needs, or says no object.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise NotARun(_said(path, "is no regular file"))
+        if path.stat().st_size > FILE_SIZE_MAX:
+            raise NotARun(_said(path, f"is larger than {FILE_SIZE_MAX // 1024**2} MiB"))
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, NotARun):
+            raise
+        why = f"cannot be read ({type(error).__name__})"
+        raise NotARun(_said(path, why)) from None
+    if not isinstance(value, dict):
+        raise NotARun(_said(path, "is not a JSON object"))
+    return value
+
+
+def check_fields(
+    path: Path,
+    value: Mapping[str, Any],
+    kinds: Mapping[str, tuple[Kind, str]],
+    needed: tuple[str, ...],
+    place: str = "$",
+) -> None:
+    """See that what is needed is there, and all that is known is of its kind.
+
+    Raises:
+        NotARun: something is not; the first such place is told.
+    """
+    for key in needed:
+        if key not in value:
+            raise NotARun(_said(path, f"has no {place}.{key}"))
+    for key, (is_right, said) in kinds.items():
+        if key in value and not is_right(value[key]):
+            shown = _shown(value[key])
+            raise NotARun(_said(path, f"has {shown} at {place}.{key}, not {said}"))
+
+
+def is_count(value: object) -> bool:
+    """A whole number from 0 on, and no more than any run has."""
+    return type(value) is int and 0 <= value <= COUNT_MAX
+
+
+def is_seed(value: object) -> bool:
+    """A whole number of at most 64 bits."""
+    return type(value) is int and 0 <= value < 2**64
+
+
+def is_seconds(value: object) -> bool:
+    """A finite number that is not negative."""
+    if type(value) not in (int, float):
+        return False
+    assert isinstance(value, int | float)
+    return 0 <= value <= COUNT_MAX and math.isfinite(value)
+
+
+def is_text(value: object) -> bool:
+    """A text of printable signs, of some pages at most."""
+    return isinstance(value, str) and len(value) <= _TEXT_MAX and _is_plain(value)
+
+
+def is_name(value: object) -> bool:
+    """A name as our scenarios, bugs and versions have, which is part of no path."""
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None
+
+
+def are(kind: Kind) -> Kind:
+    """A list of such values."""
+    return lambda value: (
+        isinstance(value, list) and len(value) <= _MANY and all(map(kind, value))
+    )
+
+
+def are_by_name(kind: Kind) -> Kind:
+    """An object whose keys are texts and whose values are such."""
+    return lambda value: (
+        isinstance(value, dict)
+        and len(value) <= _MANY
+        and all(is_text(name) and kind(each) for name, each in value.items())
+    )
+
+
+def _is_plain(text: str) -> bool:
+    return all(sign.isprintable() or sign in "\n\t" for sign in text)
+
+
+def _shown(value: object) -> str:
+    """A value in a sentence, however large or deep it is."""
+    try:
+        text = ascii(value)
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
+
+
+def _said(path: Path, what: str) -> str:
+    return (
+        f"{path.parent} holds no run of crashmq that can be told: {path.name} {what}; "
+        f"give the directory of a soak's --out."
+    )

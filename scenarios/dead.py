@@ -1,0 +1,81 @@
+"""Dead: whether an edit changes anything that can run.
+
+Python compiles no statement that nothing leads to: what stands behind a ``return`` or
+in ``if False`` is gone from the code. So two texts mean the same if they compile to
+the same instructions, and an edit between such texts plants no bug.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+from functools import lru_cache
+from types import CodeType
+
+_NOP = dis.opmap["NOP"]
+_JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
+_EDITS_REMEMBERED = 1024  # a hunt plants one mutant again and again
+
+
+@lru_cache(maxsize=_EDITS_REMEMBERED)
+def runs_alike(old: str, new: str) -> bool:
+    """Whether two texts of a module do the same, docstrings aside.
+
+    A text that is not Python does something else: what is wrong with it is told where
+    it is compiled.
+    """
+    try:
+        codes = _compiled(old), _compiled(new)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return _alike(*codes)
+
+
+def _compiled(text: str) -> CodeType:
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        match body:
+            case [ast.Expr(value=ast.Constant(value=str()) as docstring), *_]:
+                docstring.value = ""
+    return compile(tree, "<edited>", "exec", dont_inherit=True)
+
+
+def _alike(one: CodeType, other: CodeType) -> bool:
+    def told(code: CodeType) -> tuple[object, ...]:
+        return (
+            code.co_qualname,
+            code.co_flags,
+            code.co_varnames[: code.co_argcount + code.co_kwonlyargcount],
+            code.co_argcount,
+            code.co_posonlyargcount,
+            code.co_exceptiontable,
+        )
+
+    if told(one) != told(other):
+        return False
+    mine, theirs = _steps(one), _steps(other)
+    return len(mine) == len(theirs) and all(map(_same, mine, theirs))
+
+
+def _steps(code: CodeType) -> list[tuple[str, object]]:
+    """The instructions that do something; jumps tell the number of one of these."""
+    every = list(dis.get_instructions(code))
+    number_at, number = {}, 0
+    for each in every:
+        number_at[each.offset] = number
+        number += each.opcode != _NOP
+    return [
+        (each.opname, number_at[each.argval] if each.opcode in _JUMPS else each.argval)
+        for each in every
+        if each.opcode != _NOP
+    ]
+
+
+def _same(one: tuple[str, object], other: tuple[str, object]) -> bool:
+    """Whether two steps do the same; where constants lie does not matter."""
+    (name, value), (other_name, other_value) = one, other
+    if isinstance(value, CodeType) and isinstance(other_value, CodeType):
+        return _alike(value, other_value)
+    # A constant is told by its text too: 1 and True and 1.0 are not the same.
+    return name == other_name and repr(value) == repr(other_value)

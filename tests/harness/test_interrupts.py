@@ -1,0 +1,217 @@
+"""Ctrl-C: exit code 130, no traceback, and what was found until then is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from toy_episode import PLANTED
+
+from harness import gate
+from harness.case_file import CaseFile
+from harness.cli import main
+from harness.commands.output import Progress
+from harness.episode import Episode
+from harness.gate import GateProfile, check
+from harness.interrupts import INTERRUPTS
+from harness.machine import SearchInterrupted, find_failure
+from harness.shrink import ShrinkInterrupted, shrink
+from harness.supervised import supervised
+from models.ops import PutMessage
+from models.program import Program, Setup
+from scenarios.mutants import MUTANTS
+from scenarios.mutation import applied
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENT_S = 60.0
+
+
+def interrupt(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def interrupted_at(call: int) -> Callable[..., None]:
+    """Interrupts in its n-th call and in no other."""
+    calls = iter(range(1, 1_000_000))
+    return lambda *_: interrupt() if next(calls) == call else None
+
+
+def run_amid(
+    monkeypatch: pytest.MonkeyPatch,
+    place: object,
+    name: str,
+    inside: Callable[[], None],
+) -> None:
+    """Let ``inside`` happen in every call of one function."""
+    real = getattr(place, name)
+
+    def both(*args: object, **kwargs: object) -> object:
+        inside()
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(place, name, both)
+
+
+class Dying:
+    """What is raised as it dies reaches nobody, as in callbacks of the collector."""
+
+
+def test_an_interrupt_that_reached_nobody_is_raised_by_the_next_line_of_progress(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with INTERRUPTS.heeded(), Progress("work") as progress:
+        dying = Dying()
+        watched = weakref.ref(dying, interrupt)
+        del dying
+        with pytest.raises(KeyboardInterrupt):
+            progress.update(1, 2)
+
+    assert watched() is None
+    assert INTERRUPTS.seen
+    assert capsys.readouterr().err == ""
+
+
+def test_an_error_that_an_interrupt_became_is_no_defect(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def swaps_it() -> None:
+        try:
+            interrupt()
+        except KeyboardInterrupt:
+            raise ZeroDivisionError from None
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    run_amid(monkeypatch, Episode, "step", swaps_it)
+
+    result = CliRunner().invoke(main, ["check", "reput_behind"])
+
+    assert result.exit_code == 130, result.output
+    assert "defect" not in result.stderr
+    assert list(tmp_path.glob("crashmq-error-*")) == []
+
+
+def test_a_gate_that_swallows_an_interrupt_is_not_green(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def swallows_it() -> None:
+        try:
+            interrupt()
+        except KeyboardInterrupt:
+            return
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(gate.PROFILES, "dev", GateProfile(2, 2, 300))
+    run_amid(monkeypatch, gate, "missing_from", swallows_it)
+
+    result = CliRunner().invoke(main, ["check", "reput_behind"])
+
+    assert result.exit_code == 130, result.output
+    assert "GREEN" not in result.stdout
+
+
+@pytest.mark.parametrize("call", [1, 3, 40])
+def test_an_interrupt_amid_a_machine_ends_the_search_without_a_finding(
+    monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    run_amid(monkeypatch, Episode, "step", interrupted_at(call))
+
+    with INTERRUPTS.heeded(), pytest.raises(SearchInterrupted) as ended:
+        find_failure("reput_behind", max_examples=20)
+
+    assert ended.value.found is None
+
+
+def test_a_shrinking_that_is_interrupted_gives_what_it_reached() -> None:
+    program = Program(Setup(), (PutMessage("T0", 0, 7),) * 6)
+    with (
+        applied(PLANTED),
+        INTERRUPTS.heeded(),
+        pytest.raises(ShrinkInterrupted) as ended,
+    ):
+        shrink(program, "clean_restart", "PUT-1", progress=interrupted_at(3))
+
+    so_far = ended.value.so_far
+    assert so_far.exhausted
+    assert so_far.result.invariant == "PUT-1"
+    assert len(so_far.program.ops) < 6
+
+
+def test_what_the_gate_had_found_is_kept_and_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(gate.PROFILES, "dev", GateProfile(5, 50, 300))
+    monkeypatch.setitem(MUTANTS, PLANTED.id, PLANTED)
+
+    def tell(what: str, done: int, total: int) -> None:
+        if what.endswith(": soak") and done == 20:
+            interrupt()
+
+    with INTERRUPTS.heeded():
+        result = check(
+            ["clean_restart", "reput_behind"],
+            "dev",
+            tell,
+            mutant=PLANTED.id,
+            artefacts=tmp_path,
+            cases=tmp_path / "none",
+        )
+
+    assert result.interrupted
+    assert {row.scenario for row in result.rows} == {"clean_restart"}
+    assert result.rows[-1].runs == 20
+    assert result.failures
+    assert all(CaseFile.load(one.case).violated for one in result.failures)
+
+
+def test_a_child_leaves_interrupts_to_its_parent() -> None:
+    def interrupted(number: int) -> int:
+        interrupt()
+        return number
+
+    assert list(supervised(interrupted, range(3), PATIENT_S)) == [0, 1, 2]
+
+
+COMMANDS = {
+    "check": ("check", "reput_behind", "clean_restart"),
+    "list": ("list", "laws"),
+    "explore": ("explore", "power_loss", "--budget", "8", "--workers", "2"),
+    "mutants": ("mutants", "--only", "R28,R02", "--budget", "8", "--workers", "2"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("after_s", [0.12, 0.4, 1.1, 2.3, 4.1])
+def test_an_interrupt_at_any_moment_ends_a_command(
+    name: str, after_s: float, tmp_path: Path
+) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "harness.cli", *COMMANDS[name]],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Who runs the tests in the background may have interrupts ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    is_over = False
+    try:
+        running.wait(after_s)
+        is_over = True
+    except subprocess.TimeoutExpired:
+        os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=PATIENT_S)
+
+    assert "Traceback" not in said
+    assert "Exception ignored" not in said
+    assert is_over or running.returncode == 130
