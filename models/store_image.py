@@ -243,9 +243,9 @@ def read_store(
         watch: told of each log file that has been decoded.
         by_rocketmq: RocketMQ wrote it, which takes properties with a NUL.
     """
-    files = MappingProxyType(dict(files))
     if previous is not None and _unchanged(files, previous.files):
         return previous
+    files = MappingProxyType(dict(files))
     layout = _layout(tuple(files))
     known = previous.queue_at if previous else {}
     old_log = previous.commit_log if previous else None

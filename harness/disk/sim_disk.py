@@ -31,7 +31,6 @@ from harness.disk.crash import ProcessKilled, StoreCrashed, crash_class
 from harness.disk.inode import SECTOR_SIZE, Inode
 from harness.disk.medium import Clock, Medium, MediumImage, stopped_clock
 from harness.disk.mount import Mount
-from harness.disk.namespace import DIRECTORY
 from harness.disk.noting import Asked, NotingMount
 from harness.disk.profiles import EXT4_ORDERED, DiskProfile
 from harness.disk.sim_file import Life
@@ -256,10 +255,13 @@ class SimDisk:
     @property
     def is_certain(self) -> bool:
         """Whether a power loss could change nothing, be it a directory's name."""
-        inodes = self._medium.inodes.values()
-        return not self._medium.has_effects and all(
-            inode.is_certain(inode.durable_size) for inode in inodes
-        )
+        if self._medium.has_effects:
+            return False
+        # The newest file is the likeliest to lack a sync.
+        for inode in reversed(self._medium.inodes.values()):
+            if not inode.is_certain(inode.durable_size):
+                return False
+        return True
 
     def unsynced_from(self) -> dict[str, int]:
         """The same with the first byte that it could change; -1 for one that went."""
@@ -276,19 +278,18 @@ class SimDisk:
 
     def half_made(self) -> HalfMade:
         """The files whose making a power loss could undo, or leave with old bytes."""
-        if self.is_certain:
-            return HalfMade()
         medium, profile = self._medium, self._medium.profile
         names: set[str] = set()
-        if profile.metadata == "subset":
+        if profile.metadata == "subset" and medium.has_effects:
             names = {*self.files()} - {*self.durable_files()}
-        rooms = [
-            path
-            for path, number in medium.namespace.names.items()
-            if number != DIRECTORY and medium.inodes[number].unwritten
-        ]
-        is_any = profile.tail == "any"
-        return HalfMade(tuple(sorted(names)), tuple(sorted(rooms) if is_any else ()))
+        rooms: list[str] = []
+        if profile.tail == "any":
+            rooms = [
+                path
+                for path, number in medium.namespace.files()
+                if medium.inodes[number].unwritten
+            ]
+        return HalfMade(tuple(sorted(names)), tuple(rooms))
 
     def left_open(self) -> tuple[str, ...]:
         """What the life that is mounted has open or locked; sorted."""

@@ -186,10 +186,12 @@ def as_listed(record: Record, topic: str) -> Record:
     return record
 
 
+@lru_cache(maxsize=64)
 def decode_record(data: bytes) -> Record:
     """The record that ``data`` is, whole and nothing else.
 
-    Its ``phy_offset`` is what the record itself says: nobody told where it lay.
+    Its ``phy_offset`` is what the record itself says: nobody told where it lay. One
+    that is read again, as by pull after pull, is not decoded again.
 
     Raises:
         BadRecord: ``data`` is no whole record.
