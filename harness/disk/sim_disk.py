@@ -38,6 +38,8 @@ from models.describe import describe
 from models.observations import Damaged, HalfMade
 from models.ops import Crash, DiskFault
 
+_ALL_MADE = HalfMade()
+
 
 class DiskSnapshot(NamedTuple):
     """A disk at one moment, with all that was pending; no life, watch or fault.
@@ -279,9 +281,9 @@ class SimDisk:
     def half_made(self) -> HalfMade:
         """The files whose making a power loss could undo, or leave with old bytes."""
         medium, profile = self._medium, self._medium.profile
-        names: set[str] = set()
+        names: list[str] = []
         if profile.metadata == "subset" and medium.has_effects:
-            names = {*self.files()} - {*self.durable_files()}
+            names = sorted({*self.files()} - {*self.durable_files()})
         rooms: list[str] = []
         if profile.tail == "any":
             rooms = [
@@ -289,7 +291,7 @@ class SimDisk:
                 for path, number in medium.namespace.files()
                 if medium.inodes[number].unwritten
             ]
-        return HalfMade(tuple(sorted(names)), tuple(rooms))
+        return HalfMade(tuple(names), tuple(rooms)) if names or rooms else _ALL_MADE
 
     def left_open(self) -> tuple[str, ...]:
         """What the life that is mounted has open or locked; sorted."""
