@@ -17,10 +17,10 @@ _SAME_IN_THE_RECORD = (
 class Appended:
     """A message that lies in the log, or did.
 
-    ``found`` is the record that a start has found and that was judged to be this
-    message; it saves judging that record again. ``stored_ms`` is a time not later than
-    its store time, where a law needs one. Nothing else ever changes: copies of a model
-    share it.
+    ``found`` is the record that a start has found and that was judged to be it; it
+    spares judging one equal to it again, and says nothing new. ``stored_ms`` is a time
+    not after that of its storing, where anybody wants to know. Nothing else ever
+    changes: copies of a model share it.
 
     Attributes:
         light_offsets: its queue offsets in the light queues that list it as well,
@@ -52,7 +52,7 @@ class Appended:
 def differs(record: Record, appended: Appended) -> str:
     """The first difference between a record and an appended message; "" if none."""
     appended = appended.listed_as or appended
-    if record is appended.found:
+    if record == appended.found:
         return ""
     message = appended.message
     if record.body != message.body:

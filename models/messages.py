@@ -55,7 +55,8 @@ class MessageToPut:
     """A message as a producer hands it over.
 
     ``born_host`` and ``store_host`` are the address and a port of four bytes, as a
-    record has them. ``batch`` is None unless it is put as part of a batch.
+    record has them. ``batch`` is None unless it is put together with others.
+    ``properties_size`` is that of the properties as they are handed over, in bytes.
     """
 
     topic: str
@@ -76,6 +77,7 @@ class MessageToPut:
     delay_level: int = 0
     batch: BatchPlace | None = None
     properties: dict[str, str] = field(init=False, compare=False)
+    properties_size: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         """Name the properties as RocketMQ names them."""
@@ -91,6 +93,9 @@ class MessageToPut:
         if self.delay_level:
             properties["DELAY"] = str(self.delay_level)
         object.__setattr__(self, "properties", properties)
+        text = "".join([*properties, *properties.values()])
+        size = len(text.encode()) + 2 * len(properties)
+        object.__setattr__(self, "properties_size", size)
 
     @property
     def has_place(self) -> bool:
@@ -111,13 +116,6 @@ class MessageToPut:
         """Whether its list of light queues is illegal: another name, or one twice."""
         names = (self.topic, *self.light_queues)
         return len({*names}) < len(names) or not all(map(is_light_queue, names[1:]))
-
-    @property
-    def properties_size(self) -> int:
-        """Bytes of the properties as they are handed over."""
-        properties = self.properties
-        text = "".join([*properties, *properties.values()])
-        return len(text.encode()) + 2 * len(properties)
 
     @property
     def record_size(self) -> int:

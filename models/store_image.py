@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import is_
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -58,6 +59,10 @@ __all__ = [
 ]
 
 _NO_CHECKPOINT = read_checkpoint(b"")
+_OF_LOG_AND_QUEUES = (
+    *("queue_at", "live_units", "suspect_queues", "unlisted_records", "log_keys"),
+)
+"""What an image works out of its log and its queues alone."""
 ROCKSDB_PATH = "consumequeue/CURRENT"
 _ROCKSDB_FILE = re.compile(
     r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log)"
@@ -244,9 +249,9 @@ def read_store(
         watch: called for each log file that has been decoded.
         by_rocketmq: RocketMQ wrote it, which takes properties with a NUL.
     """
-    files = MappingProxyType(dict(files))
     if previous is not None and _unchanged(files, previous.files):
         return previous
+    files = MappingProxyType(dict(files))
     layout = _layout(tuple(files))
     known = previous.queue_at if previous else {}
     old_log = previous.commit_log if previous else None
@@ -264,7 +269,7 @@ def read_store(
         )
         for key, paths in layout.queues
     ]
-    return StoreImage(
+    image = StoreImage(
         files=files,
         commit_log=log,
         consume_queues=tuple([_behind_rot(queue, log) for queue in queues]),
@@ -273,6 +278,22 @@ def read_store(
         abort="abort" in files,
         odd_queue_paths=layout.odd_queue,
         foreign=layout.foreign,
+    )
+    if previous is not None and _has_same_units(image, previous):
+        kept = previous.__dict__
+        for name in _OF_LOG_AND_QUEUES:
+            if name in kept:
+                image.__dict__[name] = kept[name]
+    return image
+
+
+def _has_same_units(image: StoreImage, previous: StoreImage) -> bool:
+    """Whether log and queues are the very same objects as before."""
+    queues, before = image.consume_queues, previous.consume_queues
+    return (
+        image.commit_log is previous.commit_log
+        and len(queues) == len(before)
+        and all(map(is_, queues, before))
     )
 
 

@@ -262,5 +262,7 @@ class Controls:
         if self._listener is not None:
             self.stop_at = 1  # every action stops, and no read
             return
-        waiting = (watch.action for watch in self._watches if not watch.fired)
-        self.stop_at = min([self._last_allowed, *waiting])
+        self.stop_at = self._last_allowed
+        for watch in self._watches:
+            if not watch.fired:
+                self.stop_at = min(self.stop_at, watch.action)

@@ -32,13 +32,14 @@ from harness.disk.crash import ProcessKilled, StoreCrashed, crash_class
 from harness.disk.inode import SECTOR_SIZE, Inode
 from harness.disk.medium import Clock, Medium, MediumImage, stopped_clock
 from harness.disk.mount import Mount
-from harness.disk.namespace import DIRECTORY
 from harness.disk.noting import Asked, NotingMount
 from harness.disk.profiles import EXT4_ORDERED, DiskProfile
 from harness.disk.sim_file import Life
 from models.describe import describe
 from models.observations import Damaged, HalfMade
 from models.ops import Crash, DiskFault, FaultCall
+
+_ALL_MADE = HalfMade()
 
 
 class DiskSnapshot(NamedTuple):
@@ -260,11 +261,14 @@ class SimDisk:
 
     @property
     def is_certain(self) -> bool:
-        """Whether a power loss could change nothing, directory names included."""
-        inodes = self._medium.inodes.values()
-        return not self._medium.has_effects and all(
-            inode.is_certain(inode.durable_size) for inode in inodes
-        )
+        """Whether a power loss could change nothing, be it a directory's name."""
+        if self._medium.has_effects:
+            return False
+        # The newest file is the likeliest to lack a sync.
+        for inode in reversed(self._medium.inodes.values()):
+            if not inode.is_certain(inode.durable_size):
+                return False
+        return True
 
     def unsynced_from(self) -> dict[str, int]:
         """As ``unsynced``, with the first byte at risk; -1 for a removed file."""
@@ -280,20 +284,19 @@ class SimDisk:
         }
 
     def half_made(self) -> HalfMade:
-        """The files whose creation a power loss could undo, or leave with old bytes."""
-        if self.is_certain:
-            return HalfMade()
+        """The files whose making a power loss could undo, or leave with old bytes."""
         medium, profile = self._medium, self._medium.profile
-        names: set[str] = set()
-        if profile.metadata == "subset":
-            names = {*self.files()} - {*self.durable_files()}
-        rooms = [
-            path
-            for path, number in medium.namespace.names.items()
-            if number != DIRECTORY and medium.inodes[number].unwritten
-        ]
-        is_any = profile.tail == "any"
-        return HalfMade(tuple(sorted(names)), tuple(sorted(rooms) if is_any else ()))
+        names: list[str] = []
+        if profile.metadata == "subset" and medium.has_effects:
+            names = sorted({*self.files()} - {*self.durable_files()})
+        rooms: list[str] = []
+        if profile.tail == "any":
+            rooms = [
+                path
+                for path, number in medium.namespace.files()
+                if medium.inodes[number].unwritten
+            ]
+        return HalfMade(tuple(names), tuple(rooms)) if names or rooms else _ALL_MADE
 
     def left_open(self) -> tuple[str, ...]:
         """Files and locks that the mounted life holds; sorted."""

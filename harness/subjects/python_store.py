@@ -298,7 +298,8 @@ class PythonStore:
         if self._store is not None:
             return Skipped("the store is up")
         store = MessageStore(self._config, self.disk.mount(), self._runtime)
-        store.calc_bit_map(bit_map_of)
+        if self._config.enable_consume_queue_ext:
+            store.calc_bit_map(bit_map_of)
         damages, self._damages = self._damages, Damages()
         try:
             store.load()

@@ -187,10 +187,12 @@ def as_listed(record: Record, topic: str) -> Record:
     return record
 
 
+@lru_cache(maxsize=64)
 def decode_record(data: bytes) -> Record:
     """Decode ``data``, which must be one whole record and nothing else.
 
-    Its ``phy_offset`` is the record's own field, since its real position is unknown.
+    Its ``phy_offset`` is what the record itself says: nobody told where it lay. One
+    that is read again, as by pull after pull, is not decoded again.
 
     Raises:
         BadRecord: ``data`` is no intact record.

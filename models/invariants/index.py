@@ -82,8 +82,9 @@ def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
     if judged.stale_allowed:
         yield from _entries_of_no_key(judged)
         return
-    asked = judged.image.log_keys
-    for number, (path, file, at, entry) in enumerate(live_entries(judged)):
+    live = [*live_entries(judged)]
+    asked = judged.image.log_keys if live else ()
+    for number, (path, file, at, entry) in enumerate(live):
         wanted = asked[number] if number < len(asked) else None
         if wanted is None or (entry[0], entry[1]) != (wanted[0], wanted[1].phy_offset):
             expected = _told(wanted) if wanted else "none: the log has no key more"

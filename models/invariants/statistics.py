@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from models.invariants.registry import invariant
@@ -46,9 +47,9 @@ def statistics_count_what_was_put(
         yield Violation("times of puts", f"{sum(seen.put_times)} puts", f"{puts}")
         return
     least = [0] * len(seen.put_times)
-    for took_ms in known_times_ms:
+    for took_ms, times in Counter(known_times_ms).items():
         at = sum(took_ms >= end for end in PUT_TIMES_MS) if took_ms > 0 else 0
-        least[at] += 1
+        least[at] += times
     for number, count in enumerate(seen.put_times):
         if count < least[number]:
             where = f"times of puts, range {number}"
