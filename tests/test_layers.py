@@ -12,8 +12,22 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = ("engine", "harness", "models", "reports", "scenarios")
-MODULE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
+FAN_OUT_MAX = 15
+WIDE: dict[str, int] = {
+    "engine/store/commit_log.py": 20,
+    "engine/store/message_store.py": 31,
+    "engine/store/start_up.py": 17,
+    "harness/commands/explore.py": 17,
+    "harness/commands/mutants.py": 18,
+    "harness/explore/recovery.py": 17,
+    "harness/fsck.py": 16,
+    "harness/power/slices.py": 18,
+    "harness/soak.py": 18,
+    "harness/subjects/python_store.py": 22,
+    "models/knowledge/walk_start.py": 17,
+}
+"""Modules that import more of ours than they should; this may only shrink."""
 
 MAY_IMPORT: dict[str, set[str]] = {
     "engine": set(),
@@ -111,8 +125,13 @@ def test_a_module_opens_with_what_it_promises(path: Path) -> None:
 
 
 @each_module
-def test_a_module_is_a_chapter(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MODULE_LINES_MAX
+def test_a_module_knows_few_others(path: Path) -> None:
+    named = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.ImportFrom)]
+    ours = {n.module for n in named if str(n.module).partition(".")[0] in OURS}
+    most = WIDE.get(name_of(path), FAN_OUT_MAX)
+
+    assert len(ours) <= most
+    assert name_of(path) not in WIDE or len(ours) == most, "WIDE may shrink"
 
 
 @each_module

@@ -190,6 +190,8 @@ UNWAITED = does(SYNC, PutMessage("T0", 0, 16, wait_store_ok=False))
 BATCH = does(PLAIN, PutBatch("T0", 0, (16, 16)))
 WINDOWED = does(Setup(start_window=0), PUT, REPUT, Restart())
 FEW = Setup(index_slots=4, index_entries=3, flush_least_pages=0)
+PUT_AGAIN = does(PLAIN, PUT, REPUT, PUT, REPUT)
+ROLLED = does(PLAIN, HALF, HALF, HALF, REPUT)
 AT_ONCE_AND_ALIKE = does(PLAIN, Together((PUT, PUT)))
 TOO_FULL = does(FULL, PUT, FillDisk(95), RunService("clean_commit_log"), PUT)
 PLANTED = does(
@@ -204,7 +206,10 @@ INDEX_FILES = does(
     *(RunService("flush_index"), MARK, MINUTE, MARK, KILL, Restart()),
 )
 INDEX_AND_FAULT = does(
-    FEW, During(FLUSH, 1, DiskFault("sync", "EIO")), PUT, FLUSH, *KEYS, REPUT
+    FEW,
+    *KEYS[:-1],
+    During(REPUT, 1, DiskFault("create", "EIO", path="index")),
+    REPUT,
 )
 ANYWHERE = Setup(disk_profile="posix_min")  # no name and no room is durable by itself
 MADE_AHEAD = does(
