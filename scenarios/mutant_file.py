@@ -38,6 +38,8 @@ from models.program import BadProgram, Program, from_json
 from scenarios.mutation import NO_TRIGGER, Edit, Mutant
 
 FILE_SIZE_MAX = 4 * 1024 * 1024
+MUTANTS_MAX = 1000
+EDIT_SIZE_MAX = 64 * 1024
 ENGINE = "engine"
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
@@ -56,6 +58,7 @@ _TYPES = {
     "ops": (list, "a list of ops, each a table"),
 }
 _TEXT = (str, "a text")
+_SHOWN_MAX = 200
 
 
 class BadMutantFile(ValueError):
@@ -81,11 +84,19 @@ def read_mutants(
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadMutantFile(f"{path}: not TOML: {error}.") from None
+    except RecursionError:
+        raise BadMutantFile(
+            f"{path}: nested too deep; a mutant needs tables in a list, and no more."
+        ) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise BadMutantFile(f"{path}: a value nobody can read: {error}.") from None
     return _File(path, text, laws, anywhere).mutants(given)
 
 
 def _text(path: Path) -> str:
     try:
+        if path.exists() and not path.is_file():
+            raise BadMutantFile(f"{path}: cannot be read: it is no regular file.")
         if path.stat().st_size > FILE_SIZE_MAX:
             raise BadMutantFile(
                 f"{path}: larger than {FILE_SIZE_MAX // 1024**2} MiB; mutants take "
@@ -126,6 +137,9 @@ class _File:
             raise self._bad(1, f"unknown key {unknown[0]!r}; known is [[mutant]]")
         if not _are_tables(tables):
             raise self._bad(1, "no mutants; write each as [[mutant]]")
+        if len(tables or ()) > MUTANTS_MAX:
+            said = f"{len(tables or ())} mutants; take {MUTANTS_MAX} at most"
+            raise self._bad(1, said)
         found: dict[str, Mutant] = {}
         for number, table in enumerate(tables or ()):
             mutant = self._mutant(table, self._line("mutant", number))
@@ -140,11 +154,12 @@ class _File:
         name = table["id"]
         if not _ID.fullmatch(name):
             raise self._bad(
-                line, f"the id {name!r} must be 1 to 40 letters, digits, '-', '_', '.'"
+                line,
+                f"the id {_shown(name)} must be 1 to 40 letters, digits, '-', '_', '.'",
             )
         difficulty = table.get("difficulty", 0)
         if not 0 <= difficulty <= 5:
-            raise self._bad(line, f"difficulty is 1 to 5, not {difficulty}")
+            raise self._bad(line, f"difficulty is 1 to 5, not {_shown(difficulty)}")
         if not table["edit"] or not _are_tables(table["edit"]):
             raise self._bad(line, f"mutant {name} needs [[mutant.edit]] tables")
         return Mutant(
@@ -173,10 +188,11 @@ class _File:
     def _law(self, law: object, line: int) -> str:
         if isinstance(law, str) and law in self.laws:
             return law
-        near = difflib.get_close_matches(str(law), list(self.laws), n=1)
+        near = difflib.get_close_matches(_shown(law).strip("'"), self.laws, n=1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
         raise self._bad(
-            line, f"there is no law {law!r}.{meant} `crashmq list laws` names them"
+            line,
+            f"there is no law {_shown(law)}.{meant} `crashmq list laws` names them",
         )
 
     def _edit(self, table: Mapping[str, Any], mutant: str) -> Edit:
@@ -192,7 +208,11 @@ class _File:
                 f"Name a module of {ENGINE}, or pass --any-module to examine the "
                 f"harness itself",
             )
-        return Edit(module, table.get("function", ""), table["before"], table["after"])
+        before, after = table["before"], table["after"]
+        if max(len(before), len(after)) > EDIT_SIZE_MAX:
+            said = f"an edit of {mutant} has more than {EDIT_SIZE_MAX // 1024} KiB"
+            raise self._bad(line, f"{said}; edit less at a time")
+        return Edit(module, table.get("function", ""), before, after)
 
     def _check_keys(
         self,
@@ -211,7 +231,9 @@ class _File:
         for key, value in table.items():
             kind, said = _TYPES.get(key, _TEXT)
             if type(value) is not kind:
-                raise self._bad(line, f"{what}: {key!r} must be {said}, not {value!r}")
+                raise self._bad(
+                    line, f"{what}: {key!r} must be {said}, not {_shown(value)}"
+                )
 
     def _line(self, header: str, number: int) -> int:
         lines = self.lines[header]
@@ -219,6 +241,15 @@ class _File:
 
     def _bad(self, line: int, what: str) -> BadMutantFile:
         return BadMutantFile(f"{self.path}:{line}: {what}.")
+
+
+def _shown(value: object) -> str:
+    """A stranger's value in a sentence, however large or deep it is."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return f"such a {type(value).__name__}"
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
 
 
 def _are_tables(value: object) -> bool:
