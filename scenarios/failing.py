@@ -12,6 +12,7 @@ from models.ops import DiskFault, During, FaultCall, FaultErrno, Op, Restart, Sh
 from models.program import Program
 from scenarios.chance import draws
 from scenarios.scenario import Scenario
+from scenarios.space import leaving
 from scenarios.workload import phrase_for, program_for
 
 LENGTHS = (4, 6, 8, 12, 16, 24)
@@ -50,8 +51,9 @@ def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int
     if draw() & 1:
         failing, calls = Restart(), OF_STARTS
         ops += [Shutdown()] * (draw() & 1)
-    call, errno = calls[draw() % len(calls)]
-    fault = DiskFault(call, errno, lasts=bool(draw() & 1))
+    leaves, number = divmod(draw(), len(calls))
+    call, errno = calls[number]
+    fault = leaving(DiskFault(call, errno, lasts=bool(draw() & 1)), leaves)
     again = [failing] * (draw() & 1)
     crash = phrase_for(space, setup, "crash", draw()) if space.crash_kinds else ()
     then = crash if draw() & 1 else ()

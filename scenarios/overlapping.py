@@ -27,7 +27,7 @@ from models.ops import (
 )
 from models.program import Setup
 from scenarios.drawn_ops import OpDrawer
-from scenarios.space import Numbers, Size, put_message
+from scenarios.space import Numbers, Size, fault_of, put_message
 from scenarios.spaces import AFTER
 
 THOROUGH_MS = 61_000  # after so long every service does all there is to do
@@ -163,7 +163,7 @@ class OverlapDrawer(OpDrawer):
         deletes = any(isinstance(op, DeleteTopic) for op in ops)
         if deletes or draw() % (FAILING // 2 if is_alone else FAILING):
             return together
-        fault = self.space.faults[draw() % len(self.space.faults)]
+        fault = fault_of(self.space.faults, draw())
         return During(together, 1 + draw() % FAILING, fault)
 
     def _telling(self) -> list[Op]:

@@ -27,6 +27,7 @@ from models.ops import (
     Schedule,
     ServiceName,
     SurvivorKind,
+    Survivors,
     TransactionType,
 )
 
@@ -74,6 +75,7 @@ RECORD_OVERHEAD = 91  # the record's fixed fields, both hosts IPv4, a short topi
 UNIQUE_KEY_SIZE = 12  # harness.interpreter gives every message such a UNIQ_KEY
 ALL_TIMES = (-ALL_TIME_MS, ALL_TIME_MS)
 TOPIC_SIZE_MAX_V1 = 127  # a longer one has a length of two bytes
+FAILED_SYNC_SEEDS = 1 << 16
 BLANK_SIZE_MIN = 8  # a record never touches the last bytes of its log file
 
 
@@ -270,6 +272,31 @@ WRITTEN_BY: dict[str, ServiceName] = {
     "index": "reput",
 }
 """Who makes durable what lies below a folder, and who writes there."""
+
+
+LEFT_BY_A_FAILED_SYNC: tuple[SurvivorKind, ...] = often(
+    ("none", 3), ("all", 1), ("hashed", 4)
+)
+"""What of its pages is on the medium all the same; half of the time, some."""
+
+
+def fault_of(faults: tuple[DiskFault, ...], draw: int) -> DiskFault:
+    """The fault that a drawn integer >= 0 stands for; of a sync, what it leaves too.
+
+    One that says what it leaves keeps it.
+    """
+    draw, number = divmod(draw, len(faults))
+    return leaving(faults[number], draw)
+
+
+def leaving(fault: DiskFault, draw: int) -> DiskFault:
+    """A fault, and if a sync fails by it, what a drawn integer says that it leaves."""
+    if fault.call != "sync" or fault.survivors != Survivors():
+        return fault
+    draw, number = divmod(draw, len(LEFT_BY_A_FAILED_SYNC))
+    kind = LEFT_BY_A_FAILED_SYNC[number]
+    seed = draw % FAILED_SYNC_SEEDS if kind == "hashed" else 0
+    return replace(fault, survivors=Survivors(kind, seed))
 
 
 class Wish(NamedTuple):

@@ -46,6 +46,8 @@ from models.ops import (
 from models.program import Setup
 from scenarios.catalogue import Scenario
 from scenarios.space import (
+    FAILED_SYNC_SEEDS,
+    LEFT_BY_A_FAILED_SYNC,
     Address,
     InterleavedKind,
     InterruptedKind,
@@ -55,6 +57,7 @@ from scenarios.space import (
     Size,
     Space,
     TogetherKind,
+    leaving,
     put_batch,
     put_message,
     schedule_of,
@@ -344,8 +347,13 @@ def together_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
 
 def faulted_ops(scenario: Scenario) -> SearchStrategy[During]:
     """An op that meets a failing disk."""
-    faults: SearchStrategy[DiskFault] = choices(scenario.space.faults)
-    return st.builds(_during, crowded_ops(scenario), faults)
+    return st.builds(_during, crowded_ops(scenario), faults(scenario.space))
+
+
+def faults(space: Space) -> SearchStrategy[DiskFault]:
+    """Failing calls, and of a failing sync what it leaves; nothing, at its simplest."""
+    drawn = st.integers(0, len(LEFT_BY_A_FAILED_SYNC) * FAILED_SYNC_SEEDS - 1)
+    return st.builds(leaving, choices(space.faults), drawn)
 
 
 def written_phrases(scenario: Scenario, kind: Kind) -> SearchStrategy[tuple[Op, ...]]:
@@ -361,7 +369,7 @@ def deletion_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
     """A topic goes: alone, cut short, with others about, or amid a dispatch."""
     space, at_actions = scenario.space, numbers(scenario.space.at_actions.service)
     ops = choices(space.deletions).map(lambda address: DeleteTopic(*address))
-    events = put_messages(scenario) | crashes(space) | choices(space.faults)
+    events = put_messages(scenario) | crashes(space) | faults(space)
     amid = st.builds(During, st.just(RunService("reput")), at_actions, ops)
     cut_short = st.builds(During, ops, at_actions, events)
     return st.tuples(ops) | st.tuples(amid | cut_short, st.just(Restart()))

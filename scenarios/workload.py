@@ -34,6 +34,7 @@ from scenarios.space import (
     InterruptedKind,
     Kind,
     Space,
+    fault_of,
     schedule_of,
 )
 from scenarios.spaces import AFTER
@@ -216,7 +217,7 @@ class _Writer(AgeingWriter):
 
     def _fault(self) -> None:
         faults = self.space.faults
-        fault = faults[self.draw() % len(faults)]
+        fault = fault_of(faults, self.draw())
         if fault.call in ("lose", "misdirect"):
             self._spoil(fault)
         else:
@@ -338,7 +339,7 @@ class _Writer(AgeingWriter):
             self._crash_during(together, at_action)
             self.ops.append(Restart())
         elif event == 1 and space.faults:
-            fault = space.faults[draw() % len(space.faults)]
+            fault = fault_of(space.faults, draw())
             at_action = space.at_actions.service.choose(draw())
             self.ops.append(During(together, at_action, fault))
         else:
@@ -418,7 +419,7 @@ class _Writer(AgeingWriter):
             faults = self.space.faults
             if self.draw() & 1:  # of files that are to go
                 faults = tuple(filter(_fails_removals, faults)) or faults
-            fault = faults[self.draw() % len(faults)]
+            fault = fault_of(faults, self.draw())
             at_action = self.space.at_actions.service.choose(self.draw())
             self.ops.append(During(cleaning, at_action, fault))
             if self.draw() & 1:
@@ -477,7 +478,7 @@ class _Writer(AgeingWriter):
                 event = self._put() if draw() & 1 else self._service()
                 self.ops.append(During(op, at_action, event))
             case 5:
-                fault = space.faults[draw() % len(space.faults)]
+                fault = fault_of(space.faults, draw())
                 self.ops.append(During(op, at_action, fault))
                 self.ops += (self._put(), Restart()) if draw() & 1 else (Restart(),)
             case _:

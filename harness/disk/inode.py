@@ -319,8 +319,10 @@ class Inode:
             return self.bad
         return self.bad.difference(*map(whole_sectors, self.pending))
 
-    def still_bad(self, content: bytes) -> frozenset[int]:
+    def still_bad(self, content: bytes | bytearray) -> frozenset[int]:
         """The bad sectors that are as the medium has them in what survived."""
+        if not self.bad:
+            return self.bad
         durable = self.durable
         size = SECTOR_SIZE
         return frozenset(
@@ -357,6 +359,18 @@ class Inode:
         """Mark every page clean without writing it, as a failed sync does (E1)."""
         self._imaged = None
         self.pending = []
+
+    def take_over(self, content: bytearray) -> None:
+        """Let the medium hold ``content``; sectors that differ have been written."""
+        assert len(content) == len(self.durable)
+        size = SECTOR_SIZE
+        for start in range(0, len(content), size):
+            end = start + size
+            if self.unwritten and content[start:end] != self.durable[start:end]:
+                self.unwritten = tuple(_without(self.unwritten, start, end))
+        self.bad = self.still_bad(content)
+        self._imaged = None
+        self.durable, self.durable_shared = content, False
 
     def evict(self) -> None:
         """Let clean pages leave memory: readers see what the medium holds (E1)."""

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from engine.host.disk import PAGE_SIZE, Usage
 from harness.disk.choices import choice_of
+from harness.disk.failed_sync import leave
 from harness.disk.inode import SECTOR_SIZE, Inode, InodeImage
 from harness.disk.namespace import (
     DIRECTORY,
@@ -239,6 +240,11 @@ class Medium:
         for number, inode in self.inodes.items():
             self.touch(number)
             inode.evict()
+
+    def fail_sync(self, number: int, survivors: Survivors) -> None:
+        """Mark a file's pages clean; of them ``survivors`` is on the medium (E1)."""
+        self.touch(number)
+        leave(self.inodes[number], self.profile, survivors)
 
     def misdirect(self, number: int, page: int, away: int) -> tuple[str, int, int]:
         """Let a page of a file land in another's place; the path and bytes of that.

@@ -291,8 +291,7 @@ class SimFile:
         try:
             self._controls.meet_fault("sync", self._path)
         except OSError as error:
-            self._medium.touch(self._number)
-            self._inode.forget_dirty_pages()
+            self._medium.fail_sync(self._number, self._controls.survivors)
             match self._medium.profile.sync_failure:
                 case "clean":
                     raise
