@@ -39,7 +39,8 @@ class DiskProfile:
             changes; then any sync makes all of them certain (P1).
         sector_size: the bytes that reach the medium whole or not at all (P3).
         store_size: a store into a mapping may be on the medium as far as any multiple
-            of this many bytes; 0: as a whole or not at all (P2).
+            of this many bytes, since write-back takes a page while a copy into it goes
+            on; 0: as a whole or not at all (P2).
         shorn_sectors: whether a sector may also be half new and half old, or
             neither (P4).
         tail: what lies in room that a file was given and nobody has synced since:
@@ -93,13 +94,19 @@ class DiskProfile:
 
 
 KILL9 = DiskProfile(name="kill9", loses_unsynced=False)
-EXT4_ORDERED = DiskProfile(name="ext4_ordered", loses_unsynced=True, auto_da_alloc=True)
+EXT4_ORDERED = DiskProfile(
+    name="ext4_ordered", loses_unsynced=True, store_size=64, auto_da_alloc=True
+)
 EXT4_DATA = replace(
     EXT4_ORDERED, name="ext4_data", keeps_write_order=True, sync_failure="late"
 )
 XFS = DiskProfile(name="xfs", loses_unsynced=True, store_size=64)
 BTRFS = DiskProfile(
-    name="btrfs", loses_unsynced=True, metadata="log_tree", sync_failure="revert"
+    name="btrfs",
+    loses_unsynced=True,
+    metadata="log_tree",
+    store_size=64,
+    sync_failure="revert",
 )
 POSIX_MIN = DiskProfile(
     name="posix_min",

@@ -76,6 +76,12 @@ PROGRAMS = {
     ),
     "written twice": Program({"f": ZERO}, (("write", "f", 0, A), ("write", "f", 0, B))),
     "two words stored at once": Program({"f": ZERO}, (("store", "f", 0, WORD * 2),)),
+    "two words stored at once, and one more": Program(
+        {"f": ZERO}, (("store", "f", 0, WORD * 2), ("store", "f", 128, WORD))
+    ),
+    "a word stored over two sectors": Program(
+        {"f": ZERO + ZERO}, (("store", "f", 448, WORD * 2),)
+    ),
     "two words written at once": Program({"f": ZERO}, (("write", "f", 0, WORD * 2),)),
     "one sector written": Program({"f": OLD}, (("write", "f", 0, A),)),
     "another file synced": Program(
@@ -262,7 +268,19 @@ ROWS = (
         "two words stored at once",
         "one of them",
         lambda f: f["f"].rstrip(b"\0") == WORD,
-        frozenset({"xfs", "posix_min"}),
+        LOSSY,
+    ),
+    Row(
+        "two words stored at once, and one more",
+        "half of the first store, and the second",
+        lambda f: f["f"] == WORD + ZERO[:64] + WORD + ZERO[192:],
+        NOWHERE,
+    ),
+    Row(
+        "a word stored over two sectors",
+        "a half of it in each, alone",
+        lambda f: f["f"][:512].strip(b"\0") == WORD and f["f"][512:] == ZERO,
+        LOSSY,
     ),
     Row(
         "two words written at once",
