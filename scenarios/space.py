@@ -278,6 +278,7 @@ LEFT_BY_A_FAILED_SYNC: tuple[SurvivorKind, ...] = often(
     ("none", 3), ("all", 1), ("hashed", 4)
 )
 """What of its pages is on the medium all the same; half of the time, some."""
+LEFT_DRAWS = len(LEFT_BY_A_FAILED_SYNC) * FAILED_SYNC_SEEDS
 
 
 def fault_of(faults: tuple[DiskFault, ...], draw: int) -> DiskFault:

@@ -46,8 +46,7 @@ from models.ops import (
 from models.program import Setup
 from scenarios.catalogue import Scenario
 from scenarios.space import (
-    FAILED_SYNC_SEEDS,
-    LEFT_BY_A_FAILED_SYNC,
+    LEFT_DRAWS,
     Address,
     InterleavedKind,
     InterruptedKind,
@@ -345,15 +344,9 @@ def together_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
     return ops.map(with_restart)
 
 
-def faulted_ops(scenario: Scenario) -> SearchStrategy[During]:
-    """An op that meets a failing disk."""
-    return st.builds(_during, crowded_ops(scenario), faults(scenario.space))
-
-
 def faults(space: Space) -> SearchStrategy[DiskFault]:
     """Failing calls, and of a failing sync what it leaves; nothing, at its simplest."""
-    drawn = st.integers(0, len(LEFT_BY_A_FAILED_SYNC) * FAILED_SYNC_SEEDS - 1)
-    return st.builds(leaving, choices(space.faults), drawn)
+    return st.builds(leaving, choices(space.faults), st.integers(0, LEFT_DRAWS - 1))
 
 
 def written_phrases(scenario: Scenario, kind: Kind) -> SearchStrategy[tuple[Op, ...]]:
@@ -419,7 +412,8 @@ def crash_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
 
 def fault_phrases(scenario: Scenario) -> SearchStrategy[tuple[Op, ...]]:
     """An op that meets a failing disk, and perhaps a crash that shows what it left."""
-    faulted = st.tuples(faulted_ops(scenario))
+    failing = st.builds(_during, crowded_ops(scenario), faults(scenario.space))
+    faulted = st.tuples(failing)
     if not scenario.space.crash_kinds:
         return faulted
     with_crash = st.builds(operator.add, faulted, crash_phrases(scenario))

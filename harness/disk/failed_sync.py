@@ -29,7 +29,9 @@ def leave(inode: Inode, profile: DiskProfile, survivors: Survivors) -> None:
     """
     if survivors.kind != "none":
         # No power was lost: nothing is torn.
-        of_errors = replace(profile, keeps_write_order=False, shorn_sectors=False)
+        of_errors = replace(
+            profile, keeps_write_order=False, shorn_sectors=False, torn_block=0
+        )
         choice = choice_of(survivors, of_errors, (), {0: inode})
         base, stores = without_cuts(inode)
         choice.merge(inode.birth_path, inode, base, stores)

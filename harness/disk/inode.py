@@ -18,11 +18,10 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from engine.host.disk import PAGE_SIZE
+from harness.disk.profiles import SECTOR_SIZE
 
 PAGE_BITS = PAGE_SIZE.bit_length() - 1
 assert 1 << PAGE_BITS == PAGE_SIZE
-
-SECTOR_SIZE = 512  # of which one alone may be unreadable
 
 Store: TypeAlias = tuple[int, int, bytes]  # action number, offset, bytes
 Cut: TypeAlias = tuple[int, int]  # action number, size the file was cut to

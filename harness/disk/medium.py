@@ -13,8 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from engine.host.disk import PAGE_SIZE, Usage
 from harness.disk.choices import choice_of
-from harness.disk.failed_sync import leave
-from harness.disk.inode import SECTOR_SIZE, Inode, InodeImage
+from harness.disk.inode import Inode, InodeImage
 from harness.disk.namespace import (
     DIRECTORY,
     ROOT,
@@ -31,9 +30,9 @@ from harness.disk.namespace import (
     parent_of,
     paths_of,
 )
-from harness.disk.profiles import DiskProfile
+from harness.disk.profiles import SECTOR_SIZE, DiskProfile
 from harness.disk.remains import Choice, Remains, remains
-from harness.disk.survivors import UpTo
+from harness.disk.survivors import UpTo, bad_sectors
 from models.ops import Survivors
 
 Clock: TypeAlias = Callable[[], int]
@@ -93,7 +92,7 @@ class Medium:
         self.now_ms = now_ms
         self.capacity = capacity
         self.foreign_size = 0
-        self.has_bad = False
+        self.has_bad = bool(profile.torn_block)
         self.namespace = Namespace({ROOT: DIRECTORY})
         self.inodes: dict[int, Inode] = {}
         self._committed = {ROOT: DIRECTORY}
@@ -240,11 +239,6 @@ class Medium:
         for number, inode in self.inodes.items():
             self.touch(number)
             inode.evict()
-
-    def fail_sync(self, number: int, survivors: Survivors) -> None:
-        """Mark a file's pages clean; of them ``survivors`` is on the medium (E1)."""
-        self.touch(number)
-        leave(self.inodes[number], self.profile, survivors)
 
     def misdirect(self, number: int, page: int, away: int) -> tuple[str, int, int]:
         """Let a page of a file land in another's place; the path and bytes of that.
@@ -473,11 +467,9 @@ class Medium:
                 inodes[number] = inode
             else:
                 # The identical object tells a reader that nothing has changed.
-                seen = inode.image
-                inodes[number] = Inode(
-                    path, seen if seen == content else content, inode.mtime_ms
-                )
-                inodes[number].bad = inode.still_bad(content)
+                seen = inode.image if inode.image == content else content
+                inodes[number] = Inode(path, seen, inode.mtime_ms)
+                inodes[number].bad = bad_sectors(self.profile, inode, content)
         return inodes
 
     def _settle(self, names: dict[str, int]) -> None:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Literal
 
 PERCENT = 100
+SECTOR_SIZE = 512  # of which one alone may be unreadable
 
 Metadata = Literal["prefix", "log_tree", "subset"]
 Tail = Literal["zero", "any"]
@@ -43,6 +44,9 @@ class DiskProfile:
             on; 0: as a whole or not at all (P2).
         shorn_sectors: whether a sector may also be half new and half old, or
             neither (P4).
+        torn_block: the bytes of a physical sector, of which power that is lost amid its
+            write may leave any sector as garbage, or unreadable, be it one that was
+            durable and not written; 0: none is torn so (P4).
         tail: what lies in room that a file was given and nobody has synced since:
             zeros, or also garbage, or what another file had there (P6).
         splits_truncation: whether a file shrinks page by page (P7).
@@ -64,9 +68,10 @@ class DiskProfile:
     metadata: Metadata = "prefix"
     fsync_new_file_persists_name: bool = True
     keeps_write_order: bool = False
-    sector_size: int = 512
+    sector_size: int = SECTOR_SIZE
     store_size: int = 0
     shorn_sectors: bool = False
+    torn_block: int = 0
     tail: Tail = "zero"
     splits_truncation: bool = False
     honours_sync: bool = True
@@ -81,6 +86,9 @@ class DiskProfile:
         assert self.sector_size > 0
         assert self.store_size >= 0
         assert self.run_sectors > 0
+        assert self.torn_block % self.sector_size == 0
+        assert not self.torn_block or self.sector_size == SECTOR_SIZE
+        assert not (self.torn_block and self.keeps_write_order)
         assert self.everything_percent + self.nothing_percent <= PERCENT
         assert 0 <= self.runs_percent <= PERCENT
         assert self.fsync_new_file_persists_name or self.metadata != "prefix"
@@ -90,7 +98,12 @@ class DiskProfile:
     @property
     def keeps_promises(self) -> bool:
         """Whether what was synced survives power loss as it was written."""
-        return self.honours_sync and not self.shorn_sectors
+        return self.honours_sync and not self.tears
+
+    @property
+    def tears(self) -> bool:
+        """Whether a write cut short leaves bytes that nobody wrote."""
+        return self.shorn_sectors or bool(self.torn_block)
 
 
 KILL9 = DiskProfile(name="kill9", loses_unsynced=False)
@@ -118,11 +131,12 @@ POSIX_MIN = DiskProfile(
     splits_truncation=True,
 )
 NVME_TORN = replace(EXT4_ORDERED, name="nvme_torn", shorn_sectors=True)
+PHYSICAL_4K = replace(EXT4_ORDERED, name="physical_4k", torn_block=4096)
 LYING_DISK = replace(EXT4_ORDERED, name="lying_disk", honours_sync=False)
 
 _ALL = (
     *(KILL9, EXT4_DATA, EXT4_ORDERED, XFS, BTRFS),
-    *(POSIX_MIN, NVME_TORN, LYING_DISK),
+    *(POSIX_MIN, NVME_TORN, PHYSICAL_4K, LYING_DISK),
 )
 PROFILES: Mapping[str, DiskProfile] = MappingProxyType({p.name: p for p in _ALL})
 """Every profile by its name; no milder one comes after a wilder one."""
@@ -130,10 +144,13 @@ PROFILES: Mapping[str, DiskProfile] = MappingProxyType({p.name: p for p in _ALL}
 _BETWEEN = ("ext4_data", "ext4_ordered", "xfs", "btrfs")
 MILDER_THAN: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "kill9": frozenset({*_BETWEEN, "posix_min", "nvme_torn", "lying_disk"}),
+        "kill9": frozenset(
+            {*_BETWEEN, "posix_min", "nvme_torn", "physical_4k", "lying_disk"}
+        ),
         **{name: frozenset({"posix_min"}) for name in _BETWEEN},
         "posix_min": frozenset(),
         "nvme_torn": frozenset(),
+        "physical_4k": frozenset(),
         "lying_disk": frozenset(),
     }
 )

@@ -384,7 +384,7 @@ class Judge:
                 now = self.image().checkpoint
                 judge_start(self.checks, self._setup, start, self._end, found, now)
             log = self.image().commit_log
-            rot, tears = self._damaged, self._promises.profile.shorn_sectors
+            rot, tears = self._damaged, self._promises.profile.tears
             if damage.takes_rot(self.checks, log, self.model, rot, tears=tears):
                 self.is_unsure = True
                 return

@@ -84,6 +84,13 @@ PROGRAMS = {
     ),
     "two words written at once": Program({"f": ZERO}, (("write", "f", 0, WORD * 2),)),
     "one sector written": Program({"f": OLD}, (("write", "f", 0, A),)),
+    "one sector written beside one that was synced": Program(
+        {"f": ZERO + ZERO},
+        (("write", "f", 0, A), ("sync", "f"), ("write", "f", 512, B)),
+    ),
+    "a sector of another page written": Program(
+        {"f": OLD * 8 + OLD}, (("write", "f", 4096, A),)
+    ),
     "another file synced": Program(
         {"f": ZERO, "g": ZERO},
         (("write", "f", 0, A), ("write", "g", 0, B), ("sync", "g")),
@@ -304,7 +311,25 @@ ROWS = (
         "one sector written",
         "neither new nor old",
         lambda f: set(f["f"]) - set(A + OLD) != set(),
-        frozenset({"nvme_torn"}),
+        frozenset({"nvme_torn", "physical_4k"}),
+    ),
+    Row(
+        "one sector written beside one that was synced",
+        "what was synced is spoilt",
+        lambda f: f["f"][:512] not in (A, ZERO),
+        frozenset({"physical_4k"}),
+    ),
+    Row(
+        "one sector written beside one that was synced",
+        "what was synced is old",
+        lambda f: f["f"][:512] == ZERO,
+        LYING,
+    ),
+    Row(
+        "a sector of another page written",
+        "the page beside is spoilt",
+        lambda f: f["f"][:4096] != OLD * 8,
+        NOWHERE,
     ),
     Row("another file synced", "its own is lost", lambda f: f["g"] == ZERO, LYING),
     Row(
