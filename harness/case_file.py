@@ -311,7 +311,7 @@ def _check_op(op: Event, path: Path, where: str) -> None:
             for number, part in enumerate(ops):
                 _check_op(part, path, f"{where}.together[{number}]")
             _check_bounds(schedule, _SCHEDULE_BOUNDS, path, f"{where}.schedule")
-        case Crash(survivors=survivors):
+        case Crash(survivors=survivors) | DiskFault(survivors=survivors):
             bounds = {"number": (0, _INT64)}
             _check_bounds(survivors, bounds, path, f"{where}.survivors")
 

@@ -185,6 +185,8 @@ def _simpler_fault(event: DiskFault) -> Iterator[DiskFault]:
         yield replace(event, errno="EIO")
     if event.lasts:
         yield replace(event, lasts=False)
+    for survivors in _simpler_survivors(event.survivors):
+        yield replace(event, survivors=survivors)
     for written in smaller_numbers(event.written, 0):
         yield replace(event, written=written)
     for after in smaller_numbers(event.after, 0):

@@ -137,7 +137,9 @@ def _describe_fault(fault: DiskFault) -> str:
     after = f" after {fault.after}" if fault.after else ""
     part = f", {fault.written} B of it done" if fault.written else ""
     lasts = " from then on" if fault.lasts else how_often
-    return f"{fault.call}{where} fails with {fault.errno}{lasts}{after}{part}"
+    kept = fault.survivors
+    left = f", survivors {_describe_survivors(kept)}" if kept.kind != "none" else ""
+    return f"{fault.call}{where} fails with {fault.errno}{lasts}{after}{part}{left}"
 
 
 def _describe_damage(file: str, kind: DamageKind, at: int, size: int) -> str:
@@ -164,10 +166,14 @@ def _describe_crash(kind: CrashKind, survivors: Survivors, cut: int) -> str:
     after = f" after {cut} B of the page" if cut else ""
     if kind == "process_kill":
         return f"PROCESS KILL{after}"
+    return f"POWER LOSS{after}, survivors {_describe_survivors(survivors)}"
+
+
+def _describe_survivors(survivors: Survivors) -> str:
     number = f"({survivors.number})" if survivors.kind in ("prefix", "hashed") else ""
     units = "; ".join(describe_unit(unit) for unit in survivors.units)
     listed = f" [{units}]" if survivors.kind == "units" else ""
-    return f"POWER LOSS{after}, survivors {survivors.kind.upper()}{number}{listed}"
+    return f"{survivors.kind.upper()}{number}{listed}"
 
 
 def describe_unit(unit: KeptUnit) -> str:

@@ -123,6 +123,8 @@ class DiskFault:
         lasts: fail all from then on, whatever ``times`` says.
         written: bytes of a failing write that are done; of a misdirected page, how
             many files further its place is, 0: in the next page of its own file.
+        survivors: of the pages that a failing sync leaves clean, what is on the medium
+            all the same; of each file by itself.
     """
 
     call: FaultCall
@@ -132,6 +134,7 @@ class DiskFault:
     after: int = 0
     lasts: bool = False
     written: int = 0
+    survivors: Survivors = Survivors()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from models.ops import (
     EVENT_CLASSES,
     OP_CLASSES,
     Crash,
+    DiskFault,
     During,
     Event,
     Op,
@@ -130,6 +131,9 @@ def op_to_dict(op: Event) -> dict[str, Any]:
             out["schedule"] = _schedule_to_dict(op.schedule)
         elif isinstance(op, Crash) and field.name == "survivors":
             out["survivors"] = _survivors_to_dict(value)
+        elif isinstance(op, DiskFault) and field.name == "survivors":
+            if value != Survivors():  # so programs of before are written as before
+                out["survivors"] = _survivors_to_dict(value)
         else:
             out[field.name] = value
     return out

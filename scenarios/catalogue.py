@@ -28,6 +28,7 @@ from scenarios.spaces import (
     LOSSY_DISKS,
     POOLED,
     SYNCED,
+    TORN_BLOCKS,
     TORN_DISKS,
     WINDOWED,
     WINDOWED_STORES,
@@ -370,6 +371,20 @@ _SCENARIOS = (
     *SICK_DISKS,
 )
 
+_TORN_BLOCKS = Scenario(
+    name="torn_blocks",
+    sentence="power is lost amid the write of a sector of 4 KiB, and what was durable "
+    "in it is spoilt or cannot be read",
+    space=replace(
+        BREAKING,
+        crash_kinds=often(("power_loss", 8), ("process_kill", 1)),
+        survivor_kinds=often(("none", 1), ("prefix", 1), ("hashed", 6)),
+    ),
+    setups=TORN_BLOCKS,
+    required_probes=("commit_log.recover.abnormal", "checkpoint.load.no_mark"),
+    required_invariants=CORE_LAWS,
+)
+
 _ALL = (*_SCENARIOS, *MESSAGE_SCENARIOS)
 
 # What a start can know of damage depends on what else there is; so it stays apart.
@@ -394,5 +409,5 @@ MIXTURES = Scenario(
 )
 
 SCENARIOS: dict[str, Scenario] = {
-    scenario.name: scenario for scenario in (*_ALL, MIXTURES)
+    scenario.name: scenario for scenario in (*_ALL, MIXTURES, _TORN_BLOCKS)
 }

@@ -5,12 +5,15 @@ What follows what is the business of the phrases (``workload`` lists them).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from models.ops import (
     BOUNDARIES,
     AdvanceClock,
     Crash,
     Damage,
     DeleteManually,
+    DiskFault,
     LookMessage,
     Op,
     PlantFile,
@@ -21,6 +24,7 @@ from models.ops import (
     Schedule,
     SearchOffset,
     Shutdown,
+    SurvivorKind,
     Survivors,
 )
 from models.program import Setup
@@ -29,6 +33,7 @@ from scenarios.space import (
     BLANK_SIZE_MIN,
     Space,
     TogetherKind,
+    often,
     put_batch,
     put_message,
     record_overhead,
@@ -41,6 +46,30 @@ BEYOND_THE_END = (0, 1, 8, 9, -1, 300)
 
 PLACED = 4
 """Of so many damages all but one have a place that says something."""
+
+LEFT_BY_A_FAILED_SYNC: tuple[SurvivorKind, ...] = often(
+    ("none", 3), ("all", 1), ("hashed", 4)
+)
+"""What of its pages is on the medium all the same; half of the time, some."""
+
+FAILED_SYNC_SEEDS = 1 << 16
+
+
+def fault_by(chance: Chance, faults: tuple[DiskFault, ...]) -> DiskFault:
+    """One of the faults; of a sync that fails, what it leaves of its pages too.
+
+    One question for both, so that what is asked next does not depend on the answer. A
+    fault that says what it leaves keeps it.
+    """
+    bound = len(faults) * len(LEFT_BY_A_FAILED_SYNC) * FAILED_SYNC_SEEDS
+    left, which = divmod(chance.below(bound), len(faults))
+    fault = faults[which]
+    if fault.call != "sync" or fault.survivors != Survivors():
+        return fault
+    seed, which = divmod(left, len(LEFT_BY_A_FAILED_SYNC))
+    kind = LEFT_BY_A_FAILED_SYNC[which]
+    survivors = Survivors(kind, seed) if kind == "hashed" else Survivors(kind)
+    return replace(fault, survivors=survivors)
 
 
 class OpDrawer:
@@ -141,6 +170,10 @@ class OpDrawer:
             return Crash(kind, Survivors(survivor_kind), cut)
         number = chance.number(space.survivor_numbers)
         return Crash(kind, Survivors(survivor_kind, number), cut)
+
+    def fault(self) -> DiskFault:
+        """One of the space's faults; of a failing sync, what it leaves too."""
+        return fault_by(self._chance, self._space.faults)
 
     def part(self) -> Op:
         """One of the ops that begin at the same time."""

@@ -8,20 +8,23 @@ Source: the I/O error tests of "How SQLite Is Tested", section 3.2.
 
 from __future__ import annotations
 
-from models.ops import DiskFault, During, FaultCall, FaultErrno, Op, Restart, Shutdown
+from dataclasses import replace
+
+from models.ops import DiskFault, During, Op, Restart, Shutdown
 from models.program import Program
 from scenarios.chance import SeededChance
+from scenarios.drawn_ops import fault_by
 from scenarios.scenario import Scenario
 from scenarios.workload import phrase_for, program_for
 
 LENGTHS = (4, 6, 8, 12, 16, 24)
-_READING: tuple[FaultCall, FaultErrno] = ("read", "EIO")
-_CHANGING: tuple[tuple[FaultCall, FaultErrno], ...] = (
-    ("write", "EIO"),
-    ("write", "ENOSPC"),
-    ("sync", "EIO"),
-    ("create", "ENOSPC"),
-    ("remove", "EIO"),
+_READING = DiskFault("read", "EIO")
+_CHANGING = (
+    DiskFault("write", "EIO"),
+    DiskFault("write", "ENOSPC"),
+    DiskFault("sync", "EIO"),
+    DiskFault("create", "ENOSPC"),
+    DiskFault("remove", "EIO"),
 )
 OF_STARTS = (*_CHANGING, *(_READING,) * 5)  # a start reads more than all else
 OF_OTHERS = (*_CHANGING, *_CHANGING, _READING)
@@ -50,8 +53,8 @@ def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int
     if chance.coin():
         failing, calls = Restart(), OF_STARTS
         ops += [Shutdown()] * chance.coin()
-    call, errno = chance.pick(calls)
-    fault = DiskFault(call, errno, lasts=chance.coin())
+    met = fault_by(chance, calls)
+    fault = replace(met, lasts=chance.coin())
     again = [failing] * chance.coin()
     crash = (
         phrase_for(space, setup, "crash", chance.word()) if space.crash_kinds else ()

@@ -31,7 +31,7 @@ TROUBLED = 4  # one full disk of so many comes after a fault
 def fault(draft: Draft) -> None:
     """An op meets a failing disk, and perhaps a crash or start that shows it."""
     chance, space = draft.chance, draft.space
-    met = chance.pick(space.faults)
+    met = draft.drawn.fault()
     if met.call in ("lose", "misdirect"):
         _spoil(draft, met)
     else:

@@ -23,6 +23,7 @@ from scenarios.ageing import (
 )
 from scenarios.crashing import crash_during, interrupted
 from scenarios.draft import Draft
+from scenarios.drawn_ops import fault_by
 from scenarios.meeting import beside
 from scenarios.space import WISHES, often
 from scenarios.spaces import AFTER
@@ -138,7 +139,7 @@ def _fail_to_clean(draft: Draft, cleaning: RunService) -> None:
     chance, faults = draft.chance, draft.space.faults
     if chance.coin():  # of files that are to go
         faults = tuple(filter(_fails_removals, faults)) or faults
-    met = chance.pick(faults)
+    met = fault_by(chance, faults)
     at_action = chance.number(draft.space.at_actions.service)
     draft.add(During(cleaning, at_action, met))
     if chance.coin():
@@ -174,7 +175,7 @@ def delete(draft: Draft) -> None:
             event = draft.drawn.put() if chance.coin() else draft.drawn.service()
             draft.add(During(op, at_action, event))
         case "fault":
-            draft.add(During(op, at_action, chance.pick(space.faults)))
+            draft.add(During(op, at_action, draft.drawn.fault()))
             if chance.coin():
                 draft.add(draft.drawn.put())
             draft.add(Restart())

@@ -122,7 +122,7 @@ def _begun_at_once(draft: Draft, ops: Together) -> None:
         crash_during(draft, ops, chance.number(space.at_actions.service))
         draft.add(Restart())
     elif trouble == "fault" and space.faults:
-        met = chance.pick(space.faults)
+        met = draft.drawn.fault()
         draft.add(During(ops, chance.number(space.at_actions.service), met))
     else:
         draft.add(ops)

@@ -185,7 +185,7 @@ def _stopped_once(draft: Draft, ops: tuple[Op, ...]) -> Op:
         return together
     if not chance.one_in(FAILING_STOP if is_alone else FAILING):
         return together
-    fault = chance.pick(draft.space.faults)
+    fault = draft.drawn.fault()
     return During(together, chance.integer(1, FAILING_ACTIONS), fault)
 
 

@@ -265,6 +265,12 @@ TORN_DISKS = tuple(
 )
 """Stores on a disk that tears sectors; a CRC over each record shows what it tore."""
 
+TORN_BLOCKS = tuple(
+    replace(setup, prop_crc=bool(number % 2))
+    for number, setup in enumerate(setups_on("physical_4k"))
+)
+"""The same on one whose sectors have 4 KiB, and spoil what was durable in them."""
+
 CORE_LAWS = ("CL-1", "CQ-1", "CQ-4", "FL-1", "PUT-1", "RD-1", "REC-1", "REC-2", "REC-4")
 """What no scenario can do without having judged."""
 

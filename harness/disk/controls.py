@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from harness.disk.crash import Hang
 from models.observations import Damaged
-from models.ops import DiskFault, FaultCall
+from models.ops import DiskFault, FaultCall, Survivors
 
 NEVER = sys.maxsize
 _ERRNO = {
@@ -80,6 +80,7 @@ class Controls:
         "reads_left",
         "stop_at",
         "storing",
+        "survivors",
         "written",
     )
 
@@ -95,6 +96,7 @@ class Controls:
         self._met: list[tuple[FaultCall, str]] = []
         self._spoilt: list[Damaged] = []
         self.written = 0
+        self.survivors = Survivors()
         self._listener: Callable[[], None] | None = None
         self.pause: Callable[[], None] = _nothing
         self.is_listening = False
@@ -172,14 +174,15 @@ class Controls:
         """Count a call of this kind, and raise if it is to fail.
 
         Raises:
-            OSError: with the errno that was armed; ``written`` bytes are to be done.
+            OSError: with the errno that was armed; ``written`` bytes are to be done,
+                and of a sync what ``survivors`` says.
         """
         fault = self._meet(call, path)
         if fault is None:
             return
         number = _ERRNO[fault.errno]
         why = f"{os.strerror(number)}: this {call} was told to fail"
-        self.written = fault.written
+        self.written, self.survivors = fault.written, fault.survivors
         raise OSError(number, why, path)
 
     def _meet(self, call: FaultCall, path: str) -> DiskFault | None:

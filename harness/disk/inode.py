@@ -18,11 +18,10 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from engine.host.disk import PAGE_SIZE
+from harness.disk.profiles import SECTOR_SIZE
 
 PAGE_BITS = PAGE_SIZE.bit_length() - 1
 assert 1 << PAGE_BITS == PAGE_SIZE
-
-SECTOR_SIZE = 512  # of which one alone may be unreadable
 
 Store: TypeAlias = tuple[int, int, bytes]  # action number, offset, bytes
 Cut: TypeAlias = tuple[int, int]  # action number, size the file was cut to
@@ -319,8 +318,10 @@ class Inode:
             return self.bad
         return self.bad.difference(*map(whole_sectors, self.pending))
 
-    def still_bad(self, content: bytes) -> frozenset[int]:
+    def still_bad(self, content: bytes | bytearray) -> frozenset[int]:
         """The bad sectors that survive as the medium has them."""
+        if not self.bad:
+            return self.bad
         durable = self.durable
         size = SECTOR_SIZE
         return frozenset(
@@ -357,6 +358,18 @@ class Inode:
         """Mark every page clean without writing it, as a failed sync does (E1)."""
         self._imaged = None
         self.pending = []
+
+    def take_over(self, content: bytearray) -> None:
+        """Let the medium hold ``content``; sectors that differ have been written."""
+        assert len(content) == len(self.durable)
+        size = SECTOR_SIZE
+        for start in range(0, len(content), size):
+            end = start + size
+            if self.unwritten and content[start:end] != self.durable[start:end]:
+                self.unwritten = tuple(_without(self.unwritten, start, end))
+        self.bad = self.still_bad(content)
+        self._imaged = None
+        self.durable, self.durable_shared = content, False
 
     def evict(self) -> None:
         """Drop clean pages from memory: readers then see what the medium holds (E1)."""

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from engine.host.disk import PAGE_SIZE, Usage
 from harness.disk.choices import choice_of
-from harness.disk.inode import SECTOR_SIZE, Inode, InodeImage
+from harness.disk.inode import Inode, InodeImage
 from harness.disk.namespace import (
     DIRECTORY,
     ROOT,
@@ -30,9 +30,9 @@ from harness.disk.namespace import (
     parent_of,
     paths_of,
 )
-from harness.disk.profiles import DiskProfile
+from harness.disk.profiles import SECTOR_SIZE, DiskProfile
 from harness.disk.remains import Choice, Remains, remains
-from harness.disk.survivors import UpTo
+from harness.disk.survivors import UpTo, bad_sectors
 from models.ops import Survivors
 
 Clock: TypeAlias = Callable[[], int]
@@ -92,7 +92,7 @@ class Medium:
         self.now_ms = now_ms
         self.capacity = capacity
         self.foreign_size = 0
-        self.has_bad = False
+        self.has_bad = bool(profile.torn_block)
         self.namespace = Namespace({ROOT: DIRECTORY})
         self.inodes: dict[int, Inode] = {}
         self._committed = {ROOT: DIRECTORY}
@@ -467,11 +467,9 @@ class Medium:
                 inodes[number] = inode
             else:
                 # The identical object tells a reader that nothing has changed.
-                seen = inode.image
-                inodes[number] = Inode(
-                    path, seen if seen == content else content, inode.mtime_ms
-                )
-                inodes[number].bad = inode.still_bad(content)
+                seen = inode.image if inode.image == content else content
+                inodes[number] = Inode(path, seen, inode.mtime_ms)
+                inodes[number].bad = bad_sectors(self.profile, inode, content)
         return inodes
 
     def _settle(self, names: dict[str, int]) -> None:

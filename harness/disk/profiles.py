@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Literal
 
 PERCENT = 100
+SECTOR_SIZE = 512  # of which one alone may be unreadable
 
 Metadata = Literal["prefix", "log_tree", "subset"]
 Tail = Literal["zero", "any"]
@@ -39,9 +40,13 @@ class DiskProfile:
             changes; then any sync makes all of them certain (P1).
         sector_size: the bytes that reach the medium whole or not at all (P3).
         store_size: a store into a mapping may be on the medium as far as any multiple
-            of this many bytes; 0: as a whole or not at all (P2).
+            of this many bytes, since write-back takes a page while a copy into it goes
+            on; 0: as a whole or not at all (P2).
         shorn_sectors: whether a sector may also be half new and half old, or
             neither (P4).
+        torn_block: the bytes of a physical sector, of which power that is lost amid its
+            write may leave any sector as garbage, or unreadable, be it one that was
+            durable and not written; 0: none is torn so (P4).
         tail: what lies in room that a file was given and nobody has synced since:
             zeros, or also garbage, or what another file had there (P6).
         splits_truncation: whether a file shrinks page by page (P7).
@@ -63,9 +68,10 @@ class DiskProfile:
     metadata: Metadata = "prefix"
     fsync_new_file_persists_name: bool = True
     keeps_write_order: bool = False
-    sector_size: int = 512
+    sector_size: int = SECTOR_SIZE
     store_size: int = 0
     shorn_sectors: bool = False
+    torn_block: int = 0
     tail: Tail = "zero"
     splits_truncation: bool = False
     honours_sync: bool = True
@@ -80,6 +86,9 @@ class DiskProfile:
         assert self.sector_size > 0
         assert self.store_size >= 0
         assert self.run_sectors > 0
+        assert self.torn_block % self.sector_size == 0
+        assert not self.torn_block or self.sector_size == SECTOR_SIZE
+        assert not (self.torn_block and self.keeps_write_order)
         assert self.everything_percent + self.nothing_percent <= PERCENT
         assert 0 <= self.runs_percent <= PERCENT
         assert self.fsync_new_file_persists_name or self.metadata != "prefix"
@@ -89,17 +98,28 @@ class DiskProfile:
     @property
     def keeps_promises(self) -> bool:
         """Whether synced data survives a power loss exactly as it was written."""
-        return self.honours_sync and not self.shorn_sectors
+        return self.honours_sync and not self.tears
+
+    @property
+    def tears(self) -> bool:
+        """Whether a write cut short leaves bytes that nobody wrote."""
+        return self.shorn_sectors or bool(self.torn_block)
 
 
 KILL9 = DiskProfile(name="kill9", loses_unsynced=False)
-EXT4_ORDERED = DiskProfile(name="ext4_ordered", loses_unsynced=True, auto_da_alloc=True)
+EXT4_ORDERED = DiskProfile(
+    name="ext4_ordered", loses_unsynced=True, store_size=64, auto_da_alloc=True
+)
 EXT4_DATA = replace(
     EXT4_ORDERED, name="ext4_data", keeps_write_order=True, sync_failure="late"
 )
 XFS = DiskProfile(name="xfs", loses_unsynced=True, store_size=64)
 BTRFS = DiskProfile(
-    name="btrfs", loses_unsynced=True, metadata="log_tree", sync_failure="revert"
+    name="btrfs",
+    loses_unsynced=True,
+    metadata="log_tree",
+    store_size=64,
+    sync_failure="revert",
 )
 POSIX_MIN = DiskProfile(
     name="posix_min",
@@ -111,11 +131,12 @@ POSIX_MIN = DiskProfile(
     splits_truncation=True,
 )
 NVME_TORN = replace(EXT4_ORDERED, name="nvme_torn", shorn_sectors=True)
+PHYSICAL_4K = replace(EXT4_ORDERED, name="physical_4k", torn_block=4096)
 LYING_DISK = replace(EXT4_ORDERED, name="lying_disk", honours_sync=False)
 
 _ALL = (
     *(KILL9, EXT4_DATA, EXT4_ORDERED, XFS, BTRFS),
-    *(POSIX_MIN, NVME_TORN, LYING_DISK),
+    *(POSIX_MIN, NVME_TORN, PHYSICAL_4K, LYING_DISK),
 )
 PROFILES: Mapping[str, DiskProfile] = MappingProxyType({p.name: p for p in _ALL})
 """Every profile by its name; no milder one comes after a wilder one."""
@@ -123,10 +144,13 @@ PROFILES: Mapping[str, DiskProfile] = MappingProxyType({p.name: p for p in _ALL}
 _BETWEEN = ("ext4_data", "ext4_ordered", "xfs", "btrfs")
 MILDER_THAN: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "kill9": frozenset({*_BETWEEN, "posix_min", "nvme_torn", "lying_disk"}),
+        "kill9": frozenset(
+            {*_BETWEEN, "posix_min", "nvme_torn", "physical_4k", "lying_disk"}
+        ),
         **{name: frozenset({"posix_min"}) for name in _BETWEEN},
         "posix_min": frozenset(),
         "nvme_torn": frozenset(),
+        "physical_4k": frozenset(),
         "lying_disk": frozenset(),
     }
 )

@@ -150,6 +150,12 @@ def remains(
     return Remains(names, contents)
 
 
+def without_cuts(inode: Inode) -> tuple[bytearray, list[Store]]:
+    """A file's durable bytes, and the stores that need no cut that pends."""
+    base = bytearray(inode.durable)
+    return base, _after_cuts(base, inode.pending, inode.cuts, frozenset())
+
+
 def fill_room(
     base: bytearray, number: int, inodes: Mapping[int, Inode], tail: int
 ) -> None:

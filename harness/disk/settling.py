@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.disk.inode import InodeImage
+from harness.disk.profiles import DiskProfile
 from harness.disk.sim_disk import DiskSnapshot
+from harness.disk.survivors import bad_sectors
 from harness.disk.units import Left, LeftFile
 
 
@@ -26,7 +28,9 @@ class Settling:
         self._births = births
         self._files = left.files
         self._inodes = {
-            file.number: _settled(file, births[file.number], file.content)
+            file.number: _settled(
+                before.profile, file, births[file.number], file.content
+            )
             for file in left.files
         }
         medium = before.medium._replace(
@@ -44,12 +48,16 @@ class Settling:
         for place, content in contents.items():
             file = self._files[place]
             number = file.number
-            inodes[number] = _settled(file, self._births[number], content)
+            inodes[number] = _settled(
+                self._left.profile, file, self._births[number], content
+            )
         medium = self._left.medium._replace(inodes=inodes)
         return self._left._replace(medium=medium)
 
 
-def _settled(file: LeftFile, birth_path: str, content: bytes) -> InodeImage:
+def _settled(
+    profile: DiskProfile, file: LeftFile, birth_path: str, content: bytes
+) -> InodeImage:
     inode = file.inode
     if file.is_certain:
         return inode.share()._replace(durable_size=len(inode.cache))
@@ -67,5 +75,5 @@ def _settled(file: LeftFile, birth_path: str, content: bytes) -> InodeImage:
         mtime_ms=inode.mtime_ms,
         unwritten=(),
         content=content,
-        bad=inode.still_bad(content),
+        bad=bad_sectors(profile, inode, content),
     )

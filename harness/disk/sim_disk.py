@@ -29,11 +29,11 @@ from typing import NamedTuple
 from engine.host.disk import Usage
 from harness.disk.controls import Controls, Healed
 from harness.disk.crash import ProcessKilled, StoreCrashed, crash_class
-from harness.disk.inode import SECTOR_SIZE, Inode
+from harness.disk.inode import Inode
 from harness.disk.medium import Clock, Medium, MediumImage, stopped_clock
 from harness.disk.mount import Mount
 from harness.disk.noting import Asked, NotingMount
-from harness.disk.profiles import EXT4_ORDERED, DiskProfile
+from harness.disk.profiles import EXT4_ORDERED, SECTOR_SIZE, DiskProfile
 from harness.disk.sim_file import Life
 from models.describe import describe
 from models.observations import Damaged, HalfMade

@@ -12,9 +12,11 @@ import errno
 from engine.host.disk import PAGE_SIZE, examine_by_reading
 from harness.disk.controls import Controls
 from harness.disk.crash import StoreCrashed
-from harness.disk.inode import PAGE_BITS, SECTOR_SIZE, Inode, whole_sectors
+from harness.disk.failed_sync import leave
+from harness.disk.inode import PAGE_BITS, Inode, whole_sectors
 from harness.disk.medium import Medium
 from harness.disk.namespace import os_error
+from harness.disk.profiles import SECTOR_SIZE
 
 _SHUT = -1  # as a limit it turns every range away, so the hot path asks no more
 _NO_PAGE = -1  # a sync that has directory changes alone to commit
@@ -290,9 +292,10 @@ class SimFile:
         try:
             self._controls.meet_fault("sync", self._path)
         except OSError as error:
+            profile = self._medium.profile
             self._medium.touch(self._number)
-            self._inode.forget_dirty_pages()
-            match self._medium.profile.sync_failure:
+            leave(self._inode, profile, self._controls.survivors)
+            match profile.sync_failure:
                 case "clean":
                     raise
                 case "revert":

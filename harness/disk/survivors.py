@@ -11,12 +11,17 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.disk.inode import Inode, Store
 from harness.disk.mixing import GOLDEN, garbage, mixed
 from harness.disk.namespace import Effect
-from harness.disk.profiles import PERCENT, DiskProfile
+from harness.disk.profiles import PERCENT, SECTOR_SIZE, DiskProfile
 from harness.disk.remains import Slot, UnitNames, in_no_order
+
+BLOCKS_TORN = 4  # of so many dirty blocks chance tears one
+UNREADABLE = garbage(SECTOR_SIZE)[::-1]
+"""What stands for a sector that nobody can read, where a state says its bytes."""
 
 
 class UpTo:
@@ -49,7 +54,15 @@ class UpTo:
 class Hashed:
     """Each sector's version drawn by a hash of (seed, path, sector)."""
 
-    __slots__ = ("_density", "_names", "_profile", "_run_sectors", "_seed", "_written")
+    __slots__ = (
+        "_density",
+        "_names",
+        "_profile",
+        "_run_sectors",
+        "_seed",
+        "_whole",
+        "_written",
+    )
 
     def __init__(
         self,
@@ -59,6 +72,7 @@ class Hashed:
         ordered_actions: Sequence[int],
     ) -> None:
         self._profile = profile
+        self._whole = replace(profile, torn_block=0) if profile.torn_block else profile
         self._names = names
         self._seed = mixed(seed)
         kind = mixed(self._seed + 1) % PERCENT
@@ -104,11 +118,12 @@ class Hashed:
             return
         size = self._profile.sector_size
         key = self._seed ^ mixed(zlib.crc32(name.encode()))
-        for sector, pieces in by_sector(stores, size).items():
+        for sector, pieces in tearable(self._profile, stores, len(base)).items():
+            profile = self._profile if self._tears(key, sector) else self._whole
             draw = mixed(key + GOLDEN * (sector // self._run_sectors + 1))
             if (draw & 0xFFFFFFFF) < self._density * (1 << 32):
                 start = sector * size
-                newer = versions_of(self._profile, inode, base, sector, pieces)[1:]
+                newer = versions_of(profile, inode, base, sector, pieces)[1:]
                 if newer:
                     chosen = newer[((draw >> 32) * len(newer)) >> 32]
                     base[start : start + len(chosen)] = chosen
@@ -118,6 +133,11 @@ class Hashed:
         if self._density in (0.0, 1.0):
             return 0
         return (0, 0, 1, 2)[mixed(self._seed ^ mixed(zlib.crc32(name.encode()))) >> 62]
+
+    def _tears(self, key: int, sector: int) -> bool:
+        block = self._profile.torn_block
+        number = sector * self._profile.sector_size // block if block else 0
+        return bool(block) and mixed(key ^ mixed(number)) % BLOCKS_TORN == 0
 
     def _stand(self, slot: Slot, count: int) -> int:
         """How many of the ``count`` effects on one slot survive."""
@@ -154,8 +174,8 @@ def versions_of(
     parts = profile.store_size if inode.mapped else 0
     versions = sector_versions(old, stores, start, parts)
     if profile.shorn_sectors and len(versions) > 1:
-        return with_shorn(versions)
-    return versions
+        versions = with_shorn(versions)
+    return with_torn(versions) if profile.torn_block else versions
 
 
 def sector_versions(
@@ -192,6 +212,51 @@ def with_shorn(versions: list[bytes]) -> list[bytes]:
     found = dict.fromkeys([*versions[:-1], *shorn])
     found.pop(new, None)
     return [*found, new]
+
+
+def with_torn(versions: list[bytes]) -> list[bytes]:
+    """The versions, and before the newest what a torn block leaves of any sector (P4).
+
+    Of a sector that was not written the newest is the oldest.
+    """
+    size = len(versions[0])
+    torn = [garbage(size), UNREADABLE[:size]]
+    return [*(versions[:-1] or versions), *torn, versions[-1]]
+
+
+def bad_sectors(
+    profile: DiskProfile, inode: Inode, content: bytes | bytearray
+) -> frozenset[int]:
+    """The sectors of a file that nobody can read, if ``content`` is left of it."""
+    bad = inode.still_bad(content)
+    if not profile.torn_block or UNREADABLE[:1] not in content:
+        return bad
+    sectors = range(-(-len(content) // SECTOR_SIZE))
+    return bad.union(n for n in sectors if _is_unreadable(content, n))
+
+
+def _is_unreadable(content: bytes | bytearray, sector: int) -> bool:
+    start = sector * SECTOR_SIZE
+    found = content[start : start + SECTOR_SIZE]
+    return found == UNREADABLE[: len(found)]
+
+
+def tearable(
+    profile: DiskProfile, stores: Sequence[Store], end: int
+) -> dict[int, list[Store]]:
+    """The sectors that a power loss may change, with the stores that touch each.
+
+    Of a torn block that is each sector up to the file's ``end``.
+    """
+    size = profile.sector_size
+    pieces = by_sector(stores, size)
+    if not profile.torn_block:
+        return pieces
+    count = profile.torn_block // size
+    for block in sorted({sector // count for sector in pieces}):
+        for sector in range(block * count, min((block + 1) * count, -(-end // size))):
+            pieces.setdefault(sector, [])
+    return pieces
 
 
 def by_sector(stores: Sequence[Store], size: int) -> dict[int, list[Store]]:

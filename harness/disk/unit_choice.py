@@ -13,7 +13,7 @@ from harness.disk.inode import Inode, Store
 from harness.disk.namespace import Effect
 from harness.disk.profiles import DiskProfile
 from harness.disk.remains import Slot, UnitNames, in_no_order
-from harness.disk.survivors import UpTo, by_sector, versions_of
+from harness.disk.survivors import UpTo, tearable, versions_of
 from models.ops import UNIT_ORDER, UNIT_TAIL, KeptUnit
 
 ORDER_SLOT: Slot = ("", UNIT_ORDER)
@@ -52,7 +52,7 @@ class UnitChoice:
             self._up_to.merge(name, inode, base, stores)
             return
         size = self._profile.sector_size
-        for sector, pieces in by_sector(stores, size).items():
+        for sector, pieces in tearable(self._profile, stores, len(base)).items():
             version = self._kept.get((name, sector), 0)
             if version > 0:
                 versions = versions_of(self._profile, inode, base, sector, pieces)

@@ -29,7 +29,7 @@ from harness.disk.namespace import DIRECTORY, reachable
 from harness.disk.profiles import DiskProfile
 from harness.disk.remains import Layout, UnitNames, fill_room, layout, slot_of
 from harness.disk.sim_disk import DiskSnapshot
-from harness.disk.survivors import by_sector, versions_of
+from harness.disk.survivors import tearable, versions_of
 from harness.disk.unit_choice import ORDER_SLOT, TAIL_VERSIONS, UnitChoice
 from models.ops import UNIT_TAIL, KeptUnit, Survivors
 
@@ -281,7 +281,7 @@ class PendingUnits:
         fill_room(base, number, self._inodes, tail)
         name = self._file_names.of(number)
         units: dict[Unit, list[bytes]] = {}
-        for sector, pieces in sorted(by_sector(stores, profile.sector_size).items()):
+        for sector, pieces in sorted(tearable(profile, stores, len(base)).items()):
             versions = versions_of(profile, inode, base, sector, pieces)
             if len(versions) > 1:
                 units[Unit(name, sector, len(versions))] = versions

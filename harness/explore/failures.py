@@ -11,9 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from harness.disk.profiles import PROFILES
 from harness.episode import EpisodeResult, run_program
 from models.observations import Armed, Interrupted
-from models.ops import DiskFault, During, FaultCall, FaultErrno
+from models.ops import (
+    Crash,
+    DiskFault,
+    During,
+    Event,
+    FaultCall,
+    FaultErrno,
+    Survivors,
+    parts,
+)
 from models.program import Program
 from models.verdict import Outcome
 
@@ -26,6 +36,12 @@ CALLS: tuple[tuple[FaultCall, FaultErrno], ...] = (
     ("remove", "EIO"),
 )
 POINTS_MAX = 100_000
+LEFT_BY_SYNCS = (
+    Survivors(),
+    Survivors("all"),
+    *(Survivors("hashed", seed) for seed in (10, 4)),
+)
+"""What a failed sync leaves of its pages, where anything may ask the medium for it."""
 
 
 @dataclass(slots=True)
@@ -77,14 +93,28 @@ def explore_failures(
 
 
 def _sweeps(program: Program) -> Iterator[tuple[Program, int]]:
+    reverts = PROFILES[program.setup.disk_profile].sync_failure == "revert"
     for number, op in enumerate(program.ops):
         while isinstance(op, During):
             op = op.op
+        shows = reverts or any(map(_asks_the_medium, program.ops[number + 1 :]))
         for call, errno in CALLS:
             for lasts in (False, True):
                 ops = list(program.ops)
-                ops[number] = During(op, 1, DiskFault(call, errno, lasts=lasts))
-                yield replace(program, ops=tuple(ops)), number
+                fault = DiskFault(call, errno, lasts=lasts)
+                ways = LEFT_BY_SYNCS if call == "sync" and shows else LEFT_BY_SYNCS[:1]
+                for left in ways:
+                    ops[number] = During(op, 1, replace(fault, survivors=left))
+                    yield replace(program, ops=tuple(ops)), number
+
+
+def _asks_the_medium(op: Event) -> bool:
+    """Whether memory or power goes during ``op``, and the medium alone is left."""
+    if isinstance(op, Crash):
+        return op.kind == "power_loss"
+    if isinstance(op, DiskFault):
+        return op.call == "evict"
+    return any(map(_asks_the_medium, parts(op)))
 
 
 def each_failure(

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from harness.disk.mixing import mixed
 from harness.disk.settling import Settling
 from harness.disk.sim_disk import DiskSnapshot
+from harness.disk.survivors import bad_sectors
 from harness.disk.units import EXACT_COUNT_MAX, Left, LeftFile, PendingUnits, Unit
 from harness.explore.views import View, Views
 from models.ops import KeptUnit, Survivors
@@ -186,6 +187,7 @@ class _Side:
         "_files",
         "_has_bad",
         "_plain",
+        "_profile",
         "_sector_size",
         "_varying",
         "_views",
@@ -195,6 +197,7 @@ class _Side:
 
     def __init__(self, snapshot: DiskSnapshot, left: Left, views: Views) -> None:
         self._views = views
+        self._profile = snapshot.profile
         self._sector_size = snapshot.profile.sector_size
         self.settling = Settling(snapshot, left)
         self.units: tuple[Unit, ...] = tuple(
@@ -262,7 +265,7 @@ class _Side:
         inode = file.inode
         bad = inode.unreadable_sectors()
         if not file.is_certain:
-            bad = inode.still_bad(content)
+            bad = bad_sectors(self._profile, inode, content)
         return self._views.content(file.paths, content, bad)
 
     def _content(self, file: LeftFile, chosen: tuple[int, ...]) -> bytes:

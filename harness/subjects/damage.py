@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Protocol
 
-from harness.disk.inode import SECTOR_SIZE
 from harness.disk.mixing import garbage
+from harness.disk.profiles import SECTOR_SIZE
 from models.observations import RESTORED, Damaged, Planted, Skipped
 from models.ops import Damage, PlantFile
 

@@ -35,8 +35,8 @@ class DiskKind(Protocol):
         """Whether what was synced survives power loss as it was written."""
 
     @property
-    def shorn_sectors(self) -> bool:
-        """Whether a sector may be half new and half old."""
+    def tears(self) -> bool:
+        """Whether a write cut short leaves bytes that nobody wrote."""
 
     @property
     def sync_failure(self) -> str:

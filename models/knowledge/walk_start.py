@@ -320,7 +320,7 @@ def _rotten(known: Knowledge, log: LogImage) -> frozenset[Record]:
     if not damages:
         return frozenset()
     rotten = rotten_records(log, damages)
-    if known.promises.kind.shorn_sectors and SPOILT in damages:
+    if known.promises.kind.tears and SPOILT in damages:
         rotten |= _torn_records(log, known.model)
     return rotten
 

@@ -11,12 +11,18 @@ from click.testing import CliRunner, Result
 
 from harness.case_file import CaseFile
 from harness.cli import main
-from harness.explore.failures import CALLS, each_failure, explore_failures
+from harness.explore.failures import (
+    CALLS,
+    LEFT_BY_SYNCS,
+    each_failure,
+    explore_failures,
+)
 from models.observations import Armed, Interrupted
 from models.ops import (
     Crash,
     DiskFault,
     During,
+    Op,
     PutMessage,
     Restart,
     RunService,
@@ -88,6 +94,31 @@ def test_a_program_is_closed_when_each_call_of_each_op_has_failed() -> None:
     assert not seen.found
     assert seen.calls > 0
     assert seen.visited == seen.calls + ways
+
+
+def test_what_a_failed_sync_leaves_is_asked_where_the_medium_shows_it() -> None:
+    def ways(*behind: Op, disk: str = "ext4_ordered") -> int:
+        program = Program(Setup(disk_profile=disk), (Shutdown(), *behind))
+        return explore_failures(program, "power_loss", lambda: True).open
+
+    lost = During(Restart(), 1, Crash("power_loss"))
+    forgotten = During(Restart(), 1, DiskFault("evict", "EIO"))
+    plain, others = len(CALLS) * 2, 2 * (len(LEFT_BY_SYNCS) - 1)
+
+    assert ways(Restart()) == 2 * plain
+    assert ways(lost) == ways(forgotten) == 2 * plain + others
+    assert ways(Restart(), disk="btrfs") == 2 * (plain + others)
+
+
+def test_a_store_is_right_whatever_its_failed_syncs_leave() -> None:
+    flush = RunService("flush_commit_log")
+    lost = During(RunService("checkpoint"), 1, Crash("power_loss"))
+    program = Program(Setup(), (PutMessage("T0", 0, 5000), flush, lost, Restart()))
+
+    seen = explore_failures(program, "power_loss")
+
+    assert seen.is_closed
+    assert not seen.found
 
 
 def test_when_time_is_over_the_rest_is_open() -> None:

@@ -20,7 +20,7 @@ def test_power_loss_breaks_promises_where_syncs_lie_or_sectors_tear(
     promises = Promises(PROFILES[profile])
 
     assert promises.is_broken_by("power_loss") == (
-        profile in ("nvme_torn", "lying_disk")
+        profile in ("nvme_torn", "physical_4k", "lying_disk")
     )
     assert not promises.is_broken_by("process_kill")
 

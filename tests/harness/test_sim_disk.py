@@ -44,9 +44,11 @@ def new_disk(profile: str = "ext4_ordered") -> tuple[SimDisk, Mount]:
     return disk, disk.mount()
 
 
-def synced_file(size: int = PAGE_SIZE) -> tuple[SimDisk, Mount, SimFile]:
+def synced_file(
+    size: int = PAGE_SIZE, *, profile: str = "ext4_ordered"
+) -> tuple[SimDisk, Mount, SimFile]:
     """A disk with one file ``f`` of zeros that is certain."""
-    disk, mount = new_disk()
+    disk, mount = new_disk(profile)
     file = mount.open("f", size, create=True, mapped=True)
     file.sync()
     return disk, mount, file
@@ -84,11 +86,29 @@ def test_synced_bytes_survive_every_power_loss() -> None:
     assert disk.durable_files() == disk.files() == left_by(disk, NONE)
 
 
-def test_a_sector_is_whole_or_not_there() -> None:
-    disk, _, file = synced_file()
+def test_a_sector_that_is_written_by_a_call_is_whole_or_not_there() -> None:
+    disk, mount, _ = synced_file()
+    file = mount.open("g", PAGE_SIZE, create=True, mapped=False)
+    file.sync()
     file.write_at(0, b"x" * SECTOR)
 
-    assert all_left_by(disk) == {bytes(PAGE_SIZE), disk.files()["f"]}
+    assert all_left_by(disk, "g") == {bytes(PAGE_SIZE), disk.files()["g"]}
+
+
+@pytest.mark.parametrize("profile", sorted({*PROFILES} - {"kill9"}))
+def test_write_back_meets_a_copy_into_a_mapping_at_any_moment(profile: str) -> None:
+    disk, _, file = synced_file(profile=profile)
+    file.write_at(32, b"x" * 160)
+    file.write_at(300, b"y")
+
+    whole = {left for left in all_left_by(disk) if left and left[300:301] == b"y"}
+    cut = {left.count(b"x") for left in all_left_by(disk) if left and left not in whole}
+
+    if profile == "nvme_torn":
+        assert {0, 32, 96, 160} <= cut
+    else:
+        assert {left.count(b"x") for left in whole} == {160}
+        assert cut == {0, 32, 96, 160}
 
 
 def test_a_write_may_be_torn_between_sectors() -> None:
@@ -230,7 +250,7 @@ def test_a_store_keeps_its_bytes_when_the_writer_changes_its_own() -> None:
 
 def test_a_new_file_may_be_gone_or_empty_or_whole_and_its_data_alone_never() -> None:
     disk, mount = new_disk()
-    mount.open("f", SECTOR, create=True, mapped=True).write_at(0, b"x" * SECTOR)
+    mount.open("f", SECTOR, create=True, mapped=False).write_at(0, b"x" * SECTOR)
 
     assert all_left_by(disk) == {None, b"", bytes(SECTOR), b"x" * SECTOR}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 
 import pytest
 
@@ -11,7 +12,14 @@ from harness.disk.controls import Healed
 from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
 from models.observations import Damaged
-from models.ops import Crash, DiskFault, Survivors
+from models.ops import (
+    UNIT_SIZE,
+    UNIT_TAIL,
+    Crash,
+    DiskFault,
+    KeptUnit,
+    Survivors,
+)
 
 EVICT = DiskFault("evict", "EIO")
 
@@ -39,6 +47,100 @@ def test_after_a_failed_sync_memory_is_new_and_the_medium_old(profile: str) -> N
     assert (file.read_at(0, 3), durable(disk)) == (b"new", b"old")
     disk.fail(EVICT)
     assert file.read_at(0, 3) == b"old"
+
+
+def failed_sync(profile: str, survivors: Survivors) -> SimDisk:
+    """A file of three pages, all of them stored to, whose sync failed."""
+    disk = SimDisk(PROFILES[profile])
+    disk.load({"f": bytes(12288)})
+    file = disk.mount().open("f", 12288, create=False, mapped=False)
+    for page, letter in enumerate((b"a", b"b", b"c")):
+        file.write_at(page * 4096, letter)
+    disk.fail(DiskFault("sync", "EIO", survivors=survivors))
+    with suppress(OSError):
+        file.sync()
+    return disk
+
+
+def pages(content: bytes) -> bytes:
+    return content[::4096].replace(b"\0", b"-")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    ("survivors", "left"),
+    [
+        (Survivors(), b"---"),
+        (Survivors("all"), b"abc"),
+        (Survivors("prefix", 2), b"ab-"),
+        (Survivors("units", units=(KeptUnit("f", 8, 1), KeptUnit("g", 0, 1))), b"-b-"),
+    ],
+)
+def test_a_failed_sync_leaves_the_pages_that_survivors_choose(
+    profile: str, survivors: Survivors, left: bytes
+) -> None:
+    disk = failed_sync(profile, survivors)
+    reverts = PROFILES[profile].sync_failure == "revert"
+
+    assert pages(disk.files()["f"]) == (left if reverts else b"abc")
+    disk.fail(EVICT)
+    assert pages(disk.files()["f"]) == left
+
+
+def test_chance_leaves_each_subset_of_the_pages_of_a_failed_sync() -> None:
+    found = set()
+    for seed in range(200):
+        disk = failed_sync("ext4_ordered", Survivors("hashed", seed))
+        disk.fail(EVICT)
+        found.add(pages(disk.files()["f"]))
+
+    assert len(found) == 8
+
+
+def test_what_a_failed_sync_left_is_certain_and_no_later_sync_adds_to_it() -> None:
+    disk = failed_sync("posix_min", Survivors("prefix", 1))
+    disk.crash(Crash("process_kill"))
+    file = disk.mount().open("f", 12288, create=False, mapped=False)
+    file.sync()
+
+    disk.crash(Crash("power_loss", Survivors("all")))
+
+    assert pages(disk.files()["f"]) == b"a--"
+
+
+def test_what_is_stored_beyond_a_cut_that_pends_is_not_left_by_a_failed_sync() -> None:
+    disk = SimDisk(PROFILES["ext4_ordered"])
+    disk.load({"f": b"o" * 8192})
+    mount = disk.mount()
+    mount.truncate("f", 4096)
+    mount.truncate("f", 8192)
+    file = mount.open("f", 8192, create=False, mapped=False)
+    file.write_at(0, b"a")
+    file.write_at(4096, b"b")
+    disk.fail(DiskFault("sync", "EIO", survivors=Survivors("all")))
+    with pytest.raises(OSError, match="told to fail"):
+        file.sync()
+
+    assert pages(disk.durable_files()["f"]) == b"ao"
+
+
+def test_room_that_a_failed_sync_has_written_holds_nothing_of_others() -> None:
+    disk = SimDisk(PROFILES["posix_min"])
+    disk.load({"o": b"o" * 8192})
+    mount = disk.mount()
+    file = mount.open("n", 8192, create=True, mapped=False)
+    mount.sync_dir("")
+    file.write_at(0, b"a" * 512)
+    file.write_at(4096, b"b" * 512)
+    kept = Survivors("units", units=(KeptUnit("n", 8, 1),))
+    disk.fail(DiskFault("sync", "EIO", survivors=kept))
+    with pytest.raises(OSError, match="told to fail"):
+        file.sync()
+    units = (KeptUnit("n", UNIT_SIZE, 1), KeptUnit("n", UNIT_TAIL, 2))
+
+    disk.crash(Crash("power_loss", Survivors("units", units=units)))
+
+    assert disk.files()["n"][::512] == b"oooooooobooooooo"
 
 
 def test_btrfs_takes_the_bytes_back_at_once() -> None:

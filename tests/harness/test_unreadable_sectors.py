@@ -9,11 +9,15 @@ import pytest
 from engine.host.disk import File
 from harness.disk.profiles import PROFILES
 from harness.disk.sim_disk import SimDisk
+from harness.disk.units import PendingUnits
 from harness.episode import run_program
+from harness.explore.spread import Spread, Vector
+from harness.explore.views import Views
 from models.observations import Damaged, Refused, Started
 from models.ops import (
     Crash,
     Damage,
+    KeptUnit,
     Op,
     PutMessage,
     Restart,
@@ -122,3 +126,61 @@ def test_what_can_be_made_again_keeps_no_store_from_starting(file: str) -> None:
     seen = last_start(*ops, Damage(file, "unreadable", 0, 4096))
 
     assert isinstance(seen, Started)
+
+
+def torn_disk() -> SimDisk:
+    """A file of two durable pages; a sector of the second has been written since."""
+    disk = SimDisk(PROFILES["physical_4k"])
+    disk.load({"f": b"o" * 8192})
+    disk.mount().open("f", 8192, create=False, mapped=False).write_at(4608, b"n" * 512)
+    return disk
+
+
+def lost(disk: SimDisk, *kept: KeptUnit) -> SimDisk:
+    disk.crash(Crash("power_loss", Survivors("units", units=kept)))
+    return disk
+
+
+@pytest.mark.parametrize("is_explored", [False, True])
+def test_a_torn_block_has_sectors_that_nobody_can_read(*, is_explored: bool) -> None:
+    disk = torn_disk()
+    if is_explored:
+        spread = Spread(disk.snapshot(), Views())
+        disk = SimDisk.fork(spread.disk(Vector((), (2, 1, *[0] * 6))))
+    else:
+        lost(disk, KeptUnit("f", 8, 2), KeptUnit("f", 9, 1))
+
+    assert disk.unreadable() == (Damaged("f", 4096, 4608),)
+    file = disk.mount().open("f", 8192, create=False, mapped=False)
+    assert file.read_at(0, 4096) == b"o" * 4096
+    assert not {*file.read_at(4608, 512)} <= {*b"on"}
+    with pytest.raises(OSError, match="cannot be read"):
+        file.read_at(4000, 200)
+
+
+def test_a_torn_sector_is_bad_until_it_is_written_whole_and_that_is_durable() -> None:
+    disk = lost(torn_disk(), KeptUnit("f", 15, 2))
+    file = disk.mount().open("f", 8192, create=False, mapped=False)
+    file.write_at(7680, b"w" * 512)
+    assert file.read_at(7680, 512) == b"w" * 512
+
+    unsynced = SimDisk.fork(disk.snapshot())
+    assert lost(unsynced).unreadable() == (Damaged("f", 7680, 8192),)
+    file.sync()
+    assert lost(disk).unreadable() == ()
+
+
+def test_a_block_in_which_nothing_pends_is_not_torn() -> None:
+    disk = torn_disk()
+
+    units = PendingUnits.of(disk.snapshot()).sectors()
+
+    assert {unit.place for unit in units} == {*range(8, 16)}
+
+
+def test_what_a_sector_beside_holds_is_its_oldest_and_its_newest_version() -> None:
+    kept = (KeptUnit("f", 8, 3), KeptUnit("f", 9, 3), KeptUnit("f", 10, 9))
+
+    disk = lost(torn_disk(), *kept)
+
+    assert disk.files()["f"] == b"o" * 4608 + b"n" * 512 + b"o" * 3072

@@ -90,3 +90,21 @@ def test_a_lost_page_may_leave_what_a_start_left_below_a_later_mark() -> None:
     )
 
     assert result.invariant == ""
+
+
+def test_a_torn_block_may_take_both_slots_of_the_mark_and_no_law_is_broken() -> None:
+    """Each sector of the checkpoint at each of its versions, slots alike."""
+    setup = Setup(flush_mode="SYNC_FLUSH", disk_profile="physical_4k")
+    marked = (PutMessage("T0", 0, 1), RunService("checkpoint"), PutMessage("T0", 0, 1))
+    ends: list[str] = []
+    for version in range(8):
+        kept = tuple(KeptUnit("checkpoint", slot, version) for slot in (1, 2))
+        crash = Crash("power_loss", Survivors("units", units=kept))
+        result = run(
+            setup, *marked, During(RunService("checkpoint"), 3, crash), Restart()
+        )
+        assert result.invariant == ""
+        ends.append(str(result.trace[-1].observation))
+
+    assert any("checkpoint" in end and "Refused" in end for end in ends)
+    assert ends[1].startswith("Stopped(clean=True")  # both are garbage

@@ -53,6 +53,7 @@ TestInterleavedDeletion = machine_test("interleaved_deletion")
 TestContention = machine_test("contention")
 TestOverlaps = machine_test("overlaps")
 TestMixtures = machine_test("mixtures")
+TestTornBlocks = machine_test("torn_blocks")
 
 
 def test_every_scenario_has_its_machine_here() -> None:

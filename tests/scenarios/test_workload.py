@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -12,12 +13,16 @@ from models.ops import (
     Damage,
     DiskFault,
     During,
+    Event,
+    Op,
     PutMessage,
     Restart,
     RunService,
     Shutdown,
+    Survivors,
     innermost,
     nesting,
+    parts,
 )
 from models.program import from_json, to_json
 from scenarios.catalogue import SCENARIOS, Scenario
@@ -142,3 +147,41 @@ def test_disks_fail_where_a_scenario_says_so_and_nowhere_else() -> None:
         if scenario.space.faults
         and {"fault", "together", "overlap"} & set(scenario.space.kinds)
     }
+
+
+def failing_syncs(op: Event) -> Iterator[DiskFault]:
+    if isinstance(op, DiskFault) and op.call == "sync":
+        yield op
+    for part in parts(op):
+        yield from failing_syncs(part)
+
+
+def test_of_what_failed_syncs_leave_half_is_drawn_and_a_part_nothing_or_all() -> None:
+    kinds = Counter(
+        fault.survivors.kind
+        for name in ("power_loss", "expiry", "overlaps", "deleted_topics")
+        for episode in range(200)
+        for op in program_for(SCENARIOS[name], 1, episode).ops
+        for fault in failing_syncs(op)
+    )
+
+    total = kinds.total()
+    assert set(kinds) == {"none", "all", "hashed"}
+    assert 0.3 < kinds["none"] / total < 0.45
+    assert 0.4 < kinds["hashed"] / total < 0.6
+
+
+def test_what_a_failed_sync_leaves_shifts_no_other_draw(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def forget(op: Op) -> Op:
+        if not isinstance(op, During) or not isinstance(op.event, DiskFault):
+            return op
+        return replace(op, event=replace(op.event, survivors=Survivors()))
+
+    chosen = [program_for(SCENARIOS["power_loss"], 1, n).ops for n in range(50)]
+    monkeypatch.setattr("scenarios.drawn_ops.LEFT_BY_A_FAILED_SYNC", ("none",))
+    plain = [program_for(SCENARIOS["power_loss"], 1, n).ops for n in range(50)]
+
+    assert chosen != plain
+    assert [tuple(map(forget, ops)) for ops in chosen] == plain

@@ -137,7 +137,7 @@ _ROWS = (
     (
         "D35",
         *("sim_file", "SimFile._meet_sync_fault"),
-        *("self._inode.forget_dirty_pages()", "pass"),
+        *("leave(self._inode, profile, self._controls.survivors)", "pass"),
     ),
     ("D36", "sim_file", "SimFile.sync", "if inode.cuts:", "if False:"),
     (
