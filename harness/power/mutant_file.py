@@ -27,10 +27,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.regular_file import NotReadable, read_regular
 from harness.supervised import Lost, supervised
+from models.printable import printable, shown
 from scenarios.mutation import Edit, Mutant, MutantError, applied
 
-FILE_SIZE_MAX = 4 * 1024 * 1024
+FILE_SIZE_MAX = 1024 * 1024
+KEY_DOTS_MAX = 64
 ENGINE = "engine"
 CHECK_TIMEOUT_S = 30.0
 
@@ -46,7 +49,13 @@ _TEXT = (str, "a text")
 
 
 class BadMutantFile(ValueError):
-    """A file says no mutants this version can plant; the message says where and why."""
+    """A file says no mutants this version can plant; the message says where and why.
+
+    The message is one printable line, whatever the file holds.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 def read_mutants(
@@ -64,10 +73,17 @@ def read_mutants(
         BadMutantFile: it cannot be read, or does not say what it must.
     """
     text = _text(path)
+    _check_keys_are_short(path, text)
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadMutantFile(f"{path}: not TOML: {error}.") from None
+    except RecursionError:
+        raise BadMutantFile(
+            f"{path}: nested deeper than any mutant is. Write each as [[mutant]]."
+        ) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise BadMutantFile(f"{path}: not read: {error}.") from None
     return _File(path, text, laws, anywhere).mutants(given)
 
 
@@ -96,18 +112,24 @@ def check_edits(mutants: Mapping[str, Mutant]) -> Iterator[str]:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > FILE_SIZE_MAX:
-            raise BadMutantFile(
-                f"{path}: larger than {FILE_SIZE_MAX // 1024**2} MiB; mutants take "
-                f"some kilobytes. Name another one."
-            )
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadMutantFile(
-            f"{path}: cannot be read: {error.strerror}. Name a file of mutants."
-        ) from None
+        return read_regular(path, FILE_SIZE_MAX).decode("utf-8")
+    except NotReadable as error:
+        raise BadMutantFile(f"{error} Name a file of mutants.") from None
     except UnicodeDecodeError:
         raise BadMutantFile(f"{path}: not UTF-8 text, as TOML must be.") from None
+
+
+def _check_keys_are_short(path: Path, text: str) -> None:
+    """Refuse what the parser takes gigabytes for: it keeps each prefix of a key."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        key = line.partition("=")[0]
+        if "'" in key or '"' in key:
+            key = line
+        if key.count(".") > KEY_DOTS_MAX:
+            raise BadMutantFile(
+                f"{path}:{number}: a key of {key.count('.')} dots, at most "
+                f"{KEY_DOTS_MAX} are read. Write each mutant as [[mutant]]."
+            )
 
 
 class _File:
@@ -133,7 +155,7 @@ class _File:
         tables = given.get("mutant")
         unknown = sorted(set(given) - {"mutant"})
         if unknown:
-            raise self._bad(1, f"unknown key {unknown[0]!r}; known is [[mutant]]")
+            raise self._bad(1, f"unknown key {shown(unknown[0])}; known is [[mutant]]")
         if not _are_tables(tables):
             raise self._bad(1, "no mutants; write each as [[mutant]]")
         found: dict[str, Mutant] = {}
@@ -141,7 +163,9 @@ class _File:
             mutant = self._mutant(table, self._line("mutant", number))
             if mutant.id in found:
                 line = self._line("mutant", number)
-                raise self._bad(line, f"the id {mutant.id!r} is taken; ids are unique")
+                raise self._bad(
+                    line, f"the id {shown(mutant.id)} is taken; ids are unique"
+                )
             found[mutant.id] = mutant
         return found
 
@@ -150,11 +174,12 @@ class _File:
         name = table["id"]
         if not _ID.fullmatch(name):
             raise self._bad(
-                line, f"the id {name!r} must be 1 to 40 letters, digits, '-', '_', '.'"
+                line,
+                f"the id {shown(name)} must be 1 to 40 letters, digits, '-', '_', '.'",
             )
         difficulty = table.get("difficulty", 0)
         if not 0 <= difficulty <= 5:
-            raise self._bad(line, f"difficulty is 1 to 5, not {difficulty}")
+            raise self._bad(line, f"difficulty is 1 to 5, not {shown(difficulty)}")
         if not table["edit"] or not _are_tables(table["edit"]):
             raise self._bad(line, f"mutant {name} needs [[mutant.edit]] tables")
         return Mutant(
@@ -170,10 +195,10 @@ class _File:
     def _law(self, law: object, line: int) -> str:
         if isinstance(law, str) and law in self.laws:
             return law
-        near = difflib.get_close_matches(str(law), list(self.laws), n=1)
+        near = difflib.get_close_matches(shown(law), list(self.laws), n=1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
         raise self._bad(
-            line, f"there is no law {law!r}.{meant} `crashmq list laws` names them"
+            line, f"there is no law {shown(law)}.{meant} `crashmq list laws` names them"
         )
 
     def _edit(self, table: Mapping[str, Any], mutant: str) -> Edit:
@@ -185,8 +210,8 @@ class _File:
         if not self.anywhere and module.partition(".")[0] != ENGINE:
             raise self._bad(
                 line,
-                f"mutant {mutant} edits {module!r}, which is not the store under test. "
-                f"Name a module of {ENGINE}, or pass --any-module to examine the "
+                f"mutant {mutant} edits {shown(module)}, which is not the store under "
+                f"test. Name a module of {ENGINE}, or pass --any-module to examine the "
                 f"harness itself",
             )
         return Edit(module, table.get("function", ""), table["before"], table["after"])
@@ -200,7 +225,7 @@ class _File:
         line: int,
     ) -> None:
         for key in sorted(set(table) - set(known)):
-            said = f"{what}: unknown key {key!r}; known are {', '.join(known)}"
+            said = f"{what}: unknown key {shown(key)}; known are {', '.join(known)}"
             raise self._bad(line, said)
         for key in needed:
             if key not in table:
@@ -208,7 +233,9 @@ class _File:
         for key, value in table.items():
             kind, said = _TYPES.get(key, _TEXT)
             if type(value) is not kind:
-                raise self._bad(line, f"{what}: {key!r} must be {said}, not {value!r}")
+                raise self._bad(
+                    line, f"{what}: {key!r} must be {said}, not {shown(value)}"
+                )
 
     def _line(self, header: str, number: int) -> int:
         lines = self.lines[header]
