@@ -228,6 +228,9 @@ def _text(given: dict[str, Any], name: str, path: Path) -> str:
     most = _SIZES_MAX.get(name, NAME_MAX)
     if len(value) > most:
         raise _bad(path, f"$.{name}", f"longer than {most} characters")
+    if name != "message" and not value.isprintable():
+        found = f"{shown(value)} holds what is no text of one line"
+        raise _bad(path, f"$.{name}", found)
     return value
 
 

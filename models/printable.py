@@ -19,6 +19,11 @@ def printable(text: str) -> str:
     )
 
 
+def printable_lines(text: str) -> str:
+    """The same of each line of a text whose line ends are ours."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def shown(value: object) -> str:
     """A value of a file for an error: printable, and never long."""
     if isinstance(value, int) and value.bit_length() > 200:

@@ -199,7 +199,7 @@ def _together_from_dict(given: dict[str, Any], where: str, depth: int) -> Togeth
 
 
 def _convert(value: Any, cls: Any, where: str) -> Any:
-    if isinstance(value, dict) and is_dataclass(cls):
+    if isinstance(value, dict) and is_dataclass(cls) and isinstance(cls, type):
         unknown = sorted(set(value) - {field.name for field in fields(cls)})
         if unknown:
             name = shown(unknown[0])

@@ -18,10 +18,11 @@ from harness.commands.arguments import (
     planted,
     writing,
 )
-from harness.commands.output import Progress, print_timeline, terminal_width
+from harness.commands.output import Progress, print_timeline, say, terminal_width
 from harness.gate import case_of
 from harness.shrink import NothingToShrink, shrink
 from harness.timeline import timeline
+from models.printable import printable
 
 
 @click.command()
@@ -79,7 +80,7 @@ def command(
     replay = f"crashmq replay {out}"
     print_timeline(timeline(shrunk.result, width=terminal_width(), replay=replay))
     more = " (budget spent; shrink it again)" if shrunk.exhausted else ""
-    click.echo(
+    say(
         f"shrunk from {shrunk.ops_before} to {len(shrunk.program.ops)} ops in "
-        f"{shrunk.runs} runs{more}: {out}"
+        f"{shrunk.runs} runs{more}: {printable(str(out))}"
     )

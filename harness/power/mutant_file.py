@@ -177,6 +177,10 @@ class _File:
                 line,
                 f"the id {shown(name)} must be 1 to 40 letters, digits, '-', '_', '.'",
             )
+        for key in ("title", "source", "component"):
+            if not table.get(key, "").isprintable():
+                said = f"mutant {name}: {key!r} holds what is no text of one line"
+                raise self._bad(line, said)
         difficulty = table.get("difficulty", 0)
         if not 0 <= difficulty <= 5:
             raise self._bad(line, f"difficulty is 1 to 5, not {shown(difficulty)}")
