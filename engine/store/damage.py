@@ -10,17 +10,19 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from engine.store.stop import Stop
+
 
 class DamagedRange(NamedTuple):
     """Bytes [start, end) of the log, in one file or in missing ones from ``path`` on.
 
-    ``why`` says what reading met there.
+    ``why`` is what reading met there.
     """
 
     start: int
     end: int
     path: str
-    why: str
+    why: Stop
 
 
 class Damage:

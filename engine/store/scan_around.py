@@ -21,6 +21,7 @@ from engine.store.log_scan import LogScan
 from engine.store.mapped_file import MappedFile, file_name
 from engine.store.mapped_file_queue import MappedFileQueue
 from engine.store.message_codec import check_message, encode_filler
+from engine.store.stop import Stop
 from engine.store.unreadable import with_zeros
 
 _MAGIC_STARTS = b"\xda\xa3\x20"  # of both of a record's magics
@@ -35,7 +36,7 @@ CLOSED = probe("scan_around.closed", "a damaged last file was closed by a filler
 BEGUN = probe("scan_around.begun", "the log goes on behind a missing file")
 
 Visit: TypeAlias = Callable[[DispatchRequest], None]
-ScanFile: TypeAlias = Callable[[MappedFile, Visit, int], tuple[int, str]]
+ScanFile: TypeAlias = Callable[[MappedFile, Visit, int], tuple[int, Stop]]
 
 
 def scan_around(
@@ -78,7 +79,7 @@ def _walk(
     damage: Damage,
     scan_file: ScanFile,
     visit: Visit,
-) -> tuple[int, str]:
+) -> tuple[int, Stop]:
     """Where the log ends, and why there."""
     at, durable = bounds
     size = files.file_size
@@ -91,12 +92,12 @@ def _walk(
                 at = files.min_offset
                 continue
             if at >= durable:
-                return at, "the end of the last file"
+                return at, Stop.END
             FILE_MISSING.hit()
             later = [f.file_from_offset for f in files.files if f.file_from_offset > at]
             end = min([*later, durable - 1 - (durable - 1) % size + size])
             path = f"{files.path}/{file_name(at - at % size)}"
-            damage.add(DamagedRange(at, end, path, "a missing file"))
+            damage.add(DamagedRange(at, end, path, Stop.MISSING_FILE))
             at = end
             continue
         position, why = scan_file(file, visit, at - file.file_from_offset)

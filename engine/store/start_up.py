@@ -31,7 +31,8 @@ from engine.store.log_scan import LogScan
 from engine.store.log_sums import LogSums
 from engine.store.queue_audit import QueueAudit
 from engine.store.scan_around import files_with
-from engine.store.unreadable import UNREADABLE, is_unreadable
+from engine.store.stop import Stop
+from engine.store.unreadable import is_unreadable
 
 WINDOWED = probe("start_up.read.window", "a start left old log files unread")
 READ_AGAIN = probe("start_up.read.again", "damaged queues made a start read all")
@@ -208,12 +209,12 @@ class StartUp:
         Raises:
             StoreCorrupted: part of it is not there.
         """
-        if scan.stopped_by == UNREADABLE:
+        if scan.stopped_by is Stop.UNREADABLE:
             REFUSED_UNREAD.hit()
             raise StoreCorrupted(
-                f"{self._where(scan.end)}: {UNREADABLE}, so that nobody knows whether "
-                f"the log goes on there. Put the file back from a copy, or start again "
-                f"if the disk is well. Nothing was changed."
+                f"{self._where(scan.end)}: {scan.stopped_by}, so that nobody knows "
+                f"whether the log goes on there. Put the file back from a copy, or "
+                f"start again if the disk is well. Nothing was changed."
             )
         mark = self._checkpoint.mark
         if mark is None:

@@ -64,8 +64,8 @@ TORN_RECORD_NOT_REPAIRED = Mutant(
             before="if scan.end < mark.durable_offset:",
             after=(
                 "if scan.end < mark.durable_offset or scan.stopped_by in (\n"
-                "        'bytes that are no record',\n"
-                '        "a record whose length is not its parts\'",\n'
+                "        Stop.ILLEGAL,\n"
+                "        Stop.HALF,\n"
                 "    ):"
             ),
         ),

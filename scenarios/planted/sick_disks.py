@@ -37,7 +37,7 @@ LOG_ENDS_WHERE_IT_CANNOT_BE_READ = Mutant(
         Edit(
             module="engine.store.start_up",
             function="StartUp._refuse_damage",
-            before="if scan.stopped_by == UNREADABLE:",
+            before="if scan.stopped_by is Stop.UNREADABLE:",
             after="if False:",
         ),
     ),
