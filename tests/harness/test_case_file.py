@@ -57,7 +57,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "5eb214acc294ac4e9e91dea617d312d31f80e6a5f7eb441d7e966296e199b985"
+DEFAULTS = "a0510113fe56b1fb8c94c8ab893fc8e20b1f2d1ec33251732264e5674798aa1b"
 
 
 def saved(path: Path, **changes: Any) -> Path:
