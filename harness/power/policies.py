@@ -144,19 +144,18 @@ def page_modes(moment: Moment) -> tuple[KeptUnit, ...]:
 
 
 def omit_one(moment: Moment) -> tuple[KeptUnit, ...]:
-    """Everything survives but one piece, of bytes or of a directory."""
+    """Everything survives but one piece: a sector's bytes, or a directory's change."""
     names = list(moment.pending.names)
-    every = [*names, *moment.pending.sectors(kept(names))]
+    sectors = moment.pending.sectors(kept(names))
+    every = [*names, *sectors]
     if not every:
         return ()
-    lost = every[moment.draw("lost") % len(every)]
-    left = [replace_version(unit, unit is lost) for unit in every]
+    lost = moment.draw("lost") % len(every)
+    left = [*kept(every[:lost]), *kept(every[lost + 1 :])]
+    if lost < len(names):
+        name = names[lost]
+        left.append(KeptUnit(name.path, name.place, name.versions - 2))
     return tuple(unit for unit in left if unit.version)
-
-
-def replace_version(unit: Unit, is_lost: bool) -> KeptUnit:
-    """The unit at its newest version, or at the one before."""
-    return KeptUnit(unit.path, unit.place, unit.versions - 1 - is_lost)
 
 
 def runs_of(units: Sequence[Unit]) -> list[list[Unit]]:

@@ -17,6 +17,7 @@ from models.observations import Damaged, Refused, Started
 from models.ops import (
     Crash,
     Damage,
+    DiskFault,
     KeptUnit,
     Op,
     PutMessage,
@@ -90,6 +91,22 @@ def test_power_loss_leaves_it_bad_unless_the_write_got_out(
     file.write_at(512, b"y" * 512)
 
     disk.crash(Crash("power_loss", Survivors("all" if kept == "all" else "none")))
+
+    assert bool(disk.unreadable()) == is_bad
+
+
+@pytest.mark.parametrize(("kept", "is_bad"), [("none", True), ("all", False)])
+def test_a_failed_sync_leaves_it_bad_unless_the_write_got_out(
+    kept: str, *, is_bad: bool
+) -> None:
+    disk, file = bad_file()
+    file.write_at(512, b"y" * 512)
+    left = Survivors("all" if kept == "all" else "none")
+    disk.fail(DiskFault("sync", "EIO", survivors=left))
+    with pytest.raises(OSError, match="told to fail"):
+        file.sync()
+
+    disk.crash(Crash("power_loss", Survivors("all")))
 
     assert bool(disk.unreadable()) == is_bad
 

@@ -46,7 +46,7 @@ _OF_AREA: dict[str, tuple[str, ...]] = {
         *("harness/test_sim_disk_faults.py", "harness/test_sim_disk_units.py"),
         *("harness/test_disk_room.py", "harness/test_disk_litmus.py"),
         *("harness/test_disk_draws.py", "harness/test_disk_contract.py"),
-        "harness/test_sync_amid_others.py",
+        *("harness/test_sync_amid_others.py", "harness/test_unreadable_sectors.py"),
     ),
     "model": ("models",),
     "image": ("models", "engine/test_record_agreement.py"),

@@ -195,6 +195,49 @@ _ROWS = (
         *("inode", "Inode.write_back_page"),
         *("if len(done) == len(here):", "if True:"),
     ),
+    (
+        "D51",
+        *("failed_sync", "leave"),
+        *('if survivors.kind != "none":', "if False:"),
+    ),
+    (
+        "D52",
+        *("failed_sync", "leave"),
+        *("profile, keeps_write_order=False, shorn", "profile, shorn"),
+    ),
+    (
+        "D53",
+        *("survivors", "with_torn"),
+        *("[garbage(size), UNREADABLE[:size]]", "[garbage(size)]"),
+    ),
+    ("D54", "survivors", "tearable", "if not profile.torn_block:", "if True:"),
+    (
+        "D55",
+        *("survivors", "bad_sectors"),
+        *("if not profile.torn_block or", "if True or"),
+    ),
+    ("D56", "inode", "Inode.take_over", "self.bad = self.still_bad(content)", "pass"),
+    (
+        "D57",
+        *("inode", "Inode.take_over"),
+        *("self.unwritten = tuple(_without(self.unwritten, start, end))", "pass"),
+    ),
+    (
+        "D58",
+        *("controls", "Controls.meet_fault"),
+        "self.written, self.survivors = fault.written, fault.survivors",
+        "self.written = fault.written",
+    ),
+    (
+        "D59",
+        *("survivors", "Hashed._tears"),
+        *("mixed(key ^ mixed(number)) % BLOCKS_TORN == 0", "False"),
+    ),
+    (
+        "D60",
+        *("remains", "without_cuts"),
+        *("inode.pending, inode.cuts, frozenset()", "inode.pending, [], frozenset()"),
+    ),
 )
 
 DISK = mutants_of("disk", "harness.disk", _ROWS)

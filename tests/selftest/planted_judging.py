@@ -190,7 +190,11 @@ _EXPLORE = (
 )
 
 _SETTLING = (
-    ("X18", "settling", "_settled", "bad=inode.still_bad(content)", "bad=inode.bad"),
+    (
+        "X18",
+        *("settling", "_settled"),
+        *("bad=bad_sectors(profile, inode, content)", "bad=inode.bad"),
+    ),
     ("X19", "settling", "_settled", "if file.is_certain:", "if False:"),
     ("X33", "noting", "Asked.all", "self._kept.get(number, 0)", "0"),
     ("X34", "noting", "Asked.note", "begin <= start and end <= until", "True"),
