@@ -26,8 +26,9 @@ _CHANGING = (
     DiskFault("create", "ENOSPC"),
     DiskFault("remove", "EIO"),
 )
-OF_STARTS = (*_CHANGING, *(_READING,) * 5)  # a start reads more than all else
-OF_OTHERS = (*_CHANGING, *_CHANGING, _READING)
+# A start reads more than all else.
+OF_STARTS: tuple[DiskFault, ...] = (*_CHANGING, *(_READING,) * 5)
+OF_OTHERS: tuple[DiskFault, ...] = (*_CHANGING, *_CHANGING, _READING)
 
 
 def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int]:

@@ -10,17 +10,21 @@ from hypothesis.strategies import DrawFn
 from models.ops import (
     Crash,
     Damage,
+    DiskFault,
     During,
     Op,
     PutMessage,
     Restart,
     Shutdown,
+    SurvivorKind,
+    Survivors,
     innermost,
 )
 from models.program import Program, Setup, from_json, to_json
 from scenarios.catalogue import SCENARIOS, Scenario
 from scenarios.chance import Chance, SeededChance
 from scenarios.draft import Draft
+from scenarios.drawn_ops import fault_by
 from scenarios.space import Kind, Label, Numbers, record_overhead
 from scenarios.strategies import BLOCK_BYTES, HypothesisChance, phrases
 from scenarios.workload import RULES_MAX, program_by, rules_of, write_one_of
@@ -152,6 +156,21 @@ def test_a_crash_shrinks_to_the_first_action_and_nothing_surviving() -> None:
     assert isinstance(crashed, During)
     assert (crashed.at_action, crashed.event) == (1, Crash("power_loss"))
     assert restart == Restart()
+
+
+@pytest.mark.parametrize("kind", ["none", "all", "hashed"])
+def test_hypothesis_draws_what_a_failed_sync_leaves(kind: SurvivorKind) -> None:
+    faults = (DiskFault("read", "EIO"), DiskFault("sync", "EIO"))
+
+    def is_sought(fault: object) -> bool:
+        assert isinstance(fault, DiskFault)
+        return fault.call == "sync" and fault.survivors.kind == kind
+
+    found = find(
+        chosen(lambda chance: fault_by(chance, faults)), is_sought, settings=FEW
+    )
+
+    assert found == DiskFault("sync", "EIO", survivors=Survivors(kind))
 
 
 def test_a_deleted_file_has_no_offset_to_draw() -> None:
