@@ -118,13 +118,15 @@ def _interrupted(ctx: click.Context) -> NoReturn:
 
 def _own_defect(error: Exception) -> None:
     """Keep the traceback in a file, and say that it is a defect of crashmq."""
+    from models.printable import printable  # help and usage need no models
+
     text = "".join(traceback.format_exception(error))
     with tempfile.NamedTemporaryFile(
         "w", prefix="crashmq-error-", suffix=".txt", delete=False, encoding="utf-8"
     ) as file:
         file.write(f"crashmq {' '.join(sys.argv[1:])}\nPython {sys.version}\n\n{text}")
     click.echo(
-        f"crashmq: {type(error).__name__}: {error}\n"
+        f"crashmq: {type(error).__name__}: {printable(str(error))}\n"
         f"This is a defect of crashmq, not of the store; please report it with "
         f"{Path(file.name)}.",
         err=True,

@@ -133,6 +133,8 @@ class CaseCollector(pytest.File):
 class CaseItem(pytest.Item):
     """Run a case's program; no law may be broken, whichever one it once was."""
 
+    caveat = ""
+
     def runtest(self) -> None:
         """Replay the case on the engine as it is now.
 
@@ -148,6 +150,7 @@ class CaseItem(pytest.Item):
         from models.verdict import Outcome
 
         case = CaseFile.load(self.path)
+        self.caveat = case.caveat
         result = run_program(case.program, case.scenario)
         if result.outcome is not Outcome.PASSED:
             raise CaseFailed(result)
@@ -159,12 +162,14 @@ class CaseItem(pytest.Item):
     ) -> str | TerminalRepr:
         """The timeline, without a traceback of the harness."""
         from harness.case_file import BadCaseFile
+        from models.printable import printable_lines
 
         error = excinfo.value
         if isinstance(error, CaseFailed):
-            return _timeline(error.result, self.path, self.config)
+            told = _timeline(error.result, self.path, self.config)
+            return f"{told}\n{self.caveat}" if self.caveat else told
         if isinstance(error, BadCaseFile | pytest.UsageError):
-            return str(error)
+            return printable_lines(str(error))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
@@ -206,9 +211,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if name == _CASE
     ]
     if cases:
+        from models.printable import printable_lines
+
         terminalreporter.section("crashmq: failing programs")
         for case in cases:
-            terminalreporter.line(f"crashmq replay {case}")
+            terminalreporter.line(printable_lines(f"crashmq replay {case}"))
 
 
 def _machine_of(item: pytest.Item) -> object:
@@ -241,6 +248,7 @@ def _keep(found: FoundFailure, config: pytest.Config) -> tuple[Path, str]:
     """Save the program as a case file; where it lies, and its timeline."""
     from harness.case_file import CaseFile
     from harness.episode import run_program
+    from models.printable import printable_lines
     from models.verdict import Outcome
 
     result = run_program(found.program, found.scenario)
@@ -261,7 +269,7 @@ def _keep(found: FoundFailure, config: pytest.Config) -> tuple[Path, str]:
         shown += (
             f"\nIn the machine it broke a law, run on its own it passes: either a "
             f"mutant was applied, or the machine keeps something between two cases.\n"
-            f"{found.message}"
+            f"{printable_lines(found.message)}"
         )
     return path, shown
 

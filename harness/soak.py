@@ -212,7 +212,10 @@ def event_of(step: TracedStep) -> EventRecord:
 
 
 def shards_for(episodes: int, workers: int) -> list[Shard]:
-    """Runs of episodes, even in size: four a worker or more, none above 250."""
+    """Runs of episodes, even in size: ``SHARDS_PER_WORKER`` a worker or more.
+
+    None has more than ``EPISODES_PER_SHARD_MAX``.
+    """
     assert episodes >= 0, episodes
     assert workers >= 1, workers
     fewest = -(-episodes // EPISODES_PER_SHARD_MAX)

@@ -119,7 +119,13 @@ def _contents(file: Path, path: str) -> Bytes:
             mapped.extents = tuple(_extents(handle, size))
             return memoryview(mapped)
         with os.fdopen(handle, "rb", closefd=False) as opened:
-            return opened.read()
+            data = opened.read(size + 1)
+        if len(data) > size:
+            raise NotAStore(
+                f"{file} has more bytes than the {size} it says: it is being written, "
+                f"or is no file of a disk. Judge a copy of the store."
+            )
+        return data
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(file)) from error
     finally:

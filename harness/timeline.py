@@ -16,6 +16,7 @@ from harness.episode import EpisodeResult, TracedStep
 from models.describe import describe
 from models.observations import Observation, Positions, describe_observation
 from models.ops import Crash, Damage, DiskFault, During, Event, PlantFile, parts
+from models.printable import printable
 from models.program import Setup
 from models.verdict import Outcome
 
@@ -72,14 +73,14 @@ def timeline(result: EpisodeResult, *, width: int = 100, replay: str = "") -> st
         lines += _render(row, op_width, width)
     lines += _verdict(result, width)
     if replay:
-        lines.append(f"  replay  {replay}")
+        lines.append(f"  replay  {printable(replay)}")
     return "\n".join(lines)
 
 
 def _head(result: EpisodeResult, width: int) -> Iterator[str]:
     record = result.record
-    scenario = record.scenario or "a program of no scenario"
-    mutant = f", planted bug {record.mutant}" if record.mutant else ""
+    scenario = printable(record.scenario) or "a program of no scenario"
+    mutant = f", planted bug {printable(record.mutant)}" if record.mutant else ""
     steps = "1 step" if record.steps == 1 else f"{record.steps} steps"
     yield f"{result.outcome.name} {scenario}{mutant}, {steps}"
     setup = Setup(**json.loads(record.setup))
@@ -108,13 +109,13 @@ def _worth_telling(result: EpisodeResult, steps: int) -> list[TracedStep]:
 def _rows(trace: list[TracedStep], steps: int) -> Iterator[_Row]:
     before = _EMPTY
     for step in trace:
-        op, event = _op_and_event(step.op)
+        op, event = map(printable, _op_and_event(step.op))
         yield _Row(
             number=str(step.number) if 0 <= step.number < steps else _NO_NUMBER,
             mark=FAULT_MARK if _has_fault(step.op) else " ",
             op=op,
             event=event,
-            observation=_seen(step.observation),
+            observation=printable(_seen(step.observation)),
             positions=_moved(before, step.positions),
         )
         if step.positions != _DOWN:
@@ -182,11 +183,11 @@ def _verdict(result: EpisodeResult, width: int) -> Iterator[str]:
         return
     at_end = result.step >= result.record.steps
     mark = BREACH_MARK if result.outcome is Outcome.VIOLATED else UNKNOWN_MARK
-    first, *more = result.message.splitlines() or ["no message"]
+    first, *more = result.message.split("\n") if result.message else ["no message"]
     when = "at the end, healed and idle: " if at_end else ""
-    yield from _marked(f"{when}{first}", mark, width)
+    yield from _marked(f"{when}{printable(first)}", mark, width)
     for line in more[:_LINES_OF_A_MESSAGE]:
-        yield from _wrapped(line.strip(), width, _INDENT + 2)
+        yield from _wrapped(printable(line.strip()), width, _INDENT + 2)
     if len(more) > _LINES_OF_A_MESSAGE:
         left = len(more) - _LINES_OF_A_MESSAGE
         yield " " * (_INDENT + 2) + f"and {left} more lines"

@@ -6,7 +6,7 @@ names, types and nesting, and runs nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -22,13 +22,16 @@ from models.ops import (
     Survivors,
     Together,
 )
+from models.printable import shown
 
 FlushMode = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
 OnDamage = Literal["refuse", "serve"]
 
 _EVENTS: dict[str, type[Event]] = {cls.__name__: cls for cls in EVENT_CLASSES}
 _OPS = frozenset(cls.__name__ for cls in OP_CLASSES)
+_PARTS: dict[str, type] = {"survivors": Survivors, "schedule": Schedule}
 _DEPTH_MAX = 16
+_FOUND_MAX = 300
 QUEUE_EXT_SIZE_MIN = 24
 HOUR_MS = 3_600_000
 FLUSH_THOROUGH_MS = 2000
@@ -173,7 +176,7 @@ def _event_from_dict(value: object, where: str, depth: int) -> Event:
     cls = _EVENTS.get(name) if isinstance(name, str) else None
     if cls is None:
         known = ", ".join(sorted(_EVENTS))
-        raise BadProgram(f"{where}: unknown op {name!r}; known are {known}.")
+        raise BadProgram(f"{where}: unknown op {shown(name)}; known are {known}.")
     if cls is During:
         return _during_from_dict(given, where, depth)
     if cls is Together:
@@ -185,7 +188,7 @@ def _event_from_dict(value: object, where: str, depth: int) -> Event:
 def _during_from_dict(given: dict[str, Any], where: str, depth: int) -> During:
     unknown = sorted(set(given) - {"during", "at_action", "event"})
     if unknown:
-        raise BadProgram(f"{where}: During has no field {unknown[0]!r}.")
+        raise BadProgram(f"{where}: During has no field {shown(unknown[0])}.")
     at_action = _convert(given.get("at_action"), int, f"{where}.at_action")
     inner = op_from_dict(given.get("during"), f"{where}.during", depth=depth + 1)
     event = _event_from_dict(given.get("event"), f"{where}.event", depth + 1)
@@ -195,7 +198,7 @@ def _during_from_dict(given: dict[str, Any], where: str, depth: int) -> During:
 def _together_from_dict(given: dict[str, Any], where: str, depth: int) -> Together:
     unknown = sorted(set(given) - {"together", "schedule"})
     if unknown:
-        raise BadProgram(f"{where}: Together has no field {unknown[0]!r}.")
+        raise BadProgram(f"{where}: Together has no field {shown(unknown[0])}.")
     ops = given.get("together")
     if not isinstance(ops, list):
         raise BadProgram(f"{where}.together: expected a list of ops.")
@@ -208,14 +211,18 @@ def _together_from_dict(given: dict[str, Any], where: str, depth: int) -> Togeth
 
 
 def _convert(value: Any, cls: Any, where: str) -> Any:
-    if isinstance(value, dict):
+    if isinstance(value, dict) and is_dataclass(cls) and isinstance(cls, type):
         unknown = sorted(set(value) - {field.name for field in fields(cls)})
         if unknown:
-            raise BadProgram(f"{where}: {cls.__name__} has no field {unknown[0]!r}.")
+            name = shown(unknown[0])
+            raise BadProgram(f"{where}: {cls.__name__} has no field {name}.")
     try:
         return msgspec.convert(value, cls)
     except msgspec.ValidationError as error:
-        raise BadProgram(f"{where}: {error}.") from None
+        found = str(error)
+        if len(found) > _FOUND_MAX:  # it quotes what it cannot use
+            found = f"{found[: _FOUND_MAX // 2]}…{found[-_FOUND_MAX // 2 :]}"
+        raise BadProgram(f"{where}: {found}.") from None
 
 
 def to_json(program: Program) -> dict[str, Any]:
@@ -231,13 +238,14 @@ def to_short_json(program: Program) -> dict[str, Any]:
     return {"setup": setup, "ops": [_short(op) for op in said["ops"]]}
 
 
-def _short(value: Any) -> Any:
+def _short(value: Any, cls: type | None = None) -> Any:
     """An op, or anything in one, without fields at their defaults."""
     if not isinstance(value, dict):
         return [_short(one) for one in value] if isinstance(value, list) else value
-    cls = _EVENTS.get(value.get("op", ""))
+    cls = cls or _EVENTS.get(value.get("op", ""))
     kept = _without(value, _defaults(cls) if cls else {})
-    return {name: _short(one) for name, one in kept.items()}
+    short = {name: _short(one, _PARTS.get(name)) for name, one in kept.items()}
+    return {name: one for name, one in short.items() if one or name not in _PARTS}
 
 
 def _defaults(cls: type) -> dict[str, Any]:
@@ -248,7 +256,7 @@ def _without(value: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     return {
         name: one
         for name, one in value.items()
-        if name not in defaults or one != defaults[name]
+        if name not in defaults or (one != defaults[name] and one != [])
     }
 
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from models.printable import printable
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One breach of a law: where it is, what was seen, what was expected."""
+    """One breach of a law: where it is, what was seen, what was expected.
+
+    Its text is one printable line, whatever names the store has.
+    """
 
     where: str
     seen: str
@@ -16,7 +21,7 @@ class Violation:
 
     def __str__(self) -> str:
         wanted = f"; expected {self.expected}" if self.expected else ""
-        return f"{self.where}: {self.seen}{wanted}"
+        return printable(f"{self.where}: {self.seen}{wanted}")
 
 
 class Outcome(Enum):

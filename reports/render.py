@@ -168,6 +168,7 @@ def _html() -> Environment:
         Environment(
             loader=FileSystemLoader(_TEMPLATES),
             autoescape=True,
+            finalize=_without_controls,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
@@ -226,8 +227,25 @@ def _code(text: Any) -> _Code:
     return _Code(f"`{plain}`" if plain else "")
 
 
+def _without_controls(value: Any) -> Any:
+    """Write what no page shows, or what turns its direction, as Python writes it.
+
+    ``models.printable`` does the same of one line; a report knows no other package.
+    """
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    shown = "".join(
+        sign
+        if sign.isprintable() or sign == "\n"
+        else sign.encode("unicode_escape").decode("ascii")
+        for sign in value
+    )
+    return type(value)(shown)  # ``Markup`` of a template stays what it is
+
+
 def _plain_in_markdown(value: Any) -> Any:
     """Escape what Markdown or HTML would take for markup, in every printed value."""
+    value = _without_controls(value)
     if isinstance(value, _Code) or not isinstance(value, str):
         return value
     escaped = value.replace("&", "&amp;").replace("<", "&lt;")

@@ -20,8 +20,8 @@
         {op = "Restart"},
     ]
 
-Names, types and laws are checked before anything is planted. What a trigger may say is
-what case files say (``models.program``). How edits find their text is told in
+Names, types and laws are checked before anything is planted. A trigger may say and ask
+for what a case file may (``harness.case_bounds``). How edits find their text is told in
 ``scenarios.edits``.
 """
 
@@ -34,12 +34,16 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.case_bounds import OutOfBounds, check_program
+from harness.regular_file import NotReadable, read_regular
+from models.printable import printable, shown
 from models.program import BadProgram, Program, from_json
 from scenarios.mutation import NO_TRIGGER, Edit, Mutant
 
-FILE_SIZE_MAX = 4 * 1024 * 1024
+FILE_SIZE_MAX = 1024 * 1024
 MUTANTS_MAX = 1000
 EDIT_SIZE_MAX = 64 * 1024
+KEY_PARTS_MAX = 16
 ENGINE = "engine"
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
@@ -58,11 +62,20 @@ _TYPES = {
     "ops": (list, "a list of ops, each a table"),
 }
 _TEXT = (str, "a text")
-_SHOWN_MAX = 200
+_KEY_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(
+    rf"(?<![\w\\-]){_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{KEY_PARTS_MAX}}}"
+)
 
 
 class BadMutantFile(ValueError):
-    """A file says no mutants this version can plant; the message says where and why."""
+    """A file says no mutants this version can plant; the message says where and why.
+
+    The message is one printable line, whatever the file holds.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 def read_mutants(
@@ -80,6 +93,7 @@ def read_mutants(
         BadMutantFile: it cannot be read, or does not say what it must.
     """
     text = _text(path)
+    _check_keys_are_short(path, text)
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -89,26 +103,27 @@ def read_mutants(
             f"{path}: nested too deep; a mutant needs tables in a list, and no more."
         ) from None
     except ValueError as error:  # a number of thousands of digits
-        raise BadMutantFile(f"{path}: a value nobody can read: {error}.") from None
+        raise BadMutantFile(f"{path}: a value that cannot be read: {error}.") from None
     return _File(path, text, laws, anywhere).mutants(given)
 
 
 def _text(path: Path) -> str:
     try:
-        if path.exists() and not path.is_file():
-            raise BadMutantFile(f"{path}: cannot be read: it is no regular file.")
-        if path.stat().st_size > FILE_SIZE_MAX:
-            raise BadMutantFile(
-                f"{path}: larger than {FILE_SIZE_MAX // 1024**2} MiB; mutants take "
-                f"some kilobytes. Name another one."
-            )
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadMutantFile(
-            f"{path}: cannot be read: {error.strerror}. Name a file of mutants."
-        ) from None
+        return read_regular(path, FILE_SIZE_MAX).decode("utf-8")
+    except NotReadable as error:
+        raise BadMutantFile(f"{error} Name a file of mutants.") from None
     except UnicodeDecodeError:
         raise BadMutantFile(f"{path}: not UTF-8 text, as TOML must be.") from None
+
+
+def _check_keys_are_short(path: Path, text: str) -> None:
+    """Refuse what the parser takes hours or gigabytes for: it copies each prefix."""
+    if found := _LONG_KEY.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise BadMutantFile(
+            f"{path}:{line}: a key of more than {KEY_PARTS_MAX} parts. Write each "
+            f"mutant as [[mutant]]."
+        )
 
 
 class _File:
@@ -134,7 +149,7 @@ class _File:
         tables = given.get("mutant")
         unknown = sorted(set(given) - {"mutant"})
         if unknown:
-            raise self._bad(1, f"unknown key {unknown[0]!r}; known is [[mutant]]")
+            raise self._bad(1, f"unknown key {shown(unknown[0])}; known is [[mutant]]")
         if not _are_tables(tables):
             raise self._bad(1, "no mutants; write each as [[mutant]]")
         if len(tables or ()) > MUTANTS_MAX:
@@ -145,7 +160,9 @@ class _File:
             mutant = self._mutant(table, self._line("mutant", number))
             if mutant.id in found:
                 line = self._line("mutant", number)
-                raise self._bad(line, f"the id {mutant.id!r} is taken; ids are unique")
+                raise self._bad(
+                    line, f"the id {shown(mutant.id)} is taken; ids are unique"
+                )
             found[mutant.id] = mutant
         return found
 
@@ -155,11 +172,15 @@ class _File:
         if not _ID.fullmatch(name):
             raise self._bad(
                 line,
-                f"the id {_shown(name)} must be 1 to 40 letters, digits, '-', '_', '.'",
+                f"the id {shown(name)} must be 1 to 40 letters, digits, '-', '_', '.'",
             )
+        for key in ("title", "source", "component", "needs"):
+            if not table.get(key, "").isprintable():
+                said = f"mutant {name}: {key!r} holds what is no text of one line"
+                raise self._bad(line, said)
         difficulty = table.get("difficulty", 0)
         if not 0 <= difficulty <= 5:
-            raise self._bad(line, f"difficulty is 1 to 5, not {_shown(difficulty)}")
+            raise self._bad(line, f"difficulty is 1 to 5, not {shown(difficulty)}")
         if not table["edit"] or not _are_tables(table["edit"]):
             raise self._bad(line, f"mutant {name} needs [[mutant.edit]] tables")
         return Mutant(
@@ -181,18 +202,20 @@ class _File:
         given, what = table["trigger"], f"trigger of {mutant}"
         self._check_keys(given, ("setup", "ops"), ("ops",), what, line)
         try:
-            return from_json(given)
-        except BadProgram as error:
+            trigger = from_json(given)
+            check_program(trigger)
+        except (BadProgram, OutOfBounds) as error:
             raise self._bad(line, f"{what}: {str(error).rstrip('.')}") from None
+        return trigger
 
     def _law(self, law: object, line: int) -> str:
         if isinstance(law, str) and law in self.laws:
             return law
-        near = difflib.get_close_matches(_shown(law).strip("'"), self.laws, n=1)
+        near = difflib.get_close_matches(shown(law).strip("'"), self.laws, n=1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
         raise self._bad(
             line,
-            f"there is no law {_shown(law)}.{meant} `crashmq list laws` names them",
+            f"there is no law {shown(law)}.{meant} `crashmq list laws` names them",
         )
 
     def _edit(self, table: Mapping[str, Any], mutant: str) -> Edit:
@@ -204,8 +227,8 @@ class _File:
         if not self.anywhere and module.partition(".")[0] != ENGINE:
             raise self._bad(
                 line,
-                f"mutant {mutant} edits {module!r}, which is not the store under test. "
-                f"Name a module of {ENGINE}, or pass --any-module to examine the "
+                f"mutant {mutant} edits {shown(module)}, which is not the store under "
+                f"test. Name a module of {ENGINE}, or pass --any-module to examine the "
                 f"harness itself",
             )
         before, after = table["before"], table["after"]
@@ -223,7 +246,7 @@ class _File:
         line: int,
     ) -> None:
         for key in sorted(set(table) - set(known)):
-            said = f"{what}: unknown key {key!r}; known are {', '.join(known)}"
+            said = f"{what}: unknown key {shown(key)}; known are {', '.join(known)}"
             raise self._bad(line, said)
         for key in needed:
             if key not in table:
@@ -232,7 +255,7 @@ class _File:
             kind, said = _TYPES.get(key, _TEXT)
             if type(value) is not kind:
                 raise self._bad(
-                    line, f"{what}: {key!r} must be {said}, not {_shown(value)}"
+                    line, f"{what}: {key!r} must be {said}, not {shown(value)}"
                 )
 
     def _line(self, header: str, number: int) -> int:
@@ -241,15 +264,6 @@ class _File:
 
     def _bad(self, line: int, what: str) -> BadMutantFile:
         return BadMutantFile(f"{self.path}:{line}: {what}.")
-
-
-def _shown(value: object) -> str:
-    """A stranger's value in a sentence, however large or deep it is."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):
-        return f"such a {type(value).__name__}"
-    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
 
 
 def _are_tables(value: object) -> bool:

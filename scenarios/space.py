@@ -71,7 +71,7 @@ TogetherKind = Literal[
 ]
 
 RECORD_OVERHEAD = 91  # the record's fixed fields, both hosts IPv4, a short topic
-UNIQUE_KEY_SIZE = 12  # harness.interpreter gives every message such a UNIQ_KEY
+UNIQUE_KEY_SIZE = 12  # models.messages gives every message such a UNIQ_KEY
 ALL_TIMES = (-ALL_TIME_MS, ALL_TIME_MS)
 TOPIC_SIZE_MAX_V1 = 127  # a longer one has a length of two bytes
 BLANK_SIZE_MIN = 8  # a record never touches the last bytes of its log file

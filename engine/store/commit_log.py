@@ -18,7 +18,7 @@ from engine.host.runtime import Runtime
 from engine.store.allocate import AllocateMappedFileService
 from engine.store.config import StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
-from engine.store.damage import Damage
+from engine.store.damage import Damage, Stop
 from engine.store.disk_space import DiskSpace
 from engine.store.dispatch import DispatchRequest
 from engine.store.log_scan import Found, LogScan, look_at, noted, why_stopped
@@ -38,7 +38,7 @@ from engine.store.message_encoder import EncodedMessage
 from engine.store.results import PutMessageResult, PutMessageStatus
 from engine.store.scan_around import end_behind, files_cut_short, scan_around
 from engine.store.transient_store_pool import TransientStorePool
-from engine.store.unreadable import UNREADABLE, readable
+from engine.store.unreadable import readable
 
 UNLISTED = probe("commit_log.put.unlisted", "a prepared or rollback message was put")
 ROLLED = probe("commit_log.roll", "a message met the end of a file; BLANK was written")
@@ -368,7 +368,7 @@ class CommitLog:
         files = self.mapped_files.files
         if not files:
             RECOVERED_EMPTY.hit()
-            return LogScan(0, 0, 0, 0, "no files")
+            return LogScan(0, 0, 0, 0, Stop.NO_FILES)
         newest = records = 0
         firsts: list[DispatchRequest] = []
 
@@ -383,7 +383,7 @@ class CommitLog:
         for file in files:
             if file.file_from_offset != end:
                 SCANNED_GAP.hit()
-                why = "a missing file"
+                why = Stop.MISSING_FILE
                 break
             if file.end_offset <= read_from:
                 position, why = self._scan_first(file, firsts)
@@ -394,17 +394,17 @@ class CommitLog:
                 break
         else:
             SCANNED_ALL.hit()
-            why = "the end of the last file"
+            why = Stop.END
         read_from = max(start, read_from)
         return LogScan(start, end, newest, records, why, read_from, tuple(firsts))
 
     def _scan_first(
         self, file: MappedFile, firsts: list[DispatchRequest]
-    ) -> tuple[int, str]:
+    ) -> tuple[int, Stop]:
         """Read the first record of an older file; the rest is trusted."""
         SCANNED_FIRST.hit()
         if file.on_disk_size < file.file_size:
-            return file.on_disk_size, "a file cut short"
+            return file.on_disk_size, Stop.CUT_SHORT
         data = self._read(file, 0, BLANK_SIZE_MIN)
         if size := size_beyond(data, 0, file.file_size):
             data = self._read(file, 0, size)
@@ -415,7 +415,7 @@ class CommitLog:
         if not request.success:
             return 0, noted(why_stopped(request, data, 0))
         firsts.append(request)
-        return file.file_size, ""
+        return file.file_size, Stop.NOWHERE
 
     def _read(self, file: MappedFile, position: int, size: int) -> bytes:
         self.scanned_bytes += size
@@ -423,7 +423,7 @@ class CommitLog:
 
     def _scan_file(
         self, file: MappedFile, visit: Callable[[DispatchRequest], None], begin: int = 0
-    ) -> tuple[int, str]:
+    ) -> tuple[int, Stop]:
         """Read one file's records; return where they end and why."""
         position, found = begin, Found()
         while position < file.file_size:
@@ -440,11 +440,11 @@ class CommitLog:
                 SCANNED_FILLER.hit()
                 left = file.file_size - position
                 if len(readable(file.read, position, left)) < left:
-                    return position, UNREADABLE
+                    return position, Stop.UNREADABLE
                 position = file.file_size
             elif found.stopped_by:
                 return position, noted(found.stopped_by)
-        return position, ""
+        return position, Stop.NOWHERE
 
     def scan_around(
         self,

@@ -1,26 +1,44 @@
 """Damage: the damaged ranges of the log, in a store that serves around them.
 
 Their bytes are never returned and never changed. ``scan_around`` says how they are
-found.
+found, ``Stop`` what a scan of the log meets at one, or at the log's end.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import NamedTuple
+
+
+class Stop(StrEnum):
+    """Why a scan went no further; its value says so to people.
+
+    Compare members: the words are for messages alone.
+    """
+
+    NOWHERE = ""
+    NO_FILES = "no files"
+    END = "the end of the last file"
+    MISSING_FILE = "a missing file"
+    CUT_SHORT = "a file cut short"
+    UNREADABLE = "bytes that cannot be read"
+    HALF = "a record whose length is not its parts'"
+    ZEROS = "bytes never written"
+    ILLEGAL = "bytes that are no record"
 
 
 class DamagedRange(NamedTuple):
     """Damaged bytes [start, end): in one file, or in missing ones from ``path`` on.
 
-    ``why`` says what reading met there.
+    ``why`` is what reading met there.
     """
 
     start: int
     end: int
     path: str
-    why: str
+    why: Stop
 
 
 class Damage:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.host.probe import probe
-from engine.store.damage import DamagedRange
+from engine.store.damage import DamagedRange, Stop
 from engine.store.dispatch import DispatchRequest
 from engine.store.mapped_file import MappedFile
 from engine.store.message_codec import (
@@ -14,7 +14,7 @@ from engine.store.message_codec import (
     check_message,
     size_beyond,
 )
-from engine.store.unreadable import UNREADABLE, examined
+from engine.store.unreadable import examined
 
 SCANNED_HALF = probe(
     "commit_log.recover.half",
@@ -25,10 +25,11 @@ SCANNED_ILLEGAL = probe(
     "commit_log.recover.illegal", "a scan met bytes that are no record"
 )
 
-HALF = "a record whose length is not its parts'"
-ZEROS = "bytes never written"
-ILLEGAL = "bytes that are no record"
-_STOPS = {HALF: SCANNED_HALF, ZEROS: SCANNED_ZEROS, ILLEGAL: SCANNED_ILLEGAL}
+_STOPS = {
+    Stop.HALF: SCANNED_HALF,
+    Stop.ZEROS: SCANNED_ZEROS,
+    Stop.ILLEGAL: SCANNED_ILLEGAL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class LogScan:
     end: int
     newest_timestamp: int
     records: int
-    stopped_by: str
+    stopped_by: Stop
     read_from: int = 0
     old_firsts: tuple[DispatchRequest, ...] = ()
     damaged: tuple[DamagedRange, ...] = ()
@@ -66,7 +67,7 @@ class Found(NamedTuple):
     size: int = 0
     wanted: int = 0
     has_filler: bool = False
-    stopped_by: str = ""
+    stopped_by: Stop = Stop.NOWHERE
 
 
 def look_at(
@@ -99,7 +100,7 @@ def records_in(
     its file from there on.
     """
     if len(window) < wanted:
-        return Found(stopped_by=UNREADABLE)
+        return Found(stopped_by=Stop.UNREADABLE)
     records: list[DispatchRequest] = []
     at = 0
     while at < left_in_file:
@@ -120,14 +121,15 @@ def records_in(
     return Found(tuple(records), at)
 
 
-def why_stopped(request: DispatchRequest, window: bytes, at: int) -> str:
+def why_stopped(request: DispatchRequest, window: bytes, at: int) -> Stop:
     """Why the bytes at ``window[at:]`` are no record."""
     if request.msg_size > 0:
-        return HALF
-    return ILLEGAL if any(window[at : at + BLANK_SIZE_MIN]) else ZEROS
+        return Stop.HALF
+    is_written = any(window[at : at + BLANK_SIZE_MIN])
+    return Stop.ILLEGAL if is_written else Stop.ZEROS
 
 
-def noted(why: str) -> str:
+def noted(why: Stop) -> Stop:
     """As ``why_stopped``, and hit the probe of that reason."""
     if why in _STOPS:
         _STOPS[why].hit()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from engine.host.probe import probe
-from engine.store.damage import Damage, DamagedRange
+from engine.store.damage import Damage, DamagedRange, Stop
 from engine.store.dispatch import DispatchRequest
 from engine.store.log_scan import LogScan
 from engine.store.mapped_file import MappedFile, file_name
@@ -35,7 +35,7 @@ CLOSED = probe("scan_around.closed", "a damaged last file was closed by a BLANK"
 BEGUN = probe("scan_around.begun", "the log continues behind a missing first file")
 
 Visit: TypeAlias = Callable[[DispatchRequest], None]
-ScanFile: TypeAlias = Callable[[MappedFile, Visit, int], tuple[int, str]]
+ScanFile: TypeAlias = Callable[[MappedFile, Visit, int], tuple[int, Stop]]
 
 
 def scan_around(
@@ -78,7 +78,7 @@ def _walk(
     damage: Damage,
     scan_file: ScanFile,
     visit: Visit,
-) -> tuple[int, str]:
+) -> tuple[int, Stop]:
     """Read file after file; return where the log ends, and why."""
     at, durable = bounds
     size = files.file_size
@@ -91,12 +91,12 @@ def _walk(
                 at = files.min_offset
                 continue
             if at >= durable:
-                return at, "the end of the last file"
+                return at, Stop.END
             FILE_MISSING.hit()
             later = [f.file_from_offset for f in files.files if f.file_from_offset > at]
             end = min([*later, durable - 1 - (durable - 1) % size + size])
             path = f"{files.path}/{file_name(at - at % size)}"
-            damage.add(DamagedRange(at, end, path, "a missing file"))
+            damage.add(DamagedRange(at, end, path, Stop.MISSING_FILE))
             at = end
             continue
         position, why = scan_file(file, visit, at - file.file_from_offset)

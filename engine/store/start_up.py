@@ -22,7 +22,7 @@ from engine.store.checkpoint import DurableMark, StoreCheckpoint
 from engine.store.commit_log import CommitLog
 from engine.store.config import OnDamage, StoreConfig
 from engine.store.consume_queue_store import ConsumeQueueStore
-from engine.store.damage import Damage
+from engine.store.damage import Damage, Stop
 from engine.store.dispatch import DispatchRequest
 from engine.store.errors import StoreCorrupted, StoreForeign
 from engine.store.foreign import Losses, UnitsToCome, count_log
@@ -32,7 +32,7 @@ from engine.store.log_scan import LogScan
 from engine.store.log_sums import LogSums
 from engine.store.queue_audit import QueueAudit
 from engine.store.scan_around import files_with
-from engine.store.unreadable import UNREADABLE, is_unreadable
+from engine.store.unreadable import is_unreadable
 
 WINDOWED = probe("start_up.read.window", "a start left old log files unread")
 READ_AGAIN = probe(
@@ -219,12 +219,12 @@ class StartUp:
         Raises:
             StoreCorrupted: part of it is not there.
         """
-        if scan.stopped_by == UNREADABLE:
+        if scan.stopped_by is Stop.UNREADABLE:
             REFUSED_UNREAD.hit()
             raise StoreCorrupted(
-                f"{self._where(scan.end)}: {UNREADABLE}, so that nobody knows whether "
-                f"the log goes on there. Put the file back from a copy, or start again "
-                f"if the disk is well. Nothing was changed."
+                f"{self._where(scan.end)}: {scan.stopped_by}, so that nobody knows "
+                f"whether the log goes on there. Put the file back from a copy, or "
+                f"start again if the disk is well. Nothing was changed."
             )
         mark = self._checkpoint.mark
         if mark is None:

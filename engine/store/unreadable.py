@@ -20,7 +20,6 @@ from engine.host.disk import T, Terms
 from engine.host.probe import probe
 
 SECTOR_SIZE = 512
-UNREADABLE = "bytes that cannot be read"
 
 MET = probe("unreadable.met", "a start met unreadable sectors")
 TAKEN_FOR_ZEROS = probe(

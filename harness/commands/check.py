@@ -13,7 +13,7 @@ from harness.commands.arguments import (
     scenarios_named,
     writing,
 )
-from harness.commands.output import Progress, print_timeline, terminal_width
+from harness.commands.output import Progress, print_timeline, say, terminal_width
 from harness.gate import PROFILES, GateFailure, GateResult, GateRow, check
 from harness.timeline import timeline
 from scenarios.mutants import MUTANTS
@@ -42,12 +42,12 @@ def command(scenario: tuple[str, ...], profile: str, mutant: str | None) -> None
     except BadCaseFile as error:
         raise exits.BadInput(str(error)) from None
     for line in _table(result.rows):
-        click.echo(line)
+        say(line)
     for failure in result.failures:
         _tell(failure)
     for why in result.unjudged:
-        click.echo(f"not judged: {why}")
-    click.echo(_summary(result, profile, names, planted))
+        say(f"not judged: {why}")
+    say(_summary(result, profile, names, planted))
     raise SystemExit(_exit_code(result, planted))
 
 
@@ -66,7 +66,7 @@ def _cell(row: GateRow) -> str:
 
 def _tell(failure: GateFailure) -> None:
     shrunk = failure.shrunk
-    click.echo(
+    say(
         f"\n{failure.invariant} by the {failure.phase} of {failure.scenario}, shrunk "
         f"from {shrunk.ops_before} to {len(shrunk.program.ops)} ops in {shrunk.runs} "
         f"runs"

@@ -9,7 +9,7 @@ import click
 
 from harness.commands.arguments import writing
 from harness.commands.exits import BadInput
-from harness.commands.output import Progress
+from harness.commands.output import Progress, say
 from harness.commands.reporting import no_spark_is_told
 from harness.power.corpus import (
     PACKAGED,
@@ -74,7 +74,7 @@ def command(episodes: int, seed: int, run: Path | None, out: Path | None) -> Non
         write_text(out, written(entries))
     ops = sum(len(entry.program.ops) for entry in entries)
     probes = {probe for entry in entries for probe in entry.reached}
-    click.echo(
+    say(
         f"corpus: {len(entries)} programs of {ops} ops, kept of {len(seen):,} for "
         f"{len(probes)} rare probes and the pairs of them that met."
     )
@@ -83,7 +83,7 @@ def command(episodes: int, seed: int, run: Path | None, out: Path | None) -> Non
         copied = f"cp {shlex.quote(str(out))} {shlex.quote(str(PACKAGED))}"
         following = [copied, *following]
     for label, line in zip(("next", ""), following, strict=False):
-        click.echo(f"  {label:7} {line}")
+        say(f"  {label:7} {line}")
 
 
 def _of_run(out: Path) -> list[Seen]:
@@ -121,7 +121,7 @@ def _tell() -> None:
     for entry in entries:
         by_scenario[entry.scenario] = by_scenario.get(entry.scenario, 0) + 1
     for name in sorted(by_scenario):
-        click.echo(f"  {by_scenario[name]:4}  {name}")
+        say(f"  {by_scenario[name]:4}  {name}")
     ops = sum(len(entry.program.ops) for entry in entries)
-    click.echo(f"corpus: {len(entries)} programs of {ops} ops, in {PACKAGED}")
-    click.echo("  next    crashmq mutants --budget 60")
+    say(f"corpus: {len(entries)} programs of {ops} ops, in {PACKAGED}")
+    say("  next    crashmq mutants --budget 60")

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 from harness.commands import exits
+from harness.commands.output import say
 from harness.ownership import foreign_packages, foreign_sentence
 from reports.errors import EnvironmentMissing
 from reports.jvm import INSTALL, find_java
@@ -36,7 +37,7 @@ def command() -> None:
     width = max(len(finding.what) for finding in findings)
     for finding in findings:
         state = "ok     " if finding.ok else "MISSING"
-        click.echo(f"{finding.what:<{width}}  {state}  {finding.note}")
+        say(f"{finding.what:<{width}}  {state}  {finding.note}")
     raise SystemExit(exits.CLEAN if all(f.ok for f in findings) else exits.ENVIRONMENT)
 
 

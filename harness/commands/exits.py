@@ -29,8 +29,10 @@ class BadInput(click.ClickException):
     exit_code = BAD_INPUT
 
     def show(self, file: object = None) -> None:  # noqa: ARG002  # click's signature
-        """Print the sentence."""
-        click.echo(f"crashmq: {self.message}", err=True)
+        """Print the sentence, as one line whatever it quotes."""
+        from models.printable import printable  # help and usage need no models
+
+        click.echo(f"crashmq: {printable(self.message)}", err=True)
 
 
 class EnvironmentLacking(BadInput):

@@ -26,7 +26,7 @@ from harness.commands.exits import INTERRUPTED, BadInput, unknown
 from harness.commands.explore_each import Target
 from harness.commands.explore_failures import run_failures
 from harness.commands.explore_schedules import run_schedules
-from harness.commands.output import Progress
+from harness.commands.output import Progress, say
 from harness.disk.profiles import PROFILES
 from harness.explore.campaign import (
     Job,
@@ -171,11 +171,11 @@ def command(
     smalls = _smalls(result, name, bug)
     cases = _save(result, smalls, name, bug, out, seconds) if out else []
     for line in (*certificate_lines(result), speed_line(result, seconds, count)):
-        click.echo(line)
+        say(line)
     for line in profile_lines(result):
-        click.echo(f"  {line}")
+        say(f"  {line}")
     _tell(smalls, cases, len(result.found))
-    click.echo(f"  next    {_next(cases, out, target, bug)}")
+    say(f"  next    {_next(cases, out, target, bug)}")
     raise SystemExit(INTERRUPTED if INTERRUPTS.seen else exit_code_of(result))
 
 
@@ -260,7 +260,7 @@ def _explored(jobs: Iterator[Job], workers: int, budget: float, began: float) ->
         except KeyboardInterrupt:
             INTERRUPTS.take()
             result.counts.stopped_early = True
-            click.echo("crashmq: interrupted.", err=True)
+            say("crashmq: interrupted.", err=True)
     return result
 
 
@@ -325,15 +325,15 @@ def _crashes(op: Event) -> int:
 def _tell(smalls: list[Small], cases: list[Path], found: int) -> None:
     for number, small in enumerate(smalls):
         ops = len(small.program.ops)
-        click.echo(f"  {small.found.signature}")
-        click.echo(f"    {ops} ops, on {small.profile} and what is less mild")
+        say(f"  {small.found.signature}")
+        say(f"    {ops} ops, on {small.profile} and what is less mild")
         if small.words:
-            click.echo(f"    {small.words}")
+            say(f"    {small.words}")
         if cases:
-            click.echo(f"    case    {cases[number]}")
+            say(f"    case    {cases[number]}")
     taken = 1 if INTERRUPTS.seen else FINDINGS_TAKEN
     if found > taken:
-        click.echo(f"  and {found - taken} more that were not shrunk")
+        say(f"  and {found - taken} more that were not shrunk")
 
 
 def _next(cases: list[Path], out: Path | None, target: str | None, bug: str) -> str:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import click
-
 from harness.case_file import SUFFIX, CaseFile
 from harness.commands.arguments import (
     case_at,
@@ -21,7 +19,7 @@ from harness.commands.arguments import (
     writing,
 )
 from harness.commands.exits import INTERRUPTED, BadInput
-from harness.commands.output import Progress
+from harness.commands.output import Progress, say
 from harness.episode import run_program
 from harness.interrupts import INTERRUPTS
 from models.program import Program
@@ -121,7 +119,7 @@ def try_each(
                 progress.update(visited, None, f"{len(seen):,} histories")
             except KeyboardInterrupt:
                 INTERRUPTS.take()
-                click.echo("crashmq: interrupted.", err=True)
+                say("crashmq: interrupted.", err=True)
                 break
     if not seen and INTERRUPTS.seen:
         raise SystemExit(INTERRUPTED)
@@ -151,7 +149,7 @@ def end(
         for law, program in one.found.items():
             first.setdefault(law, program)
     for law in sorted(first):
-        click.echo(f"  BROKEN     {law}")
+        say(f"  BROKEN     {law}")
     cases = []
     if out is not None:
         cases = _save(target, first, {**summary, "violations": len(first)}, out)
@@ -162,7 +160,7 @@ def end(
         command += " --out runs/explore"
     else:
         command += " --budget 600"
-    click.echo(f"  next       crashmq {command}")
+    say(f"  next       crashmq {command}")
     if INTERRUPTS.seen:
         return INTERRUPTED
     return 1 if first else 0

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from harness.commands.explore_each import Target, end, try_each
+from harness.commands.output import say
 from harness.explore.failures import explore_failures
 from models.program import Program
 
@@ -24,10 +23,10 @@ def run_failures(
     seen = try_each(target, cut, explore_failures, budget, nothing)
     closed, left = sum(one.is_closed for one in seen), sum(one.open for one in seen)
     visited, calls = sum(one.visited for one in seen), sum(one.calls for one in seen)
-    click.echo(f"  histories  {len(seen):,}, of which {closed:,} CLOSED")
-    click.echo(f"  failures   {calls:,} calls of {visited:,} runs met one")
+    say(f"  histories  {len(seen):,}, of which {closed:,} CLOSED")
+    say(f"  failures   {calls:,} calls of {visited:,} runs met one")
     if left:
-        click.echo(f"  open       {left:,} ops and kinds of failure: time was over")
+        say(f"  open       {left:,} ops and kinds of failure: time was over")
     summary = {
         "histories": len(seen),
         "closed": closed,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import click
-
 from harness.commands.explore_each import Target, end, try_each
+from harness.commands.output import say
 from harness.explore.schedules import Schedules, explore_schedules, together_in
 from models.program import Program
 
@@ -35,11 +34,11 @@ def run_schedules(
     closed, left = sum(one.is_closed for one in seen), sum(one.open for one in seen)
     visited = sum(one.visited for one in seen)
     outcomes = sum(len(one.outcomes) for one in seen)
-    click.echo(f"  histories  {len(seen):,}, of which {closed:,} CLOSED")
-    click.echo(f"  schedules  {visited:,} run, of at most {bound} preemptions")
+    say(f"  histories  {len(seen):,}, of which {closed:,} CLOSED")
+    say(f"  schedules  {visited:,} run, of at most {bound} preemptions")
     if left:
-        click.echo(f"  open       {left:,} known and not run: time was over")
-    click.echo(f"  outcomes   {outcomes:,} different ones")
+        say(f"  open       {left:,} known and not run: time was over")
+    say(f"  outcomes   {outcomes:,} different ones")
     summary = {
         "histories": len(seen),
         "closed": closed,

@@ -11,8 +11,9 @@ from pathlib import Path
 import click
 
 from harness.commands import exits
-from harness.commands.output import Progress, printable
+from harness.commands.output import Progress, say
 from harness.fsck import FsckReport, NotAStore, fsck
+from models.printable import printable
 
 _SHOWN_MAX = 50
 _MODES = {
@@ -36,10 +37,10 @@ def command(directory: Path, as_json: bool) -> None:
     except NotAStore as error:
         raise exits.BadInput(printable(str(error))) from None
     if as_json:
-        click.echo(json.dumps(report.to_json(), indent=2))
+        say(json.dumps(report.to_json(), indent=2))
     else:
         for line in told(report):
-            click.echo(printable(line))
+            say(printable(line))
     raise SystemExit(exits.CLEAN if report.is_clean else exits.FINDINGS)
 
 

@@ -8,6 +8,7 @@ import click
 
 import harness.episode  # noqa: F401  # declares every law and probe of a run
 from engine.host.probe import declared_probes, unreachable_probes
+from harness.commands.output import say
 from models.invariants.registry import declared_invariants
 from models.ops import OP_CLASSES, SERVICE_NAMES
 from scenarios.catalogue import SCENARIOS
@@ -78,4 +79,4 @@ def command(kind: str) -> None:
     rows = _KINDS[kind]()
     width = max(map(len, rows), default=0)
     for name, sentence in rows.items():
-        click.echo(f"{name:<{width}}  {sentence}")
+        say(f"{name:<{width}}  {sentence}")

@@ -16,7 +16,7 @@ from engine.host.probe import declared_probes
 from harness.case_file import SUFFIX, CaseFile
 from harness.commands.arguments import mutants_of, writing
 from harness.commands.exits import INTERRUPTED, BadInput, unknown
-from harness.commands.output import Progress, printable_lines
+from harness.commands.output import Progress, say
 from harness.interrupts import INTERRUPTS
 from harness.power.campaign import (
     CANARY,
@@ -145,17 +145,17 @@ def command(
         raise SystemExit(INTERRUPTED)
     verdict = verdict_of(rows)
     cases = _save(rows, campaign, out, time.monotonic() - started) if out else {}
-    click.echo(verdict.sentence)
+    say(verdict.sentence)
     _tell(rows, cases, known)
     if out:
-        click.echo(f"  summary {out / 'summary.json'}")
-    click.echo(f"  next    {_next(verdict, cases, out, file)}")
+        say(f"  summary {out / 'summary.json'}")
+    say(f"  next    {_next(verdict, cases, out, file)}")
     raise SystemExit(INTERRUPTED if INTERRUPTS.seen else verdict.exit_code)
 
 
 def _show(name: str, known: Mapping[str, Mutant]) -> None:
     (mutant,) = _chosen(known, (name,))
-    click.echo(printable_lines(f"{mutant.id} {mutant.title}\n{diff_of(mutant)}"))
+    say(f"{mutant.id} {mutant.title}\n{diff_of(mutant)}")
 
 
 def _check_out(out: Path) -> None:
@@ -181,7 +181,7 @@ def _chosen(known: Mapping[str, Mutant], names: Sequence[str]) -> list[Mutant]:
             raise unknown("mutant", name, known, hint)
     chosen = {name: known[name] for name in dict.fromkeys(wanted)} or dict(known)
     if stale := list(check_edits(chosen)):
-        raise BadInput("\n".join(stale))
+        raise BadInput(" ".join(stale))
     return list(chosen.values())
 
 
@@ -201,7 +201,7 @@ def _run(campaign: Campaign, workers: int) -> list[HuntRecord]:
         except KeyboardInterrupt:
             INTERRUPTS.take()
             told = f"interrupted after {len(rows)} of {len(hunts)} searches"
-            click.echo(f"crashmq: {told}.", err=True)
+            say(f"crashmq: {told}.", err=True)
     return sorted(rows, key=lambda row: (row.mutant, row.policy, row.seed))
 
 
@@ -256,25 +256,25 @@ def _tell(
     rows: Sequence[HuntRecord], cases: Mapping[str, Path], known: Mapping[str, Mutant]
 ) -> None:
     for one in outcomes(rows):
-        click.echo(f"  {told(one)}")
+        say(f"  {told(one)}")
         if not one.killed:
-            click.echo(f"    {_reached(one, known[one.id])}")
+            say(f"    {_reached(one, known[one.id])}")
         if one.id in cases:
-            click.echo(f"    case    {cases[one.id]}")
+            say(f"    case    {cases[one.id]}")
     for row in rows:
         if row.outcome == "defect":
             last = row.message.strip().splitlines()[-1:]
-            click.echo(f"  ! {row.mutant or 'clean engine'}: {''.join(last)}")
+            say(f"  ! {row.mutant or 'clean engine'}: {''.join(last)}")
         elif row.mutant in ("", CANARY.id):
             name = "canary" if row.mutant else "clean engine"
             under = f" under {row.policy}" if row.policy else ""
-            click.echo(
+            say(
                 f"  {name}{under}, seed {row.seed}: {row.law or 'nothing'} flagged in "
                 f"{row.histories:,} histories and {row.states:,} states"
             )
     for policy in policy_table(rows):
         alone = f", alone {' '.join(policy.only_here)}" if policy.only_here else ""
-        click.echo(
+        say(
             f"  {policy.policy:<12} killed {policy.killed} of {policy.mutants}, median "
             f"{policy.median_seconds} s, {policy.states:,} states{alone}"
         )

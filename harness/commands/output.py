@@ -16,6 +16,7 @@ import click
 
 from harness.interrupts import INTERRUPTS
 from harness.timeline import BREACH_MARK, FAULT_MARK, PASSED_MARK, UNKNOWN_MARK
+from models.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -33,28 +34,23 @@ _MARK_COLUMN = 5
 def print_timeline(text: str) -> None:
     """Print a timeline, with its marked lines in colour on a terminal."""
     if not (sys.stdout.isatty() or os.environ.get("FORCE_COLOR")):
-        click.echo(text)
+        say(text)
         return
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    for number, line in enumerate(text.splitlines()):
+    for number, line in enumerate(map(printable, text.split("\n"))):
         mark = line[_MARK_COLUMN : _MARK_COLUMN + 1]
         style = "bold" if number == 0 else _STYLES.get(mark)
         console.print(line, style=style)
 
 
-def printable(text: str) -> str:
-    """One line of text with everything unprintable in it escaped."""
-    return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii")
-        for sign in text
-    )
+def say(text: str, *, err: bool = False) -> None:
+    """Print lines of ours; what they quote of others reaches no terminal raw.
 
-
-def printable_lines(text: str) -> str:
-    """Lines of text, each of them printable whatever it quotes."""
-    return "\n".join(map(printable, text.split("\n")))
+    A line end in a quoted text is still one: quote it by ``printable``.
+    """
+    click.echo(printable_lines(text), err=err)
 
 
 def terminal_width() -> int:
@@ -115,7 +111,7 @@ class Progress:
             self._said_at = now
             of = f" of {total:,}" if total else ""
             after = f", {detail}" if detail else ""
-            click.echo(f"{self.what}: {done:,}{of}{after}", err=True)
+            say(f"{self.what}: {done:,}{of}{after}", err=True)
 
 
 def _bar() -> Bar:

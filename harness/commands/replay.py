@@ -19,10 +19,11 @@ from harness.commands.arguments import (
     planted,
     writing,
 )
-from harness.commands.output import print_timeline, terminal_width
+from harness.commands.output import print_timeline, say, terminal_width
 from harness.episode import Episode, EpisodeResult, run_program
 from harness.timeline import timeline
 from models.invariants.registry import InvariantUnknown, InvariantViolated
+from models.printable import printable
 from models.verdict import Outcome
 
 
@@ -62,10 +63,12 @@ def command(
     print_timeline(timeline(result, width=terminal_width()))
     if dump:
         _write_files(files, dump)
-        click.echo(f"  disk after step {until}: {dump} ({len(files)} files)")
-        click.echo(f"  next  crashmq fsck {dump}")
+        say(f"  disk after step {until}: {dump} ({len(files)} files)")
+        say(f"  next  crashmq fsck {dump}")
+    if case.caveat:
+        say(f"  note: {case.caveat}")
     if until is None:
-        click.echo(_compared(case, result, file, bug))
+        say(_compared(case, result, file, bug))
     raise SystemExit(_exit_code(result))
 
 
@@ -120,7 +123,8 @@ def _write_files(files: Mapping[str, bytes], directory: Path) -> None:
 def _compared(case: CaseFile, result: EpisodeResult, file: Path, mutant: str) -> str:
     """How the run compares with the recorded one, and what to type next."""
     if result.outcome is Outcome.PASSED and not case.violated:
-        return f"FIXED: no law is violated; recorded was: {case.message or 'nothing'}"
+        was = "\n    ".join(case.message.split("\n")) or "nothing"
+        return f"FIXED: no law is violated; recorded was: {was}"
     if result.outcome is Outcome.PASSED:
         under = f" with planted bug {mutant}" if mutant else ""
         hint = ""
@@ -136,7 +140,7 @@ def _compared(case: CaseFile, result: EpisodeResult, file: Path, mutant: str) ->
     if result.digest != case.digest:
         same = "the digest is another one: the code has changed since"
     at = min(result.step, len(case.program.ops) - 1)
-    nearby = f"crashmq replay {file} --until {at} --dump DIR"
+    nearby = f"crashmq replay {printable(str(file))} --until {at} --dump DIR"
     return f"SAME: {case.violated} is violated as recorded; {same}.\n  next  {nearby}"
 
 

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import click
 
+from harness.commands.output import say
 from harness.commands.reporting import no_spark_is_told, tell, write_report
 from harness.interrupts import INTERRUPTS
 from reports.mutation_records import HUNTS_FILE, read_rows
@@ -60,7 +61,7 @@ def _report_campaign(directory: Path, since: Path | None) -> NoReturn:
             summary = render_campaign(session, directory, since)
         finally:
             session.stop()
-    click.echo(summary["verdict"])
-    click.echo(f"  report  {directory / 'report.html'}")
-    click.echo(f"          {directory / 'report.md'}, {directory / 'summary.json'}")
+    say(summary["verdict"])
+    say(f"  report  {directory / 'report.html'}")
+    say(f"          {directory / 'report.md'}, {directory / 'summary.json'}")
     raise SystemExit(int(summary["exit_code"]))

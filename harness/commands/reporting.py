@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from harness.case_file import SUFFIX, CaseFile
 from harness.commands.arguments import writing
 from harness.commands.exits import BadInput, EnvironmentLacking
+from harness.commands.output import say
 from models.program import from_json
 from reports.errors import BadRequest, EnvironmentMissing
 from reports.jvm import require_packages
@@ -65,21 +64,21 @@ def write_report(session: Any, out: Path) -> tuple[Summary, dict[str, str]]:
 
 def tell(summary: Summary, out: Path, cases: dict[str, str]) -> None:
     """Print the verdict, the warnings, the paths, and what to type next."""
-    click.echo(summary.verdict)
+    say(summary.verdict)
     for warning in summary.warnings:
-        click.echo(f"  ! {warning}")
+        say(f"  ! {warning}")
     for failure in (*summary.distinct_failures, *summary.unjudged_failures):
         law, *where = failure.message.splitlines() or ["no law had spoken"]
         times = f"{failure.episodes:,} episode{'s' if failure.episodes > 1 else ''}"
-        click.echo(f"  {failure.signature} in {times}: {law.rstrip(':')}")
+        say(f"  {failure.signature} in {times}: {law.rstrip(':')}")
         if where:
-            click.echo(f"    seen    {where[0].strip()}")
+            say(f"    seen    {where[0].strip()}")
         if failure.case:
-            click.echo(f"    case    {failure.case}")
-    click.echo(f"  report  {out / 'report.html'}")
-    click.echo(f"          {out / 'report.md'}, {out / 'summary.json'}")
-    click.echo(f"  digest  {summary.digest}")
-    click.echo(f"  next    {_next_command(summary, cases)}")
+            say(f"    case    {failure.case}")
+    say(f"  report  {out / 'report.html'}")
+    say(f"          {out / 'report.md'}, {out / 'summary.json'}")
+    say(f"  digest  {summary.digest}")
+    say(f"  next    {_next_command(summary, cases)}")
 
 
 def _next_command(summary: Summary, cases: dict[str, str]) -> str:

@@ -18,11 +18,12 @@ from harness.commands.arguments import (
     planted,
     writing,
 )
-from harness.commands.output import Progress, print_timeline, terminal_width
+from harness.commands.output import Progress, print_timeline, say, terminal_width
 from harness.gate import case_of
 from harness.interrupts import INTERRUPTS
 from harness.shrink import NothingToShrink, ShrinkInterrupted, shrink
 from harness.timeline import timeline
+from models.printable import printable
 
 
 @click.command()
@@ -84,9 +85,9 @@ def command(
     print_timeline(timeline(shrunk.result, width=terminal_width(), replay=replay))
     why = "interrupted" if INTERRUPTS.seen else "budget spent"
     more = f" ({why}; shrink it again)" if shrunk.exhausted else ""
-    click.echo(
+    say(
         f"shrunk from {shrunk.ops_before} to {len(shrunk.program.ops)} ops in "
-        f"{shrunk.runs} runs{more}: {out}"
+        f"{shrunk.runs} runs{more}: {printable(str(out))}"
     )
     if INTERRUPTS.seen:
         raise SystemExit(exits.INTERRUPTED)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from harness.commands.arguments import mutant_named, scenarios_named
-from harness.commands.output import Progress
+from harness.commands.output import Progress, say
 from harness.commands.reporting import no_spark_is_told, tell, write_report
 from harness.interrupts import INTERRUPTS
 from harness.soak import SoakTask, declared, shards_for
@@ -97,7 +97,7 @@ def command(
                         declared=declared(names),
                     )
                 except KeyboardInterrupt:
-                    click.echo(_kept(out), err=True)
+                    say(_kept(out), err=True)
                     raise
             summary, cases = write_report(session, out)
         finally:

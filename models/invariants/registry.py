@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec
 
+from models.printable import printable
 from models.verdict import Violation
 
 P = ParamSpec("P")
@@ -43,7 +44,8 @@ class InvariantUnknown(Exception):
         self.id = invariant_id
         super().__init__(
             f"{invariant_id} could not be judged: the law raised "
-            f"{type(error).__name__}: {error}. This is a defect of crashmq."
+            f"{type(error).__name__}: {printable(str(error))}. This is a "
+            f"defect of crashmq."
         )
 
 

@@ -6,6 +6,7 @@ import pytest
 from store_builder import LOG_FILE_SIZE, RECORD_SIZE, StoreBuilder, log_file
 
 from engine.host.probe import recording
+from engine.store.damage import Stop
 from engine.store.log_scan import LogScan
 from engine.store.message import Host, Message
 from engine.store.results import PutMessageStatus
@@ -232,14 +233,14 @@ def test_the_next_file_begins_at_the_next_multiple(store: StoreBuilder) -> None:
 
 
 def test_a_scan_of_no_files_ends_at_zero(store: StoreBuilder) -> None:
-    assert scan(store) == LogScan(0, 0, 0, 0, "no files")
+    assert scan(store) == LogScan(0, 0, 0, 0, Stop.NO_FILES)
 
 
 def test_a_scan_ends_at_bytes_never_written(store: StoreBuilder) -> None:
     store.put(3).kill()
     newest = store.runtime.now_ms() - 1
 
-    assert scan(store) == LogScan(0, 300, newest, 3, "bytes never written")
+    assert scan(store) == LogScan(0, 300, newest, 3, Stop.ZEROS)
 
 
 def test_a_scan_goes_on_behind_a_filler(store: StoreBuilder) -> None:
@@ -267,7 +268,7 @@ def test_a_scan_ends_at_what_is_no_record(store: StoreBuilder, at: int) -> None:
 
     found = scan(store)
 
-    assert (found.end, found.stopped_by) == (100, "bytes that are no record")
+    assert (found.end, found.stopped_by) == (100, Stop.ILLEGAL)
 
 
 def test_a_scan_ends_at_a_filler_of_another_length(store: StoreBuilder) -> None:
@@ -282,7 +283,7 @@ def test_a_scan_ends_at_a_missing_file(store: StoreBuilder) -> None:
     found = scan(store)
 
     assert (found.start, found.end) == (0, LOG_FILE_SIZE)
-    assert found.stopped_by == "a missing file"
+    assert found.stopped_by is Stop.MISSING_FILE
 
 
 def test_a_scan_ends_with_the_last_file_if_all_are_full(store: StoreBuilder) -> None:
@@ -291,7 +292,7 @@ def test_a_scan_ends_with_the_last_file_if_all_are_full(store: StoreBuilder) -> 
     found = scan(store)
 
     assert (found.end, found.records) == (LOG_FILE_SIZE, PER_FILE)
-    assert found.stopped_by == "the end of the last file"
+    assert found.stopped_by is Stop.END
 
 
 def test_a_log_that_begins_later_is_scanned_from_its_first_file(

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import re
+from dataclasses import MISSING, fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.aiming import perhaps_aimed
-from harness.case_file import FILE_SIZE_MAX, BadCaseFile, CaseFile
+from harness.case_file import FILE_SIZE_MAX, THIS_PYTHON, BadCaseFile, CaseFile
 from models.ops import (
+    EVENT_CLASSES,
     AdvanceClock,
     Crash,
     Damage,
     DiskFault,
     During,
+    Grain,
     Op,
     PullMessage,
     PutMessage,
     Restart,
     RunService,
+    Schedule,
     Shutdown,
     Survivors,
+    Together,
 )
-from models.program import Program, Setup
+from models.program import Program, Setup, to_json
 from scenarios.catalogue import SCENARIOS
 from scenarios.workload import program_for
 
@@ -49,6 +55,9 @@ CASE = CaseFile(
     message='T0/0[2]: points past the end\nand "more"',
     mutant="R01",
 )
+
+
+DEFAULTS = "5eb214acc294ac4e9e91dea617d312d31f80e6a5f7eb441d7e966296e199b985"
 
 
 def saved(path: Path, **changes: Any) -> Path:
@@ -82,6 +91,83 @@ def test_every_op_has_a_line_of_its_own() -> None:
 
     assert sum(line.startswith('    {"op": ') for line in lines) == len(OPS)
     assert json.loads(CASE.to_text())["format"] == 1
+
+
+def test_what_is_at_its_default_is_left_out() -> None:
+    given = json.loads(CASE.to_text())
+
+    assert given["setup"] == {"log_file_size": 8192, "flush_mode": "SYNC_FLUSH"}
+    assert given["ops"][3] == {"op": "AdvanceClock", "ms": -5}
+    assert {"subject", "story"}.isdisjoint(given)
+
+
+def test_the_defaults_that_case_files_leave_out_stay_as_they_are() -> None:
+    """Another default would make recorded cases run something else."""
+    setup = {field.name: field.default for field in fields(Setup)}
+    events = {
+        cls.__name__: {
+            field.name: field.default
+            for field in fields(cls)
+            if field.default is not MISSING
+        }
+        for cls in (*EVENT_CLASSES, Survivors, Schedule)
+    }
+
+    said = json.dumps([setup, events], default=str, sort_keys=True).encode()
+
+    assert sha256(said).hexdigest() == DEFAULTS, (
+        "give the field its old default, or let FORMAT rise and read both; a field "
+        "that is new may have any: put the new sum here"
+    )
+
+
+def test_a_case_of_before_with_all_fields_is_read(tmp_path: Path) -> None:
+    whole = json.loads(CASE.to_text()) | to_json(CASE.program) | {"subject": "python"}
+    del whole["python"]
+    (tmp_path / "a.case.json").write_text(json.dumps(whole), encoding="utf-8")
+
+    assert CaseFile.load(tmp_path / "a.case.json") == replace(CASE, python="")
+
+
+def together(grain: Grain) -> Program:
+    op = Together((PutMessage("T0", 0, 1), Shutdown()), Schedule(grain=grain))
+    return Program(Setup(), (During(op, 1, Crash("process_kill")),))
+
+
+@pytest.mark.parametrize(
+    ("grain", "python", "expected"),
+    [
+        ("lines", "3.9", f"under Python 3.9 .* differ in {THIS_PYTHON}"),
+        ("lines", THIS_PYTHON, "^$"),
+        ("lines", "", "^$"),
+        ("calls", "3.9", "^$"),
+    ],
+)
+def test_a_schedule_by_lines_of_another_python_is_told(
+    tmp_path: Path, grain: Grain, python: str, expected: str
+) -> None:
+    path = tmp_path / "a.case.json"
+    case = replace(CASE, program=together(grain), step=-1, python=python)
+    case.save(path)
+
+    assert re.search(expected, CaseFile.load(path).caveat)
+
+
+def test_a_case_says_which_python_ran_it() -> None:
+    assert json.loads(CASE.to_text())["python"] == THIS_PYTHON
+
+
+RECORDED = Path(__file__).parents[2] / "scenarios" / "cases"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in RECORDED.iterdir()))
+def test_a_recorded_case_tells_its_story_and_no_defaults(name: str) -> None:
+    case = CaseFile.load(RECORDED / name)
+
+    assert case.story.endswith("."), "say its bug in a sentence or two"
+    assert 40 <= len(case.story) <= 500
+    assert case.story == case.story.strip()
+    assert case.to_text() == (RECORDED / name).read_text(encoding="utf-8")
 
 
 def test_a_case_without_ops_is_a_case(tmp_path: Path) -> None:
@@ -131,6 +217,10 @@ PUT = {"op": "PutMessage", "topic": "T0", "queue_id": 0, "body_size": 1}
         ({"step": "3"}, r"\$\.step: expected a whole number from -1 to 9, got '3'"),
         ({"step": 10}, r"\$\.step: expected a whole number"),
         ({"step": True}, r"\$\.step: expected a whole number"),
+        ({"python": "3"}, r"\$\.python: '3' is no version of Python"),
+        ({"story": 5}, r"\$\.story: expected text, got int"),
+        ({"story": "x" * 1001}, r"\$\.story: longer than 1000"),
+        ({"a\x1b[2J": 1}, r"\$\.a\\x1b\[2J: a case file has no such field"),
         ({"ops": {}}, r"\$\.ops: expected a list"),
         ({"ops": ["put"]}, r"\$\.ops\[0\]: expected an object"),
         ({"ops": [PUT, {"op": "Exec"}]}, r"\$\.ops\[1\]: unknown op 'Exec'"),
@@ -139,10 +229,13 @@ PUT = {"op": "PutMessage", "topic": "T0", "queue_id": 0, "body_size": 1}
         ({"ops": [PUT | {"body_size": 1 << 40}]}, r"\$\.ops\[0\]\.body_size"),
         ({"ops": [PUT | {"topic": 7}]}, r"\$\.ops\[0\]"),
         ({"ops": [PUT | {"topic": "../../evil"}]}, r"\$\.ops\[0\]\.topic: '\.\./"),
-        ({"ops": [PUT | {"topic": ""}]}, r"\$\.ops\[0\]\.topic: '' is no topic"),
+        ({"ops": [PUT | {"topic": ""}]}, r"\$\.ops\[0\]\.topic: '' is not a topic"),
         ({"setup": {"log_file_size": 0}}, r"\$\.setup\.log_file_size: 0 is out"),
         ({"setup": {"log_file_size": 1 << 50}}, r"\$\.setup\.log_file_size"),
-        ({"setup": {"disk_profile": "tape"}}, r"\$\.setup\.disk_profile: 'tape' is"),
+        (
+            {"setup": {"disk_profile": "tape"}},
+            r"\$\.setup\.disk_profile: 'tape' is not",
+        ),
         ({"setup": []}, r"\$\.setup"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -124,16 +125,28 @@ def test_a_file_that_cannot_be_read_is_told_so(tmp_path: Path) -> None:
     [
         ("x = " + "[" * 50_000, "nested too deep|not TOML"),
         ("x = " + "{a=" * 50_000, "nested too deep|not TOML"),
-        (f"x = {'9' * 10_000}", "a value nobody can read"),
+        (f"x = {'9' * 10_000}", "a value that cannot be read"),
         (GOOD.replace("laws", f"difficulty = 0x{'f' * 9000}\nlaws"), "is 1 to 5, not"),
-        (GOOD.replace('"X-1"', f"0x{'f' * 9000}"), "'id' must be a text, not such a"),
-        (GOOD.replace('"X-1"', f'"{"x" * 9000}"'), r"the id 'x+\.\.\. must be"),
+        (
+            GOOD.replace('"X-1"', f"0x{'f' * 9000}"),
+            "a text, not a number of 36000 bits",
+        ),
+        (GOOD.replace('"X-1"', f'"{"x" * 9000}"'), "the id 'x{60}…' must be"),
         (GOOD.replace('"CL-1"', "[" * 90 + "]" * 90), "there is no law"),
         (GOOD.replace('after = ""', f'after = "{"x" * 70_000}"'), "more than 64 KiB"),
         ("[[mutant]]\n" * 1001, "1001 mutants; take 1000 at most"),
-        ("#" * 5_000_000, "larger than 4 MiB"),
+        ("x = {" + "a." * 500_000 + "a = 1}", ":1: a key of more than 16 parts"),
+        ("[" + '"a" . ' * 100 + "a]", ":1: a key of more than 16 parts"),
+        (GOOD.replace("laws", 'needs = "a\\nb"\nlaws'), "'needs' holds what is no"),
+        (GOOD + TRIGGER.replace("16", f"{1 << 40}"), "body_size: 1099511627776 is out"),
+        (GOOD + TRIGGER.replace("T0", "../T0"), "topic: '../T0' is not a topic"),
+        (
+            GOOD + TRIGGER.replace("8192}", "67108864, preallocate = true}"),
+            "trigger of X-1: .*bytes of files, at most",
+        ),
+        ("#" * 5_000_000, "has 5000000 bytes, at most 1048576"),
     ],
-    ids=range(10),
+    ids=itertools.count(),
 )
 def test_a_file_of_any_depth_and_size_gets_a_sentence(
     tmp_path: Path, text: str, says: str
@@ -142,6 +155,13 @@ def test_a_file_of_any_depth_and_size_gets_a_sentence(
         read(tmp_path, text)
 
     assert len(str(told.value)) < 1000
+
+
+def test_code_with_many_dots_is_no_long_key(tmp_path: Path) -> None:
+    dots = "a.b " * 64 + "." * 100 + "\\" + '\\"' * 1000
+    text = GOOD.replace('after = ""', f'after = "{dots[:292]}" # {"." * 500}')
+
+    assert read(tmp_path, text)
 
 
 def test_a_file_that_never_ends_is_not_read() -> None:
