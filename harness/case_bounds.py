@@ -60,7 +60,7 @@ _WORK_OF_A_MESSAGE = 8 * 1024
 _WORK_OF_A_QUEUE = 32 * 1024
 _EVENTS_OF_THE_END = 40  # it heals the store, turns each service, and reads all
 _ROOM_OF_SMALL_FILES = 16 * 1024  # checkpoint, abort, lock, the list of topics
-_QUEUES_OF_THE_END = 2
+_QUEUES_OF_THE_END = (("T0", 0), ("T0", 1))
 _OFFSET_MAX = 2**62
 
 
@@ -214,6 +214,14 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
 }
 TOGETHER_MAX = 64
 _OFFSET_NAME = re.compile(r"(?:.*/)?([0-9]{20})", re.DOTALL)
+_QUEUE_ID = re.compile(r"(consumequeue(?:_ext)?)/[^/]+/([0-9]+)(?:/|\Z)")
+_INDEX_NAME = re.compile(r"index/[0-9]{4}(?:0[0-9]|1[0-2])[0-9]{11}")
+_RUN_FILES = frozenset({"abort", "checkpoint", "lock"})
+_DELETED_FILES = frozenset({"deletedTopics", "deletedTopics.tmp"})
+_QUEUE_FOLDERS = ("consumequeue", "consumequeue_ext")
+_FOLDERS = frozenset({"commitlog", *_QUEUE_FOLDERS, "index"})
+
+QueueName: TypeAlias = tuple[str, int]
 
 
 def check_program(program: Program) -> None:
@@ -223,31 +231,108 @@ def check_program(program: Program) -> None:
         OutOfBounds: it says where, what is there, and what may be.
     """
     _check(program.setup, SETUP_BOUNDS, "$.setup")
+    queues = _queues_of(program)
+    places = _Places(program.setup, _folders_of(queues))
     for number, op in enumerate(program.ops):
-        _check_event(op, f"$.ops[{number}]")
-    _check_sums(program)
+        _check_event(op, f"$.ops[{number}]", places)
+    _check_sums(program, len(queues))
 
 
-def _check_event(event: Event, where: str) -> None:
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the store of a program has its files and folders."""
+
+    setup: Setup
+    folders: frozenset[str]
+
+    def has_file_at(self, path: str) -> bool:
+        """Whether the store may put a file there."""
+        if path in _RUN_FILES | _DELETED_FILES or _INDEX_NAME.fullmatch(path):
+            return True
+        folder, _, name = path.rpartition("/")
+        sizes = {
+            "commitlog": self.setup.log_file_size,
+            "consumequeue": 20 * self.setup.queue_file_units,
+            "consumequeue_ext": self.setup.queue_ext_size,
+        }
+        size = sizes.get(folder.partition("/")[0], 0)
+        if name in ("{next}", "{far}"):
+            return size > 0
+        named = _OFFSET_NAME.fullmatch(name)
+        return bool(size and named) and int(name) % size == 0
+
+
+def _check_event(event: Event, where: str, places: _Places) -> None:
     _check(event, EVENT_BOUNDS.get(type(event), {}), where)
     match event:
         case During(inner, _, happens):
-            _check_event(inner, f"{where}.during")
-            _check_event(happens, f"{where}.event")
+            _check_event(inner, f"{where}.during", places)
+            _check_event(happens, f"{where}.event", places)
         case Together(ops, schedule):
             if len(ops) > TOGETHER_MAX:
                 found = f"{len(ops)} ops at once, at most {TOGETHER_MAX} are run"
                 raise OutOfBounds(f"{where}.together", found)
             for number, part in enumerate(ops):
-                _check_event(part, f"{where}.together[{number}]")
+                _check_event(part, f"{where}.together[{number}]", places)
             _check(schedule, EVENT_BOUNDS[Schedule], f"{where}.schedule")
         case Crash(survivors=survivors) | DiskFault(survivors=survivors):
             _check(survivors, EVENT_BOUNDS[Survivors], f"{where}.survivors")
-        case PlantFile(path):
-            named = _OFFSET_NAME.fullmatch(path)
-            if named and int(named[1]) > _OFFSET_MAX:
-                found = f"offset {named[1]} is past any file, at most {_OFFSET_MAX}"
-                raise OutOfBounds(f"{where}.path", found)
+        case PlantFile():
+            _check_planted(event, f"{where}.path", places)
+
+
+def _check_planted(plant: PlantFile, where: str, places: _Places) -> None:
+    """Complain about what takes a place that the store needs: it never works again."""
+    path = plant.path
+    parts = path.split("/")
+    is_folder = plant.content == "directory"
+    for count in range(1, len(parts) + is_folder):
+        folder = "/".join(parts[:count])
+        if places.has_file_at(folder):
+            found = f"{shown(folder)} is where the store puts a file, and no folder"
+            raise OutOfBounds(where, found)
+    if path in _DELETED_FILES:
+        raise OutOfBounds(where, f"{shown(path)} is a file that the store alone writes")
+    if not is_folder and path in places.folders:
+        found = f"{shown(path)} is where the store has a folder, and no file"
+        raise OutOfBounds(where, found)
+    _check_numbers(path, where, places.setup)
+
+
+def _check_numbers(path: str, where: str, setup: Setup) -> None:
+    """Complain about numbers in a planted path that are none of this store's."""
+    named = _OFFSET_NAME.fullmatch(path)
+    if named and int(named[1]) > _OFFSET_MAX:
+        found = f"offset {named[1]} is past any file, at most {_OFFSET_MAX}"
+        raise OutOfBounds(where, found)
+    queue = _QUEUE_ID.match(path)
+    if queue and int(queue[2]) > _COUNT[1]:
+        found = f"queue {queue[2]} is past any queue, at most {_COUNT[1]}"
+        raise OutOfBounds(where, found)
+    if queue and named and queue[1] == _QUEUE_FOLDERS[1] and not setup.has_queue_ext:
+        found = f"{shown(path)} is beside a queue, and $.setup.queue_ext_size is 0"
+        raise OutOfBounds(where, found)
+
+
+def _folders_of(queues: set[QueueName]) -> frozenset[str]:
+    """The folders of the store, and those of queues that the program puts to."""
+    below = {name for topic, number in queues for name in (topic, f"{topic}/{number}")}
+    return _FOLDERS | {f"{root}/{name}" for root in _QUEUE_FOLDERS for name in below}
+
+
+def _queues_of(program: Program) -> set[QueueName]:
+    """The queues that get messages, with those of the end of each episode."""
+    queues: set[QueueName] = set(_QUEUES_OF_THE_END)
+    for event in _events(program):
+        match event:
+            case PutMessage(topic, queue_id):
+                queues.add((topic, queue_id))
+                if program.setup.multi_dispatch:
+                    light = event.multi_dispatch.split(",")
+                    queues.update((name, 0) for name in light)
+            case PutBatch(topic, queue_id):
+                queues.add((topic, queue_id))
+    return queues
 
 
 def _check(value: object, bounds: Mapping[str, Bound], where: str) -> None:
@@ -276,14 +361,14 @@ def _check_one(value: object, bound: Bound, where: str) -> None:
                 raise OutOfBounds(where, found)
 
 
-def _check_sums(program: Program) -> None:
+def _check_sums(program: Program, queues: int) -> None:
     events = list(_events(program))
     _at_most(len(events), EVENTS_MAX, "ops and events, nested ones counted")
     rounds = sum(one.times for one in events if isinstance(one, RunService))
     _at_most(rounds, ROUNDS_MAX, "rounds of services")
     moved_ms = sum(abs(one.ms) for one in events if isinstance(one, AdvanceClock))
     _at_most(moved_ms, CLOCK_MS_MAX, "ms by which the clock is moved, forth and back")
-    asked = _Asked.of(program.setup, events)
+    asked = _Asked.of(program.setup, events, queues)
     _at_most(room_of(program.setup, asked), ROOM_MAX, "bytes of files")
     work = (len(events) + _EVENTS_OF_THE_END) * work_of(program.setup, asked)
     _at_most(work, WORK_MAX, "units of work, which are ops times bytes of files")
@@ -319,31 +404,26 @@ class _Asked:
     units: int = 0
     keys: int = 0
     planted_bytes: int = 0
-    queues: int = _QUEUES_OF_THE_END
+    queues: int = 0
 
     @classmethod
-    def of(cls, setup: Setup, events: list[Event]) -> _Asked:
-        asked, queues = cls(), set[tuple[str, int]]()
+    def of(cls, setup: Setup, events: list[Event], queues: int) -> _Asked:
+        asked = cls(queues=queues)
         for event in events:
             match event:
-                case PutMessage(topic, queue_id, size, tags, keys):
+                case PutMessage(topic, _, size, tags, keys):
                     light = event.multi_dispatch.split(",")
                     texts = len(topic) + len(tags) + len(keys)
                     size += 4 * (texts + len(event.multi_dispatch))
                     asked._add(1, size, len(light), 1 + len(keys.split(" ")))
-                    queues.add((topic, queue_id))
-                    if setup.multi_dispatch:
-                        queues.update((name, 0) for name in light)
-                case PutBatch(topic, queue_id, sizes, tags):
+                case PutBatch(topic, _, sizes, tags):
                     each = 4 * (len(topic) + len(tags))
                     total = sum(sizes) + len(sizes) * each
                     asked._add(len(sizes), total, 0, len(sizes))
-                    queues.add((topic, queue_id))
                 case PlantFile(size=size, content="zeros" | "garbage"):
                     asked.planted_bytes += size
                 case PlantFile(content="copy"):
                     asked.planted_bytes += _largest_file(setup)
-        asked.queues += len(queues)
         return asked
 
     def _add(self, messages: int, size: int, light: int, keys: int) -> None:

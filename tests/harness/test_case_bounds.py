@@ -122,6 +122,125 @@ def test_an_op_out_of_range_is_told(
         loaded(tmp_path / "a.case.json", {}, PUT, op)
 
 
+def planting(path: str, content: str = "zeros") -> dict[str, Any]:
+    return {"op": "PlantFile", "path": path, "content": content}
+
+
+LATER = f"{8 * 4096:020d}"
+PLACES = [
+    (planting("commitlog"), "'commitlog' is where the store has a folder"),
+    (planting("index", "copy"), "'index' is where the store has a folder"),
+    (planting("consumequeue/T0"), "'consumequeue/T0' is where the store has a folder"),
+    (planting("consumequeue/%LMQ%a"), "'consumequeue/%LMQ%a' is where the store has"),
+    (planting("consumequeue/T0/0", "empty"), "'consumequeue/T0/0' is where the store"),
+    (planting("consumequeue_ext/T0"), "'consumequeue_ext/T0' is where the store has"),
+    (planting("checkpoint/x"), "'checkpoint' is where the store puts a file"),
+    (planting("checkpoint", "directory"), "'checkpoint' is where the store puts a fi"),
+    (planting("abort/a/b"), "'abort' is where the store puts a file"),
+    (planting("deletedTopics"), "'deletedTopics' is a file that the store alone"),
+    (planting("deletedTopics.tmp/x"), "'deletedTopics.tmp' is where the store puts"),
+    (planting(f"commitlog/{LATER}", "directory"), f"'commitlog/{LATER}' is where"),
+    (planting(f"commitlog/{LATER}/x"), f"'commitlog/{LATER}' is where the store puts"),
+    (planting("commitlog/{next}", "directory"), r"'commitlog/\{next\}' is where"),
+    (planting("consumequeue/T0/0/{far}", "directory"), "is where the store puts a fi"),
+    (planting(f"consumequeue/T0/0/{200:020d}/x"), "is where the store puts a file"),
+    (planting("index/20260101120000000", "directory"), "is where the store puts a f"),
+    (planting(f"consumequeue/T0/{2**31}/x"), "queue 2147483648 is past any queue"),
+    (planting(f"consumequeue_ext/T0/0/{0:020d}"), r"\$\.setup\.queue_ext_size is 0"),
+]
+LIGHT = PUT | {"multi_dispatch": "%LMQ%a"}
+
+
+@pytest.mark.parametrize(("plant", "found"), PLACES)
+def test_a_file_in_the_stores_way_is_told(
+    tmp_path: Path, plant: dict[str, Any], found: str
+) -> None:
+    """No store works again with such a file, so a broken law would say nothing."""
+    with pytest.raises(BadCaseFile, match=rf"\$\.ops\[1\]\.path: .*{found}"):
+        loaded(tmp_path / "a.case.json", {"multi_dispatch": True}, LIGHT, plant)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        planting("abort", "empty"),
+        planting("consumequeue/T9"),
+        planting("consumequeue/T0/9"),
+        planting("consumequeue/T0/00/x"),
+        planting(f"commitlog/{4095:020d}", "directory"),
+        planting("index/99999999999999999", "directory"),
+        planting("commitlog/{next}", "copy") | {"source": "commitlog[0]"},
+        planting("config/a\x1b[2J\n", "garbage") | {"size": 9},
+    ],
+)
+def test_a_file_beside_the_stores_own_is_judged(
+    tmp_path: Path, plant: dict[str, Any]
+) -> None:
+    around = {"op": "Shutdown"}, plant, {"op": "Restart"}
+    case = loaded(tmp_path / "a.case.json", {}, PUT, *around, PUT)
+
+    assert run_program(case.program).outcome is Outcome.PASSED
+
+
+FOLDERS = ("commitlog", "consumequeue", "consumequeue_ext", "index")
+OWN_NAMES = (*FOLDERS, "abort", "checkpoint", "deletedTopics", "lock", "x")
+ODD_NAMES = (
+    *("T0", "T9", "0", "1", "00", "x", "{next}", "{far}", "20260101000000000"),
+    *(f"{offset:020d}" for offset in (0, 200, 400, 512, 4096, 8192)),
+)
+
+
+@st.composite
+def plants(draw: st.DrawFn) -> dict[str, Any]:
+    below = draw(st.lists(st.sampled_from(ODD_NAMES), max_size=3))
+    path = "/".join([draw(st.sampled_from(OWN_NAMES)), *below])
+    kinds = ["empty", "zeros", "garbage", "directory", "copy"]
+    plant = planting(path, draw(st.sampled_from(kinds)))
+    size = draw(st.sampled_from([0, 1, 20, 200, 4096]))
+    return plant | {"size": size, "source": "commitlog[0]"}
+
+
+SETUPS: tuple[dict[str, Any], ...] = (
+    {},
+    {"queue_ext_size": 512, "index_slots": 5, "index_entries": 5},
+    {"on_damage": "serve", "transient_store_pool": True, "cleans": True},
+    {"adopt": True, "flush_mode": "SYNC_FLUSH"},
+)
+
+
+@settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    plant=plants(),
+    setup=st.sampled_from(SETUPS),
+    puts=st.integers(0, 3),
+    lost=st.sampled_from(["", "checkpoint", "abort", "commitlog[0]", "index[0]"]),
+)
+def test_what_may_be_planted_breaks_no_law(
+    tmp_path: Path, plant: dict[str, Any], setup: dict[str, Any], puts: int, lost: str
+) -> None:
+    put = PUT | {"body_size": 1500, "tags": "a", "keys": "k"}
+    reput = {"op": "RunService", "service": "reput"}
+    damage = {"op": "Damage", "file": lost, "kind": "delete"}
+    down = [{"op": "Shutdown"}, *([damage] if lost else []), plant]
+    ops = (*[put] * puts, reput, *down, {"op": "Restart"}, put, reput)
+    try:
+        case = loaded(tmp_path / "a.case.json", setup, *ops)
+    except BadCaseFile as error:
+        refusal = str(error)
+    else:
+        refusal = ""
+    if refusal:
+        assert ".path: " in refusal
+        return
+    result = run_program(case.program)
+
+    assert result.outcome is Outcome.PASSED, result.message
+
+
 MIB = 1024**2
 JUMP = {"op": "AdvanceClock", "ms": 10**12}
 
