@@ -21,7 +21,7 @@ from harness.judging import (  # noqa: F401  what they declare is asked
 )
 from harness.judging.asking import questions
 from models.history import Step
-from models.knowledge.facts import HOLDS, Fact
+from models.knowledge.facts import Fact
 from models.knowledge.knowledge import End, Knowledge
 from models.knowledge.moments import (
     CaughtUp,
@@ -153,8 +153,9 @@ class Judge:
             for question in asked.get(type(moment), ()):
                 if question.where is not None and not question.where(moment):
                     continue
-                for fact in question.needs:
-                    if not HOLDS[fact](moment):
+                for holds in question.proofs:
+                    if not holds(moment):
+                        fact = question.needs[question.proofs.index(holds)]
                         for law in question.laws:
                             key = (law.id, fact)
                             excused[key] = excused.get(key, 0) + 1

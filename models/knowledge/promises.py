@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from models.observations import Damaged
-from models.ops import CrashKind, DiskFault, Event, FaultCall, parts
+from models.ops import CrashKind, DiskFault, Event, FaultCall, all_parts
 from models.plain_state import fork_of_fields
 
 SPOILT = Damaged("commitlog", 0, 0)  # where, nobody knows
@@ -117,6 +117,4 @@ def forgets(op: Event) -> bool:
 
 
 def _has(op: Event, call: FaultCall) -> bool:
-    if isinstance(op, DiskFault):
-        return op.call == call
-    return any(_has(part, call) for part in parts(op))
+    return any(isinstance(one, DiskFault) and one.call == call for one in all_parts(op))

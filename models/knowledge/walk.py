@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 from models.history import Deletion, Life, Step
 from models.image.deleted import ALL_QUEUES
-from models.knowledge.debts import sets_back
-from models.knowledge.expiry import runs
+from models.knowledge.expiry import CLEANERS
 from models.knowledge.knowledge import EVERYWHERE, LOG, QUEUES, End, Knowledge
 from models.knowledge.moments import (
     AfterFailedFlush,
@@ -37,7 +36,7 @@ from models.knowledge.moments import (
     StopOver,
     TopicGone,
 )
-from models.knowledge.walk_reads import SeenBefore, walk_reads
+from models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_reads
 from models.knowledge.walk_start import walk_start
 from models.messages import FILLER_SIZE_MIN, MessageToPut
 from models.observations import Deleted, Positions, Put, Ran, Stopped
@@ -46,7 +45,6 @@ from models.program import HOUR_MS, Setup
 from models.reference import QueueKey, ReferenceModel
 
 _ANYWHERE = 1 << 62
-CLEANERS = ("clean_commit_log", "clean_consume_queue")
 InFlight: TypeAlias = list[MessageToPut]
 EndedDeletions: TypeAlias = list[tuple[QueueKey, int]]
 
@@ -65,21 +63,26 @@ def walk(known: Knowledge, step: Step, now: Positions, look: Look) -> Iterator[M
         known.saw_faults(step)
     if known.tampering.log_has_hidden_rot:
         return
-    known.expiry.begin_step(step.op)
+    known.expiry.begin_step(step)
     yield from _walk_lives(known, step, now, look)
     known.expiry.end_step(step)
     yield from walk_debts(known, step, now, look)
     if step.crash is not None or step.log_end >= 0:
         known.tampering.undoable = []  # what a start has changed no copy fits any more
-    yield StepOver(step, known, look)
+    if known.tampering.foreign:
+        yield StepOver(step, known, look)
 
 
 def _walk_lives(
     known: Knowledge, step: Step, now: Positions, look: Look
 ) -> Iterator[Moment]:
+    if step.is_quiet and now == known.positions:
+        _see_nothing_begin_later(known, step, now)
+        yield from walk_reads(known, step, look, NOTHING_SEEN)
+        return
     end_before = known.model.end
-    before = SeenBefore.of(known, step)
-    if step.batches or any(life.puts for life in step.lives):
+    before = SeenBefore.of(known, step) if step.is_together else NOTHING_SEEN
+    if step.batches or step.has_put:
         yield PutsOver(step, known, look)
     in_flight = yield from _walk_puts(known, step, step.ended, now, look)
     if step.ended.stops:
@@ -318,7 +321,7 @@ def _see_cut_short(known: Knowledge, step: Step) -> None:
     is_whole = step.crash is None and not (step.starts or step.raised)
     if is_whole and not step.is_stopping:
         return
-    if runs(step.op, "clean_commit_log") and known.setup.cleans:
+    if "clean_commit_log" in step.services and known.setup.cleans:
         # A round may have begun a little later than the op.
         old_ms = known.expiry.may_go_until(step.op, step.world, later_ms=HOUR_MS)
         model = known.model
@@ -363,8 +366,7 @@ def _walk_running(
             yield TopicGone(step, known, look, op.topic, op.queue_id)
     if not step.starts and now.min_phy_offset > model.log_min:
         yield LogShortened(step, known, look, now)
-    if known.setup.cleans and step.is_alone and known.works(LOG):
-        model.min_certain = max(0, now.min_phy_offset)
+    _see_nothing_begin_later(known, step, now)
     cleans = isinstance(op, RunService) and op.service in CLEANERS
     if known.setup.cleans and cleans and isinstance(seen, Ran):
         assert isinstance(op, RunService)
@@ -372,6 +374,12 @@ def _walk_running(
     yield PositionsSeen(step, known, look, now)
     model.saw_positions(now)
     known.positions = now
+
+
+def _see_nothing_begin_later(known: Knowledge, step: Step, now: Positions) -> None:
+    """Take note that the log does not begin behind where its store says it does."""
+    if known.setup.cleans and step.is_alone and known.works(LOG):
+        known.model.min_certain = max(0, now.min_phy_offset)
 
 
 def walk_debts(
@@ -386,7 +394,7 @@ def walk_debts(
     promises = known.promises
     is_kept = promises.keeps_what_is_synced and not promises.reverts
     worked = known.works((*LOG, *QUEUES))
-    if not worked or not is_kept or life_ended or sets_back(step.op):
+    if not worked or not is_kept or life_ended or step.sets_back:
         debts.forgive()
         return
     op, waits = step.op, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple
 
 from models.appended import Appended
 from models.history import Step
@@ -36,15 +36,18 @@ class SeenBefore(NamedTuple):
     queues: dict[QueueKey, VisibleQueue]
 
     @classmethod
-    def of(cls, known: Knowledge, step: Step) -> Self:
+    def of(cls, known: Knowledge, step: Step) -> SeenBefore:
         """What could be read before the step; of nothing where that does not matter."""
         ends = step.crash is not None or step.is_stopping
-        matters = step.is_together and not (ends or step.fails_calls or step.deletions)
-        if not matters or not known.works(DISPATCHED):
-            return cls({})
+        is_cut = ends or step.fails_calls or step.deletions
+        if is_cut or not known.works(DISPATCHED):
+            return NOTHING_SEEN
         pulls = [read for read, _ in step.reads if isinstance(read, PullMessage)]
         keys = {(pull.topic, pull.queue_id) for pull in pulls}
         return cls({key: known.model.visible(key) for key in sorted(keys)})
+
+
+NOTHING_SEEN: Final = SeenBefore({})
 
 
 def walk_reads(

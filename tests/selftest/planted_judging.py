@@ -76,7 +76,7 @@ _KNOWLEDGE = (
     ),
     (
         *("J25", "walk", "_see_cut_short"),
-        *('runs(step.op, "clean_commit_log") and', "False and"),
+        *('"clean_commit_log" in step.services and', "False and"),
     ),
     (
         *("J26", "expiry", "Expiry.may_go_until"),
