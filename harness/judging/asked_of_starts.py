@@ -284,7 +284,7 @@ def _starts_on_what_a_start_left(at: StartLeft) -> bool:
 
 @asked(second_start_changes_nothing, on=StartLeft, where=_starts_on_what_a_start_left)
 def _ask_rec_9(at: StartLeft) -> Breaches:
-    return second_start_changes_nothing.judge(at.found.files, at.now)
+    return second_start_changes_nothing.judge(at.found.files, at.left)
 
 
 @asked(
@@ -294,5 +294,5 @@ def _ask_rec_9(at: StartLeft) -> Breaches:
 )
 def _ask_rec_15(at: StartLeft) -> Breaches:
     return start_after_orderly_end_changes_nothing.judge(
-        at.found.files, at.now, at.expired_index_files
+        at.found.files, at.left, at.expired_index_files
     )

@@ -24,6 +24,7 @@ from models.history import Step
 from models.knowledge.facts import Fact
 from models.knowledge.knowledge import End, Knowledge
 from models.knowledge.moments import (
+    At,
     CaughtUp,
     FilesFound,
     Moment,
@@ -40,6 +41,7 @@ from models.reference import ReferenceModel
 from models.store_image import StoreImage, read_store
 
 Reader: TypeAlias = Callable[[Mapping[str, bytes], StoreImage | None], StoreImage]
+_NOWHERE = Positions(-1, -1, -1, -1)  # nobody asks where the log stands
 _NOTHING_DONE = Step.that_saw(Skipped("nothing was done"))
 
 
@@ -144,7 +146,7 @@ class Judge:
             InvariantViolated: the law that was broken first, as its own class.
             InvariantUnknown: a law failed itself.
         """
-        self.ask(walk(self.known, step, now, self))
+        self.ask(walk(At(step, self.known, self, now)))
 
     def ask(self, moments: Iterable[Moment]) -> None:
         """At each moment, ask each law of it whose facts hold."""
@@ -169,7 +171,7 @@ class Judge:
 
     def judge_statistics(self, seen: Statistics) -> None:
         """Judge what the store counts against what it was given."""
-        self.ask([StatisticsSeen(_NOTHING_DONE, self.known, self, seen)])
+        self.ask([StatisticsSeen(_NOTHING_DONE, self.known, self, _NOWHERE, seen)])
 
     def judge_found_again(
         self, files: Mapping[str, bytes], step: Step, after: Mapping[str, bytes]
@@ -190,20 +192,20 @@ class Judge:
             return None
         if not isinstance(seen, Started) or seen.damaged:
             return None
-        found = self.image_of(files)
-        self.ask([FilesFound(step, known, self, found)])
-        over = start_over(known, step, start, seen, found, self)
+        found, at = self.image_of(files), At(step, known, self, _NOWHERE)
+        self.ask([FilesFound(*at, found)])
+        over = start_over(at, start, seen, found)
         self.ask([over])
         if known.tampering.damaged:
             return over.at_full_size.commit_log.max_phy_offset
         left = known.tampering.without_foreign(after)
-        look = _LookAtFiles(self, left)
+        at = At(step, known, _LookAtFiles(self, left), _NOWHERE)
         ended = known.end is End.ORDERLY and not known.disk_failed
         before = known.left_by_start
         self.ask(
             [
-                StoreUp(step, known, look, found, seen),
-                StartLeft(step, known, look, before, found, left, ended),
+                StoreUp(*at, found, seen),
+                StartLeft(*at, before, found, left, ended),
             ]
         )
         return -1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from models.appended import Appended
 from models.history import Step
@@ -62,13 +62,30 @@ class Look(Protocol):
         """The files that were not made for good; see ``Subject``."""
 
 
-@dataclass(slots=True)
-class Moment:
-    """What every moment has: the step, what is known, and a look at the store."""
+class At(NamedTuple):
+    """What every moment has.
+
+    Attributes:
+        step: what was done, and what came of it.
+        known: what is known so far.
+        look: at the store after the step.
+        now: what the store reports after the step; all -1 while it is down.
+    """
 
     step: Step
     known: Knowledge
     look: Look
+    now: Positions
+
+
+@dataclass(slots=True)
+class Moment:
+    """A point of a step; see ``At``."""
+
+    step: Step
+    known: Knowledge
+    look: Look
+    now: Positions
 
 
 @dataclass(slots=True)
@@ -105,7 +122,6 @@ class PutOver(Moment):
     Attributes:
         message: what was put.
         answer: the store's.
-        now: what the store reports after the step.
         place: where the record must lie; -1 if nobody can say.
         next_queue_offset: the queue offset that it must get, or a later one.
         unseen: so many puts without an answer may have come before it in its queue.
@@ -115,7 +131,6 @@ class PutOver(Moment):
 
     message: MessageToPut
     answer: Put
-    now: Positions
     place: int
     next_queue_offset: int
     unseen: int
@@ -289,13 +304,13 @@ class StartLeft(Moment):
     Attributes:
         before: the files that the start before had left; None if something came since.
         found: what this one found.
-        now: what it left.
+        left: what this one left.
         after_orderly_end: the life before came to an orderly end.
     """
 
     before: Mapping[str, Bytes] | None
     found: StoreImage
-    now: Mapping[str, Bytes]
+    left: Mapping[str, Bytes]
     after_orderly_end: bool
 
     @property
@@ -313,19 +328,16 @@ class RoundOver(Moment):
 
     Attributes:
         work: what they say they have done.
-        now: where the log stands.
     """
 
     service: str
     work: int
-    now: Positions
 
 
 @dataclass(slots=True)
 class MediumSeen(Moment):
-    """Something may have been made durable; ``now`` is where the log stands."""
+    """Something may have been made durable."""
 
-    now: Positions
     _unsynced: Mapping[str, int] | None = None
     _half_made: HalfMade | None = None
 
@@ -356,8 +368,6 @@ class TopicGone(Moment):
 class LogShortened(Moment):
     """The log begins later than before; the model does not know yet."""
 
-    now: Positions
-
 
 @dataclass(slots=True)
 class CleanerOver(Moment):
@@ -366,19 +376,15 @@ class CleanerOver(Moment):
     Attributes:
         service: of the log, or of the queues.
         work: what they say they have done.
-        now: where the log stands.
     """
 
     service: str
     work: int
-    now: Positions
 
 
 @dataclass(slots=True)
 class PositionsSeen(Moment):
     """A running store says where its log stands; the model does not know yet."""
-
-    now: Positions
 
 
 @dataclass(slots=True)
@@ -489,7 +495,6 @@ class RoundDue(Moment):
 
     service: str
     waits: Waiting
-    now: Positions
 
 
 @dataclass(slots=True)
@@ -501,7 +506,6 @@ class StepOver(Moment):
 class CaughtUp(Moment):
     """Healed, and turned until nothing was left to do; ``busy`` services still work."""
 
-    now: Positions
     busy: Sequence[str]
 
 
