@@ -22,6 +22,7 @@ from models.invariants.topic_deletion import deletion_ends_where_the_log_did
 from models.knowledge.facts import Fact
 from models.knowledge.moments import (
     AfterFailedFlush,
+    CheckedReads,
     DeletionOver,
     OpOver,
     PutOver,
@@ -55,12 +56,8 @@ def _ask_run_2_at_op_over(at: OpOver) -> Breaches:
     return nothing_is_held.judge(not_started)
 
 
-@asked_together(
-    (pulled_messages_prove_themselves,),
-    on=OpOver,
-    where=lambda at: at.known.setup.checks_crc,
-)
-def _ask_rd_9(at: OpOver, checks: Checks) -> None:
+@asked_together((pulled_messages_prove_themselves,), on=CheckedReads)
+def _ask_rd_9(at: CheckedReads, checks: Checks) -> None:
     for _, answer in at.step.reads:
         if isinstance(answer, Pulled):
             pulled_messages_prove_themselves.hold(checks, answer)

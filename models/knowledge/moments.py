@@ -90,7 +90,12 @@ class Moment:
 
 @dataclass(slots=True)
 class OpOver(Moment):
-    """An op came to its end, or to the store's; nothing of it was judged yet."""
+    """An op that raised, or came to a start, is over; nothing of it was judged yet."""
+
+
+@dataclass(slots=True)
+class CheckedReads(Moment):
+    """A store that checks the CRCs of what it serves has answered reads."""
 
 
 @dataclass(slots=True)

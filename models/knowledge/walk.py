@@ -18,6 +18,7 @@ from models.knowledge.knowledge import EVERYWHERE, LOG, QUEUES, End, Knowledge
 from models.knowledge.moments import (
     AfterFailedFlush,
     At,
+    CheckedReads,
     CleanerOver,
     DeletionOver,
     FilesAtRest,
@@ -52,7 +53,10 @@ EndedDeletions: TypeAlias = list[tuple[QueueKey, int]]
 def walk(at: At) -> Iterator[Moment]:
     """Lead what is known through a step; stop at each moment."""
     step, known = at.step, at.known
-    yield OpOver(*at)
+    if step.raised or step.starts:
+        yield OpOver(*at)
+    if step.reads and known.setup.checks_crc:
+        yield CheckedReads(*at)
     if not step.is_alone:
         known.saw_faults(step)
     if known.tampering.log_has_hidden_rot:
