@@ -21,7 +21,7 @@ from models.image.deleted import ALL_QUEUES, DeletedImage
 from models.messages import MULTI_QUEUE_OFFSET, PROP_CRC_SIZE, MessageToPut
 from models.observations import Positions, Put
 from models.ops import CrashKind
-from models.plain_state import fork_of_fields
+from models.plain_state import Forked
 from models.program import FlushMode
 from models.store_image import Record
 
@@ -29,7 +29,7 @@ QueueKey = tuple[str, int]
 
 
 @dataclass(slots=True)
-class ReferenceModel:
+class ReferenceModel(Forked):
     """What one store must hold.
 
     Invariants:
@@ -93,10 +93,6 @@ class ReferenceModel:
     numbered: dict[QueueKey, int] = field(default_factory=dict)
     trusted: dict[QueueKey, int] = field(default_factory=dict)
     forgotten: dict[QueueKey, tuple[tuple[int, int], ...]] = field(default_factory=dict)
-
-    def fork(self) -> ReferenceModel:
-        """An independent copy."""
-        return fork_of_fields(self)
 
     @property
     def end(self) -> int:

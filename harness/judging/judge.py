@@ -9,7 +9,7 @@ fails itself is raised as unknown, never passed over.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from harness.disk.profiles import PROFILES
 from harness.judging import (  # noqa: F401  what they declare is asked
@@ -27,6 +27,7 @@ from models.knowledge.moments import (
     At,
     CaughtUp,
     FilesFound,
+    LookedAt,
     Moment,
     StartLeft,
     StatisticsSeen,
@@ -43,23 +44,6 @@ from models.store_image import StoreImage, read_store
 Reader: TypeAlias = Callable[[Mapping[str, bytes], StoreImage | None], StoreImage]
 _NOWHERE = Positions(-1, -1, -1, -1)  # nobody asks where the log stands
 _NOTHING_DONE = Step.that_saw(Skipped("nothing was done"))
-
-
-class LookedAt(Protocol):
-    """All of a subject that a judge looks at by itself."""
-
-    @property
-    def epoch_ms(self) -> int:
-        """Where the subject's wall clock began."""
-
-    def files(self) -> Mapping[str, bytes]:
-        """The store's files as a reader sees them now, by path."""
-
-    def unsynced_from(self) -> Mapping[str, int]:
-        """The files that a power loss could change, and where; see ``Subject``."""
-
-    def half_made(self) -> HalfMade:
-        """The files that were not made for good; see ``Subject``."""
 
 
 class Judge:

@@ -18,7 +18,7 @@ from models.observations import (
     Positions,
 )
 from models.ops import During, Event, RunService, Together
-from models.plain_state import fork_of_fields
+from models.plain_state import Forked
 from models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, Setup
 
 DELETION = "delete_topic"
@@ -37,7 +37,7 @@ class Waiting(NamedTuple):
 
 
 @dataclass(slots=True)
-class Debts:
+class Debts(Forked):
     """What waits between two steps of one life.
 
     Attributes:
@@ -57,10 +57,6 @@ class Debts:
     uncommitted: Waiting | None = None
     undurable: Waiting | None = None
     newest_ms: int = 0
-
-    def fork(self) -> Debts:
-        """One that goes on by itself."""
-        return fork_of_fields(self)
 
     def saw_failures(self, step: Step, *, life_ended: bool) -> None:
         """Take note of flushes that failed in a step, and of the clock."""

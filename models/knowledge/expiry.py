@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from models.history import Step
 from models.observations import Done, Ran, World
 from models.ops import DeleteManually, Event, FillDisk, RunService
-from models.plain_state import fork_of_fields
+from models.plain_state import Forked
 from models.program import HOUR_MS, Setup
 
 CLEANERS = frozenset({"clean_commit_log", "clean_consume_queue"})
@@ -26,7 +26,7 @@ def _has_refused(step: Step) -> bool:
 
 
 @dataclass(slots=True)
-class Expiry:
+class Expiry(Forked):
     """Clock and room at the end of the last step, and what was asked of the cleaner.
 
     Attributes:
@@ -49,10 +49,6 @@ class Expiry:
     may_be_full: bool = False
     must_be_full: bool = False
     fills_amid: bool = False
-
-    def fork(self) -> Expiry:
-        """One that goes on by itself."""
-        return fork_of_fields(self)
 
     def begin_step(self, step: Step) -> None:
         """Take note of what a step does to the disk's room, before it is judged."""

@@ -36,12 +36,28 @@ from models.reference import QueueKey, VisibleQueue
 from models.store_image import Bytes, Record, StoreImage
 
 
-class Look(Protocol):
-    """What can be looked at of a store and its files at a moment."""
+class LookedAt(Protocol):
+    """All of a subject that a judge looks at by itself."""
 
     @property
     def epoch_ms(self) -> int:
         """Where the subject's wall clock began."""
+
+    def files(self) -> Mapping[str, bytes]:
+        """The store's files as a reader sees them now, by path."""
+
+    def unsynced_from(self) -> Mapping[str, int]:
+        """The files that a power loss could change, and where; see ``Subject``."""
+
+    def half_made(self) -> HalfMade:
+        """The files that were not made for good; see ``Subject``."""
+
+
+class Look(LookedAt, Protocol):
+    """What can be looked at of a store and its files at a moment.
+
+    ``files`` are those that are the store's own.
+    """
 
     def image(self) -> StoreImage:
         """The store's files as they are now, decoded."""
@@ -49,17 +65,8 @@ class Look(Protocol):
     def image_of(self, files: Mapping[str, bytes]) -> StoreImage:
         """Files that a start found, decoded."""
 
-    def files(self) -> Mapping[str, bytes]:
-        """The store's files as they are now."""
-
     def all_files(self) -> Mapping[str, bytes]:
         """The same, and those that others put beside them."""
-
-    def unsynced_from(self) -> Mapping[str, int]:
-        """The files that a power loss could change, and where; see ``Subject``."""
-
-    def half_made(self) -> HalfMade:
-        """The files that were not made for good; see ``Subject``."""
 
 
 class At(NamedTuple):

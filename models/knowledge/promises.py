@@ -15,7 +15,7 @@ from typing import Protocol
 
 from models.observations import Damaged
 from models.ops import CrashKind, DiskFault, Event, FaultCall, all_parts
-from models.plain_state import fork_of_fields
+from models.plain_state import Forked
 
 SPOILT = Damaged("commitlog", 0, 0)  # where, nobody knows
 
@@ -44,7 +44,7 @@ class DiskKind(Protocol):
 
 
 @dataclass(slots=True)
-class Promises:
+class Promises(Forked):
     """What of a store's floors its disk can keep.
 
     Attributes:
@@ -64,10 +64,6 @@ class Promises:
     hides_a_failed_sync: bool = False
     reverts: bool = False
     spoilt: tuple[Damaged, ...] = ()
-
-    def fork(self) -> Promises:
-        """A copy that lives on its own."""
-        return fork_of_fields(self)
 
     def saw_fault(
         self, op: Event, spoilt: Sequence[Damaged] = ()
