@@ -200,8 +200,7 @@ class Episode:
         if self._keeps_record:
             self._record(op, number, done, positions)
         self._judge.judge(done, positions)
-        has_put = any(life.puts for life in done.lives)
-        if has_put and subject.is_up and not self._judge.is_unsure:
+        if done.has_put and subject.is_up and not self._judge.is_unsure:
             self._judge.judge_statistics(subject.statistics())
         return done.seen
 

@@ -43,8 +43,10 @@ from models.ops import (
     LookMessage,
     PullMessage,
     QueryMessage,
+    RunService,
     SearchOffset,
     ServiceName,
+    all_parts,
 )
 
 MAIN = 0
@@ -340,6 +342,9 @@ class Step:
 
     Attributes:
         op: what was done.
+        acts: the op, and all ops and events that it is made of.
+        services: those of which rounds are among them.
+        clock_moves_ms: by how much they move the clock.
         seen: what was seen of it.
         ended: the life that the op began in; or, without a start, the only one.
         begun: the life that the newest successful start began, and that goes on; None
@@ -364,8 +369,10 @@ class Step:
     """
 
     __slots__ = (
+        "acts",
         "batches",
         "begun",
+        "clock_moves_ms",
         "crash",
         "damaged",
         "disk_actions",
@@ -388,6 +395,7 @@ class Step:
         "reads",
         "rounds",
         "seen",
+        "services",
         "spoilt",
         "stalled_ms",
         "starts",
@@ -399,6 +407,9 @@ class Step:
 
     def __init__(self, op: Event, entries: Sequence[Entry]) -> None:
         self.op = op
+        self.acts = acts = all_parts(op)
+        self.services = [each.service for each in acts if isinstance(each, RunService)]
+        self.clock_moves_ms = [one.ms for one in acts if isinstance(one, AdvanceClock)]
         self.entries = entries
         self.seen: Observation = _UNENDED
         self.ended = Life()
@@ -481,6 +492,11 @@ class Step:
         return (self.ended,) if self.begun is None else (self.ended, self.begun)
 
     @property
+    def has_put(self) -> bool:
+        """Whether anything was put, in whichever life."""
+        return bool(self.ended.puts or (self.begun is not None and self.begun.puts))
+
+    @property
     def puts(self) -> list[PutOf]:
         """All puts of the step, whichever life they belong to."""
         return [put for life in self.lives for put in life.puts]
@@ -494,6 +510,17 @@ class Step:
     def stops(self) -> list[Stopped]:
         """All stops in the step that came to their end."""
         return [stop for life in self.lives for stop in life.stops]
+
+    @property
+    def sets_back(self) -> bool:
+        """Whether the wall clock may have been set back meanwhile."""
+        return bool(self.clock_moves_ms) and min(self.clock_moves_ms) < 0
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing was done but to read, or to let time pass."""
+        only_read = len(self.entries) == len(self.reads) + len((OpBegan, OpEnded))
+        return only_read and self.is_alone and not self.disk_actions
 
     @property
     def failed_parts(self) -> frozenset[str]:

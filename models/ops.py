@@ -493,6 +493,13 @@ def parts(op: Event) -> tuple[Event, ...]:
             return ()
 
 
+def all_parts(op: Event) -> tuple[Event, ...]:
+    """The op, and all ops and events that it contains, however deep."""
+    if not isinstance(op, During | Together):
+        return (op,)
+    return (op, *[one for part in parts(op) for one in all_parts(part)])
+
+
 def innermost(op: Event) -> Event:
     """The op during which all others of it happen; all, if several run at once."""
     return innermost(op.op) if isinstance(op, During) else op

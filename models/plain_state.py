@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from functools import cache
 from operator import attrgetter, eq, is_
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -57,6 +57,16 @@ def fork_of_fields(value: T) -> T:
         ]
     )
     return copy
+
+
+class Forked:
+    """A dataclass of which each copy goes on by itself."""
+
+    __slots__ = ()
+
+    def fork(self) -> Self:
+        """A copy that lives on its own."""
+        return fork_of_fields(self)
 
 
 def token(value: object) -> Hashable:

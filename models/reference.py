@@ -21,7 +21,7 @@ from models.image.deleted import ALL_QUEUES, DeletedImage
 from models.messages import MULTI_QUEUE_OFFSET, PROP_CRC_SIZE, MessageToPut
 from models.observations import Positions, Put
 from models.ops import CrashKind
-from models.plain_state import fork_of_fields
+from models.plain_state import Forked
 from models.program import FlushMode
 from models.store_image import Record
 
@@ -29,7 +29,7 @@ QueueKey = tuple[str, int]
 
 
 @dataclass(slots=True)
-class ReferenceModel:
+class ReferenceModel(Forked):
     """What one store must hold.
 
     Invariants:
@@ -57,7 +57,7 @@ class ReferenceModel:
         prop_crc: every record ends with a CRC of its own.
         put_by_topic: messages and bytes appended since the store started.
         puts: how many puts that were; a batch counts as one.
-        put_times_ms: the durations of those for which they are known.
+        put_times_ms: how many of those took how long, for which that is known.
         numbered: first free queue_offset of a queue whose messages were lost: in a
             store that serves around damage, and for empty queues as damage left them;
             ``trusted``: how many more the latter may have.
@@ -88,15 +88,11 @@ class ReferenceModel:
         default_factory=dict, compare=False
     )
     puts: int = field(default=0, compare=False)
-    put_times_ms: list[int] = field(default_factory=list, compare=False)
+    put_times_ms: dict[int, int] = field(default_factory=dict, compare=False)
     indexed: tuple[int, int] = (-1, 0)
     numbered: dict[QueueKey, int] = field(default_factory=dict)
     trusted: dict[QueueKey, int] = field(default_factory=dict)
     forgotten: dict[QueueKey, tuple[tuple[int, int], ...]] = field(default_factory=dict)
-
-    def fork(self) -> ReferenceModel:
-        """An independent copy."""
-        return fork_of_fields(self)
 
     @property
     def end(self) -> int:
@@ -145,7 +141,8 @@ class ReferenceModel:
         if message.batch is None or message.batch.number == 0:
             self.puts += 1
             if answer.took_ms >= 0:
-                self.put_times_ms.append(answer.took_ms)
+                alike = self.put_times_ms.get(answer.took_ms, 0)
+                self.put_times_ms[answer.took_ms] = alike + 1
         if answer.status != "PUT_OK":
             return
         if not self.buffers_appends:
@@ -377,7 +374,7 @@ class ReferenceModel:
         self.floor_power = min(self.floor_power, self.end)
         self.floor, self.in_flight = None, []
         self.built = built
-        self.put_by_topic, self.puts, self.put_times_ms = {}, 0, []
+        self.put_by_topic, self.puts, self.put_times_ms = {}, 0, {}
 
     def _with_unanswered(
         self, answered: Sequence[Appended], records: Sequence[Record]

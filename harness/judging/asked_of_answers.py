@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.judging.asking import Checks, asked
+from harness.judging.asking import Breaches, Checks, asked, asked_together
 from models.invariants.deletion import a_full_disk_takes_no_put, no_put_fills_the_disk
 from models.invariants.marks import acknowledged_is_flushed
 from models.invariants.putting import (
@@ -22,6 +22,7 @@ from models.invariants.topic_deletion import deletion_ends_where_the_log_did
 from models.knowledge.facts import Fact
 from models.knowledge.moments import (
     AfterFailedFlush,
+    CheckedReads,
     DeletionOver,
     OpOver,
     PutOver,
@@ -34,13 +35,13 @@ from models.observations import Pulled, Put, Stopped
 
 
 @asked(nothing_unnamed_is_raised, on=OpOver)
-def _ask_run_1(at: OpOver, checks: Checks) -> None:
+def _ask_run_1(at: OpOver) -> Breaches:
     setup, step = at.known.setup, at.step
     # What no start has read may turn out to be unreadable later.
     is_unread = step.is_unreadable and reads_in_a_window(setup)
     may_raise = step.fails_calls or at.known.promises.errors_come_late or is_unread
-    nothing_unnamed_is_raised.hold(
-        checks, step.raised, may_raise, setup.disk_capacity > 0
+    return nothing_unnamed_is_raised.judge(
+        step.raised, may_raise, setup.disk_capacity > 0
     )
 
 
@@ -50,17 +51,13 @@ def _ask_run_1(at: OpOver, checks: Checks) -> None:
     needs=(Fact.LIVES,),
     where=lambda at: bool(at.step.starts),
 )
-def _ask_run_2_at_op_over(at: OpOver, checks: Checks) -> None:
+def _ask_run_2_at_op_over(at: OpOver) -> Breaches:
     not_started = Stopped(clean=False, left_open=at.step.still_held)
-    nothing_is_held.hold(checks, not_started)
+    return nothing_is_held.judge(not_started)
 
 
-@asked(
-    pulled_messages_prove_themselves,
-    on=OpOver,
-    where=lambda at: at.known.setup.checks_crc,
-)
-def _ask_rd_9(at: OpOver, checks: Checks) -> None:
+@asked_together((pulled_messages_prove_themselves,), on=CheckedReads)
+def _ask_rd_9(at: CheckedReads, checks: Checks) -> None:
     for _, answer in at.step.reads:
         if isinstance(answer, Pulled):
             pulled_messages_prove_themselves.hold(checks, answer)
@@ -71,12 +68,12 @@ def _ask_rd_9(at: OpOver, checks: Checks) -> None:
     on=PutsOver,
     needs=(Fact.LIVES, Fact.NOT_STOPPING),
 )
-def _ask_put_7(at: PutsOver, checks: Checks) -> None:
+def _ask_put_7(at: PutsOver) -> Breaches:
     waited_ms, stalled_ms = at.step.longest_wait_ms, at.step.stalled_ms
-    who_waits_is_answered.hold(checks, waited_ms, stalled_ms)
+    return who_waits_is_answered.judge(waited_ms, stalled_ms)
 
 
-@asked(batch_is_put_as_one, on=PutsOver)
+@asked_together((batch_is_put_as_one,), on=PutsOver)
 def _ask_put_3(at: PutsOver, checks: Checks) -> None:
     step, known = at.step, at.known
     may_refuse = known.may_refuse_puts(step) or known.expiry.is_tight(step.world)
@@ -98,16 +95,15 @@ def _has_another_reason(answer: Put, at: PutsOver | PutOver) -> bool:
 
 
 @asked(deletion_ends_where_the_log_did, on=DeletionOver)
-def _ask_del_10(at: DeletionOver, checks: Checks) -> None:
-    deletion_ends_where_the_log_did.hold(
-        checks, at.dead_below, at.lowest, at.highest, had_messages=at.had_messages
+def _ask_del_10(at: DeletionOver) -> Breaches:
+    return deletion_ends_where_the_log_did.judge(
+        at.dead_below, at.lowest, at.highest, had_messages=at.had_messages
     )
 
 
 @asked(put_takes_the_next_place, on=PutOver)
-def _ask_put_1(at: PutOver, checks: Checks) -> None:
-    put_takes_the_next_place.hold(
-        checks,
+def _ask_put_1(at: PutOver) -> Breaches:
+    return put_takes_the_next_place.judge(
         at.answer,
         at.known.model.end,
         at.place,
@@ -118,17 +114,16 @@ def _ask_put_1(at: PutOver, checks: Checks) -> None:
 
 
 @asked(put_is_told_its_id, on=PutOver, where=lambda at: at.message.batch is None)
-def _ask_put_5(at: PutOver, checks: Checks) -> None:
-    put_is_told_its_id.hold(checks, at.message, at.answer)
+def _ask_put_5(at: PutOver) -> Breaches:
+    return put_is_told_its_id.judge(at.message, at.answer)
 
 
 @asked(
     put_is_refused_for_a_reason, on=PutOver, where=lambda at: at.message.batch is None
 )
-def _ask_put_2(at: PutOver, checks: Checks) -> None:
+def _ask_put_2(at: PutOver) -> Breaches:
     sizes = (at.size, at.known.model.properties_size(at.message))
-    put_is_refused_for_a_reason.hold(
-        checks,
+    return put_is_refused_for_a_reason.judge(
         at.message,
         at.answer,
         at.known.setup,
@@ -143,8 +138,8 @@ def _ask_put_2(at: PutOver, checks: Checks) -> None:
     needs=(Fact.ALONE,),
     where=lambda at: at.known.expiry.must_be_full,
 )
-def _ask_del_6(at: PutOver, checks: Checks) -> None:
-    a_full_disk_takes_no_put.hold(checks, at.answer)
+def _ask_del_6(at: PutOver) -> Breaches:
+    return a_full_disk_takes_no_put.judge(at.answer)
 
 
 def _made_a_file(at: PutOver) -> bool:
@@ -158,12 +153,12 @@ def _made_a_file(at: PutOver) -> bool:
     needs=(Fact.ALONE, Fact.KNEW_POSITIONS),
     where=_made_a_file,
 )
-def _ask_del_12(at: PutOver, checks: Checks) -> None:
+def _ask_del_12(at: PutOver) -> Breaches:
     stood, world = at.known.positions, at.step.world
     assert stood is not None
     size = at.known.setup.log_file_size
-    no_put_fills_the_disk.hold(
-        checks, at.answer, stood.max_phy_offset, size, world.used, world.total
+    return no_put_fills_the_disk.judge(
+        at.answer, stood.max_phy_offset, size, world.used, world.total
     )
 
 
@@ -175,17 +170,17 @@ def _tells_its_flush(at: PutOver) -> bool:
 
 
 @asked(acknowledged_is_flushed, on=PutOver, where=_tells_its_flush)
-def _ask_fl_2(at: PutOver, checks: Checks) -> None:
-    acknowledged_is_flushed.hold(checks, at.answer, at.now)
+def _ask_fl_2(at: PutOver) -> Breaches:
+    return acknowledged_is_flushed.judge(at.answer, at.now)
 
 
 @asked(puts_lie_in_the_order_they_were_made, on=PutsOrdered)
-def _ask_put_4(at: PutsOrdered, checks: Checks) -> None:
-    puts_lie_in_the_order_they_were_made.hold(checks, at.spans)
+def _ask_put_4(at: PutsOrdered) -> Breaches:
+    return puts_lie_in_the_order_they_were_made.judge(at.spans)
 
 
-@asked(
-    no_put_after_a_failed_flush,
+@asked_together(
+    (no_put_after_a_failed_flush,),
     on=AfterFailedFlush,
     where=lambda at: "flush_commit_log" in at.failed and not at.step.starts,
 )
@@ -196,8 +191,8 @@ def _ask_put_8(at: AfterFailedFlush, checks: Checks) -> None:
 
 
 @asked(statistics_count_what_was_put, on=StatisticsSeen, needs=(Fact.ANSWERS_ALL,))
-def _ask_st_1(at: StatisticsSeen, checks: Checks) -> None:
+def _ask_st_1(at: StatisticsSeen) -> Breaches:
     model = at.known.model
-    statistics_count_what_was_put.hold(
-        checks, at.seen, model.put_by_topic, model.puts, model.put_times_ms
+    return statistics_count_what_was_put.judge(
+        at.seen, model.put_by_topic, model.puts, model.put_times_ms
     )

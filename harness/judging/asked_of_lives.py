@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from harness.judging.asking import Checks, asked, hold_all, hold_files
+from harness.judging.asking import (
+    Breaches,
+    Checks,
+    asked,
+    asked_together,
+    hold_all,
+    hold_files,
+)
 from models.invariants.checkpoint import checkpoint_is_up_to_date
 from models.invariants.deletion import only_what_has_expired_goes
 from models.invariants.file_laws import DISPATCH_LAWS, FILE_LAWS
@@ -27,7 +34,6 @@ from models.invariants.run import (
     who_waits_is_told_the_end,
 )
 from models.invariants.topic_deletion import nothing_is_left_of_the_deleted
-from models.knowledge.expiry import runs
 from models.knowledge.facts import Fact
 from models.knowledge.moments import (
     AfterFailedFlush,
@@ -54,10 +60,10 @@ from models.knowledge.moments import (
     ),
     where=lambda at: not at.known.setup.disk_capacity,
 )
-def _ask_run_6(at: StopOver, checks: Checks) -> None:
+def _ask_run_6(at: StopOver) -> Breaches:
     stood = at.known.positions
     assert stood is not None
-    stop_gives_dispatch_its_time.hold(checks, at.stop, stood, at.step.stop_took_ms)
+    return stop_gives_dispatch_its_time.judge(at.stop, stood, at.step.stop_took_ms)
 
 
 @asked(
@@ -68,18 +74,18 @@ def _ask_run_6(at: StopOver, checks: Checks) -> None:
     # what the medium did not hold.
     where=lambda at: at.step.is_alone or not at.known.promises.reverts,
 )
-def _ask_rec_10(at: StopOver, checks: Checks) -> None:
-    orderly_end_is_durable.hold(checks, at.stop)
+def _ask_rec_10(at: StopOver) -> Breaches:
+    return orderly_end_is_durable.judge(at.stop)
 
 
 @asked(nothing_is_held, on=StopOver, needs=(Fact.ALONE,))
-def _ask_run_2_at_stop_over(at: StopOver, checks: Checks) -> None:
-    nothing_is_held.hold(checks, at.stop)
+def _ask_run_2_at_stop_over(at: StopOver) -> Breaches:
+    return nothing_is_held.judge(at.stop)
 
 
 @asked(nothing_is_done_late, on=StopOver)
-def _ask_run_7(at: StopOver, checks: Checks) -> None:
-    nothing_is_done_late.hold(checks, at.step.late_actions)
+def _ask_run_7(at: StopOver) -> Breaches:
+    return nothing_is_done_late.judge(at.step.late_actions)
 
 
 def _others_waited(at: StopOver) -> bool:
@@ -88,21 +94,21 @@ def _others_waited(at: StopOver) -> bool:
 
 
 @asked(who_waits_is_told_the_end, on=StopOver, where=_others_waited)
-def _ask_run_5(at: StopOver, checks: Checks) -> None:
+def _ask_run_5(at: StopOver) -> Breaches:
     told = [awaited.clean for awaited in at.step.ends_awaited]
-    who_waits_is_told_the_end.hold(checks, told, at.stop)
+    return who_waits_is_told_the_end.judge(told, at.stop)
 
 
 # What only memory held is gone after some failures, until a start has mended it.
 READABLE_FILES = (Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG)
 
 
-@asked(FILE_LAWS, on=FilesAtRest, needs=READABLE_FILES)
+@asked_together(FILE_LAWS, on=FilesAtRest, needs=READABLE_FILES)
 def _ask_file_laws_at_files_at_rest(at: FilesAtRest, checks: Checks) -> None:
     hold_files(checks, at.known, at.image, at.reput_from_offset)
 
 
-@asked(
+@asked_together(
     DISPATCH_LAWS,
     on=FilesAtRest,
     needs=READABLE_FILES,
@@ -114,31 +120,30 @@ def _ask_dispatch_laws(at: FilesAtRest, checks: Checks) -> None:
 
 
 @asked(nothing_is_left_of_the_deleted, on=TopicGone)
-def _ask_del_13(at: TopicGone, checks: Checks) -> None:
-    nothing_is_left_of_the_deleted.hold(checks, at.look.files(), at.topic, at.queue_id)
+def _ask_del_13(at: TopicGone) -> Breaches:
+    return nothing_is_left_of_the_deleted.judge(at.look.files(), at.topic, at.queue_id)
 
 
 @asked(only_what_has_expired_goes, on=LogShortened)
-def _ask_del_3(at: LogShortened, checks: Checks) -> None:
+def _ask_del_3(at: LogShortened) -> Breaches:
     step, expiry, model = at.step, at.known.expiry, at.known.model
-    only_what_has_expired_goes.hold(
-        checks,
+    return only_what_has_expired_goes.judge(
         at.now,
         model.stored_between(model.log_min, at.now.min_phy_offset),
         expiry.may_go_until(step.op, step.world),
-        is_cleaning=runs(step.op, "clean_commit_log"),
+        is_cleaning="clean_commit_log" in step.services,
         is_due=expiry.may_be_due(step.op, step.world),
     )
 
 
 @asked(marks_lie_in_the_log, on=PositionsSeen)
-def _ask_fl_1(at: PositionsSeen, checks: Checks) -> None:
-    marks_lie_in_the_log.hold(checks, at.now)
+def _ask_fl_1(at: PositionsSeen) -> Breaches:
+    return marks_lie_in_the_log.judge(at.now)
 
 
 @asked(dispatched_is_flushed, on=PositionsSeen)
-def _ask_fl_3(at: PositionsSeen, checks: Checks) -> None:
-    dispatched_is_flushed.hold(checks, at.known.model.flush_mode, at.now)
+def _ask_fl_3(at: PositionsSeen) -> Breaches:
+    return dispatched_is_flushed.judge(at.known.model.flush_mode, at.now)
 
 
 @asked(
@@ -147,9 +152,9 @@ def _ask_fl_3(at: PositionsSeen, checks: Checks) -> None:
     needs=(Fact.KNEW_POSITIONS,),
     where=lambda at: not at.step.starts,
 )
-def _ask_fl_4(at: PositionsSeen, checks: Checks) -> None:
+def _ask_fl_4(at: PositionsSeen) -> Breaches:
     assert at.known.positions is not None
-    marks_only_rise.hold(checks, at.known.positions, at.now)
+    return marks_only_rise.judge(at.known.positions, at.now)
 
 
 def _says_what_is_committed(at: PositionsSeen) -> bool:
@@ -157,17 +162,17 @@ def _says_what_is_committed(at: PositionsSeen) -> bool:
 
 
 @asked(marks_are_in_order, on=PositionsSeen, where=_says_what_is_committed)
-def _ask_fl_5(at: PositionsSeen, checks: Checks) -> None:
-    marks_are_in_order.hold(checks, at.now)
+def _ask_fl_5(at: PositionsSeen) -> Breaches:
+    return marks_are_in_order.judge(at.now)
 
 
 @asked(dispatched_is_confirmed, on=PositionsSeen, where=_says_what_is_committed)
-def _ask_fl_6(at: PositionsSeen, checks: Checks) -> None:
-    dispatched_is_confirmed.hold(checks, at.known.model.flush_mode, at.now)
+def _ask_fl_6(at: PositionsSeen) -> Breaches:
+    return dispatched_is_confirmed.judge(at.known.model.flush_mode, at.now)
 
 
 @asked(buffers_come_back, on=PositionsSeen, where=lambda at: at.now.free_buffers >= 0)
-def _ask_res_2(at: PositionsSeen, checks: Checks) -> None:
+def _ask_res_2(at: PositionsSeen) -> Breaches:
     setup = at.known.setup
     log_files = [
         int(path.partition("/")[2])
@@ -175,7 +180,7 @@ def _ask_res_2(at: PositionsSeen, checks: Checks) -> None:
         if path.startswith("commitlog/")
     ]
     buffers, file_size = setup.transient_store_buffers, setup.log_file_size
-    buffers_come_back.hold(checks, at.now, buffers, log_files, file_size)
+    return buffers_come_back.judge(at.now, buffers, log_files, file_size)
 
 
 @asked(
@@ -183,24 +188,23 @@ def _ask_res_2(at: PositionsSeen, checks: Checks) -> None:
     on=AfterFailedFlush,
     where=lambda at: bool(at.step.stops),
 )
-def _ask_rec_19(at: AfterFailedFlush, checks: Checks) -> None:
+def _ask_rec_19(at: AfterFailedFlush) -> Breaches:
     failed = ", ".join(sorted(at.failed))
-    no_orderly_end_after_a_failed_flush.hold(checks, at.step.stops[0], failed)
+    return no_orderly_end_after_a_failed_flush.judge(at.step.stops[0], failed)
 
 
 @asked(
     foreign_files_stay,
     on=StepOver,
     needs=(Fact.LIVES,),
-    where=lambda at: bool(at.known.tampering.foreign),
 )
-def _ask_rec_14(at: StepOver, checks: Checks) -> None:
-    foreign_files_stay.hold(checks, at.known.tampering.foreign, at.look.all_files())
+def _ask_rec_14(at: StepOver) -> Breaches:
+    return foreign_files_stay.judge(at.known.tampering.foreign, at.look.all_files())
 
 
 @asked(services_have_caught_up, on=CaughtUp)
-def _ask_rec_3(at: CaughtUp, checks: Checks) -> None:
-    services_have_caught_up.hold(checks, at.now, at.busy)
+def _ask_rec_3(at: CaughtUp) -> Breaches:
+    return services_have_caught_up.judge(at.now, at.busy)
 
 
 @asked(
@@ -208,5 +212,5 @@ def _ask_rec_3(at: CaughtUp, checks: Checks) -> None:
     on=CaughtUp,
     needs=(Fact.DISK_WORKED, Fact.UNDAMAGED_LOG),
 )
-def _ask_cp_6_at_caught_up(at: CaughtUp, checks: Checks) -> None:
-    checkpoint_is_up_to_date.hold(checks, at.look.image())
+def _ask_cp_6_at_caught_up(at: CaughtUp) -> Breaches:
+    return checkpoint_is_up_to_date.judge(at.look.image())

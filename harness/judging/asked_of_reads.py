@@ -6,7 +6,7 @@ here, as far as they were dispatched.
 
 from __future__ import annotations
 
-from harness.judging.asking import Checks, asked
+from harness.judging.asking import Breaches, asked
 from models.invariants.around import (
     pull_goes_around,
     put_spares_what_is_damaged,
@@ -54,11 +54,11 @@ def _log_end(at: Moment) -> int:
     on=PullOver,
     needs=(Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS),
 )
-def _ask_rd_1(at: PullOver, checks: Checks) -> None:
+def _ask_rd_1(at: PullOver) -> Breaches:
     pull = at.pull
     gone_below = 0 if at.step.is_alone else at.known.model.may_expire
-    pulled_messages_are_right.hold(
-        checks, at.pulled, pull.queue_offset, at.queue, pull.tags, gone_below
+    return pulled_messages_are_right.judge(
+        at.pulled, pull.queue_offset, at.queue, pull.tags, gone_below
     )
 
 
@@ -74,13 +74,13 @@ def _serves_what_is_to_be_confirmed(at: PullOver) -> bool:
     needs=(Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS),
     where=_serves_what_is_to_be_confirmed,
 )
-def _ask_fl_7(at: PullOver, checks: Checks) -> None:
+def _ask_fl_7(at: PullOver) -> Breaches:
     stands = at.known.positions
     assert stands is not None
     first = at.pull.queue_offset - at.queue[0].queue_offset
     served = at.queue[first : first + len(at.pulled.messages)]
-    served_is_confirmed.hold(
-        checks, at.pull.queue_offset, served, stands.confirm_offset
+    return served_is_confirmed.judge(
+        at.pull.queue_offset, served, stands.confirm_offset
     )
 
 
@@ -94,10 +94,9 @@ def _ask_fl_7(at: PullOver, checks: Checks) -> None:
         Fact.QUEUE_IS_SETTLED,
     ),
 )
-def _ask_rd_2(at: PullOver, checks: Checks) -> None:
+def _ask_rd_2(at: PullOver) -> Breaches:
     pull, setup = at.pull, at.known.setup
-    pull_is_answered_right.hold(
-        checks,
+    return pull_is_answered_right.judge(
         at.pulled,
         pull.queue_offset,
         pull.max_msg_nums,
@@ -114,11 +113,11 @@ def _times(at: QueryOver) -> tuple[int, int]:
 
 
 @asked(queried_messages_are_right, on=QueryOver, needs=(Fact.WRITTEN_STAYS,))
-def _ask_ix_1(at: QueryOver, checks: Checks) -> None:
+def _ask_ix_1(at: QueryOver) -> Breaches:
     record_at = at.look.image().commit_log.record_at
     query = at.query
-    queried_messages_are_right.hold(
-        checks, at.queried, query.topic, query.key, _times(at), record_at
+    return queried_messages_are_right.judge(
+        at.queried, query.topic, query.key, _times(at), record_at
     )
 
 
@@ -127,7 +126,7 @@ def _ask_ix_1(at: QueryOver, checks: Checks) -> None:
     on=QueryOver,
     needs=(Fact.WRITTEN_STAYS, Fact.ALONE, Fact.QUEUE_IS_SETTLED),
 )
-def _ask_ix_2(at: QueryOver, checks: Checks) -> None:
+def _ask_ix_2(at: QueryOver) -> Breaches:
     known, query, log = at.known, at.query, at.look.image().commit_log
     model, reput = known.model, known.model.reput_from_offset
     fitting = fitting_records(log, log.records, query, _times(at))
@@ -136,8 +135,7 @@ def _ask_ix_2(at: QueryOver, checks: Checks) -> None:
     if not known.works(DISPATCHED) or known.setup.disk_capacity > 0:
         # A record may be half dispatched: indexed by some of its keys.
         possible = [r for r in fitting if r in sure or r.phy_offset == reput]
-    query_finds_what_a_walk_finds.hold(
-        checks,
+    return query_finds_what_a_walk_finds.judge(
         at.queried,
         query.max_num,
         [record.phy_offset for record in sure],
@@ -146,9 +144,9 @@ def _ask_ix_2(at: QueryOver, checks: Checks) -> None:
 
 
 @asked(looked_up_message_is_right, on=LookOver, needs=(Fact.WRITTEN_STAYS, Fact.ALONE))
-def _ask_rd_3(at: LookOver, checks: Checks) -> None:
-    looked_up_message_is_right.hold(
-        checks, at.looked, at.look_up.phy_offset, at.messages
+def _ask_rd_3(at: LookOver) -> Breaches:
+    return looked_up_message_is_right.judge(
+        at.looked, at.look_up.phy_offset, at.messages
     )
 
 
@@ -156,10 +154,10 @@ SURE_SEARCH = (Fact.WRITTEN_STAYS, Fact.ALONE, Fact.QUEUE_IS_SETTLED)
 
 
 @asked(searched_time_is_found, on=SearchOver, needs=SURE_SEARCH)
-def _ask_rd_4(at: SearchOver, checks: Checks) -> None:
+def _ask_rd_4(at: SearchOver) -> Breaches:
     timestamp = at.look.epoch_ms + at.search.at_ms
-    searched_time_is_found.hold(
-        checks, at.searched, timestamp, at.search.boundary, at.first, at.times
+    return searched_time_is_found.judge(
+        at.searched, timestamp, at.search.boundary, at.first, at.times
     )
 
 
@@ -169,17 +167,16 @@ def _ask_rd_4(at: SearchOver, checks: Checks) -> None:
     needs=SURE_SEARCH,
     where=lambda at: not at.known.model.buffers_appends,
 )
-def _ask_rd_8(at: SearchOver, checks: Checks) -> None:
+def _ask_rd_8(at: SearchOver) -> Breaches:
     records = at.look.image().commit_log.records
     earliest = records[0].store_timestamp if records else -1
-    told_times_are_right.hold(checks, at.searched, at.first, at.times, earliest)
+    return told_times_are_right.judge(at.searched, at.first, at.times, earliest)
 
 
 @asked(pull_sees_a_moment, on=PullTogether, needs=(Fact.WRITTEN_STAYS,))
-def _ask_rd_5(at: PullTogether, checks: Checks) -> None:
+def _ask_rd_5(at: PullTogether) -> Breaches:
     setup = at.known.setup
-    pull_sees_a_moment.hold(
-        checks,
+    return pull_sees_a_moment.judge(
         at.pulled,
         at.pull,
         at.before,
@@ -190,17 +187,17 @@ def _ask_rd_5(at: PullTogether, checks: Checks) -> None:
 
 
 @asked(pull_goes_around, on=PullAround, needs=(Fact.WRITTEN_STAYS,))
-def _ask_rd_6(at: PullAround, checks: Checks) -> None:
+def _ask_rd_6(at: PullAround) -> Breaches:
     model, is_alone = at.known.model, at.step.is_alone
     queue = model.queues.get((at.pull.topic, at.pull.queue_id), [])
     reput = model.reput_from_offset if is_alone else -1
     gone_below = model.log_min if is_alone else model.may_expire
-    pull_goes_around.hold(checks, at.pull, at.pulled, queue, reput, gone_below)
+    return pull_goes_around.judge(at.pull, at.pulled, queue, reput, gone_below)
 
 
 @asked(put_spares_what_is_damaged, on=PutAround, needs=(Fact.WRITTEN_STAYS,))
-def _ask_put_6(at: PutAround, checks: Checks) -> None:
-    put_spares_what_is_damaged.hold(checks, at.answer, at.known.tampering.degraded)
+def _ask_put_6(at: PutAround) -> Breaches:
+    return put_spares_what_is_damaged.judge(at.answer, at.known.tampering.degraded)
 
 
 # The disk may have failed between two listings of one record, or been full.
@@ -212,9 +209,8 @@ def _has_room(at: SearchAround | QueryAround) -> bool:
 
 
 @asked(search_goes_around, on=SearchAround, needs=SURE_AROUND, where=_has_room)
-def _ask_rd_10(at: SearchAround, checks: Checks) -> None:
-    search_goes_around.hold(
-        checks,
+def _ask_rd_10(at: SearchAround) -> Breaches:
+    return search_goes_around.judge(
         at.searched,
         at.look.epoch_ms + at.search.at_ms,
         at.search.boundary,
@@ -225,5 +221,5 @@ def _ask_rd_10(at: SearchAround, checks: Checks) -> None:
 
 
 @asked(query_goes_around, on=QueryAround, needs=SURE_AROUND, where=_has_room)
-def _ask_ix_10(at: QueryAround, checks: Checks) -> None:
-    query_goes_around.hold(checks, at.queried, at.query.max_num, at.indexed)
+def _ask_ix_10(at: QueryAround) -> Breaches:
+    return query_goes_around.judge(at.queried, at.query.max_num, at.indexed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from harness.judging.asking import Checks, asked
+from harness.judging.asking import Breaches, asked
 from models.invariants.checkpoint import (
     checkpoint_is_on_the_medium,
     flushed_time_is_in_the_log,
@@ -33,7 +33,7 @@ from models.invariants.run import (
     dispatch_reaches_what_is_confirmed,
     rounds_tell_what_they_did,
 )
-from models.knowledge.expiry import runs
+from models.knowledge.expiry import CLEANERS
 from models.knowledge.facts import Fact
 from models.knowledge.moments import CleanerOver, MediumSeen, RoundDue, RoundOver
 from models.observations import Ran, Started
@@ -49,11 +49,10 @@ def _may_have_gaps(at: RoundOver) -> bool:
     on=RoundOver,
     needs=(Fact.SERVICE_WORKED, Fact.KNEW_POSITIONS, Fact.ALONE),
 )
-def _ask_run_3(at: RoundOver, checks: Checks) -> None:
+def _ask_run_3(at: RoundOver) -> Breaches:
     stood = at.known.positions
     assert stood is not None
-    rounds_tell_what_they_did.hold(
-        checks,
+    return rounds_tell_what_they_did.judge(
         cast(ServiceName, at.service),
         at.work,
         stood,
@@ -77,9 +76,9 @@ CHECKPOINT_ROUND = (Fact.WRITTEN_STAYS, Fact.READABLE)
     needs=CHECKPOINT_ROUND,
     where=_is_checkpoint,
 )
-def _ask_cp_9(at: RoundOver, checks: Checks) -> None:
+def _ask_cp_9(at: RoundOver) -> Breaches:
     flushed = at.now.flushed_where
-    round_marks_what_is_flushed.hold(checks, at.look.image(), flushed)
+    return round_marks_what_is_flushed.judge(at.look.image(), flushed)
 
 
 @asked(
@@ -88,9 +87,9 @@ def _ask_cp_9(at: RoundOver, checks: Checks) -> None:
     needs=(*CHECKPOINT_ROUND, Fact.LOG_WORKED, Fact.KNEW_POSITIONS),
     where=lambda at: _is_checkpoint(at) and not _may_have_gaps(at),
 )
-def _ask_cp_2(at: RoundOver, checks: Checks) -> None:
+def _ask_cp_2(at: RoundOver) -> Breaches:
     judged = at.known.judged(at.look.image(), None, clean=True)
-    flushed_time_is_in_the_log.hold(checks, judged)
+    return flushed_time_is_in_the_log.judge(judged)
 
 
 @asked(
@@ -99,10 +98,10 @@ def _ask_cp_2(at: RoundOver, checks: Checks) -> None:
     needs=(Fact.LOG_WORKED, Fact.KNEW_POSITIONS),
     where=lambda at: at.service == "flush_commit_log",
 )
-def _ask_fl_8(at: RoundOver, checks: Checks) -> None:
+def _ask_fl_8(at: RoundOver) -> Breaches:
     stood = at.known.positions
     assert stood is not None
-    round_flushes_what_is_enough.hold(checks, stood, at.now, at.known.setup)
+    return round_flushes_what_is_enough.judge(stood, at.now, at.known.setup)
 
 
 @asked(
@@ -119,8 +118,8 @@ def _ask_fl_8(at: RoundOver, checks: Checks) -> None:
     ),
     where=lambda at: at.service == "reput" and at.now.confirm_offset >= 0,
 )
-def _ask_run_8(at: RoundOver, checks: Checks) -> None:
-    dispatch_reaches_what_is_confirmed.hold(checks, at.now)
+def _ask_run_8(at: RoundOver) -> Breaches:
+    return dispatch_reaches_what_is_confirmed.judge(at.now)
 
 
 def _after_checkpoint(at: MediumSeen) -> bool:
@@ -135,8 +134,8 @@ def _after_checkpoint(at: MediumSeen) -> bool:
     needs=(Fact.WRITTEN_STAYS,),
     where=_after_checkpoint,
 )
-def _ask_cp_11(at: MediumSeen, checks: Checks) -> None:
-    checkpoint_is_on_the_medium.hold(checks, at.unsynced)
+def _ask_cp_11(at: MediumSeen) -> Breaches:
+    return checkpoint_is_on_the_medium.judge(at.unsynced)
 
 
 @asked(
@@ -145,17 +144,18 @@ def _ask_cp_11(at: MediumSeen, checks: Checks) -> None:
     needs=(Fact.WRITTEN_STAYS, Fact.DISK_WORKS),
     where=_after_checkpoint,
 )
-def _ask_cp_12(at: MediumSeen, checks: Checks) -> None:
-    law = what_the_checkpoint_tells_of_is_on_the_medium
-    law.hold(checks, at.unsynced, at.look.image())
+def _ask_cp_12(at: MediumSeen) -> Breaches:
+    return what_the_checkpoint_tells_of_is_on_the_medium.judge(
+        at.unsynced, at.look.image()
+    )
 
 
 WELL_MADE = (Fact.DISK_WORKS, Fact.LIFE_IS_KNOWN)
 
 
 @asked(room_is_durable, on=MediumSeen, needs=WELL_MADE)
-def _ask_dur_2(at: MediumSeen, checks: Checks) -> None:
-    room_is_durable.hold(checks, at.half_made)
+def _ask_dur_2(at: MediumSeen) -> Breaches:
+    return room_is_durable.judge(at.half_made)
 
 
 @asked(
@@ -164,15 +164,14 @@ def _ask_dur_2(at: MediumSeen, checks: Checks) -> None:
     needs=WELL_MADE,
     where=lambda at: bool(at.half_made.names),
 )
-def _ask_dur_1(at: MediumSeen, checks: Checks) -> None:
+def _ask_dur_1(at: MediumSeen) -> Breaches:
     half_made = at.half_made
-    names_are_durable_in_order.hold(checks, half_made, at.look.image().files)
+    return names_are_durable_in_order.judge(half_made, at.look.image().files)
 
 
 def _removes(at: MediumSeen) -> bool:
     step = at.step
-    cleans = runs(step.op, "clean_commit_log") or runs(step.op, "clean_consume_queue")
-    return bool(step.starts or step.deletions) or cleans
+    return bool(step.starts or step.deletions) or not CLEANERS.isdisjoint(step.services)
 
 
 def _has_flushed(at: MediumSeen) -> bool:
@@ -186,9 +185,9 @@ def _has_flushed(at: MediumSeen) -> bool:
     needs=WELL_MADE,
     where=lambda at: _has_flushed(at) or _removes(at),
 )
-def _ask_fl_9(at: MediumSeen, checks: Checks) -> None:
+def _ask_fl_9(at: MediumSeen) -> Breaches:
     unsynced = at.unsynced
-    flushed_is_on_the_medium.hold(checks, at.now.flushed_where, unsynced)
+    return flushed_is_on_the_medium.judge(at.now.flushed_where, unsynced)
 
 
 @asked(
@@ -199,11 +198,10 @@ def _ask_fl_9(at: MediumSeen, checks: Checks) -> None:
         bool(at.step.starts) and isinstance(at.step.starts[-1].seen, Started)
     ),
 )
-def _ask_rec_18(at: MediumSeen, checks: Checks) -> None:
+def _ask_rec_18(at: MediumSeen) -> Breaches:
     start, unsynced = at.step.starts[-1], at.unsynced
     assert isinstance(start.seen, Started)
-    start_leaves_nothing_to_lose.hold(
-        checks,
+    return start_leaves_nothing_to_lose.judge(
         unsynced,
         start.found,
         at.look.all_files() if unsynced else {},
@@ -218,8 +216,8 @@ def _ask_rec_18(at: MediumSeen, checks: Checks) -> None:
     needs=(*WELL_MADE, Fact.NOTHING_RAISED),
     where=_removes,
 )
-def _ask_rec_16(at: MediumSeen, checks: Checks) -> None:
-    what_went_is_gone.hold(checks, at.unsynced)
+def _ask_rec_16(at: MediumSeen) -> Breaches:
+    return what_went_is_gone.judge(at.unsynced)
 
 
 # With somebody beside a cleaner nobody can say what it met.
@@ -228,7 +226,8 @@ WELL_CLEANED = (Fact.ALONE, Fact.DISK_WORKED)
 
 def _found_nothing_to_delete(at: CleanerOver) -> bool:
     rests = at.service == "clean_commit_log" and not at.work
-    return rests and at.known.expiry.is_due(at.step.world)
+    is_due = rests and at.known.expiry.is_due(at.step.world)
+    return is_due and bool(at.look.image().commit_log.files)
 
 
 @asked(
@@ -238,11 +237,10 @@ def _found_nothing_to_delete(at: CleanerOver) -> bool:
     needs=(Fact.ALONE, Fact.LOG_WORKED, Fact.QUEUES_WORKED),
     where=_found_nothing_to_delete,
 )
-def _ask_del_4(at: CleanerOver, checks: Checks) -> None:
+def _ask_del_4(at: CleanerOver) -> Breaches:
     log, step = at.look.image().commit_log, at.step
-    if log.files:
-        old_ms = at.known.expiry.old_ms(step.world)
-        what_has_expired_goes.hold(checks, log, at.now, step.first_mtime_ms, old_ms)
+    old_ms = at.known.expiry.old_ms(step.world)
+    return what_has_expired_goes.judge(log, at.now, step.first_mtime_ms, old_ms)
 
 
 def _of_queues(at: CleanerOver) -> bool:
@@ -250,14 +248,14 @@ def _of_queues(at: CleanerOver) -> bool:
 
 
 @asked(expired_queue_files_go, on=CleanerOver, needs=WELL_CLEANED, where=_of_queues)
-def _ask_del_5(at: CleanerOver, checks: Checks) -> None:
-    expired_queue_files_go.hold(checks, at.look.image())
+def _ask_del_5(at: CleanerOver) -> Breaches:
+    return expired_queue_files_go.judge(at.look.image())
 
 
 @asked(expired_side_files_go, on=CleanerOver, needs=WELL_CLEANED, where=_of_queues)
-def _ask_del_11(at: CleanerOver, checks: Checks) -> None:
+def _ask_del_11(at: CleanerOver) -> Breaches:
     slots = at.known.setup.index_slots
-    expired_side_files_go.hold(checks, at.look.image(), slots)
+    return expired_side_files_go.judge(at.look.image(), slots)
 
 
 @asked(
@@ -265,13 +263,13 @@ def _ask_del_11(at: CleanerOver, checks: Checks) -> None:
     on=RoundDue,
     where=lambda at: at.service == "flush_commit_log",
 )
-def _ask_fl_10(at: RoundDue, checks: Checks) -> None:
-    what_waited_is_flushed.hold(checks, at.now.flushed_where, at.waits.until)
+def _ask_fl_10(at: RoundDue) -> Breaches:
+    return what_waited_is_flushed.judge(at.now.flushed_where, at.waits.until)
 
 
 @asked(what_waited_is_committed, on=RoundDue, where=lambda at: at.service == "commit")
-def _ask_fl_11(at: RoundDue, checks: Checks) -> None:
-    what_waited_is_committed.hold(checks, at.now.committed_where, at.waits.until)
+def _ask_fl_11(at: RoundDue) -> Breaches:
+    return what_waited_is_committed.judge(at.now.committed_where, at.waits.until)
 
 
 @asked(
@@ -279,6 +277,6 @@ def _ask_fl_11(at: RoundDue, checks: Checks) -> None:
     on=RoundDue,
     where=lambda at: at.service == "flush_consume_queue",
 )
-def _ask_fl_12(at: RoundDue, checks: Checks) -> None:
+def _ask_fl_12(at: RoundDue) -> Breaches:
     unsynced, image = at.look.unsynced_from(), at.look.image()
-    waiting_units_are_on_the_medium.hold(checks, unsynced, image, at.waits.until)
+    return waiting_units_are_on_the_medium.judge(unsynced, image, at.waits.until)

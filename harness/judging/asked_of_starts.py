@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from harness.judging.asking import Checks, asked, hold_all, hold_files
+from harness.judging.asking import (
+    Breaches,
+    Checks,
+    asked,
+    asked_together,
+    hold_all,
+    hold_files,
+)
 from models.invariants.around import keeps_what_is_whole, refuses_what_cannot_be_located
 from models.invariants.checkpoint import (
     checkpoint_is_up_to_date,
@@ -63,7 +70,7 @@ def is_after_orderly_end(at: FilesFound) -> bool:
     return at.known.end is End.ORDERLY
 
 
-@asked(
+@asked_together(
     FILE_LAWS,
     on=FilesFound,
     needs=(*AFTER_AN_ORDERLY_END, Fact.WRITTEN_STAYS),
@@ -81,16 +88,16 @@ def _ask_file_laws_at_files_found(at: FilesFound, checks: Checks) -> None:
     needs=(*AFTER_AN_ORDERLY_END, Fact.DISK_WORKED),
     where=is_after_orderly_end,
 )
-def _ask_cp_6_at_files_found(at: FilesFound, checks: Checks) -> None:
-    checkpoint_is_up_to_date.hold(checks, at.image)
+def _ask_cp_6_at_files_found(at: FilesFound) -> Breaches:
+    return checkpoint_is_up_to_date.judge(at.image)
 
 
 @asked(
     abort_tells_how_it_ended, on=FilesFound, needs=(*AFTER_A_CRASH, Fact.END_IS_KNOWN)
 )
-def _ask_rec_6(at: FilesFound, checks: Checks) -> None:
+def _ask_rec_6(at: FilesFound) -> Breaches:
     ended = at.known.end is End.ORDERLY
-    abort_tells_how_it_ended.hold(checks, at.image, ended=ended)
+    return abort_tells_how_it_ended.judge(at.image, ended=ended)
 
 
 def _crash_proof(
@@ -98,7 +105,7 @@ def _crash_proof(
 ) -> None:
     """Declare laws of the files that hold even after a crash, before any mending."""
 
-    @asked(laws, on=FilesFound, needs=(*AFTER_A_CRASH, *needs))
+    @asked_together(laws, on=FilesFound, needs=(*AFTER_A_CRASH, *needs))
     def _ask_laws(at: FilesFound, checks: Checks) -> None:
         hold_all(checks, name, laws, at.known.judged(at.image, None, clean=False))
 
@@ -124,9 +131,9 @@ _crash_proof("crash 5", (marked_bytes_are_unchanged, record_of_deletions_is_whol
     needs=AFTER_A_CRASH,
     where=lambda at: at.known.checkpoint is not None and at.image.has_checkpoint,
 )
-def _ask_cp_4_at_files_found(at: FilesFound, checks: Checks) -> None:
+def _ask_cp_4_at_files_found(at: FilesFound) -> Breaches:
     assert at.known.checkpoint is not None
-    marks_never_move_backwards.hold(checks, at.known.checkpoint, at.image.checkpoint)
+    return marks_never_move_backwards.judge(at.known.checkpoint, at.image.checkpoint)
 
 
 @asked(
@@ -136,14 +143,13 @@ def _ask_cp_4_at_files_found(at: FilesFound, checks: Checks) -> None:
         at.log_is_damaged and at.known.setup.on_damage == "serve" and at.is_plain
     ),
 )
-def _ask_rec_12(at: StartOver, checks: Checks) -> None:
-    refuses_what_cannot_be_located.hold(checks, at.found, at.at_full_size, at.start)
+def _ask_rec_12(at: StartOver) -> Breaches:
+    return refuses_what_cannot_be_located.judge(at.found, at.at_full_size, at.start)
 
 
 @asked(refuses_only_damage, on=StartOver, where=lambda at: not at.listed)
-def _ask_rec_4(at: StartOver, checks: Checks) -> None:
-    refuses_only_damage.hold(
-        checks,
+def _ask_rec_4(at: StartOver) -> Breaches:
+    return refuses_only_damage.judge(
         at.found,
         at.at_full_size,
         at.start.reason if isinstance(at.start, Refused) else "",
@@ -165,11 +171,11 @@ def _knows_what_the_mark_covers(at: StartOver) -> bool:
 
 
 @asked(mark_vouches_for_an_orderly_end, on=StartOver, where=_knows_what_the_mark_covers)
-def _ask_rec_20(at: StartOver, checks: Checks) -> None:
+def _ask_rec_20(at: StartOver) -> Breaches:
     mark, end = at.found.checkpoint.mark, at.at_full_size.commit_log.max_phy_offset
     assert mark is not None
     assert isinstance(at.start, Started)
-    mark_vouches_for_an_orderly_end.hold(checks, at.start, mark.durable_offset, end)
+    return mark_vouches_for_an_orderly_end.judge(at.start, mark.durable_offset, end)
 
 
 def _refused(at: StartOver) -> bool:
@@ -177,8 +183,8 @@ def _refused(at: StartOver) -> bool:
 
 
 @asked(refusal_changes_nothing, on=StartOver, where=_refused)
-def _ask_rec_8(at: StartOver, checks: Checks) -> None:
-    refusal_changes_nothing.hold(checks, at.found.files, at.look.files())
+def _ask_rec_8(at: StartOver) -> Breaches:
+    return refusal_changes_nothing.judge(at.found.files, at.look.files())
 
 
 @asked(
@@ -187,27 +193,27 @@ def _ask_rec_8(at: StartOver, checks: Checks) -> None:
     needs=(Fact.READS_WORKED,),
     where=lambda at: _refused(at) and bool(at.damaged) and not at.is_foreign,
 )
-def _ask_rec_17(at: StartOver, checks: Checks) -> None:
+def _ask_rec_17(at: StartOver) -> Breaches:
     assert isinstance(at.start, Refused)
     named = {damage.path for damage in (*at.damaged, *at.unreadable)}
     if at.lost_its_mark:
         named.add("commitlog")
-    refusal_names_what_is_damaged.hold(checks, at.start.reason, named)
+    return refusal_names_what_is_damaged.judge(at.start.reason, named)
 
 
 WELL_FOUND = (Fact.UNTOUCHED, Fact.READS_WORKED, Fact.WRITTEN_STAYS)
 
 
 @asked(start_reads_what_it_must, on=StoreUp, needs=WELL_FOUND)
-def _ask_rec_7(at: StoreUp, checks: Checks) -> None:
+def _ask_rec_7(at: StoreUp) -> Breaches:
     read = at.start.log_bytes_read
-    start_reads_what_it_must.hold(checks, at.found, read, at.known.setup)
+    return start_reads_what_it_must.judge(at.found, read, at.known.setup)
 
 
 @asked(start_knows_how_it_ended, on=StoreUp, needs=(*WELL_FOUND, Fact.END_IS_KNOWN))
-def _ask_rec_13(at: StoreUp, checks: Checks) -> None:
+def _ask_rec_13(at: StoreUp) -> Breaches:
     ended = at.known.end is End.ORDERLY
-    start_knows_how_it_ended.hold(checks, at.start, ended=ended)
+    return start_knows_how_it_ended.judge(at.start, ended=ended)
 
 
 @asked(
@@ -216,59 +222,53 @@ def _ask_rec_13(at: StoreUp, checks: Checks) -> None:
     needs=WELL_FOUND,
     where=lambda at: at.start.last_exit_ok and at.found.has_checkpoint,
 )
-def _ask_cp_4_at_store_up(at: StoreUp, checks: Checks) -> None:
+def _ask_cp_4_at_store_up(at: StoreUp) -> Breaches:
     now = at.look.image().checkpoint
-    marks_never_move_backwards.hold(checks, at.found.checkpoint, now)
+    return marks_never_move_backwards.judge(at.found.checkpoint, now)
 
 
 @asked(recovered_log_is_a_prefix, on=RotRecovered)
-def _ask_rec_1_at_rot_recovered(at: RotRecovered, checks: Checks) -> None:
+def _ask_rec_1_at_rot_recovered(at: RotRecovered) -> Breaches:
     in_flight = at.known.model.in_flight
-    recovered_log_is_a_prefix.hold(checks, at.records, at.messages, in_flight)
+    return recovered_log_is_a_prefix.judge(at.records, at.messages, in_flight)
 
 
 @asked(recovered_log_is_a_prefix, on=LogRecovered)
-def _ask_rec_1_at_log_recovered(at: LogRecovered, checks: Checks) -> None:
+def _ask_rec_1_at_log_recovered(at: LogRecovered) -> Breaches:
     in_flight = at.known.model.in_flight
-    recovered_log_is_a_prefix.hold(checks, at.records, at.messages, in_flight)
+    return recovered_log_is_a_prefix.judge(at.records, at.messages, in_flight)
 
 
 @asked(recovered_log_reaches_the_floor, on=LogRecovered)
-def _ask_rec_2(at: LogRecovered, checks: Checks) -> None:
-    recovered_log_reaches_the_floor.hold(checks, at.records, at.messages, at.floor)
+def _ask_rec_2(at: LogRecovered) -> Breaches:
+    return recovered_log_reaches_the_floor.judge(at.records, at.messages, at.floor)
 
 
 @asked(log_begins_where_it_was_left, on=LogRecovered, needs=(Fact.UNTOUCHED,))
-def _ask_del_1(at: LogRecovered, checks: Checks) -> None:
+def _ask_del_1(at: LogRecovered) -> Breaches:
     model = at.known.model
-    log_begins_where_it_was_left.hold(
-        checks, at.log_min, model.min_certain, model.may_expire
+    return log_begins_where_it_was_left.judge(
+        at.log_min, model.min_certain, model.may_expire
     )
 
 
 @asked(deletions_are_remembered, on=LogRecovered)
-def _ask_del_9(at: LogRecovered, checks: Checks) -> None:
+def _ask_del_9(at: LogRecovered) -> Breaches:
     model = at.known.model
-    deletions_are_remembered.hold(
-        checks,
-        at.deletions,
-        model.deleted,
-        model.may_be_deleted,
-        at.log_min,
-        at.log_end,
+    return deletions_are_remembered.judge(
+        at.deletions, model.deleted, model.may_be_deleted, at.log_min, at.log_end
     )
 
 
 @asked(empty_queues_keep_their_end, on=QueuesRecovered)
-def _ask_del_2(at: QueuesRecovered, checks: Checks) -> None:
-    empty_queues_keep_their_end.hold(checks, at.found_ends, at.ends)
+def _ask_del_2(at: QueuesRecovered) -> Breaches:
+    return empty_queues_keep_their_end.judge(at.found_ends, at.ends)
 
 
 @asked(keeps_what_is_whole, on=LogRecoveredAround)
-def _ask_rec_11(at: LogRecoveredAround, checks: Checks) -> None:
+def _ask_rec_11(at: LogRecoveredAround) -> Breaches:
     model, degraded = at.known.model, at.known.tampering.degraded
-    keeps_what_is_whole.hold(
-        checks,
+    return keeps_what_is_whole.judge(
         at.whole,
         model.live_messages(model.log_min),
         model.in_flight,
@@ -283,8 +283,8 @@ def _starts_on_what_a_start_left(at: StartLeft) -> bool:
 
 
 @asked(second_start_changes_nothing, on=StartLeft, where=_starts_on_what_a_start_left)
-def _ask_rec_9(at: StartLeft, checks: Checks) -> None:
-    second_start_changes_nothing.hold(checks, at.found.files, at.now)
+def _ask_rec_9(at: StartLeft) -> Breaches:
+    return second_start_changes_nothing.judge(at.found.files, at.left)
 
 
 @asked(
@@ -292,7 +292,7 @@ def _ask_rec_9(at: StartLeft, checks: Checks) -> None:
     on=StartLeft,
     where=lambda at: at.after_orderly_end,
 )
-def _ask_rec_15(at: StartLeft, checks: Checks) -> None:
-    start_after_orderly_end_changes_nothing.hold(
-        checks, at.found.files, at.now, at.expired_index_files
+def _ask_rec_15(at: StartLeft) -> Breaches:
+    return start_after_orderly_end_changes_nothing.judge(
+        at.found.files, at.left, at.expired_index_files
     )

@@ -3,18 +3,20 @@
 ``@asked`` stands in front of the few words that take a law's arguments from a moment::
 
     @asked(no_unit_past_the_log, on=StoreUp, needs=(Fact.UNTOUCHED,))
-    def _(at: StoreUp, checks: Checks) -> None:
-        no_unit_past_the_log.hold(checks, at.found)
+    def _(at: StoreUp) -> Breaches:
+        return no_unit_past_the_log.judge(at.found)
 
 ``where`` says to which such moments the law applies at all; ``needs`` which facts must
 hold there. A moment that lacks a fact is excused, and counted; one to which the law
 does not apply is neither. At one moment laws are asked in the order of declaration.
+Behind ``@asked_together`` stands what asks several laws, or one of several things.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import wraps
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
@@ -28,12 +30,14 @@ from models.invariants.file_laws import (
     QUEUE_LAWS,
 )
 from models.invariants.judged import Judged
-from models.invariants.registry import Invariant
-from models.knowledge.facts import Fact
+from models.invariants.registry import Invariant, InvariantUnknown
+from models.knowledge.facts import HOLDS, Fact
 from models.knowledge.knowledge import INDEX, LOG, QUEUES, Knowledge
 from models.knowledge.moments import Moment
 from models.store_image import StoreImage
+from models.verdict import Violation
 
+Breaches: TypeAlias = Iterator[Violation]
 Checks: TypeAlias = dict[str, int]
 M = TypeVar("M", bound=Moment)
 _ALWAYS: tuple[Fact, ...] = ()
@@ -44,11 +48,14 @@ _beside_the_image = attrgetter(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One law, or one group of laws, at one kind of moment."""
+    """One law, or one group of laws, at one kind of moment.
+
+    ``proofs`` are how each fact of ``needs`` is told.
+    """
 
     laws: tuple[Invariant[Any], ...]
-    on: type[Moment]
     needs: tuple[Fact, ...]
+    proofs: tuple[Callable[[Moment], bool], ...]
     where: Callable[[Any], bool] | None
     ask: Callable[[Any, Checks], None]
 
@@ -57,24 +64,52 @@ _QUESTIONS: dict[type[Moment], list[Question]] = {}
 
 
 def asked(
-    law: Invariant[Any] | Sequence[Invariant[Any]],
+    law: Invariant[Any],
+    *,
+    on: type[M],
+    needs: tuple[Fact, ...] = _ALWAYS,
+    where: Callable[[M], bool] | None = None,
+) -> Callable[[Callable[[M], Breaches]], Callable[[M], Breaches]]:
+    """Declare that a law is asked at a kind of moment.
+
+    Args:
+        law: the law.
+        on: the kind of moment.
+        needs: the facts that must hold, or the law is excused.
+        where: to which of these moments it applies; None: to each.
+    """
+    name, error = law.id, law.error
+
+    def declare(judge: Callable[[M], Breaches]) -> Callable[[M], Breaches]:
+        @wraps(judge)
+        def ask(at: M, checks: Checks) -> None:
+            breaches = judge(at)
+            checks[name] = checks.get(name, 0) + 1
+            try:
+                found = [*breaches]
+            except Exception as cause:
+                raise InvariantUnknown(name, cause) from cause
+            if found:
+                raise error(found)
+
+        asked_together((law,), on=on, needs=needs, where=where)(ask)
+        return judge
+
+    return declare
+
+
+def asked_together(
+    laws: Sequence[Invariant[Any]],
     *,
     on: type[M],
     needs: tuple[Fact, ...] = _ALWAYS,
     where: Callable[[M], bool] | None = None,
 ) -> Callable[[Callable[[M, Checks], None]], Callable[[M, Checks], None]]:
-    """Declare that a law, or a group of them, is asked at a kind of moment.
-
-    Args:
-        law: the law; of a group each.
-        on: the kind of moment.
-        needs: the facts that must hold, or the law is excused.
-        where: to which of these moments it applies; None: to each.
-    """
-    laws = (law,) if isinstance(law, Invariant) else tuple(law)
+    """Declare that laws are asked at a kind of moment; as ``asked`` otherwise."""
+    proofs = tuple([HOLDS[fact] for fact in needs])
 
     def declare(ask: Callable[[M, Checks], None]) -> Callable[[M, Checks], None]:
-        question = Question(laws, on, needs, where, ask)
+        question = Question(tuple(laws), needs, proofs, where, ask)
         _QUESTIONS.setdefault(on, []).append(question)
         return ask
 

@@ -9,7 +9,7 @@ fails itself is raised as unknown, never passed over.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from harness.disk.profiles import PROFILES
 from harness.judging import (  # noqa: F401  what they declare is asked
@@ -21,11 +21,13 @@ from harness.judging import (  # noqa: F401  what they declare is asked
 )
 from harness.judging.asking import questions
 from models.history import Step
-from models.knowledge.facts import HOLDS, Fact
+from models.knowledge.facts import Fact
 from models.knowledge.knowledge import End, Knowledge
 from models.knowledge.moments import (
+    At,
     CaughtUp,
     FilesFound,
+    LookedAt,
     Moment,
     StartLeft,
     StatisticsSeen,
@@ -40,24 +42,8 @@ from models.reference import ReferenceModel
 from models.store_image import StoreImage, read_store
 
 Reader: TypeAlias = Callable[[Mapping[str, bytes], StoreImage | None], StoreImage]
+_NOWHERE = Positions(-1, -1, -1, -1)  # nobody asks where the log stands
 _NOTHING_DONE = Step.that_saw(Skipped("nothing was done"))
-
-
-class LookedAt(Protocol):
-    """All of a subject that a judge looks at by itself."""
-
-    @property
-    def epoch_ms(self) -> int:
-        """Where the subject's wall clock began."""
-
-    def files(self) -> Mapping[str, bytes]:
-        """The store's files as a reader sees them now, by path."""
-
-    def unsynced_from(self) -> Mapping[str, int]:
-        """The files that a power loss could change, and where; see ``Subject``."""
-
-    def half_made(self) -> HalfMade:
-        """The files that were not made for good; see ``Subject``."""
 
 
 class Judge:
@@ -144,7 +130,7 @@ class Judge:
             InvariantViolated: the law that was broken first, as its own class.
             InvariantUnknown: a law failed itself.
         """
-        self.ask(walk(self.known, step, now, self))
+        self.ask(walk(At(step, self.known, self, now)))
 
     def ask(self, moments: Iterable[Moment]) -> None:
         """At each moment, ask each law of it whose facts hold."""
@@ -153,8 +139,9 @@ class Judge:
             for question in asked.get(type(moment), ()):
                 if question.where is not None and not question.where(moment):
                     continue
-                for fact in question.needs:
-                    if not HOLDS[fact](moment):
+                for holds in question.proofs:
+                    if not holds(moment):
+                        fact = question.needs[question.proofs.index(holds)]
                         for law in question.laws:
                             key = (law.id, fact)
                             excused[key] = excused.get(key, 0) + 1
@@ -168,7 +155,7 @@ class Judge:
 
     def judge_statistics(self, seen: Statistics) -> None:
         """Judge what the store counts against what it was given."""
-        self.ask([StatisticsSeen(_NOTHING_DONE, self.known, self, seen)])
+        self.ask([StatisticsSeen(_NOTHING_DONE, self.known, self, _NOWHERE, seen)])
 
     def judge_found_again(
         self, files: Mapping[str, bytes], step: Step, after: Mapping[str, bytes]
@@ -189,20 +176,20 @@ class Judge:
             return None
         if not isinstance(seen, Started) or seen.damaged:
             return None
-        found = self.image_of(files)
-        self.ask([FilesFound(step, known, self, found)])
-        over = start_over(known, step, start, seen, found, self)
+        found, at = self.image_of(files), At(step, known, self, _NOWHERE)
+        self.ask([FilesFound(*at, found)])
+        over = start_over(at, start, seen, found)
         self.ask([over])
         if known.tampering.damaged:
             return over.at_full_size.commit_log.max_phy_offset
         left = known.tampering.without_foreign(after)
-        look = _LookAtFiles(self, left)
+        at = At(step, known, _LookAtFiles(self, left), _NOWHERE)
         ended = known.end is End.ORDERLY and not known.disk_failed
         before = known.left_by_start
         self.ask(
             [
-                StoreUp(step, known, look, found, seen),
-                StartLeft(step, known, look, before, found, left, ended),
+                StoreUp(*at, found, seen),
+                StartLeft(*at, before, found, left, ended),
             ]
         )
         return -1

@@ -14,7 +14,7 @@ from models.invariants.registry import invariant
 from models.messages import MessageToPut
 from models.observations import Pulled, Put, Queried, Refused, Searched, Started
 from models.ops import Boundary, PullMessage
-from models.plain_state import fork_of_fields
+from models.plain_state import Forked
 from models.store_image import BadRecord, Record, StoreImage, decode_record
 from models.verdict import Violation
 
@@ -22,7 +22,7 @@ Range = tuple[int, int]
 
 
 @dataclass(slots=True)
-class Spoilt:
+class Spoilt(Forked):
     """The changes that were made to a log from outside, by phy_offset.
 
     Attributes:
@@ -40,10 +40,6 @@ class Spoilt:
     queues: list[str] = field(default_factory=list)
     listed: tuple[Range, ...] = ()
     lost: list[int] = field(default_factory=list)
-
-    def fork(self) -> Spoilt:
-        """An independent copy."""
-        return fork_of_fields(self)
 
     def touches(self, start: int, end: int) -> bool:
         """Whether a byte of [start, end) was changed."""

@@ -17,8 +17,8 @@ from models.observations import (
     Observation,
     Positions,
 )
-from models.ops import AdvanceClock, During, Event, RunService, Together, parts
-from models.plain_state import fork_of_fields
+from models.ops import During, Event, RunService, Together
+from models.plain_state import Forked
 from models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, Setup
 
 DELETION = "delete_topic"
@@ -37,7 +37,7 @@ class Waiting(NamedTuple):
 
 
 @dataclass(slots=True)
-class Debts:
+class Debts(Forked):
     """What waits between two steps of one life.
 
     Attributes:
@@ -58,49 +58,41 @@ class Debts:
     undurable: Waiting | None = None
     newest_ms: int = 0
 
-    def fork(self) -> Debts:
-        """One that goes on by itself."""
-        return fork_of_fields(self)
-
     def saw_failures(self, step: Step, *, life_ended: bool) -> None:
         """Take note of flushes that failed in a step, and of the clock."""
-        if life_ended or step.stops or step.starts:
+        if life_ended or step.starts or step.ended.stops:
             self.failed = frozenset()
             self.may_be_amid = False
             self.forgive()
         elif step.raised or step.ended.puts:
-            self.failed |= self._failed_flushes(step)
-            self._see_deletions(step)
-        if sets_back(step.op):
-            self.newest_ms += _forward_ms(step.op) + step.stalled_ms
+            told = {answer.status for _, answer in step.ended.puts if answer}
+            self.failed |= self._failed_flushes(step, told)
+            self._see_deletions(step, told)
+        if step.sets_back:
+            # The clock may have been ahead by so much, at most.
+            self.newest_ms += sum([max(0, ms) for ms in step.clock_moves_ms])
+            self.newest_ms += step.stalled_ms
         self.newest_ms = max(self.newest_ms, step.world.now_ms)
 
     def forgive(self) -> None:
         """Forget what waits: nobody can say when it is due."""
         self.unflushed = self.uncommitted = self.undurable = None
 
-    def _failed_flushes(self, step: Step) -> set[str]:
+    def _failed_flushes(self, step: Step, told: set[str]) -> set[str]:
         """Those whose round raised, and that of the log if a put was told as much."""
-        failed = _raised(step.op, step.seen) & FLUSHES
+        failed = _raised(step.op, step.seen) & FLUSHES if step.raised else set()
         if self.setup.transient_store_pool:
             # A round may have failed to take a buffer to the file, which is no sync.
             return failed - {"flush_commit_log"}
-        timed_out = any(
-            answer is not None and answer.status == "FLUSH_DISK_TIMEOUT"
-            for _, answer in step.puts
-        )
+        timed_out = "FLUSH_DISK_TIMEOUT" in told
         if timed_out and not (step.stalled_ms or step.is_stopping):
             failed.add("flush_commit_log")
         return failed
 
-    def _see_deletions(self, step: Step) -> None:
+    def _see_deletions(self, step: Step, told: set[str]) -> None:
         """One that failed has changed nothing, or no put is taken any more."""
-        is_refused = any(
-            answer is not None and answer.status == "SERVICE_NOT_AVAILABLE"
-            for _, answer in step.puts
-        )
         is_clear = not (self.setup.disk_capacity or step.is_stopping)
-        if self.may_be_amid and is_refused and is_clear:
+        if self.may_be_amid and "SERVICE_NOT_AVAILABLE" in told and is_clear:
             self.failed |= {DELETION}
         if step.raised and any(seen is None for _, seen in step.deletions):
             self.may_be_amid = True
@@ -150,17 +142,3 @@ def _raised(op: Event, seen: Observation) -> set[str]:
             return set().union(*found)
         case _:
             return set()
-
-
-def _forward_ms(op: Event) -> int:
-    """By how much the clock may have been ahead of where it was, at most."""
-    if isinstance(op, AdvanceClock):
-        return max(0, op.ms)
-    return sum(map(_forward_ms, parts(op)))
-
-
-def sets_back(op: Event) -> bool:
-    """Whether the wall clock may have been set back meanwhile."""
-    if isinstance(op, AdvanceClock):
-        return op.ms < 0
-    return any(map(sets_back, parts(op)))

@@ -12,27 +12,13 @@ from dataclasses import dataclass, field
 
 from models.history import Step
 from models.observations import Done, Ran, World
-from models.ops import DeleteManually, Event, FillDisk, RunService, parts
-from models.plain_state import fork_of_fields
+from models.ops import DeleteManually, Event, FillDisk, RunService
+from models.plain_state import Forked
 from models.program import HOUR_MS, Setup
 
+CLEANERS = frozenset({"clean_commit_log", "clean_consume_queue"})
 ROUNDS_OF_A_REQUEST = 20
 DELETE_FROM_PERCENT, FORCE_FROM_PERCENT, STOP_FROM_PERCENT = 75, 85, 90
-
-
-def runs(op: Event, service: str) -> bool:
-    """Whether an op, or one that is part of it, turns a service."""
-    if isinstance(op, RunService):
-        return op.service == service
-    return any(runs(part, service) for part in parts(op))
-
-
-def _fills(op: Event) -> bool:
-    return isinstance(op, FillDisk) or any(map(_fills, parts(op)))
-
-
-def _asks(op: Event) -> bool:
-    return isinstance(op, DeleteManually) or any(map(_asks, parts(op)))
 
 
 def _has_refused(step: Step) -> bool:
@@ -40,7 +26,7 @@ def _has_refused(step: Step) -> bool:
 
 
 @dataclass(slots=True)
-class Expiry:
+class Expiry(Forked):
     """Clock and room at the end of the last step, and what was asked of the cleaner.
 
     Attributes:
@@ -64,13 +50,9 @@ class Expiry:
     must_be_full: bool = False
     fills_amid: bool = False
 
-    def fork(self) -> Expiry:
-        """One that goes on by itself."""
-        return fork_of_fields(self)
-
-    def begin_step(self, op: Event) -> None:
+    def begin_step(self, step: Step) -> None:
         """Take note of what a step does to the disk's room, before it is judged."""
-        self.fills_amid = _fills(op) and not isinstance(op, FillDisk)
+        self.fills_amid = any(isinstance(each, FillDisk) for each in step.acts[1:])
         self.may_be_full = self.may_be_full or self.fills_amid
 
     def end_step(self, step: Step) -> None:
@@ -83,7 +65,7 @@ class Expiry:
             self.asked_least = self.asked_most = 0
             self.may_be_full = self.must_be_full = False
         before, self.percent = self.percent, world.percent
-        cleans = runs(step.op, "clean_commit_log")
+        cleans = "clean_commit_log" in step.services
         if cleans:
             self._see_cleaner(step, before)
         self._count_requests(step)
@@ -122,7 +104,7 @@ class Expiry:
                 rounds = op.times if seen.work else 1
                 self.asked_least = max(0, self.asked_least - rounds)
                 self.asked_most = max(0, self.asked_most - 1)
-        elif _asks(op):
+        elif any(isinstance(each, DeleteManually) for each in step.acts):
             self.asked_most = ROUNDS_OF_A_REQUEST
             if isinstance(op, DeleteManually) and isinstance(seen, Done):
                 self.asked_least = ROUNDS_OF_A_REQUEST

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from models.appended import Appended
 from models.history import Step
@@ -36,24 +36,15 @@ from models.reference import QueueKey, VisibleQueue
 from models.store_image import Bytes, Record, StoreImage
 
 
-class Look(Protocol):
-    """What can be looked at of a store and its files at a moment."""
+class LookedAt(Protocol):
+    """All of a subject that a judge looks at by itself."""
 
     @property
     def epoch_ms(self) -> int:
         """Where the subject's wall clock began."""
 
-    def image(self) -> StoreImage:
-        """The store's files as they are now, decoded."""
-
-    def image_of(self, files: Mapping[str, bytes]) -> StoreImage:
-        """Files that a start found, decoded."""
-
     def files(self) -> Mapping[str, bytes]:
-        """The store's files as they are now."""
-
-    def all_files(self) -> Mapping[str, bytes]:
-        """The same, and those that others put beside them."""
+        """The store's files as a reader sees them now, by path."""
 
     def unsynced_from(self) -> Mapping[str, int]:
         """The files that a power loss could change, and where; see ``Subject``."""
@@ -62,18 +53,56 @@ class Look(Protocol):
         """The files that were not made for good; see ``Subject``."""
 
 
-@dataclass(slots=True)
-class Moment:
-    """What every moment has: the step, what is known, and a look at the store."""
+class Look(LookedAt, Protocol):
+    """What can be looked at of a store and its files at a moment.
+
+    ``files`` are those that are the store's own.
+    """
+
+    def image(self) -> StoreImage:
+        """The store's files as they are now, decoded."""
+
+    def image_of(self, files: Mapping[str, bytes]) -> StoreImage:
+        """Files that a start found, decoded."""
+
+    def all_files(self) -> Mapping[str, bytes]:
+        """The same, and those that others put beside them."""
+
+
+class At(NamedTuple):
+    """What every moment has.
+
+    Attributes:
+        step: what was done, and what came of it.
+        known: what is known so far.
+        look: at the store after the step.
+        now: what the store reports after the step; all -1 while it is down.
+    """
 
     step: Step
     known: Knowledge
     look: Look
+    now: Positions
+
+
+@dataclass(slots=True)
+class Moment:
+    """A point of a step; see ``At``."""
+
+    step: Step
+    known: Knowledge
+    look: Look
+    now: Positions
 
 
 @dataclass(slots=True)
 class OpOver(Moment):
-    """An op came to its end, or to the store's; nothing of it was judged yet."""
+    """An op that raised, or came to a start, is over; nothing of it was judged yet."""
+
+
+@dataclass(slots=True)
+class CheckedReads(Moment):
+    """A store that checks the CRCs of what it serves has answered reads."""
 
 
 @dataclass(slots=True)
@@ -105,7 +134,6 @@ class PutOver(Moment):
     Attributes:
         message: what was put.
         answer: the store's.
-        now: what the store reports after the step.
         place: where the record must lie; -1 if nobody can say.
         next_queue_offset: the queue offset that it must get, or a later one.
         unseen: so many puts without an answer may have come before it in its queue.
@@ -115,7 +143,6 @@ class PutOver(Moment):
 
     message: MessageToPut
     answer: Put
-    now: Positions
     place: int
     next_queue_offset: int
     unseen: int
@@ -289,13 +316,13 @@ class StartLeft(Moment):
     Attributes:
         before: the files that the start before had left; None if something came since.
         found: what this one found.
-        now: what it left.
+        left: what this one left.
         after_orderly_end: the life before came to an orderly end.
     """
 
     before: Mapping[str, Bytes] | None
     found: StoreImage
-    now: Mapping[str, Bytes]
+    left: Mapping[str, Bytes]
     after_orderly_end: bool
 
     @property
@@ -313,19 +340,16 @@ class RoundOver(Moment):
 
     Attributes:
         work: what they say they have done.
-        now: where the log stands.
     """
 
     service: str
     work: int
-    now: Positions
 
 
 @dataclass(slots=True)
 class MediumSeen(Moment):
-    """Something may have been made durable; ``now`` is where the log stands."""
+    """Something may have been made durable."""
 
-    now: Positions
     _unsynced: Mapping[str, int] | None = None
     _half_made: HalfMade | None = None
 
@@ -356,8 +380,6 @@ class TopicGone(Moment):
 class LogShortened(Moment):
     """The log begins later than before; the model does not know yet."""
 
-    now: Positions
-
 
 @dataclass(slots=True)
 class CleanerOver(Moment):
@@ -366,19 +388,15 @@ class CleanerOver(Moment):
     Attributes:
         service: of the log, or of the queues.
         work: what they say they have done.
-        now: where the log stands.
     """
 
     service: str
     work: int
-    now: Positions
 
 
 @dataclass(slots=True)
 class PositionsSeen(Moment):
     """A running store says where its log stands; the model does not know yet."""
-
-    now: Positions
 
 
 @dataclass(slots=True)
@@ -489,7 +507,6 @@ class RoundDue(Moment):
 
     service: str
     waits: Waiting
-    now: Positions
 
 
 @dataclass(slots=True)
@@ -501,7 +518,6 @@ class StepOver(Moment):
 class CaughtUp(Moment):
     """Healed, and turned until nothing was left to do; ``busy`` services still work."""
 
-    now: Positions
     busy: Sequence[str]
 
 

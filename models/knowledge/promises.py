@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from models.observations import Damaged
-from models.ops import CrashKind, DiskFault, Event, FaultCall, parts
-from models.plain_state import fork_of_fields
+from models.ops import CrashKind, DiskFault, Event, FaultCall, all_parts
+from models.plain_state import Forked
 
 SPOILT = Damaged("commitlog", 0, 0)  # where, nobody knows
 
@@ -44,7 +44,7 @@ class DiskKind(Protocol):
 
 
 @dataclass(slots=True)
-class Promises:
+class Promises(Forked):
     """What of a store's floors its disk can keep.
 
     Attributes:
@@ -64,10 +64,6 @@ class Promises:
     hides_a_failed_sync: bool = False
     reverts: bool = False
     spoilt: tuple[Damaged, ...] = ()
-
-    def fork(self) -> Promises:
-        """A copy that lives on its own."""
-        return fork_of_fields(self)
 
     def saw_fault(
         self, op: Event, spoilt: Sequence[Damaged] = ()
@@ -117,6 +113,4 @@ def forgets(op: Event) -> bool:
 
 
 def _has(op: Event, call: FaultCall) -> bool:
-    if isinstance(op, DiskFault):
-        return op.call == call
-    return any(_has(part, call) for part in parts(op))
+    return any(isinstance(one, DiskFault) and one.call == call for one in all_parts(op))

@@ -17,11 +17,11 @@ from models.history import Step
 from models.image.places import is_of_a_store
 from models.invariants.around import Spoilt
 from models.observations import RESTORED, Damaged
-from models.plain_state import fork_of_fields
+from models.plain_state import Forked
 
 
 @dataclass(slots=True)
-class Tampering:
+class Tampering(Forked):
     """Between two steps of one store.
 
     Attributes:
@@ -44,10 +44,6 @@ class Tampering:
     abort_taken: bool = False
     bit_maps_may_rot: bool = False
     log_has_hidden_rot: bool = False
-
-    def fork(self) -> Tampering:
-        """One that goes on by itself."""
-        return fork_of_fields(self)
 
     @property
     def log_is_damaged(self) -> bool:

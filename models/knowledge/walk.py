@@ -13,17 +13,17 @@ from typing import TypeAlias
 
 from models.history import Deletion, Life, Step
 from models.image.deleted import ALL_QUEUES
-from models.knowledge.debts import sets_back
-from models.knowledge.expiry import runs
+from models.knowledge.expiry import CLEANERS
 from models.knowledge.knowledge import EVERYWHERE, LOG, QUEUES, End, Knowledge
 from models.knowledge.moments import (
     AfterFailedFlush,
+    At,
+    CheckedReads,
     CleanerOver,
     DeletionOver,
     FilesAtRest,
     FilesFound,
     LogShortened,
-    Look,
     MediumSeen,
     Moment,
     OpOver,
@@ -37,53 +37,53 @@ from models.knowledge.moments import (
     StopOver,
     TopicGone,
 )
-from models.knowledge.walk_reads import SeenBefore, walk_reads
+from models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_reads
 from models.knowledge.walk_start import walk_start
 from models.messages import FILLER_SIZE_MIN, MessageToPut
-from models.observations import Deleted, Positions, Put, Ran, Stopped
+from models.observations import Deleted, Put, Ran, Stopped
 from models.ops import DeleteTopic, RunService
 from models.program import HOUR_MS, Setup
 from models.reference import QueueKey, ReferenceModel
 
 _ANYWHERE = 1 << 62
-CLEANERS = ("clean_commit_log", "clean_consume_queue")
 InFlight: TypeAlias = list[MessageToPut]
 EndedDeletions: TypeAlias = list[tuple[QueueKey, int]]
 
 
-def walk(known: Knowledge, step: Step, now: Positions, look: Look) -> Iterator[Moment]:
-    """Lead ``known`` through a step; stop at each moment.
-
-    Args:
-        known: what was known before; when the walk is over, what is known after.
-        step: what was done, and what came of it.
-        now: what the store reports after the step; all -1 while it is down.
-        look: at the store after the step.
-    """
-    yield OpOver(step, known, look)
+def walk(at: At) -> Iterator[Moment]:
+    """Lead what is known through a step; stop at each moment."""
+    step, known = at.step, at.known
+    if step.raised or step.starts:
+        yield OpOver(*at)
+    if step.reads and known.setup.checks_crc:
+        yield CheckedReads(*at)
     if not step.is_alone:
         known.saw_faults(step)
     if known.tampering.log_has_hidden_rot:
         return
-    known.expiry.begin_step(step.op)
-    yield from _walk_lives(known, step, now, look)
+    known.expiry.begin_step(step)
+    yield from _walk_lives(at)
     known.expiry.end_step(step)
-    yield from walk_debts(known, step, now, look)
+    yield from walk_debts(at)
     if step.crash is not None or step.log_end >= 0:
         known.tampering.undoable = []  # what a start has changed no copy fits any more
-    yield StepOver(step, known, look)
+    if known.tampering.foreign:
+        yield StepOver(*at)
 
 
-def _walk_lives(
-    known: Knowledge, step: Step, now: Positions, look: Look
-) -> Iterator[Moment]:
+def _walk_lives(at: At) -> Iterator[Moment]:
+    step, known, look, now = at
+    if step.is_quiet and now == known.positions:
+        _see_nothing_begin_later(at)
+        yield from walk_reads(at, NOTHING_SEEN)
+        return
     end_before = known.model.end
-    before = SeenBefore.of(known, step)
-    if step.batches or any(life.puts for life in step.lives):
-        yield PutsOver(step, known, look)
-    in_flight = yield from _walk_puts(known, step, step.ended, now, look)
+    before = SeenBefore.of(known, step) if step.is_together else NOTHING_SEEN
+    if step.batches or step.has_put:
+        yield PutsOver(*at)
+    in_flight = yield from _walk_puts(at, step.ended)
     if step.ended.stops:
-        yield from _walk_stops(known, step, step.ended.stops, end_before, look)
+        yield from _walk_stops(at, step.ended.stops, end_before)
     if step.damaged or step.planted:
         known.tampering.saw(
             step,
@@ -94,7 +94,7 @@ def _walk_lives(
     known.failed_parts |= step.failed_parts
     found = [look.image_of(start.found) for start in step.starts]
     for image in found:
-        yield FilesFound(step, known, look, image)
+        yield FilesFound(*at, image)
     if step.starts and step.fails_reads:
         known.checkpoint = None  # it may have lowered its mark for what it missed
     _see_cut_short(known, step)
@@ -102,29 +102,27 @@ def _walk_lives(
         known.crashed(step, in_flight)
         return
     for start, image in zip(step.starts, found, strict=True):
-        yield from walk_start(known, step, start, image, now, look)
+        yield from walk_start(at, start, image)
     if step.starts and not step.is_alone:
         known.saw_faults(step)  # it may have met that start too
         if known.promises.errors_come_late:
             known.failed_parts |= EVERYWHERE
     if step.begun is not None:
-        yield from _walk_puts(known, step, step.begun, now, look)
+        yield from _walk_puts(at, step.begun)
         if step.begun.stops:
-            end = known.model.end
-            yield from _walk_stops(known, step, step.begun.stops, end, look)
-    yield from _walk_services(known, step, now, look)
+            yield from _walk_stops(at, step.begun.stops, known.model.end)
+    yield from _walk_services(at)
     if now.max_phy_offset >= 0:
-        yield from _walk_running(known, step, now, look)
-    yield from walk_reads(known, step, look, before)
+        yield from _walk_running(at)
+    yield from walk_reads(at, before)
 
 
-def _walk_puts(
-    known: Knowledge, step: Step, life: Life, now: Positions, look: Look
-) -> Generator[Moment, None, InFlight]:
+def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
     """Walk the puts and deletions of one life; the puts that got no answer."""
+    step, known = at.step, at.known
     if not (life.puts or life.deletions):
         return []
-    deletions = yield from _walk_deletions(known, step, life.deletions, now, look)
+    deletions = yield from _walk_deletions(at, life.deletions)
     model = known.model
     in_flight: InFlight = []
     answered: list[tuple[MessageToPut, Put]] = []
@@ -146,7 +144,7 @@ def _walk_puts(
         is_first = answer.phy_offset >= 0 and answer.queue_offset == 0
         if is_first and _may_be_emptied(step, (message.topic, message.queue_id)):
             model.empty((message.topic, message.queue_id), answer.phy_offset)
-        yield _put_over(known, step, now, look, message, answer, place, in_flight)
+        yield _put_over(at, message, answer, place, in_flight)
         if answer.phy_offset >= 0:
             model.put(message, answer, known.expiry.now_ms)
     if step.is_together and life.puts:
@@ -155,7 +153,7 @@ def _walk_puts(
             for (_, answer), span in zip(life.puts, life.spans, strict=True)
             if answer is not None
         ]
-        yield PutsOrdered(step, known, look, spans)
+        yield PutsOrdered(*at, spans)
     for key, dead_below in deletions:
         model.delete(key, dead_below)
     if step.crash is None:
@@ -164,26 +162,20 @@ def _walk_puts(
 
 
 def _put_over(
-    known: Knowledge,
-    step: Step,
-    now: Positions,
-    look: Look,
-    message: MessageToPut,
-    answer: Put,
-    end_among_others: int,
-    in_flight: InFlight,
+    at: At, message: MessageToPut, answer: Put, end_among_others: int, rivals: InFlight
 ) -> PutOver:
     """What must be true of a put's answer.
 
     ``end_among_others`` is where the log ended in front of it, if others only put as
     well; else -1.
     """
+    step, known = at.step, at.known
     model, setup, stood = known.model, known.setup, known.positions
     key = (message.topic, message.queue_id)
     next_offset = model.next_queue_offset(key) if message.has_place else 0
     unseen = 0
     if step.crash is not None:
-        unseen = sum(key in _queues_of(rival) for rival in in_flight)
+        unseen = sum(key in _queues_of(rival) for rival in rivals)
     if message.has_place and answer.phy_offset >= 0:
         unseen += model.trusted.pop(key, 0)
     size = model.record_size(message)
@@ -197,12 +189,9 @@ def _put_over(
     lacks_room = known.expiry.is_tight(step.world) and (begins_a_file or not is_behind)
     may_refuse = known.may_refuse_puts(step) or lacks_room
     return PutOver(
-        step,
-        known,
-        look,
+        *at,
         message,
         answer,
-        now,
         place,
         next_offset,
         unseen,
@@ -239,11 +228,7 @@ def _may_be_emptied(step: Step, key: QueueKey) -> bool:
 
 
 def _walk_deletions(
-    known: Knowledge,
-    step: Step,
-    deletions: Sequence[Deletion],
-    now: Positions,
-    look: Look,
+    at: At, deletions: Sequence[Deletion]
 ) -> Generator[Moment, None, EndedDeletions]:
     """Walk the deletions of one life; those that ended, not yet in the model.
 
@@ -251,6 +236,7 @@ def _walk_deletions(
     """
     if not deletions:
         return []
+    step, known, _, now = at
     model, stood = known.model, known.positions
     lowest = stood.max_phy_offset if stood is not None else 0
     is_up = step.crash is None and now.max_phy_offset >= 0
@@ -263,9 +249,7 @@ def _walk_deletions(
         if isinstance(seen, Deleted):
             is_sure = step.is_alone and not model.is_unsettled(key)
             had_messages = is_sure and _has_messages(model, key)
-            yield DeletionOver(
-                step, known, look, seen.dead_below, lowest, highest, had_messages
-            )
+            yield DeletionOver(*at, seen.dead_below, lowest, highest, had_messages)
             if seen.dead_below >= 0:
                 ended.append((key, seen.dead_below))
     return ended
@@ -279,12 +263,11 @@ def _has_messages(model: ReferenceModel, key: QueueKey) -> bool:
     )
 
 
-def _walk_stops(
-    known: Knowledge, step: Step, stops: Sequence[Stopped], end: int, look: Look
-) -> Iterator[Moment]:
+def _walk_stops(at: At, stops: Sequence[Stopped], end: int) -> Iterator[Moment]:
     """Walk the stops of one life; the log ended at ``end`` before them."""
+    step, known = at.step, at.known
     for stop in stops:
-        yield StopOver(step, known, look, stop)
+        yield StopOver(*at, stop)
         known.model.stopped(end, clean=stop.clean)
         known.end = End.ABORT_STAYS
         if stop.clean:
@@ -294,20 +277,8 @@ def _walk_stops(
             known.end = End.UNKNOWN
             known.failed_parts |= step.failed_parts  # a write may be there in part
     if not step.starts and step.crash is None:
-        yield files_at_rest(known, step, look, known.model.reput_from_offset)
+        yield FilesAtRest(*at, at.look.image(), known.model.reput_from_offset)
     known.positions = None
-
-
-def files_at_rest(
-    known: Knowledge,
-    step: Step,
-    look: Look,
-    reput_from_offset: int,
-    *,
-    dispatched: bool = False,
-) -> FilesAtRest:
-    """The store's files as they are now, where dispatch stands at a place."""
-    return FilesAtRest(step, known, look, look.image(), reput_from_offset, dispatched)
 
 
 def _see_cut_short(known: Knowledge, step: Step) -> None:
@@ -318,7 +289,7 @@ def _see_cut_short(known: Knowledge, step: Step) -> None:
     is_whole = step.crash is None and not (step.starts or step.raised)
     if is_whole and not step.is_stopping:
         return
-    if runs(step.op, "clean_commit_log") and known.setup.cleans:
+    if "clean_commit_log" in step.services and known.setup.cleans:
         # A round may have begun a little later than the op.
         old_ms = known.expiry.may_go_until(step.op, step.world, later_ms=HOUR_MS)
         model = known.model
@@ -326,19 +297,18 @@ def _see_cut_short(known: Knowledge, step: Step) -> None:
         model.may_expire = max(model.may_expire, until)
 
 
-def _walk_services(
-    known: Knowledge, step: Step, now: Positions, look: Look
-) -> Iterator[Moment]:
+def _walk_services(at: At) -> Iterator[Moment]:
     """Walk what services did, and what of it is on the medium."""
+    step, known, look, now = at
     op, seen = step.op, step.seen
     is_round = isinstance(op, RunService) and isinstance(seen, Ran)
     if isinstance(op, RunService) and isinstance(seen, Ran):
-        yield RoundOver(step, known, look, op.service, seen.work, now)
+        yield RoundOver(*at, op.service, seen.work)
     if known.tampering.abort_taken:
         return  # such a start believes what it found, synced or not
     if now.max_phy_offset < 0 or not known.promises.keeps_what_is_synced:
         return
-    yield MediumSeen(step, known, look, now)
+    yield MediumSeen(*at)
     is_checkpoint = isinstance(op, RunService) and op.service == "checkpoint"
     if is_round and is_checkpoint and not known.promises.reverts:
         # Its times stay, for they tell of records that a power loss may take from the
@@ -347,52 +317,54 @@ def _walk_services(
         known.checkpoint = known.checkpoint and known.checkpoint._replace(mark=mark)
 
 
-def _walk_running(
-    known: Knowledge, step: Step, now: Positions, look: Look
-) -> Iterator[Moment]:
+def _walk_running(at: At) -> Iterator[Moment]:
     """Walk what a store that is up after the step has changed."""
+    step, known, look, now = at
     op, seen, model = step.op, step.seen, known.model
     if isinstance(op, RunService) and op.service == "reput":
         if isinstance(seen, Ran):
             settled = not model.may_be_deleted
-            reput = now.reput_from_offset
-            yield files_at_rest(known, step, look, reput, dispatched=settled)
+            yield FilesAtRest(*at, look.image(), now.reput_from_offset, settled)
     elif isinstance(seen, Deleted):
-        yield files_at_rest(known, step, look, now.reput_from_offset)
+        yield FilesAtRest(*at, look.image(), now.reput_from_offset)
         if isinstance(op, DeleteTopic) and seen.dead_below >= 0:
-            yield TopicGone(step, known, look, op.topic, op.queue_id)
+            yield TopicGone(*at, op.topic, op.queue_id)
     if not step.starts and now.min_phy_offset > model.log_min:
-        yield LogShortened(step, known, look, now)
-    if known.setup.cleans and step.is_alone and known.works(LOG):
-        model.min_certain = max(0, now.min_phy_offset)
+        yield LogShortened(*at)
+    _see_nothing_begin_later(at)
     cleans = isinstance(op, RunService) and op.service in CLEANERS
     if known.setup.cleans and cleans and isinstance(seen, Ran):
         assert isinstance(op, RunService)
-        yield CleanerOver(step, known, look, op.service, seen.work, now)
-    yield PositionsSeen(step, known, look, now)
+        yield CleanerOver(*at, op.service, seen.work)
+    yield PositionsSeen(*at)
     model.saw_positions(now)
     known.positions = now
 
 
-def walk_debts(
-    known: Knowledge, step: Step, now: Positions, look: Look
-) -> Iterator[Moment]:
+def _see_nothing_begin_later(at: At) -> None:
+    """Take note that the log does not begin behind where its store says it does."""
+    if at.known.setup.cleans and at.step.is_alone and at.known.works(LOG):
+        at.known.model.min_certain = max(0, at.now.min_phy_offset)
+
+
+def walk_debts(at: At) -> Iterator[Moment]:
     """Walk what the life owes since earlier steps, and what waits from now on."""
+    step, known, _, now = at
     debts = known.debts
     if debts.failed:
-        yield AfterFailedFlush(step, known, look, debts.failed)
+        yield AfterFailedFlush(*at, debts.failed)
     life_ended = step.crash is not None or now.max_phy_offset < 0
     debts.saw_failures(step, life_ended=life_ended)
     promises = known.promises
     is_kept = promises.keeps_what_is_synced and not promises.reverts
     worked = known.works((*LOG, *QUEUES))
-    if not worked or not is_kept or life_ended or sets_back(step.op):
+    if not worked or not is_kept or life_ended or step.sets_back:
         debts.forgive()
         return
     op, waits = step.op, None
     if isinstance(op, RunService) and isinstance(step.seen, Ran):
         waits = debts.due(op.service, step.world.now_ms)
         if waits is not None:
-            yield RoundDue(step, known, look, op.service, waits, now)
+            yield RoundDue(*at, op.service, waits)
     flushed = isinstance(op, RunService) and op.service == "flush_consume_queue"
     debts.saw_positions(now, queues_flushed=flushed and waits is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple
 
 from models.appended import Appended
 from models.history import Step
@@ -12,7 +12,7 @@ from models.image.index import index_hash, keys_of
 from models.image.log import LogImage
 from models.knowledge.knowledge import DISPATCHED, Knowledge
 from models.knowledge.moments import (
-    Look,
+    At,
     LookOver,
     Moment,
     PullAround,
@@ -36,23 +36,25 @@ class SeenBefore(NamedTuple):
     queues: dict[QueueKey, VisibleQueue]
 
     @classmethod
-    def of(cls, known: Knowledge, step: Step) -> Self:
+    def of(cls, known: Knowledge, step: Step) -> SeenBefore:
         """What could be read before the step; of nothing where that does not matter."""
         ends = step.crash is not None or step.is_stopping
-        matters = step.is_together and not (ends or step.fails_calls or step.deletions)
-        if not matters or not known.works(DISPATCHED):
-            return cls({})
+        is_cut = ends or step.fails_calls or step.deletions
+        if is_cut or not known.works(DISPATCHED):
+            return NOTHING_SEEN
         pulls = [read for read, _ in step.reads if isinstance(read, PullMessage)]
         keys = {(pull.topic, pull.queue_id) for pull in pulls}
         return cls({key: known.model.visible(key) for key in sorted(keys)})
 
 
-def walk_reads(
-    known: Knowledge, step: Step, look: Look, before: SeenBefore
-) -> Iterator[Moment]:
-    """Lead ``known``, which stays as it is, through the reads of a step."""
+NOTHING_SEEN: Final = SeenBefore({})
+
+
+def walk_reads(at: At, before: SeenBefore) -> Iterator[Moment]:
+    """Walk the reads of a step; what is known stays as it is."""
+    step, known = at.step, at.known
     if known.is_degraded:
-        yield from _around(known, step, look)
+        yield from _around(at)
         return
     if not step.reads:
         return
@@ -60,10 +62,10 @@ def walk_reads(
     for read, answer in step.reads:
         if isinstance(read, PullMessage) and isinstance(answer, Pulled):
             queue = _behind_gaps(model.queues.get((read.topic, read.queue_id), []))
-            yield PullOver(step, known, look, read, answer, queue)
+            yield PullOver(*at, read, answer, queue)
     for read, answer in step.reads:
         if isinstance(read, QueryMessage) and isinstance(answer, Queried):
-            yield QueryOver(step, known, look, read, answer)
+            yield QueryOver(*at, read, answer)
     for read, answer in step.reads:
         if isinstance(read, LookMessage) and isinstance(answer, Looked):
             messages = model.live_messages(model.log_min)
@@ -71,25 +73,23 @@ def walk_reads(
             if stands is not None and known.setup.transient_store_pool:
                 committed = stands.committed_where
                 messages = [m for m in messages if m.end <= committed]
-            yield LookOver(step, known, look, read, answer, messages)
+            yield LookOver(*at, read, answer, messages)
     for read, answer in step.reads:
         if isinstance(read, SearchOffset) and isinstance(answer, Searched):
-            yield _search_over(known, step, look, read, answer)
+            yield _search_over(at, read, answer)
     for read, answer in step.reads if before.queues else ():
         if isinstance(read, PullMessage) and isinstance(answer, Pulled):
             key = (read.topic, read.queue_id)
             seen = (before.queues[key], model.visible(key))
-            yield PullTogether(step, known, look, read, answer, *seen)
+            yield PullTogether(*at, read, answer, *seen)
 
 
-def _search_over(
-    known: Knowledge, step: Step, look: Look, search: SearchOffset, searched: Searched
-) -> SearchOver:
+def _search_over(at: At, search: SearchOffset, searched: Searched) -> SearchOver:
     key = (search.topic, search.queue_id)
-    records = look.image().commit_log.indexed_records.get(key, [])
-    visible = known.model.visible(key)
+    records = at.look.image().commit_log.indexed_records.get(key, [])
+    visible = at.known.model.visible(key)
     times = [r.store_timestamp for r in records[: len(visible.messages)]]
-    return SearchOver(step, known, look, search, searched, visible.min_offset, times)
+    return SearchOver(*at, search, searched, visible.min_offset, times)
 
 
 def _behind_gaps(queue: list[Appended]) -> list[Appended]:
@@ -141,21 +141,22 @@ def is_indexed(record: Record, key: str, model: ReferenceModel, reput: int) -> b
     )
 
 
-def _around(known: Knowledge, step: Step, look: Look) -> Iterator[Moment]:
+def _around(at: At) -> Iterator[Moment]:
     """What was read and put of a store that serves around damage."""
+    step, known, look, _ = at
     model = known.model
     for read, answer in step.reads:
         if isinstance(read, PullMessage) and isinstance(answer, Pulled):
-            yield PullAround(step, known, look, read, answer)
+            yield PullAround(*at, read, answer)
     if step.starts:
         return
     for _, put in step.puts:
         if put is not None:
-            yield PutAround(step, known, look, put)
+            yield PutAround(*at, put)
     messages = model.live_messages(model.log_min)
     for read, answer in step.reads:
         if isinstance(read, LookMessage) and isinstance(answer, Looked):
-            yield LookOver(step, known, look, read, answer, messages)
+            yield LookOver(*at, read, answer, messages)
     if not any(isinstance(r, SearchOffset | QueryMessage) for r, _ in step.reads):
         return
     log = look.image().commit_log
@@ -179,12 +180,11 @@ def _around(known: Knowledge, step: Step, look: Look) -> Iterator[Moment]:
                 for m in queue
                 if m.queue_offset in times and m.end <= model.reput_from_offset
             ]
-            moment = (read, answer, times, ready, earliest)
-            yield SearchAround(step, known, look, *moment)
+            yield SearchAround(*at, read, answer, times, ready, earliest)
     reput = model.reput_from_offset
     for read, answer in step.reads:
         if isinstance(read, QueryMessage) and isinstance(answer, Queried):
             bounds = (look.epoch_ms + read.begin_ms, look.epoch_ms + read.end_ms)
             fitting = fitting_records(log, records, read, bounds)
             indexed = [r for r in fitting if is_indexed(r, read.key, model, reput)]
-            yield QueryAround(step, known, look, read, answer, indexed)
+            yield QueryAround(*at, read, answer, indexed)

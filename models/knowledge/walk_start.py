@@ -19,10 +19,10 @@ from models.image.rot import rotten_records
 from models.invariants.around import Spoilt
 from models.knowledge.knowledge import LOG, End, Knowledge
 from models.knowledge.moments import (
+    At,
     FilesAtRest,
     LogRecovered,
     LogRecoveredAround,
-    Look,
     Moment,
     QueuesRecovered,
     RotRecovered,
@@ -32,7 +32,7 @@ from models.knowledge.moments import (
 )
 from models.knowledge.promises import SPOILT
 from models.messages import MessageToPut
-from models.observations import Damaged, Positions, Refused, Started
+from models.observations import Damaged, Refused, Started
 from models.program import Setup
 from models.reference import QueueKey, ReferenceModel
 from models.store_image import StoreImage, read_store
@@ -47,15 +47,9 @@ def reads_in_a_window(setup: Setup) -> bool:
     return setup.start_window < _WHOLE_WINDOW
 
 
-def walk_start(
-    known: Knowledge,
-    step: Step,
-    start: Start,
-    found: StoreImage,
-    now: Positions,
-    look: Look,
-) -> Iterator[Moment]:
-    """Lead ``known`` through one start of a step."""
+def walk_start(at: At, start: Start, found: StoreImage) -> Iterator[Moment]:
+    """Lead what is known through one start of a step."""
+    known = at.known
     seen, tampering = start.seen, known.tampering
     ended = known.end is End.ORDERLY and not (tampering.damaged or known.disk_failed)
     if not isinstance(seen, Started | Refused):
@@ -65,34 +59,30 @@ def walk_start(
     if tampering.damaged:
         known.left_by_start = None
     log_was_damaged = tampering.log_is_damaged
-    over = start_over(known, step, start, seen, found, look)
+    over = start_over(at, start, seen, found)
     yield over
     if isinstance(seen, Refused):
         return
     if seen.damaged or known.is_degraded:
-        yield from _adopt_around(known, step, seen, found, look)
+        yield from _adopt_around(at, seen, found)
     else:
         if log_was_damaged:
             known.model.log_damaged(over.at_full_size.commit_log.max_phy_offset)
         tampering.abort_taken &= seen.last_exit_ok or known.setup.has_index
-        yield StoreUp(step, known, look, found, seen)
-        yield from _adopt(known, step, now, look)
+        yield StoreUp(*at, found, seen)
+        yield from _adopt(at)
     left, known.left_by_start = known.left_by_start, None
-    if step.is_alone:  # else what others wrote is there too
-        files = look.files()
-        yield StartLeft(step, known, look, left, found, files, ended)
+    if at.step.is_alone:  # else what others wrote is there too
+        files = at.look.files()
+        yield StartLeft(*at, left, found, files, ended)
         known.left_by_start = None if tampering.abort_taken else files
 
 
 def start_over(
-    known: Knowledge,
-    step: Step,
-    start: Start,
-    seen: Started | Refused,
-    found: StoreImage,
-    look: Look,
+    at: At, start: Start, seen: Started | Refused, found: StoreImage
 ) -> StartOver:
     """What a start had to notice in the files it found."""
+    known = at.known
     setup, damaged = known.setup, known.tampering.damaged
     log_is_damaged = known.is_degraded or known.tampering.log_is_damaged
     at_full_size = extended(found, setup.log_file_size) if log_is_damaged else found
@@ -102,9 +92,7 @@ def start_over(
     if is_foreign and at_full_size.commit_log.records_beyond:
         misfit = misfit or "whole records lie behind an end that no mark tells"
     return StartOver(
-        step,
-        known,
-        look,
+        *at,
         found,
         seen,
         at_full_size,
@@ -209,10 +197,9 @@ def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:
     return ""
 
 
-def _adopt(
-    known: Knowledge, step: Step, now: Positions, look: Look
-) -> Iterator[Moment]:
+def _adopt(at: At) -> Iterator[Moment]:
     """Adopt what a start recovered; past its end is what was put since."""
+    step, known, look, now = at
     model, image, end = known.model, look.image(), step.log_end
     log = image.commit_log
     rotten = _rotten(known, log)
@@ -221,7 +208,7 @@ def _adopt(
         records = [r for r in log.records if r.phy_offset not in places]
         messages = model.live_messages(log.min_phy_offset)
         sound = [m for m in messages if m.phy_offset not in places]
-        yield RotRecovered(step, known, look, records, sound)
+        yield RotRecovered(*at, records, sound)
         known.tampering.log_has_hidden_rot = True
         return
     recovered = log.records
@@ -236,9 +223,7 @@ def _adopt(
     later = step.begun.deletions if step.begun is not None else ()
     places_found = _deletions_at_start(model, log.deleted, later, end)
     yield LogRecovered(
-        step,
-        known,
-        look,
+        *at,
         recovered,
         model.live_messages(log.min_phy_offset),
         model.floor if model.floor is not None else model.floor_kill,
@@ -254,7 +239,7 @@ def _adopt(
     if not is_damaged:
         ends = model.ends_of_empty_queues()
         counted = {k: max(at, model.numbered.get(k, 0)) for k, at in ends.items()}
-        yield QueuesRecovered(step, known, look, built, counted)
+        yield QueuesRecovered(*at, built, counted)
     model.forget_lost_numbers()
     if log_is_gone:
         model.number_empty_queues(built)
@@ -262,7 +247,7 @@ def _adopt(
         queues = image.consume_queues
         model.number_empty_queues({q.key: q.end_of_last_file for q in queues})
     known.started(image)
-    yield FilesAtRest(step, known, look, image, now.reput_from_offset)
+    yield FilesAtRest(*at, image, now.reput_from_offset)
 
 
 def _deletions_at_start(
@@ -355,14 +340,13 @@ def _is_odd(record: Record) -> bool:
     return any(True for _ in oddities(record))
 
 
-def _adopt_around(
-    known: Knowledge, step: Step, start: Started, found: StoreImage, look: Look
-) -> Iterator[Moment]:
+def _adopt_around(at: At, start: Started, found: StoreImage) -> Iterator[Moment]:
     """Adopt what a start serves around damage.
 
     It cannot be told where a record rotted that still proves itself whole, nor where
     one could not be read while the start looked for it.
     """
+    step, known, look, _ = at
     tampering, model = known.tampering, known.model
     tampering.note_degraded()
     degraded, image, end = tampering.degraded, look.image(), step.log_end
@@ -378,7 +362,7 @@ def _adopt_around(
         floor = model.floor if model.floor is not None else model.floor_kill
         mark = found.checkpoint.mark
         floors = (floor, mark.durable_offset if mark is not None else 0)
-        yield LogRecoveredAround(step, known, look, whole, floors, start)
+        yield LogRecoveredAround(*at, whole, floors, start)
         degraded.lost += [
             m.phy_offset for m in model.messages if m.phy_offset not in whole
         ]

@@ -25,6 +25,7 @@ from models.history import (
 )
 from models.invariants.registry import InvariantViolated
 from models.knowledge.debts import Debts
+from models.knowledge.moments import At
 from models.knowledge.walk import walk_debts
 from models.messages import message_for
 from models.observations import (
@@ -87,7 +88,8 @@ class Life:
         for event in (*events, ended):
             history.append(self.now_ms, MAIN, event)
         step = Step(op, history.entries)
-        self.judge.ask(walk_debts(self.judge.known, step, after, self.judge))
+        at = At(step, self.judge.known, self.judge, after)
+        self.judge.ask(walk_debts(at))
 
     def waits(self, ms: int) -> None:
         self.now_ms += ms

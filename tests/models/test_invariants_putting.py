@@ -151,9 +151,9 @@ def test_a_put_must_be_counted_in_the_range_of_its_time(took_ms: int, at: int) -
     law, times = statistics_count_what_was_put, [0] * 13
     times[at] = 1
 
-    assert law.violations(Statistics((), tuple(times)), {}, 1, [took_ms]) == []
+    assert law.violations(Statistics((), tuple(times)), {}, 1, {took_ms: 1}) == []
     times[at], times[at - 1] = 0, 1
-    assert len(law.violations(Statistics((), tuple(times)), {}, 1, [took_ms])) == 1
+    assert len(law.violations(Statistics((), tuple(times)), {}, 1, {took_ms: 1})) == 1
 
 
 def test_a_round_must_say_what_it_has_done() -> None:

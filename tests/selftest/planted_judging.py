@@ -35,9 +35,9 @@ _KNOWLEDGE = (
     ),
     (
         *("J08", "walk", "_walk_lives"),
-        *("yield from walk_reads(known, step, look, before)", "pass"),
+        *("yield from walk_reads(at, before)", "pass"),
     ),
-    ("J08B", "walk", "walk", "yield from walk_debts(known, step, now, look)", "pass"),
+    ("J08B", "walk", "walk", "yield from walk_debts(at)", "pass"),
     ("J10", "walk", "_walk_puts", "in_flight.append(message)", "pass"),
     ("J11", "walk", "_place_of", "total + FILLER_SIZE_MIN <= left", "total <= left"),
     (
@@ -76,7 +76,7 @@ _KNOWLEDGE = (
     ),
     (
         *("J25", "walk", "_see_cut_short"),
-        *('runs(step.op, "clean_commit_log") and', "False and"),
+        *('"clean_commit_log" in step.services and', "False and"),
     ),
     (
         *("J26", "expiry", "Expiry.may_go_until"),
@@ -110,12 +110,12 @@ _ASKED_OF_STARTS = (
 
 _FOUND_AGAIN = ("judge", "Judge.judge_found_again")
 _AGAIN = (
-    ("J34", *_FOUND_AGAIN, "self.ask([FilesFound(step, known, self, found)])", "pass"),
+    ("J34", *_FOUND_AGAIN, "self.ask([FilesFound(*at, found)])", "pass"),
     ("J35", *_FOUND_AGAIN, "self.ask([over])", "pass"),
-    ("J36", *_FOUND_AGAIN, "StoreUp(step, known, look, found, seen),", ""),
+    ("J36", *_FOUND_AGAIN, "StoreUp(*at, found, seen),", ""),
     (
         *("J37", *_FOUND_AGAIN),
-        *("StartLeft(step, known, look, before, found, left, ended),", ""),
+        *("StartLeft(*at, before, found, left, ended),", ""),
     ),
     ("J38", *_FOUND_AGAIN, "if known.tampering.damaged:", "if False:"),
 )

@@ -156,7 +156,7 @@ _MODEL = (
     (
         "M31",
         *("reference", "ReferenceModel.adopt"),
-        *("self.put_by_topic, self.puts, self.put_times_ms = {}, 0, []", "pass"),
+        *("self.put_by_topic, self.puts, self.put_times_ms = {}, 0, {}", "pass"),
     ),
 )
 
