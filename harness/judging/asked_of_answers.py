@@ -47,7 +47,7 @@ def _ask_run_1(at: OpOver, checks: Checks) -> None:
 @asked(
     nothing_is_held,
     on=OpOver,
-    needs=(Fact.LIVES,),
+    needs=(Fact.TELLS_WHAT_IT_HOLDS, Fact.LIVES),
     where=lambda at: bool(at.step.starts),
 )
 def _ask_run_2_at_op_over(at: OpOver, checks: Checks) -> None:
@@ -58,6 +58,7 @@ def _ask_run_2_at_op_over(at: OpOver, checks: Checks) -> None:
 @asked(
     pulled_messages_prove_themselves,
     on=OpOver,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
     where=lambda at: at.known.setup.checks_crc,
 )
 def _ask_rd_9(at: OpOver, checks: Checks) -> None:
@@ -69,14 +70,18 @@ def _ask_rd_9(at: OpOver, checks: Checks) -> None:
 @asked(
     who_waits_is_answered,
     on=PutsOver,
-    needs=(Fact.LIVES, Fact.NOT_STOPPING),
+    needs=(Fact.HAS_CLOCK, Fact.LIVES, Fact.NOT_STOPPING),
 )
 def _ask_put_7(at: PutsOver, checks: Checks) -> None:
     waited_ms, stalled_ms = at.step.longest_wait_ms, at.step.stalled_ms
     who_waits_is_answered.hold(checks, waited_ms, stalled_ms)
 
 
-@asked(batch_is_put_as_one, on=PutsOver)
+@asked(
+    batch_is_put_as_one,
+    on=PutsOver,
+    needs=(Fact.STORES_AS_ROCKETMQ, Fact.PUTS_BATCHES),
+)
 def _ask_put_3(at: PutsOver, checks: Checks) -> None:
     step, known = at.step, at.known
     may_refuse = known.may_refuse_puts(step) or known.expiry.is_tight(step.world)
@@ -104,7 +109,7 @@ def _ask_del_10(at: DeletionOver, checks: Checks) -> None:
     )
 
 
-@asked(put_takes_the_next_place, on=PutOver)
+@asked(put_takes_the_next_place, on=PutOver, needs=(Fact.CONTENT_IS_KNOWN,))
 def _ask_put_1(at: PutOver, checks: Checks) -> None:
     put_takes_the_next_place.hold(
         checks,
@@ -117,13 +122,21 @@ def _ask_put_1(at: PutOver, checks: Checks) -> None:
     )
 
 
-@asked(put_is_told_its_id, on=PutOver, where=lambda at: at.message.batch is None)
+@asked(
+    put_is_told_its_id,
+    on=PutOver,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+    where=lambda at: at.message.batch is None,
+)
 def _ask_put_5(at: PutOver, checks: Checks) -> None:
     put_is_told_its_id.hold(checks, at.message, at.answer)
 
 
 @asked(
-    put_is_refused_for_a_reason, on=PutOver, where=lambda at: at.message.batch is None
+    put_is_refused_for_a_reason,
+    on=PutOver,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+    where=lambda at: at.message.batch is None,
 )
 def _ask_put_2(at: PutOver, checks: Checks) -> None:
     sizes = (at.size, at.known.model.properties_size(at.message))
@@ -137,10 +150,14 @@ def _ask_put_2(at: PutOver, checks: Checks) -> None:
     )
 
 
+# It is its cleaner that decides when it is full.
+FILLED = (Fact.STORES_AS_ROCKETMQ, Fact.HAS_ROOM, Fact.TURNS_SERVICES)
+
+
 @asked(
     a_full_disk_takes_no_put,
     on=PutOver,
-    needs=(Fact.ALONE,),
+    needs=(*FILLED, Fact.ALONE),
     where=lambda at: at.known.expiry.must_be_full,
 )
 def _ask_del_6(at: PutOver, checks: Checks) -> None:
@@ -155,7 +172,7 @@ def _made_a_file(at: PutOver) -> bool:
 @asked(
     no_put_fills_the_disk,
     on=PutOver,
-    needs=(Fact.ALONE, Fact.KNEW_POSITIONS),
+    needs=(*FILLED, Fact.ALONE, Fact.KNEW_POSITIONS),
     where=_made_a_file,
 )
 def _ask_del_12(at: PutOver, checks: Checks) -> None:
@@ -174,7 +191,12 @@ def _tells_its_flush(at: PutOver) -> bool:
     return at.waits_for_sync and (at.answer.flushed_where >= 0 or lives)
 
 
-@asked(acknowledged_is_flushed, on=PutOver, where=_tells_its_flush)
+@asked(
+    acknowledged_is_flushed,
+    on=PutOver,
+    needs=(Fact.TELLS_POSITIONS,),
+    where=_tells_its_flush,
+)
 def _ask_fl_2(at: PutOver, checks: Checks) -> None:
     acknowledged_is_flushed.hold(checks, at.answer, at.now)
 

@@ -45,6 +45,9 @@ from models.knowledge.moments import (
     stop_gives_dispatch_its_time,
     on=StopOver,
     needs=(
+        Fact.STORES_AS_ROCKETMQ,
+        Fact.TELLS_POSITIONS,
+        Fact.HAS_CLOCK,
         Fact.ABORT_IS_OURS,
         Fact.KNEW_POSITIONS,
         Fact.DISK_WORKED,
@@ -63,7 +66,7 @@ def _ask_run_6(at: StopOver, checks: Checks) -> None:
 @asked(
     orderly_end_is_durable,
     on=StopOver,
-    needs=(Fact.ABORT_IS_OURS, Fact.SYNCED_STAYS),
+    needs=(Fact.LOSES_POWER, Fact.ABORT_IS_OURS, Fact.SYNCED_STAYS),
     # The stop may have been looked at before clean pages left memory, and with them
     # what the medium did not hold.
     where=lambda at: at.step.is_alone or not at.known.promises.reverts,
@@ -72,12 +75,16 @@ def _ask_rec_10(at: StopOver, checks: Checks) -> None:
     orderly_end_is_durable.hold(checks, at.stop)
 
 
-@asked(nothing_is_held, on=StopOver, needs=(Fact.ALONE,))
+@asked(
+    nothing_is_held,
+    on=StopOver,
+    needs=(Fact.TELLS_WHAT_IT_HOLDS, Fact.ALONE),
+)
 def _ask_run_2_at_stop_over(at: StopOver, checks: Checks) -> None:
     nothing_is_held.hold(checks, at.stop)
 
 
-@asked(nothing_is_done_late, on=StopOver)
+@asked(nothing_is_done_late, on=StopOver, needs=(Fact.TELLS_WHAT_IT_HOLDS,))
 def _ask_run_7(at: StopOver, checks: Checks) -> None:
     nothing_is_done_late.hold(checks, at.step.late_actions)
 
@@ -87,7 +94,12 @@ def _others_waited(at: StopOver) -> bool:
     return bool(step.ends_awaited) and len(step.stops) == 1 and not step.starts
 
 
-@asked(who_waits_is_told_the_end, on=StopOver, where=_others_waited)
+@asked(
+    who_waits_is_told_the_end,
+    on=StopOver,
+    needs=(Fact.RUNS_SEVERAL,),
+    where=_others_waited,
+)
 def _ask_run_5(at: StopOver, checks: Checks) -> None:
     told = [awaited.clean for awaited in at.step.ends_awaited]
     who_waits_is_told_the_end.hold(checks, told, at.stop)
@@ -136,7 +148,7 @@ def _ask_fl_1(at: PositionsSeen, checks: Checks) -> None:
     marks_lie_in_the_log.hold(checks, at.now)
 
 
-@asked(dispatched_is_flushed, on=PositionsSeen)
+@asked(dispatched_is_flushed, on=PositionsSeen, needs=(Fact.STORES_AS_ROCKETMQ,))
 def _ask_fl_3(at: PositionsSeen, checks: Checks) -> None:
     dispatched_is_flushed.hold(checks, at.known.model.flush_mode, at.now)
 
@@ -156,17 +168,32 @@ def _says_what_is_committed(at: PositionsSeen) -> bool:
     return at.now.committed_where >= 0
 
 
-@asked(marks_are_in_order, on=PositionsSeen, where=_says_what_is_committed)
+@asked(
+    marks_are_in_order,
+    on=PositionsSeen,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+    where=_says_what_is_committed,
+)
 def _ask_fl_5(at: PositionsSeen, checks: Checks) -> None:
     marks_are_in_order.hold(checks, at.now)
 
 
-@asked(dispatched_is_confirmed, on=PositionsSeen, where=_says_what_is_committed)
+@asked(
+    dispatched_is_confirmed,
+    on=PositionsSeen,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+    where=_says_what_is_committed,
+)
 def _ask_fl_6(at: PositionsSeen, checks: Checks) -> None:
     dispatched_is_confirmed.hold(checks, at.known.model.flush_mode, at.now)
 
 
-@asked(buffers_come_back, on=PositionsSeen, where=lambda at: at.now.free_buffers >= 0)
+@asked(
+    buffers_come_back,
+    on=PositionsSeen,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+    where=lambda at: at.now.free_buffers >= 0,
+)
 def _ask_res_2(at: PositionsSeen, checks: Checks) -> None:
     setup = at.known.setup
     log_files = [

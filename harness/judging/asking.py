@@ -9,14 +9,19 @@
 ``where`` says to which such moments the law applies at all; ``needs`` which facts must
 hold there. A moment that lacks a fact is excused, and counted; one to which the law
 does not apply is neither. At one moment laws are asked in the order of declaration.
+
+Some facts are decided by what a subject can do (``models.knowledge.facts``), so they
+are looked at once, when a judge begins: what can never be asked of its subject is left
+out, and counted once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from operator import attrgetter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from models.image.deleted import DELETED_PATH
 from models.invariants.file_laws import (
@@ -29,14 +34,47 @@ from models.invariants.file_laws import (
 )
 from models.invariants.judged import Judged
 from models.invariants.registry import Invariant
-from models.knowledge.facts import Fact
+from models.knowledge.facts import Fact, decided_by
 from models.knowledge.knowledge import INDEX, LOG, QUEUES, Knowledge
-from models.knowledge.moments import Moment
+from models.knowledge.moments import (
+    AfterFailedFlush,
+    CaughtUp,
+    CleanerOver,
+    DeletionOver,
+    FilesAtRest,
+    FilesFound,
+    LogRecovered,
+    LogRecoveredAround,
+    LogShortened,
+    LookOver,
+    MediumSeen,
+    Moment,
+    PositionsSeen,
+    PullAround,
+    PullTogether,
+    PutAround,
+    PutsOrdered,
+    QueryAround,
+    QueryOver,
+    QueuesRecovered,
+    RotRecovered,
+    RoundDue,
+    RoundOver,
+    SearchAround,
+    SearchOver,
+    StartLeft,
+    StatisticsSeen,
+    StepOver,
+    StoreUp,
+    TopicGone,
+)
+from models.ops import Capability
 from models.store_image import StoreImage
 
 Checks: TypeAlias = dict[str, int]
 M = TypeVar("M", bound=Moment)
 _ALWAYS: tuple[Fact, ...] = ()
+TELLS_ALL = (Fact.STORES_AS_ROCKETMQ, Fact.TELLS_POSITIONS)
 _beside_the_image = attrgetter(
     *[field.name for field in fields(Judged) if field.name != "image"]
 )
@@ -52,6 +90,36 @@ class Question:
     where: Callable[[Any], bool] | None
     ask: Callable[[Any, Checks], None]
 
+
+OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
+    FilesFound: (Fact.STORES_AS_ROCKETMQ,),
+    **dict.fromkeys(
+        (
+            *(FilesAtRest, StoreUp, LogRecovered, RotRecovered, LogRecoveredAround),
+            *(QueuesRecovered, StartLeft, AfterFailedFlush, PullAround, PutAround),
+        ),
+        TELLS_ALL,
+    ),
+    RoundOver: (*TELLS_ALL, Fact.TURNS_SERVICES),
+    RoundDue: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
+    CleanerOver: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK, Fact.DELETES),
+    LogShortened: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
+    CaughtUp: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
+    MediumSeen: (*TELLS_ALL, Fact.LOSES_POWER),
+    DeletionOver: (*TELLS_ALL, Fact.DELETES),
+    TopicGone: (*TELLS_ALL, Fact.DELETES),
+    PositionsSeen: (Fact.TELLS_POSITIONS,),
+    PutsOrdered: (Fact.RUNS_SEVERAL,),
+    PullTogether: (*TELLS_ALL, Fact.RUNS_SEVERAL),
+    StatisticsSeen: (*TELLS_ALL, Fact.HAS_CLOCK, Fact.TELLS_COUNTS),
+    LookOver: (*TELLS_ALL, Fact.SEARCHES),
+    **dict.fromkeys(
+        (SearchOver, QueryOver, SearchAround, QueryAround),
+        (*TELLS_ALL, Fact.SEARCHES, Fact.HAS_CLOCK),
+    ),
+    StepOver: (Fact.TAKES_DAMAGE,),
+}
+"""What a subject must be able to do for a kind of moment to come at all."""
 
 _QUESTIONS: dict[type[Moment], list[Question]] = {}
 
@@ -74,7 +142,8 @@ def asked(
     laws = (law,) if isinstance(law, Invariant) else tuple(law)
 
     def declare(ask: Callable[[M, Checks], None]) -> Callable[[M, Checks], None]:
-        question = Question(laws, on, needs, where, ask)
+        facts = (*OF_MOMENTS.get(on, ()), *needs)
+        question = Question(laws, on, facts, where, ask)
         _QUESTIONS.setdefault(on, []).append(question)
         return ask
 
@@ -84,6 +153,33 @@ def asked(
 def questions() -> Mapping[type[Moment], Sequence[Question]]:
     """All that is asked, by the kind of moment, in order."""
     return _QUESTIONS
+
+
+class Askable(NamedTuple):
+    """What can be asked of a subject, and what never can, for want of which fact."""
+
+    questions: Mapping[type[Moment], Sequence[Question]]
+    never: Mapping[tuple[str, Fact], int]
+
+
+@cache
+def askable(capabilities: frozenset[Capability]) -> Askable:
+    """What a judge asks of a subject that can do so much; all is declared by then.
+
+    Facts that are certain for such a subject are not looked at again.
+    """
+    decided = decided_by(capabilities)
+    kept: dict[type[Moment], list[Question]] = {}
+    never: dict[tuple[str, Fact], int] = {}
+    for on, asked_then in _QUESTIONS.items():
+        for question in asked_then:
+            lacking = [one for one in question.needs if not decided.get(one, True)]
+            if lacking:
+                never.update({(law.id, lacking[0]): 1 for law in question.laws})
+                continue
+            open_facts = tuple([one for one in question.needs if one not in decided])
+            kept.setdefault(on, []).append(replace(question, needs=open_facts))
+    return Askable(kept, never)
 
 
 def hold_all(
