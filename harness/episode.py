@@ -21,7 +21,12 @@ from harness.interpreter import Interpreter
 from harness.judging.judge import Judge
 from harness.reading_back import query_everything, read_everything
 from harness.subjects.python_store import PythonStore
-from harness.subjects.subject import Subject
+from harness.subjects.subject import (
+    Subject,
+    capabilities_of,
+    refuse_what_it_lacks,
+    whole,
+)
 from models.history import Step
 from models.invariants.recovery import healed_store_works
 from models.invariants.registry import InvariantUnknown, InvariantViolated
@@ -37,7 +42,9 @@ from models.observations import (
     status_of,
 )
 from models.ops import (
+    EVERYTHING,
     AdvanceClock,
+    Capability,
     Crash,
     DeleteManually,
     FillDisk,
@@ -47,6 +54,7 @@ from models.ops import (
     RunService,
     ServiceName,
     Shutdown,
+    needs,
 )
 from models.program import HOUR_MS, Program, Setup
 from models.verdict import Outcome
@@ -62,6 +70,7 @@ from reports.records import (
 THOROUGH_MS = 61_000
 _ENCODER = msgspec.json.Encoder()
 _UNJUDGED = Skipped("the log holds rot that nothing could show: nobody can judge it")
+_CANNOT = Skipped("the subject cannot do it, and need not at the end")
 _NOTHING_DONE = Step.that_saw(_UNJUDGED)
 HEALING_HOURS = 1000  # whatever was set back or touched, it has expired by then
 HEALING_ROUNDS_MAX = 200
@@ -125,7 +134,7 @@ class Episode:
         Args:
             scenario: its name, for the record.
             setup: of the store.
-            subject: the store; by default our engine.
+            subject: the store, with whatever it can do; by default our engine.
             keep_trace: keep every step for a timeline.
             judge: of that subject, having judged the crash.
             life: how often the store was started before.
@@ -134,11 +143,13 @@ class Episode:
         """
         self.scenario = scenario
         self.setup = setup
-        self.subject: Subject = subject or PythonStore(setup)
+        self.subject = whole(subject or PythonStore(setup))
+        can = capabilities_of(self.subject)
+        self._lacks = EVERYTHING - can
         self.trace: list[TracedStep] = []
         self.ops: list[Op] = list(after)
         self._keep_trace = keep_trace
-        self._judge = judge or Judge(setup, self.subject)
+        self._judge = judge or Judge(setup, self.subject, can)
         self._interpreter = Interpreter(self.subject, life, prop_crc=setup.prop_crc)
         self._hasher = blake2b(digest_size=16)
         self._counts = _Counts()
@@ -192,6 +203,8 @@ class Episode:
 
     def _take(self, op: Op, number: int) -> Observation:
         subject = self.subject
+        if self.is_finishing and self._lacks and needs(op) & self._lacks:
+            return _CANNOT
         if self._judge.is_unsure:
             self._record(op, number, _NOTHING_DONE, subject.positions())
             return _UNJUDGED
@@ -283,10 +296,14 @@ class Episode:
         read_everything(self._judge, epoch_ms, lambda op: self._take(op, number))
         if self.setup.has_index:
             query_everything(self._judge, epoch_ms, lambda op: self._take(op, number))
-        nobody_else_opens_it.hold(self._judge.checks, self.subject.open_beside())
+        if Capability.TELLS_WHAT_IT_HOLDS not in self._lacks:
+            nobody_else_opens_it.hold(self._judge.checks, self.subject.open_beside())
         stopped = self._take(Shutdown(), number)
         is_clean = isinstance(stopped, Stopped) and stopped.clean
-        healed_store_works.hold(self._judge.checks, status_of(answer), is_clean)
+        # Services that are turned by hand do some of their work only in time.
+        turns = Capability.TURNS_SERVICES not in self._lacks
+        if not (turns and Capability.HAS_CLOCK in self._lacks):
+            healed_store_works.hold(self._judge.checks, status_of(answer), is_clean)
 
     def _make_room(self, number: int) -> None:
         """Free the disk; if what the store has fills it, let that expire and go."""
@@ -416,7 +433,12 @@ def run_program(
         until: stop after this many ops, and do not judge the end.
         keep_trace: keep every step for a timeline.
         subject: a new store to run it on; by default our engine.
+
+    Raises:
+        SubjectLacks: the subject cannot do every op of the program.
     """
+    if subject is not None:
+        refuse_what_it_lacks(program, subject)
     episode = Episode(scenario, program.setup, subject=subject, keep_trace=keep_trace)
     breach: InvariantViolated | InvariantUnknown | None = None
     try:

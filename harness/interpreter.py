@@ -14,7 +14,7 @@ from typing import assert_never
 
 from harness.disk.crash import Hang, StoreCrashed
 from harness.scheduling.turns import Turns
-from harness.subjects.subject import Subject
+from harness.subjects.subject import Subject, capabilities_of, whole, why_skipped
 from models.describe import describe
 from models.history import (
     MAIN,
@@ -70,9 +70,9 @@ from models.observations import (
 )
 from models.ops import (
     CAN_BE_TOGETHER,
+    EVERYTHING,
     NESTING_MAX,
     AdvanceClock,
-    Capability,
     Crash,
     Damage,
     DeleteManually,
@@ -98,7 +98,6 @@ from models.ops import (
     nesting,
 )
 
-_CAPABILITIES = frozenset(Capability)
 _UNENDED = Failed("start", "it did not come to an end")
 
 
@@ -131,10 +130,10 @@ class Interpreter:
     def __init__(
         self, subject: Subject, life: int = 0, *, prop_crc: bool = False
     ) -> None:
-        self._subject = subject
+        self._subject = whole(subject)
         self._extra_size = PROP_CRC_SIZE if prop_crc else 0
         self._prepared_offset = 0
-        self._lacks = _CAPABILITIES - subject.capabilities
+        self._lacks = EVERYTHING - capabilities_of(subject)
         self._life = life
         self._step = 0
         self._history = History()
@@ -216,7 +215,7 @@ class Interpreter:
         if isinstance(op, Together):
             return self._together(op, who)
         if self._lacks and needs(op) & self._lacks:
-            return Skipped(f"{self._subject.name} cannot do this")
+            return Skipped(why_skipped(self._subject, op))
         try:
             return self._simple(op, who)
         except Exception as error:
@@ -401,7 +400,7 @@ class Interpreter:
         if running.is_together:
             return Skipped("others run at the same time already")
         if self._lacks and needs(op) & self._lacks:
-            return Skipped(f"{self._subject.name} cannot do this")
+            return Skipped(why_skipped(self._subject, op))
         running.is_alone, running.is_together = False, True
         self._note(who, OthersMayAct(together=True))
         turns = running.turns = Turns(op.schedule)
@@ -434,7 +433,7 @@ class Interpreter:
         if nesting(op) > NESTING_MAX:
             return Skipped(f"events nest at most {NESTING_MAX} deep")
         if self._lacks and needs(op) & self._lacks:
-            return Skipped(f"{self._subject.name} cannot do this")
+            return Skipped(why_skipped(self._subject, op))
         self._running.is_alone = False
         self._note(who, OthersMayAct(together=False))
         waiting: list[Callable[[], Observation]] = []

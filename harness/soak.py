@@ -27,9 +27,9 @@ from harness.supervised import Lost, supervised
 from models.describe import describe
 from models.invariants.registry import declared_invariants
 from models.invariants.run import same_digest
-from models.knowledge.facts import Fact
+from models.knowledge.facts import Fact, decided_by
 from models.observations import describe_observation, status_of
-from models.ops import OP_CLASSES
+from models.ops import EVERYTHING, OP_CLASSES
 from models.program import Program, to_json
 from models.verdict import Outcome
 from reports.records import (
@@ -280,14 +280,14 @@ def run_local(task: SoakTask) -> Iterator[Tally]:
 def declared(scenarios: tuple[str, ...]) -> Declared:
     """What could have happened in a run of these scenarios, by name."""
     chosen = [SCENARIOS[name] for name in scenarios]
-    laws = declared_invariants()
+    laws, certain = declared_invariants(), decided_by(EVERYTHING)
     return Declared(
         ops=[cls.__name__ for cls in OP_CLASSES],
         probes=declared_probes(),
         unreachable=unreachable_probes(),
         invariants={name: law.sentence for name, law in laws.items()},
         laws={name: law.law for name, law in laws.items()},
-        facts={fact.label: fact.value for fact in Fact},
+        facts={fact.label: fact.value for fact in Fact if not certain.get(fact)},
         scenarios={one.name: one.sentence for one in chosen},
         required_probes={one.name: list(one.required_probes) for one in chosen},
         required_invariants={one.name: list(one.required_invariants) for one in chosen},

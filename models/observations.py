@@ -32,6 +32,14 @@ class Positions:
     free_buffers: int = -1
 
 
+DOWN = Positions(-1, -1, -1, -1)
+"""What a store says that is down."""
+
+
+EPOCH_MS = 1_700_000_000_000
+"""What the clocks of our own subjects say first."""
+
+
 class World(NamedTuple):
     """The wall clock, and the bytes of the disk in use; ``total`` 0: no limit."""
 

@@ -45,17 +45,36 @@ Grain = Literal["calls", "lines"]
 
 
 class Capability(Enum):
-    """What a subject must offer so that an op is not ``Skipped``."""
+    """What a store can do, or be asked, beyond the core of a subject.
 
-    STEP_SERVICES = "services run only when asked to"
-    AT_ACTION = "something can happen at the n-th disk action"
-    INTERLEAVE = "one op can run during another"
-    POWER_LOSS = "what was not synced can be lost"
-    DISK_FAULT = "calls to the disk can be made to fail"
-    DAMAGE = "files can be changed while the store is down"
-    CLOCK = "time moves only when asked to"
-    ROOM = "others can fill the disk, and set the times of files"
+    The core is start, stop, kill, put, pull and the files as bytes. An op that needs
+    more is ``Skipped`` where the subject lacks it, and a law that needs more is not
+    asked. Each is a small protocol of ``harness.subjects.subject``; the value says it
+    in words.
+    """
 
+    STORES_AS_ROCKETMQ = "its files, records and reasons to refuse are RocketMQ's"
+    TURNS_SERVICES = "its services run only when they are asked to"
+    HAS_CLOCK = "its time moves only when it is asked to"
+    STEPS_IN = "something can happen amid an op, at its n-th disk action"
+    RUNS_SEVERAL = "several ops can be in it at the same time"
+    LOSES_POWER = "what it has not synced can be lost, and it is known what that is"
+    MEETS_FAULTS = "its calls to the disk can be made to fail"
+    TAKES_DAMAGE = "its files can be changed while it is down"
+    HAS_ROOM = "others can fill its disk and set the times of its files"
+    PUTS_BATCHES = "it takes several messages by one put"
+    SEARCHES = "it finds messages by their place, time or key"
+    DELETES = "it deletes topics, and expired messages when it is asked to"
+    TELLS_POSITIONS = "it says where its log stands"
+    TELLS_COUNTS = "it says how many puts it has counted"
+    TELLS_WHAT_IT_HOLDS = "it says what it holds of its directory, also after a stop"
+    TAKES_SNAPSHOTS = "its disk can be copied amid an op, and a store begun on the copy"
+
+
+EVERYTHING = frozenset(Capability)
+"""What our own engine can do on a simulated disk."""
+
+_NONE: frozenset[Capability] = frozenset()
 
 UNIT_ENTRY = -1
 UNIT_SIZE = -2
@@ -435,40 +454,52 @@ NESTING_MAX = 2
 
 
 def needs(op: Event) -> frozenset[Capability]:
-    """The capabilities that ``op`` needs to be more than ``Skipped``."""
+    """The capabilities that ``op`` needs to be more than ``Skipped``.
+
+    A process kill needs none: a subject where nothing can happen amid an op is killed
+    right after it.
+    """
     match op:
+        case During(inner, _, Crash(kind="process_kill")):
+            return needs(inner)
         case During(inner, _, event):
-            here = {Capability.AT_ACTION}
+            here = {Capability.STEPS_IN}
             if isinstance(event, OP_CLASSES):
-                here.add(Capability.INTERLEAVE)
+                here.add(Capability.RUNS_SEVERAL)
             return frozenset(here) | needs(inner) | needs(event)
         case Together(ops):
-            here = {Capability.INTERLEAVE}
+            here = {Capability.RUNS_SEVERAL}
             return frozenset(here).union(*[needs(part) for part in ops])
         case RunService():
-            return frozenset({Capability.STEP_SERVICES})
+            return frozenset({Capability.TURNS_SERVICES})
         case AdvanceClock():
-            return frozenset({Capability.CLOCK})
+            return frozenset({Capability.HAS_CLOCK})
         case Damage(kind="touch"):
-            return frozenset({Capability.DAMAGE, Capability.ROOM})
+            return frozenset({Capability.TAKES_DAMAGE, Capability.HAS_ROOM})
         case Damage(kind="unreadable" | "restore"):
-            return frozenset({Capability.DAMAGE, Capability.POWER_LOSS})
+            return frozenset({Capability.TAKES_DAMAGE, Capability.LOSES_POWER})
         case Damage() | PlantFile():
-            return frozenset({Capability.DAMAGE})
+            return frozenset({Capability.TAKES_DAMAGE})
         case DiskFault(call="evict" | "lose" | "misdirect"):
-            return frozenset({Capability.DISK_FAULT, Capability.POWER_LOSS})
+            return frozenset({Capability.MEETS_FAULTS, Capability.LOSES_POWER})
         case DiskFault():
-            return frozenset({Capability.DISK_FAULT})
+            return frozenset({Capability.MEETS_FAULTS})
         case Crash(kind="power_loss"):
-            return frozenset({Capability.POWER_LOSS})
-        case Crash() | PutMessage() | PutBatch() | PullMessage() | QueryMessage():
-            return frozenset()
-        case Shutdown() | Restart() | DeleteManually() | DeleteTopic():
-            return frozenset()
-        case LookMessage() | SearchOffset():
-            return frozenset()
+            return frozenset({Capability.LOSES_POWER})
+        case PutMessage(transaction=kind, multi_dispatch=light):
+            # They are listed in no queue, or in several.
+            is_plain = kind == "none" and not light
+            return _NONE if is_plain else frozenset({Capability.STORES_AS_ROCKETMQ})
+        case Crash() | PullMessage() | Shutdown() | Restart():
+            return _NONE
+        case PutBatch():
+            return frozenset({Capability.PUTS_BATCHES})
+        case LookMessage() | SearchOffset() | QueryMessage():
+            return frozenset({Capability.SEARCHES})
+        case DeleteManually() | DeleteTopic():
+            return frozenset({Capability.DELETES})
         case FillDisk():
-            return frozenset({Capability.ROOM})
+            return frozenset({Capability.HAS_ROOM})
         case _:
             assert_never(op)
 

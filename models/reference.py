@@ -372,8 +372,12 @@ class ReferenceModel(Forked):
         self.floor_kill = self.end
         self.memory_reverted = False
         self.floor_power = min(self.floor_power, self.end)
-        self.floor, self.in_flight = None, []
         self.built = built
+        self.begin_life()
+
+    def begin_life(self) -> None:
+        """Record that a start has come to know what there is; counts begin anew."""
+        self.floor, self.in_flight = None, []
         self.put_by_topic, self.puts, self.put_times_ms = {}, 0, {}
 
     def _with_unanswered(

@@ -6,7 +6,7 @@ and adds to it. ``workload`` lists the phrases; their modules say what follows w
 
 from __future__ import annotations
 
-from models.ops import Op
+from models.ops import EVERYTHING, Capability, Op, needs
 from models.program import Setup
 from scenarios.chance import Chance
 from scenarios.drawn_ops import OpDrawer
@@ -20,17 +20,28 @@ class Draft:
     """What is asked, of which store, where the choices come from, and the ops so far.
 
     ``drawn`` draws single ops of the space, and knows what the earlier ones stored.
+    An op that needs more than the store ``can`` do is left out, wherever it was to be.
     """
 
-    __slots__ = ("chance", "drawn", "ops", "setup", "space")
+    __slots__ = ("_is_bounded", "can", "chance", "drawn", "ops", "setup", "space")
 
-    def __init__(self, space: Space, setup: Setup, chance: Chance) -> None:
+    def __init__(
+        self,
+        space: Space,
+        setup: Setup,
+        chance: Chance,
+        can: frozenset[Capability] = EVERYTHING,
+    ) -> None:
         self.space = space
         self.setup = setup
         self.chance = chance
+        self.can = can
+        self._is_bounded = can != EVERYTHING
         self.drawn = OpDrawer(space, setup, chance)
         self.ops: list[Op] = []
 
     def add(self, *ops: Op) -> None:
         """The next ops of the program."""
+        if self._is_bounded:
+            ops = tuple([op for op in ops if needs(op) <= self.can])
         self.ops += ops

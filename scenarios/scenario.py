@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from models.ops import Capability
 from models.program import Setup
 from scenarios.chance import Chance
 from scenarios.mixing import in_view, mixed_setup, mixed_space
+from scenarios.restricting import needs_of
 from scenarios.space import Space
 
 
@@ -39,6 +41,13 @@ class Scenario:
     required_probes: tuple[str, ...] = ()
     required_invariants: tuple[str, ...] = ()
     mixes: tuple[Scenario, ...] = ()
+
+    @property
+    def needs(self) -> frozenset[Capability]:
+        """What a subject must be able to do for this question to be put at all."""
+        if self.mixes:
+            return frozenset().union(*[one.needs for one in self.mixes])
+        return needs_of(self.space)
 
     def drawn(self, chance: Chance) -> tuple[Space, Setup]:
         """What one program asks, and of which store."""

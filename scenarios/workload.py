@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import TypeAlias
 
-from models.ops import Op
+from models.ops import EVERYTHING, Capability, Op
 from models.program import Program, Setup
 from scenarios.ageing import wait
 from scenarios.catalogue import Scenario
@@ -23,6 +23,7 @@ from scenarios.faulting import fault, fill_after_all
 from scenarios.losing import damage, delete, expire, perhaps_dispatch
 from scenarios.meeting import contend, interleave, together
 from scenarios.overlapping import overlap
+from scenarios.restricting import within
 from scenarios.space import Kind, Space
 
 Phrase: TypeAlias = Callable[[Draft], None]
@@ -31,25 +32,38 @@ SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one program; 0 drops it
 ENDING_BURSTS = 4  # one burst of so many ends with a put at its file's end
 
 
-def program_for(scenario: Scenario, run: int, episode: int) -> Program:
+def program_for(
+    scenario: Scenario,
+    run: int,
+    episode: int,
+    can: frozenset[Capability] = EVERYTHING,
+) -> Program:
     """The program of one episode of a run.
 
     Args:
         scenario: what is asked.
         run: the run's seed, >= 0.
         episode: the number of the episode in its run, >= 0.
+        can: what the subject can do beyond the core; the program needs no more.
 
     Returns:
-        A program that is a function of the three arguments alone.
+        A program that is a function of the arguments alone.
+
+    Raises:
+        ValueError: the scenario asks nothing that such a subject can do.
     """
-    return program_by(scenario, SeededChance(run, episode))
+    return program_by(scenario, SeededChance(run, episode), can)
 
 
-def program_by(scenario: Scenario, chance: Chance) -> Program:
+def program_by(
+    scenario: Scenario, chance: Chance, can: frozenset[Capability] = EVERYTHING
+) -> Program:
     """A program of a scenario; what is open about it is left to chance."""
     space, setup = scenario.drawn(chance)
+    if can != EVERYTHING:
+        space = within(space, can)
     length = chance.integer(*scenario.length)
-    draft = Draft(space, setup, chance)
+    draft = Draft(space, setup, chance, can)
     kinds = swarm_kinds(space, chance)
     while len(draft.ops) < length:
         PHRASES[chance.pick(kinds)](draft)

@@ -12,10 +12,9 @@ from typing import NamedTuple
 from harness.explore.moment import Moment
 from harness.explore.views import Views
 from harness.judging.judge import Judge
-from harness.subjects.python_store import DOWN
 from models.history import Step
 from models.invariants.registry import InvariantUnknown, InvariantViolated
-from models.observations import Crashed
+from models.observations import DOWN, Crashed
 from models.ops import Crash, CrashKind, During, Op
 from models.plain_state import token
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from harness.disk.sim_disk import DiskSnapshot
 from harness.episode import Episode
 from harness.judging.judge import Judge
-from harness.subjects.python_store import PythonStore
+from harness.subjects.subject import SnapshotSubject, with_snapshots
 from models.history import Entry
 from models.invariants.registry import InvariantUnknown, InvariantViolated
 from models.ops import (
@@ -58,7 +58,7 @@ class Moment:
     life: int
     entries: Sequence[Entry]
     judge: Judge
-    subject: PythonStore
+    subject: SnapshotSubject
 
     def ops(self, crash: Crash) -> tuple[Op, ...]:
         """The ops up to a crash at this moment, the crash included."""
@@ -93,10 +93,9 @@ class Watcher:
 
     def __init__(self, episode: Episode, *, is_down: bool = False) -> None:
         """Watch ``episode``; if its store is down, from its next op on."""
-        assert isinstance(episode.subject, PythonStore), episode.subject.name
         self.moments: list[Moment] = []
         self._episode = episode
-        self._subject = episode.subject
+        self._subject = with_snapshots(episode.subject)
         self._before: tuple[Op, ...] = ()
         self._op: Op = BETWEEN
         self._actions = self._subject.disk_actions() if is_down else -1

@@ -26,10 +26,10 @@ from harness.explore.reads import Reads
 from harness.explore.views import NEVER_READ, View, Views
 from harness.interpreter import Interpreter
 from harness.judging.judge import Judge
-from harness.subjects.python_store import DOWN, EPOCH_MS, PythonStore
+from harness.subjects.subject import SnapshotSubject
 from models.history import Step
 from models.invariants.registry import InvariantUnknown, InvariantViolated
-from models.observations import HalfMade, Positions, status_of
+from models.observations import DOWN, EPOCH_MS, HalfMade, Positions, status_of
 from models.ops import Crash, CrashKind, Restart
 from models.plain_state import token
 
@@ -206,7 +206,12 @@ class Recoveries:
         return outcome
 
     def _judged(
-        self, moment: Moment, fall: Fall, subject: PythonStore, life: int, left: _Left
+        self,
+        moment: Moment,
+        fall: Fall,
+        subject: SnapshotSubject,
+        life: int,
+        left: _Left,
     ) -> Outcome:
         """Judge a start that was run, and let the store go on."""
         episode = Episode(
@@ -269,7 +274,7 @@ class Recoveries:
         )
 
     def _left(
-        self, subject: PythonStore, step: Step, probes: Mapping[str, int]
+        self, subject: SnapshotSubject, step: Step, probes: Mapping[str, int]
     ) -> _Left:
         positions, numbers = subject.positions(), subject.numbers()
         view, clock = self.views.of(*subject.disk.seen()), subject.clock

@@ -48,7 +48,7 @@ def _ask_run_1(at: OpOver) -> Breaches:
 @asked(
     nothing_is_held,
     on=OpOver,
-    needs=(Fact.LIVES,),
+    needs=(Fact.TELLS_WHAT_IT_HOLDS, Fact.LIVES),
     where=lambda at: bool(at.step.starts),
 )
 def _ask_run_2_at_op_over(at: OpOver) -> Breaches:
@@ -56,7 +56,11 @@ def _ask_run_2_at_op_over(at: OpOver) -> Breaches:
     return nothing_is_held.judge(not_started)
 
 
-@asked_together((pulled_messages_prove_themselves,), on=CheckedReads)
+@asked_together(
+    (pulled_messages_prove_themselves,),
+    on=CheckedReads,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+)
 def _ask_rd_9(at: CheckedReads, checks: Checks) -> None:
     for _, answer in at.step.reads:
         if isinstance(answer, Pulled):
@@ -66,14 +70,18 @@ def _ask_rd_9(at: CheckedReads, checks: Checks) -> None:
 @asked(
     who_waits_is_answered,
     on=PutsOver,
-    needs=(Fact.LIVES, Fact.NOT_STOPPING),
+    needs=(Fact.HAS_CLOCK, Fact.LIVES, Fact.NOT_STOPPING),
 )
 def _ask_put_7(at: PutsOver) -> Breaches:
     waited_ms, stalled_ms = at.step.longest_wait_ms, at.step.stalled_ms
     return who_waits_is_answered.judge(waited_ms, stalled_ms)
 
 
-@asked_together((batch_is_put_as_one,), on=PutsOver)
+@asked_together(
+    (batch_is_put_as_one,),
+    on=PutsOver,
+    needs=(Fact.STORES_AS_ROCKETMQ, Fact.PUTS_BATCHES),
+)
 def _ask_put_3(at: PutsOver, checks: Checks) -> None:
     step, known = at.step, at.known
     may_refuse = known.may_refuse_puts(step) or known.expiry.is_tight(step.world)
@@ -101,7 +109,7 @@ def _ask_del_10(at: DeletionOver) -> Breaches:
     )
 
 
-@asked(put_takes_the_next_place, on=PutOver)
+@asked(put_takes_the_next_place, on=PutOver, needs=(Fact.CONTENT_IS_KNOWN,))
 def _ask_put_1(at: PutOver) -> Breaches:
     return put_takes_the_next_place.judge(
         at.answer,
@@ -113,13 +121,21 @@ def _ask_put_1(at: PutOver) -> Breaches:
     )
 
 
-@asked(put_is_told_its_id, on=PutOver, where=lambda at: at.message.batch is None)
+@asked(
+    put_is_told_its_id,
+    on=PutOver,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+    where=lambda at: at.message.batch is None,
+)
 def _ask_put_5(at: PutOver) -> Breaches:
     return put_is_told_its_id.judge(at.message, at.answer)
 
 
 @asked(
-    put_is_refused_for_a_reason, on=PutOver, where=lambda at: at.message.batch is None
+    put_is_refused_for_a_reason,
+    on=PutOver,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+    where=lambda at: at.message.batch is None,
 )
 def _ask_put_2(at: PutOver) -> Breaches:
     sizes = (at.size, at.known.model.properties_size(at.message))
@@ -132,10 +148,14 @@ def _ask_put_2(at: PutOver) -> Breaches:
     )
 
 
+# It is its cleaner that decides when it is full.
+FILLED = (Fact.STORES_AS_ROCKETMQ, Fact.HAS_ROOM, Fact.TURNS_SERVICES)
+
+
 @asked(
     a_full_disk_takes_no_put,
     on=PutOver,
-    needs=(Fact.ALONE,),
+    needs=(*FILLED, Fact.ALONE),
     where=lambda at: at.known.expiry.must_be_full,
 )
 def _ask_del_6(at: PutOver) -> Breaches:
@@ -150,7 +170,7 @@ def _made_a_file(at: PutOver) -> bool:
 @asked(
     no_put_fills_the_disk,
     on=PutOver,
-    needs=(Fact.ALONE, Fact.KNEW_POSITIONS),
+    needs=(*FILLED, Fact.ALONE, Fact.KNEW_POSITIONS),
     where=_made_a_file,
 )
 def _ask_del_12(at: PutOver) -> Breaches:
@@ -169,7 +189,12 @@ def _tells_its_flush(at: PutOver) -> bool:
     return at.waits_for_sync and (at.answer.flushed_where >= 0 or lives)
 
 
-@asked(acknowledged_is_flushed, on=PutOver, where=_tells_its_flush)
+@asked(
+    acknowledged_is_flushed,
+    on=PutOver,
+    needs=(Fact.TELLS_POSITIONS,),
+    where=_tells_its_flush,
+)
 def _ask_fl_2(at: PutOver) -> Breaches:
     return acknowledged_is_flushed.judge(at.answer, at.now)
 

@@ -51,6 +51,9 @@ from models.knowledge.moments import (
     stop_gives_dispatch_its_time,
     on=StopOver,
     needs=(
+        Fact.STORES_AS_ROCKETMQ,
+        Fact.TELLS_POSITIONS,
+        Fact.HAS_CLOCK,
         Fact.ABORT_IS_OURS,
         Fact.KNEW_POSITIONS,
         Fact.DISK_WORKED,
@@ -69,7 +72,7 @@ def _ask_run_6(at: StopOver) -> Breaches:
 @asked(
     orderly_end_is_durable,
     on=StopOver,
-    needs=(Fact.ABORT_IS_OURS, Fact.SYNCED_STAYS),
+    needs=(Fact.LOSES_POWER, Fact.ABORT_IS_OURS, Fact.SYNCED_STAYS),
     # The stop may have been looked at before clean pages left memory, and with them
     # what the medium did not hold.
     where=lambda at: at.step.is_alone or not at.known.promises.reverts,
@@ -78,12 +81,16 @@ def _ask_rec_10(at: StopOver) -> Breaches:
     return orderly_end_is_durable.judge(at.stop)
 
 
-@asked(nothing_is_held, on=StopOver, needs=(Fact.ALONE,))
+@asked(
+    nothing_is_held,
+    on=StopOver,
+    needs=(Fact.TELLS_WHAT_IT_HOLDS, Fact.ALONE),
+)
 def _ask_run_2_at_stop_over(at: StopOver) -> Breaches:
     return nothing_is_held.judge(at.stop)
 
 
-@asked(nothing_is_done_late, on=StopOver)
+@asked(nothing_is_done_late, on=StopOver, needs=(Fact.TELLS_WHAT_IT_HOLDS,))
 def _ask_run_7(at: StopOver) -> Breaches:
     return nothing_is_done_late.judge(at.step.late_actions)
 
@@ -93,7 +100,12 @@ def _others_waited(at: StopOver) -> bool:
     return bool(step.ends_awaited) and len(step.stops) == 1 and not step.starts
 
 
-@asked(who_waits_is_told_the_end, on=StopOver, where=_others_waited)
+@asked(
+    who_waits_is_told_the_end,
+    on=StopOver,
+    needs=(Fact.RUNS_SEVERAL,),
+    where=_others_waited,
+)
 def _ask_run_5(at: StopOver) -> Breaches:
     told = [awaited.clean for awaited in at.step.ends_awaited]
     return who_waits_is_told_the_end.judge(told, at.stop)
@@ -141,7 +153,7 @@ def _ask_fl_1(at: PositionsSeen) -> Breaches:
     return marks_lie_in_the_log.judge(at.now)
 
 
-@asked(dispatched_is_flushed, on=PositionsSeen)
+@asked(dispatched_is_flushed, on=PositionsSeen, needs=(Fact.STORES_AS_ROCKETMQ,))
 def _ask_fl_3(at: PositionsSeen) -> Breaches:
     return dispatched_is_flushed.judge(at.known.model.flush_mode, at.now)
 
@@ -161,17 +173,32 @@ def _says_what_is_committed(at: PositionsSeen) -> bool:
     return at.now.committed_where >= 0
 
 
-@asked(marks_are_in_order, on=PositionsSeen, where=_says_what_is_committed)
+@asked(
+    marks_are_in_order,
+    on=PositionsSeen,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+    where=_says_what_is_committed,
+)
 def _ask_fl_5(at: PositionsSeen) -> Breaches:
     return marks_are_in_order.judge(at.now)
 
 
-@asked(dispatched_is_confirmed, on=PositionsSeen, where=_says_what_is_committed)
+@asked(
+    dispatched_is_confirmed,
+    on=PositionsSeen,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+    where=_says_what_is_committed,
+)
 def _ask_fl_6(at: PositionsSeen) -> Breaches:
     return dispatched_is_confirmed.judge(at.known.model.flush_mode, at.now)
 
 
-@asked(buffers_come_back, on=PositionsSeen, where=lambda at: at.now.free_buffers >= 0)
+@asked(
+    buffers_come_back,
+    on=PositionsSeen,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+    where=lambda at: at.now.free_buffers >= 0,
+)
 def _ask_res_2(at: PositionsSeen) -> Breaches:
     setup = at.known.setup
     log_files = [

@@ -41,6 +41,7 @@ from models.knowledge.moments import (
     SearchOver,
 )
 from models.knowledge.walk_reads import fitting_records, is_indexed
+from models.ops import Capability
 
 
 def _log_end(at: Moment) -> int:
@@ -52,13 +53,18 @@ def _log_end(at: Moment) -> int:
 @asked(
     pulled_messages_are_right,
     on=PullOver,
-    needs=(Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS),
+    needs=(Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS, Fact.CONTENT_IS_KNOWN),
 )
 def _ask_rd_1(at: PullOver) -> Breaches:
     pull = at.pull
     gone_below = 0 if at.step.is_alone else at.known.model.may_expire
     return pulled_messages_are_right.judge(
-        at.pulled, pull.queue_offset, at.queue, pull.tags, gone_below
+        at.pulled,
+        pull.queue_offset,
+        at.queue,
+        pull.tags,
+        gone_below,
+        as_bodies=Capability.STORES_AS_ROCKETMQ not in at.known.capabilities,
     )
 
 
@@ -71,7 +77,12 @@ def _serves_what_is_to_be_confirmed(at: PullOver) -> bool:
 @asked(
     served_is_confirmed,
     on=PullOver,
-    needs=(Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS),
+    needs=(
+        Fact.TELLS_POSITIONS,
+        Fact.CONTENT_IS_KNOWN,
+        Fact.WRITTEN_STAYS,
+        Fact.TOPIC_STAYS,
+    ),
     where=_serves_what_is_to_be_confirmed,
 )
 def _ask_fl_7(at: PullOver) -> Breaches:
@@ -84,6 +95,22 @@ def _ask_fl_7(at: PullOver) -> Breaches:
     )
 
 
+_NO_FILES = 1 << 40
+
+
+def _page(at: PullOver) -> int:
+    """After how many units of a queue a pull must stop, or was free to.
+
+    RocketMQ's pulls end with a queue file. Another store may stop wherever it likes, if
+    it says so: then what it returns is all that matches up to there.
+    """
+    if Capability.STORES_AS_ROCKETMQ in at.known.capabilities:
+        return at.known.setup.queue_file_units
+    begin, end = at.pull.queue_offset, at.pulled.next_begin_offset
+    queue = at.known.model.visible((at.pull.topic, at.pull.queue_id))
+    return end if begin < end <= queue.max_offset else _NO_FILES
+
+
 @asked(
     pull_is_answered_right,
     on=PullOver,
@@ -92,6 +119,8 @@ def _ask_fl_7(at: PullOver) -> Breaches:
         Fact.TOPIC_STAYS,
         Fact.ALONE,
         Fact.QUEUE_IS_SETTLED,
+        Fact.CONTENT_IS_KNOWN,
+        Fact.READING_IS_KNOWN,
     ),
 )
 def _ask_rd_2(at: PullOver) -> Breaches:
@@ -101,7 +130,7 @@ def _ask_rd_2(at: PullOver) -> Breaches:
         pull.queue_offset,
         pull.max_msg_nums,
         at.known.model.visible((pull.topic, pull.queue_id)),
-        setup.queue_file_units,
+        _page(at),
         pull.tags,
         _log_end(at) - setup.in_memory_size,
     )

@@ -139,6 +139,7 @@ def _ask_cp_4_at_files_found(at: FilesFound) -> Breaches:
 @asked(
     refuses_what_cannot_be_located,
     on=StartOver,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
     where=lambda at: (
         at.log_is_damaged and at.known.setup.on_damage == "serve" and at.is_plain
     ),
@@ -170,7 +171,12 @@ def _knows_what_the_mark_covers(at: StartOver) -> bool:
     return knows and has_mark and isinstance(at.start, Started) and not at.listed
 
 
-@asked(mark_vouches_for_an_orderly_end, on=StartOver, where=_knows_what_the_mark_covers)
+@asked(
+    mark_vouches_for_an_orderly_end,
+    on=StartOver,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+    where=_knows_what_the_mark_covers,
+)
 def _ask_rec_20(at: StartOver) -> Breaches:
     mark, end = at.found.checkpoint.mark, at.at_full_size.commit_log.max_phy_offset
     assert mark is not None
@@ -190,7 +196,7 @@ def _ask_rec_8(at: StartOver) -> Breaches:
 @asked(
     refusal_names_what_is_damaged,
     on=StartOver,
-    needs=(Fact.READS_WORKED,),
+    needs=(Fact.STORES_AS_ROCKETMQ, Fact.READS_WORKED),
     where=lambda at: _refused(at) and bool(at.damaged) and not at.is_foreign,
 )
 def _ask_rec_17(at: StartOver) -> Breaches:
@@ -244,7 +250,11 @@ def _ask_rec_2(at: LogRecovered) -> Breaches:
     return recovered_log_reaches_the_floor.judge(at.records, at.messages, at.floor)
 
 
-@asked(log_begins_where_it_was_left, on=LogRecovered, needs=(Fact.UNTOUCHED,))
+@asked(
+    log_begins_where_it_was_left,
+    on=LogRecovered,
+    needs=(Fact.TURNS_SERVICES, Fact.UNTOUCHED),
+)
 def _ask_del_1(at: LogRecovered) -> Breaches:
     model = at.known.model
     return log_begins_where_it_was_left.judge(

@@ -10,15 +10,19 @@
 hold there. A moment that lacks a fact is excused, and counted; one to which the law
 does not apply is neither. At one moment laws are asked in the order of declaration.
 Behind ``@asked_together`` stands what asks several laws, or one of several things.
+
+Some facts are decided by what a subject can do (``models.knowledge.facts``), so they
+are looked at once, when a judge begins: what can never be asked of its subject is left
+out, and counted once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import wraps
+from dataclasses import dataclass, fields, replace
+from functools import cache, wraps
 from operator import attrgetter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from models.image.deleted import DELETED_PATH
 from models.invariants.file_laws import (
@@ -31,9 +35,41 @@ from models.invariants.file_laws import (
 )
 from models.invariants.judged import Judged
 from models.invariants.registry import Invariant, InvariantUnknown
-from models.knowledge.facts import HOLDS, Fact
+from models.knowledge.facts import HOLDS, Fact, decided_by
 from models.knowledge.knowledge import INDEX, LOG, QUEUES, Knowledge
-from models.knowledge.moments import Moment
+from models.knowledge.moments import (
+    AfterFailedFlush,
+    CaughtUp,
+    CleanerOver,
+    DeletionOver,
+    FilesAtRest,
+    FilesFound,
+    LogRecovered,
+    LogRecoveredAround,
+    LogShortened,
+    LookOver,
+    MediumSeen,
+    Moment,
+    PositionsSeen,
+    PullAround,
+    PullTogether,
+    PutAround,
+    PutsOrdered,
+    QueryAround,
+    QueryOver,
+    QueuesRecovered,
+    RotRecovered,
+    RoundDue,
+    RoundOver,
+    SearchAround,
+    SearchOver,
+    StartLeft,
+    StatisticsSeen,
+    StepOver,
+    StoreUp,
+    TopicGone,
+)
+from models.ops import Capability
 from models.store_image import StoreImage
 from models.verdict import Violation
 
@@ -41,6 +77,7 @@ Breaches: TypeAlias = Iterator[Violation]
 Checks: TypeAlias = dict[str, int]
 M = TypeVar("M", bound=Moment)
 _ALWAYS: tuple[Fact, ...] = ()
+TELLS_ALL = (Fact.STORES_AS_ROCKETMQ, Fact.TELLS_POSITIONS)
 _beside_the_image = attrgetter(
     *[field.name for field in fields(Judged) if field.name != "image"]
 )
@@ -50,7 +87,8 @@ _beside_the_image = attrgetter(
 class Question:
     """One law, or one group of laws, at one kind of moment.
 
-    ``proofs`` are how each fact of ``needs`` is told.
+    ``proofs`` are how each fact of ``needs`` is told; empty until ``askable`` knows
+    which of them are left to be asked.
     """
 
     laws: tuple[Invariant[Any], ...]
@@ -59,6 +97,36 @@ class Question:
     where: Callable[[Any], bool] | None
     ask: Callable[[Any, Checks], None]
 
+
+OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
+    FilesFound: (Fact.STORES_AS_ROCKETMQ,),
+    **dict.fromkeys(
+        (
+            *(FilesAtRest, StoreUp, LogRecovered, RotRecovered, LogRecoveredAround),
+            *(QueuesRecovered, StartLeft, AfterFailedFlush, PullAround, PutAround),
+        ),
+        TELLS_ALL,
+    ),
+    RoundOver: (*TELLS_ALL, Fact.TURNS_SERVICES),
+    RoundDue: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
+    CleanerOver: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK, Fact.DELETES),
+    LogShortened: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
+    CaughtUp: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
+    MediumSeen: (*TELLS_ALL, Fact.LOSES_POWER),
+    DeletionOver: (*TELLS_ALL, Fact.DELETES),
+    TopicGone: (*TELLS_ALL, Fact.DELETES),
+    PositionsSeen: (Fact.TELLS_POSITIONS,),
+    PutsOrdered: (Fact.RUNS_SEVERAL,),
+    PullTogether: (*TELLS_ALL, Fact.RUNS_SEVERAL),
+    StatisticsSeen: (*TELLS_ALL, Fact.HAS_CLOCK, Fact.TELLS_COUNTS),
+    LookOver: (*TELLS_ALL, Fact.SEARCHES),
+    **dict.fromkeys(
+        (SearchOver, QueryOver, SearchAround, QueryAround),
+        (*TELLS_ALL, Fact.SEARCHES, Fact.HAS_CLOCK),
+    ),
+    StepOver: (Fact.TAKES_DAMAGE,),
+}
+"""What a subject must be able to do for a kind of moment to come at all."""
 
 _QUESTIONS: dict[type[Moment], list[Question]] = {}
 
@@ -106,10 +174,10 @@ def asked_together(
     where: Callable[[M], bool] | None = None,
 ) -> Callable[[Callable[[M, Checks], None]], Callable[[M, Checks], None]]:
     """Declare that laws are asked at a kind of moment; as ``asked`` otherwise."""
-    proofs = tuple([HOLDS[fact] for fact in needs])
 
     def declare(ask: Callable[[M, Checks], None]) -> Callable[[M, Checks], None]:
-        question = Question(tuple(laws), needs, proofs, where, ask)
+        facts = (*OF_MOMENTS.get(on, ()), *needs)
+        question = Question(tuple(laws), facts, (), where, ask)
         _QUESTIONS.setdefault(on, []).append(question)
         return ask
 
@@ -119,6 +187,35 @@ def asked_together(
 def questions() -> Mapping[type[Moment], Sequence[Question]]:
     """All that is asked, by the kind of moment, in order."""
     return _QUESTIONS
+
+
+class Askable(NamedTuple):
+    """What can be asked of a subject, and what never can, for want of which fact."""
+
+    questions: Mapping[type[Moment], Sequence[Question]]
+    never: Mapping[tuple[str, Fact], int]
+
+
+@cache
+def askable(capabilities: frozenset[Capability]) -> Askable:
+    """What a judge asks of a subject that can do so much; all is declared by then.
+
+    Facts that are certain for such a subject are not looked at again.
+    """
+    decided = decided_by(capabilities)
+    kept: dict[type[Moment], list[Question]] = {}
+    never: dict[tuple[str, Fact], int] = {}
+    for on, asked_then in _QUESTIONS.items():
+        for question in asked_then:
+            lacking = [one for one in question.needs if not decided.get(one, True)]
+            if lacking:
+                never.update({(law.id, lacking[0]): 1 for law in question.laws})
+                continue
+            open_facts = tuple([one for one in question.needs if one not in decided])
+            proofs = tuple([HOLDS[one] for one in open_facts])
+            asked_so = replace(question, needs=open_facts, proofs=proofs)
+            kept.setdefault(on, []).append(asked_so)
+    return Askable(kept, never)
 
 
 def hold_all(

@@ -19,7 +19,7 @@ from harness.judging import (  # noqa: F401  what they declare is asked
     asked_of_services,
     asked_of_starts,
 )
-from harness.judging.asking import questions
+from harness.judging.asking import askable
 from models.history import Step
 from models.knowledge.facts import Fact
 from models.knowledge.knowledge import End, Knowledge
@@ -33,9 +33,10 @@ from models.knowledge.moments import (
     StatisticsSeen,
     StoreUp,
 )
-from models.knowledge.walk import walk
 from models.knowledge.walk_start import start_over
+from models.knowledge.walk_untold import walk_for
 from models.observations import HalfMade, Positions, Skipped, Started, Statistics
+from models.ops import EVERYTHING, Capability
 from models.plain_state import forked
 from models.program import Setup
 from models.reference import ReferenceModel
@@ -54,13 +55,23 @@ class Judge:
     Attributes:
         known: what is known after the newest step.
         checks: how often each law was asked.
-        excused: how often each law was not, by the fact that did not hold.
+        excused: how often each law was not, by the fact that did not hold; once, where
+            the subject lacks it for good.
     """
 
-    def __init__(self, setup: Setup, subject: LookedAt) -> None:
-        self.known = Knowledge.of_new_store(setup, PROFILES[setup.disk_profile])
+    def __init__(
+        self,
+        setup: Setup,
+        subject: LookedAt,
+        capabilities: frozenset[Capability] = EVERYTHING,
+    ) -> None:
+        """A judge of a new store whose subject can do so much beyond the core."""
+        disk = PROFILES[setup.disk_profile]
+        self.known = Knowledge.of_new_store(setup, disk, capabilities)
+        self._questions, never = askable(capabilities)
+        self._walk = walk_for(capabilities)
         self.checks: dict[str, int] = {}
-        self.excused: dict[tuple[str, Fact], int] = {}
+        self.excused: dict[tuple[str, Fact], int] = dict(never)
         self._subject = subject
         self._read: Reader = read_store
         self._image: StoreImage | None = None
@@ -70,6 +81,7 @@ class Judge:
         other = Judge.__new__(Judge)
         other.known = forked(self.known)
         other.checks, other.excused = self.checks, self.excused
+        other._questions, other._walk = self._questions, self._walk
         other._subject, other._image = subject, self._image
         other._read = self._read if read is None else read
         return other
@@ -130,11 +142,11 @@ class Judge:
             InvariantViolated: the law that was broken first, as its own class.
             InvariantUnknown: a law failed itself.
         """
-        self.ask(walk(At(step, self.known, self, now)))
+        self.ask(self._walk(At(step, self.known, self, now)))
 
     def ask(self, moments: Iterable[Moment]) -> None:
         """At each moment, ask each law of it whose facts hold."""
-        asked, checks, excused = questions(), self.checks, self.excused
+        asked, checks, excused = self._questions, self.checks, self.excused
         for moment in moments:
             for question in asked.get(type(moment), ()):
                 if question.where is not None and not question.where(moment):

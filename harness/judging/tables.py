@@ -14,11 +14,13 @@ from typing import Final, TypeAlias
 
 import harness.judging.judge  # noqa: F401  it gathers all that is asked
 from harness.judging.asked_of_starts import is_after_orderly_end
-from harness.judging.asking import Question, questions
+from harness.judging.asking import Question, askable, questions
+from harness.subjects.subject import CORE_METHODS, METHODS, PROTOCOLS
 from models.invariants.registry import declared_invariants
 from models.knowledge import moments
-from models.knowledge.facts import Fact
+from models.knowledge.facts import Fact, decided_by
 from models.knowledge.moments import FilesFound, Moment
+from models.ops import EVERYTHING, Capability
 
 Kind: TypeAlias = type[Moment]
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
@@ -63,19 +65,49 @@ def after_a_crash() -> str:
 
 def asked_and_excused() -> str:
     """Each fact with the laws that it excuses, and those that nothing excuses."""
+    certain = decided_by(EVERYTHING)
     rows = [
-        (fact.label.replace("_", " "), fact.value, *_excused_by(fact)) for fact in Fact
+        (fact.label.replace("_", " "), fact.value, *_excused_by(fact))
+        for fact in Fact
+        if fact not in certain
     ]
     head = ("fact", "what it says", "excused without it", "excused, but still asked at")
     every = [each for kind in _moments() for each in questions()[kind]]
-    never = _laws(every) - _laws(each for each in every if each.needs)
+    excused = [each for each in every if not certain.keys() >= {*each.needs}]
+    never = _laws(every) - _laws(excused)
     return _table(head, rows) + f"\nNo fact ever excuses {_ids(never)}.\n"
+
+
+def laws_of_subjects() -> str:
+    """The core and each capability, with the laws that are not asked without it."""
+    whole = _asked_of(EVERYTHING)
+    rows = [("the core", "", _names(CORE_METHODS), _ids(_asked_of(frozenset())))]
+    rows += [
+        (
+            f"`{protocol.__name__}`",
+            capability.value,
+            _names(METHODS[capability]),
+            _ids(whole - _asked_of(EVERYTHING - {capability})),
+        )
+        for capability, protocol in PROTOCOLS.items()
+    ]
+    return _table(("protocol", "what it says", "methods", "laws"), rows)
+
+
+def _asked_of(capabilities: frozenset[Capability]) -> set[str]:
+    kept = askable(capabilities).questions.values()
+    return _laws(each for of_kind in kept for each in of_kind)
+
+
+def _names(methods: Iterable[str]) -> str:
+    return ", ".join([f"`{name}`" for name in methods])
 
 
 TABLES: Final[Sequence[tuple[str, str, Callable[[], str]]]] = (
     ("architecture.md", "when the judge looks", when_the_judge_looks),
     ("laws.md", "after a crash", after_a_crash),
     ("disk.md", "asked and excused", asked_and_excused),
+    ("bring-your-own.md", "laws of subjects", laws_of_subjects),
 )
 """Page, name and text of each table."""
 
@@ -162,7 +194,8 @@ def _first_sentence(kind: Kind) -> str:
 
 
 def _facts(facts: Iterable[Fact]) -> str:
-    return ", ".join(fact.label.replace("_", " ") for fact in facts)
+    certain = decided_by(EVERYTHING)
+    return ", ".join(f.label.replace("_", " ") for f in facts if f not in certain)
 
 
 def _by_number(law: str) -> tuple[str, int]:

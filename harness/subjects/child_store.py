@@ -16,25 +16,23 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from harness.disk.controls import Healed
 from harness.disk.counted_disk import CountedDisk
 from harness.disk.crash import StoreCrashed
 from harness.disk.sim_disk import SimDisk
-from harness.scheduling.turns import Turns
-from harness.subjects.python_store import EPOCH_MS, PythonStore
+from harness.subjects.python_store import PythonStore
 from models.messages import MessageToPut
 from models.observations import (
-    Damaged,
-    HalfMade,
+    DOWN,
+    EPOCH_MS,
     Observation,
     Positions,
     Statistics,
 )
 from models.ops import (
     Boundary,
-    Capability,
     Crash,
     Damage,
     DiskFault,
@@ -45,7 +43,6 @@ from models.ops import (
 from models.program import Setup
 
 _END_SECONDS_MAX = 10.0
-_DOWN = Positions(-1, -1, -1, -1)
 
 
 class Facts(NamedTuple):
@@ -72,19 +69,18 @@ class ChildStore:
 
     name = "child"
     epoch_ms = EPOCH_MS
-    capabilities = frozenset(Capability) - {
-        Capability.POWER_LOSS,
-        Capability.INTERLEAVE,
-        Capability.ROOM,
-    }
 
     def __init__(self, setup: Setup, root: Path) -> None:
         self._setup = setup
         self._disk = CountedDisk(root)
-        self._facts = Facts(False, EPOCH_MS, 0, "", _DOWN)
+        self._facts = Facts(False, EPOCH_MS, 0, "", DOWN)
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self._events: list[Callable[[], None]] = []
+
+    def layout(self) -> Literal["rocketmq"]:
+        """Files, records and refusals are RocketMQ's."""
+        return "rocketmq"
 
     @property
     def is_up(self) -> bool:
@@ -138,10 +134,6 @@ class ChildStore:
         """Move the clock."""
         return self._verb("advance_clock", ms)
 
-    def stall(self, ms: int) -> Observation:
-        """Let the op in progress stand still, and others run."""
-        return self._verb("stall", ms)
-
     def open_beside(self) -> Observation:
         """Let another store of the child try to load the same directory."""
         return self._verb("open_beside")
@@ -153,14 +145,6 @@ class ChildStore:
     def delete_topic(self, topic: str, queue_id: int) -> Observation:
         """Delete a topic, or one queue of it."""
         return self._verb("delete_topic", topic, queue_id)
-
-    def fill_disk(self, percent: int) -> Observation:
-        """Not supported, as the capabilities say."""
-        raise AssertionError(f"{self.name} cannot fill a disk to {percent} %")
-
-    def disk_usage(self) -> tuple[int, int]:
-        """Unknown: other programs use the disk too."""
-        return 0, 0
 
     def mtime_ms(self, path: str) -> int:
         """The mtime of a file."""
@@ -182,20 +166,6 @@ class ChildStore:
         """Put a foreign file into the store while it is down."""
         return self._verb("plant", op)
 
-    def run(self, body: Callable[[], Observation]) -> Observation:
-        """Run a verb to its end, in the child."""
-        return body()
-
-    def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
-        """Not supported, as the capabilities say."""
-        raise AssertionError(f"{self.name} runs one op at a time: {body}")
-
-    def together(
-        self, bodies: Sequence[tuple[str, Callable[[], Observation]]], turns: Turns
-    ) -> list[Observation]:
-        """Not supported, as the capabilities say."""
-        raise AssertionError(f"{self.name} runs one op at a time: {bodies}, {turns}")
-
     def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
         """Run ``event`` while the child waits in its n-th disk action from now."""
         self._events.append(event)
@@ -211,10 +181,6 @@ class ChildStore:
         """Make calls to the disk fail."""
         self._ask("fail", fault)
 
-    def unreadable(self) -> tuple[Damaged, ...]:
-        """Unknown: a real disk does not say in advance."""
-        return ()
-
     def left_by_start(self) -> tuple[str, ...]:
         """Unknown: the kernel closes everything with the process."""
         return ()
@@ -222,14 +188,6 @@ class ChildStore:
     def late_actions(self) -> int:
         """Unknown: the process ends with its shutdown."""
         return 0
-
-    def unsynced_from(self) -> Mapping[str, int]:
-        """Unknown: the kernel does not say."""
-        return {}
-
-    def half_made(self) -> HalfMade:
-        """Unknown: the kernel does not say."""
-        return HalfMade()
 
     def take_faults_met(self) -> tuple[tuple[FaultCall, str], ...] | None:
         """The calls that met a fault; None if the child that knew them is gone."""
@@ -243,6 +201,10 @@ class ChildStore:
         if self._process is None:
             return Healed(0)
         return cast(Healed, self._ask("heal"))
+
+    def kill(self) -> None:
+        """Kill the child."""
+        self.crash(Crash("process_kill"))
 
     def crash(self, crash: Crash) -> StoreCrashed:
         """Kill the child, whatever it is doing."""
@@ -318,7 +280,7 @@ class ChildStore:
         self._process.close()
         self._pipe.close()
         self._process = self._pipe = None
-        self._facts = self._facts._replace(is_up=False, positions=_DOWN)
+        self._facts = self._facts._replace(is_up=False, positions=DOWN)
         return how
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Literal
 
 from engine.host.service import Service
 from engine.store.errors import StoreError, StoreStopped
@@ -25,6 +26,8 @@ from harness.subjects.engine_messages import answer_of, bit_map_of, message_of
 from harness.subjects.one_at_a_time import OneAtATime
 from models.messages import MessageToPut
 from models.observations import (
+    DOWN,
+    EPOCH_MS,
     ClockMoved,
     Damaged,
     Deleted,
@@ -49,7 +52,6 @@ from models.observations import (
 )
 from models.ops import (
     Boundary,
-    Capability,
     Crash,
     Damage,
     DiskFault,
@@ -59,17 +61,14 @@ from models.ops import (
 )
 from models.program import Setup
 
-EPOCH_MS = 1_700_000_000_000
 OP_ACTIONS_MAX = 300_000  # the busiest op of an episode makes some hundreds
 OP_READS_MAX = 1_000_000
-DOWN = Positions(-1, -1, -1, -1)
 
 
 class PythonStore:
     """The engine as a subject; a new ``MessageStore`` for each of its lives."""
 
     name = "python"
-    capabilities = frozenset(Capability)
     epoch_ms = EPOCH_MS
 
     def __init__(self, setup: Setup) -> None:
@@ -100,6 +99,10 @@ class PythonStore:
         other.setup, other._config = self.setup, self._config
         other._be_down(SimRuntime(*clock), disk)
         return other
+
+    def layout(self) -> Literal["rocketmq"]:
+        """Files, records and refusals are RocketMQ's."""
+        return "rocketmq"
 
     @property
     def is_up(self) -> bool:
@@ -413,6 +416,10 @@ class PythonStore:
     def heal(self) -> Healed:
         """Disarm the disk's faults; return what they did."""
         return self.disk.healed()
+
+    def kill(self) -> None:
+        """Kill the process."""
+        self.crash(Crash("process_kill"))
 
     def crash(self, crash: Crash) -> StoreCrashed:
         """End this life; return the exception that a verb in progress must raise."""

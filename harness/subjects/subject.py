@@ -1,55 +1,74 @@
-"""Subject: the system under test as a port: one verb an op, and handles to break it.
+"""Subject: the system under test as a port, in tiers.
+
+The core is what any store can give: ``Subject`` starts, stops, is killed, takes
+messages, gives them back, and shows its files as bytes. Whatever else a store can do
+is a capability, with a small protocol of its own in ``capabilities`` beside this
+module. docs/bring-your-own.md says which laws each tier lets be asked.
+
+Whoever drives a subject asks once what it can do, when an episode begins, and drives it
+``whole``. Our engine is whole by itself. For another subject stands a ``_Completed``
+one, which hands on what the subject has, and says of the rest that nothing is known.
 
 A verb answers with an observation and never raises for what a store may do by its
-contract. ``StoreCrashed`` passes through it when a crash ends it halfway.
+contract. What it raises is judged by RUN-1. ``StoreCrashed`` passes through a verb when
+a crash ends it halfway.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol, cast
 
 from harness.disk.controls import Healed
-from harness.scheduling.turns import Turns
+from harness.disk.crash import crash_class
+from harness.subjects import capabilities
 from models.messages import MessageToPut
 from models.observations import (
+    DOWN,
     Damaged,
     HalfMade,
     Observation,
     Positions,
     Statistics,
 )
-from models.ops import (
-    Boundary,
-    Capability,
-    Crash,
-    Damage,
-    DiskFault,
-    FaultCall,
-    PlantFile,
-    ServiceName,
-)
+from models.ops import EVERYTHING, Capability, Crash, Op, needs
+from models.program import Program
 
 
 class Subject(Protocol):
-    """A store that can be driven, stopped, broken and inspected."""
+    """The core: a store that is started, stopped, killed, written, read, looked at.
+
+    Its promise is what the laws ask: what was acknowledged can be read from then on,
+    in the order of its queue, and is there after a stop and after a kill.
+    """
 
     name: str
-    capabilities: frozenset[Capability]
-    epoch_ms: int
 
     @property
     def is_up(self) -> bool:
         """Whether the store is started."""
 
-    def now_ms(self) -> int:
-        """The subject's wall clock."""
+    def start(self) -> Observation:
+        """Start on the files that are there: ``Started``, or ``Refused``.
+
+        A store that cannot serve what was acknowledged refuses, with the reason, and
+        changes no file. ``Skipped`` if it is up.
+        """
+
+    def shutdown(self) -> Observation:
+        """Stop in order: ``Stopped``, ``clean`` if all is safe; ``Skipped`` if down."""
+
+    def kill(self) -> None:
+        """End the store's process at once; it is down after, and its files stay."""
 
     def put(self, message: MessageToPut) -> Observation:
-        """Store one message: ``Put``."""
+        """Store one message: ``Put``; ``Skipped`` if the store is down.
 
-    def put_batch(self, messages: Sequence[MessageToPut]) -> Observation:
-        """Store several messages of one queue by one put: ``Put``."""
+        ``PUT_OK`` acknowledges it. ``queue_offset`` counts the messages of its queue,
+        from 0. ``phy_offset`` and ``size`` are where its record lies among all, in
+        bytes or in any unit that rises: no record begins below the end of the one
+        before. All three are -1 if the message was refused.
+        """
 
     def pull(
         self,
@@ -59,127 +78,251 @@ class Subject(Protocol):
         max_msg_nums: int,
         tags: str,
     ) -> Observation:
-        """Read messages of one queue that match ``tags``: ``Pulled``."""
+        """Read messages of one queue from an offset on: ``Pulled``.
 
-    def look(self, phy_offset: int) -> Observation:
-        """Read the record at a phy_offset: ``Looked``."""
+        Each as the bytes of its body; of a store that ``StoresAsRocketMQ`` as those of
+        its record. ``tags`` is ``*``, or the tags of which a message must have one,
+        joined by ``||``. ``min_offset`` and ``max_offset`` are the queue's bounds: its
+        first message, and the one after its last. ``next_begin_offset`` is where to go
+        on: what matches before it was returned. The status says what was met, by
+        RocketMQ's names:
 
-    def search(
-        self, topic: str, queue_id: int, at_ms: int, boundary: Boundary
-    ) -> Observation:
-        """Search a queue by time: ``Searched``; ``at_ms`` is since the clock began."""
-
-    def query(
-        self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
-    ) -> Observation:
-        """Read the messages with a key: ``Queried``; times since the clock began."""
-
-    def run_service(self, service: ServiceName, times: int) -> Observation:
-        """Run a service for some rounds: ``Ran``."""
-
-    def advance_clock(self, ms: int) -> Observation:
-        """Move the clock: ``ClockMoved``."""
-
-    def stall(self, ms: int) -> Observation:
-        """Let the op in progress stand still while others run: ``ClockMoved``."""
-
-    def delete_manually(self) -> Observation:
-        """Ask the cleaner to delete expired files in its next rounds: ``Done``."""
-
-    def delete_topic(self, topic: str, queue_id: int) -> Observation:
-        """Delete a topic, or one queue of it if ``queue_id`` >= 0: ``Deleted``."""
-
-    def fill_disk(self, percent: int) -> Observation:
-        """Let a foreign file fill the disk: ``DiskFilled``."""
-
-    def disk_usage(self) -> tuple[int, int]:
-        """Bytes in use, foreign files included, and the capacity; 0: no limit."""
-
-    def mtime_ms(self, path: str) -> int:
-        """The mtime of a file."""
-
-    def shutdown(self) -> Observation:
-        """Shut down in order: ``Stopped``."""
-
-    def start(self) -> Observation:
-        """Load, recover and start: ``Started`` or ``Refused``."""
-
-    def open_beside(self) -> Observation:
-        """Load the directory once more while the store is up: ``Refused``, rightly."""
-
-    def damage(self, damage: Damage) -> Observation:
-        """Change a file while down: ``Damaged``, or ``Skipped`` if there is none."""
-
-    def plant(self, op: PlantFile) -> Observation:
-        """Put a foreign file into the store while down: ``Planted``, or ``Skipped``."""
-
-    def run(self, body: Callable[[], Observation]) -> Observation:
-        """Run a verb, and everything interleaved with it, to the end."""
-
-    def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
-        """Begin a second activity now; the callable waits for its observation."""
-
-    def together(
-        self, bodies: Sequence[tuple[str, Callable[[], Observation]]], turns: Turns
-    ) -> list[Observation]:
-        """Run named bodies at the same time, to their ends, by ``turns``."""
-
-    def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
-        """Let ``event`` happen at the n-th disk action from now, once."""
-
-    def end_watch(self) -> bool:
-        """Remove the event that has not happened; return whether it had happened."""
-
-    def fail(self, fault: DiskFault) -> None:
-        """Make calls to the disk fail until ``heal``."""
-
-    def unreadable(self) -> tuple[Damaged, ...]:
-        """The sectors of files that cannot be read now."""
-
-    def take_faults_met(self) -> Sequence[tuple[FaultCall, str]] | None:
-        """The calls that met a fault since this was last asked, with their paths.
-
-        None if nobody knows: then each fault counts as met, wherever that was.
+        - ``FOUND``: at least one message, at most ``max_msg_nums`` or 32, nor more
+          than one if that exceeds 256 KiB.
+        - ``NO_MATCHED_MESSAGE``: none up to where to go on has the tags.
+        - ``OFFSET_TOO_SMALL``: below ``min_offset``, where to go on.
+        - ``OFFSET_OVERFLOW_ONE``: at ``max_offset``, where to go on.
+        - ``OFFSET_OVERFLOW_BADLY``: above ``max_offset``, where to go on.
+        - ``NO_MATCHED_LOGIC_QUEUE``: the queue never had a message; go on at 0.
         """
-
-    def heal(self) -> Healed:
-        """Disarm the disk's faults; return what they did."""
-
-    def crash(self, crash: Crash) -> BaseException:
-        """End this life of the store as ``crash`` says; the store is down after.
-
-        Returns the ``StoreCrashed`` that a verb in progress must raise to unwind.
-        """
-
-    def disk_actions(self) -> int:
-        """Disk actions since the subject was made."""
-
-    def last_action(self) -> str:
-        """The newest disk action as ``verb:path``."""
 
     def files(self) -> Mapping[str, bytes]:
-        """The store's files as a reader sees them now, by path."""
-
-    def left_by_start(self) -> tuple[str, ...]:
-        """What a start that failed or was refused still held; () if unknown."""
-
-    def late_actions(self) -> int:
-        """Disk actions after the last stop had released its lock; 0 if unknown."""
-
-    def unsynced_from(self) -> Mapping[str, int]:
-        """The files that a power loss could change, with the first byte at risk.
-
-        -1 for a removed file that could come back. Empty if unknown.
-        """
-
-    def half_made(self) -> HalfMade:
-        """The files whose creation is not durable; none if unknown."""
-
-    def positions(self) -> Positions:
-        """The log's offsets; all -1 while the store is down."""
-
-    def statistics(self) -> Statistics:
-        """The store's counts since it started; empty while it is down."""
+        """The store's files as a reader sees them now, by path below its root."""
 
     def close(self) -> None:
-        """Release everything."""
+        """Release everything. Idempotent."""
+
+
+class WholeSubject(
+    Subject,
+    capabilities.TurnsServices,
+    capabilities.HasClock,
+    capabilities.StepsIn,
+    capabilities.RunsSeveral,
+    capabilities.LosesPower,
+    capabilities.MeetsFaults,
+    capabilities.TakesDamage,
+    capabilities.HasRoom,
+    capabilities.PutsBatches,
+    capabilities.Searches,
+    capabilities.Deletes,
+    capabilities.TellsPositions,
+    capabilities.TellsCounts,
+    capabilities.TellsWhatItHolds,
+    Protocol,
+):
+    """A subject that answers everything, be it that nothing is known."""
+
+
+class SnapshotSubject(WholeSubject, capabilities.TakesSnapshots, Protocol):
+    """A subject of which every crash can be tried."""
+
+
+PROTOCOLS: Final[Mapping[Capability, type]] = {
+    Capability.STORES_AS_ROCKETMQ: capabilities.StoresAsRocketMQ,
+    Capability.TURNS_SERVICES: capabilities.TurnsServices,
+    Capability.HAS_CLOCK: capabilities.HasClock,
+    Capability.STEPS_IN: capabilities.StepsIn,
+    Capability.RUNS_SEVERAL: capabilities.RunsSeveral,
+    Capability.LOSES_POWER: capabilities.LosesPower,
+    Capability.MEETS_FAULTS: capabilities.MeetsFaults,
+    Capability.TAKES_DAMAGE: capabilities.TakesDamage,
+    Capability.HAS_ROOM: capabilities.HasRoom,
+    Capability.PUTS_BATCHES: capabilities.PutsBatches,
+    Capability.SEARCHES: capabilities.Searches,
+    Capability.DELETES: capabilities.Deletes,
+    Capability.TELLS_POSITIONS: capabilities.TellsPositions,
+    Capability.TELLS_COUNTS: capabilities.TellsCounts,
+    Capability.TELLS_WHAT_IT_HOLDS: capabilities.TellsWhatItHolds,
+    Capability.TAKES_SNAPSHOTS: capabilities.TakesSnapshots,
+}
+"""The protocol of each capability; who has all of its members has it."""
+
+
+def _members_of(protocol: type) -> tuple[str, ...]:
+    """The names that a class must have to follow a protocol."""
+    names = {**vars(protocol), **vars(protocol).get("__annotations__", {})}
+    return tuple([name for name in names if not name.startswith("_")])
+
+
+METHODS: Final = {one: _members_of(protocol) for one, protocol in PROTOCOLS.items()}
+"""The members of each of them."""
+
+CORE_METHODS: Final = _members_of(Subject)
+
+
+class SubjectLacks(ValueError):
+    """A subject is asked for what it cannot do; the message says what, and by whom."""
+
+
+def capabilities_of(subject: Subject) -> frozenset[Capability]:
+    """What a subject can do beyond the core: it has all members of that protocol."""
+    if isinstance(subject, _Completed):
+        return subject.capabilities
+    kind, own = type(subject), getattr(subject, "__dict__", {})
+    return frozenset(
+        [
+            capability
+            for capability, names in METHODS.items()
+            if all(hasattr(kind, name) or name in own for name in names)
+        ]
+    )
+
+
+def whole(subject: Subject) -> WholeSubject:
+    """The subject, with an answer to whatever it may be asked."""
+    if isinstance(subject, _Completed) or capabilities_of(subject) == EVERYTHING:
+        return cast(WholeSubject, subject)
+    return cast(WholeSubject, _Completed(subject))
+
+
+def with_snapshots(subject: Subject) -> SnapshotSubject:
+    """The subject, if every crash of it can be tried.
+
+    Raises:
+        SubjectLacks: its disk cannot be copied amid an op.
+    """
+    missing = EVERYTHING - capabilities_of(subject)
+    if missing:
+        raise SubjectLacks(
+            f"{subject.name} cannot be explored: {_said(missing)}. Explore a subject "
+            f"that has all the protocols of harness.subjects.subject."
+        )
+    return cast(SnapshotSubject, subject)
+
+
+def why_skipped(subject: Subject, op: Op) -> str:
+    """Why a subject skips an op that needs more than it has."""
+    missing = needs(op) - capabilities_of(subject)
+    return f"{subject.name} cannot do this: {_said(missing)}"
+
+
+def refuse_what_it_lacks(program: Program, subject: Subject) -> None:
+    """Refuse a program of which a subject cannot do every op.
+
+    Raises:
+        SubjectLacks: the first such op, and what it needs.
+    """
+    can = capabilities_of(subject)
+    for number, op in enumerate(program.ops):
+        missing = needs(op) - can
+        if missing:
+            raise SubjectLacks(
+                f"op {number} of the program, {type(op).__name__}, needs more than "
+                f"{subject.name} can do: {_said(missing)}. Give it these methods, or "
+                f"draw programs by program_for(..., can=capabilities_of(subject))."
+            )
+
+
+def _said(missing: frozenset[Capability]) -> str:
+    """What a subject lacks: the protocols, and what they say."""
+    lacks = [
+        f"{protocol.__name__} ({capability.value})"
+        for capability, protocol in PROTOCOLS.items()
+        if capability in missing
+    ]
+    return f"it lacks {' and '.join(lacks)}"
+
+
+class _Completed:
+    """A subject that lacks something, with answers that say nothing is known."""
+
+    epoch_ms = 0
+
+    def __init__(self, subject: Subject) -> None:
+        self.capabilities: Final = capabilities_of(subject)
+        self.name = subject.name
+        self._subject = subject
+        for names in (CORE_METHODS, *[METHODS[one] for one in self.capabilities]):
+            for name in names:
+                if name != "is_up":  # it changes
+                    setattr(self, name, getattr(subject, name))
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the store is started."""
+        return self._subject.is_up
+
+    def now_ms(self) -> int:
+        """No time is known."""
+        return 0
+
+    def disk_usage(self) -> tuple[int, int]:
+        """No limit is known."""
+        return 0, 0
+
+    def mtime_ms(self, path: str) -> int:
+        """No time is known."""
+        del path
+        return 0
+
+    def disk_actions(self) -> int:
+        """None is counted."""
+        return 0
+
+    def last_action(self) -> str:
+        """None is known."""
+        return ""
+
+    def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
+        """No action is counted: the event happens after the op."""
+        del at_action, cut, event
+
+    def end_watch(self) -> bool:
+        """The event has not happened yet."""
+        return False
+
+    def crash(self, crash: Crash) -> BaseException:
+        """Kill the store; a power loss is asked only of those that can lose power."""
+        self._subject.kill()
+        return crash_class(crash.kind)()
+
+    def run(self, body: Callable[[], Observation]) -> Observation:
+        """Run a verb; nothing is interleaved with it."""
+        return body()
+
+    def heal(self) -> Healed:
+        """No fault was set."""
+        return Healed(0)
+
+    def take_faults_met(self) -> tuple[()]:
+        """No fault was set."""
+        return ()
+
+    def unsynced_from(self) -> Mapping[str, int]:
+        """None is known."""
+        return {}
+
+    def half_made(self) -> HalfMade:
+        """None is known."""
+        return HalfMade()
+
+    def unreadable(self) -> tuple[Damaged, ...]:
+        """None is known."""
+        return ()
+
+    def positions(self) -> Positions:
+        """None is known."""
+        return DOWN
+
+    def statistics(self) -> Statistics:
+        """None are known."""
+        return Statistics()
+
+    def left_by_start(self) -> tuple[str, ...]:
+        """None is known."""
+        return ()
+
+    def late_actions(self) -> int:
+        """None is known."""
+        return 0

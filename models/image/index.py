@@ -150,6 +150,17 @@ class IndexImage:
             ]
         )
 
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The phy_offset of the newest entry, and how many entries that record has.
+
+        (-1, 0) without an entry.
+        """
+        if not self.entries:
+            return -1, 0
+        last = self.entries[-1][3].phy_offset
+        return last, sum(entry.phy_offset == last for _, _, _, entry in self.entries)
+
 
 class LogKey(NamedTuple):
     """A key of a record of the log, as an index must list it."""

@@ -33,11 +33,14 @@ def pulled_messages_are_right(
     queue: Sequence[Appended],
     tags: str = "*",
     gone_below: int = 0,
+    *,
+    as_bodies: bool = False,
 ) -> Iterator[Violation]:
     """``queue`` is every message appended to the queue, the expired ones too.
 
     ``tags`` is the tag expression of the pull. Messages below ``gone_below`` may have
-    been deleted while the pull ran; the pull may leave them out.
+    been deleted while the pull ran; the pull may leave them out. ``as_bodies``: the
+    store gives back the bodies of messages, and not their records.
 
     Source: DefaultMessageStore#getMessage.
     """
@@ -46,7 +49,7 @@ def pulled_messages_are_right(
     number = queue_offset - 1
     for data in pulled.messages:
         number += 1
-        record, flaw = _read(data)
+        record, flaw = (None, "") if as_bodies else _read(data)
         gone = min(gone_below, record.phy_offset) if record else 0
         while 0 <= number - first < len(queue):
             passed = queue[number - first]
@@ -58,7 +61,11 @@ def pulled_messages_are_right(
         if not 0 <= number - first < len(queue):
             yield Violation(where, f"{len(data)} bytes", "none: it was never appended")
             return
-        if record is None:
+        if as_bodies:
+            body = queue[number - first].message.body
+            if data != body:
+                yield Violation(where, f"body {data[:32]!r}", f"{body[:32]!r}")
+        elif record is None:
             yield Violation(where, flaw, "a whole record")
         elif difference := differs(record, queue[number - first]):
             yield Violation(where, difference, "what was appended")

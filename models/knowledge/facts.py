@@ -9,10 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import partial
 from typing import Final
 
 from models.knowledge.knowledge import DISPATCHED, LOG, QUEUES, End
-from models.knowledge.moments import Moment, PullOver, QueryOver, RoundOver, SearchOver
+from models.knowledge.moments import (
+    Moment,
+    PullOver,
+    PutOver,
+    QueryOver,
+    RoundOver,
+    SearchOver,
+)
+from models.ops import Capability
 from models.reference import QueueKey, ReferenceModel
 
 
@@ -42,11 +51,55 @@ class Fact(Enum):
     QUEUE_IS_SETTLED = "it is certain how far the queue is dispatched, and if deleted"
     TOPIC_STAYS = "nothing deleted the topic amid the op"
     ANSWERS_ALL = "each put was answered, so it is known what the store counts"
+    CONTENT_IS_KNOWN = "it is known which messages the queue holds since a crash"
+    READING_IS_KNOWN = "the store says how far it dispatched, or never lags with it"
+    STORES_AS_ROCKETMQ = "the subject's files, records and refusals are RocketMQ's"
+    TURNS_SERVICES = "the subject's services run only when they are asked to"
+    HAS_CLOCK = "the subject's time moves only when it is asked to"
+    RUNS_SEVERAL = "several ops can be in the subject at the same time"
+    LOSES_POWER = "it is known what the subject has not synced"
+    TAKES_DAMAGE = "the subject's files can be changed while it is down"
+    HAS_ROOM = "others can fill the subject's disk"
+    PUTS_BATCHES = "the subject takes several messages by one put"
+    SEARCHES = "the subject finds messages by place, time or key"
+    DELETES = "the subject deletes topics, and what has expired"
+    TELLS_POSITIONS = "the subject says where its log stands"
+    TELLS_COUNTS = "the subject says how many puts it has counted"
+    TELLS_WHAT_IT_HOLDS = "the subject says what it holds of its directory"
 
     @property
     def label(self) -> str:
         """Its name as rows and tables say it, in small letters."""
         return self.name.lower()
+
+
+CAPABILITIES: Final[Mapping[Fact, Capability]] = {
+    Fact[one.name]: one for one in Capability if one.name in Fact.__members__
+}
+"""The facts that hold for a subject or do not, whatever happens to it.
+
+No law asks whether something can happen amid an op, whether calls can be made to fail,
+or whether disks can be copied: where that is so, more can be tried.
+"""
+
+
+def decided_by(capabilities: frozenset[Capability]) -> Mapping[Fact, bool]:
+    """The facts that are certain, or certainly lacking, for every such subject."""
+    decided = {fact: one in capabilities for fact, one in CAPABILITIES.items()}
+    decided[Fact.READING_IS_KNOWN] = _says_how_far(capabilities)
+    if tells_all(capabilities):
+        decided[Fact.CONTENT_IS_KNOWN] = True
+    return decided
+
+
+def tells_all(capabilities: frozenset[Capability]) -> bool:
+    """Whether files and positions tell what a store holds, also after a crash."""
+    return capabilities >= {Capability.STORES_AS_ROCKETMQ, Capability.TELLS_POSITIONS}
+
+
+def _says_how_far(capabilities: frozenset[Capability]) -> bool:
+    tells = Capability.TELLS_POSITIONS in capabilities
+    return tells or Capability.TURNS_SERVICES not in capabilities
 
 
 _PARTS_OF: Final[Mapping[str, tuple[str, ...]]] = {
@@ -182,6 +235,22 @@ def _topic_stays(at: Moment) -> bool:
     return at.step.is_alone or at.pull.topic not in deleted
 
 
+def _content_is_known(at: Moment) -> bool:
+    match at:
+        case PullOver(pull=asked) | PutOver(message=asked):
+            return not at.known.doubts((asked.topic, asked.queue_id))
+        case _:
+            raise AssertionError(f"no queue is asked of in {at}")
+
+
+def _reading_is_known(at: Moment) -> bool:
+    return _says_how_far(at.known.capabilities)
+
+
+def _can(capability: Capability, at: Moment) -> bool:
+    return capability in at.known.capabilities
+
+
 HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.ALONE: _alone,
     Fact.LIVES: _lives,
@@ -206,5 +275,8 @@ HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.QUEUE_IS_SETTLED: _queue_is_settled,
     Fact.TOPIC_STAYS: _topic_stays,
     Fact.ANSWERS_ALL: _answers_all,
+    Fact.CONTENT_IS_KNOWN: _content_is_known,
+    Fact.READING_IS_KNOWN: _reading_is_known,
+    **{fact: partial(_can, one) for fact, one in CAPABILITIES.items()},
 }
 """How each fact is told from a moment."""

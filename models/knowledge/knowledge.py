@@ -13,7 +13,6 @@ from enum import Enum
 
 from models.history import Step
 from models.image.checkpoint import CheckpointImage
-from models.image.index import IndexImage
 from models.invariants.around import Spoilt
 from models.invariants.judged import Judged
 from models.knowledge.debts import Debts
@@ -22,9 +21,10 @@ from models.knowledge.promises import SPOILT, DiskKind, Promises, forgets
 from models.knowledge.tampering import Tampering
 from models.messages import MessageToPut, bit_map_at
 from models.observations import Crashed, Positions
+from models.ops import EVERYTHING, Capability
 from models.plain_state import fork_of_fields
 from models.program import Setup
-from models.reference import ReferenceModel
+from models.reference import QueueKey, ReferenceModel
 from models.store_image import StoreImage
 
 EVERYWHERE = frozenset({""})
@@ -33,6 +33,8 @@ QUEUES = ("consumequeue", "consumequeue_ext")
 INDEX = ("index",)
 DISPATCHED = (*LOG, *QUEUES, *INDEX)
 """What dispatch reads and writes."""
+EVERY_QUEUE: QueueKey = ("", -1)
+_NO_QUEUE: frozenset[QueueKey] = frozenset()
 SIDE_FILES = frozenset({"checkpoint", "abort", "lock"})
 """What no put and no dispatch writes."""
 
@@ -64,6 +66,9 @@ class Knowledge:
         checkpoint: the one that no crash may take back; None if nobody knows.
         checkpoint_is_torn: a crash came amid a write of the checkpoint.
         left_by_start: the files that the newest start left, if nothing came since.
+        capabilities: what the subject can do beyond the core.
+        in_doubt: the queues of which nobody knows what they hold; with
+            ``EVERY_QUEUE`` all. None of a store whose files tell it.
     """
 
     setup: Setup = field(compare=False)
@@ -79,15 +84,23 @@ class Knowledge:
     checkpoint_is_torn: bool = False
     # It decides nothing but what one law says of the next start.
     left_by_start: Mapping[str, bytes] | None = field(default=None, compare=False)
+    capabilities: frozenset[Capability] = field(default=EVERYTHING, compare=False)
+    in_doubt: frozenset[QueueKey] = _NO_QUEUE
 
     @classmethod
-    def of_new_store(cls, setup: Setup, disk: DiskKind) -> Knowledge:
+    def of_new_store(
+        cls,
+        setup: Setup,
+        disk: DiskKind,
+        capabilities: frozenset[Capability] = EVERYTHING,
+    ) -> Knowledge:
         """What is known of a store of this setup that was never started."""
+        is_rocketmq = Capability.STORES_AS_ROCKETMQ in capabilities
         model = ReferenceModel(
             setup.flush_mode,
-            buffers_appends=setup.transient_store_pool,
-            multi_dispatch=setup.multi_dispatch,
-            prop_crc=setup.prop_crc,
+            buffers_appends=is_rocketmq and setup.transient_store_pool,
+            multi_dispatch=is_rocketmq and setup.multi_dispatch,
+            prop_crc=is_rocketmq and setup.prop_crc,
         )
         return cls(
             setup,
@@ -96,6 +109,7 @@ class Knowledge:
             Expiry(setup),
             Debts(setup),
             Tampering(Spoilt(setup.log_file_size)),
+            capabilities=capabilities,
         )
 
     def fork(self) -> Knowledge:
@@ -104,6 +118,10 @@ class Knowledge:
         other = fork_of_fields(self)
         self.left_by_start = other.left_by_start = left
         return other
+
+    def doubts(self, key: QueueKey) -> bool:
+        """Whether nobody knows what a queue holds."""
+        return key in self.in_doubt or EVERY_QUEUE in self.in_doubt
 
     @property
     def disk_failed(self) -> bool:
@@ -171,7 +189,7 @@ class Knowledge:
 
     def started(self, image: StoreImage) -> None:
         """Take note of a start that has recovered: what it found is there."""
-        self.model.indexed = _indexed_up_to(image.index(self.setup.index_slots))
+        self.model.indexed = image.index(self.setup.index_slots).reach
         self.tampering.mended()
         self.failed_parts, self.checkpoint_is_torn = frozenset(), False
         self.promises.renewed()
@@ -193,18 +211,8 @@ class Knowledge:
             self.positions,
             self.checkpoint,
             self.checkpoint_is_torn,
+            self.in_doubt,
         ]
-
-
-def _indexed_up_to(index: IndexImage) -> tuple[int, int]:
-    """The phy_offset of the newest entry, and how many entries that record has.
-
-    (-1, 0) without an entry.
-    """
-    if not index.entries:
-        return -1, 0
-    last = index.entries[-1][3].phy_offset
-    return last, sum(entry.phy_offset == last for _, _, _, entry in index.entries)
 
 
 def _tears_the_checkpoint(step: Step) -> bool:

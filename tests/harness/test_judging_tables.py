@@ -10,8 +10,9 @@ from harness.judging.asking import questions
 from harness.judging.tables import ASKED_ELSEWHERE, DOCS, TABLES, with_table
 from models.invariants.reading import pull_is_answered_right
 from models.invariants.registry import declared_invariants
-from models.knowledge.facts import Fact
+from models.knowledge.facts import Fact, decided_by
 from models.knowledge.moments import Moment, PullOver
+from models.ops import EVERYTHING
 
 
 def row_of(table: str, first: str) -> list[str]:
@@ -61,7 +62,7 @@ def test_the_tables_are_written_into_the_pages(
 
     changed, again = tables.write(), tables.write()
 
-    assert (changed, again) == (["architecture.md", "laws.md", "disk.md"], [])
+    assert (changed, again) == ([page for page, _, _ in TABLES], [])
     assert "old" not in (tmp_path / "laws.md").read_text()
 
 
@@ -108,7 +109,7 @@ def test_a_fact_names_what_it_excuses_and_where_that_is_still_asked() -> None:
         "",
     ]
     assert row_of(table, "lives")[2:] == ["PUT-7, REC-14, RUN-8", "RUN-2 at `StopOver`"]
-    assert table.count("\n| ") == len(Fact)
+    assert table.count("\n| ") == len(Fact) - len(decided_by(EVERYTHING))
     assert "No fact ever excuses DEL-2, DEL-3," in table
 
 
@@ -128,3 +129,12 @@ def test_the_way_from_the_readme_to_the_answer_of_a_pull_is_there() -> None:
         assert f"{step}`" in way
     assert f"`{pull_is_answered_right.judge.__name__}`" in way
     assert asked.ask.__module__.endswith("asked_of_reads")
+
+
+def test_a_capability_names_the_laws_that_fall_silent_without_it() -> None:
+    table = tables.laws_of_subjects()
+
+    assert row_of(table, "the core")[3] == "PUT-1, RD-1, RD-2, REC-4, REC-8, RUN-1"
+    assert row_of(table, "`TellsCounts`")[2:] == ["`statistics`", "ST-1"]
+    assert row_of(table, "`Searches`")[3].endswith("RD-3, RD-4, RD-8, RD-10")
+    assert table.count("\n| ") == 1 + len(EVERYTHING)

@@ -24,8 +24,8 @@ from harness.soak import (
     run_local,
     shards_for,
 )
-from models.knowledge.facts import Fact
-from models.ops import PutMessage, Restart
+from models.knowledge.facts import Fact, decided_by
+from models.ops import EVERYTHING, PutMessage, Restart
 from models.program import Program, Setup, from_json
 from reports.records import EpisodeRecord, ExcuseCount, Shard, VerdictRecord
 from scenarios.catalogue import SCENARIOS
@@ -188,7 +188,8 @@ def test_everything_that_could_happen_is_declared() -> None:
     assert "PutMessage" in found.ops
     assert found.laws.keys() == found.invariants.keys()
     assert found.facts["alone"] == Fact.ALONE.value
-    assert len(found.facts) == len(Fact)
+    assert found.facts.keys().isdisjoint(one.label for one in decided_by(EVERYTHING))
+    assert len(found.facts) == len(Fact) - len(decided_by(EVERYTHING))
 
 
 def _json(record: EpisodeRecord) -> object:

@@ -155,7 +155,7 @@ _MODEL = (
     ),
     (
         "M31",
-        *("reference", "ReferenceModel.adopt"),
+        *("reference", "ReferenceModel.begin_life"),
         *("self.put_by_topic, self.puts, self.put_times_ms = {}, 0, {}", "pass"),
     ),
 )

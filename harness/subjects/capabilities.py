@@ -1,0 +1,234 @@
+"""The capabilities of a subject: what a store can do beyond the core, each a protocol.
+
+A subject has a capability by having all of its methods. ``models.ops.Capability`` names
+each, since ops and laws say by these names what they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Protocol, Self
+
+from harness.disk.controls import Healed
+from harness.disk.sim_disk import SimDisk
+from harness.scheduling.turns import Turns
+from models.messages import MessageToPut
+from models.observations import (
+    Damaged,
+    HalfMade,
+    Observation,
+    Positions,
+    Statistics,
+)
+from models.ops import (
+    Boundary,
+    Crash,
+    Damage,
+    DiskFault,
+    FaultCall,
+    PlantFile,
+    ServiceName,
+)
+from models.program import Setup
+
+
+class StoresAsRocketMQ(Protocol):
+    """Its files, records and reasons to refuse a put are RocketMQ's."""
+
+    def layout(self) -> Literal["rocketmq"]:
+        """Whose layout its files have."""
+
+
+class TurnsServices(Protocol):
+    """Its services run only when they are asked to."""
+
+    def run_service(self, service: ServiceName, times: int) -> Observation:
+        """Run a service for some rounds: ``Ran``."""
+
+
+class HasClock(Protocol):
+    """Its time moves only when it is asked to; in milliseconds since the epoch."""
+
+    epoch_ms: int
+
+    def now_ms(self) -> int:
+        """The subject's wall clock."""
+
+    def advance_clock(self, ms: int) -> Observation:
+        """Move the clock: ``ClockMoved``."""
+
+
+class StepsIn(Protocol):
+    """Something can happen amid an op, at its n-th disk action."""
+
+    def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
+        """Let ``event`` happen at the n-th disk action from now, once."""
+
+    def end_watch(self) -> bool:
+        """Remove the event that has not happened; return whether it had happened."""
+
+    def crash(self, crash: Crash) -> BaseException:
+        """End this life of the store as ``crash`` says; the store is down after.
+
+        Returns the ``StoreCrashed`` that a verb in progress must raise to unwind.
+        """
+
+    def disk_actions(self) -> int:
+        """Disk actions since the subject was made."""
+
+    def last_action(self) -> str:
+        """The newest disk action as ``verb:path``."""
+
+
+class RunsSeveral(Protocol):
+    """Several ops can be in the store at the same time."""
+
+    def run(self, body: Callable[[], Observation]) -> Observation:
+        """Run a verb, and everything interleaved with it, to the end."""
+
+    def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
+        """Begin a second activity now; the callable waits for its observation."""
+
+    def together(
+        self, bodies: Sequence[tuple[str, Callable[[], Observation]]], turns: Turns
+    ) -> list[Observation]:
+        """Run named bodies at the same time, to their ends, by ``turns``."""
+
+    def stall(self, ms: int) -> Observation:
+        """Let the op in progress stand still while others run: ``ClockMoved``."""
+
+
+class LosesPower(Protocol):
+    """What was not synced can be lost, and it is known what that is.
+
+    Its ``crash`` takes power losses; one that ``StepsIn`` alone takes kills.
+    """
+
+    def unsynced_from(self) -> Mapping[str, int]:
+        """The files that a power loss could change, with the first byte at risk.
+
+        -1 for a removed file that could come back.
+        """
+
+    def half_made(self) -> HalfMade:
+        """The files whose creation is not durable."""
+
+    def unreadable(self) -> tuple[Damaged, ...]:
+        """The sectors of files that cannot be read now."""
+
+
+class MeetsFaults(Protocol):
+    """Calls to its disk can be made to fail."""
+
+    def fail(self, fault: DiskFault) -> None:
+        """Make calls to the disk fail until ``heal``."""
+
+    def take_faults_met(self) -> Sequence[tuple[FaultCall, str]] | None:
+        """The calls that met a fault since this was last asked, with their paths.
+
+        None if nobody knows: then each fault counts as met, wherever that was.
+        """
+
+    def heal(self) -> Healed:
+        """Disarm the disk's faults; return what they did."""
+
+
+class TakesDamage(Protocol):
+    """Its files can be changed while it is down."""
+
+    def damage(self, damage: Damage) -> Observation:
+        """Change a file while down: ``Damaged``, or ``Skipped`` if there is none."""
+
+    def plant(self, op: PlantFile) -> Observation:
+        """Put a foreign file into the store while down: ``Planted``, or ``Skipped``."""
+
+
+class HasRoom(Protocol):
+    """Others can fill its disk, and set the times of its files."""
+
+    def fill_disk(self, percent: int) -> Observation:
+        """Let a foreign file fill the disk: ``DiskFilled``."""
+
+    def disk_usage(self) -> tuple[int, int]:
+        """Bytes in use, foreign files included, and the capacity; 0: no limit."""
+
+
+class PutsBatches(Protocol):
+    """It takes several messages by one put."""
+
+    def put_batch(self, messages: Sequence[MessageToPut]) -> Observation:
+        """Store several messages of one queue, all or none: ``Put``."""
+
+
+class Searches(Protocol):
+    """It finds messages by their place, their time or a key."""
+
+    def look(self, phy_offset: int) -> Observation:
+        """Read the record at a phy_offset: ``Looked``."""
+
+    def search(
+        self, topic: str, queue_id: int, at_ms: int, boundary: Boundary
+    ) -> Observation:
+        """Search a queue by time: ``Searched``; ``at_ms`` is since the clock began."""
+
+    def query(
+        self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
+    ) -> Observation:
+        """Read the messages with a key: ``Queried``; times since the clock began."""
+
+
+class Deletes(Protocol):
+    """It deletes topics, and expired messages when it is asked to."""
+
+    def delete_manually(self) -> Observation:
+        """Ask the cleaner to delete expired files in its next rounds: ``Done``."""
+
+    def delete_topic(self, topic: str, queue_id: int) -> Observation:
+        """Delete a topic, or one queue of it if ``queue_id`` >= 0: ``Deleted``."""
+
+    def mtime_ms(self, path: str) -> int:
+        """The mtime of a file, which says if it has expired."""
+
+
+class TellsPositions(Protocol):
+    """It says where its log stands."""
+
+    def positions(self) -> Positions:
+        """The log's offsets; all -1 while the store is down."""
+
+
+class TellsCounts(Protocol):
+    """It says how many puts it has counted."""
+
+    def statistics(self) -> Statistics:
+        """The store's counts since it started; empty while it is down."""
+
+
+class TellsWhatItHolds(Protocol):
+    """It says what it holds of its directory, also after a stop."""
+
+    def open_beside(self) -> Observation:
+        """Load the directory once more while the store is up: ``Refused``, rightly."""
+
+    def left_by_start(self) -> tuple[str, ...]:
+        """What a start that failed or was refused still held."""
+
+    def late_actions(self) -> int:
+        """Disk actions after the last stop had released its lock."""
+
+
+class TakesSnapshots(Protocol):
+    """Its simulated disk can be copied amid an op, and a store begun on the copy."""
+
+    setup: Setup
+    disk: SimDisk
+
+    @property
+    def clock(self) -> tuple[int, int]:
+        """The wall clock and the clock of the time-outs, both in milliseconds."""
+
+    def down_on(self, disk: SimDisk, clock: tuple[int, int]) -> Self:
+        """Another store of this setup, not started, on ``disk`` at ``clock``."""
+
+    def numbers(self) -> tuple[tuple[tuple[str, int], int], ...]:
+        """The next queue_offset of each known queue."""
