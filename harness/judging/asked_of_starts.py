@@ -107,7 +107,7 @@ def _crash_proof(
 
     @asked_together(laws, on=FilesFound, needs=(*AFTER_A_CRASH, *needs))
     def _ask_laws(at: FilesFound, checks: Checks) -> None:
-        hold_all(checks, name, laws, at.known.judged(at.image, None, clean=False))
+        hold_all(checks, name, laws, at.judged)
 
 
 # A store cut amid one of the checkpoint's times leaves a time nobody wrote. None of

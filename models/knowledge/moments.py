@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from models.appended import Appended
 from models.history import Step
+from models.invariants.judged import Judged
 from models.knowledge.debts import Waiting
 from models.knowledge.knowledge import Knowledge
 from models.messages import MessageToPut
@@ -192,6 +193,14 @@ class FilesFound(Moment):
     """A start found these files. No start has mended them yet."""
 
     image: StoreImage
+    _judged: Judged | None = None
+
+    @property
+    def judged(self) -> Judged:
+        """What the laws that no crash may break are asked about these files."""
+        if self._judged is None:
+            self._judged = self.known.judged(self.image, None, clean=False)
+        return self._judged
 
 
 @dataclass(slots=True)
