@@ -17,6 +17,7 @@ a crash ends it halfway.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Final, Protocol, cast
 
 from harness.disk.controls import Healed
@@ -169,7 +170,12 @@ def capabilities_of(subject: Subject) -> frozenset[Capability]:
     """What a subject can do beyond the core: it has all members of that protocol."""
     if isinstance(subject, _Completed):
         return subject.capabilities
-    kind, own = type(subject), getattr(subject, "__dict__", {})
+    return _whose(type(subject), frozenset(getattr(subject, "__dict__", ())))
+
+
+@cache
+def _whose(kind: type, own: frozenset[str]) -> frozenset[Capability]:
+    """The capabilities whose members a class has, or its instances by themselves."""
     return frozenset(
         [
             capability
