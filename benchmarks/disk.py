@@ -13,14 +13,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / ".ci" / "checkout"))
 
-from engine.host.disk import PAGE_SIZE
-from harness.disk.mount import Mount
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
-from harness.disk.sim_file import SimFile
-from harness.scheduling.sim_runtime import SimRuntime
-from models.ops import Crash, Survivors
+from crashmq.engine.host.disk import PAGE_SIZE
+from crashmq.harness.disk.mount import Mount
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.disk.sim_file import SimFile
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.models.ops import Crash, Survivors
 
 ROUNDS = 7
 FILES = 6

@@ -27,20 +27,21 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "golden"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / ".ci" / "checkout"))
 
 from make import MissingTool, Writer, build_writer
 
-from engine.host.real_disk import RealDisk
-from engine.host.service_threads import ServiceThreads
-from engine.host.thread_runtime import ThreadRuntime
-from engine.store.config import FlushDiskType, StoreConfig
-from engine.store.message import Message
-from engine.store.message_store import MessageStore
-from engine.store.results import PutMessageStatus
-from harness.subjects.python_store import PythonStore
-from models.messages import message_for
-from models.ops import Crash, PutMessage
-from models.program import Setup
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.engine.host.service_threads import ServiceThreads
+from crashmq.engine.host.thread_runtime import ThreadRuntime
+from crashmq.engine.store.config import FlushDiskType, StoreConfig
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.engine.store.results import PutMessageStatus
+from crashmq.harness.subjects.python_store import PythonStore
+from crashmq.models.messages import message_for
+from crashmq.models.ops import Crash, PutMessage
+from crashmq.models.program import Setup
 
 LOG_FILE_SIZE = 64 * 1024 * 1024
 QUEUE_FILE_SIZE = 6_000_000

@@ -17,16 +17,17 @@ from pathlib import Path
 from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / ".ci" / "checkout"))
 
 from benchmarks.fixed_histories import HISTORIES, jobs, write
-from harness.episode import Episode, run_program
-from harness.explore.campaign import Job, run_job
-from harness.explore.certificate import Certificate
-from harness.explore.moment import record
-from harness.explore.spread import Spread
-from harness.explore.views import Views
-from models.ops import NESTING_MAX, Crash, nesting
-from models.program import Program
+from crashmq.harness.episodes.episode import Episode, run_program
+from crashmq.harness.explore.campaign import Job, run_job
+from crashmq.harness.explore.certificate import Certificate
+from crashmq.harness.explore.crash_point import record
+from crashmq.harness.explore.crash_states import CrashStates
+from crashmq.harness.explore.state_key import StateKeys
+from crashmq.models.ops import NESTING_MAX, Crash, nesting
+from crashmq.models.program import Program
 
 BASELINE_STATES = 400
 REPEATS = 5
@@ -44,9 +45,9 @@ def baseline(given: list[Job]) -> float:
     """States a second when each is a program run on its own."""
     programs: list[Program] = []
     for job in given:
-        views = Views()
+        views = StateKeys()
         for moment in record(job.program, job.scenario).moments[::5]:
-            spread = Spread(moment.disk, views)
+            spread = CrashStates(moment.disk, views)
             for state in islice(spread.some(0, 8, 0), 2, 3):
                 crash = Crash("power_loss", spread.survivors(state.vector))
                 programs.append(moment.program(crash))

@@ -20,19 +20,20 @@ from itertools import islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / ".ci" / "checkout"))
 
-from harness.episode import run_program
-from harness.explore.campaign import jobs_of_scenario, run_job
-from harness.explore.limits import Limits
-from harness.explore.schedules import explore_schedules, together_in
-from harness.power.slices import ROUND, run_slice
-from harness.supervised import Lost, supervised
-from models.program import Program
-from models.verdict import Outcome
-from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import MUTANTS
-from scenarios.mutation import applied
-from scenarios.workload import program_for
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.explore.campaign import jobs_of_scenario, run_job
+from crashmq.harness.explore.limits import Limits
+from crashmq.harness.explore.schedules import explore_schedules, together_in
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import applied
+from crashmq.harness.mutants.search_slices import ROUND, run_slice
+from crashmq.harness.searches.supervised import Lost, supervised
+from crashmq.models.program import Program
+from crashmq.models.verdict import Outcome
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
 
 NEEDS_MORE_THAN_A_KILL = (
     *("X02", "X06", "X12", "X15", "X17", "X22", "R26"),

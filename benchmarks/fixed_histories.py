@@ -11,9 +11,9 @@ import json
 from itertools import islice
 from pathlib import Path
 
-from harness.explore.campaign import Job, jobs_of_scenario
-from harness.explore.limits import Limits
-from models.program import from_json, to_short_json
+from crashmq.harness.explore.campaign import Job, jobs_of_scenario
+from crashmq.harness.explore.limits import Limits
+from crashmq.models.program import from_json, to_short_json
 
 SCENARIO = "power_loss"
 HISTORIES = 200

@@ -13,11 +13,12 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / ".ci" / "checkout"))
 
-from harness.episode import Episode
-from harness.subjects.child_store import ChildStore
-from models.ops import Crash, During, PutMessage, Restart, RunService
-from models.program import Setup
+from crashmq.harness.episodes.episode import Episode
+from crashmq.harness.subjects.child_store import ChildStore
+from crashmq.models.ops import Crash, During, PutMessage, Restart, RunService
+from crashmq.models.program import Setup
 
 SECONDS = 10.0
 ACTIONS_MAX = 6

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import ClassVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / ".ci" / "checkout"))
 
 from hypothesis import seed, settings
 from hypothesis.stateful import (
@@ -29,15 +30,15 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from harness.episode import Episode, run_program
-from harness.judging.judge import Judge
-from harness.machine import StoreMachine, machine_for
-from harness.search_settings import search_settings
-from models.invariants.registry import Invariant
-from models.ops import Op
-from models.program import Program, Setup
-from scenarios.catalogue import SCENARIOS
-from scenarios.workload import program_for
+from crashmq.harness.episodes.episode import Episode, run_program
+from crashmq.harness.judging.judge import Judge
+from crashmq.harness.searches.machine import StoreMachine, machine_for
+from crashmq.harness.searches.search_settings import search_settings
+from crashmq.models.laws.registry import Law
+from crashmq.models.ops import Op
+from crashmq.models.program import Program, Setup
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
 
 ROOT = f"{Path(__file__).resolve().parents[1]}/"
 REPEATS = 3
@@ -50,9 +51,9 @@ SAMPLE_S = 0.001
 ROOMS = (
     ("engine", "engine/"),
     ("disk", "harness/disk/"),
-    ("image", "models/image/"),
-    ("image", "models/store_image.py"),
-    ("laws", "models/invariants/"),
+    ("image", "models/files/"),
+    ("image", "models/files/store_image.py"),
+    ("laws", "models/laws/"),
     ("rest", ""),
 )
 
@@ -83,7 +84,7 @@ def without_judge() -> Iterator[None]:
 
 def without_laws() -> AbstractContextManager[None]:
     """Images are read and the model is kept, but no law is asked."""
-    return replaced(Invariant, "hold", nothing)
+    return replaced(Law, "hold", nothing)
 
 
 VARIANTS: dict[str, Callable[[], AbstractContextManager[None]]] = {

@@ -20,9 +20,9 @@ try:
 
     import click
 
-    from harness.asserts import are_checked, refusal
-    from harness.commands import exits
-    from harness.interrupts import CODE, INTERRUPTS
+    from crashmq.harness.commands import exits
+    from crashmq.harness.guards.asserts import are_checked, refusal
+    from crashmq.harness.guards.interrupts import CODE, INTERRUPTS
 except KeyboardInterrupt:  # before there is anything that could be told about it
     sys.exit(130)
 
@@ -58,7 +58,7 @@ class _Commands(click.Group):
             raise click.UsageError(f"there is no command {cmd_name!r}{near}.", ctx)
         if not are_checked() and cmd_name not in _JUDGE_NOTHING:
             raise exits.BadInput(refusal(f"`crashmq {cmd_name}`"))
-        module = importlib.import_module(f"harness.commands.{cmd_name}")
+        module = importlib.import_module(f"crashmq.harness.commands.{cmd_name}")
         command: click.Command = module.command
         return command
 
@@ -118,7 +118,7 @@ def _interrupted(ctx: click.Context) -> NoReturn:
 
 def _own_defect(error: Exception) -> None:
     """Keep the traceback in a file, and say that it is a defect of crashmq."""
-    from models.printable import printable  # help and usage need no models
+    from crashmq.models.printable import printable  # help and usage need no models
 
     text = "".join(traceback.format_exception(error))
     with tempfile.NamedTemporaryFile(

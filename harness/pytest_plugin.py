@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.asserts import are_checked, refusal
-from harness.ownership import foreign_packages, foreign_sentence
+from crashmq.harness.guards.asserts import are_checked, refusal
+from crashmq.harness.ownership import foreign_packages, foreign_sentence
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr, TracebackStyle
 
-    from harness.episode import EpisodeResult
-    from harness.machine import FoundFailure, Recorder
+    from crashmq.harness.episodes.episode import EpisodeResult
+    from crashmq.harness.searches.machine import FoundFailure, Recorder
 
 CASE_SUFFIX = ".case.json"
 ARTIFACTS = ".crashmq"
@@ -74,7 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"crashmq_profile is {profile!r}; take one of {', '.join(PROFILES)}."
         )
-    from harness.search_settings import load_profile
+    from crashmq.harness.searches.search_settings import load_profile
 
     load_profile(profile)
 
@@ -145,9 +145,9 @@ class CaseItem(pytest.Item):
         foreign = foreign_packages()
         if foreign:
             raise pytest.UsageError(foreign_sentence(foreign))
-        from harness.case_file import CaseFile
-        from harness.episode import run_program
-        from models.verdict import Outcome
+        from crashmq.harness.episodes.episode import run_program
+        from crashmq.harness.failures.case_file import CaseFile
+        from crashmq.models.verdict import Outcome
 
         case = CaseFile.load(self.path)
         self.caveat = case.caveat
@@ -161,8 +161,8 @@ class CaseItem(pytest.Item):
         style: TracebackStyle | None = None,
     ) -> str | TerminalRepr:
         """The timeline, without a traceback of the harness."""
-        from harness.case_file import BadCaseFile
-        from models.printable import printable_lines
+        from crashmq.harness.failures.case_file import BadCaseFile
+        from crashmq.models.printable import printable_lines
 
         error = excinfo.value
         if isinstance(error, CaseFailed):
@@ -211,7 +211,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if name == _CASE
     ]
     if cases:
-        from models.printable import printable_lines
+        from crashmq.models.printable import printable_lines
 
         terminalreporter.section("crashmq: failing programs")
         for case in cases:
@@ -235,8 +235,8 @@ def _reported(error: BaseException, recorder: Recorder) -> Iterator[FoundFailure
 
 def _smaller(found: FoundFailure) -> FoundFailure:
     """The failure with its program shrunk, if it still fails outside the machine."""
-    from harness.machine import shrunk
-    from harness.shrink import NothingToShrink
+    from crashmq.harness.failures.shrink import NothingToShrink
+    from crashmq.harness.searches.machine import shrunk
 
     try:
         return shrunk(found, budget_runs=SHRINK_RUNS)
@@ -246,10 +246,10 @@ def _smaller(found: FoundFailure) -> FoundFailure:
 
 def _keep(found: FoundFailure, config: pytest.Config) -> tuple[Path, str]:
     """Save the program as a case file; where it lies, and its timeline."""
-    from harness.case_file import CaseFile
-    from harness.episode import run_program
-    from models.printable import printable_lines
-    from models.verdict import Outcome
+    from crashmq.harness.episodes.episode import run_program
+    from crashmq.harness.failures.case_file import CaseFile
+    from crashmq.models.printable import printable_lines
+    from crashmq.models.verdict import Outcome
 
     result = run_program(found.program, found.scenario)
     case = CaseFile(
@@ -275,7 +275,7 @@ def _keep(found: FoundFailure, config: pytest.Config) -> tuple[Path, str]:
 
 
 def _timeline(result: EpisodeResult, path: Path, config: pytest.Config) -> str:
-    from harness.timeline import timeline
+    from crashmq.harness.episodes.timeline import timeline
 
     return timeline(result, replay=f"crashmq replay {_typed(path, config)}")
 

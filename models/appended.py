@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from models.messages import MULTI_DISPATCH, MULTI_QUEUE_OFFSET, MessageToPut
-from models.store_image import Record
+from crashmq.models.files.store_image import Record
+from crashmq.models.messages import MULTI_DISPATCH, MULTI_QUEUE_OFFSET, MessageToPut
 
 _SAME_IN_THE_RECORD = (
     *("flag", "sys_flag", "born_timestamp", "born_host", "store_host"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from models.ops import (
+from crashmq.models.ops import (
     ALL_TIME_MS,
     SILENT,
     AdvanceClock,
@@ -181,7 +181,7 @@ def describe_unit(unit: KeptUnit) -> str:
     match unit.place:
         case -1:  # UNIT_ENTRY
             return f"entry {unit.path} after change {unit.version}"
-        case -2:  # UNIT_SIZE
+        case -2:  # UNIT_END
             return f"size of {unit.path} after change {unit.version}"
         case -3:  # UNIT_ORDER
             return f"the first {unit.version} directory changes"

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from models.messages import MessageToPut
-from models.observations import (
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import (
     Damaged,
     EndAwaited,
     Failed,
@@ -32,7 +32,7 @@ from models.observations import (
     Stopped,
     World,
 )
-from models.ops import (
+from crashmq.models.ops import (
     SILENT,
     AdvanceClock,
     Crash,

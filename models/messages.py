@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from models.image.record import SCHEDULE_TOPIC, is_light_queue
-from models.ops import PutBatch, PutMessage, TransactionType
+from crashmq.models.files.record import SCHEDULE_TOPIC, is_light_queue
+from crashmq.models.ops import PutBatch, PutMessage, TransactionType
 
 RECORD_OVERHEAD = 91
 HOST_V6_EXTRA = 12

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from models.ops import CrashKind
+from crashmq.models.ops import CrashKind
 
 
 @dataclass(frozen=True, slots=True)

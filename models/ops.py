@@ -77,7 +77,7 @@ EVERYTHING = frozenset(Capability)
 _NONE: frozenset[Capability] = frozenset()
 
 UNIT_ENTRY = -1
-UNIT_SIZE = -2
+UNIT_END = -2
 UNIT_ORDER = -3
 UNIT_TAIL = -4
 
@@ -87,7 +87,7 @@ class KeptUnit(NamedTuple):
 
     Attributes:
         path: of a file when it was created, or of a directory entry.
-        place: number of a sector of the file; ``UNIT_SIZE``: its size; ``UNIT_ENTRY``:
+        place: number of a sector of the file; ``UNIT_END``: its size; ``UNIT_ENTRY``:
             where the path leads; ``UNIT_ORDER``, path "": all directory changes;
             ``UNIT_TAIL``: space of the file that was never synced.
         version: how many of its changes survive, from the first on; of such space, 1:

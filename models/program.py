@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from models.ops import (
+from crashmq.models.ops import (
     EVENT_CLASSES,
     OP_CLASSES,
     Crash,
@@ -23,7 +23,7 @@ from models.ops import (
     Survivors,
     Together,
 )
-from models.printable import shown
+from crashmq.models.printable import shown
 
 FlushMode = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
 OnDamage = Literal["refuse", "serve"]

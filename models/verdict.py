@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from models.printable import printable
+from crashmq.models.printable import printable
 
 
 @dataclass(frozen=True, slots=True)

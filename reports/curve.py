@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.charts import Label
+from crashmq.reports.charts import Label
 
 WIDTH, HEIGHT = 860, 300
 _LEFT, _TOP, _BOTTOM = 46, 12, 32

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from reports.files import write_text
+from crashmq.reports.files import write_text
 
 FINDINGS_FILE = "findings.jsonl"
 CLASSES_FILE = "classes.jsonl"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from reports.records import Declared
+from crashmq.reports.records import Declared
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from reports.errors import NotARun, OutputExists
-from reports.records import Declared, Shard
-from reports.trust import (
+from crashmq.reports.errors import NotARun, OutputExists
+from crashmq.reports.records import Declared, Shard
+from crashmq.reports.trust import (
     Kind,
     are,
     are_by_name,

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.errors import EnvironmentMissing
+from crashmq.reports.errors import EnvironmentMissing
 
 SUPPORTED = (17, 21, 25)
 INSTALL = "pip install 'crashmq[spark]'"

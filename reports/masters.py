@@ -15,7 +15,7 @@ import re
 import socket
 import struct
 
-from reports.errors import BadMaster, EnvironmentMissing
+from crashmq.reports.errors import BadMaster, EnvironmentMissing
 
 _MASTER = re.compile(
     r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]"

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from reports.errors import NotARun
-from reports.files import write_text
-from reports.records import ProbeHit
+from crashmq.reports.errors import NotARun
+from crashmq.reports.files import write_text
+from crashmq.reports.records import ProbeHit
 
 HUNTS_FILE = "hunts.jsonl"
 

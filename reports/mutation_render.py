@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from reports import mutation
-from reports.curve import Curves, survival_curves
-from reports.files import read_declared, read_json, write_text
-from reports.render import HTML_FILE, MARKDOWN_FILE, SUMMARY_FILE, environments
+from crashmq.reports import mutation
+from crashmq.reports.curve import Curves, survival_curves
+from crashmq.reports.files import read_declared, read_json, write_text
+from crashmq.reports.render import HTML_FILE, MARKDOWN_FILE, SUMMARY_FILE, environments
 
 PORTFOLIO = "portfolio"
 

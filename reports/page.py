@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.charts import Bars, Count, HeatMap, heat_map, stacked_bars
-from reports.figures import CrashPoint, Figures, Finding
-from reports.summary import Summary
+from crashmq.reports.charts import Bars, Count, HeatMap, heat_map, stacked_bars
+from crashmq.reports.figures import CrashPoint, Figures, Finding
+from crashmq.reports.summary import Summary
 
 _ACTIONS = ("write", "sync", "create", "size", "make_dir", "sync_dir", "remove")
 _FILE_KINDS = ("commitlog", "consumequeue", "checkpoint", "abort", "directory", "other")

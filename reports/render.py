@@ -19,8 +19,8 @@ import pyarrow as pa
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pyspark.sql import DataFrame, SparkSession
 
-from reports import coverage, findings
-from reports.figures import (
+from crashmq.reports import coverage, findings
+from crashmq.reports.figures import (
     CrashPoint,
     Excuse,
     Figures,
@@ -30,17 +30,17 @@ from reports.figures import (
     ProbeHits,
     ScenarioTotals,
 )
-from reports.files import (
+from crashmq.reports.files import (
     read_declared,
     read_elapsed_s,
     read_run_file,
     write_json,
     write_text,
 )
-from reports.page import page_of
-from reports.records import Declared
-from reports.run_store import read_run
-from reports.summary import Summary, summarise
+from crashmq.reports.page import page_of
+from crashmq.reports.records import Declared
+from crashmq.reports.run_store import read_run
+from crashmq.reports.summary import Summary, summarise
 
 HTML_FILE = "report.html"
 MARKDOWN_FILE = "report.md"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from reports.errors import NotARun
-from reports.files import EPISODES_DIR, read_run_file
+from crashmq.reports.errors import NotARun
+from crashmq.reports.files import EPISODES_DIR, read_run_file
 
 _PASSED = "passed"
 _COLUMNS = ["episode_id", "scenario", "outcome", "probes"]

@@ -20,8 +20,8 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the field's name for it
 
-from reports.errors import EnvironmentMissing
-from reports.files import (
+from crashmq.reports.errors import EnvironmentMissing
+from crashmq.reports.files import (
     EPISODES_DIR,
     FINISHED_FILE,
     RUN_FILE,
@@ -32,9 +32,9 @@ from reports.files import (
     write_declared,
     write_json,
 )
-from reports.records import Declared, EpisodeRecord, Shard
-from reports.shards import ShardResult as _Result
-from reports.shards import Task, arrow_schema, table_of, write_shard
+from crashmq.reports.records import Declared, EpisodeRecord, Shard
+from crashmq.reports.shards import ShardResult as _Result
+from crashmq.reports.shards import Task, arrow_schema, table_of, write_shard
 
 _POLL_S = 0.5
 _TYPES = {pa.int64(): "BIGINT", pa.string(): "STRING"}

@@ -17,8 +17,8 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from reports.files import move_into_place, shard_name, temporary_beside
-from reports.records import EpisodeRecord, Shard
+from crashmq.reports.files import move_into_place, shard_name, temporary_beside
+from crashmq.reports.records import EpisodeRecord, Shard
 
 _SCALARS = {int: pa.int64(), str: pa.string()}
 

@@ -23,10 +23,10 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from reports.errors import EnvironmentMissing
-from reports.files import SPARK_DIR
-from reports.jvm import java_home
-from reports.masters import check_master, is_local
+from crashmq.reports.errors import EnvironmentMissing
+from crashmq.reports.files import SPARK_DIR
+from crashmq.reports.jvm import java_home
+from crashmq.reports.masters import check_master, is_local
 
 DEFAULT_MASTER = "local[*]"
 JVM_LOG = "jvm.log"

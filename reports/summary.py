@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
-from reports.figures import Figures, Finding
+from crashmq.reports.figures import Figures, Finding
 
 CLEAN, VIOLATED, TOO_LITTLE = 0, 1, 5
 

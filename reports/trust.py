@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from reports.errors import NotARun
+from crashmq.reports.errors import NotARun
 
 FILE_SIZE_MAX = 16 * 1024 * 1024
 COUNT_MAX = 10**12

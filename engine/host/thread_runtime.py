@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 
-from engine.host.runtime import Lock
+from crashmq.engine.host.runtime import Lock
 
 _NS_A_MS = 1_000_000
 

@@ -7,7 +7,7 @@ take the crash for an orderly shutdown.
 
 from __future__ import annotations
 
-from engine.host.disk import Disk
+from crashmq.engine.host.disk import Disk
 
 _PATH = "abort"
 

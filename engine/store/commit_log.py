@@ -12,21 +12,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.host.disk import Disk
-from engine.host.probe import probe
-from engine.host.runtime import Runtime
-from engine.store.allocate import AllocateMappedFileService
-from engine.store.config import StoreConfig
-from engine.store.consume_queue_store import ConsumeQueueStore
-from engine.store.damage import Damage, Stop
-from engine.store.disk_space import DiskSpace
-from engine.store.dispatch import DispatchRequest
-from engine.store.log_scan import Found, LogScan, look_at, noted, why_stopped
-from engine.store.log_writer import REJECTED, LogWriter
-from engine.store.mapped_file import MappedFile
-from engine.store.mapped_file_queue import MappedFileQueue
-from engine.store.message import Message, has_unit
-from engine.store.message_codec import (
+from crashmq.engine.host.disk import Disk
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.clean.disk_space import DiskSpace
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.damage import Damage, Stop
+from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.log_scan import (
+    FoundRecords,
+    LogScan,
+    look_at,
+    noted,
+    why_stopped,
+)
+from crashmq.engine.store.log_writer import REJECTED, LogWriter
+from crashmq.engine.store.logfile.allocate_mapped_file_service import (
+    AllocateMappedFileService,
+)
+from crashmq.engine.store.logfile.mapped_file import MappedFile
+from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
+from crashmq.engine.store.logfile.transient_store_pool import TransientStorePool
+from crashmq.engine.store.message.message import Message, has_unit
+from crashmq.engine.store.message.message_codec import (
     BLANK_SIZE_MIN,
     FIXED_SIZE,
     check_message,
@@ -34,11 +42,11 @@ from engine.store.message_codec import (
     size_beyond,
     store_timestamp_of,
 )
-from engine.store.message_encoder import EncodedMessage
-from engine.store.results import PutMessageResult, PutMessageStatus
-from engine.store.scan_around import end_behind, files_cut_short, scan_around
-from engine.store.transient_store_pool import TransientStorePool
-from engine.store.unreadable import readable
+from crashmq.engine.store.message.message_encoder import EncodedMessage
+from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
+from crashmq.engine.store.results import PutMessageResult, PutMessageStatus
+from crashmq.engine.store.scan_around import end_behind, files_cut_short, scan_around
+from crashmq.engine.store.unreadable import readable
 
 UNLISTED = probe("commit_log.put.unlisted", "a prepared or rollback message was put")
 ROLLED = probe("commit_log.roll", "a message met the end of a file; BLANK was written")
@@ -193,7 +201,7 @@ class CommitLog:
             if left:
                 self._write(files[-1], encode_filler(left), left)
                 ROLLED.hit()
-        file = self.mapped_files.last_mapped_file(0)
+        file = self.mapped_files.get_or_create_last_mapped_file(0)
         if self.pool is not None and not file.has_buffer:
             # What is written directly must not get in front of what is not.
             self.commit_all()
@@ -425,7 +433,7 @@ class CommitLog:
         self, file: MappedFile, visit: Callable[[DispatchRequest], None], begin: int = 0
     ) -> tuple[int, Stop]:
         """Read one file's records; return where they end and why."""
-        position, found = begin, Found()
+        position, found = begin, FoundRecords()
         while position < file.file_size:
             # A record that goes on behind a window is looked at again, from its start.
             left = file.file_size - position

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from engine.store.message import has_unit, is_topic
+from crashmq.engine.store.message.message import has_unit, is_topic
 
 
 class DispatchRequest(NamedTuple):

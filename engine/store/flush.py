@@ -8,14 +8,14 @@ timestamps of the checkpoint move after the sync they stand for.
 
 from __future__ import annotations
 
-from engine.host.probe import probe
-from engine.host.runtime import Runtime
-from engine.store.checkpoint import DurableMark, StoreCheckpoint
-from engine.store.commit_log import CommitLog
-from engine.store.config import StoreConfig
-from engine.store.consume_queue_store import ConsumeQueueStore
-from engine.store.log_sums import LogSums
-from engine.store.running_flags import RunningFlags
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.commit_log import CommitLog
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.log_sums import LogSums
+from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
+from crashmq.engine.store.running_flags import RunningFlags
+from crashmq.engine.store.store_checkpoint import DurableMark, StoreCheckpoint
 
 SYNC_FAILED = probe("flush.sync_failed", "the disk failed a sync; the store stops")
 LEAST_PAGES = probe("flush.real_time.least_pages", "a flush looked at whole pages only")

@@ -14,17 +14,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from engine.store.consume_queue import ConsumeQueue
-from engine.store.consume_queue_ext import is_address
-from engine.store.cq_unit import BLANK_SIZE, CQ_STORE_UNIT_SIZE, UNIT
-from engine.store.deleted_topics import DeletedTopics
-from engine.store.dispatch import DispatchRequest
-from engine.store.log_scan import LogScan
-from engine.store.mapped_file import MappedFile
-from engine.store.mapped_file_queue import MappedFileQueue
-from engine.store.queue_audit import QueueAudit, QueueKey
-from engine.store.scan_around import whole_records
-from engine.store.unreadable import with_zeros
+from crashmq.engine.store.clean.deleted_topics import DeletedTopics
+from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.log_scan import LogScan
+from crashmq.engine.store.logfile.mapped_file import MappedFile
+from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
+from crashmq.engine.store.queue.consume_queue import ConsumeQueue
+from crashmq.engine.store.queue.consume_queue_ext import is_address
+from crashmq.engine.store.queue.cq_unit import BLANK_SIZE, CQ_STORE_UNIT_SIZE, UNIT
+from crashmq.engine.store.queue.queue_audit import QueueAudit, QueueKey
+from crashmq.engine.store.scan_around import whole_records
+from crashmq.engine.store.unreadable import with_zeros
 
 _CHUNK = 1024 * 1024
 _CODE_AT = 12  # in a unit

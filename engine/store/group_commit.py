@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.host.probe import probe
-from engine.host.runtime import Runtime
-from engine.store.commit_log import CommitLog
-from engine.store.flush import CommitLogFlusher
-from engine.store.results import PutMessageStatus
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.commit_log import CommitLog
+from crashmq.engine.store.flush import CommitLogFlusher
+from crashmq.engine.store.results import PutMessageStatus
 
 COMMITTED = probe("flush.group.committed", "a sync answered a waiting put")
 BEFORE = probe("flush.group.before", "a waiting put was durable already")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.host.probe import probe
-from engine.store.damage import DamagedRange, Stop
-from engine.store.dispatch import DispatchRequest
-from engine.store.mapped_file import MappedFile
-from engine.store.message_codec import (
+from crashmq.engine.host.probe import probe
+from crashmq.engine.store.damage import DamagedRange, Stop
+from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.logfile.mapped_file import MappedFile
+from crashmq.engine.store.message.message_codec import (
     BLANK_SIZE_MIN,
     check_message,
     size_beyond,
 )
-from engine.store.unreadable import examined
+from crashmq.engine.store.unreadable import examined
 
 SCANNED_HALF = probe(
     "commit_log.recover.half",
@@ -52,7 +52,7 @@ class LogScan:
     damaged: tuple[DamagedRange, ...] = ()
 
 
-class Found(NamedTuple):
+class FoundRecords(NamedTuple):
     """The records found in a part of a log file.
 
     Attributes:
@@ -72,7 +72,7 @@ class Found(NamedTuple):
 
 def look_at(
     file: MappedFile, position: int, size: int, wanted: int, *, prop_crc: bool
-) -> Found:
+) -> FoundRecords:
     """``records_in`` for ``size`` bytes of a file from ``position`` on.
 
     Raises:
@@ -93,14 +93,14 @@ def look_at(
 
 def records_in(
     window: bytes, phy_offset: int, left_in_file: int, wanted: int, prop_crc: bool, /
-) -> Found:
+) -> FoundRecords:
     """The records in a window, of which ``wanted`` bytes must be readable.
 
     ``phy_offset`` is the window's position in the log, ``left_in_file`` the bytes of
     its file from there on.
     """
     if len(window) < wanted:
-        return Found(stopped_by=Stop.UNREADABLE)
+        return FoundRecords(stopped_by=Stop.UNREADABLE)
     records: list[DispatchRequest] = []
     at = 0
     while at < left_in_file:
@@ -112,13 +112,13 @@ def records_in(
             records.append(request)
             at += request.msg_size
         elif request.success:
-            return Found(tuple(records), at, has_filler=True)
+            return FoundRecords(tuple(records), at, has_filler=True)
         elif wanted := size_beyond(window, at, left):
-            return Found(tuple(records), at, wanted)
+            return FoundRecords(tuple(records), at, wanted)
         else:
             why = why_stopped(request, window, at)
-            return Found(tuple(records), at, stopped_by=why)
-    return Found(tuple(records), at)
+            return FoundRecords(tuple(records), at, stopped_by=why)
+    return FoundRecords(tuple(records), at)
 
 
 def why_stopped(request: DispatchRequest, window: bytes, at: int) -> Stop:

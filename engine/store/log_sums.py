@@ -11,10 +11,10 @@ from collections.abc import Collection
 from functools import partial
 from zlib import crc32
 
-from engine.host.runtime import Runtime
-from engine.store.checkpoint import SUMS_MAX, DurableMark
-from engine.store.mapped_file_queue import MappedFileQueue
-from engine.store.unreadable import readable
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
+from crashmq.engine.store.store_checkpoint import SUMS_MAX, DurableMark
+from crashmq.engine.store.unreadable import readable
 
 _CHUNK = 4 * 1024 * 1024
 

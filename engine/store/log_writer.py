@@ -16,23 +16,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from engine.host.probe import probe
-from engine.store.config import StoreConfig
-from engine.store.consume_queue_store import ConsumeQueueStore
-from engine.store.message import (
+from crashmq.engine.host.probe import probe
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.message.message import (
     PROPERTY_MULTI_DISPATCH,
     PROPERTY_MULTI_QUEUE_OFFSET,
     Message,
 )
-from engine.store.message_batch import expand_batch
-from engine.store.message_encoder import (
+from crashmq.engine.store.message.message_batch import expand_batch
+from crashmq.engine.store.message.message_encoder import (
     EncodedMessage,
     MessageRejected,
     check_light_queues,
     check_reserved,
     encode_message,
 )
-from engine.store.results import PutMessageResult, PutMessageStatus
+from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
+from crashmq.engine.store.results import PutMessageResult, PutMessageStatus
 
 BATCHED = probe("commit_log.put.batch", "a batch was appended, each message a record")
 LIGHT = probe("commit_log.put.light", "a message got queue offsets in light queues")

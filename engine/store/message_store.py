@@ -15,47 +15,47 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from engine.host.disk import Disk, FileLock
-from engine.host.probe import probe
-from engine.host.runtime import Runtime
-from engine.host.service import Service
-from engine.store.abort_file import AbortFile
-from engine.store.checkpoint import StoreCheckpoint
-from engine.store.commit_log import CommitLog
-from engine.store.config import FlushDiskType, StoreConfig
-from engine.store.consume_queue_store import ConsumeQueueStore
-from engine.store.damage import DamagedRange
-from engine.store.deletion import Deletion
-from engine.store.disk_space import DiskSpace
-from engine.store.dispatch import CommitLogDispatcher, DispatchRequest
-from engine.store.errors import StoreCorrupted, StoreLocked, StoreStopped
-from engine.store.flush import (
+from crashmq.engine.host.disk import Disk, FileLock
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.host.service import Service
+from crashmq.engine.store.abort_file import AbortFile
+from crashmq.engine.store.clean.deletion import Deletion
+from crashmq.engine.store.clean.disk_space import DiskSpace
+from crashmq.engine.store.commit_log import CommitLog
+from crashmq.engine.store.config import FlushDiskType, StoreConfig
+from crashmq.engine.store.damage import DamagedRange
+from crashmq.engine.store.dispatch import CommitLogDispatcher, DispatchRequest
+from crashmq.engine.store.errors import StoreCorrupted, StoreLocked, StoreStopped
+from crashmq.engine.store.flush import (
     CheckpointService,
     CommitLogFlusher,
     CommitRealTimeService,
     FlushConsumeQueueService,
     FlushRealTimeService,
 )
-from engine.store.group_commit import GroupCommitService
-from engine.store.index_service import FlushIndexService, IndexService
-from engine.store.key_query import KeyQuery
-from engine.store.log_sums import LogSums
-from engine.store.message import Message
-from engine.store.message_reader import MessageReader
-from engine.store.put_service import PutService
-from engine.store.queue_audit import QueueKey
-from engine.store.reput import ReputMessageService
-from engine.store.results import (
+from crashmq.engine.store.group_commit import GroupCommitService
+from crashmq.engine.store.index.index_service import FlushIndexService, IndexService
+from crashmq.engine.store.index.key_query import KeyQuery
+from crashmq.engine.store.log_sums import LogSums
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message.message_reader import MessageReader
+from crashmq.engine.store.message.tags_filter import ANY_TAGS
+from crashmq.engine.store.put_service import PutService
+from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
+from crashmq.engine.store.queue.queue_audit import QueueKey
+from crashmq.engine.store.reput_message_service import ReputMessageService
+from crashmq.engine.store.results import (
     GetMessageResult,
     PutMessageResult,
     QueryMessageResult,
 )
-from engine.store.rounds import Rounds
-from engine.store.running_flags import RunningFlags
-from engine.store.start_up import StartUp
-from engine.store.store_stats import StoreStatsService
-from engine.store.tags_filter import ANY_TAGS
-from engine.store.time_search import BoundaryType
+from crashmq.engine.store.rounds import Rounds
+from crashmq.engine.store.running_flags import RunningFlags
+from crashmq.engine.store.start_up import StartUp
+from crashmq.engine.store.store_checkpoint import StoreCheckpoint
+from crashmq.engine.store.store_stats_service import StoreStatsService
+from crashmq.engine.store.time_search import BoundaryType
 
 _DISPATCH_POLL_MS = 1000
 

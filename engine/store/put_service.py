@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.host.probe import probe
-from engine.host.runtime import Runtime
-from engine.store.config import FlushDiskType, StoreConfig
-from engine.store.group_commit import GroupCommitService
-from engine.store.message import Message
-from engine.store.results import PutMessageResult, PutMessageStatus
-from engine.store.running_flags import RunningFlags
-from engine.store.store_stats import StoreStatsService
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.config import FlushDiskType, StoreConfig
+from crashmq.engine.store.group_commit import GroupCommitService
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.results import PutMessageResult, PutMessageStatus
+from crashmq.engine.store.running_flags import RunningFlags
+from crashmq.engine.store.store_stats_service import StoreStatsService
 
 NOT_WRITEABLE = probe("message_store.put.refused", "a put met a store that takes none")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from engine.store.message import LOCAL_STORE, Host, message_id
+from crashmq.engine.store.message.message import LOCAL_STORE, Host, message_id
 
 
 class PutMessageStatus(Enum):

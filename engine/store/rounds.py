@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.host.probe import probe
-from engine.host.runtime import Runtime
-from engine.host.service import EndingService, Service, WokenService
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.host.service import EndingService, Service, WokenService
 
 TOO_LATE = probe("rounds.too_late", "a service was run after its store had stopped")
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from engine.host.probe import probe
-from engine.store.damage import Damage, DamagedRange, Stop
-from engine.store.dispatch import DispatchRequest
-from engine.store.log_scan import LogScan
-from engine.store.mapped_file import MappedFile, file_name
-from engine.store.mapped_file_queue import MappedFileQueue
-from engine.store.message_codec import check_message, encode_filler
-from engine.store.unreadable import with_zeros
+from crashmq.engine.host.probe import probe
+from crashmq.engine.store.damage import Damage, DamagedRange, Stop
+from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.log_scan import LogScan
+from crashmq.engine.store.logfile.mapped_file import MappedFile, file_name
+from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
+from crashmq.engine.store.message.message_codec import check_message, encode_filler
+from crashmq.engine.store.unreadable import with_zeros
 
 _MAGIC_STARTS = b"\xda\xa3\x20"  # of both of a record's magics
 

@@ -16,23 +16,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.host.probe import probe
-from engine.store.abort_file import AbortFile
-from engine.store.checkpoint import DurableMark, StoreCheckpoint
-from engine.store.commit_log import CommitLog
-from engine.store.config import OnDamage, StoreConfig
-from engine.store.consume_queue_store import ConsumeQueueStore
-from engine.store.damage import Damage, Stop
-from engine.store.dispatch import DispatchRequest
-from engine.store.errors import StoreCorrupted, StoreForeign
-from engine.store.foreign import Losses, UnitsToCome, count_log
-from engine.store.index_audit import IndexAudit
-from engine.store.index_service import IndexService
-from engine.store.log_scan import LogScan
-from engine.store.log_sums import LogSums
-from engine.store.queue_audit import QueueAudit
-from engine.store.scan_around import files_with
-from engine.store.unreadable import is_unreadable
+from crashmq.engine.host.probe import probe
+from crashmq.engine.store.abort_file import AbortFile
+from crashmq.engine.store.commit_log import CommitLog
+from crashmq.engine.store.config import OnDamage, StoreConfig
+from crashmq.engine.store.damage import Damage, Stop
+from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.errors import StoreCorrupted, StoreForeign
+from crashmq.engine.store.foreign import Losses, UnitsToCome, count_log
+from crashmq.engine.store.index.index_audit import IndexAudit
+from crashmq.engine.store.index.index_service import IndexService
+from crashmq.engine.store.log_scan import LogScan
+from crashmq.engine.store.log_sums import LogSums
+from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
+from crashmq.engine.store.queue.queue_audit import QueueAudit
+from crashmq.engine.store.scan_around import files_with
+from crashmq.engine.store.store_checkpoint import DurableMark, StoreCheckpoint
+from crashmq.engine.store.unreadable import is_unreadable
 
 WINDOWED = probe("start_up.read.window", "a start left old log files unread")
 READ_AGAIN = probe(

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from engine.host.probe import probe
+from crashmq.engine.host.probe import probe
 
 BEFORE_ALL = probe("time_search.before_all", "a time before a queue's first message")
 AFTER_ALL = probe("time_search.after_all", "a time after a queue's last message")

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from itertools import takewhile
 from typing import Any, TypeAlias
 
-from engine.host.disk import T, Terms
-from engine.host.probe import probe
+from crashmq.engine.host.disk import T, Terms
+from crashmq.engine.host.probe import probe
 
 SECTOR_SIZE = 512
 

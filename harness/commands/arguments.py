@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 import click
 
-from harness.case_file import BadCaseFile, CaseFile
-from harness.commands.exits import BadInput, unknown
-from models.invariants.registry import declared_invariants
-from scenarios.catalogue import SCENARIOS
-from scenarios.mutant_file import BadMutantFile, read_mutants
-from scenarios.mutants import MUTANTS
-from scenarios.mutation import Mutant, MutantError, applied
+from crashmq.harness.commands.exits import BadInput, unknown
+from crashmq.harness.failures.case_file import BadCaseFile, CaseFile
+from crashmq.harness.mutants.mutant_file import BadMutantFile, read_mutants
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import Mutant, MutantError, applied
+from crashmq.models.laws.registry import declared_laws
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -37,7 +37,7 @@ def mutants_of(file: Path | None, *, anywhere: bool = False) -> Mapping[str, Mut
     if file is None:
         return MUTANTS
     try:
-        return read_mutants(file, declared_invariants(), anywhere=anywhere)
+        return read_mutants(file, declared_laws(), anywhere=anywhere)
     except BadMutantFile as error:
         raise BadInput(str(error)) from None
 

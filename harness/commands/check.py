@@ -6,17 +6,28 @@ from itertools import groupby
 
 import click
 
-from harness.case_file import BadCaseFile
-from harness.commands import exits
-from harness.commands.arguments import (
+from crashmq.harness.commands import exits
+from crashmq.harness.commands.arguments import (
     mutant_named,
     scenarios_named,
     writing,
 )
-from harness.commands.output import Progress, print_timeline, say, terminal_width
-from harness.gate import PROFILES, GateFailure, GateResult, GateRow, check
-from harness.timeline import timeline
-from scenarios.mutants import MUTANTS
+from crashmq.harness.commands.output import (
+    Progress,
+    print_timeline,
+    say,
+    terminal_width,
+)
+from crashmq.harness.episodes.timeline import timeline
+from crashmq.harness.failures.case_file import BadCaseFile
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.searches.gate import (
+    PROFILES,
+    GateFailure,
+    GateResult,
+    GateRow,
+    check,
+)
 
 
 @click.command()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from harness.commands.arguments import writing
-from harness.commands.exits import BadInput
-from harness.commands.output import Progress, say
-from harness.commands.reporting import no_spark_is_told
-from harness.power.corpus import (
+from crashmq.harness.commands.arguments import writing
+from crashmq.harness.commands.exits import BadInput
+from crashmq.harness.commands.output import Progress, say
+from crashmq.harness.commands.reporting import no_spark_is_told
+from crashmq.harness.mutants.corpus import (
     PACKAGED,
     BadCorpus,
     Seen,
@@ -21,8 +21,8 @@ from harness.power.corpus import (
     run_episodes,
     written,
 )
-from reports.files import write_text
-from scenarios.catalogue import SCENARIOS
+from crashmq.reports.files import write_text
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 
 @click.command()
@@ -88,7 +88,7 @@ def command(episodes: int, seed: int, run: Path | None, out: Path | None) -> Non
 
 def _of_run(out: Path) -> list[Seen]:
     with no_spark_is_told():
-        from reports.run_probes import probes_of_run, run_seed
+        from crashmq.reports.run_probes import probes_of_run, run_seed
 
         seed = run_seed(out)
         return [

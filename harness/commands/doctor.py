@@ -10,11 +10,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
-from harness.commands import exits
-from harness.commands.output import say
-from harness.ownership import foreign_packages, foreign_sentence
-from reports.errors import EnvironmentMissing
-from reports.jvm import INSTALL, find_java
+from crashmq.harness.commands import exits
+from crashmq.harness.commands.output import say
+from crashmq.harness.ownership import foreign_packages, foreign_sentence
+from crashmq.reports.errors import EnvironmentMissing
+from crashmq.reports.jvm import INSTALL, find_java
 
 _PYTHON_MIN = (3, 11)
 _CORE = ("click", "greenlet", "hypothesis", "msgspec", "numpy", "pytest", "rich")

@@ -30,7 +30,7 @@ class BadInput(click.ClickException):
 
     def show(self, file: object = None) -> None:  # noqa: ARG002  # click's signature
         """Print the sentence, as one line whatever it quotes."""
-        from models.printable import printable  # help and usage need no models
+        from crashmq.models.printable import printable  # help and usage need no models
 
         click.echo(f"crashmq: {printable(self.message)}", err=True)
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import click
 
-from harness.case_file import SUFFIX, CaseFile
-from harness.commands.arguments import (
+from crashmq.harness.commands.arguments import (
     case_at,
     check_subject,
     mutant_named,
@@ -22,13 +21,13 @@ from harness.commands.arguments import (
     scenarios_named,
     writing,
 )
-from harness.commands.exits import INTERRUPTED, BadInput, unknown
-from harness.commands.explore_each import Target
-from harness.commands.explore_failures import run_failures
-from harness.commands.explore_schedules import run_schedules
-from harness.commands.output import Progress, say
-from harness.disk.profiles import PROFILES
-from harness.explore.campaign import (
+from crashmq.harness.commands.exits import INTERRUPTED, BadInput, unknown
+from crashmq.harness.commands.explore_each import Target
+from crashmq.harness.commands.explore_failures import run_failures
+from crashmq.harness.commands.explore_schedules import run_schedules
+from crashmq.harness.commands.output import Progress, say
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.explore.campaign import (
     Job,
     Result,
     dealt_in_turn,
@@ -38,20 +37,21 @@ from harness.explore.campaign import (
     on_profile,
     run_jobs,
 )
-from harness.explore.finding import Small, made_small
-from harness.explore.limits import WHOLE, Limits
-from harness.explore.told import (
+from crashmq.harness.explore.finding import Small, made_small
+from crashmq.harness.explore.limits import WHOLE, Limits
+from crashmq.harness.explore.summary import (
     certificate_lines,
     exit_code_of,
     profile_lines,
     speed_line,
     summary_of,
 )
-from harness.interrupts import INTERRUPTS
-from models.ops import Crash, Event, parts
-from reports.errors import BadRequest
-from reports.exploration_records import ClassRow, FindingRow, write_rows
-from reports.files import check_output, write_json
+from crashmq.harness.failures.case_file import SUFFIX, CaseFile
+from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.models.ops import Crash, Event, parts
+from crashmq.reports.errors import BadRequest
+from crashmq.reports.exploration_records import ClassRow, FindingRow, write_rows
+from crashmq.reports.files import check_output, write_json
 
 FINDINGS_TAKEN = 8
 ALL_PROFILES = "all"

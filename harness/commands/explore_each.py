@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from harness.case_file import SUFFIX, CaseFile
-from harness.commands.arguments import (
+from crashmq.harness.commands.arguments import (
     case_at,
     check_subject,
     mutant_named,
@@ -18,14 +17,15 @@ from harness.commands.arguments import (
     scenarios_named,
     writing,
 )
-from harness.commands.exits import INTERRUPTED, BadInput
-from harness.commands.output import Progress, say
-from harness.episode import run_program
-from harness.interrupts import INTERRUPTS
-from models.program import Program
-from reports.files import write_json
-from scenarios.catalogue import SCENARIOS
-from scenarios.workload import program_for
+from crashmq.harness.commands.exits import INTERRUPTED, BadInput
+from crashmq.harness.commands.output import Progress, say
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.failures.case_file import SUFFIX, CaseFile
+from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.models.program import Program
+from crashmq.reports.files import write_json
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
 
 _EPISODES_MAX = 100_000
 _BARREN_MAX = 1000  # programs without anything to try, from the first on

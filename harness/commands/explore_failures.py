@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from harness.commands.explore_each import Target, end, try_each
-from harness.commands.output import say
-from harness.explore.failures import explore_failures
-from models.program import Program
+from crashmq.harness.commands.explore_each import Target, end, try_each
+from crashmq.harness.commands.output import say
+from crashmq.harness.explore.failures import explore_failures
+from crashmq.models.program import Program
 
 
 def run_failures(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.commands.explore_each import Target, end, try_each
-from harness.commands.output import say
-from harness.explore.schedules import Schedules, explore_schedules, together_in
-from models.program import Program
+from crashmq.harness.commands.explore_each import Target, end, try_each
+from crashmq.harness.commands.output import say
+from crashmq.harness.explore.schedules import Schedules, explore_schedules, together_in
+from crashmq.models.program import Program
 
 _SHARE = 1 / 30  # of the budget for one program of a scenario: some have no end
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
-from harness.commands import exits
-from harness.commands.output import Progress, say
-from harness.fsck import FsckReport, NotAStore, fsck
-from models.printable import printable
+from crashmq.harness.commands import exits
+from crashmq.harness.commands.output import Progress, say
+from crashmq.harness.fsck.fsck import FsckReport, NotAStore, fsck
+from crashmq.models.printable import printable
 
 _SHOWN_MAX = 50
 _MODES = {

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import click
 
-import harness.episode  # noqa: F401  # declares every law and probe of a run
-from engine.host.probe import declared_probes, unreachable_probes
-from harness.commands.output import say
-from models.invariants.registry import declared_invariants
-from models.ops import OP_CLASSES, SERVICE_NAMES
-from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import LEFT_OUT, MUTANTS
-from scenarios.mutation import Mutant
+import crashmq.harness.episodes.episode  # noqa: F401  # declares every law and probe of a run
+from crashmq.engine.host.probe import declared_probes, unreachable_probes
+from crashmq.harness.commands.output import say
+from crashmq.harness.mutants.mutants import LEFT_OUT, MUTANTS
+from crashmq.harness.mutants.mutation import Mutant
+from crashmq.models.laws.registry import declared_laws
+from crashmq.models.ops import OP_CLASSES, SERVICE_NAMES
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 _SERVICES = {
     "reput": "hands what the log gained to the consume queues",
@@ -29,8 +29,8 @@ _SERVICES = {
 
 
 def _laws() -> dict[str, str]:
-    laws = declared_invariants()
-    return {name: f"{law.sentence} ({law.law})" for name, law in laws.items()}
+    laws = declared_laws()
+    return {name: f"{law.sentence} ({law.catalogue})" for name, law in laws.items()}
 
 
 def _mutants() -> dict[str, str]:

@@ -11,37 +11,37 @@ from pathlib import Path
 
 import click
 
-import harness.episode  # noqa: F401  # declares every law
-from engine.host.probe import declared_probes
-from harness.case_file import SUFFIX, CaseFile
-from harness.commands.arguments import mutants_of, writing
-from harness.commands.exits import INTERRUPTED, BadInput, unknown
-from harness.commands.output import Progress, say
-from harness.interrupts import INTERRUPTS
-from harness.power.campaign import (
+import crashmq.harness.episodes.episode  # noqa: F401  # declares every law
+from crashmq.engine.host.probe import declared_probes
+from crashmq.harness.commands.arguments import mutants_of, writing
+from crashmq.harness.commands.exits import INTERRUPTED, BadInput, unknown
+from crashmq.harness.commands.output import Progress, say
+from crashmq.harness.failures.case_file import SUFFIX, CaseFile
+from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.mutants.campaign import (
     CANARY,
     Campaign,
     MutantOutcome,
     outcomes,
     run_campaign,
 )
-from harness.power.mutant_file import check_edits
-from harness.power.policies import POLICIES
-from harness.power.verdict import (
+from crashmq.harness.mutants.check_edits import check_edits
+from crashmq.harness.mutants.mutation import Mutant, diff_of
+from crashmq.harness.mutants.policies import POLICIES
+from crashmq.harness.mutants.verdict import (
     Verdict,
     policy_table,
     summary_of,
     told,
     verdict_of,
 )
-from harness.soak import declared
-from models.invariants.registry import declared_invariants
-from models.program import from_json
-from reports.errors import BadRequest
-from reports.files import check_output, write_declared, write_json
-from reports.mutation_records import HuntRecord, write_rows
-from scenarios.catalogue import SCENARIOS
-from scenarios.mutation import Mutant, diff_of
+from crashmq.harness.searches.soak import declared
+from crashmq.models.laws.registry import declared_laws
+from crashmq.models.program import from_json
+from crashmq.reports.errors import BadRequest
+from crashmq.reports.files import check_output, write_declared, write_json
+from crashmq.reports.mutation_records import HuntRecord, write_rows
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 CI_BUDGET_S = 20.0
 EVERY_POLICY = "all"
@@ -226,7 +226,7 @@ def _save(
 
 def _case_of(row: HuntRecord) -> CaseFile:
     program = from_json(json.loads(row.program))
-    law = row.law if row.law in declared_invariants() else ""
+    law = row.law if row.law in declared_laws() else ""
     return CaseFile(
         scenario=row.scenario,
         program=program,

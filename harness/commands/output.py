@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from harness.interrupts import INTERRUPTS
-from harness.timeline import BREACH_MARK, FAULT_MARK, PASSED_MARK, UNKNOWN_MARK
-from models.printable import printable, printable_lines
+from crashmq.harness.episodes.timeline import (
+    BREACH_MARK,
+    FAULT_MARK,
+    PASSED_MARK,
+    UNKNOWN_MARK,
+)
+from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.models.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

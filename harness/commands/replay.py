@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from harness.case_file import CaseFile
-from harness.commands import exits
-from harness.commands.arguments import (
+from crashmq.harness.commands import exits
+from crashmq.harness.commands.arguments import (
     case_at,
     check_subject,
     mutant_file_option,
@@ -19,12 +18,13 @@ from harness.commands.arguments import (
     planted,
     writing,
 )
-from harness.commands.output import print_timeline, say, terminal_width
-from harness.episode import Episode, EpisodeResult, run_program
-from harness.timeline import timeline
-from models.invariants.registry import InvariantUnknown, InvariantViolated
-from models.printable import printable
-from models.verdict import Outcome
+from crashmq.harness.commands.output import print_timeline, say, terminal_width
+from crashmq.harness.episodes.episode import Episode, EpisodeResult, run_program
+from crashmq.harness.episodes.timeline import timeline
+from crashmq.harness.failures.case_file import CaseFile
+from crashmq.models.laws.registry import LawUnknown, LawViolated
+from crashmq.models.printable import printable
+from crashmq.models.verdict import Outcome
 
 
 @click.command()
@@ -101,7 +101,7 @@ def _files_after(case: CaseFile, until: int) -> Mapping[str, bytes]:
     try:
         for op in case.program.ops[: until + 1]:
             episode.step(op)
-    except (InvariantViolated, InvariantUnknown):
+    except (LawViolated, LawUnknown):
         pass  # the timeline tells it; here the files of this moment are wanted
     finally:
         files = dict(episode.subject.files())

@@ -7,10 +7,10 @@ from typing import NoReturn
 
 import click
 
-from harness.commands.output import say
-from harness.commands.reporting import no_spark_is_told, tell, write_report
-from harness.interrupts import INTERRUPTS
-from reports.mutation_records import HUNTS_FILE, read_rows
+from crashmq.harness.commands.output import say
+from crashmq.harness.commands.reporting import no_spark_is_told, tell, write_report
+from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.reports.mutation_records import HUNTS_FILE, read_rows
 
 
 @click.command()
@@ -28,13 +28,13 @@ def command(directory: Path, since: Path | None) -> None:
     if since:
         raise click.UsageError("--since is for reports of `crashmq mutants --out`.")
     with no_spark_is_told():
-        from reports.files import read_declared, read_elapsed_s, read_run_file
+        from crashmq.reports.files import read_declared, read_elapsed_s, read_run_file
 
         # Before Spark is started, which takes seconds.
         read_run_file(directory)
         read_declared(directory)
         read_elapsed_s(directory)
-        from reports.spark import open_session
+        from crashmq.reports.spark import open_session
 
         session = open_session(None, directory)
         INTERRUPTS.rearm()
@@ -52,8 +52,8 @@ def _report_campaign(directory: Path, since: Path | None) -> NoReturn:
         read_rows(directory)
         if since:
             read_rows(since)
-        from reports.mutation_render import render_campaign
-        from reports.spark import open_session
+        from crashmq.reports.mutation_render import render_campaign
+        from crashmq.reports.spark import open_session
 
         session = open_session(None, directory)
         INTERRUPTS.rearm()

@@ -14,17 +14,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.case_file import SUFFIX, CaseFile
-from harness.commands.arguments import writing
-from harness.commands.exits import BadInput, EnvironmentLacking
-from harness.commands.output import say
-from models.program import from_json
-from reports.errors import BadRequest, EnvironmentMissing
-from reports.jvm import require_packages
+from crashmq.harness.commands.arguments import writing
+from crashmq.harness.commands.exits import BadInput, EnvironmentLacking
+from crashmq.harness.commands.output import say
+from crashmq.harness.failures.case_file import SUFFIX, CaseFile
+from crashmq.models.program import from_json
+from crashmq.reports.errors import BadRequest, EnvironmentMissing
+from crashmq.reports.jvm import require_packages
 
 if TYPE_CHECKING:
-    from reports.figures import Finding
-    from reports.summary import Summary
+    from crashmq.reports.figures import Finding
+    from crashmq.reports.summary import Summary
 
 CASES_DIR = "cases"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -52,7 +52,7 @@ def write_report(session: Any, out: Path) -> tuple[Summary, dict[str, str]]:
     Returns:
         The summary, and the paths of the case files by signature.
     """
-    from reports.render import render, smallest_failures
+    from crashmq.reports.render import render, smallest_failures
 
     cases = {}
     with writing():

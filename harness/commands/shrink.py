@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from harness.case_file import SUFFIX
-from harness.commands import exits
-from harness.commands.arguments import (
+from crashmq.harness.commands import exits
+from crashmq.harness.commands.arguments import (
     case_at,
     check_subject,
     mutant_file_option,
@@ -18,12 +17,18 @@ from harness.commands.arguments import (
     planted,
     writing,
 )
-from harness.commands.output import Progress, print_timeline, say, terminal_width
-from harness.gate import case_of
-from harness.interrupts import INTERRUPTS
-from harness.shrink import NothingToShrink, ShrinkInterrupted, shrink
-from harness.timeline import timeline
-from models.printable import printable
+from crashmq.harness.commands.output import (
+    Progress,
+    print_timeline,
+    say,
+    terminal_width,
+)
+from crashmq.harness.episodes.timeline import timeline
+from crashmq.harness.failures.case_file import SUFFIX
+from crashmq.harness.failures.shrink import NothingToShrink, ShrinkInterrupted, shrink
+from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.searches.gate import case_of
+from crashmq.models.printable import printable
 
 
 @click.command()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from harness.commands.arguments import mutant_named, scenarios_named
-from harness.commands.output import Progress, say
-from harness.commands.reporting import no_spark_is_told, tell, write_report
-from harness.interrupts import INTERRUPTS
-from harness.soak import SoakTask, declared, shards_for
+from crashmq.harness.commands.arguments import mutant_named, scenarios_named
+from crashmq.harness.commands.output import Progress, say
+from crashmq.harness.commands.reporting import no_spark_is_told, tell, write_report
+from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.searches.soak import SoakTask, declared, shards_for
 
 
 @click.command()
@@ -70,11 +70,11 @@ def command(
     names = scenarios_named(scenario)
     task = SoakTask.define(names, seed, episodes, mutant_named(mutant), explore)
     with no_spark_is_told():
-        from reports.files import check_output
+        from crashmq.reports.files import check_output
 
         check_output(out)
-        from reports.run_store import RunProgress, write_run
-        from reports.spark import open_session
+        from crashmq.reports.run_store import RunProgress, write_run
+        from crashmq.reports.spark import open_session
 
         session = open_session(f"local[{workers}]" if workers else master, out)
         INTERRUPTS.rearm()

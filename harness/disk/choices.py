@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from harness.disk.inode import Inode
-from harness.disk.namespace import Effect
-from harness.disk.profiles import DiskProfile
-from harness.disk.remains import Choice, UnitNames
-from harness.disk.survivors import Hashed, UpTo
-from harness.disk.unit_choice import UnitChoice
-from models.ops import Survivors
+from crashmq.harness.disk.crash_state import Choice, UnitNames
+from crashmq.harness.disk.inode import Inode
+from crashmq.harness.disk.namespace import Effect
+from crashmq.harness.disk.profiles import DiskProfile
+from crashmq.harness.disk.survivors import Hashed, UpTo
+from crashmq.harness.disk.unit_choice import UnitChoice
+from crashmq.models.ops import Survivors
 
 
 def choice_of(

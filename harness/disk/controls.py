@@ -18,9 +18,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from harness.disk.crash import Hang
-from models.observations import Damaged
-from models.ops import DiskFault, FaultCall, Survivors
+from crashmq.harness.disk.crash import Hang
+from crashmq.models.observations import Damaged
+from crashmq.models.ops import DiskFault, FaultCall, Survivors
 
 NEVER = sys.maxsize
 _ERRNO = {

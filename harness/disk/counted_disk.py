@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from engine.host.disk import PAGE_SIZE, examine_by_reading
-from engine.host.real_disk import RealDisk, RealFile
-from harness.disk.controls import Controls, Healed
-from harness.disk.crash import StoreCrashed, crash_class
-from models.describe import describe
-from models.ops import Crash, DiskFault, FaultCall
+from crashmq.engine.host.disk import PAGE_SIZE, examine_by_reading
+from crashmq.engine.host.real_disk import RealDisk, RealFile
+from crashmq.harness.disk.controls import Controls, Healed
+from crashmq.harness.disk.crash import StoreCrashed, crash_class
+from crashmq.models.describe import describe
+from crashmq.models.ops import Crash, DiskFault, FaultCall
 
 
 class CountedFile:

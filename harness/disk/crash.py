@@ -12,7 +12,7 @@ so no ``finally`` of the engine can touch what the next life will read.
 
 from __future__ import annotations
 
-from models.ops import CrashKind
+from crashmq.models.ops import CrashKind
 
 
 class StoreCrashed(BaseException):

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.disk.choices import choice_of
-from harness.disk.inode import Inode
-from harness.disk.profiles import DiskProfile
-from harness.disk.remains import without_cuts
-from models.ops import Survivors
+from crashmq.harness.disk.choices import choice_of
+from crashmq.harness.disk.crash_state import without_cuts
+from crashmq.harness.disk.inode import Inode
+from crashmq.harness.disk.profiles import DiskProfile
+from crashmq.models.ops import Survivors
 
 
 def leave(inode: Inode, profile: DiskProfile, survivors: Survivors) -> None:

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from engine.host.disk import PAGE_SIZE
-from harness.disk.profiles import SECTOR_SIZE
+from crashmq.engine.host.disk import PAGE_SIZE
+from crashmq.harness.disk.profiles import SECTOR_SIZE
 
 PAGE_BITS = PAGE_SIZE.bit_length() - 1
 assert 1 << PAGE_BITS == PAGE_SIZE

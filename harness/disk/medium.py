@@ -11,10 +11,11 @@ import errno
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from engine.host.disk import PAGE_SIZE, Usage
-from harness.disk.choices import choice_of
-from harness.disk.inode import Inode, InodeImage
-from harness.disk.namespace import (
+from crashmq.engine.host.disk import PAGE_SIZE, Usage
+from crashmq.harness.disk.choices import choice_of
+from crashmq.harness.disk.crash_state import Choice, CrashState, crash_state
+from crashmq.harness.disk.inode import Inode, InodeImage
+from crashmq.harness.disk.namespace import (
     DIRECTORY,
     ROOT,
     Created,
@@ -30,10 +31,9 @@ from harness.disk.namespace import (
     parent_of,
     paths_of,
 )
-from harness.disk.profiles import SECTOR_SIZE, DiskProfile
-from harness.disk.remains import Choice, Remains, remains
-from harness.disk.survivors import UpTo, bad_sectors
-from models.ops import Survivors
+from crashmq.harness.disk.profiles import SECTOR_SIZE, DiskProfile
+from crashmq.harness.disk.survivors import UpTo, bad_sectors
+from crashmq.models.ops import Survivors
 
 Clock: TypeAlias = Callable[[], int]
 
@@ -446,8 +446,8 @@ class Medium:
         self._effects = []
         self._settle(left.names)
 
-    def _remains(self, choice: Choice) -> Remains:
-        return remains(
+    def _remains(self, choice: Choice) -> CrashState:
+        return crash_state(
             self._committed,
             self._effects,
             self.inodes,
@@ -455,7 +455,7 @@ class Medium:
             ordered=self.profile.metadata != "subset",
         )
 
-    def _settled_inodes(self, left: Remains) -> dict[int, Inode]:
+    def _settled_inodes(self, left: CrashState) -> dict[int, Inode]:
         inodes: dict[int, Inode] = {}
         for path, number in left.names.items():
             if number == DIRECTORY or number in inodes:

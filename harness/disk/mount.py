@@ -11,18 +11,18 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 
-from engine.host.disk import Usage
-from harness.disk.controls import Controls
-from harness.disk.medium import Medium
-from harness.disk.namespace import (
+from crashmq.engine.host.disk import Usage
+from crashmq.harness.disk.controls import Controls
+from crashmq.harness.disk.medium import Medium
+from crashmq.harness.disk.namespace import (
     DIRECTORY,
     ROOT,
     DirectoryMade,
     Removed,
     os_error,
 )
-from harness.disk.sim_file import Life, SimFile
-from models.ops import FaultCall
+from crashmq.harness.disk.sim_file import Life, SimFile
+from crashmq.models.ops import FaultCall
 
 
 class SimLock:

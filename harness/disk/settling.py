@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.disk.inode import InodeImage
-from harness.disk.profiles import DiskProfile
-from harness.disk.sim_disk import DiskSnapshot
-from harness.disk.survivors import bad_sectors
-from harness.disk.units import Left, LeftFile
+from crashmq.harness.disk.inode import InodeImage
+from crashmq.harness.disk.profiles import DiskProfile
+from crashmq.harness.disk.sim_disk import DiskSnapshot
+from crashmq.harness.disk.survivors import bad_sectors
+from crashmq.harness.disk.units import Left, LeftFile
 
 
 class Settling:

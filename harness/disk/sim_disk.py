@@ -26,18 +26,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from engine.host.disk import Usage
-from harness.disk.controls import Controls, Healed
-from harness.disk.crash import ProcessKilled, StoreCrashed, crash_class
-from harness.disk.inode import Inode
-from harness.disk.medium import Clock, Medium, MediumImage, stopped_clock
-from harness.disk.mount import Mount
-from harness.disk.noting import Asked, NotingMount
-from harness.disk.profiles import EXT4_ORDERED, SECTOR_SIZE, DiskProfile
-from harness.disk.sim_file import Life
-from models.describe import describe
-from models.observations import Damaged, HalfMade
-from models.ops import Crash, DiskFault, FaultCall
+from crashmq.engine.host.disk import Usage
+from crashmq.harness.disk.controls import Controls, Healed
+from crashmq.harness.disk.crash import ProcessKilled, StoreCrashed, crash_class
+from crashmq.harness.disk.inode import Inode
+from crashmq.harness.disk.medium import Clock, Medium, MediumImage, stopped_clock
+from crashmq.harness.disk.mount import Mount
+from crashmq.harness.disk.profiles import EXT4_ORDERED, SECTOR_SIZE, DiskProfile
+from crashmq.harness.disk.read_tracking import Asked, TrackingMount
+from crashmq.harness.disk.sim_file import Life
+from crashmq.models.describe import describe
+from crashmq.models.observations import Damaged, HalfMade
+from crashmq.models.ops import Crash, DiskFault, FaultCall
 
 _ALL_MADE = HalfMade()
 
@@ -155,7 +155,7 @@ class SimDisk:
         assert self._life is None, "the disk is mounted; crash or unmount it first"
         self._life = Life()
         if self._asked is not None:
-            return NotingMount(self._asked, self._medium, self._controls, self._life)
+            return TrackingMount(self._asked, self._medium, self._controls, self._life)
         return Mount(self._medium, self._controls, self._life)
 
     def note_reads(self) -> Asked:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import errno
 
-from engine.host.disk import PAGE_SIZE, examine_by_reading
-from harness.disk.controls import Controls
-from harness.disk.crash import StoreCrashed
-from harness.disk.failed_sync import leave
-from harness.disk.inode import PAGE_BITS, Inode, whole_sectors
-from harness.disk.medium import Medium
-from harness.disk.namespace import os_error
-from harness.disk.profiles import SECTOR_SIZE
+from crashmq.engine.host.disk import PAGE_SIZE, examine_by_reading
+from crashmq.harness.disk.controls import Controls
+from crashmq.harness.disk.crash import StoreCrashed
+from crashmq.harness.disk.failed_sync import leave
+from crashmq.harness.disk.inode import PAGE_BITS, Inode, whole_sectors
+from crashmq.harness.disk.medium import Medium
+from crashmq.harness.disk.namespace import os_error
+from crashmq.harness.disk.profiles import SECTOR_SIZE
 
 _SHUT = -1  # as a limit it turns every range away, so the hot path asks no more
 _NO_PAGE = -1  # a sync that has directory changes alone to commit

@@ -13,11 +13,11 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.disk.inode import Inode, Store
-from harness.disk.mixing import GOLDEN, garbage, mixed
-from harness.disk.namespace import Effect
-from harness.disk.profiles import PERCENT, SECTOR_SIZE, DiskProfile
-from harness.disk.remains import Slot, UnitNames, in_no_order
+from crashmq.harness.disk.crash_state import Slot, UnitNames, in_no_order
+from crashmq.harness.disk.hashing import GOLDEN, garbage, mixed
+from crashmq.harness.disk.inode import Inode, Store
+from crashmq.harness.disk.namespace import Effect
+from crashmq.harness.disk.profiles import PERCENT, SECTOR_SIZE, DiskProfile
 
 BLOCKS_TORN = 4  # of so many dirty blocks chance tears one
 UNREADABLE = garbage(SECTOR_SIZE)[::-1]

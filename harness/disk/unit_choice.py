@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.disk.inode import Inode, Store
-from harness.disk.namespace import Effect
-from harness.disk.profiles import DiskProfile
-from harness.disk.remains import Slot, UnitNames, in_no_order
-from harness.disk.survivors import UpTo, tearable, versions_of
-from models.ops import UNIT_ORDER, UNIT_TAIL, KeptUnit
+from crashmq.harness.disk.crash_state import Slot, UnitNames, in_no_order
+from crashmq.harness.disk.inode import Inode, Store
+from crashmq.harness.disk.namespace import Effect
+from crashmq.harness.disk.profiles import DiskProfile
+from crashmq.harness.disk.survivors import UpTo, tearable, versions_of
+from crashmq.models.ops import UNIT_ORDER, UNIT_TAIL, KeptUnit
 
 ORDER_SLOT: Slot = ("", UNIT_ORDER)
 TAIL_VERSIONS = 3

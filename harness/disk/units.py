@@ -22,16 +22,22 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from harness.disk.choices import ordered_actions
-from harness.disk.inode import Inode
-from harness.disk.medium import MediumImage
-from harness.disk.namespace import DIRECTORY, reachable
-from harness.disk.profiles import DiskProfile
-from harness.disk.remains import Layout, UnitNames, fill_room, layout, slot_of
-from harness.disk.sim_disk import DiskSnapshot
-from harness.disk.survivors import tearable, versions_of
-from harness.disk.unit_choice import ORDER_SLOT, TAIL_VERSIONS, UnitChoice
-from models.ops import UNIT_TAIL, KeptUnit, Survivors
+from crashmq.harness.disk.choices import ordered_actions
+from crashmq.harness.disk.crash_state import (
+    Layout,
+    UnitNames,
+    fill_room,
+    layout,
+    slot_of,
+)
+from crashmq.harness.disk.inode import Inode
+from crashmq.harness.disk.medium import MediumImage
+from crashmq.harness.disk.namespace import DIRECTORY, reachable
+from crashmq.harness.disk.profiles import DiskProfile
+from crashmq.harness.disk.sim_disk import DiskSnapshot
+from crashmq.harness.disk.survivors import tearable, versions_of
+from crashmq.harness.disk.unit_choice import ORDER_SLOT, TAIL_VERSIONS, UnitChoice
+from crashmq.models.ops import UNIT_TAIL, KeptUnit, Survivors
 
 EXACT_COUNT_MAX = 4096
 

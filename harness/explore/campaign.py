@@ -17,17 +17,17 @@ from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import Protocol
 
-from harness.explore.certificate import Certificate
-from harness.explore.explorer import Explorer, Found
-from harness.explore.limits import Limits
-from harness.explore.moment import Moment, record
-from harness.interrupts import held_back, left_to_parent
-from models.program import Program
-from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import MUTANTS
-from scenarios.mutation import applied
-from scenarios.small_worlds import nodes
-from scenarios.workload import program_for
+from crashmq.harness.explore.certificate import Certificate
+from crashmq.harness.explore.crash_point import CrashPoint, record
+from crashmq.harness.explore.explorer import Explorer, Found
+from crashmq.harness.explore.limits import Limits
+from crashmq.harness.guards.interrupts import held_back, left_to_parent
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import applied
+from crashmq.models.program import Program
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.catalogue.small_worlds import nodes
+from crashmq.scenarios.programs.workload import program_for
 
 LENGTHS = (2, 4, 3, 6, 5, 9, 4, 14, 7, 3, 24, 10)  # ops of a history; short ones often
 WAITING_A_WORKER = 2
@@ -176,7 +176,7 @@ def _run_job(job: Job, deadline: float) -> Result:
     return Result(explorer.counts, {profile: explorer.counts}, explorer.found)
 
 
-def _is_own(moment: Moment, shared: int) -> bool:
+def _is_own(moment: CrashPoint, shared: int) -> bool:
     """Whether a crash point lies behind the first ``shared`` ops."""
     done = len(moment.before)
     return not shared or done > shared or (done == shared and not moment.is_between)

@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from harness.disk.mixing import mixed
-from harness.disk.sim_disk import DiskSnapshot, SimDisk
-from harness.explore.certificate import Certificate
-from harness.explore.fall import Fall, Falls
-from harness.explore.limits import HEADS, Limits, cuts_of
-from harness.explore.moment import History, Moment
-from harness.explore.recovery import Breach, Outcome, Recoveries, Remnant
-from harness.explore.spread import Spread, Vector
-from harness.explore.views import View, Views
-from models.invariants.registry import InvariantViolated
-from models.ops import Crash, CrashKind, During, Op
-from models.program import Program
+from crashmq.harness.disk.hashing import mixed
+from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
+from crashmq.harness.explore.certificate import Certificate
+from crashmq.harness.explore.crash_point import CrashPoint, History
+from crashmq.harness.explore.crash_states import CrashStates, Vector
+from crashmq.harness.explore.judged_crash import JudgedCrash, JudgedCrashes
+from crashmq.harness.explore.limits import HEADS, Limits, cuts_of
+from crashmq.harness.explore.recovery import Breach, Outcome, Recoveries, Remnant
+from crashmq.harness.explore.state_key import StateKey, StateKeys
+from crashmq.models.laws.registry import LawViolated
+from crashmq.models.ops import Crash, CrashKind, During, Op
+from crashmq.models.program import Program
 
 Clock: TypeAlias = Callable[[], bool]
 
@@ -55,8 +55,8 @@ class _Left(NamedTuple):
 class _Nested:
     """A state whose recovery is to be crashed in turn."""
 
-    moment: Moment
-    fall: Fall
+    moment: CrashPoint
+    fall: JudgedCrash
     crash: Callable[[], Crash]
     depth: int
     name: str
@@ -87,10 +87,10 @@ class Explorer:
         self._begin()
 
     def _begin(self) -> None:
-        self._views = Views()
-        self._falls = Falls(self._views)
+        self._views = StateKeys()
+        self._falls = JudgedCrashes(self._views)
         self._recoveries = Recoveries(self._scenario, self._views, self.counts)
-        self._decided: dict[tuple[View, int, CrashKind], Outcome] = {}
+        self._decided: dict[tuple[StateKey, int, CrashKind], Outcome] = {}
         self._queue: list[_Nested] = []
         self._begun_at = 0
 
@@ -126,7 +126,7 @@ class Explorer:
             self.counts.stopped_early = True
         return self.counts.stopped_early
 
-    def _explore(self, moment: Moment, depth: int) -> None:
+    def _explore(self, moment: CrashPoint, depth: int) -> None:
         for cut, disk in self._disks(moment):
             kill = self._falls.at(moment, "process_kill", cut)
             loss = self._falls.at(moment, "power_loss", cut)
@@ -134,7 +134,7 @@ class Explorer:
             if disk.profile.loses_unsynced and cut not in HEADS:
                 self._lose_power(moment, loss, cut, disk, depth)
 
-    def _disks(self, moment: Moment) -> Iterator[tuple[int, DiskSnapshot]]:
+    def _disks(self, moment: CrashPoint) -> Iterator[tuple[int, DiskSnapshot]]:
         """The disk before the action in progress, then after each part of it."""
         yield 0, moment.disk
         storing = None if moment.is_between else moment.disk.storing
@@ -143,7 +143,12 @@ class Explorer:
                 yield cut, SimDisk.fork(moment.disk, cut).snapshot()
 
     def _kill(
-        self, moment: Moment, one: Fall, cut: int, disk: DiskSnapshot, depth: int
+        self,
+        moment: CrashPoint,
+        one: JudgedCrash,
+        cut: int,
+        disk: DiskSnapshot,
+        depth: int,
     ) -> None:
         crash = Crash("process_kill", cut=cut)
         self.counts.space += 1
@@ -154,9 +159,14 @@ class Explorer:
         self.counts.closed += 1
 
     def _lose_power(
-        self, moment: Moment, one: Fall, cut: int, disk: DiskSnapshot, depth: int
+        self,
+        moment: CrashPoint,
+        one: JudgedCrash,
+        cut: int,
+        disk: DiskSnapshot,
+        depth: int,
     ) -> None:
-        spread = Spread(disk, self._views)
+        spread = CrashStates(disk, self._views)
         space = spread.space()
         counts = self.counts
         counts.space += space
@@ -186,7 +196,9 @@ class Explorer:
         else:
             counts.open += 1
 
-    def _decide(self, moment: Moment, one: Fall, left: _Left, depth: int) -> Outcome:
+    def _decide(
+        self, moment: CrashPoint, one: JudgedCrash, left: _Left, depth: int
+    ) -> Outcome:
         counts = self.counts
         counts.visited += 1
         key = (left.remnant.view, one.number, one.kind)
@@ -203,15 +215,15 @@ class Explorer:
         return outcome
 
     def _count(self, breach: Breach | None) -> None:
-        if isinstance(breach, InvariantViolated):
+        if isinstance(breach, LawViolated):
             self.counts.violations += 1
         elif breach is not None:
             self.counts.unknown += 1
 
     def _note(
         self,
-        moment: Moment,
-        one: Fall,
+        moment: CrashPoint,
+        one: JudgedCrash,
         crash: Callable[[], Crash],
         outcome: Outcome,
         depth: int,
@@ -238,7 +250,7 @@ class Explorer:
                 breach.id,
                 str(breach),
                 program,
-                not isinstance(breach, InvariantViolated),
+                not isinstance(breach, LawViolated),
             )
 
     def _explore_recoveries(self) -> None:
@@ -275,11 +287,11 @@ class Explorer:
         return [*firsts, *others[::step]][:most]
 
 
-def _power_loss(spread: Spread, vector: Vector, cut: int) -> Crash:
+def _power_loss(spread: CrashStates, vector: Vector, cut: int) -> Crash:
     return Crash("power_loss", spread.survivors(vector), cut)
 
 
-def _class_of(moment: Moment, kind: CrashKind, outcome: Outcome) -> str:
+def _class_of(moment: CrashPoint, kind: CrashKind, outcome: Outcome) -> str:
     """The class of a state: kind of op, kind of action, and what followed."""
     verb, path = moment.disk.last
     place = "between ops" if moment.is_between else f"{verb} {path.partition('/')[0]}"

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from harness.disk.profiles import PROFILES
-from harness.episode import EpisodeResult, run_program
-from models.observations import Armed, Interrupted
-from models.ops import (
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.models.observations import Armed, Interrupted
+from crashmq.models.ops import (
     Crash,
     DiskFault,
     During,
@@ -24,8 +24,8 @@ from models.ops import (
     Survivors,
     parts,
 )
-from models.program import Program
-from models.verdict import Outcome
+from crashmq.models.program import Program
+from crashmq.models.verdict import Outcome
 
 CALLS: tuple[tuple[FaultCall, FaultErrno], ...] = (
     ("read", "EIO"),

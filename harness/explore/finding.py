@@ -11,25 +11,25 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from harness.disk.crash import StoreCrashed
-from harness.disk.units import PendingUnits, Unit
-from harness.episode import Episode, EpisodeResult, run_program
-from harness.explore.explorer import Found
-from harness.power.cause import cause_of, mildest_profile
-from harness.shrink import shrink
-from harness.subjects.python_store import PythonStore
-from models.invariants.registry import InvariantUnknown, InvariantViolated
-from models.ops import (
+from crashmq.harness.disk.crash import StoreCrashed
+from crashmq.harness.disk.units import PendingUnits, Unit
+from crashmq.harness.episodes.episode import Episode, EpisodeResult, run_program
+from crashmq.harness.explore.explorer import Found
+from crashmq.harness.failures.shrink import shrink
+from crashmq.harness.mutants.failure_signature import failure_signature, mildest_profile
+from crashmq.harness.subjects.python_store import PythonStore
+from crashmq.models.laws.registry import LawUnknown, LawViolated
+from crashmq.models.ops import (
+    UNIT_END,
     UNIT_ENTRY,
     UNIT_ORDER,
-    UNIT_SIZE,
     Crash,
     During,
     KeptUnit,
     Op,
     Survivors,
 )
-from models.program import Program, Setup
+from crashmq.models.program import Program, Setup
 
 LOSSES_TRIED_MAX = 400
 
@@ -79,7 +79,7 @@ def made_small(found: Found, scenario: str, budget_runs: int = 250) -> Small:
         result,
         words_for(program, scenario),
         mildest_profile(program, scenario, found.invariant),
-        cause_of(program, scenario, found.invariant).signature,
+        failure_signature(program, scenario, found.invariant).signature,
     )
 
 
@@ -130,7 +130,7 @@ def _piece(unit: Unit) -> str:
     match unit.place:
         case place if place == UNIT_ENTRY:
             return f"entry of {unit.path}"
-        case place if place == UNIT_SIZE:
+        case place if place == UNIT_END:
             return f"size of {unit.path}"
         case place if place == UNIT_ORDER:
             return "tail of the directory changes"
@@ -200,7 +200,7 @@ def _losses(program: Program, scenario: str) -> dict[int, _Loss]:
             finally:
                 if len(store.losses) > before and _is_told(op):
                     losses[number] = store.losses[-1]
-    except (InvariantViolated, InvariantUnknown):
+    except (LawViolated, LawUnknown):
         pass  # it is what the program is kept for
     finally:
         episode.close()

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from harness.explore.views import Views
-from harness.judging.judge import Judge
-from models.plain_state import forked, is_alike, token
+from crashmq.harness.explore.state_key import StateKeys
+from crashmq.harness.judging.judge import Judge
+from crashmq.models.plain_state import forked, is_alike, token
 
 
 class Judges:
     """The numbers given so far, and the newest judge at each place."""
 
-    def __init__(self, views: Views) -> None:
+    def __init__(self, views: StateKeys) -> None:
         self._views = views
         self._newest: dict[Hashable, tuple[list[object], int]] = {}
 

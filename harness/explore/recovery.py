@@ -15,26 +15,26 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from engine.host.probe import recording
-from harness.disk.sim_disk import DiskSnapshot, SimDisk
-from harness.episode import Episode
-from harness.explore.certificate import Certificate
-from harness.explore.fall import Fall
-from harness.explore.judges import Judges
-from harness.explore.moment import Moment, Watcher
-from harness.explore.reads import Reads
-from harness.explore.views import NEVER_READ, View, Views
-from harness.interpreter import Interpreter
-from harness.judging.judge import Judge
-from harness.subjects.subject import SnapshotSubject
-from models.history import Step
-from models.invariants.registry import InvariantUnknown, InvariantViolated
-from models.observations import DOWN, EPOCH_MS, HalfMade, Positions, status_of
-from models.ops import Crash, CrashKind, Restart
-from models.plain_state import token
+from crashmq.engine.host.probe import recording
+from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
+from crashmq.harness.episodes.episode import Episode
+from crashmq.harness.explore.certificate import Certificate
+from crashmq.harness.explore.crash_point import CrashPoint, Watcher
+from crashmq.harness.explore.judged_crash import JudgedCrash
+from crashmq.harness.explore.judges import Judges
+from crashmq.harness.explore.read_log import ReadLog
+from crashmq.harness.explore.state_key import NEVER_READ, StateKey, StateKeys
+from crashmq.harness.judging.judge import Judge
+from crashmq.harness.subjects.interpreter import Interpreter
+from crashmq.harness.subjects.subject import SnapshotSubject
+from crashmq.models.history import Step
+from crashmq.models.laws.registry import LawUnknown, LawViolated
+from crashmq.models.observations import DOWN, EPOCH_MS, HalfMade, Positions, status_of
+from crashmq.models.ops import Crash, CrashKind, Restart
+from crashmq.models.plain_state import token
 
 _STARTS_KEPT = 1024
-Breach: TypeAlias = InvariantViolated | InvariantUnknown
+Breach: TypeAlias = LawViolated | LawUnknown
 
 
 class Outcome(NamedTuple):
@@ -53,7 +53,7 @@ _UNJUDGED = Outcome("Skipped", None)
 class Remnant(NamedTuple):
     """What a crash has left: its view, and files and disk, made on first use."""
 
-    view: View
+    view: StateKey
     files: Callable[[], Mapping[str, bytes]]
     disk: Callable[[], DiskSnapshot]
 
@@ -73,7 +73,7 @@ class _Left:
     positions: Positions
     numbers: tuple[object, ...]
     seen: Mapping[str, bytes]
-    view: View
+    view: StateKey
     clock: tuple[int, int]
     path: str
     number: int
@@ -98,19 +98,21 @@ class Recoveries:
     """Every start so far, and every way a started store went on."""
 
     scenario: str
-    views: Views
+    views: StateKeys
     counts: Certificate
-    _starts: dict[tuple[View, tuple[int, int], CrashKind], _Left] = field(
+    _starts: dict[tuple[StateKey, tuple[int, int], CrashKind], _Left] = field(
         default_factory=dict
     )
-    _reads: Reads[_Left] = field(default_factory=Reads)
+    _reads: ReadLog[_Left] = field(default_factory=ReadLog)
     _ends: dict[tuple[int, ...] | None, Breach | None] = field(default_factory=dict)
     _healed: dict[object, Breach | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._judges = Judges(self.views)
 
-    def outcome(self, moment: Moment, fall: Fall, remnant: Remnant) -> Outcome:
+    def outcome(
+        self, moment: CrashPoint, fall: JudgedCrash, remnant: Remnant
+    ) -> Outcome:
         """Judge the state that a crash at ``moment`` has left."""
         if fall.judge.is_unsure:
             return _UNJUDGED
@@ -126,7 +128,9 @@ class Recoveries:
                 return known
         return self._started(moment, fall, remnant)
 
-    def moments(self, moment: Moment, fall: Fall, crash: Crash) -> list[Moment]:
+    def moments(
+        self, moment: CrashPoint, fall: JudgedCrash, crash: Crash
+    ) -> list[CrashPoint]:
         """The crash points of the recovery from a crash, as those of a history."""
         disk = SimDisk.fork(moment.disk, crash.cut)
         disk.crash(crash)
@@ -135,7 +139,7 @@ class Recoveries:
         try:
             watcher.begin(Restart())
             episode.heal()
-        except (InvariantViolated, InvariantUnknown):
+        except (LawViolated, LawUnknown):
             pass  # the state itself was judged before, and this is known of it
         finally:
             watcher.end()
@@ -145,7 +149,11 @@ class Recoveries:
         return watcher.moments
 
     def _judged_again(
-        self, left: _Left, files: Mapping[str, bytes], fall: Fall, moment: Moment
+        self,
+        left: _Left,
+        files: Mapping[str, bytes],
+        fall: JudgedCrash,
+        moment: CrashPoint,
     ) -> Outcome | None:
         """Ask this judge about a known start; None if it was not continued."""
         end = self._end(left, files, fall)
@@ -154,7 +162,7 @@ class Recoveries:
         judge = fall.judge.fork(left)
         try:
             judge.judge(left.step.with_found(files), left.positions)
-        except (InvariantViolated, InvariantUnknown) as breach:
+        except (LawViolated, LawUnknown) as breach:
             return Outcome(left.path, breach)
         if left.positions == DOWN or judge.is_unsure:
             return Outcome(left.path, None)
@@ -166,7 +174,7 @@ class Recoveries:
         return Outcome(left.path, self._healed[key])
 
     def _end(
-        self, left: _Left, files: Mapping[str, bytes], fall: Fall
+        self, left: _Left, files: Mapping[str, bytes], fall: JudgedCrash
     ) -> tuple[int, ...] | None:
         """The key of a start's verdict, once the files that it found are judged.
 
@@ -176,11 +184,13 @@ class Recoveries:
             return None
         try:
             found = fall.judge.judge_found_again(files, left.step, left.seen)
-        except (InvariantViolated, InvariantUnknown):
+        except (LawViolated, LawUnknown):
             return None
         return None if found is None else (left.number, fall.number, found)
 
-    def _started(self, moment: Moment, fall: Fall, remnant: Remnant) -> Outcome:
+    def _started(
+        self, moment: CrashPoint, fall: JudgedCrash, remnant: Remnant
+    ) -> Outcome:
         self.counts.starts += 1
         if self.counts.starts % _STARTS_KEPT == 0:
             gc.collect(0)  # what a start raised may lead to itself
@@ -207,8 +217,8 @@ class Recoveries:
 
     def _judged(
         self,
-        moment: Moment,
-        fall: Fall,
+        moment: CrashPoint,
+        fall: JudgedCrash,
         subject: SnapshotSubject,
         life: int,
         left: _Left,
@@ -227,21 +237,23 @@ class Recoveries:
             episode.judge.judge(left.step, left.positions)
             if episode.is_up and episode.heal():
                 self._go_on(episode, left, fall, moment)
-        except (InvariantViolated, InvariantUnknown) as breach:
+        except (LawViolated, LawUnknown) as breach:
             return Outcome(left.path, breach)
         finally:
             episode.close()
         return Outcome(left.path, None)
 
     def _key(
-        self, left: _Left, fall: Fall, moment: Moment, judge: Judge
+        self, left: _Left, fall: JudgedCrash, moment: CrashPoint, judge: Judge
     ) -> tuple[object, ...]:
         """The key that decides how a started store goes on and is judged."""
         known = self._judges.number(judge, (left.view, fall.number))
         at = (left.view, left.positions, left.numbers, left.clock)
         return (*at, moment.life, known)
 
-    def _go_on(self, episode: Episode, left: _Left, fall: Fall, moment: Moment) -> None:
+    def _go_on(
+        self, episode: Episode, left: _Left, fall: JudgedCrash, moment: CrashPoint
+    ) -> None:
         if not left.is_shared:
             episode.go_on()
             return
@@ -254,13 +266,13 @@ class Recoveries:
         self.counts.healed += 1
         try:
             episode.go_on()
-        except (InvariantViolated, InvariantUnknown) as breach:
+        except (LawViolated, LawUnknown) as breach:
             self._healed[key] = breach
             raise
         self._healed[key] = None
 
     def _episode(
-        self, moment: Moment, fall: Fall, disk: SimDisk, crash: Crash
+        self, moment: CrashPoint, fall: JudgedCrash, disk: SimDisk, crash: Crash
     ) -> Episode:
         subject = moment.subject.down_on(disk, moment.clock)
         return Episode(
@@ -294,7 +306,7 @@ class Recoveries:
 
 
 def _root(
-    view: View, moment: Moment, fall: Fall, files: Mapping[str, bytes]
+    view: StateKey, moment: CrashPoint, fall: JudgedCrash, files: Mapping[str, bytes]
 ) -> Hashable:
     """What a start knows without a read, and whether the disk holds what readers see.
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from harness.episode import EpisodeResult, run_program
-from models.observations import Interleaved, Interrupted, Observation
-from models.ops import During, Grain, Op, Schedule, Together
-from models.program import Program
-from models.verdict import Outcome
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.models.observations import Interleaved, Interrupted, Observation
+from crashmq.models.ops import During, Grain, Op, Schedule, Together
+from crashmq.models.program import Program
+from crashmq.models.verdict import Outcome
 
 
 @dataclass(slots=True)

@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-from harness.judging.asking import Breaches, Checks, asked, asked_together
-from models.invariants.deletion import a_full_disk_takes_no_put, no_put_fills_the_disk
-from models.invariants.marks import acknowledged_is_flushed
-from models.invariants.putting import (
-    batch_is_put_as_one,
-    gave_up,
-    no_put_after_a_failed_flush,
-    put_is_refused_for_a_reason,
-    put_is_told_its_id,
-    put_takes_the_next_place,
-    puts_lie_in_the_order_they_were_made,
-    who_waits_is_answered,
-)
-from models.invariants.reading import pulled_messages_prove_themselves
-from models.invariants.run import nothing_is_held, nothing_unnamed_is_raised
-from models.invariants.statistics import statistics_count_what_was_put
-from models.invariants.topic_deletion import deletion_ends_where_the_log_did
-from models.knowledge.facts import Fact
-from models.knowledge.moments import (
+from crashmq.harness.judging.asking import Breaches, Checks, asked, asked_together
+from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.moments import (
     AfterFailedFlush,
     CheckedReads,
     DeletionOver,
@@ -30,8 +14,24 @@ from models.knowledge.moments import (
     PutsOver,
     StatisticsSeen,
 )
-from models.knowledge.walk_start import reads_in_a_window
-from models.observations import Pulled, Put, Stopped
+from crashmq.models.knowledge.walk_start import reads_in_a_window
+from crashmq.models.laws.deletion import a_full_disk_takes_no_put, no_put_fills_the_disk
+from crashmq.models.laws.marks import acknowledged_is_flushed
+from crashmq.models.laws.putting import (
+    batch_is_put_as_one,
+    gave_up,
+    no_put_after_a_failed_flush,
+    put_is_refused_for_a_reason,
+    put_is_told_its_id,
+    put_takes_the_next_place,
+    puts_lie_in_the_order_they_were_made,
+    who_waits_is_answered,
+)
+from crashmq.models.laws.reading import pulled_messages_prove_themselves
+from crashmq.models.laws.run import nothing_is_held, nothing_unnamed_is_raised
+from crashmq.models.laws.statistics import statistics_count_what_was_put
+from crashmq.models.laws.topic_deletion import deletion_ends_where_the_log_did
+from crashmq.models.observations import Pulled, Put, Stopped
 
 
 @asked(nothing_unnamed_is_raised, on=OpOver)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.judging.asking import (
+from crashmq.harness.judging.asking import (
     Breaches,
     Checks,
     asked,
@@ -10,32 +10,8 @@ from harness.judging.asking import (
     hold_all,
     hold_files,
 )
-from models.invariants.checkpoint import checkpoint_is_up_to_date
-from models.invariants.deletion import only_what_has_expired_goes
-from models.invariants.file_laws import DISPATCH_LAWS, FILE_LAWS
-from models.invariants.marks import (
-    dispatched_is_confirmed,
-    dispatched_is_flushed,
-    marks_are_in_order,
-    marks_lie_in_the_log,
-    marks_only_rise,
-)
-from models.invariants.recovery import (
-    foreign_files_stay,
-    no_orderly_end_after_a_failed_flush,
-    orderly_end_is_durable,
-    services_have_caught_up,
-)
-from models.invariants.run import (
-    buffers_come_back,
-    nothing_is_done_late,
-    nothing_is_held,
-    stop_gives_dispatch_its_time,
-    who_waits_is_told_the_end,
-)
-from models.invariants.topic_deletion import nothing_is_left_of_the_deleted
-from models.knowledge.facts import Fact
-from models.knowledge.moments import (
+from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.moments import (
     AfterFailedFlush,
     CaughtUp,
     FilesAtRest,
@@ -45,6 +21,30 @@ from models.knowledge.moments import (
     StopOver,
     TopicGone,
 )
+from crashmq.models.laws.checkpoint import checkpoint_is_up_to_date
+from crashmq.models.laws.deletion import only_what_has_expired_goes
+from crashmq.models.laws.file_laws import DISPATCH_LAWS, FILE_LAWS
+from crashmq.models.laws.marks import (
+    dispatched_is_confirmed,
+    dispatched_is_flushed,
+    marks_are_in_order,
+    marks_lie_in_the_log,
+    marks_only_rise,
+)
+from crashmq.models.laws.recovery import (
+    foreign_files_stay,
+    no_orderly_end_after_a_failed_flush,
+    orderly_end_is_durable,
+    services_have_caught_up,
+)
+from crashmq.models.laws.run import (
+    buffers_come_back,
+    nothing_is_done_late,
+    nothing_is_held,
+    stop_gives_dispatch_its_time,
+    who_waits_is_told_the_end,
+)
+from crashmq.models.laws.topic_deletion import nothing_is_left_of_the_deleted
 
 
 @asked(

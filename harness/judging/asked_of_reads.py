@@ -6,29 +6,10 @@ here, as far as they were dispatched.
 
 from __future__ import annotations
 
-from harness.judging.asking import Breaches, asked
-from models.invariants.around import (
-    pull_goes_around,
-    put_spares_what_is_damaged,
-    query_goes_around,
-    search_goes_around,
-)
-from models.invariants.marks import served_is_confirmed
-from models.invariants.querying import (
-    queried_messages_are_right,
-    query_finds_what_a_walk_finds,
-)
-from models.invariants.reading import (
-    looked_up_message_is_right,
-    pull_is_answered_right,
-    pull_sees_a_moment,
-    pulled_messages_are_right,
-    searched_time_is_found,
-    told_times_are_right,
-)
-from models.knowledge.facts import Fact
-from models.knowledge.knowledge import DISPATCHED
-from models.knowledge.moments import (
+from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.knowledge import DISPATCHED
+from crashmq.models.knowledge.moments import (
     LookOver,
     Moment,
     PullAround,
@@ -40,8 +21,27 @@ from models.knowledge.moments import (
     SearchAround,
     SearchOver,
 )
-from models.knowledge.walk_reads import fitting_records, is_indexed
-from models.ops import Capability
+from crashmq.models.knowledge.walk_reads import fitting_records, is_indexed
+from crashmq.models.laws.around import (
+    pull_goes_around,
+    put_spares_what_is_damaged,
+    query_goes_around,
+    search_goes_around,
+)
+from crashmq.models.laws.marks import served_is_confirmed
+from crashmq.models.laws.querying import (
+    queried_messages_are_right,
+    query_finds_what_a_walk_finds,
+)
+from crashmq.models.laws.reading import (
+    looked_up_message_is_right,
+    pull_is_answered_right,
+    pull_sees_a_moment,
+    pulled_messages_are_right,
+    searched_time_is_found,
+    told_times_are_right,
+)
+from crashmq.models.ops import Capability
 
 
 def _log_end(at: Moment) -> int:

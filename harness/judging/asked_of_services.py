@@ -4,40 +4,45 @@ from __future__ import annotations
 
 from typing import cast
 
-from harness.judging.asking import Breaches, asked
-from models.invariants.checkpoint import (
+from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.knowledge.expiry import CLEANERS
+from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.moments import (
+    CleanerOver,
+    MediumSeen,
+    RoundDue,
+    RoundOver,
+)
+from crashmq.models.laws.checkpoint import (
     checkpoint_is_on_the_medium,
     flushed_time_is_in_the_log,
     round_marks_what_is_flushed,
 )
-from models.invariants.deletion import (
+from crashmq.models.laws.deletion import (
     expired_queue_files_go,
     expired_side_files_go,
     what_has_expired_goes,
 )
-from models.invariants.marks import (
+from crashmq.models.laws.marks import (
     flushed_is_on_the_medium,
     round_flushes_what_is_enough,
     what_waited_is_committed,
     what_waited_is_flushed,
 )
-from models.invariants.medium import (
+from crashmq.models.laws.medium import (
     names_are_durable_in_order,
     room_is_durable,
     start_leaves_nothing_to_lose,
     waiting_units_are_on_the_medium,
     what_the_checkpoint_tells_of_is_on_the_medium,
 )
-from models.invariants.recovery import what_went_is_gone
-from models.invariants.run import (
+from crashmq.models.laws.recovery import what_went_is_gone
+from crashmq.models.laws.run import (
     dispatch_reaches_what_is_confirmed,
     rounds_tell_what_they_did,
 )
-from models.knowledge.expiry import CLEANERS
-from models.knowledge.facts import Fact
-from models.knowledge.moments import CleanerOver, MediumSeen, RoundDue, RoundOver
-from models.observations import Ran, Started
-from models.ops import RunService, ServiceName
+from crashmq.models.observations import Ran, Started
+from crashmq.models.ops import RunService, ServiceName
 
 
 def _may_have_gaps(at: RoundOver) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.judging.asking import (
+from crashmq.harness.judging.asking import (
     Breaches,
     Checks,
     asked,
@@ -10,8 +10,23 @@ from harness.judging.asking import (
     hold_all,
     hold_files,
 )
-from models.invariants.around import keeps_what_is_whole, refuses_what_cannot_be_located
-from models.invariants.checkpoint import (
+from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.knowledge import End
+from crashmq.models.knowledge.moments import (
+    FilesFound,
+    LogRecovered,
+    LogRecoveredAround,
+    QueuesRecovered,
+    RotRecovered,
+    StartLeft,
+    StartOver,
+    StoreUp,
+)
+from crashmq.models.laws.around import (
+    keeps_what_is_whole,
+    refuses_what_cannot_be_located,
+)
+from crashmq.models.laws.checkpoint import (
     checkpoint_is_up_to_date,
     dispatched_offset_is_in_the_queues,
     dispatched_time_is_in_the_queues,
@@ -20,15 +35,15 @@ from models.invariants.checkpoint import (
     marked_bytes_are_unchanged,
     marks_never_move_backwards,
 )
-from models.invariants.commit_log import every_record_is_whole
-from models.invariants.deletion import (
+from crashmq.models.laws.commit_log import every_record_is_whole
+from crashmq.models.laws.deletion import (
     empty_queues_keep_their_end,
     log_begins_where_it_was_left,
 )
-from models.invariants.file_laws import FILE_LAWS
-from models.invariants.index import ended_files_are_whole
-from models.invariants.judged import Judged
-from models.invariants.recovery import (
+from crashmq.models.laws.file_laws import FILE_LAWS
+from crashmq.models.laws.index import ended_files_are_whole
+from crashmq.models.laws.judged import Judged
+from crashmq.models.laws.recovery import (
     abort_tells_how_it_ended,
     mark_vouches_for_an_orderly_end,
     recovered_log_is_a_prefix,
@@ -42,24 +57,12 @@ from models.invariants.recovery import (
     start_knows_how_it_ended,
     start_reads_what_it_must,
 )
-from models.invariants.registry import Invariant
-from models.invariants.topic_deletion import (
+from crashmq.models.laws.registry import Law
+from crashmq.models.laws.topic_deletion import (
     deletions_are_remembered,
     record_of_deletions_is_whole,
 )
-from models.knowledge.facts import Fact
-from models.knowledge.knowledge import End
-from models.knowledge.moments import (
-    FilesFound,
-    LogRecovered,
-    LogRecoveredAround,
-    QueuesRecovered,
-    RotRecovered,
-    StartLeft,
-    StartOver,
-    StoreUp,
-)
-from models.observations import Refused, Started
+from crashmq.models.observations import Refused, Started
 
 AFTER_AN_ORDERLY_END = (Fact.UNDAMAGED_LOG, Fact.UNTOUCHED)
 AFTER_A_CRASH = (Fact.UNDAMAGED_LOG, Fact.UNTOUCHED)
@@ -100,9 +103,7 @@ def _ask_rec_6(at: FilesFound) -> Breaches:
     return abort_tells_how_it_ended.judge(at.image, ended=ended)
 
 
-def _crash_proof(
-    name: str, laws: tuple[Invariant[[Judged]], ...], *needs: Fact
-) -> None:
+def _crash_proof(name: str, laws: tuple[Law[[Judged]], ...], *needs: Fact) -> None:
     """Declare laws of the files that hold even after a crash, before any mending."""
 
     @asked_together(laws, on=FilesFound, needs=(*AFTER_A_CRASH, *needs))

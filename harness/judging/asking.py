@@ -24,20 +24,11 @@ from functools import cache, wraps
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from models.image.deleted import DELETED_PATH
-from models.invariants.file_laws import (
-    CHECKPOINT_LAWS,
-    DELETION_LAWS,
-    FILE_LAWS,
-    INDEX_LAWS,
-    LOG_LAWS,
-    QUEUE_LAWS,
-)
-from models.invariants.judged import Judged
-from models.invariants.registry import Invariant, InvariantUnknown
-from models.knowledge.facts import HOLDS, Fact, decided_by
-from models.knowledge.knowledge import INDEX, LOG, QUEUES, Knowledge
-from models.knowledge.moments import (
+from crashmq.models.files.deleted import DELETED_PATH
+from crashmq.models.files.store_image import StoreImage
+from crashmq.models.knowledge.facts import HOLDS, Fact, decided_by
+from crashmq.models.knowledge.knowledge import INDEX, LOG, QUEUES, Knowledge
+from crashmq.models.knowledge.moments import (
     AfterFailedFlush,
     CaughtUp,
     CleanerOver,
@@ -69,9 +60,18 @@ from models.knowledge.moments import (
     StoreUp,
     TopicGone,
 )
-from models.ops import Capability
-from models.store_image import StoreImage
-from models.verdict import Violation
+from crashmq.models.laws.file_laws import (
+    CHECKPOINT_LAWS,
+    DELETION_LAWS,
+    FILE_LAWS,
+    INDEX_LAWS,
+    LOG_LAWS,
+    QUEUE_LAWS,
+)
+from crashmq.models.laws.judged import Judged
+from crashmq.models.laws.registry import Law, LawUnknown
+from crashmq.models.ops import Capability
+from crashmq.models.verdict import Violation
 
 Breaches: TypeAlias = Iterator[Violation]
 Checks: TypeAlias = dict[str, int]
@@ -91,7 +91,7 @@ class Question:
     which of them are left to be asked.
     """
 
-    laws: tuple[Invariant[Any], ...]
+    laws: tuple[Law[Any], ...]
     needs: tuple[Fact, ...]
     proofs: tuple[Callable[[Moment], bool], ...]
     where: Callable[[Any], bool] | None
@@ -132,7 +132,7 @@ _QUESTIONS: dict[type[Moment], list[Question]] = {}
 
 
 def asked(
-    law: Invariant[Any],
+    law: Law[Any],
     *,
     on: type[M],
     needs: tuple[Fact, ...] = _ALWAYS,
@@ -156,7 +156,7 @@ def asked(
             try:
                 found = [*breaches]
             except Exception as cause:
-                raise InvariantUnknown(name, cause) from cause
+                raise LawUnknown(name, cause) from cause
             if found:
                 raise error(found)
 
@@ -167,7 +167,7 @@ def asked(
 
 
 def asked_together(
-    laws: Sequence[Invariant[Any]],
+    laws: Sequence[Law[Any]],
     *,
     on: type[M],
     needs: tuple[Fact, ...] = _ALWAYS,
@@ -219,13 +219,13 @@ def askable(capabilities: frozenset[Capability]) -> Askable:
 
 
 def hold_all(
-    checks: Checks, name: str, laws: Sequence[Invariant[[Judged]]], judged: Judged
+    checks: Checks, name: str, laws: Sequence[Law[[Judged]]], judged: Judged
 ) -> None:
     """Hold files against a group of laws of that name; once for each image.
 
     Raises:
-        InvariantViolated: the law that was broken first.
-        InvariantUnknown: a law failed itself.
+        LawViolated: the law that was broken first.
+        LawUnknown: a law failed itself.
     """
     kept = judged.image.kept_laws
     key = (name, _beside_the_image(judged))

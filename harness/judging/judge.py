@@ -11,19 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from harness.disk.profiles import PROFILES
-from harness.judging import (  # noqa: F401  what they declare is asked
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
     asked_of_answers,
     asked_of_lives,
     asked_of_reads,
     asked_of_services,
     asked_of_starts,
 )
-from harness.judging.asking import askable
-from models.history import Step
-from models.knowledge.facts import Fact
-from models.knowledge.knowledge import End, Knowledge
-from models.knowledge.moments import (
+from crashmq.harness.judging.asking import askable
+from crashmq.models.files.store_image import StoreImage, read_store
+from crashmq.models.history import Step
+from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.knowledge import End, Knowledge
+from crashmq.models.knowledge.moments import (
     At,
     CaughtUp,
     FilesFound,
@@ -33,14 +34,19 @@ from models.knowledge.moments import (
     StatisticsSeen,
     StoreUp,
 )
-from models.knowledge.walk_start import start_over
-from models.knowledge.walk_untold import walk_for
-from models.observations import HalfMade, Positions, Skipped, Started, Statistics
-from models.ops import EVERYTHING, Capability
-from models.plain_state import forked
-from models.program import Setup
-from models.reference import ReferenceModel
-from models.store_image import StoreImage, read_store
+from crashmq.models.knowledge.reference import ReferenceModel
+from crashmq.models.knowledge.walk_start import start_over
+from crashmq.models.knowledge.walk_untold import walk_for
+from crashmq.models.observations import (
+    HalfMade,
+    Positions,
+    Skipped,
+    Started,
+    Statistics,
+)
+from crashmq.models.ops import EVERYTHING, Capability
+from crashmq.models.plain_state import forked
+from crashmq.models.program import Setup
 
 Reader: TypeAlias = Callable[[Mapping[str, bytes], StoreImage | None], StoreImage]
 _NOWHERE = Positions(-1, -1, -1, -1)  # nobody asks where the log stands
@@ -139,8 +145,8 @@ class Judge:
             now: what the store reports after the step.
 
         Raises:
-            InvariantViolated: the law that was broken first, as its own class.
-            InvariantUnknown: a law failed itself.
+            LawViolated: the law that was broken first, as its own class.
+            LawUnknown: a law failed itself.
         """
         self.ask(self._walk(At(step, self.known, self, now)))
 

@@ -1,7 +1,7 @@
 """The tables of the docs that follow from how the laws are declared.
 
-``python -m harness.judging.tables`` writes them again: each stands in its page between
-two comments, and nothing else of the page is touched. A test compares them.
+``python -m crashmq.harness.judging.tables`` writes them again: each stands
+in its page between two comments; nothing else of it is touched. A test compares them.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Final, TypeAlias
 
-import harness.judging.judge  # noqa: F401  it gathers all that is asked
-from harness.judging.asked_of_starts import is_after_orderly_end
-from harness.judging.asking import Question, askable, questions
-from harness.subjects.subject import CORE_METHODS, METHODS, PROTOCOLS
-from models.invariants.registry import declared_invariants
-from models.knowledge import moments
-from models.knowledge.facts import Fact, decided_by
-from models.knowledge.moments import FilesFound, Moment
-from models.ops import EVERYTHING, Capability
+import crashmq.harness.judging.judge  # noqa: F401  it gathers all that is asked
+from crashmq.harness.judging.asked_of_starts import is_after_orderly_end
+from crashmq.harness.judging.asking import Question, askable, questions
+from crashmq.harness.subjects.subject import CORE_METHODS, METHODS, PROTOCOLS
+from crashmq.models.knowledge import moments
+from crashmq.models.knowledge.facts import Fact, decided_by
+from crashmq.models.knowledge.moments import FilesFound, Moment
+from crashmq.models.laws.registry import declared_laws
+from crashmq.models.ops import EVERYTHING, Capability
 
 Kind: TypeAlias = type[Moment]
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 END: Final = "<!-- end -->"
 
 ASKED_ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
-    "CP-10": ("models/invariants/checkpoint.py", "by `crashmq fsck` alone"),
-    "DET-1": ("harness/soak.py", "by a soak, of two runs of one program"),
-    "REC-5": ("harness/episode.py", "by an episode, once, at its end"),
+    "CP-10": ("models/laws/checkpoint.py", "by `crashmq fsck` alone"),
+    "DET-1": ("harness/searches/soak.py", "by a soak, of two runs of one program"),
+    "REC-5": ("harness/episodes/episode.py", "by an episode, once, at its end"),
     "RES-1": ("tests/engine/test_resources.py", "by a test, on real disks"),
-    "RUN-4": ("harness/episode.py", "by an episode, once, at its end"),
+    "RUN-4": ("harness/episodes/episode.py", "by an episode, once, at its end"),
 }
 """The laws that the judge does not ask: the file that does or says so, and when."""
 
@@ -49,7 +49,7 @@ def after_a_crash() -> str:
     """What is asked of the files that a start finds, however the life ended."""
     found = questions()[FilesFound]
     always = [each for each in found if each.where is not is_after_orderly_end]
-    sentences = {name: law.sentence for name, law in declared_invariants().items()}
+    sentences = {name: law.sentence for name, law in declared_laws().items()}
     rows = [
         (law, sentences[law], _facts(each.needs))
         for each in always
@@ -178,7 +178,7 @@ def _excused_by(fact: Fact) -> tuple[str, str]:
 
 
 def _asked_elsewhere() -> str:
-    rest = declared_invariants().keys() - _laws(
+    rest = declared_laws().keys() - _laws(
         each for kind in _moments() for each in questions()[kind]
     )
     assert rest == ASKED_ELSEWHERE.keys(), (rest, sorted(ASKED_ELSEWHERE))

@@ -16,12 +16,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import engine.store
-from scenarios.mutation import forget_results
-from scenarios.swaps import MARK
+from crashmq.engine import store
+from crashmq.harness.mutants.mutation import forget_results
+from crashmq.harness.mutants.swaps import MARK
 
-_STORE = str(Path(engine.store.__file__).parent)
-_EDITED = re.compile(re.escape(MARK) + r"\S+ of engine\.store\.")
+_STORE = str(Path(store.__file__).parent)
+_EDITED = re.compile(re.escape(MARK) + r"\S+ of crashmq\.engine\.store\.")
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def at_each_line(pause: Callable[[], None], *, enabled: bool) -> Iterator[None]:
 
     # What was worked out before takes no line again: a program's lines would depend on
     # the programs that ran before it.
-    forget_results(("engine", "harness.subjects"))
+    forget_results(("crashmq.engine", "crashmq.harness.subjects"))
     before = sys.gettrace()
     sys.settrace(begins)
     try:

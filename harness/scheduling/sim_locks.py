@@ -11,7 +11,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any
 
-from harness.scheduling.activity import Activity, Waits
+from crashmq.harness.scheduling.activity import Activity, Waits
 
 
 class SimLock:

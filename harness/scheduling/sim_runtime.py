@@ -29,12 +29,12 @@ from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
 
-from engine.host.service import Service
-from harness.disk.crash import Hang
-from harness.scheduling.activity import Activity
-from harness.scheduling.line_switches import at_each_line
-from harness.scheduling.sim_locks import SimEvent, SimLock
-from harness.scheduling.turns import Turns
+from crashmq.engine.host.service import Service
+from crashmq.harness.disk.crash import Hang
+from crashmq.harness.scheduling.activity import Activity
+from crashmq.harness.scheduling.line_switches import at_each_line
+from crashmq.harness.scheduling.sim_locks import SimEvent, SimLock
+from crashmq.harness.scheduling.turns import Turns
 
 T = TypeVar("T")
 SWEEPS_MAX = 1000

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.disk.mixing import mixed
-from models.ops import Schedule
+from crashmq.harness.disk.hashing import mixed
+from crashmq.models.ops import Schedule
 
 _BITS = 64  # a seed times this leaves room for what is drawn by it
 

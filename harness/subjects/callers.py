@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.host.runtime import Event
-from harness.scheduling.sim_runtime import SimRuntime
-from models.observations import Observation
+from crashmq.engine.host.runtime import Event
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.models.observations import Observation
 
 CALLERS_END_MS = 60_000
 

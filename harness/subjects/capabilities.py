@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, Self
 
-from harness.disk.controls import Healed
-from harness.disk.sim_disk import SimDisk
-from harness.scheduling.turns import Turns
-from models.messages import MessageToPut
-from models.observations import (
+from crashmq.harness.disk.controls import Healed
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.scheduling.turns import Turns
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import (
     Damaged,
     HalfMade,
     Observation,
     Positions,
     Statistics,
 )
-from models.ops import (
+from crashmq.models.ops import (
     Boundary,
     Crash,
     Damage,
@@ -29,7 +29,7 @@ from models.ops import (
     PlantFile,
     ServiceName,
 )
-from models.program import Setup
+from crashmq.models.program import Setup
 
 
 class StoresAsRocketMQ(Protocol):

@@ -18,20 +18,20 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-from harness.disk.controls import Healed
-from harness.disk.counted_disk import CountedDisk
-from harness.disk.crash import StoreCrashed
-from harness.disk.sim_disk import SimDisk
-from harness.subjects.python_store import PythonStore
-from models.messages import MessageToPut
-from models.observations import (
+from crashmq.harness.disk.controls import Healed
+from crashmq.harness.disk.counted_disk import CountedDisk
+from crashmq.harness.disk.crash import StoreCrashed
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.subjects.python_store import PythonStore
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import (
     DOWN,
     EPOCH_MS,
     Observation,
     Positions,
     Statistics,
 )
-from models.ops import (
+from crashmq.models.ops import (
     Boundary,
     Crash,
     Damage,
@@ -40,7 +40,7 @@ from models.ops import (
     PlantFile,
     ServiceName,
 )
-from models.program import Setup
+from crashmq.models.program import Setup
 
 _END_SECONDS_MAX = 10.0
 

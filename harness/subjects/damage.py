@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Protocol
 
-from harness.disk.mixing import garbage
-from harness.disk.profiles import SECTOR_SIZE
-from models.observations import RESTORED, Damaged, Planted, Skipped
-from models.ops import Damage, PlantFile
+from crashmq.harness.disk.hashing import garbage
+from crashmq.harness.disk.profiles import SECTOR_SIZE
+from crashmq.models.observations import RESTORED, Damaged, Planted, Skipped
+from crashmq.models.ops import Damage, PlantFile
 
 _OFFSET = re.compile("[0-9]{20}")
 _SELECTOR = re.compile(r"(commitlog|consumequeue|consumequeue_ext|index)\[(-?\d+)\]")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.store.config import FlushDiskType, OnDamage, StoreConfig
-from engine.store.cq_unit import CQ_STORE_UNIT_SIZE
-from models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, Setup
+from crashmq.engine.store.config import FlushDiskType, OnDamage, StoreConfig
+from crashmq.engine.store.queue.cq_unit import CQ_STORE_UNIT_SIZE
+from crashmq.models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, Setup
 
 
 def config_of(setup: Setup) -> StoreConfig:

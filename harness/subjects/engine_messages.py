@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from engine.store.dispatch import DispatchRequest
-from engine.store.message import Host, Message
-from engine.store.results import PutMessageResult
-from models.messages import MessageToPut, bit_map_at
-from models.observations import Put
+from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.message.message import Host, Message
+from crashmq.engine.store.results import PutMessageResult
+from crashmq.models.messages import MessageToPut, bit_map_at
+from crashmq.models.observations import Put
 
 
 def message_of(

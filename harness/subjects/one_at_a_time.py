@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.host.service import Service
-from harness.scheduling.sim_runtime import SimRuntime
+from crashmq.engine.host.service import Service
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
 
 
 class OneAtATime:

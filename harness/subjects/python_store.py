@@ -6,26 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Literal
 
-from engine.host.service import Service
-from engine.store.errors import StoreError, StoreStopped
-from engine.store.message_batch import InnerMessage, encode_batch
-from engine.store.message_encoder import MessageRejected
-from engine.store.message_store import MessageStore
-from engine.store.results import PutMessageStatus
-from engine.store.time_search import BoundaryType
-from harness.disk.controls import Healed
-from harness.disk.crash import StoreCrashed
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
-from harness.scheduling.sim_runtime import Deadlock, SimRuntime
-from harness.scheduling.turns import Turns
-from harness.subjects.callers import Callers
-from harness.subjects.damage import Damages, plant, selected
-from harness.subjects.engine_config import config_of
-from harness.subjects.engine_messages import answer_of, bit_map_of, message_of
-from harness.subjects.one_at_a_time import OneAtATime
-from models.messages import MessageToPut
-from models.observations import (
+from crashmq.engine.host.service import Service
+from crashmq.engine.store.errors import StoreError, StoreStopped
+from crashmq.engine.store.message.message_batch import InnerMessage, encode_batch
+from crashmq.engine.store.message.message_encoder import MessageRejected
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.engine.store.results import PutMessageStatus
+from crashmq.engine.store.time_search import BoundaryType
+from crashmq.harness.disk.controls import Healed
+from crashmq.harness.disk.crash import StoreCrashed
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.scheduling.sim_runtime import Deadlock, SimRuntime
+from crashmq.harness.scheduling.turns import Turns
+from crashmq.harness.subjects.callers import Callers
+from crashmq.harness.subjects.damage import Damages, plant, selected
+from crashmq.harness.subjects.engine_config import config_of
+from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
+from crashmq.harness.subjects.one_at_a_time import OneAtATime
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import (
     DOWN,
     EPOCH_MS,
     ClockMoved,
@@ -50,7 +50,7 @@ from models.observations import (
     Statistics,
     Stopped,
 )
-from models.ops import (
+from crashmq.models.ops import (
     Boundary,
     Crash,
     Damage,
@@ -59,7 +59,7 @@ from models.ops import (
     PlantFile,
     ServiceName,
 )
-from models.program import Setup
+from crashmq.models.program import Setup
 
 OP_ACTIONS_MAX = 300_000  # the busiest op of an episode makes some hundreds
 OP_READS_MAX = 1_000_000

@@ -20,11 +20,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, Protocol, cast
 
-from harness.disk.controls import Healed
-from harness.disk.crash import crash_class
-from harness.subjects import capabilities
-from models.messages import MessageToPut
-from models.observations import (
+from crashmq.harness.disk.controls import Healed
+from crashmq.harness.disk.crash import crash_class
+from crashmq.harness.subjects import capabilities
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import (
     DOWN,
     Damaged,
     HalfMade,
@@ -32,8 +32,8 @@ from models.observations import (
     Positions,
     Statistics,
 )
-from models.ops import EVERYTHING, Capability, Crash, Op, needs
-from models.program import Program
+from crashmq.models.ops import EVERYTHING, Capability, Crash, Op, needs
+from crashmq.models.program import Program
 
 
 class Subject(Protocol):

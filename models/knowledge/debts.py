@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from models.history import Step
-from models.observations import (
+from crashmq.models.history import Step
+from crashmq.models.observations import (
     Failed,
     Interleaved,
     Interrupted,
     Observation,
     Positions,
 )
-from models.ops import During, Event, RunService, Together
-from models.plain_state import Forked
-from models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, Setup
+from crashmq.models.ops import During, Event, RunService, Together
+from crashmq.models.plain_state import Forked
+from crashmq.models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, Setup
 
 DELETION = "delete_topic"
 FLUSHES = frozenset({"flush_commit_log", "flush_consume_queue", "flush_index"})

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from models.history import Step
-from models.observations import Done, Ran, World
-from models.ops import DeleteManually, Event, FillDisk, RunService
-from models.plain_state import Forked
-from models.program import HOUR_MS, Setup
+from crashmq.models.history import Step
+from crashmq.models.observations import Done, Ran, World
+from crashmq.models.ops import DeleteManually, Event, FillDisk, RunService
+from crashmq.models.plain_state import Forked
+from crashmq.models.program import HOUR_MS, Setup
 
 CLEANERS = frozenset({"clean_commit_log", "clean_consume_queue"})
 ROUNDS_OF_A_REQUEST = 20

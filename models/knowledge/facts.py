@@ -12,8 +12,8 @@ from enum import Enum
 from functools import partial
 from typing import Final
 
-from models.knowledge.knowledge import DISPATCHED, LOG, QUEUES, End
-from models.knowledge.moments import (
+from crashmq.models.knowledge.knowledge import DISPATCHED, LOG, QUEUES, End
+from crashmq.models.knowledge.moments import (
     Moment,
     PullOver,
     PutOver,
@@ -21,8 +21,8 @@ from models.knowledge.moments import (
     RoundOver,
     SearchOver,
 )
-from models.ops import Capability
-from models.reference import QueueKey, ReferenceModel
+from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
+from crashmq.models.ops import Capability
 
 
 class Fact(Enum):

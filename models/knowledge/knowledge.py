@@ -11,21 +11,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from models.history import Step
-from models.image.checkpoint import CheckpointImage
-from models.invariants.around import Spoilt
-from models.invariants.judged import Judged
-from models.knowledge.debts import Debts
-from models.knowledge.expiry import Expiry
-from models.knowledge.promises import SPOILT, DiskKind, Promises, forgets
-from models.knowledge.tampering import Tampering
-from models.messages import MessageToPut, bit_map_at
-from models.observations import Crashed, Positions
-from models.ops import EVERYTHING, Capability
-from models.plain_state import fork_of_fields
-from models.program import Setup
-from models.reference import QueueKey, ReferenceModel
-from models.store_image import StoreImage
+from crashmq.models.files.checkpoint import CheckpointImage
+from crashmq.models.files.store_image import StoreImage
+from crashmq.models.history import Step
+from crashmq.models.knowledge.debts import Debts
+from crashmq.models.knowledge.expiry import Expiry
+from crashmq.models.knowledge.promises import SPOILT, DiskKind, Promises, forgets
+from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
+from crashmq.models.knowledge.tampering import Tampering
+from crashmq.models.laws.around import Spoilt
+from crashmq.models.laws.judged import Judged
+from crashmq.models.messages import MessageToPut, bit_map_at
+from crashmq.models.observations import Crashed, Positions
+from crashmq.models.ops import EVERYTHING, Capability
+from crashmq.models.plain_state import fork_of_fields
+from crashmq.models.program import Setup
 
 EVERYWHERE = frozenset({""})
 LOG = ("commitlog",)

@@ -12,13 +12,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from models.appended import Appended
-from models.history import Step
-from models.invariants.judged import Judged
-from models.knowledge.debts import Waiting
-from models.knowledge.knowledge import Knowledge
-from models.messages import MessageToPut
-from models.observations import (
+from crashmq.models.appended import Appended
+from crashmq.models.files.store_image import Bytes, Record, StoreImage
+from crashmq.models.history import Step
+from crashmq.models.knowledge.debts import Waiting
+from crashmq.models.knowledge.knowledge import Knowledge
+from crashmq.models.knowledge.reference import QueueKey, VisibleQueue
+from crashmq.models.laws.judged import Judged
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import (
     Damaged,
     HalfMade,
     Looked,
@@ -32,9 +34,7 @@ from models.observations import (
     Statistics,
     Stopped,
 )
-from models.ops import LookMessage, PullMessage, QueryMessage, SearchOffset
-from models.reference import QueueKey, VisibleQueue
-from models.store_image import Bytes, Record, StoreImage
+from crashmq.models.ops import LookMessage, PullMessage, QueryMessage, SearchOffset
 
 
 class LookedAt(Protocol):

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from models.observations import Damaged
-from models.ops import CrashKind, DiskFault, Event, FaultCall, all_parts
-from models.plain_state import Forked
+from crashmq.models.observations import Damaged
+from crashmq.models.ops import CrashKind, DiskFault, Event, FaultCall, all_parts
+from crashmq.models.plain_state import Forked
 
 SPOILT = Damaged("commitlog", 0, 0)  # where, nobody knows
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from models.history import Step
-from models.image.places import is_of_a_store
-from models.invariants.around import Spoilt
-from models.observations import RESTORED, Damaged
-from models.plain_state import Forked
+from crashmq.models.files.places import is_of_a_store
+from crashmq.models.history import Step
+from crashmq.models.laws.around import Spoilt
+from crashmq.models.observations import RESTORED, Damaged
+from crashmq.models.plain_state import Forked
 
 
 @dataclass(slots=True)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from typing import TypeAlias
 
-from models.history import Deletion, Life, Step
-from models.image.deleted import ALL_QUEUES
-from models.knowledge.expiry import CLEANERS
-from models.knowledge.knowledge import EVERYWHERE, LOG, QUEUES, End, Knowledge
-from models.knowledge.moments import (
+from crashmq.models.files.deleted import ALL_QUEUES
+from crashmq.models.history import Deletion, Life, Step
+from crashmq.models.knowledge.expiry import CLEANERS
+from crashmq.models.knowledge.knowledge import EVERYWHERE, LOG, QUEUES, End, Knowledge
+from crashmq.models.knowledge.moments import (
     AfterFailedFlush,
     At,
     CheckedReads,
@@ -37,13 +37,13 @@ from models.knowledge.moments import (
     StopOver,
     TopicGone,
 )
-from models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_reads
-from models.knowledge.walk_start import walk_start
-from models.messages import FILLER_SIZE_MIN, MessageToPut
-from models.observations import Deleted, Put, Ran, Stopped
-from models.ops import DeleteTopic, RunService
-from models.program import HOUR_MS, Setup
-from models.reference import QueueKey, ReferenceModel
+from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
+from crashmq.models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_reads
+from crashmq.models.knowledge.walk_start import walk_start
+from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
+from crashmq.models.observations import Deleted, Put, Ran, Stopped
+from crashmq.models.ops import DeleteTopic, RunService
+from crashmq.models.program import HOUR_MS, Setup
 
 _ANYWHERE = 1 << 62
 InFlight: TypeAlias = list[MessageToPut]

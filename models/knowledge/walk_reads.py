@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from models.appended import Appended
-from models.history import Step
-from models.image.index import index_hash, keys_of
-from models.image.log import LogImage
-from models.knowledge.knowledge import DISPATCHED, Knowledge
-from models.knowledge.moments import (
+from crashmq.models.appended import Appended
+from crashmq.models.files.index import index_hash, keys_of
+from crashmq.models.files.log import LogImage
+from crashmq.models.files.store_image import Record
+from crashmq.models.history import Step
+from crashmq.models.knowledge.knowledge import DISPATCHED, Knowledge
+from crashmq.models.knowledge.moments import (
     At,
     LookOver,
     Moment,
@@ -24,10 +25,9 @@ from models.knowledge.moments import (
     SearchAround,
     SearchOver,
 )
-from models.observations import Looked, Pulled, Queried, Searched
-from models.ops import LookMessage, PullMessage, QueryMessage, SearchOffset
-from models.reference import QueueKey, ReferenceModel, VisibleQueue
-from models.store_image import Record
+from crashmq.models.knowledge.reference import QueueKey, ReferenceModel, VisibleQueue
+from crashmq.models.observations import Looked, Pulled, Queried, Searched
+from crashmq.models.ops import LookMessage, PullMessage, QueryMessage, SearchOffset
 
 
 class SeenBefore(NamedTuple):

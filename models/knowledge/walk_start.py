@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from models.appended import Appended, differs, differs_from_message
-from models.history import Deletion, Start, Step
-from models.image.deleted import ALL_QUEUES, DELETED_PATH, DeletedImage
-from models.image.log import LogImage
-from models.image.oddity import oddities
-from models.image.queue import UNIT_SIZE
-from models.image.record import MAGIC_V1, MAGIC_V2, Record
-from models.image.rot import rotten_records
-from models.invariants.around import Spoilt
-from models.knowledge.knowledge import LOG, End, Knowledge
-from models.knowledge.moments import (
+from crashmq.models.appended import Appended, differs, differs_from_message
+from crashmq.models.files.deleted import ALL_QUEUES, DELETED_PATH, DeletedImage
+from crashmq.models.files.log import LogImage
+from crashmq.models.files.oddity import oddities
+from crashmq.models.files.queue import UNIT_SIZE
+from crashmq.models.files.record import MAGIC_V1, MAGIC_V2, Record
+from crashmq.models.files.rot import rotten_records
+from crashmq.models.files.store_image import StoreImage, read_store
+from crashmq.models.history import Deletion, Start, Step
+from crashmq.models.knowledge.knowledge import LOG, End, Knowledge
+from crashmq.models.knowledge.moments import (
     At,
     FilesAtRest,
     LogRecovered,
@@ -30,12 +30,12 @@ from models.knowledge.moments import (
     StartOver,
     StoreUp,
 )
-from models.knowledge.promises import SPOILT
-from models.messages import MessageToPut
-from models.observations import Damaged, Refused, Started
-from models.program import Setup
-from models.reference import QueueKey, ReferenceModel
-from models.store_image import StoreImage, read_store
+from crashmq.models.knowledge.promises import SPOILT
+from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
+from crashmq.models.laws.around import Spoilt
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import Damaged, Refused, Started
+from crashmq.models.program import Setup
 
 RECORD_MAGICS = tuple(magic.to_bytes(4, "big") for magic in (MAGIC_V1, MAGIC_V2))
 HEAD_SIZE = 8  # length and magic of a record or filler

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from models.history import Life, Step
-from models.knowledge.facts import tells_all
-from models.knowledge.knowledge import EVERY_QUEUE, End, Knowledge
-from models.knowledge.moments import (
+from crashmq.models.files.store_image import StoreImage
+from crashmq.models.history import Life, Step
+from crashmq.models.knowledge.facts import tells_all
+from crashmq.models.knowledge.knowledge import EVERY_QUEUE, End, Knowledge
+from crashmq.models.knowledge.moments import (
     At,
     FilesFound,
     Moment,
@@ -27,11 +28,10 @@ from models.knowledge.moments import (
     StepOver,
     StopOver,
 )
-from models.knowledge.walk import walk
-from models.messages import MessageToPut
-from models.observations import Pulled, Put, Refused, Started
-from models.ops import Capability, PullMessage
-from models.store_image import StoreImage
+from crashmq.models.knowledge.walk import walk
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import Pulled, Put, Refused, Started
+from crashmq.models.ops import Capability, PullMessage
 
 Walk: TypeAlias = Callable[[At], Iterator[Moment]]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.store.mapped_file import file_name
-from engine.store.mapped_file_queue import MappedFileQueue
-from harness.disk.sim_disk import SimDisk
+from crashmq.engine.store.logfile.mapped_file import file_name
+from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
+from crashmq.harness.disk.sim_disk import SimDisk
 
 SIZE = 1000
 
@@ -17,7 +17,7 @@ def filled(disk: SimDisk, files: int, start: int = 0) -> MappedFileQueue:
     """A queue of full files, and one more byte's room asked for by nobody."""
     queue = MappedFileQueue(disk.mount(), "log", SIZE)
     for _ in range(files):
-        queue.last_mapped_file(start).append_message(b"x" * SIZE)
+        queue.get_or_create_last_mapped_file(start).append_message(b"x" * SIZE)
     return queue
 
 

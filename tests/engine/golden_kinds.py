@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.host.real_disk import RealDisk
-from engine.store.config import StoreConfig
-from engine.store.message import Host, Message
-from engine.store.message_batch import InnerMessage, encode_batch
-from engine.store.message_store import MessageStore
-from harness.scheduling.sim_runtime import SimRuntime
-from models.store_image import decode_record
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.message.message import Host, Message
+from crashmq.engine.store.message.message_batch import InnerMessage, encode_batch
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.models.files.store_image import decode_record
 
 NOW_MS = 1_800_000_000_000
 LOCAL = Host(b"\x7f\x00\x00\x01", 10911)

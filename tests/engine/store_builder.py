@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from engine.store.config import FlushDiskType, StoreConfig
-from engine.store.message import Message
-from engine.store.message_store import MessageStore
-from engine.store.results import GetMessageResult, PutMessageResult
-from harness.disk.mount import Mount
-from harness.disk.sim_disk import SimDisk
-from harness.scheduling.sim_runtime import SimRuntime
-from models.ops import Crash, DiskFault, FaultCall, FaultErrno, Survivors
-from models.store_image import StoreImage, Unit, decode_record, read_store
+from crashmq.engine.store.config import FlushDiskType, StoreConfig
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.engine.store.results import GetMessageResult, PutMessageResult
+from crashmq.harness.disk.mount import Mount
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.models.files.store_image import StoreImage, Unit, decode_record, read_store
+from crashmq.models.ops import Crash, DiskFault, FaultCall, FaultErrno, Survivors
 
 EPOCH_MS = 1_700_000_000_000
 RECORD_SIZE = 100

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from store_builder import LOG_FILE_SIZE, RECORD_SIZE, StoreBuilder, log_file
 
-from engine.host.probe import recording
-from engine.store.message import Message
-from engine.store.results import PutMessageResult, PutMessageStatus
+from crashmq.engine.host.probe import recording
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.results import PutMessageResult, PutMessageStatus
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 MESSAGE = Message("T0", 0, b"0000000")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from engine.host.probe import recording
-from engine.store.checkpoint import CHECKPOINT_SIZE, DurableMark, StoreCheckpoint
-from harness.disk.mount import Mount
-from harness.disk.sim_disk import SimDisk
-from models.image.checkpoint import CheckpointImage, read_checkpoint
-from models.ops import DiskFault
+from crashmq.engine.host.probe import recording
+from crashmq.engine.store.store_checkpoint import (
+    CHECKPOINT_SIZE,
+    DurableMark,
+    StoreCheckpoint,
+)
+from crashmq.harness.disk.mount import Mount
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.files.checkpoint import CheckpointImage, read_checkpoint
+from crashmq.models.ops import DiskFault
 
 STORED_AT = 1_700_000_007_999
 

@@ -5,12 +5,12 @@ from contextlib import suppress
 import pytest
 from store_builder import EPOCH_MS, LOG_FILE_SIZE, StoreBuilder, log_file, queue_file
 
-from engine.store.config import StoreConfig
-from engine.store.errors import StoreCorrupted
-from engine.store.results import PutMessageStatus
-from harness.disk.crash import StoreCrashed
-from harness.disk.sim_disk import SimDisk
-from models.ops import Crash
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.engine.store.results import PutMessageStatus
+from crashmq.harness.disk.crash import StoreCrashed
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.ops import Crash
 
 HOUR_MS = 3_600_000
 FILE_MESSAGES = (LOG_FILE_SIZE - 8) // 100

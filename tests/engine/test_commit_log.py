@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from store_builder import LOG_FILE_SIZE, RECORD_SIZE, StoreBuilder, log_file
 
-from engine.host.probe import recording
-from engine.store.damage import Stop
-from engine.store.log_scan import LogScan
-from engine.store.message import Host, Message
-from engine.store.results import PutMessageStatus
-from models.store_image import decode_record
+from crashmq.engine.host.probe import recording
+from crashmq.engine.store.damage import Stop
+from crashmq.engine.store.log_scan import LogScan
+from crashmq.engine.store.message.message import Host, Message
+from crashmq.engine.store.results import PutMessageStatus
+from crashmq.models.files.store_image import decode_record
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 FILLER_AT = PER_FILE * RECORD_SIZE

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from engine.host.probe import recording
-from engine.store.consume_queue import ConsumeQueue
-from engine.store.cq_unit import decode_units, encode_unit, is_pre_blank
-from engine.store.dispatch import DispatchRequest
-from engine.store.mapped_file import file_name
-from engine.store.message import tags_code
-from harness.disk.sim_disk import SimDisk
-from models.ops import DiskFault
+from crashmq.engine.host.probe import recording
+from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.logfile.mapped_file import file_name
+from crashmq.engine.store.message.message import tags_code
+from crashmq.engine.store.queue.consume_queue import ConsumeQueue
+from crashmq.engine.store.queue.cq_unit import decode_units, encode_unit, is_pre_blank
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.ops import DiskFault
 
 UNIT = 20
 FILE_SIZE = 5 * UNIT

@@ -6,8 +6,10 @@ from itertools import accumulate
 import pytest
 from store_builder import StoreBuilder
 
-from engine.store.config import StoreConfig
-from engine.store.consume_queue_ext import (
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.queue.consume_queue_ext import (
     ADDRESS_MAX,
     NO_ADDRESS,
     OFFSET_ADDED,
@@ -16,18 +18,16 @@ from engine.store.consume_queue_ext import (
     CqExtUnit,
     is_address,
 )
-from engine.store.dispatch import DispatchRequest
-from engine.store.message import Message
-from harness.disk.mount import Mount
-from harness.disk.sim_disk import SimDisk
-from models.image.queue_ext import ExtUnit, ext_unit_at
-from models.invariants.judged import Judged
-from models.invariants.queue_ext import (
+from crashmq.harness.disk.mount import Mount
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.files.queue_ext import ExtUnit, ext_unit_at
+from crashmq.models.files.store_image import read_store
+from crashmq.models.laws.judged import Judged
+from crashmq.models.laws.queue_ext import (
     addresses_lead_to_their_records,
     files_beside_queues_are_filled,
 )
-from models.ops import DiskFault
-from models.store_image import read_store
+from crashmq.models.ops import DiskFault
 
 FILE_SIZE = 104  # four units of 25 bytes, and the four that are never used
 FILE = "consumequeue_ext/T0/0/00000000000000000000"

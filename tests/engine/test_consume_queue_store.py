@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from store_builder import RECORD_SIZE, StoreBuilder, log_file, queue_file
 
-from engine.host.probe import recording
-from engine.store.message import TRANSACTION_PREPARED, TRANSACTION_ROLLBACK
+from crashmq.engine.host.probe import recording
+from crashmq.engine.store.message.message import (
+    TRANSACTION_PREPARED,
+    TRANSACTION_ROLLBACK,
+)
 
 UNIT = 20
 

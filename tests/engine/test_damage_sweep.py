@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from golden_kinds import all_served, config_for, settings_of, started
 
-from engine.store.errors import StoreError
-from harness.fsck import fsck
+from crashmq.engine.store.errors import StoreError
+from crashmq.harness.fsck.fsck import fsck
 
 GoldenStore = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 SECTOR = 512

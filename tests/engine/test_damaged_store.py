@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from store_builder import LOG_FILE_SIZE, RECORD_SIZE, StoreBuilder, log_file
 
-from engine.store.errors import StoreCorrupted
+from crashmq.engine.store.errors import StoreCorrupted
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 

@@ -14,15 +14,15 @@ from store_builder import (
     queue_file,
 )
 
-from engine.host.probe import recording
-from engine.host.service import WokenService
-from engine.store.checkpoint import StoreCheckpoint
-from engine.store.flush import CommitLogFlusher
-from engine.store.group_commit import GroupCommitRequest, GroupCommitService
-from engine.store.message import Message
-from engine.store.results import PutMessageResult, PutMessageStatus
-from engine.store.running_flags import RunningFlags
-from models.image.checkpoint import CheckpointImage, read_checkpoint
+from crashmq.engine.host.probe import recording
+from crashmq.engine.host.service import WokenService
+from crashmq.engine.store.flush import CommitLogFlusher
+from crashmq.engine.store.group_commit import GroupCommitRequest, GroupCommitService
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.results import PutMessageResult, PutMessageStatus
+from crashmq.engine.store.running_flags import RunningFlags
+from crashmq.engine.store.store_checkpoint import StoreCheckpoint
+from crashmq.models.files.checkpoint import CheckpointImage, read_checkpoint
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 PUT_OK = PutMessageStatus.PUT_OK

@@ -18,12 +18,12 @@ from store_builder import (
     queue_file,
 )
 
-from engine.host.real_disk import RealDisk
-from engine.store.config import StoreConfig
-from engine.store.cq_unit import CQ_STORE_UNIT_SIZE
-from engine.store.errors import StoreForeign
-from engine.store.message_store import MessageStore
-from harness.scheduling.sim_runtime import SimRuntime
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.errors import StoreForeign
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.engine.store.queue.cq_unit import CQ_STORE_UNIT_SIZE
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
 
 GoldenStore = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE

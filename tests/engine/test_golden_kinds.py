@@ -17,7 +17,7 @@ from golden_kinds import (
     started,
 )
 
-from harness.fsck import fsck
+from crashmq.harness.fsck.fsck import fsck
 
 GoldenStore = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 

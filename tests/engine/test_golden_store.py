@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from golden_kinds import Reader, all_served, by_place, put_more, started
 
-from engine.store.config import StoreConfig
+from crashmq.engine.store.config import StoreConfig
 
 GoldenStore = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 NAMES = ["clean", "killed", "killed-sync"]

@@ -4,13 +4,13 @@ import struct
 
 import pytest
 
-from engine.host.disk import File
-from engine.store.index_file import IndexFile, file_size
-from engine.store.index_keys import index_key_hash, keys_of
-from engine.store.message import java_string_hash, properties_to_bytes
-from harness.disk.mount import Mount
-from harness.disk.sim_disk import SimDisk
-from models.ops import DiskFault
+from crashmq.engine.host.disk import File
+from crashmq.engine.store.index.index_file import IndexFile, file_size
+from crashmq.engine.store.index.index_keys import index_key_hash, keys_of
+from crashmq.engine.store.message.message import java_string_hash, properties_to_bytes
+from crashmq.harness.disk.mount import Mount
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.ops import DiskFault
 
 # Two messages of the store reference, section 18.3, and the bytes RocketMQ makes.
 STORED_AT, STORED_LATER = 1_700_000_000_123, 1_700_000_007_999

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from engine.host.probe import recording
-from engine.host.real_disk import RealDisk
-from engine.store.config import StoreConfig
-from engine.store.message_store import MessageStore
-from harness.scheduling.sim_runtime import SimRuntime
-from models.image.index import guessed_slots, keys_of
-from models.invariants.file_laws import FILE_LAWS
-from models.invariants.judged import Judged
-from models.store_image import Record, StoreImage, read_store
+from crashmq.engine.host.probe import recording
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.models.files.index import guessed_slots, keys_of
+from crashmq.models.files.store_image import Record, StoreImage, read_store
+from crashmq.models.laws.file_laws import FILE_LAWS
+from crashmq.models.laws.judged import Judged
 
 GoldenStore = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 

@@ -3,16 +3,19 @@ from __future__ import annotations
 import pytest
 from store_builder import EPOCH_MS, StoreBuilder, log_file, queue_file
 
-from engine.store.config import StoreConfig
-from engine.store.errors import StoreStopped
-from engine.store.index_file import file_size
-from engine.store.message import TRANSACTION_PREPARED, TRANSACTION_ROLLBACK
-from engine.store.message_store import MessageStore
-from harness.scheduling.sim_runtime import SimRuntime
-from models.image.index import IndexFileImage
-from models.invariants.file_laws import FILE_LAWS
-from models.invariants.judged import Judged
-from models.store_image import decode_record
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.errors import StoreStopped
+from crashmq.engine.store.index.index_file import file_size
+from crashmq.engine.store.message.message import (
+    TRANSACTION_PREPARED,
+    TRANSACTION_ROLLBACK,
+)
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.models.files.index import IndexFileImage
+from crashmq.models.files.store_image import decode_record
+from crashmq.models.laws.file_laws import FILE_LAWS
+from crashmq.models.laws.judged import Judged
 
 SLOTS, ENTRIES = 3, 5  # four keys fill a file
 SIZE = file_size(SLOTS, ENTRIES)

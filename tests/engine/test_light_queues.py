@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from store_builder import RECORD_SIZE, StoreBuilder, queue_file
 
-from engine.store.message import LOCAL_BORN, Host
-from engine.store.message_codec import PROP_CRC_SIZE
-from engine.store.results import GetMessageStatus, PutMessageStatus
-from models.store_image import decode_record
+from crashmq.engine.store.message.message import LOCAL_BORN, Host
+from crashmq.engine.store.message.message_codec import PROP_CRC_SIZE
+from crashmq.engine.store.results import GetMessageStatus, PutMessageStatus
+from crashmq.models.files.store_image import decode_record
 
 A, B = "%LMQ%a", "%LMQ%b"
 

@@ -7,9 +7,9 @@ from zlib import crc32
 import pytest
 from store_builder import LOG_FILE_SIZE, RECORD_SIZE, StoreBuilder, log_file
 
-from engine.store.checkpoint import SUMS_MAX, StoreCheckpoint
-from engine.store.errors import StoreCorrupted
-from models.invariants.checkpoint import changed_files
+from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.engine.store.store_checkpoint import SUMS_MAX, StoreCheckpoint
+from crashmq.models.laws.checkpoint import changed_files
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 

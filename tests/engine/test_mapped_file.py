@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.host.disk import PAGE_SIZE, Disk
-from engine.host.real_disk import RealDisk
-from engine.store.mapped_file import MappedFile, file_name
-from harness.disk.sim_disk import SimDisk
-from models.ops import Crash, DiskFault, Survivors
+from crashmq.engine.host.disk import PAGE_SIZE, Disk
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.engine.store.logfile.mapped_file import MappedFile, file_name
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.ops import Crash, DiskFault, Survivors
 
 SIZE = 4 * PAGE_SIZE
 PATH = f"f/{file_name(SIZE)}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from file_queues import SIZE, bases, filled, loaded, name
 
-from engine.store.errors import StoreCorrupted
-from engine.store.mapped_file import file_name
-from engine.store.mapped_file_queue import MappedFileQueue, make_dirs
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
-from harness.disk.units import PendingUnits
-from models.ops import Crash, DiskFault, Survivors
+from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.engine.store.logfile.mapped_file import file_name
+from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue, make_dirs
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.disk.units import PendingUnits
+from crashmq.models.ops import Crash, DiskFault, Survivors
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_the_first_file_covers_the_offset_asked_for(
 ) -> None:
     queue = MappedFileQueue(disk.mount(), "log", SIZE)
 
-    queue.last_mapped_file(start)
+    queue.get_or_create_last_mapped_file(start)
 
     assert bases(queue) == [base]
     assert (queue.min_offset, queue.max_offset) == (base, base)
@@ -52,16 +52,16 @@ def test_the_first_file_covers_the_offset_asked_for(
 
 def test_a_file_with_room_is_the_one_to_append_to(disk: SimDisk) -> None:
     queue = MappedFileQueue(disk.mount(), "log", SIZE)
-    first = queue.last_mapped_file(0)
+    first = queue.get_or_create_last_mapped_file(0)
     first.append_message(b"x")
 
-    assert queue.last_mapped_file(5000) is first
+    assert queue.get_or_create_last_mapped_file(5000) is first
 
 
 def test_a_full_file_is_followed_by_the_next(disk: SimDisk) -> None:
     queue = filled(disk, files=1, start=2000)
 
-    queue.last_mapped_file(0)
+    queue.get_or_create_last_mapped_file(0)
 
     assert bases(queue) == [2000, 3000]
 
@@ -71,18 +71,18 @@ def test_a_file_that_cannot_be_made_leaves_the_queue_as_it_was(disk: SimDisk) ->
     disk.fail(DiskFault("create", "ENOSPC"))
 
     with pytest.raises(OSError, match="create"):
-        queue.last_mapped_file(0)
+        queue.get_or_create_last_mapped_file(0)
 
     assert bases(queue) == [0]
     disk.heal()
-    assert queue.last_mapped_file(0).file_from_offset == SIZE
+    assert queue.get_or_create_last_mapped_file(0).file_from_offset == SIZE
 
 
 def test_a_ghost_of_an_earlier_life_is_not_appended_to(disk: SimDisk) -> None:
     disk.replace_file(name(0), b"ghost".ljust(SIZE, b"!"))
     queue = MappedFileQueue(disk.mount(), "log", SIZE)
 
-    queue.last_mapped_file(0)
+    queue.get_or_create_last_mapped_file(0)
 
     assert disk.files()[name(0)] == bytes(SIZE)
 
@@ -139,7 +139,7 @@ def test_a_flush_finds_a_log_that_does_not_begin_at_zero(disk: SimDisk) -> None:
 
 def test_a_flush_with_too_few_pages_moves_nothing(disk: SimDisk) -> None:
     queue = MappedFileQueue(disk.mount(), "log", 4 * 4096)
-    queue.last_mapped_file(0).append_message(b"x" * 4096)
+    queue.get_or_create_last_mapped_file(0).append_message(b"x" * 4096)
 
     assert not queue.flush(2)
     assert queue.flush(1)
@@ -175,7 +175,7 @@ def test_names_are_synced_once_and_again_after_the_next_file(disk: SimDisk) -> N
     queue.sync_names()
     assert disk.actions == before
 
-    queue.last_mapped_file(0)
+    queue.get_or_create_last_mapped_file(0)
     queue.sync_names()
 
     assert disk.last_action == "sync_dir:log"
@@ -328,7 +328,7 @@ def test_the_names_of_files_become_durable_in_their_order() -> None:
     mount.sync_dir("")
     queue = MappedFileQueue(mount, "log", 100)
     for _ in range(4):
-        queue.last_mapped_file(0).append_message(bytes(100))
+        queue.get_or_create_last_mapped_file(0).append_message(bytes(100))
 
     left = {
         tuple(survivor_names(disk, survivors))

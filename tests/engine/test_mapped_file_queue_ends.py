@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from file_queues import SIZE, bases, filled, name
 
-from engine.store.mapped_file import MappedFile, file_name
-from engine.store.mapped_file_queue import MappedFileQueue, make_dirs
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
-from models.ops import Crash, DiskFault, Survivors
+from crashmq.engine.store.logfile.mapped_file import MappedFile, file_name
+from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue, make_dirs
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.ops import Crash, DiskFault, Survivors
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def test_room_that_was_never_written_is_durable_zeros_before_anything_is_appende
     disk: SimDisk,
 ) -> None:
     queue = MappedFileQueue(disk.mount(), "log", SIZE)
-    queue.last_mapped_file(0)
+    queue.get_or_create_last_mapped_file(0)
 
     assert disk.durable_files() == {name(0): bytes(SIZE)}
 
@@ -185,7 +185,7 @@ def test_a_directory_that_a_killed_process_made_is_durable_before_its_files_are(
     disk.crash(Crash("process_kill"))
     mount = disk.mount()
     queue = MappedFileQueue(mount, "above/log", SIZE)
-    queue.last_mapped_file(0).append_message(b"x" * SIZE)
+    queue.get_or_create_last_mapped_file(0).append_message(b"x" * SIZE)
 
     assert queue.flush(0)
     mount.sync_dir("")

@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 from store_builder import LOG_FILE_SIZE, StoreBuilder
 
-from engine.store.message import Message
-from engine.store.message_batch import InnerMessage, decode_batch, encode_batch
-from engine.store.message_encoder import MessageRejected
-from engine.store.results import PutMessageResult, PutMessageStatus
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message.message_batch import (
+    InnerMessage,
+    decode_batch,
+    encode_batch,
+)
+from crashmq.engine.store.message.message_encoder import MessageRejected
+from crashmq.engine.store.results import PutMessageResult, PutMessageStatus
 
 WIRE = bytes.fromhex(
     "00000022 00000000 00000000 00000000 00000002 4230 000a 54414753015461674102"

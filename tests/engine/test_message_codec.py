@@ -6,12 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from engine.store import message_codec
-from engine.store.dispatch import FILLER
-from engine.store.message import Host, Message, java_string_hash, properties_to_bytes
-from engine.store.message_codec import check_message, encode_filler
-from engine.store.message_encoder import MessageRejected, encode_message
-from engine.store.results import PutMessageStatus
+from crashmq.engine.store.dispatch import FILLER
+from crashmq.engine.store.message import message_codec
+from crashmq.engine.store.message.message import (
+    Host,
+    Message,
+    java_string_hash,
+    properties_to_bytes,
+)
+from crashmq.engine.store.message.message_codec import check_message, encode_filler
+from crashmq.engine.store.message.message_encoder import MessageRejected, encode_message
+from crashmq.engine.store.results import PutMessageStatus
 
 PHY_OFFSET = 0x40000100
 QUEUE_OFFSET = 7

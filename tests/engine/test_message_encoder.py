@@ -6,15 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from engine.store.message import Host, Message, delivery_time, message_id
-from engine.store.message_codec import check_message
-from engine.store.message_encoder import (
+from crashmq.engine.store.message.message import (
+    Host,
+    Message,
+    delivery_time,
+    message_id,
+)
+from crashmq.engine.store.message.message_codec import check_message
+from crashmq.engine.store.message.message_encoder import (
     MessageRejected,
     check_light_queues,
     check_reserved,
     encode_message,
 )
-from engine.store.results import PutMessageStatus
+from crashmq.engine.store.results import PutMessageStatus
 
 PHY_OFFSET = 0x40000100
 STORED_AT = 1_700_000_000_123

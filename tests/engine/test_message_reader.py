@@ -11,12 +11,12 @@ from store_builder import (
     queue_file,
 )
 
-from engine.store.commit_log import CommitLog
-from engine.store.consume_queue_store import ConsumeQueueStore
-from engine.store.message import Message
-from engine.store.message_reader import MessageReader
-from engine.store.results import GetMessageStatus
-from models.store_image import decode_record
+from crashmq.engine.store.commit_log import CommitLog
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message.message_reader import MessageReader
+from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
+from crashmq.engine.store.results import GetMessageStatus
+from crashmq.models.files.store_image import decode_record
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 Status = GetMessageStatus

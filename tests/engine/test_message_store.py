@@ -15,14 +15,14 @@ from store_builder import (
     queue_file,
 )
 
-from engine.host.real_disk import RealDisk
-from engine.store.config import FlushDiskType
-from engine.store.errors import StoreCorrupted, StoreLocked, StoreStopped
-from engine.store.message import Message
-from engine.store.message_store import MessageStore
-from engine.store.results import GetMessageStatus, PutMessageStatus
-from harness.scheduling.sim_runtime import SimRuntime
-from models.store_image import read_store
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.engine.store.config import FlushDiskType
+from crashmq.engine.store.errors import StoreCorrupted, StoreLocked, StoreStopped
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.engine.store.results import GetMessageStatus, PutMessageStatus
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.models.files.store_image import read_store
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 Status = GetMessageStatus

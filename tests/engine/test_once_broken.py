@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 from store_builder import StoreBuilder, log_file, queue_file
 
-from engine.store.consume_queue import ConsumeQueue
-from engine.store.dispatch import DispatchRequest
-from engine.store.message import TRANSACTION_PREPARED, TRANSACTION_ROLLBACK, Message
-from harness.disk.sim_disk import SimDisk
-from models.ops import DiskFault, Survivors
+from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.message.message import (
+    TRANSACTION_PREPARED,
+    TRANSACTION_ROLLBACK,
+    Message,
+)
+from crashmq.engine.store.queue.consume_queue import ConsumeQueue
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.ops import DiskFault, Survivors
 
 
 @pytest.mark.parametrize("flag", [TRANSACTION_PREPARED, TRANSACTION_ROLLBACK])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import engine.store.message_store  # noqa: F401 - declares every probe of the store
-from engine.host.probe import declared_probes, probe, unreachable_probes
-from scenarios.catalogue import SCENARIOS
+import crashmq.engine.store.message_store  # noqa: F401 - declares every probe of the store
+from crashmq.engine.host.probe import declared_probes, probe, unreachable_probes
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 UNREACHABLE = {
     "index_file.select.looped",

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.host.disk import PAGE_SIZE
-from engine.host.real_disk import RealDisk
+from crashmq.engine.host.disk import PAGE_SIZE
+from crashmq.engine.host.real_disk import RealDisk
 
 MIB = 1 << 20
 

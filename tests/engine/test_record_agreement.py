@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from engine.store.message import Host, Message
-from engine.store.message_codec import check_message
-from engine.store.message_encoder import encode_message
-from models.image.record import as_listed
-from models.store_image import BadRecord, Record, decode_record
+from crashmq.engine.store.message.message import Host, Message
+from crashmq.engine.store.message.message_codec import check_message
+from crashmq.engine.store.message.message_encoder import encode_message
+from crashmq.models.files.record import as_listed
+from crashmq.models.files.store_image import BadRecord, Record, decode_record
 
 PHY_OFFSET = 0x40000100
 FOREVER = 1 << 30  # bytes left in the file

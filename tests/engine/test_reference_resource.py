@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from engine.store.reference_resource import ReferenceResource
+from crashmq.engine.store.logfile.reference_resource import ReferenceResource
 
 ROUNDS = 200
 

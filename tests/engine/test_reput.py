@@ -12,9 +12,9 @@ from store_builder import (
     queue_file,
 )
 
-from engine.host.probe import recording
-from engine.store.results import GetMessageStatus
-from models.ops import FaultCall
+from crashmq.engine.host.probe import recording
+from crashmq.engine.store.results import GetMessageStatus
+from crashmq.models.ops import FaultCall
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 MIB = 1 << 20

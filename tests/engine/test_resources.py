@@ -8,14 +8,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine.host.real_disk import RealDisk
-from engine.host.service_threads import ServiceThreads
-from engine.host.thread_runtime import ThreadRuntime
-from engine.store.config import StoreConfig
-from engine.store.errors import StoreCorrupted, StoreLocked
-from engine.store.message import Message
-from engine.store.message_store import MessageStore
-from models.invariants.run import everything_is_given_back
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.engine.host.service_threads import ServiceThreads
+from crashmq.engine.host.thread_runtime import ThreadRuntime
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.errors import StoreCorrupted, StoreLocked
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.models.laws.run import everything_is_given_back
 
 LIVES = 8
 CONFIG = StoreConfig(

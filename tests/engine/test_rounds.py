@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from store_builder import StoreBuilder
 
-from engine.host.probe import recording
-from engine.store.rounds import Rounds
-from harness.scheduling.sim_runtime import SimRuntime
+from crashmq.engine.host.probe import recording
+from crashmq.engine.store.rounds import Rounds
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
 
 
 class Sleeper:

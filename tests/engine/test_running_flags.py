@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.store.running_flags import Flag, RunningFlags
+from crashmq.engine.store.running_flags import Flag, RunningFlags
 
 # RocketMQ's table, and FLUSH_FAILED of our own: puts, queues and readers stopped.
 TABLE = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from store_builder import LOG_FILE_SIZE, RECORD_SIZE, StoreBuilder, log_file, queue_file
 
-from engine.store.config import OnDamage
-from engine.store.errors import StoreCorrupted
-from models.store_image import decode_record
+from crashmq.engine.store.config import OnDamage
+from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.models.files.store_image import decode_record
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 ALL = PER_FILE + 5

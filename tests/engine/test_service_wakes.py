@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.host.service import Service
-from engine.host.service_threads import ServiceThreads
+from crashmq.engine.host.service import Service
+from crashmq.engine.host.service_threads import ServiceThreads
 
 INTERVAL_MS = 60_000
 AT_ONCE_S = 10.0

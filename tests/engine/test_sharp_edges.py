@@ -16,11 +16,11 @@ from store_builder import (
     queue_file,
 )
 
-from engine.store.errors import StoreCorrupted
-from engine.store.message import Message
-from engine.store.results import GetMessageStatus, PutMessageStatus
-from harness.disk.crash import PowerLost
-from models.ops import Crash
+from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.results import GetMessageStatus, PutMessageStatus
+from crashmq.harness.disk.crash import PowerLost
+from crashmq.models.ops import Crash
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 UNITS_PER_FILE = 10

@@ -12,9 +12,9 @@ from store_builder import (
     queue_file,
 )
 
-from engine.host.probe import recording
-from engine.store.errors import StoreCorrupted
-from models.ops import DiskFault
+from crashmq.engine.host.probe import recording
+from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.models.ops import DiskFault
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 FIRST_RECORDS = 8 + RECORD_SIZE  # the length of a record, then the record

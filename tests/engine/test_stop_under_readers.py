@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from store_builder import EPOCH_MS, StoreBuilder
 
-from engine.host.real_disk import RealDisk
-from engine.host.thread_runtime import ThreadRuntime
-from engine.store.config import StoreConfig
-from engine.store.errors import StoreStopped
-from engine.store.mapped_file import MappedFile
-from engine.store.mapped_file_queue import MappedFileQueue
-from engine.store.message import Message
-from engine.store.message_store import MessageStore
-from engine.store.reference_resource import ReferenceResource
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.engine.host.thread_runtime import ThreadRuntime
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.errors import StoreStopped
+from crashmq.engine.store.logfile.mapped_file import MappedFile
+from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
+from crashmq.engine.store.logfile.reference_resource import ReferenceResource
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message_store import MessageStore
 
 READERS = 3
 WAIT_S = 60
@@ -102,7 +102,7 @@ def test_a_read_while_files_are_deleted_gets_their_bytes_or_none(
 ) -> None:
     queue = MappedFileQueue(RealDisk(tmp_path), "log", 4096)
     for _ in range(20):
-        queue.last_mapped_file(0).append_message(b"x" * 4096)
+        queue.get_or_create_last_mapped_file(0).append_message(b"x" * 4096)
 
     class Looker(Reader):
         def read(self) -> bool:

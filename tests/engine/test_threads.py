@@ -11,20 +11,24 @@ from typing import Generic, TypeVar
 
 import pytest
 
-from engine.host.disk import Disk, File
-from engine.host.real_disk import RealDisk
-from engine.host.service import Service
-from engine.host.service_threads import ServiceThreads
-from engine.host.thread_runtime import ThreadRuntime
-from engine.store.config import FlushDiskType, StoreConfig
-from engine.store.mapped_file_queue import MappedFileQueue
-from engine.store.message import Message
-from engine.store.message_store import MessageStore
-from engine.store.results import GetMessageStatus, PutMessageResult, PutMessageStatus
-from harness.disk.sim_disk import SimDisk
-from harness.fsck import fsck
-from models.ops import DiskFault
-from models.store_image import decode_record
+from crashmq.engine.host.disk import Disk, File
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.engine.host.service import Service
+from crashmq.engine.host.service_threads import ServiceThreads
+from crashmq.engine.host.thread_runtime import ThreadRuntime
+from crashmq.engine.store.config import FlushDiskType, StoreConfig
+from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.engine.store.results import (
+    GetMessageStatus,
+    PutMessageResult,
+    PutMessageStatus,
+)
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.fsck.fsck import fsck
+from crashmq.models.files.store_image import decode_record
+from crashmq.models.ops import DiskFault
 
 T = TypeVar("T")
 ASYNC, SYNC = FlushDiskType.ASYNC_FLUSH, FlushDiskType.SYNC_FLUSH
@@ -507,12 +511,12 @@ def test_a_lock_of_the_runtime_is_held_by_one_thread_at_a_time() -> None:
 def test_a_name_made_while_names_are_synced_is_synced_again(tmp_path: Path) -> None:
     disk, syncs = HookedDisk(tmp_path), list[str]()
     queue = MappedFileQueue(disk, "log", 100)
-    queue.last_mapped_file(0).append_message(bytes(100))
+    queue.get_or_create_last_mapped_file(0).append_message(bytes(100))
 
     def roll_once(path: str) -> None:
         syncs.append(path)
         if len(syncs) == 1:
-            queue.last_mapped_file(0).append_message(bytes(10))
+            queue.get_or_create_last_mapped_file(0).append_message(bytes(10))
 
     disk.during_sync_dir = roll_once
     while queue.flush(0):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from store_builder import EPOCH_MS, LOG_FILE_SIZE, RECORD_SIZE, StoreBuilder, log_file
 
-from engine.store.errors import StoreStopped
-from engine.store.time_search import BoundaryType, offset_by_time
-from models.image.record import decode_record
+from crashmq.engine.store.errors import StoreStopped
+from crashmq.engine.store.time_search import BoundaryType, offset_by_time
+from crashmq.models.files.record import decode_record
 
 TIMES = (0, 16, 38, 39, 59, 59)
 LOWER, UPPER = BoundaryType.LOWER, BoundaryType.UPPER

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from store_builder import RECORD_SIZE, StoreBuilder
 
-from engine.store.errors import StoreCorrupted, StoreStopped
-from engine.store.results import GetMessageStatus, PutMessageStatus
-from harness.disk.crash import StoreCrashed
-from models.ops import Crash, Survivors
+from crashmq.engine.store.errors import StoreCorrupted, StoreStopped
+from crashmq.engine.store.results import GetMessageStatus, PutMessageStatus
+from crashmq.harness.disk.crash import StoreCrashed
+from crashmq.models.ops import Crash, Survivors
 
 LOST = Crash("power_loss", Survivors("none"))
 GONE = (

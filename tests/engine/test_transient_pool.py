@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from store_builder import LOG_FILE_SIZE, RECORD_SIZE, SYNC, StoreBuilder, log_file
 
-from engine.host.probe import recording
-from engine.store.mapped_file import MappedFile, file_name
-from engine.store.results import PutMessageStatus
-from engine.store.transient_store_pool import TransientStorePool
-from harness.disk.sim_disk import SimDisk
-from models.ops import DiskFault
+from crashmq.engine.host.probe import recording
+from crashmq.engine.store.logfile.mapped_file import MappedFile, file_name
+from crashmq.engine.store.logfile.transient_store_pool import TransientStorePool
+from crashmq.engine.store.results import PutMessageStatus
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.ops import DiskFault
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 PAGE = 4096

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 from store_builder import LOG_FILE_SIZE, RECORD_SIZE, StoreBuilder, log_file, queue_file
 
-from engine.store.config import OnDamage
-from engine.store.errors import StoreCorrupted
-from engine.store.unreadable import examined, pieces, readable, with_zeros
-from models.ops import DiskFault
-from models.store_image import decode_record
+from crashmq.engine.store.config import OnDamage
+from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.engine.store.unreadable import examined, pieces, readable, with_zeros
+from crashmq.models.files.store_image import decode_record
+from crashmq.models.ops import DiskFault
 
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from harness.disk.mount import Mount
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
-from harness.disk.units import PendingUnits
-from models.ops import Crash, DiskFault, Survivors
+from crashmq.harness.disk.mount import Mount
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.disk.units import PendingUnits
+from crashmq.models.ops import Crash, DiskFault, Survivors
 
 Call: TypeAlias = tuple[str | int | bytes, ...]
 Files: TypeAlias = dict[str, bytes]

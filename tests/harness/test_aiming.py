@@ -9,15 +9,27 @@ from itertools import takewhile
 from typing import Any
 from unittest.mock import patch
 
-from harness.aiming import aimed_as_far_as_it_came, perhaps_aimed, with_aim
-from harness.episode import run_program
-from models.observations import RESTORED, Refused, Skipped, Started
-from models.ops import Damage, DamageKind, Op, PutMessage, Restart, RunService, Shutdown
-from models.program import Program, Setup
-from models.verdict import Outcome
-from scenarios.catalogue import SCENARIOS
-from scenarios.chance import SeededChance
-from scenarios.workload import program_for
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.searches.aiming import (
+    aimed_as_far_as_it_came,
+    perhaps_aimed,
+    with_aim,
+)
+from crashmq.models.observations import RESTORED, Refused, Skipped, Started
+from crashmq.models.ops import (
+    Damage,
+    DamageKind,
+    Op,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+)
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.chance import SeededChance
+from crashmq.scenarios.programs.workload import program_for
 
 PUT = PutMessage("T0", 0, 16)
 AIMED_TWICE = 11  # the number of a program of which two damages at least get an aim

@@ -10,12 +10,19 @@ from functools import cache
 import pytest
 from tiny_store import TinyStore
 
-from harness.episode import EpisodeResult, run_program
-from harness.interpreter import Interpreter
-from harness.subjects.subject import SubjectLacks, capabilities_of
-from models.messages import MessageToPut
-from models.observations import Crashed, Observation, Pulled, Put, Refused, Skipped
-from models.ops import (
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.harness.subjects.interpreter import Interpreter
+from crashmq.harness.subjects.subject import SubjectLacks, capabilities_of
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import (
+    Crashed,
+    Observation,
+    Pulled,
+    Put,
+    Refused,
+    Skipped,
+)
+from crashmq.models.ops import (
     AdvanceClock,
     Crash,
     During,
@@ -25,10 +32,10 @@ from models.ops import (
     RunService,
     needs,
 )
-from models.program import Program, Setup
-from models.verdict import Outcome
-from scenarios.catalogue import SCENARIOS
-from scenarios.workload import program_for
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
 
 CORE = capabilities_of(TinyStore())
 RUNNABLE = [one for one in SCENARIOS.values() if one.needs <= CORE]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.episode import EpisodeResult, run_program
-from models.observations import Interrupted, Observation, Put, status_of
-from models.ops import (
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.models.observations import Interrupted, Observation, Put, status_of
+from crashmq.models.ops import (
     AdvanceClock,
     Crash,
     DiskFault,
@@ -18,8 +18,8 @@ from models.ops import (
     RunService,
     Shutdown,
 )
-from models.program import Program, Setup
-from models.verdict import Outcome
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
 
 SYNC = Setup(flush_mode="SYNC_FLUSH")
 POOL = Setup(transient_store_pool=True)

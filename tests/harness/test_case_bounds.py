@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness import case_bounds
-from harness.case_bounds import EVENT_BOUNDS, SETUP_BOUNDS
-from harness.case_file import BadCaseFile, CaseFile
-from harness.episode import run_program
-from models.ops import EVENT_CLASSES, Schedule, Survivors
-from models.program import Setup
-from models.verdict import Outcome
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.failures import case_bounds
+from crashmq.harness.failures.case_bounds import EVENT_BOUNDS, SETUP_BOUNDS
+from crashmq.harness.failures.case_file import BadCaseFile, CaseFile
+from crashmq.models.ops import EVENT_CLASSES, Schedule, Survivors
+from crashmq.models.program import Setup
+from crashmq.models.verdict import Outcome
 
 CASES = Path(__file__).parents[2] / "scenarios" / "cases"
 PUT = {"op": "PutMessage", "topic": "T0", "queue_id": 0, "body_size": 1}

@@ -11,9 +11,14 @@ from typing import Any
 
 import pytest
 
-from harness.aiming import perhaps_aimed
-from harness.case_file import FILE_SIZE_MAX, THIS_PYTHON, BadCaseFile, CaseFile
-from models.ops import (
+from crashmq.harness.failures.case_file import (
+    FILE_SIZE_MAX,
+    THIS_PYTHON,
+    BadCaseFile,
+    CaseFile,
+)
+from crashmq.harness.searches.aiming import perhaps_aimed
+from crashmq.models.ops import (
     EVENT_CLASSES,
     AdvanceClock,
     Crash,
@@ -31,9 +36,9 @@ from models.ops import (
     Survivors,
     Together,
 )
-from models.program import Program, Setup, to_json
-from scenarios.catalogue import SCENARIOS
-from scenarios.workload import program_for
+from crashmq.models.program import Program, Setup, to_json
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
 
 OPS: tuple[Op, ...] = (
     PutMessage("T0", 0, 96, tags="TagA", keys="k \u00e9", wait_store_ok=False),

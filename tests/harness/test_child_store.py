@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.episode import Episode
-from harness.subjects.child_store import ChildStore
-from models.observations import Crashed, Put, Skipped, Started, Stopped
-from models.ops import (
+from crashmq.harness.episodes.episode import Episode
+from crashmq.harness.subjects.child_store import ChildStore
+from crashmq.models.observations import Crashed, Put, Skipped, Started, Stopped
+from crashmq.models.ops import (
     Crash,
     DiskFault,
     During,
@@ -20,9 +20,9 @@ from models.ops import (
     RunService,
     Shutdown,
 )
-from models.program import Program, Setup
-from scenarios.catalogue import SCENARIOS
-from scenarios.workload import program_for
+from crashmq.models.program import Program, Setup
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
 
 KILL = Crash("process_kill", cut=30)
 

@@ -6,16 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.judging.asking import hold_all
-from models.invariants.judged import Judged
-from models.invariants.registry import Invariant, InvariantViolated
-from models.store_image import read_store
-from models.verdict import Violation
+from crashmq.harness.judging.asking import hold_all
+from crashmq.models.files.store_image import read_store
+from crashmq.models.laws.judged import Judged
+from crashmq.models.laws.registry import Law, LawViolated
+from crashmq.models.verdict import Violation
 
 
-def law_that(
-    asked: list[int | None], *, finds: str = ""
-) -> tuple[Invariant[[Judged]], ...]:
+def law_that(asked: list[int | None], *, finds: str = "") -> tuple[Law[[Judged]], ...]:
     """A group of one law that notes each time it is asked."""
 
     def judge(judged: Judged) -> Iterator[Violation]:
@@ -23,8 +21,8 @@ def law_that(
         if finds:
             yield Violation("here", finds)
 
-    error = type("BrokenLaw", (InvariantViolated,), {"id": "CL-1"})
-    return (Invariant("CL-1", "a sentence", "I1", judge, error),)
+    error = type("BrokenLaw", (LawViolated,), {"id": "CL-1"})
+    return (Law("CL-1", "a sentence", "I1", judge, error),)
 
 
 def test_a_group_that_holds_is_asked_once_of_an_image_and_counted_each_time() -> None:
@@ -58,5 +56,5 @@ def test_a_group_that_is_broken_is_broken_each_time() -> None:
     laws, image = law_that([], finds="something"), read_store({})
 
     for _ in range(2):
-        with pytest.raises(InvariantViolated, match="something"):
+        with pytest.raises(LawViolated, match="something"):
             hold_all({}, "some", laws, Judged(image))

@@ -15,16 +15,16 @@ from click.testing import CliRunner, Result
 from toy_episode import PLANTED
 from unpacking import unpacked
 
-from harness import gate
-from harness.case_file import CaseFile
-from harness.cli import _COMMANDS, main
-from harness.commands import list as list_command
-from harness.episode import run_program
-from harness.gate import GateProfile
-from models.ops import PutMessage, Restart, RunService, Shutdown
-from models.program import Program, Setup
-from scenarios.mutants import MUTANTS
-from scenarios.mutation import applied
+from crashmq.harness.cli import _COMMANDS, main
+from crashmq.harness.commands import list as list_command
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.failures.case_file import CaseFile
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import applied
+from crashmq.harness.searches import gate
+from crashmq.harness.searches.gate import GateProfile
+from crashmq.models.ops import PutMessage, Restart, RunService, Shutdown
+from crashmq.models.program import Program, Setup
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden" / "rocketmq-5.3.0-clean.tar.xz"
@@ -61,7 +61,7 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_help_imports_nothing_heavy() -> None:
     asked = (
         "import sys\n"
-        "from harness.cli import main\n"
+        "from crashmq.harness.cli import main\n"
         "main(['--help'], standalone_mode=False)\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
@@ -370,7 +370,7 @@ def test_an_interrupt_is_no_defect(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_command_judges_without_asserts(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("harness.cli.are_checked", lambda: False)
+    monkeypatch.setattr("crashmq.harness.cli.are_checked", lambda: False)
 
     result = crashmq(name, "--help")
 
@@ -382,7 +382,7 @@ def test_no_command_judges_without_asserts(
 
 def test_a_python_without_asserts_is_refused_in_a_sentence() -> None:
     told = subprocess.run(
-        [sys.executable, "-O", "-m", "harness.cli", "check", "reput_behind"],
+        [sys.executable, "-O", "-m", "crashmq.harness.cli", "check", "reput_behind"],
         cwd=ROOT,
         capture_output=True,
         text=True,

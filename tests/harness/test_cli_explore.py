@@ -7,15 +7,15 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from harness.case_file import CaseFile
-from harness.cli import main
-from harness.disk.profiles import PROFILES
-from harness.episode import run_program
-from harness.explore.finding import fewest_lost, words_for
-from models.ops import Crash, During, PutMessage, Survivors
-from models.program import Program, Setup
-from scenarios.mutants import MUTANTS
-from scenarios.mutation import Edit, Mutant, applied
+from crashmq.harness.cli import main
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.explore.finding import fewest_lost, words_for
+from crashmq.harness.failures.case_file import CaseFile
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import Edit, Mutant, applied
+from crashmq.models.ops import Crash, During, PutMessage, Survivors
+from crashmq.models.program import Program, Setup
 
 # RocketMQ's own: nothing vouches that a flushed message is on the medium.
 NO_SYNC = Mutant(
@@ -25,7 +25,7 @@ NO_SYNC = Mutant(
     killed_by=("REC-2",),
     edits=(
         Edit(
-            module="engine.store.mapped_file",
+            module="crashmq.engine.store.logfile.mapped_file",
             function="MappedFile.flush",
             before="self._open_file.sync()",
             after="pass",

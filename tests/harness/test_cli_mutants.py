@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli import main
+from crashmq.harness.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCUMENT = ROOT / "docs" / "mutants.md"
@@ -63,7 +63,7 @@ def test_a_stale_edit_is_named_and_nothing_is_searched_for(
     told = crashmq("mutants", "--file", example, "--out", tmp_path / "out")
 
     assert told.exit_code == 2
-    assert "mutant MINE-1, engine.store.log_scan" in told.stderr
+    assert "mutant MINE-1, crashmq.engine.store.log_scan" in told.stderr
     assert "0 times" in told.stderr
     assert told.stdout == ""
     assert not (tmp_path / "out").exists()
@@ -130,7 +130,8 @@ def test_a_survivor_is_told_with_what_the_search_reached(tmp_path: Path) -> None
     file = tmp_path / "mine.toml"
     file.write_text(
         '[[mutant]]\nid = "SAME"\nlaws = []\n[[mutant.edit]]\n'
-        'module = "engine.store.commit_log"\nfunction = "CommitLog._scan_file"\n'
+        'module = "crashmq.engine.store.commit_log"\n'
+        'function = "CommitLog._scan_file"\n'
         'before = "position += found.size"\nafter = "position += +found.size"\n'
     )
 

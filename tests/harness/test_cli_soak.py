@@ -11,9 +11,9 @@ from typing import TypeAlias
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.case_file import CaseFile
-from harness.cli import main
-from scenarios.mutants import MUTANTS
+from crashmq.harness.cli import main
+from crashmq.harness.failures.case_file import CaseFile
+from crashmq.harness.mutants.mutants import MUTANTS
 
 pytest.importorskip("pyspark", reason="pip install 'crashmq[spark]' brings it")
 
@@ -35,7 +35,7 @@ def summary_of(out: Path) -> dict[str, object]:
 
 def in_a_process(*args: object) -> subprocess.CompletedProcess[str]:
     """A command in a process of its own, which ends its JVM with it."""
-    command = [sys.executable, "-m", "harness.cli", *map(str, args)]
+    command = [sys.executable, "-m", "crashmq.harness.cli", *map(str, args)]
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -120,7 +120,7 @@ def test_a_master_that_cannot_be_used_is_one_sentence(
 def test_a_machine_without_spark_is_told_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("reports.jvm._PACKAGES", ("no_such_package",))
+    monkeypatch.setattr("crashmq.reports.jvm._PACKAGES", ("no_such_package",))
 
     result = crashmq("soak", "power_loss", "--episodes", 9, "--out", tmp_path / "run")
 

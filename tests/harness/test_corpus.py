@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli import main
-from harness.episode import run_program
-from harness.power.corpus import (
+from crashmq.harness.cli import main
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.mutants.corpus import (
     PACKAGED,
     BadCorpus,
     Entry,
@@ -24,9 +24,9 @@ from harness.power.corpus import (
     run_episodes,
     written,
 )
-from models.ops import PutMessage, Restart, RunService
-from models.program import Program, Setup
-from models.verdict import Outcome
+from crashmq.models.ops import PutMessage, Restart, RunService
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
 
 PUT = PutMessage("T0", 0, 16)
 ROLL = "commit_log.roll"
@@ -160,7 +160,7 @@ def test_what_to_type_next_follows_from_where_the_corpus_lies(
     out = tmp_path / "c.jsonl"
 
     aside = crashmq("corpus", "--episodes", 5, "--out", out)
-    monkeypatch.setattr("harness.commands.corpus.PACKAGED", out)
+    monkeypatch.setattr("crashmq.harness.commands.corpus.PACKAGED", out)
     packaged_at_once = crashmq("corpus", "--episodes", 5, "--out", out)
 
     assert f"  next    cp {out} {PACKAGED}\n          crashmq mutants" in aside.stdout

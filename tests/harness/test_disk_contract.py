@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.host.disk import PAGE_SIZE, Disk, File
-from engine.host.real_disk import RealDisk
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
+from crashmq.engine.host.disk import PAGE_SIZE, Disk, File
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
 
 SIZE = 2 * PAGE_SIZE
 

@@ -7,10 +7,10 @@ from itertools import chain
 import pytest
 from disk_programs import Call, Files, after, states
 
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
-from harness.disk.units import PendingUnits
-from models.ops import Crash, Survivors
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.disk.units import PendingUnits
+from crashmq.models.ops import Crash, Survivors
 
 START: Files = {"f": bytes(1024)}
 SEEDS = 600

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import pytest
 from disk_programs import Call, Files, after, states
 
-from harness.disk.profiles import PROFILES
-from models.ops import DiskFault, KeptUnit, Survivors
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.models.ops import DiskFault, KeptUnit, Survivors
 
 A, B, OLD = (letter * 512 for letter in (b"A", b"B", b"O"))
 ZERO = bytes(512)

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from disk_programs import Call, Files, after, states
 
-from harness.disk.profiles import MILDER_THAN, PROFILES, mildest
+from crashmq.harness.disk.profiles import MILDER_THAN, PROFILES, mildest
 
 START: Files = {"f": bytes(1024)}
 CALLS: tuple[Call, ...] = (

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.host.disk import PAGE_SIZE, Disk, Usage
-from engine.host.real_disk import RealDisk
-from harness.disk.sim_disk import SimDisk
-from models.ops import Crash
+from crashmq.engine.host.disk import PAGE_SIZE, Disk, Usage
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.ops import Crash
 
 NOW_MS = 1_700_000_000_000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.subjects.engine_config import config_of
-from models.program import Setup
+from crashmq.harness.subjects.engine_config import config_of
+from crashmq.models.program import Setup
 
 
 @pytest.mark.parametrize("units", [1, 2, 10, 250])

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from harness.explore.campaign import Job, Result, run_job, run_jobs
-from harness.explore.certificate import Certificate
-from harness.explore.explorer import Explorer
-from harness.explore.limits import WHOLE, Limits
-from harness.explore.moment import record
-from harness.explore.told import certificate_lines, exit_code_of, summary_of
-from models.ops import PutMessage
-from models.program import Program, Setup
-from scenarios.small_worlds import LETTERS, SETUPS, nodes
+from crashmq.harness.explore.campaign import Job, Result, run_job, run_jobs
+from crashmq.harness.explore.certificate import Certificate
+from crashmq.harness.explore.crash_point import record
+from crashmq.harness.explore.explorer import Explorer
+from crashmq.harness.explore.limits import WHOLE, Limits
+from crashmq.harness.explore.summary import certificate_lines, exit_code_of, summary_of
+from crashmq.models.ops import PutMessage
+from crashmq.models.program import Program, Setup
+from crashmq.scenarios.catalogue.small_worlds import LETTERS, SETUPS, nodes
 
 ONE_PUT = Program(Setup(), (PutMessage("T0", 0, 16),))
 FOR_EVER = 1e12

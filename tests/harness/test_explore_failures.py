@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.case_file import CaseFile
-from harness.cli import main
-from harness.explore.failures import (
+from crashmq.harness.cli import main
+from crashmq.harness.explore.failures import (
     CALLS,
     LEFT_BY_SYNCS,
     each_failure,
     explore_failures,
 )
-from models.observations import Armed, Interrupted
-from models.ops import (
+from crashmq.harness.failures.case_file import CaseFile
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import applied
+from crashmq.models.observations import Armed, Interrupted
+from crashmq.models.ops import (
     Crash,
     DiskFault,
     During,
@@ -28,11 +30,9 @@ from models.ops import (
     RunService,
     Shutdown,
 )
-from models.program import Program, Setup
-from scenarios.catalogue import SCENARIOS
-from scenarios.failing import failing_for
-from scenarios.mutants import MUTANTS
-from scenarios.mutation import applied
+from crashmq.models.program import Program, Setup
+from crashmq.scenarios.catalogue.failing import failing_for
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 PUTS = (PutMessage("T0", 0, 16), PutMessage("T0", 0, 16), RunService("reput", 2))
 STOPPED = Program(Setup(queue_ext_size=100), (*PUTS, Shutdown(), Restart()))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from harness.explore.judges import Judges
-from harness.explore.views import Views
-from harness.judging.judge import Judge
-from harness.subjects.python_store import PythonStore
-from models.knowledge.knowledge import End
-from models.messages import MessageToPut
-from models.program import Setup
+from crashmq.harness.explore.judges import Judges
+from crashmq.harness.explore.state_key import StateKeys
+from crashmq.harness.judging.judge import Judge
+from crashmq.harness.subjects.python_store import PythonStore
+from crashmq.models.knowledge.knowledge import End
+from crashmq.models.messages import MessageToPut
+from crashmq.models.program import Setup
 
 MESSAGE = MessageToPut("T0", 0, b"body", "", "", "", wait_store_ok=True)
 PLACE, ELSEWHERE = "a place", "another"
@@ -19,7 +19,7 @@ def judge() -> Judge:
 
 
 def test_judges_that_know_the_same_have_one_number_wherever_they_are() -> None:
-    judges, one = Judges(Views()), judge()
+    judges, one = Judges(StateKeys()), judge()
 
     numbers = {
         judges.number(known, place)
@@ -31,7 +31,7 @@ def test_judges_that_know_the_same_have_one_number_wherever_they_are() -> None:
 
 
 def test_a_judge_that_knows_more_has_another_number_at_the_same_place() -> None:
-    judges, one, other = Judges(Views()), judge(), judge()
+    judges, one, other = Judges(StateKeys()), judge(), judge()
     other.model.in_flight.append(MESSAGE)
 
     number = judges.number(one, PLACE)
@@ -41,7 +41,7 @@ def test_a_judge_that_knows_more_has_another_number_at_the_same_place() -> None:
 
 
 def test_a_judge_that_has_learnt_since_has_another_number() -> None:
-    judges, one = Judges(Views()), judge()
+    judges, one = Judges(StateKeys()), judge()
     number = judges.number(one, PLACE)
 
     one.model.in_flight.append(MESSAGE)
@@ -50,7 +50,7 @@ def test_a_judge_that_has_learnt_since_has_another_number() -> None:
 
 
 def test_how_the_last_life_ended_and_what_the_disk_promises_tell_judges_apart() -> None:
-    judges, one, ended, doubting = Judges(Views()), judge(), judge(), judge()
+    judges, one, ended, doubting = Judges(StateKeys()), judge(), judge(), judge()
     ended.known.end = End.ORDERLY
     doubting.known.promises.errors_come_late = True
 

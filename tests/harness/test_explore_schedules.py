@@ -7,13 +7,13 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from harness.case_file import CaseFile
-from harness.cli import main
-from harness.explore.schedules import each_stop, explore_schedules, together_in
-from models.ops import Crash, During, PutMessage, RunService, Together
-from models.program import Program, Setup
-from scenarios.mutants import MUTANTS
-from scenarios.mutation import applied
+from crashmq.harness.cli import main
+from crashmq.harness.explore.schedules import each_stop, explore_schedules, together_in
+from crashmq.harness.failures.case_file import CaseFile
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import applied
+from crashmq.models.ops import Crash, During, PutMessage, RunService, Together
+from crashmq.models.program import Program, Setup
 
 PUT = PutMessage("T0", 0, 16)
 OTHER = PutMessage("T1", 0, 16)

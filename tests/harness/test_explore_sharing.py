@@ -9,24 +9,30 @@ from functools import partial
 
 import pytest
 
-from harness.disk.noting import Read
-from harness.disk.sim_disk import SimDisk
-from harness.episode import run_program
-from harness.explore.certificate import Certificate
-from harness.explore.explorer import Explorer
-from harness.explore.fall import Fall, Falls, fall
-from harness.explore.limits import Limits
-from harness.explore.moment import History, Moment, record
-from harness.explore.reads import Reads
-from harness.explore.recovery import Recoveries, Remnant
-from harness.explore.spread import Spread
-from harness.explore.views import View, Views
-from harness.interpreter import Interpreter
-from harness.judging.judge import Judge
-from models.history import StartEnded, Step
-from models.invariants.registry import InvariantViolated
-from models.observations import Started
-from models.ops import (
+from crashmq.harness.disk.read_tracking import Read
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.explore.certificate import Certificate
+from crashmq.harness.explore.crash_point import CrashPoint, History, record
+from crashmq.harness.explore.crash_states import CrashStates
+from crashmq.harness.explore.explorer import Explorer
+from crashmq.harness.explore.judged_crash import (
+    JudgedCrash,
+    JudgedCrashes,
+    judged_crash,
+)
+from crashmq.harness.explore.limits import Limits
+from crashmq.harness.explore.read_log import ReadLog
+from crashmq.harness.explore.recovery import Recoveries, Remnant
+from crashmq.harness.explore.state_key import StateKey, StateKeys
+from crashmq.harness.judging.judge import Judge
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import Edit, Mutant, applied
+from crashmq.harness.subjects.interpreter import Interpreter
+from crashmq.models.history import StartEnded, Step
+from crashmq.models.laws.registry import LawViolated
+from crashmq.models.observations import Started
+from crashmq.models.ops import (
     Crash,
     CrashKind,
     Damage,
@@ -36,10 +42,8 @@ from models.ops import (
     RunService,
     Shutdown,
 )
-from models.program import Program, Setup
-from models.verdict import Outcome
-from scenarios.mutants import MUTANTS
-from scenarios.mutation import Edit, Mutant, applied
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
 
 SMALL_FILES = Setup(1024, 4, disk_profile="posix_min")
 FLUSHED: tuple[Op, ...] = (
@@ -70,14 +74,16 @@ PROGRAMS = {
 }
 
 
-def states(program: Program, views: Views) -> Iterator[tuple[Moment, Fall, Remnant]]:
+def states(
+    program: Program, views: StateKeys
+) -> Iterator[tuple[CrashPoint, JudgedCrash, Remnant]]:
     """Some of each moment's power losses, and its kill."""
-    falls = Falls(views)
+    falls = JudgedCrashes(views)
     for moment in record(program, "power_loss").moments[::3]:
         disk = SimDisk.fork(moment.disk)
         remnant = Remnant(views.of(*disk.seen()), disk.files, disk.snapshot)
         yield moment, falls.at(moment, "process_kill"), remnant
-        spread, one = Spread(moment.disk, views), falls.at(moment, "power_loss")
+        spread, one = CrashStates(moment.disk, views), falls.at(moment, "power_loss")
         for state in spread.some(7, 24, 8):
             made = (
                 partial(spread.files, state.vector),
@@ -92,7 +98,7 @@ CUTS = Mutant(
     (),
     (
         Edit(
-            "engine.store.start_up",
+            "crashmq.engine.store.start_up",
             "StartUp._read",
             "self._found = found",
             "self._found = replace(found[0], end=mark.durable_offset if mark else 0), "
@@ -110,7 +116,7 @@ ENGINES = {"": None, "cuts": CUTS} | {
 def test_what_is_said_of_a_state_is_what_is_said_of_it_alone(
     name: str, engine: str
 ) -> None:
-    views, shared_starts, count = Views(), Certificate(), 0
+    views, shared_starts, count = StateKeys(), Certificate(), 0
     mutant = ENGINES[engine]
     with applied(mutant) if mutant is not None else nullcontext():
         shared = Recoveries("power_loss", views, shared_starts)
@@ -142,34 +148,36 @@ def test_states_are_counted_as_their_programs_would_be() -> None:
             for moment in history.moments
             for crash in (Crash("process_kill"), *power_losses(moment))
         ]
-        states = {*told_apart(history, Views())}
+        states = {*told_apart(history, StateKeys())}
 
     assert len(outcomes) == explorer.counts.visited
     assert len(states) == explorer.counts.distinct
     assert 0 < outcomes.count(Outcome.VIOLATED) == explorer.counts.violations
 
 
-def power_losses(moment: Moment) -> Iterator[Crash]:
-    spread = Spread(moment.disk, Views())
+def power_losses(moment: CrashPoint) -> Iterator[Crash]:
+    spread = CrashStates(moment.disk, StateKeys())
     for state in spread.all():
         yield Crash("power_loss", spread.survivors(state.vector))
 
 
-def told_apart(history: History, views: Views) -> Iterator[tuple[View, int, CrashKind]]:
-    falls = Falls(views)
+def told_apart(
+    history: History, views: StateKeys
+) -> Iterator[tuple[StateKey, int, CrashKind]]:
+    falls = JudgedCrashes(views)
     for moment in history.moments:
         kill = falls.at(moment, "process_kill")
         yield views.of(*SimDisk.fork(moment.disk).seen()), kill.number, kill.kind
         loss = falls.at(moment, "power_loss")
-        for state in Spread(moment.disk, views).all():
+        for state in CrashStates(moment.disk, views).all():
             yield state.view, loss.number, loss.kind
 
 
 def crashed(*ops: Op) -> tuple[Judge, Step, dict[str, bytes]]:
     """The judge of a store that was killed, and what its next start did and left."""
-    views = Views()
+    views = StateKeys()
     moment = record(Program(SMALL_FILES, ops), "").moments[-1]
-    one = fall(moment, "process_kill", views)
+    one = judged_crash(moment, "process_kill", views)
     subject = moment.subject.down_on(SimDisk.fork(moment.disk), moment.clock)
     step = Interpreter(subject, moment.life).run(Restart(), len(one.ops))
     return one.judge, step, dict(subject.files())
@@ -191,7 +199,7 @@ def asked_again(
 ) -> str:
     try:
         return str(judge.judge_found_again(found, step, after))
-    except InvariantViolated as breach:
+    except LawViolated as breach:
         return breach.id
 
 
@@ -231,7 +239,7 @@ READS = (Read("a", 0, 2), Read("b", 1, 3))
 
 
 def test_a_start_is_known_by_the_answers_to_what_it_read() -> None:
-    reads: Reads[str] = Reads()
+    reads: ReadLog[str] = ReadLog()
     reads.add("frame", READS, {"a": b"1234", "b": b"5678"}, "known")
 
     assert reads.find("frame", {"a": b"12..", "b": b".67."}) == "known"
@@ -241,7 +249,7 @@ def test_a_start_is_known_by_the_answers_to_what_it_read() -> None:
 
 
 def test_starts_part_where_their_answers_do() -> None:
-    reads: Reads[str] = Reads()
+    reads: ReadLog[str] = ReadLog()
     reads.add("frame", READS, {"a": b"11", "b": b"111"}, "one")
     reads.add("frame", READS[:1], {"a": b"22", "b": b"111"}, "short")
     reads.add("frame", READS, {"a": b"11", "b": b"222"}, "other")
@@ -255,7 +263,7 @@ def test_starts_part_where_their_answers_do() -> None:
 
 
 def test_a_start_that_examined_bytes_is_known_by_what_it_was_told() -> None:
-    reads: Reads[str] = Reads()
+    reads: ReadLog[str] = ReadLog()
     begins = (_begins_with, b"1")
     reads.add("frame", (Read("a", 1, 3, begins),), {"a": b".12."}, "known")
 
@@ -264,7 +272,7 @@ def test_a_start_that_examined_bytes_is_known_by_what_it_was_told() -> None:
 
 
 def test_a_start_that_fell_over_bytes_is_known_by_them() -> None:
-    reads: Reads[str] = Reads()
+    reads: ReadLog[str] = ReadLog()
     reads.add("frame", (Read("a", 0, 2, (int,)),), {"a": b"x1"}, "known")
 
     assert reads.find("frame", {"a": b"x1"}) == "known"

@@ -7,18 +7,20 @@ from functools import partial
 
 import pytest
 
-from harness.disk.sim_disk import SimDisk
-from harness.disk.sim_file import SimFile
-from harness.episode import run_program
-from harness.explore.certificate import Certificate
-from harness.explore.explorer import Explorer
-from harness.explore.fall import Falls, fall
-from harness.explore.limits import Limits
-from harness.explore.moment import Moment, record
-from harness.explore.recovery import Recoveries, Remnant
-from harness.explore.spread import Spread
-from harness.explore.views import Views
-from models.ops import (
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.disk.sim_file import SimFile
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.explore.certificate import Certificate
+from crashmq.harness.explore.crash_point import CrashPoint, record
+from crashmq.harness.explore.crash_states import CrashStates
+from crashmq.harness.explore.explorer import Explorer
+from crashmq.harness.explore.judged_crash import JudgedCrashes, judged_crash
+from crashmq.harness.explore.limits import Limits
+from crashmq.harness.explore.recovery import Recoveries, Remnant
+from crashmq.harness.explore.state_key import StateKeys
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import applied
+from crashmq.models.ops import (
     Crash,
     CrashKind,
     Damage,
@@ -30,12 +32,10 @@ from models.ops import (
     RunService,
     Shutdown,
 )
-from models.program import Program, Setup
-from models.verdict import Outcome
-from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import MUTANTS
-from scenarios.mutation import applied
-from scenarios.workload import program_for
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
 
 KINDS: tuple[CrashKind, ...] = ("process_kill", "power_loss")
 SMALL = Limits(
@@ -62,13 +62,13 @@ def two_puts() -> Program:
 @pytest.mark.parametrize("scenario", ["power_loss", "process_kill", "truncated_files"])
 def test_what_is_said_of_a_state_is_what_its_program_says(scenario: str) -> None:
     """Every state of a few moments, those of a recovery too."""
-    views = Views()
+    views = StateKeys()
     recoveries = Recoveries(scenario, views, Certificate())
     for number in range(4):
         moments = record(short(scenario, number, 8), scenario).moments
         moment = moments[len(moments) * (number + 1) // 5]
         for kind in KINDS:
-            one = fall(moment, kind, views)
+            one = judged_crash(moment, kind, views)
             for crash, remnant in crashes(moment, kind, views):
                 said = recoveries.outcome(moment, one, remnant)
                 assert said.breach is None
@@ -76,13 +76,13 @@ def test_what_is_said_of_a_state_is_what_its_program_says(scenario: str) -> None
 
 
 def crashes(
-    moment: Moment, kind: CrashKind, views: Views
+    moment: CrashPoint, kind: CrashKind, views: StateKeys
 ) -> Sequence[tuple[Crash, Remnant]]:
     if kind == "process_kill" or not moment.disk.profile.loses_unsynced:
         disk = SimDisk.fork(moment.disk)
         remnant = Remnant(views.of(*disk.seen()), disk.files, lambda: moment.disk)
         return [(Crash(kind), remnant)]
-    spread = Spread(moment.disk, views)
+    spread = CrashStates(moment.disk, views)
     return [
         (
             Crash("power_loss", spread.survivors(state.vector)),
@@ -97,9 +97,9 @@ def crashes(
 
 
 def test_a_view_tells_the_files_that_its_program_finds() -> None:
-    views = Views()
+    views = StateKeys()
     for moment in record(two_puts(), "").moments:
-        spread = Spread(moment.disk, views)
+        spread = CrashStates(moment.disk, views)
         for state in spread.some(0, 40, 4):
             crash = Crash("power_loss", spread.survivors(state.vector))
             disk = SimDisk.fork(moment.disk)
@@ -141,8 +141,8 @@ def test_an_op_that_a_crash_ended_may_be_done_or_not() -> None:
 
 
 def test_falls_told_from_those_before_are_what_each_is_by_itself() -> None:
-    views = Views()
-    falls = Falls(views)
+    views = StateKeys()
+    falls = JudgedCrashes(views)
     put_meanwhile = During(PutMessage("T0", 0, 600), 4, PutMessage("T1", 0, 16))
     programs = [
         *[short("power_loss", number, 8) for number in range(4)],
@@ -152,7 +152,7 @@ def test_falls_told_from_those_before_are_what_each_is_by_itself() -> None:
     for program in programs:
         for moment in record(program, "power_loss").moments:
             for kind in KINDS:
-                one, alone = falls.at(moment, kind), fall(moment, kind, views)
+                one, alone = falls.at(moment, kind), judged_crash(moment, kind, views)
                 assert (one.kind, one.ops, one.number, str(one.breach)) == (
                     *(alone.kind, alone.ops, alone.number, str(alone.breach)),
                 )
@@ -160,7 +160,7 @@ def test_falls_told_from_those_before_are_what_each_is_by_itself() -> None:
 
 def test_a_fall_amid_a_write_of_the_checkpoint_may_have_torn_it() -> None:
     services = RunService("flush_commit_log"), RunService("checkpoint")
-    falls, ops = Falls(Views()), (*two_puts().ops, *services)
+    falls, ops = JudgedCrashes(StateKeys()), (*two_puts().ops, *services)
     torn = {
         moment.disk.last
         for moment in record(Program(Setup(), ops), "").moments

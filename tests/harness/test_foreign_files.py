@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from harness.disk.sim_disk import SimDisk
-from harness.episode import run_program
-from harness.subjects.damage import foreign_file, plant
-from models.image.places import is_of_a_store
-from models.invariants.recovery import foreign_files_stay
-from models.invariants.registry import InvariantViolated
-from models.observations import Planted, Refused, Skipped
-from models.ops import Op, PlantFile, PutMessage, Restart, Shutdown
-from models.program import Program, Setup
-from models.verdict import Outcome
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.subjects.damage import foreign_file, plant
+from crashmq.models.files.places import is_of_a_store
+from crashmq.models.laws.recovery import foreign_files_stay
+from crashmq.models.laws.registry import LawViolated
+from crashmq.models.observations import Planted, Refused, Skipped
+from crashmq.models.ops import Op, PlantFile, PutMessage, Restart, Shutdown
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
 
 _PUT = PutMessage("T0", 0, 16)
 
@@ -76,7 +76,7 @@ def test_a_foreign_file_that_is_gone_or_changed_is_a_breach() -> None:
 
     foreign_files_stay.hold({}, mine, dict(mine))
     for files in ({}, {"commitlog/notes": b"yours"}):
-        with pytest.raises(InvariantViolated, match="REC-14"):
+        with pytest.raises(LawViolated, match="REC-14"):
             foreign_files_stay.hold({}, mine, files)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from golden_store import QUEUE, Damage, Damaged, golden, i32, i64
 
-from harness.fsck import FsckReport, NotAStore, fsck
+from crashmq.harness.fsck.fsck import FsckReport, NotAStore, fsck
 
 # Message 500 is audit-log/0[166], 501 bytes with a body of 380 from byte 88 on.
 LOG_FILE = "commitlog/00000000000000131072"

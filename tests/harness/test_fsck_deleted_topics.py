@@ -12,14 +12,14 @@ from fsck_breaking import Broken, written
 from golden_store import golden
 from test_fsck_power import judged
 
-from engine.host.real_disk import RealDisk
-from engine.host.thread_runtime import ThreadRuntime
-from engine.store.config import StoreConfig
-from engine.store.message import Message
-from engine.store.message_store import MessageStore
-from harness.fsck import FsckReport, fsck
-from models.image.deleted import DELETED_PATH
-from models.image.presumed import topics_in
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.engine.host.thread_runtime import ThreadRuntime
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.harness.fsck.fsck import FsckReport, fsck
+from crashmq.models.files.deleted import DELETED_PATH
+from crashmq.models.files.presumed import topics_in
 
 TOPIC = "consumequeue/audit-log"
 

@@ -9,7 +9,7 @@ from fsck_archive import Archive, archive
 from fsck_breaking import SECTOR, Broken, written
 from test_fsck_power import judged
 
-from harness.fsck import FsckReport
+from crashmq.harness.fsck.fsck import FsckReport
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from golden_store import golden
 
-from harness.fsck import NotAStore, fsck
+from crashmq.harness.fsck.fsck import NotAStore, fsck
 
 LOG_FILE = "commitlog/00000000000000049152"
 TERABYTE = 1 << 40
@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 
 def run_fsck(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "harness.cli", "fsck", *map(str, arguments)],
+        [sys.executable, "-m", "crashmq.harness.cli", "fsck", *map(str, arguments)],
         capture_output=True,
         encoding="utf-8",
         timeout=SECONDS_MAX,

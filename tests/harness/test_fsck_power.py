@@ -15,7 +15,7 @@ from fsck_breaking import KINDS, Broken, Place
 from fsck_damages import broken_copies
 from fsck_file_damages import OTHER_SIZE
 
-from harness.fsck import FsckReport, report_on
+from crashmq.harness.fsck.fsck import FsckReport, report_on
 
 FAST = ("rolled-clean", "rolled-killed")
 SEEDS = 3

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from golden_store import golden
 
-from harness.fsck import fsck
-from harness.store_files import read_files
-from models.image.log import first_nonzero
-from models.image.sparse import next_data, written_size
+from crashmq.harness.fsck.fsck import fsck
+from crashmq.harness.fsck.store_files import read_files
+from crashmq.models.files.log import first_nonzero
+from crashmq.models.files.sparse import next_data, written_size
 
 LONG = 1 << 40
 FIRST = "commitlog/00000000000000000000"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from golden_store import golden
 
-from harness.fsck import FsckReport, report_on
-from harness.next_start import some_of
+from crashmq.harness.fsck.fsck import FsckReport, report_on
+from crashmq.harness.fsck.next_start import some_of
 
 GoldenWriter = Callable[..., "subprocess.CompletedProcess[str]"]
 FIRST = "commitlog/" + "0" * 20 + " byte 0 (phy_offset 0)"

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from toy_episode import PLANTED
 
-from harness import gate
-from harness.case_file import BadCaseFile, CaseFile
-from harness.gate import GateProfile, GateRow, check
-from harness.soak import Tally
-from models.ops import PutMessage, Restart
-from models.program import Program, Setup
-from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import MUTANTS
+from crashmq.harness.failures.case_file import BadCaseFile, CaseFile
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.searches import gate
+from crashmq.harness.searches.gate import GateProfile, GateRow, check
+from crashmq.harness.searches.soak import Tally
+from crashmq.models.ops import PutMessage, Restart
+from crashmq.models.program import Program, Setup
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 SMALL = GateProfile(machine_cases=5, soak_episodes=5, shrink_runs=300)
 PUTS = (PutMessage("T0", 0, 7), PutMessage("T0", 0, 9), Restart())
@@ -99,7 +99,7 @@ def test_a_broken_case_file_stops_the_gate(tmp_path: Path) -> None:
 def test_what_a_thousand_episodes_never_reached_is_said(tmp_path: Path) -> None:
     tally = Tally(episodes=1000)
     scenario = SCENARIOS["power_loss"]
-    wanted = [*scenario.required_invariants, *scenario.required_probes]
+    wanted = [*scenario.required_laws, *scenario.required_probes]
 
     missing = list(gate.missing_from(tally, scenario))
     few = list(gate.missing_from(Tally(episodes=10), scenario))

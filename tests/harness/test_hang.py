@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from engine.host.disk import PAGE_SIZE
-from harness.disk.crash import Hang
-from harness.disk.sim_disk import SimDisk
-from harness.episode import run_program
-from harness.scheduling.sim_runtime import SimRuntime
-from harness.subjects import python_store
-from models.ops import PullMessage, PutMessage, Restart, RunService
-from models.program import Program, Setup
-from scenarios.mutation import Edit, Mutant, applied
+from crashmq.engine.host.disk import PAGE_SIZE
+from crashmq.harness.disk.crash import Hang
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.mutants.mutation import Edit, Mutant, applied
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.harness.subjects import python_store
+from crashmq.models.ops import PullMessage, PutMessage, Restart, RunService
+from crashmq.models.program import Program, Setup
 
 ENDLESS_READS = Mutant(
     id="M01",
@@ -21,7 +21,7 @@ ENDLESS_READS = Mutant(
     killed_by=("RUN-1",),
     edits=(
         Edit(
-            module="engine.store.reput",
+            module="crashmq.engine.store.reput_message_service",
             function="ReputMessageService._reput_file",
             before="self.reput_from_offset = start + at",
             after="return True",

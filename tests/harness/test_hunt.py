@@ -7,14 +7,16 @@ from typing import get_args
 
 import pytest
 
-from harness.episode import run_program
-from harness.power import hunt as hunting
-from harness.power.campaign import CANARY, Campaign, outcomes, run_campaign
-from harness.power.cause import cause_of
-from harness.power.examine import examine
-from harness.power.hunt import DIED, HANG, Hunt, hunt, kind_of
-from harness.power.policies import POLICIES
-from harness.power.slices import (
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.mutants import hunt as hunting
+from crashmq.harness.mutants.campaign import CANARY, Campaign, outcomes, run_campaign
+from crashmq.harness.mutants.examine import examine
+from crashmq.harness.mutants.failure_signature import failure_signature
+from crashmq.harness.mutants.hunt import DIED, HANG, Hunt, hunt, kind_of
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import Edit, Mutant, applied
+from crashmq.harness.mutants.policies import POLICIES
+from crashmq.harness.mutants.search_slices import (
     FAILURES,
     ROUND,
     SliceKind,
@@ -23,15 +25,18 @@ from harness.power.slices import (
     scenario_of_slice,
     scenario_of_turn,
 )
-from harness.power.verdict import bucketing, policy_table, summary_of, verdict_of
-from models.ops import Crash, During, PutBatch, PutMessage, Restart, Together
-from models.program import Program, Setup, from_json
-from reports.mutation_records import HuntRecord
-from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import MUTANTS
-from scenarios.mutation import Edit, Mutant, applied
+from crashmq.harness.mutants.verdict import (
+    bucketing,
+    policy_table,
+    summary_of,
+    verdict_of,
+)
+from crashmq.models.ops import Crash, During, PutBatch, PutMessage, Restart, Together
+from crashmq.models.program import Program, Setup, from_json
+from crashmq.reports.mutation_records import HuntRecord
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
-SCAN = ("engine.store.log_scan", "records_in")
+SCAN = ("crashmq.engine.store.log_scan", "records_in")
 SCANNED = "if request.success and request.msg_size > 0:"
 
 
@@ -84,7 +89,7 @@ def test_exploring_finds_what_a_lost_sync_does_and_its_program_replays() -> None
         ("REC-1", "REC-2"),
         (
             Edit(
-                "engine.store.mapped_file",
+                "crashmq.engine.store.logfile.mapped_file",
                 "MappedFile.flush",
                 "self._open_file.sync()",
                 "pass",
@@ -241,8 +246,8 @@ def test_a_cause_names_law_harm_and_way_of_recovery_but_no_place() -> None:
         return Program(Setup(), (put, crash, Restart()))
 
     with applied(MUTANTS["R01"]):
-        one = cause_of(crashed("T0"), "", "CL-1")
-        other = cause_of(crashed("T1"), "", "CL-1")
+        one = failure_signature(crashed("T0"), "", "CL-1")
+        other = failure_signature(crashed("T1"), "", "CL-1")
 
     assert one.signature == other.signature
     assert one.signature.startswith("CL-1 | - | - | - | commit_log.recover.abnormal | ")
@@ -252,7 +257,7 @@ def test_a_cause_names_what_was_asked_that_is_not_plain() -> None:
     put = PutMessage("T0", 0, 16, tags="A")
     asked = Program(Setup(), (Together((put, PutBatch("T0", 0, (16,)))),))
 
-    cause = cause_of(asked, "", "CL-1")
+    cause = failure_signature(asked, "", "CL-1")
 
     assert cause.asked == ("batch", "callers at once", "tags")
     assert "batch, callers at once, tags" in cause.signature

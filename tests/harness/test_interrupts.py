@@ -14,20 +14,20 @@ import pytest
 from click.testing import CliRunner
 from toy_episode import PLANTED
 
-from harness import gate
-from harness.case_file import CaseFile
-from harness.cli import main
-from harness.commands.output import Progress
-from harness.episode import Episode
-from harness.gate import GateProfile, check
-from harness.interrupts import INTERRUPTS
-from harness.machine import SearchInterrupted, find_failure
-from harness.shrink import ShrinkInterrupted, shrink
-from harness.supervised import supervised
-from models.ops import PutMessage
-from models.program import Program, Setup
-from scenarios.mutants import MUTANTS
-from scenarios.mutation import applied
+from crashmq.harness.cli import main
+from crashmq.harness.commands.output import Progress
+from crashmq.harness.episodes.episode import Episode
+from crashmq.harness.failures.case_file import CaseFile
+from crashmq.harness.failures.shrink import ShrinkInterrupted, shrink
+from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import applied
+from crashmq.harness.searches import gate
+from crashmq.harness.searches.gate import GateProfile, check
+from crashmq.harness.searches.machine import SearchInterrupted, find_failure
+from crashmq.harness.searches.supervised import supervised
+from crashmq.models.ops import PutMessage
+from crashmq.models.program import Program, Setup
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENT_S = 60.0
@@ -194,7 +194,7 @@ def test_an_interrupt_at_any_moment_ends_a_command(
     name: str, after_s: float, tmp_path: Path
 ) -> None:
     running = subprocess.Popen(
-        [sys.executable, "-m", "harness.cli", *COMMANDS[name]],
+        [sys.executable, "-m", "crashmq.harness.cli", *COMMANDS[name]],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

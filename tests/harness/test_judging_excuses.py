@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from harness.episode import EpisodeResult, run_program
-from models.knowledge.walk_start import deletions_known, extended
-from models.ops import (
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.models.files.store_image import read_store
+from crashmq.models.knowledge.reference import ReferenceModel
+from crashmq.models.knowledge.walk_start import deletions_known, extended
+from crashmq.models.ops import (
     AdvanceClock,
     Crash,
     Damage,
@@ -21,9 +23,7 @@ from models.ops import (
     RunService,
     Shutdown,
 )
-from models.program import Program, Setup
-from models.reference import ReferenceModel
-from models.store_image import read_store
+from crashmq.models.program import Program, Setup
 
 PUT, HALF = PutMessage("T0", 0, 16), PutMessage("T0", 0, 1900)  # two fill a log file
 REPUT, MARK = RunService("reput"), RunService("checkpoint")

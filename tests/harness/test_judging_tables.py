@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.judging import tables
-from harness.judging.asking import questions
-from harness.judging.tables import ASKED_ELSEWHERE, DOCS, TABLES, with_table
-from models.invariants.reading import pull_is_answered_right
-from models.invariants.registry import declared_invariants
-from models.knowledge.facts import Fact, decided_by
-from models.knowledge.moments import Moment, PullOver
-from models.ops import EVERYTHING
+from crashmq.harness.judging import tables
+from crashmq.harness.judging.asking import questions
+from crashmq.harness.judging.tables import ASKED_ELSEWHERE, DOCS, TABLES, with_table
+from crashmq.models.knowledge.facts import Fact, decided_by
+from crashmq.models.knowledge.moments import Moment, PullOver
+from crashmq.models.laws.reading import pull_is_answered_right
+from crashmq.models.laws.registry import declared_laws
+from crashmq.models.ops import EVERYTHING
 
 
 def row_of(table: str, first: str) -> list[str]:
@@ -28,7 +28,7 @@ def test_the_docs_say_what_the_declarations_say(
 
     wanted = with_table(text, name, table())
 
-    assert text == wanted, "run python -m harness.judging.tables"
+    assert text == wanted, "run python -m crashmq.harness.judging.tables"
 
 
 def test_a_table_is_written_between_its_comments_alone() -> None:
@@ -82,14 +82,14 @@ def test_who_asks_what_the_judge_does_not_names_the_law(law: str) -> None:
 
     text = (DOCS.parent / path).read_text("utf-8")
 
-    assert declared_invariants()[law].judge.__name__ in text
+    assert declared_laws()[law].judge.__name__ in text
 
 
 def test_every_law_is_asked_at_a_moment_or_elsewhere() -> None:
     asked = {law.id for each in questions().values() for q in each for law in q.laws}
 
     assert asked.isdisjoint(ASKED_ELSEWHERE)
-    assert asked | ASKED_ELSEWHERE.keys() == declared_invariants().keys()
+    assert asked | ASKED_ELSEWHERE.keys() == declared_laws().keys()
 
 
 def test_every_kind_of_moment_has_its_row() -> None:

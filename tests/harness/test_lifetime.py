@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from harness.judging.judge import Judge
-from harness.subjects.python_store import PythonStore
-from models.history import (
+from crashmq.harness.judging.judge import Judge
+from crashmq.harness.subjects.python_store import PythonStore
+from crashmq.models.history import (
     MAIN,
     DeletionAsked,
     Happening,
@@ -23,12 +23,12 @@ from models.history import (
     StopBegan,
     StopEnded,
 )
-from models.invariants.registry import InvariantViolated
-from models.knowledge.debts import Debts
-from models.knowledge.moments import At
-from models.knowledge.walk import walk_debts
-from models.messages import message_for
-from models.observations import (
+from crashmq.models.knowledge.debts import Debts
+from crashmq.models.knowledge.moments import At
+from crashmq.models.knowledge.walk import walk_debts
+from crashmq.models.laws.registry import LawViolated
+from crashmq.models.messages import message_for
+from crashmq.models.observations import (
     ClockMoved,
     Crashed,
     Failed,
@@ -39,7 +39,7 @@ from models.observations import (
     Stopped,
     World,
 )
-from models.ops import (
+from crashmq.models.ops import (
     AdvanceClock,
     Crash,
     DeleteTopic,
@@ -48,8 +48,8 @@ from models.ops import (
     RunService,
     Shutdown,
 )
-from models.program import FLUSH_THOROUGH_MS as THOROUGH_MS
-from models.program import Setup
+from crashmq.models.program import FLUSH_THOROUGH_MS as THOROUGH_MS
+from crashmq.models.program import Setup
 
 FLUSH = RunService("flush_commit_log")
 PUT = PutMessage("T0", 0, 16)
@@ -103,7 +103,7 @@ def test_a_round_may_leave_a_little_until_an_interval_has_passed() -> None:
     life.sees(FLUSH, Ran(0))
     life.waits(1)
 
-    with pytest.raises(InvariantViolated, match="FL-10"):
+    with pytest.raises(LawViolated, match="FL-10"):
         life.sees(FLUSH, Ran(0))
 
 
@@ -115,7 +115,7 @@ def test_what_a_clock_that_was_set_back_says_counts_for_nothing() -> None:
 
     life.sees(FLUSH, Ran(0))
     life.waits(THOROUGH_MS)
-    with pytest.raises(InvariantViolated, match="FL-10"):
+    with pytest.raises(LawViolated, match="FL-10"):
         life.sees(FLUSH, Ran(0))
 
 
@@ -128,7 +128,7 @@ def test_the_last_round_may_be_of_before_the_clock_was_set_back() -> None:
 
     life.sees(FLUSH, Ran(0))
     life.waits(1000)
-    with pytest.raises(InvariantViolated, match="FL-10"):
+    with pytest.raises(LawViolated, match="FL-10"):
         life.sees(FLUSH, Ran(0))
 
 
@@ -137,7 +137,7 @@ def test_a_put_after_a_failed_flush_is_a_breach_in_that_life_alone() -> None:
     life = Life()
     life.sees(FLUSH, EIO, Raised(EIO))
 
-    with pytest.raises(InvariantViolated, match="PUT-8"):
+    with pytest.raises(LawViolated, match="PUT-8"):
         life.sees(PUT, taken, *answered(taken))
     killed = LifeEnded(Crash("process_kill"))
     life.sees(PUT, Crashed("process_kill", 0, ""), killed, after=DOWN)
@@ -148,7 +148,7 @@ def test_a_stop_after_a_failed_flush_of_queues_is_not_orderly() -> None:
     life = Life()
     life.sees(RunService("flush_consume_queue"), EIO, Raised(EIO))
 
-    with pytest.raises(InvariantViolated, match="REC-19"):
+    with pytest.raises(LawViolated, match="REC-19"):
         life.sees(Shutdown(), Stopped(clean=True), *STOPPED)
 
 
@@ -162,7 +162,7 @@ def test_a_stop_after_a_deletion_that_failed_amid_it_is_not_orderly() -> None:
         life.sees(PUT, answer, *answered(answer))
         stop = Stopped(clean=True)
         if is_amid:
-            with pytest.raises(InvariantViolated, match="REC-19"):
+            with pytest.raises(LawViolated, match="REC-19"):
                 life.sees(Shutdown(), stop, *STOPPED)
         else:
             life.sees(Shutdown(), stop, *STOPPED)

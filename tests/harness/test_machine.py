@@ -3,17 +3,23 @@ from __future__ import annotations
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
-from harness.episode import run_program
-from harness.machine import Recorder, find_failure, machine_for
-from harness.search_settings import search_settings
-from models.invariants.registry import InvariantViolated
-from models.ops import PutMessage
-from models.program import Program, Setup
-from models.verdict import Outcome
-from scenarios.catalogue import SCENARIOS
-from scenarios.mutants import MUTANTS
-from scenarios.mutation import Edit, Mutant, applied
-from scenarios.space import Address, Label, Size, put_message, record_overhead
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import Edit, Mutant, applied
+from crashmq.harness.searches.machine import Recorder, find_failure, machine_for
+from crashmq.harness.searches.search_settings import search_settings
+from crashmq.models.laws.registry import LawViolated
+from crashmq.models.ops import PutMessage
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.space import (
+    Address,
+    Label,
+    Size,
+    put_message,
+    record_overhead,
+)
 
 WRONG_OFFSET = Mutant(
     id="T01",
@@ -21,7 +27,7 @@ WRONG_OFFSET = Mutant(
     killed_by=("OFF-1",),
     edits=(
         Edit(
-            module="harness.subjects.engine_messages",
+            module="crashmq.harness.subjects.engine_messages",
             function="answer_of",
             before="result.queue_offset",
             after="result.queue_offset + 1",
@@ -73,7 +79,7 @@ def test_a_failing_machine_records_the_program_that_hypothesis_reports() -> None
     recorder = Recorder(WRONG_OFFSET.id)
     machine = machine_for("reput_behind", recorder)
 
-    with applied(WRONG_OFFSET), pytest.raises(InvariantViolated) as caught:
+    with applied(WRONG_OFFSET), pytest.raises(LawViolated) as caught:
         run_state_machine_as_test(
             machine, settings=search_settings("ci", max_examples=5, steps=3)
         )

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.power.mutant_file import check_edits
-from models.ops import PutMessage, Restart
-from models.program import Program, Setup
-from scenarios.mutant_file import BadMutantFile, read_mutants
-from scenarios.mutation import NO_TRIGGER, Edit
+from crashmq.harness.mutants.check_edits import check_edits
+from crashmq.harness.mutants.mutant_file import BadMutantFile, read_mutants
+from crashmq.harness.mutants.mutation import NO_TRIGGER, Edit
+from crashmq.models.ops import PutMessage, Restart
+from crashmq.models.program import Program, Setup
 
 LAWS = ("CL-1", "REC-1")
 GOOD = """
@@ -20,7 +20,7 @@ id = "X-1"
 laws = ["CL-1"]
 
 [[mutant.edit]]
-module = "engine.store.log_scan"
+module = "crashmq.engine.store.log_scan"
 function = "records_in"
 before = "request.success and"
 after = ""
@@ -84,7 +84,7 @@ def test_a_file_may_say_what_it_takes_and_a_program_that_shows_it(
         ('laws = ["CL-1"]', "laws = []\ndifficulty = 9", "difficulty is 1 to 5"),
         ("before", "befor", ":6: edit of X-1: unknown key 'befor'"),
         ('after = ""', "", ":6: edit of X-1: 'after' is missing"),
-        ("engine.store", "harness", ":6: .*--any-module"),
+        ("crashmq.engine.store", "harness", ":6: .*--any-module"),
         (
             'laws = ["CL-1"]',
             "laws = []\nas_shipped = 1",
@@ -170,7 +170,7 @@ def test_a_file_that_never_ends_is_not_read() -> None:
 
 
 def test_the_harness_may_be_edited_when_that_is_asked_for(tmp_path: Path) -> None:
-    read(tmp_path, GOOD.replace("engine.store", "harness"), anywhere=True)
+    read(tmp_path, GOOD.replace("crashmq.engine.store", "harness"), anywhere=True)
 
 
 def test_edits_that_cannot_be_made_are_named_and_a_dying_one_harms_nobody(
@@ -179,7 +179,8 @@ def test_edits_that_cannot_be_made_are_named_and_a_dying_one_harms_nobody(
     stale = GOOD.replace("X-1", "X-2").replace("request.success", "request.failed")
     deadly = (
         '[[mutant]]\nid = "X-3"\nlaws = []\n[[mutant.edit]]\n'
-        'module = "engine.store.cq_unit"\nfunction = "CQ_STORE_UNIT_SIZE"\n'
+        'module = "crashmq.engine.store.queue.cq_unit"\n'
+        'function = "CQ_STORE_UNIT_SIZE"\n'
         'before = "20"\nafter = "__import__(\'os\')._exit(3)"\n'
     )
     file = tmp_path / "mine.toml"

@@ -13,8 +13,8 @@ from fsck_breaking import Broken
 from fsck_damages import broken_copies
 from test_fsck_power import judged
 
-from harness.next_start import end_after_start
-from models.store_image import read_store
+from crashmq.harness.fsck.next_start import end_after_start
+from crashmq.models.files.store_image import read_store
 
 GoldenWriter = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.disk.sim_disk import SimDisk
-from harness.episode import run_program
-from models.observations import Stopped
-from models.ops import (
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.episodes.episode import run_program
+from crashmq.models.observations import Stopped
+from crashmq.models.ops import (
     Crash,
     Damage,
     During,
@@ -16,7 +16,7 @@ from models.ops import (
     RunService,
     Shutdown,
 )
-from models.program import Program, Setup
+from crashmq.models.program import Program, Setup
 
 
 def test_a_disk_tells_what_power_loss_could_take_and_what_is_open() -> None:

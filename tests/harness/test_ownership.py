@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.ownership import PACKAGES, foreign_packages, foreign_sentence
+from crashmq.harness.ownership import PACKAGES, foreign_packages, foreign_sentence
 
 
 def test_in_our_own_tree_every_package_is_ours() -> None:

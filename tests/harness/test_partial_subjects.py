@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.episode import run_program
-from harness.judging.asking import askable
-from harness.subjects.capabilities import TellsCounts, TellsPositions
-from harness.subjects.child_store import ChildStore
-from harness.subjects.python_store import PythonStore
-from harness.subjects.subject import (
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.judging.asking import askable
+from crashmq.harness.subjects.capabilities import TellsCounts, TellsPositions
+from crashmq.harness.subjects.child_store import ChildStore
+from crashmq.harness.subjects.python_store import PythonStore
+from crashmq.harness.subjects.subject import (
     CORE_METHODS,
     METHODS,
     PROTOCOLS,
@@ -22,15 +22,15 @@ from harness.subjects.subject import (
     whole,
     with_snapshots,
 )
-from models.knowledge.facts import CAPABILITIES, HOLDS, Fact
-from models.messages import MessageToPut
-from models.observations import Observation, Pulled
-from models.ops import EVERYTHING, SERVICE_NAMES, Capability
-from models.program import Setup
-from models.store_image import decode_record
-from models.verdict import Outcome
-from scenarios.catalogue import SCENARIOS
-from scenarios.workload import program_for
+from crashmq.models.files.store_image import decode_record
+from crashmq.models.knowledge.facts import CAPABILITIES, HOLDS, Fact
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import Observation, Pulled
+from crashmq.models.ops import EVERYTHING, SERVICE_NAMES, Capability
+from crashmq.models.program import Setup
+from crashmq.models.verdict import Outcome
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
 
 ROUNDS = 200
 # Its verbs wait inside a runtime that only ``run`` provides.

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from harness.disk.profiles import EXT4_ORDERED
-from harness.disk.sim_disk import SimDisk
-from harness.disk.units import PendingUnits, Unit
-from harness.episode import run_program
-from harness.power.policies import (
+from crashmq.harness.disk.profiles import EXT4_ORDERED
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.disk.units import PendingUnits, Unit
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.mutants.policies import (
     POLICIES,
     Moment,
     file_suffix,
@@ -21,10 +21,10 @@ from harness.power.policies import (
     whole_cache,
     write_list,
 )
-from harness.power.slices import program_of
-from models.ops import Crash, During
-from models.program import Program
-from models.verdict import Outcome
+from crashmq.harness.mutants.search_slices import program_of
+from crashmq.models.ops import Crash, During
+from crashmq.models.program import Program
+from crashmq.models.verdict import Outcome
 
 EVERY_POLICY = pytest.mark.parametrize("name", POLICIES)
 SEEDS = range(40)

@@ -12,15 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_episode import violated_at
 
-from harness.case_file import BadCaseFile, CaseFile
-from harness.cli import main
-from harness.timeline import timeline
-from models.invariants.registry import declared_invariants
-from models.ops import DiskFault, During, PlantFile, PutMessage, Restart, Shutdown
-from models.printable import printable, printable_lines, shown
-from models.program import Program, Setup
-from models.verdict import Violation
-from reports.render import environments
+from crashmq.harness.cli import main
+from crashmq.harness.episodes.timeline import timeline
+from crashmq.harness.failures.case_file import BadCaseFile, CaseFile
+from crashmq.models.laws.registry import declared_laws
+from crashmq.models.ops import (
+    DiskFault,
+    During,
+    PlantFile,
+    PutMessage,
+    Restart,
+    Shutdown,
+)
+from crashmq.models.printable import printable, printable_lines, shown
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Violation
+from crashmq.reports.render import environments
 
 COMMANDS = Path(__file__).parents[2] / "harness" / "commands"
 ODD = "\x1b[31m\r\nGREEN: no law was violated\u202e\u2028\x85\x07\ufeff"
@@ -65,7 +72,7 @@ def run(*arguments: object) -> str:
 
 def test_a_replay_prints_no_line_that_the_case_wrote(tmp_path: Path) -> None:
     name = f"a{ODD.replace('/', '')}.case.json"
-    law = next(iter(declared_invariants()))
+    law = next(iter(declared_laws()))
     ops = (PutMessage(ODD, 0, 1, tags=ODD), Shutdown(), PlantFile(ODD), Restart())
     case = CaseFile("s", Program(Setup(), ops), law, 0, "", ODD)
     case.save(tmp_path / name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.disk.profiles import PROFILES
-from models.knowledge.promises import Promises
-from models.observations import Damaged
-from models.ops import DiskFault, During, RunService
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.models.knowledge.promises import Promises
+from crashmq.models.observations import Damaged
+from crashmq.models.ops import DiskFault, During, RunService
 
 FAILED_SYNC = During(RunService("flush_commit_log"), 1, DiskFault("sync", "EIO"))
 EVICTED = During(RunService("reput"), 1, DiskFault("evict", "EIO"))

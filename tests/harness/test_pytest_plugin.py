@@ -9,23 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from harness.case_file import CaseFile
-from models.ops import PutMessage
-from models.program import Program, Setup
+from crashmq.harness.failures.case_file import CaseFile
+from crashmq.models.ops import PutMessage
+from crashmq.models.program import Program, Setup
 
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = entry_points(group="pytest11", name="crashmq")
-NAME = "crashmq" if INSTALLED else "harness.pytest_plugin"
+NAME = "crashmq" if INSTALLED else "crashmq.harness.pytest_plugin"
 PLUGIN = ("-p", NAME, "-p", "no:cacheprovider")
 PLANT_A_BUG = """
     import pytest
-    from models.program import Program, Setup
-    from scenarios.mutation import Edit, Mutant, applied
+    from crashmq.models.program import Program, Setup
+    from crashmq.harness.mutants.mutation import Edit, Mutant, applied
 
     EDIT = Edit(
-        module="harness.subjects.engine_messages",
+        module="crashmq.harness.subjects.engine_messages",
         function="answer_of",
         before="result.queue_offset",
         after="result.queue_offset + 1",
@@ -39,8 +39,8 @@ PLANT_A_BUG = """
 """
 BROKEN_LAW = "PUT-1"
 A_MACHINE = """
-    from harness.machine import machine_for
-    from harness.search_settings import search_settings
+    from crashmq.harness.searches.machine import machine_for
+    from crashmq.harness.searches.search_settings import search_settings
 
     TestStore = machine_for("reput_behind").TestCase
     TestStore.settings = search_settings("ci", max_examples=5, shrinks=False)
@@ -62,7 +62,7 @@ def test_the_plugin_imports_neither_engine_nor_hypothesis_when_loaded() -> None:
         [
             sys.executable,
             "-c",
-            "import sys, json, harness.pytest_plugin;"
+            "import sys, json, crashmq.harness.pytest_plugin;"
             "print(json.dumps([name.split('.')[0] for name in sys.modules]))",
         ],
         cwd=ROOT,

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from harness.episode import run_program
-from models.ops import During, PutMessage, RunService
-from models.program import Program, Setup
-from models.verdict import Outcome
+from crashmq.harness.episodes.episode import run_program
+from crashmq.models.ops import During, PutMessage, RunService
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
 
 
 def test_a_service_turned_amid_its_own_round_waits_for_the_end_of_it() -> None:

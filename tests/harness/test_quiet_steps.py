@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.judging.judge import Judge
-from harness.subjects.python_store import PythonStore
-from models.history import (
+from crashmq.harness.judging.judge import Judge
+from crashmq.harness.subjects.python_store import PythonStore
+from crashmq.models.history import (
     MAIN,
     Happening,
     History,
@@ -15,10 +15,16 @@ from models.history import (
     ReadAnswered,
     Step,
 )
-from models.invariants.registry import InvariantViolated
-from models.observations import ClockMoved, Looked, Observation, Positions, World
-from models.ops import AdvanceClock, LookMessage, Op
-from models.program import Setup
+from crashmq.models.laws.registry import LawViolated
+from crashmq.models.observations import (
+    ClockMoved,
+    Looked,
+    Observation,
+    Positions,
+    World,
+)
+from crashmq.models.ops import AdvanceClock, LookMessage, Op
+from crashmq.models.program import Setup
 
 STOOD = Positions(0, 262, 131, 131)
 LOOK, LOOKED = LookMessage(0), Looked(None)
@@ -60,7 +66,7 @@ def test_marks_are_judged_if_they_moved_while_a_store_was_read(
     now = Positions(0, 262, flushed_where, 131)
 
     if flushed_where < STOOD.flushed_where:
-        with pytest.raises(InvariantViolated, match="FL-4"):
+        with pytest.raises(LawViolated, match="FL-4"):
             judge.judge(step_of(LOOK, LOOKED, *LOOKED_AT), now)
     else:
         judge.judge(step_of(LOOK, LOOKED, *LOOKED_AT), now)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from harness.episode import run_program
-from models.ops import (
+from crashmq.harness.episodes.episode import run_program
+from crashmq.models.ops import (
     AdvanceClock,
     DeleteManually,
     PutMessage,
     RunService,
     SearchOffset,
 )
-from models.program import Program, Setup
+from crashmq.models.program import Program, Setup
 
 HOUR_MS = 3_600_000
 LARGE = PutMessage("T0", 0, 3000)  # one to a log file

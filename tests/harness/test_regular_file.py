@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.case_file import BadCaseFile, CaseFile
-from harness.regular_file import NotReadable, read_regular
-from harness.store_files import NotAStore, read_files
-from scenarios.mutant_file import BadMutantFile, read_mutants
+from crashmq.harness.failures.case_file import BadCaseFile, CaseFile
+from crashmq.harness.fsck.store_files import NotAStore, read_files
+from crashmq.harness.guards.regular_file import NotReadable, read_regular
+from crashmq.harness.mutants.mutant_file import BadMutantFile, read_mutants
 
 
 def pipe_at(path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from toy_episode import RECORD_SIZE, toy_run
 
-from harness.episode import EpisodeResult
-from harness.shrink import NothingToShrink, shrink
-from models.ops import (
+from crashmq.harness.episodes.episode import EpisodeResult
+from crashmq.harness.failures.shrink import NothingToShrink, shrink
+from crashmq.models.ops import (
     AdvanceClock,
     Crash,
     Damage,
@@ -20,7 +20,7 @@ from models.ops import (
     Shutdown,
     Survivors,
 )
-from models.program import Program, Setup
+from crashmq.models.program import Program, Setup
 
 NOISE: tuple[Op, ...] = (
     PutMessage("T1", 3, 900, tags="TagA", wait_store_ok=False),

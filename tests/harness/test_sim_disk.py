@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.host.disk import PAGE_SIZE
-from harness.disk.crash import PowerLost, ProcessKilled, StoreCrashed
-from harness.disk.mount import Mount
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
-from harness.disk.sim_file import SimFile
-from models.ops import Crash, Survivors
+from crashmq.engine.host.disk import PAGE_SIZE
+from crashmq.harness.disk.crash import PowerLost, ProcessKilled, StoreCrashed
+from crashmq.harness.disk.mount import Mount
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.disk.sim_file import SimFile
+from crashmq.models.ops import Crash, Survivors
 
 NONE = Survivors("none")
 ALL = Survivors("all")

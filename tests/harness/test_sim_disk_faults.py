@@ -7,13 +7,13 @@ from contextlib import suppress
 
 import pytest
 
-from engine.host.disk import File
-from harness.disk.controls import Healed
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
-from models.observations import Damaged
-from models.ops import (
-    UNIT_SIZE,
+from crashmq.engine.host.disk import File
+from crashmq.harness.disk.controls import Healed
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.observations import Damaged
+from crashmq.models.ops import (
+    UNIT_END,
     UNIT_TAIL,
     Crash,
     DiskFault,
@@ -136,7 +136,7 @@ def test_room_that_a_failed_sync_has_written_holds_nothing_of_others() -> None:
     disk.fail(DiskFault("sync", "EIO", survivors=kept))
     with pytest.raises(OSError, match="told to fail"):
         file.sync()
-    units = (KeptUnit("n", UNIT_SIZE, 1), KeptUnit("n", UNIT_TAIL, 2))
+    units = (KeptUnit("n", UNIT_END, 1), KeptUnit("n", UNIT_TAIL, 2))
 
     disk.crash(Crash("power_loss", Survivors("units", units=units)))
 

@@ -7,11 +7,11 @@ from collections import defaultdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.host.disk import PAGE_SIZE
-from harness.disk.mount import Mount
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
-from models.ops import Crash, Survivors
+from crashmq.engine.host.disk import PAGE_SIZE
+from crashmq.harness.disk.mount import Mount
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.ops import Crash, Survivors
 
 SIZES = (0, 700, PAGE_SIZE + 300)
 PATHS = ("a", "b", "d/a")

@@ -6,12 +6,12 @@ from functools import partial
 
 import pytest
 
-from engine.host.disk import PAGE_SIZE
-from harness.disk.mount import Mount
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import DiskSnapshot, SimDisk
-from harness.disk.units import PendingUnits, Unit
-from models.ops import UNIT_ORDER, Crash, KeptUnit, Survivors
+from crashmq.engine.host.disk import PAGE_SIZE
+from crashmq.harness.disk.mount import Mount
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
+from crashmq.harness.disk.units import PendingUnits, Unit
+from crashmq.models.ops import UNIT_ORDER, Crash, KeptUnit, Survivors
 
 LOSSY = sorted(name for name in PROFILES if PROFILES[name].loses_unsynced)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.scheduling.sim_runtime import SWEEPS_MAX, SimRuntime
+from crashmq.harness.scheduling.sim_runtime import SWEEPS_MAX, SimRuntime
 
 START_MS = 1_000
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.disk.crash import PowerLost
-from harness.scheduling.sim_runtime import Deadlock, SimRuntime
+from crashmq.harness.disk.crash import PowerLost
+from crashmq.harness.scheduling.sim_runtime import Deadlock, SimRuntime
 
 START_MS = 1_000
 

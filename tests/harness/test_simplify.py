@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.simplify import (
+from crashmq.harness.failures.simplify import (
     simpler_everywhere,
     simpler_ops,
     simpler_setups,
     smaller_numbers,
     unwrapped,
 )
-from models.ops import (
+from crashmq.models.ops import (
     UNIT_ORDER,
     AdvanceClock,
     Crash,
@@ -31,7 +31,7 @@ from models.ops import (
     Shutdown,
     Survivors,
 )
-from models.program import Program, Setup
+from crashmq.models.program import Program, Setup
 
 CRASH = Crash("power_loss", Survivors("hashed", 77), 511)
 KEPT = (KeptUnit("commitlog/0", 3, 9), KeptUnit("", UNIT_ORDER, 2))

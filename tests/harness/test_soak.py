@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_episode import result_of, toy_trace, violated_at
 
-from harness import soak
-from harness.episode import EpisodeResult
-from harness.soak import (
+from crashmq.harness.episodes.episode import EpisodeResult
+from crashmq.harness.searches import soak
+from crashmq.harness.searches.soak import (
     DETERMINISM,
     OWN_DEFECT,
     SoakTask,
@@ -24,11 +24,11 @@ from harness.soak import (
     run_local,
     shards_for,
 )
-from models.knowledge.facts import Fact, decided_by
-from models.ops import EVERYTHING, PutMessage, Restart
-from models.program import Program, Setup, from_json
-from reports.records import EpisodeRecord, ExcuseCount, Shard, VerdictRecord
-from scenarios.catalogue import SCENARIOS
+from crashmq.models.knowledge.facts import Fact, decided_by
+from crashmq.models.ops import EVERYTHING, PutMessage, Restart
+from crashmq.models.program import Program, Setup, from_json
+from crashmq.reports.records import EpisodeRecord, ExcuseCount, Shard, VerdictRecord
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 TASK = SoakTask.define(("clean_restart", "power_loss"), seed=7, episodes=20)
 PROGRAM = Program(Setup(), (PutMessage("T0", 0, 1), Restart()))

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from harness.episode import run_program
-from models.observations import Interrupted, Put
-from models.ops import AdvanceClock, DiskFault, During, Event, PutMessage, RunService
-from models.program import Program, Setup
+from crashmq.harness.episodes.episode import run_program
+from crashmq.models.observations import Interrupted, Put
+from crashmq.models.ops import (
+    AdvanceClock,
+    DiskFault,
+    During,
+    Event,
+    PutMessage,
+    RunService,
+)
+from crashmq.models.program import Program, Setup
 
 PUT = PutMessage("T0", 0, 16)
 

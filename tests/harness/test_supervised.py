@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.supervised import Lost, supervised
+from crashmq.harness.searches.supervised import Lost, supervised
 
 PATIENT_S = 60.0
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.host.disk import PAGE_SIZE
-from harness.disk.mount import Mount
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
-from harness.disk.sim_file import SimFile
-from models.ops import Crash, Survivors
+from crashmq.engine.host.disk import PAGE_SIZE
+from crashmq.harness.disk.mount import Mount
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.disk.sim_file import SimFile
+from crashmq.models.ops import Crash, Survivors
 
 ON_DISKS_THAT_LOSE = pytest.mark.parametrize(
     "profile", ["ext4_ordered", "xfs", "btrfs", "posix_min"]

@@ -12,26 +12,26 @@ from pathlib import Path
 
 import pytest
 
-from engine.host.real_disk import RealDisk
-from engine.host.service_threads import ServiceThreads
-from engine.host.thread_runtime import ThreadRuntime
-from engine.store.config import FlushDiskType, StoreConfig
-from engine.store.message_store import MessageStore
-from harness.scheduling.sim_runtime import SimRuntime
-from harness.store_files import read_files
-from harness.subjects.engine_messages import message_of as message_of_engine
-from models.appended import Appended
-from models.invariants.file_laws import FILE_LAWS
-from models.invariants.judged import Judged
-from models.invariants.reading import pulled_messages_are_right
-from models.invariants.recovery import (
+from crashmq.engine.host.real_disk import RealDisk
+from crashmq.engine.host.service_threads import ServiceThreads
+from crashmq.engine.host.thread_runtime import ThreadRuntime
+from crashmq.engine.store.config import FlushDiskType, StoreConfig
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.harness.fsck.store_files import read_files
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.harness.subjects.engine_messages import message_of as message_of_engine
+from crashmq.models.appended import Appended
+from crashmq.models.files.store_image import StoreImage, read_store
+from crashmq.models.laws.file_laws import FILE_LAWS
+from crashmq.models.laws.judged import Judged
+from crashmq.models.laws.reading import pulled_messages_are_right
+from crashmq.models.laws.recovery import (
     recovered_log_is_a_prefix,
     recovered_log_reaches_the_floor,
 )
-from models.messages import MessageToPut, message_for
-from models.observations import Pulled
-from models.ops import PutMessage
-from models.store_image import StoreImage, read_store
+from crashmq.models.messages import MessageToPut, message_for
+from crashmq.models.observations import Pulled
+from crashmq.models.ops import PutMessage
 
 PUTTERS = 3
 ACKNOWLEDGED_BEFORE_THE_KILL = 400

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from toy_episode import MESSAGE, result_of, toy_trace, violated_at
 
-from harness.timeline import timeline
-from models.ops import (
+from crashmq.harness.episodes.timeline import timeline
+from crashmq.models.ops import (
     Crash,
     Damage,
     DiskFault,
@@ -18,8 +18,8 @@ from models.ops import (
     RunService,
     Survivors,
 )
-from models.program import Program, Setup
-from models.verdict import Outcome
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
 
 OPS: tuple[Op, ...] = (
     PutMessage("T0", 0, 96),

@@ -6,16 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from harness.disk.crash import ProcessKilled
-from harness.episode import EpisodeResult, run_program
-from harness.scheduling.sim_runtime import Deadlock, SimRuntime
-from harness.scheduling.turns import Turns
-from harness.shrink import shrink
-from models.appended import Appended
-from models.describe import describe
-from models.invariants.reading import pull_sees_a_moment
-from models.messages import message_for
-from models.observations import (
+from crashmq.harness.disk.crash import ProcessKilled
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.harness.failures.shrink import shrink
+from crashmq.harness.mutants.mutation import Edit, Mutant, applied
+from crashmq.harness.scheduling.sim_runtime import Deadlock, SimRuntime
+from crashmq.harness.scheduling.turns import Turns
+from crashmq.models.appended import Appended
+from crashmq.models.describe import describe
+from crashmq.models.knowledge.reference import VisibleQueue
+from crashmq.models.laws.reading import pull_sees_a_moment
+from crashmq.models.messages import message_for
+from crashmq.models.observations import (
     Interleaved,
     Observation,
     Pulled,
@@ -23,7 +25,7 @@ from models.observations import (
     Skipped,
     status_of,
 )
-from models.ops import (
+from crashmq.models.ops import (
     AdvanceClock,
     Crash,
     Damage,
@@ -40,10 +42,8 @@ from models.ops import (
     Shutdown,
     Together,
 )
-from models.program import Program, Setup, from_json, to_json
-from models.reference import VisibleQueue
-from models.verdict import Outcome
-from scenarios.mutation import Edit, Mutant, applied
+from crashmq.models.program import Program, Setup, from_json, to_json
+from crashmq.models.verdict import Outcome
 
 PUT = PutMessage("T0", 0, 16)
 OTHER = PutMessage("T1", 0, 16)
@@ -112,7 +112,7 @@ def test_a_schedule_at_lines_has_more_switch_points_than_one_at_calls() -> None:
 def test_lines_of_an_edited_function_are_switch_points_too() -> None:
     op = Together((PUT, OTHER), Schedule(grain="lines"))
     said = Edit(
-        module="engine.store.group_commit",
+        module="crashmq.engine.store.group_commit",
         function="GroupCommitService.put_request",
         before="stopped = self._stopped",
         after="stopped = bool(self._stopped)",
@@ -249,7 +249,7 @@ APPENDS_WITHOUT_LOCK = Mutant(
     killed_by=("PUT-1",),
     edits=(
         Edit(
-            module="engine.store.commit_log",
+            module="crashmq.engine.store.commit_log",
             function="CommitLog._append_encoded",
             before="with self.put_lock:",
             after="if self.put_lock:",
@@ -318,7 +318,7 @@ def test_a_pull_among_others_is_judged_by_what_lay_before_and_after() -> None:
         killed_by=("RD-5",),
         edits=(
             Edit(
-                module="engine.store.message_store",
+                module="crashmq.engine.store.message_store",
                 function="MessageStore.get_message",
                 before="queue_offset, max_msg_nums, tags",
                 after="queue_offset, 1, tags",

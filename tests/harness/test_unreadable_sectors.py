@@ -6,15 +6,15 @@ import errno
 
 import pytest
 
-from engine.host.disk import File
-from harness.disk.profiles import PROFILES
-from harness.disk.sim_disk import SimDisk
-from harness.disk.units import PendingUnits
-from harness.episode import run_program
-from harness.explore.spread import Spread, Vector
-from harness.explore.views import Views
-from models.observations import Damaged, Refused, Started
-from models.ops import (
+from crashmq.engine.host.disk import File
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.disk.units import PendingUnits
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.explore.crash_states import CrashStates, Vector
+from crashmq.harness.explore.state_key import StateKeys
+from crashmq.models.observations import Damaged, Refused, Started
+from crashmq.models.ops import (
     Crash,
     Damage,
     DiskFault,
@@ -26,8 +26,8 @@ from models.ops import (
     Shutdown,
     Survivors,
 )
-from models.program import Program, Setup
-from models.verdict import Outcome
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
 
 _PUT = PutMessage("T0", 0, 1000)
 
@@ -162,7 +162,7 @@ def lost(disk: SimDisk, *kept: KeptUnit) -> SimDisk:
 def test_a_torn_block_has_sectors_that_nobody_can_read(*, is_explored: bool) -> None:
     disk = torn_disk()
     if is_explored:
-        spread = Spread(disk.snapshot(), Views())
+        spread = CrashStates(disk.snapshot(), StateKeys())
         disk = SimDisk.fork(spread.disk(Vector((), (2, 1, *[0] * 6))))
     else:
         lost(disk, KeptUnit("f", 8, 2), KeptUnit("f", 9, 1))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.episode import EpisodeResult, run_program
-from models.ops import (
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.models.ops import (
     AdvanceClock,
     Crash,
     DiskFault,
@@ -18,7 +18,7 @@ from models.ops import (
     Shutdown,
     Survivors,
 )
-from models.program import Program, Setup
+from crashmq.models.program import Program, Setup
 
 TEAR = During(
     PutMessage("T0", 0, 1), 1, Crash("power_loss", Survivors("hashed", 0), cut=4)

@@ -8,8 +8,15 @@ from __future__ import annotations
 
 import struct
 
-from models.messages import MessageToPut
-from models.observations import Observation, Pulled, Put, Skipped, Started, Stopped
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import (
+    Observation,
+    Pulled,
+    Put,
+    Skipped,
+    Started,
+    Stopped,
+)
 
 _HEAD = struct.Struct(">HiHI")  # sizes of topic, tags and body; the queue between
 _DOWN = Skipped("the store is down")

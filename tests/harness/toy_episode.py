@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 
-from harness.episode import EpisodeResult, TracedStep
-from models.observations import (
+from crashmq.harness.episodes.episode import EpisodeResult, TracedStep
+from crashmq.harness.mutants.mutation import Edit, Mutant
+from crashmq.models.observations import (
     Crashed,
     Observation,
     Positions,
@@ -16,11 +17,10 @@ from models.observations import (
     Skipped,
     Started,
 )
-from models.ops import Crash, During, Op, PutMessage, Restart, RunService
-from models.program import Program, Setup
-from models.verdict import Outcome
-from reports.records import EpisodeRecord
-from scenarios.mutation import Edit, Mutant
+from crashmq.models.ops import Crash, During, Op, PutMessage, Restart, RunService
+from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
+from crashmq.reports.records import EpisodeRecord
 
 DOWN = Positions(-1, -1, -1, -1)
 RECORD_SIZE = 100
@@ -128,7 +128,7 @@ PLANTED = Mutant(
     killed_by=("PUT-1",),
     edits=(
         Edit(
-            module="engine.store.consume_queue_store",
+            module="crashmq.engine.store.queue.consume_queue_store",
             function="ConsumeQueueStore.increase_queue_offset",
             before="get(key, 0) + count",
             after="get(key, 0) + 0",

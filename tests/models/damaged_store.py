@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import strategies as st
 from written_store import WrittenStore, log_path, patched, queue_path
 
-from models.invariants.file_laws import FILE_LAWS
-from models.invariants.judged import Judged
-from models.invariants.registry import declared_invariants
-from models.store_image import read_store
-from models.verdict import Violation
+from crashmq.models.files.store_image import read_store
+from crashmq.models.laws.file_laws import FILE_LAWS
+from crashmq.models.laws.judged import Judged
+from crashmq.models.laws.registry import declared_laws
+from crashmq.models.verdict import Violation
 
 STORE = WrittenStore().fill(60)
 FILES = STORE.files()
@@ -32,9 +32,7 @@ def broken(files: dict[str, bytes], **known: Any) -> set[str]:
 
 
 def first(law: str, files: dict[str, bytes], **known: Any) -> Violation:
-    violation: Violation = declared_invariants()[law].violations(
-        judged(files, **known)
-    )[0]
+    violation: Violation = declared_laws()[law].violations(judged(files, **known))[0]
     return violation
 
 

@@ -15,7 +15,9 @@ from written_store import (
     without,
 )
 
-from models.invariants.deletion import (
+from crashmq.models.files.store_image import StoreImage, Unit, read_store
+from crashmq.models.knowledge.reference import ReferenceModel
+from crashmq.models.laws.deletion import (
     a_full_disk_takes_no_put,
     empty_queues_keep_their_end,
     expired_queue_files_go,
@@ -25,14 +27,12 @@ from models.invariants.deletion import (
     only_what_has_expired_goes,
     what_has_expired_goes,
 )
-from models.invariants.file_laws import FILE_LAWS
-from models.invariants.judged import Judged
-from models.invariants.reading import pull_is_answered_right
-from models.invariants.registry import InvariantViolated
-from models.messages import MessageToPut
-from models.observations import Positions, Pulled, Put
-from models.reference import ReferenceModel
-from models.store_image import StoreImage, Unit, read_store
+from crashmq.models.laws.file_laws import FILE_LAWS
+from crashmq.models.laws.judged import Judged
+from crashmq.models.laws.reading import pull_is_answered_right
+from crashmq.models.laws.registry import LawViolated
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import Positions, Pulled, Put
 
 KEY = ("T0", 0)
 
@@ -135,25 +135,25 @@ def test_a_minimum_that_was_not_moved_is_a_breach() -> None:
     model.saw_positions(Positions(400, 1000, 0, 1000))
     answer = pulled(0, 10, "OFFSET_OVERFLOW_ONE", 10)
 
-    with pytest.raises(InvariantViolated, match="bounds 0 and 10"):
+    with pytest.raises(LawViolated, match="bounds 0 and 10"):
         pull_is_answered_right.hold({}, answer, 10, 32, model.visible(KEY), 10)
 
 
 @pytest.mark.parametrize("found", [0, 300])
 def test_a_log_that_begins_elsewhere_is_a_breach(found: int) -> None:
-    with pytest.raises(InvariantViolated, match="DEL-1"):
+    with pytest.raises(LawViolated, match="DEL-1"):
         log_begins_where_it_was_left.hold({}, found, 100, 200)
 
 
 def test_a_queue_that_counts_anew_is_a_breach() -> None:
-    with pytest.raises(InvariantViolated, match="it ends at queue_offset 0"):
+    with pytest.raises(LawViolated, match="it ends at queue_offset 0"):
         empty_queues_keep_their_end.hold({}, {}, {KEY: 10})
 
 
 def test_files_that_no_cleaner_took_are_a_breach() -> None:
     now = Positions(4096, 8192, 8192, 8192)
 
-    with pytest.raises(InvariantViolated, match="no cleaner has run"):
+    with pytest.raises(LawViolated, match="no cleaner has run"):
         only_what_has_expired_goes.hold(
             {}, now, [], 100, is_cleaning=False, is_due=True
         )
@@ -164,14 +164,14 @@ def test_young_messages_that_went_are_a_breach_unless_by_force() -> None:
 
     law, due = only_what_has_expired_goes, {"is_cleaning": True, "is_due": True}
     law.hold({}, now, [100, 101], None, **due)
-    with pytest.raises(InvariantViolated, match="one stored at 101"):
+    with pytest.raises(LawViolated, match="one stored at 101"):
         law.hold({}, now, [100, 101], 100, **due)
 
 
 def test_a_deletion_that_was_not_due_is_a_breach() -> None:
     now = Positions(4096, 8192, 8192, 8192)
 
-    with pytest.raises(InvariantViolated, match="no request"):
+    with pytest.raises(LawViolated, match="no request"):
         only_what_has_expired_goes.hold(
             {}, now, [100], None, is_cleaning=True, is_due=False
         )
@@ -184,7 +184,7 @@ def test_an_old_file_that_is_still_there_is_a_breach() -> None:
 
     what_has_expired_goes.hold({}, log, Positions(0, end, end, end), 0, old_ms - 1)
     what_has_expired_goes.hold({}, log, Positions(0, end, end, 0), 0, old_ms)
-    with pytest.raises(InvariantViolated, match="it is still there"):
+    with pytest.raises(LawViolated, match="it is still there"):
         what_has_expired_goes.hold({}, log, Positions(0, end, end, end), 0, old_ms)
 
 
@@ -192,7 +192,7 @@ def test_a_queue_file_that_points_before_the_log_is_a_breach() -> None:
     files = WrittenStore().fill(90).files()
     image = read_store(without(files, log_path(0), log_path(LOG_FILE_SIZE)))
 
-    with pytest.raises(InvariantViolated, match="its last unit points at"):
+    with pytest.raises(LawViolated, match="its last unit points at"):
         expired_queue_files_go.hold({}, image)
 
 
@@ -204,7 +204,7 @@ def test_a_file_beside_a_queue_whose_units_have_all_expired_is_a_breach() -> Non
     led = patched(files, path, 180, unit_bytes(phy_offset, size, 100 - 2**63))
     beside = {f"consumequeue_ext/T0/0/{base:020d}": bytes(100) for base in (0, 100)}
 
-    with pytest.raises(InvariantViolated, match="no file of units before 100"):
+    with pytest.raises(LawViolated, match="no file of units before 100"):
         expired_side_files_go.hold({}, read_store({**led, **beside}), 0)
     del beside[f"consumequeue_ext/T0/0/{0:020d}"]
     expired_side_files_go.hold({}, read_store({**led, **beside}), 0)
@@ -221,7 +221,7 @@ def test_an_index_file_whose_records_have_all_expired_is_a_breach() -> None:
     stale = read_store({**files, names[0]: gone, names[1]: gone})
 
     expired_side_files_go.hold({}, alive, 1)
-    with pytest.raises(InvariantViolated, match=names[0]):
+    with pytest.raises(LawViolated, match=names[0]):
         expired_side_files_go.hold({}, stale, 1)
 
 
@@ -238,7 +238,7 @@ def test_a_put_must_make_no_file_that_fills_the_disk() -> None:
 
 def test_a_put_taken_on_a_full_disk_is_a_breach() -> None:
     a_full_disk_takes_no_put.hold({}, Put("SERVICE_NOT_AVAILABLE"))
-    with pytest.raises(InvariantViolated, match="it was taken"):
+    with pytest.raises(LawViolated, match="it was taken"):
         a_full_disk_takes_no_put.hold({}, Put("PUT_OK", 0, 100, 0))
 
 

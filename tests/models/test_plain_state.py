@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from models.plain_state import fork_of_fields, forked, is_alike, token
+from crashmq.models.plain_state import fork_of_fields, forked, is_alike, token
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.image.properties import are_damaged, are_named, property_names
+from crashmq.models.files.properties import are_damaged, are_named, property_names
 
 NAMES = property_names(()) | {b"buyer"}
 

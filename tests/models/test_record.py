@@ -5,7 +5,7 @@ import struct
 import pytest
 from written_store import HOST, MAGIC_V2, record_bytes
 
-from models.store_image import BadRecord, decode_record, tags_code
+from crashmq.models.files.store_image import BadRecord, decode_record, tags_code
 
 # The worked example of the store reference, section 18.1.
 EXAMPLE = bytes.fromhex(

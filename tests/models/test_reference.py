@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from models.appended import differs, differs_from_message
-from models.image.deleted import ALL_QUEUES
-from models.messages import MessageToPut
-from models.observations import Positions, Put
-from models.ops import CrashKind
-from models.program import FlushMode
-from models.reference import ReferenceModel
-from models.store_image import Record
+from crashmq.models.appended import differs, differs_from_message
+from crashmq.models.files.deleted import ALL_QUEUES
+from crashmq.models.files.store_image import Record
+from crashmq.models.knowledge.reference import ReferenceModel
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import Positions, Put
+from crashmq.models.ops import CrashKind
+from crashmq.models.program import FlushMode
 
 KEY = ("T0", 0)
 SIZE = 100

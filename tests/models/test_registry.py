@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from models.invariants.registry import InvariantUnknown, InvariantViolated
-from models.invariants.run import nothing_is_held, same_digest
+from crashmq.models.laws.registry import LawUnknown, LawViolated
+from crashmq.models.laws.run import nothing_is_held, same_digest
 
 
 def test_a_law_that_is_held_is_counted_and_says_nothing() -> None:
@@ -19,7 +19,7 @@ def test_a_law_that_is_held_is_counted_and_says_nothing() -> None:
 
 
 def test_a_law_that_is_broken_raises_a_class_of_its_own() -> None:
-    with pytest.raises(InvariantViolated, match=r"^DET-1 \(I10\), ") as broken:
+    with pytest.raises(LawViolated, match=r"^DET-1 \(I10\), ") as broken:
         same_digest.hold({}, "a", "b")
 
     assert type(broken.value) is same_digest.error
@@ -29,9 +29,9 @@ def test_a_law_that_is_broken_raises_a_class_of_its_own() -> None:
 def test_a_law_that_fails_itself_is_unknown_and_not_broken() -> None:
     nothing: Any = None
 
-    with pytest.raises(InvariantUnknown, match="RUN-2 could not be judged") as held:
+    with pytest.raises(LawUnknown, match="RUN-2 could not be judged") as held:
         nothing_is_held.hold({}, nothing)
-    with pytest.raises(InvariantUnknown, match="RUN-2 could not be judged"):
+    with pytest.raises(LawUnknown, match="RUN-2 could not be judged"):
         nothing_is_held.violations(nothing)
 
     assert not isinstance(held.value, AssertionError)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from written_store import WrittenStore, log_path
 
-from models.image.rot import rotten_records
-from models.observations import Damaged
-from models.store_image import read_store
+from crashmq.models.files.rot import rotten_records
+from crashmq.models.files.store_image import read_store
+from crashmq.models.observations import Damaged
 
 STORE = WrittenStore().fill(40)
 FIRST, SECOND = STORE.records[:2]

@@ -18,8 +18,8 @@ from written_store import (
     without,
 )
 
-from models.image.log import LogStop
-from models.store_image import (
+from crashmq.models.files.log import LogStop
+from crashmq.models.files.store_image import (
     StoreImage,
     decode_record,
     read_store,

@@ -7,16 +7,16 @@ from zlib import crc32
 import pytest
 from written_store import WrittenStore
 
-from models.image.deleted import DELETED_PATH
-from models.invariants.judged import Judged
-from models.invariants.topic_deletion import (
+from crashmq.models.files.deleted import DELETED_PATH
+from crashmq.models.files.store_image import read_store
+from crashmq.models.laws.judged import Judged
+from crashmq.models.laws.topic_deletion import (
     deletion_ends_where_the_log_did,
     deletions_are_remembered,
     no_unit_points_at_the_dead,
     nothing_is_left_of_the_deleted,
     record_of_deletions_is_whole,
 )
-from models.store_image import read_store
 
 TOPIC = ("T0", -1)
 

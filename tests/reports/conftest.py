@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reports.errors import EnvironmentMissing
-from reports.records import EpisodeRecord
+from crashmq.reports.errors import EnvironmentMissing
+from crashmq.reports.records import EpisodeRecord
 
 SMALL = {
     "spark.sql.shuffle.partitions": "1",
@@ -20,7 +20,9 @@ SMALL = {
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    spark = pytest.importorskip("reports.spark", reason="pyspark is not installed")
+    spark = pytest.importorskip(
+        "crashmq.reports.spark", reason="pyspark is not installed"
+    )
     try:
         session = spark.open_session(
             "local[1]", tmp_path_factory.mktemp("spark"), SMALL
@@ -34,5 +36,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture
 def frame_of(session: Any) -> Callable[[Sequence[EpisodeRecord]], Any]:
     """Episodes as the frame that ``read_run`` would give."""
-    shards = pytest.importorskip("reports.shards", reason="pyarrow is not installed")
+    shards = pytest.importorskip(
+        "crashmq.reports.shards", reason="pyarrow is not installed"
+    )
     return lambda rows: session.createDataFrame(shards.table_of(rows, EpisodeRecord))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from reports.figures import (
+from crashmq.reports.figures import (
     CrashPoint,
     Excuse,
     Figures,
@@ -15,7 +15,7 @@ from reports.figures import (
     ProbeHits,
     ScenarioTotals,
 )
-from reports.records import Declared
+from crashmq.reports.records import Declared
 
 DECLARED = Declared(
     ops=["PutMessage", "During"],

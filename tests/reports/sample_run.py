@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from reports.records import (
+from crashmq.reports.records import (
     CrashRecord,
     Declared,
     EpisodeRecord,

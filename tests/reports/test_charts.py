@@ -4,7 +4,14 @@ from itertools import pairwise
 
 import pytest
 
-from reports.charts import EMPTY, LEVELS, Count, heat_map, level_of, stacked_bars
+from crashmq.reports.charts import (
+    EMPTY,
+    LEVELS,
+    Count,
+    heat_map,
+    level_of,
+    stacked_bars,
+)
 
 
 def test_a_cell_that_was_never_tried_is_there_and_empty() -> None:

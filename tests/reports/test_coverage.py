@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from sample_run import a_crash, an_episode, broken
 
-from reports.records import OpCount, ProbeHit
+from crashmq.reports.records import OpCount, ProbeHit
 
-coverage = pytest.importorskip("reports.coverage", reason="pyspark is not installed")
+coverage = pytest.importorskip(
+    "crashmq.reports.coverage", reason="pyspark is not installed"
+)
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 

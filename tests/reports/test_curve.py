@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from reports.curve import survival_curves
+from crashmq.reports.curve import survival_curves
 
 
 def test_a_curve_falls_from_everything_to_its_survivors() -> None:

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from sample_run import an_episode, broken, kept
 
-from reports.records import ExcuseCount, VerdictRecord
+from crashmq.reports.records import ExcuseCount, VerdictRecord
 
-findings = pytest.importorskip("reports.findings", reason="pyspark is not installed")
+findings = pytest.importorskip(
+    "crashmq.reports.findings", reason="pyspark is not installed"
+)
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reports import jvm
-from reports.errors import EnvironmentMissing
-from reports.jvm import ask, default_cache_dir, find_java, java_home, shim_home
+from crashmq.reports import jvm
+from crashmq.reports.errors import EnvironmentMissing
+from crashmq.reports.jvm import ask, default_cache_dir, find_java, java_home, shim_home
 
 LISTS_17 = "echo java.base@17.0.1; echo jdk.incubator.vector@17.0.1"
 LISTS_21 = "echo java.base@21.0.8"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.errors import BadMaster, EnvironmentMissing
-from reports.jvm import java_home
-from reports.masters import check_master, greeting, is_local, is_refusal
+from crashmq.reports.errors import BadMaster, EnvironmentMissing
+from crashmq.reports.jvm import java_home
+from crashmq.reports.masters import check_master, greeting, is_local, is_refusal
 
 MASTER_CLASS = "org.apache.spark.deploy.master.Master"
 # What a master of Spark 4.3 said to the greeting; the slow test below asks a real one.

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from reports.errors import NotARun
-from reports.files import write_declared
-from reports.mutation_records import HuntRecord, read_rows, write_rows
-from reports.records import Declared, ProbeHit
+from crashmq.reports.errors import NotARun
+from crashmq.reports.files import write_declared
+from crashmq.reports.mutation_records import HuntRecord, read_rows, write_rows
+from crashmq.reports.records import Declared, ProbeHit
 
-mutation = pytest.importorskip("reports.mutation", reason="pyspark is not installed")
-mutation_render = pytest.importorskip("reports.mutation_render")
+mutation = pytest.importorskip(
+    "crashmq.reports.mutation", reason="pyspark is not installed"
+)
+mutation_render = pytest.importorskip("crashmq.reports.mutation_render")
 spark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 

@@ -5,9 +5,17 @@ from typing import Any
 import pytest
 from sample_figures import clean, finding, point
 
-from reports.figures import Excuse, Figures, LawChecks, OpStatus
-from reports.page import Page, crash_name, detail_of, law_rows, op_bars, page_of, tone
-from reports.summary import summarise
+from crashmq.reports.figures import Excuse, Figures, LawChecks, OpStatus
+from crashmq.reports.page import (
+    Page,
+    crash_name,
+    detail_of,
+    law_rows,
+    op_bars,
+    page_of,
+    tone,
+)
+from crashmq.reports.summary import summarise
 
 
 def page(figures: Figures) -> Page:

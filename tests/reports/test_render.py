@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 from sample_run import DECLARED, PROBES, SampleTask
 
-from reports.errors import NotARun
-from reports.files import write_declared, write_json
-from reports.records import Shard
+from crashmq.reports.errors import NotARun
+from crashmq.reports.files import write_declared, write_json
+from crashmq.reports.records import Shard
 
-render = pytest.importorskip("reports.render", reason="pyspark is not installed")
-shards = pytest.importorskip("reports.shards", reason="pyarrow is not installed")
+render = pytest.importorskip(
+    "crashmq.reports.render", reason="pyspark is not installed"
+)
+shards = pytest.importorskip(
+    "crashmq.reports.shards", reason="pyarrow is not installed"
+)
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.errors import NotARun, OutputExists
-from reports.files import (
+from crashmq.reports.errors import NotARun, OutputExists
+from crashmq.reports.files import (
     check_output,
     read_declared,
     read_run_file,
@@ -13,7 +13,7 @@ from reports.files import (
     write_json,
     write_text,
 )
-from reports.records import Declared
+from crashmq.reports.records import Declared
 
 
 def test_a_directory_that_is_not_there_or_empty_may_be_written(tmp_path: Path) -> None:

@@ -10,10 +10,12 @@ import pytest
 import sample_run
 from sample_run import DECLARED, SampleTask
 
-from reports.errors import EnvironmentMissing, NotARun, OutputExists
-from reports.records import EpisodeRecord, Shard
+from crashmq.reports.errors import EnvironmentMissing, NotARun, OutputExists
+from crashmq.reports.records import EpisodeRecord, Shard
 
-run_store = pytest.importorskip("reports.run_store", reason="pyspark is not installed")
+run_store = pytest.importorskip(
+    "crashmq.reports.run_store", reason="pyspark is not installed"
+)
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 SHARDS = [Shard(0, 0, 3), Shard(1, 3, 3), Shard(2, 6, 1)]
 

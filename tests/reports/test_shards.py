@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from sample_run import SampleTask
 
-from reports.records import EpisodeRecord, Shard
+from crashmq.reports.records import EpisodeRecord, Shard
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-shards = pytest.importorskip("reports.shards", reason="pyarrow is not installed")
+shards = pytest.importorskip(
+    "crashmq.reports.shards", reason="pyarrow is not installed"
+)
 
 
 def test_integers_become_int64_and_all_else_text() -> None:

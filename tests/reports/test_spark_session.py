@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reports.errors import BadMaster
+from crashmq.reports.errors import BadMaster
 
-spark = pytest.importorskip("reports.spark", reason="pyspark is not installed")
+spark = pytest.importorskip("crashmq.reports.spark", reason="pyspark is not installed")
 
 
 def test_a_master_that_is_not_there_is_told_before_anything_is_written(

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from sample_figures import DECLARED, clean, finding, totals
 
-from reports.figures import Excuse, Figures, OpStatus
-from reports.summary import Missing, summarise
+from crashmq.reports.figures import Excuse, Figures, OpStatus
+from crashmq.reports.summary import Missing, summarise
 
 CUT_SHORT = clean(elapsed_s=None)
 NO_PROBE = clean(probes=[])

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from harness.cli import main
-from reports.errors import NotARun
-from reports.files import (
+from crashmq.harness.cli import main
+from crashmq.reports.errors import NotARun
+from crashmq.reports.files import (
     DECLARED_FILE,
     FINISHED_FILE,
     RUN_FILE,

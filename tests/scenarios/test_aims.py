@@ -6,13 +6,21 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.interpreter import Interpreter
-from harness.subjects.python_store import PythonStore
-from models.ops import Crash, Damage, During, Op, PutMessage, Restart, RunService
-from models.program import Setup
-from models.store_image import StoreImage, read_store
-from scenarios.aims import Part, _parts_of, _pieces_of, aimed
-from scenarios.chance import Chance, SeededChance
+from crashmq.harness.subjects.interpreter import Interpreter
+from crashmq.harness.subjects.python_store import PythonStore
+from crashmq.models.files.store_image import StoreImage, read_store
+from crashmq.models.ops import (
+    Crash,
+    Damage,
+    During,
+    Op,
+    PutMessage,
+    Restart,
+    RunService,
+)
+from crashmq.models.program import Setup
+from crashmq.scenarios.programs.aims import Part, _parts_of, _pieces_of, aimed
+from crashmq.scenarios.programs.chance import Chance, SeededChance
 
 PUT = PutMessage("T0", 0, 16, tags="A", keys="one two")
 LARGE = PutMessage("T0", 0, 3000)

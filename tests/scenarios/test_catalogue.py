@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scenarios.catalogue import SCENARIOS, Scenario
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS, Scenario
 
 EVERY_SCENARIO = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 

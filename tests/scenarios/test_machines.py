@@ -4,9 +4,9 @@ import unittest
 
 import pytest
 
-from harness.machine import machine_for
-from harness.search_settings import search_settings
-from scenarios.catalogue import SCENARIOS
+from crashmq.harness.searches.machine import machine_for
+from crashmq.harness.searches.search_settings import search_settings
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 CASES = 40
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from models.ops import FillDisk, Op, PutBatch, QueryMessage
-from models.program import Setup
-from scenarios.catalogue import SCENARIOS
-from scenarios.mixing import ROOM, in_view, mixed_setup, mixed_space
-from scenarios.space import ONLY_ZERO, Numbers
-from scenarios.workload import program_for
+from crashmq.models.ops import FillDisk, Op, PutBatch, QueryMessage
+from crashmq.models.program import Setup
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.mixing import ROOM, in_view, mixed_setup, mixed_space
+from crashmq.scenarios.programs.space import ONLY_ZERO, Numbers
+from crashmq.scenarios.programs.workload import program_for
 
 MIXTURES = SCENARIOS["mixtures"]
 DISK_FULL, DELETED, INDEX = (

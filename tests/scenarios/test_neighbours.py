@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from models.ops import OP_CLASSES, During, Together
-from models.program import Program, from_json, to_json
-from scenarios.catalogue import SCENARIOS
-from scenarios.neighbours import OPS_MAX, neighbour_of
-from scenarios.workload import program_for
+from crashmq.models.ops import OP_CLASSES, During, Together
+from crashmq.models.program import Program, from_json, to_json
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.neighbours import OPS_MAX, neighbour_of
+from crashmq.scenarios.programs.workload import program_for
 
 NUMBERS = range(60)
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.ops import PutMessage
-from scenarios.space import (
+from crashmq.models.ops import PutMessage
+from crashmq.scenarios.programs.space import (
     Address,
     Label,
     Numbers,

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, assume, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from models.ops import (
+from crashmq.models.ops import (
     Crash,
     Damage,
     DiskFault,
@@ -20,14 +20,19 @@ from models.ops import (
     Survivors,
     innermost,
 )
-from models.program import Program, Setup, from_json, to_json
-from scenarios.catalogue import SCENARIOS, Scenario
-from scenarios.chance import Chance, SeededChance
-from scenarios.draft import Draft
-from scenarios.drawn_ops import fault_by
-from scenarios.space import Kind, Label, Numbers, record_overhead
-from scenarios.strategies import BLOCK_BYTES, HypothesisChance, phrases
-from scenarios.workload import RULES_MAX, program_by, rules_of, write_one_of
+from crashmq.models.program import Program, Setup, from_json, to_json
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS, Scenario
+from crashmq.scenarios.programs.chance import Chance, SeededChance
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.drawn_ops import fault_by
+from crashmq.scenarios.programs.space import Kind, Label, Numbers, record_overhead
+from crashmq.scenarios.programs.strategies import BLOCK_BYTES, HypothesisChance, phrases
+from crashmq.scenarios.programs.workload import (
+    RULES_MAX,
+    program_by,
+    rules_of,
+    write_one_of,
+)
 
 EVERY_SCENARIO = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 FEW = settings(

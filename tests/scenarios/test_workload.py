@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from models.ops import (
+from crashmq.models.ops import (
     NESTING_MAX,
     OP_CLASSES,
     Crash,
@@ -24,9 +24,9 @@ from models.ops import (
     nesting,
     parts,
 )
-from models.program import from_json, to_json
-from scenarios.catalogue import SCENARIOS, Scenario
-from scenarios.workload import program_for
+from crashmq.models.program import from_json, to_json
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS, Scenario
+from crashmq.scenarios.programs.workload import program_for
 
 EVERY_SCENARIO = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 
@@ -180,7 +180,9 @@ def test_what_a_failed_sync_leaves_shifts_no_other_draw(
         return replace(op, event=replace(op.event, survivors=Survivors()))
 
     chosen = [program_for(SCENARIOS["power_loss"], 1, n).ops for n in range(50)]
-    monkeypatch.setattr("scenarios.drawn_ops.LEFT_BY_A_FAILED_SYNC", ("none",))
+    monkeypatch.setattr(
+        "crashmq.scenarios.programs.drawn_ops.LEFT_BY_A_FAILED_SYNC", ("none",)
+    )
     plain = [program_for(SCENARIOS["power_loss"], 1, n).ops for n in range(50)]
 
     assert chosen != plain

@@ -1,6 +1,6 @@
 """A mutant of the harness or its host: an edit of a disk rule, the model, a law.
 
-The form is that of ``scenarios.mutation``. The area says which part of the harness is
+The form is that of ``mutation``. The area says which part of the harness is
 edited, and so which tests are run first; nothing says which test is to notice it.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from scenarios.mutation import Edit, Mutant
+from crashmq.harness.mutants.mutation import Edit, Mutant
 
 Area = Literal["disk", "model", "image", "laws", "judging", "explore", "host"]
 Row = tuple[str, str, str, str, str]  # id, module, function, before, after

@@ -38,10 +38,10 @@ from misreporting import (
     lie,
 )
 
-from models.ops import AdvanceClock, LookMessage, Shutdown, Together
-from models.program import Setup
+from crashmq.models.ops import AdvanceClock, LookMessage, Shutdown, Together
+from crashmq.models.program import Setup
 
-_ANSWER = "harness.subjects.engine_messages:answer_of"
+_ANSWER = "crashmq.harness.subjects.engine_messages:answer_of"
 _RETURNED = "return Put(result.status.value, *place, result.message_ids)"
 
 LIES_OF_ANSWERS = (
@@ -192,63 +192,63 @@ LIES_OF_ANSWERS = (
     lie("REC-13", "start", "Started(store.last_exit_ok,", "Started(True,", CRASHED),
     bug(
         "RUN-8",
-        "engine.store.reput:ReputMessageService.run_once",
+        "crashmq.engine.store.reput_message_service:ReputMessageService.run_once",
         "while self.behind > 0:",
         "while self.behind > 0 and not start:",
         PUT_AGAIN,
     ),
     bug(
         "RUN-8",
-        "engine.store.reput:ReputMessageService.run_once",
+        "crashmq.engine.store.reput_message_service:ReputMessageService.run_once",
         "if not self._reput_file():",
         "if self._reput_file():",
         ROLLED,
     ),
     bug(
         "PUT-4",
-        "models.history:Step._end_put",
+        "crashmq.models.history:Step._end_put",
         "life.spans[place] = (event.asked, number)",
         "life.spans[place] = (9, 1)",
         AT_ONCE_AND_ALIKE,
     ),
     bug(
         "PUT-4",
-        "models.history:Step._end_put",
+        "crashmq.models.history:Step._end_put",
         "life.spans[place] = (event.asked, number)",
         "life.spans[place] = (999 - event.asked, 999 - number)",
         AT_ONCE_AND_ALIKE,
     ),
     bug(
         "DEL-4",
-        "engine.store.deletion:Deletion.execute_delete_files_manually",
+        "crashmq.engine.store.clean.deletion:Deletion.execute_delete_files_manually",
         "self._clean_commit_log.execute_delete_files_manually()",
         "pass",
         EXPIRED,
     ),
     bug(
         "CP-1",
-        "engine.store.clean_commit_log:CleanCommitLogService._delete",
+        "crashmq.engine.store.clean.clean_commit_log_service:CleanCommitLogService._delete",
         "self._commit_log.begin_deletion(end)",
         "pass",
         EXPIRED,
     ),
     bug(
         "CP-6",
-        "engine.store.checkpoint:StoreCheckpoint._write_slot",
+        "crashmq.engine.store.store_checkpoint:StoreCheckpoint._write_slot",
         "self._file.write_at(_SLOTS_AT[sequence % 2], _encode_slot(sequence, mark))",
         "pass",
         ENDED,
     ),
     bug(
         "OFF-1",
-        "engine.store.deleted_topics:DeletedTopics.publish",
+        "crashmq.engine.store.clean.deleted_topics:DeletedTopics.publish",
         "self._disk.rename(_TEMPORARY, PATH)",
         "pass",
         DELETED_MEANWHILE,
     ),
     bug(
         "OFF-1",
-        "engine.store.deleted_topics:_encode",
+        "crashmq.engine.store.clean.deleted_topics:_encode",
         'lines += [f"{at} {key[1]} {key[0]}" for key, at in sorted(entries.items())]',
         "pass",
         DELETED_MEANWHILE,
@@ -262,7 +262,7 @@ LIES_OF_ANSWERS = (
     ),
     bug(
         "RUN-5",
-        "engine.store.message_store:MessageStore.shutdown",
+        "crashmq.engine.store.message_store:MessageStore.shutdown",
         "with self._stop_lock:",
         "if True:",
         STOPPED_TWICE,
@@ -277,7 +277,7 @@ LIES_OF_ANSWERS = (
     lie("RUN-7", "late_actions", "self._late_actions", "1", AGAIN),
     bug(
         "RUN-7",
-        "engine.store.topic_deletion:TopicDeletion._delete",
+        "crashmq.engine.store.clean.topic_deletion:TopicDeletion._delete",
         "self._is_stopped or not",
         "not",
         DELETED_LATE,
@@ -285,7 +285,7 @@ LIES_OF_ANSWERS = (
     lie("REC-17", "start", "Refused(str(refusal))", "Refused('sorry')", REFUSED),
     bug(
         "REC-17",
-        "engine.store.start_up:StartUp._where",
+        "crashmq.engine.store.start_up:StartUp._where",
         'return f"{file.path} byte',
         'return f"{file.path[:-1]}1 byte',
         REFUSED,
@@ -299,7 +299,7 @@ LIES_OF_ANSWERS = (
     ),
     bug(
         "RUN-6",
-        "engine.store.message_store:MessageStore._make_durable",
+        "crashmq.engine.store.message_store:MessageStore._make_durable",
         "self._wait_for_dispatch()",
         "pass",
         does(PLAIN, PUT, Shutdown()),

@@ -31,7 +31,7 @@ from misreporting import (
     patched,
 )
 
-from models.ops import Restart
+from crashmq.models.ops import Restart
 
 LIES_OF_FILES = (
     down("CP-7", f"files.pop({QUEUE!r}, None)", TOLD_AND_KILLED),

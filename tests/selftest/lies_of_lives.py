@@ -19,7 +19,7 @@ from misreporting import (
     lie,
 )
 
-from models.ops import (
+from crashmq.models.ops import (
     AdvanceClock,
     Damage,
     DiskFault,
@@ -50,14 +50,14 @@ _ABORT_TAKEN = does(
 LIES_OF_LIVES = (
     bug(
         "PUT-8",
-        "engine.store.flush:CommitLogFlusher._flush",
+        "crashmq.engine.store.flush:CommitLogFlusher._flush",
         "self._flags.stop_flushing()",
         "pass",
         _FLUSH_FAILED,
     ),
     bug(
         "PUT-8",
-        "engine.store.running_flags:RunningFlags.stop_flushing",
+        "crashmq.engine.store.running_flags:RunningFlags.stop_flushing",
         "self.set(Flag.FLUSH_FAILED)",
         "pass",
         _FLUSH_FAILED,
@@ -78,49 +78,49 @@ LIES_OF_LIVES = (
     ),
     bug(
         "FL-10",
-        "engine.store.flush:FlushRealTimeService.run_once",
+        "crashmq.engine.store.flush:FlushRealTimeService.run_once",
         "waited = now - self._last_thorough_ms",
         "waited, self._last_thorough_ms = now - self._last_thorough_ms, now",
         _LITTLE,
     ),
     bug(
         "FL-10",
-        "engine.store.flush:FlushRealTimeService.run_once",
+        "crashmq.engine.store.flush:FlushRealTimeService.run_once",
         "if not 0 <= waited < self._config.flush_commit_log_thorough_interval:",
         "if waited < 0:",
         _LITTLE,
     ),
     bug(
         "FL-11",
-        "engine.store.flush:CommitRealTimeService.run_once",
+        "crashmq.engine.store.flush:CommitRealTimeService.run_once",
         "if 0 <= waited < self._config.commit_commit_log_thorough_interval:",
         "if waited:",
         _BUFFERED,
     ),
     bug(
         "FL-11",
-        "engine.store.flush:CommitRealTimeService.run_last",
+        "crashmq.engine.store.flush:CommitRealTimeService.run_last",
         "return self._commit_log.commit_all()",
         "return 0",
         _BUFFERED,
     ),
     bug(
         "FL-12",
-        "engine.store.flush:FlushConsumeQueueService.run_once",
+        "crashmq.engine.store.flush:FlushConsumeQueueService.run_once",
         "if 0 <= waited < self._config.flush_consume_queue_thorough_interval:",
         "if waited:",
         _UNITS,
     ),
     bug(
         "FL-12",
-        "engine.store.flush:FlushConsumeQueueService.flush_thoroughly",
+        "crashmq.engine.store.flush:FlushConsumeQueueService.flush_thoroughly",
         "synced = self._consume_queues.flush(0)",
         "synced = self._consume_queues.flush(1)",
         _UNITS,
     ),
     bug(
         "REC-20",
-        "engine.store.start_up:StartUp._read",
+        "crashmq.engine.store.start_up:StartUp._read",
         "mark.durable_offset == found[0].end",
         "mark.durable_offset <= found[0].end",
         _ABORT_TAKEN,

@@ -39,8 +39,8 @@ from misreporting import (
     lie,
 )
 
-from models.ops import DiskFault, During
-from models.program import Setup
+from crashmq.models.ops import DiskFault, During
+from crashmq.models.program import Setup
 
 _CHANGED = """self.disk.unmount()
         self.disk.replace_file('{}', b'x')
@@ -52,7 +52,7 @@ LIES_OF_THE_MEDIUM = (
     lie("RD-6", "pull", "result.status.value,", "'NO_MATCHED_MESSAGE',", AROUND),
     bug(
         "REC-18",
-        "engine.store.mapped_file:MappedFile.extend",
+        "crashmq.engine.store.logfile.mapped_file:MappedFile.extend",
         "self.sync()",
         "pass",
         CUT_SHORT,
@@ -66,14 +66,14 @@ LIES_OF_THE_MEDIUM = (
     ),
     bug(
         "CP-12",
-        "engine.store.consume_queue:ConsumeQueue.flush",
+        "crashmq.engine.store.queue.consume_queue:ConsumeQueue.flush",
         "moved = self.mapped_files.flush(least_pages)",
         "moved = False",
         TOLD,
     ),
     bug(
         "CP-12",
-        "engine.store.index_file:IndexFile.flush",
+        "crashmq.engine.store.index.index_file:IndexFile.flush",
         "self._file.sync()",
         "pass",
         INDEX_TOLD,
@@ -90,35 +90,35 @@ LIES_OF_THE_MEDIUM = (
     ),
     bug(
         "PUT-6",
-        "engine.store.scan_around:end_behind",
+        "crashmq.engine.store.scan_around:end_behind",
         "if left and damage.meets(last.file_from_offset, last.end_offset):",
         "if False:",
         AROUND,
     ),
     bug(
         "PUT-6",
-        "engine.store.scan_around:end_behind",
+        "crashmq.engine.store.scan_around:end_behind",
         "last.append_declared(encode_filler(left), left)",
         "pass",
         AROUND,
     ),
     bug(
         "PUT-7",
-        "engine.store.group_commit:GroupCommitService.run_once",
+        "crashmq.engine.store.group_commit:GroupCommitService.run_once",
         "request.complete(PutMessageStatus.FLUSH_DISK_TIMEOUT)",
         "pass",
         COMMIT_FAILS,
     ),
     bug(
         "PUT-7",
-        "engine.store.group_commit:GroupCommitRequest.complete",
+        "crashmq.engine.store.group_commit:GroupCommitRequest.complete",
         "self._done.set()",
         "if status is PutMessageStatus.PUT_OK: self._done.set()",
         SYNC_FAILS,
     ),
     bug(
         "RD-9",
-        "engine.store.message_reader:MessageReader._record_of",
+        "crashmq.engine.store.message.message_reader:MessageReader._record_of",
         "self._commit_log.is_record(phy_offset, message)",
         "True",
         does(
@@ -155,14 +155,14 @@ LIES_OF_THE_MEDIUM = (
     ),
     bug(
         "DEL-6",
-        "engine.store.running_flags:RunningFlags.is_writeable",
+        "crashmq.engine.store.running_flags:RunningFlags.is_writeable",
         "self._flags.isdisjoint(_STOP_PUTS)",
         "True",
         TOO_FULL,
     ),
     bug(
         "DEL-6",
-        "engine.store.disk_space:DiskSpace.watch",
+        "crashmq.engine.store.clean.disk_space:DiskSpace.watch",
         "self._flags.set(Flag.DISK_FULL)",
         "pass",
         TOO_FULL,
@@ -190,7 +190,7 @@ LIES_OF_THE_MEDIUM = (
     ),
     bug(
         "CP-11",
-        "engine.store.checkpoint:StoreCheckpoint.flush",
+        "crashmq.engine.store.store_checkpoint:StoreCheckpoint.flush",
         "self._file.sync()",
         "if self.mark is None or self.mark.is_empty: self._file.sync()",
         does(EAGER, PUT, FLUSH, MARK),
@@ -204,7 +204,7 @@ LIES_OF_THE_MEDIUM = (
     ),
     bug(
         "DUR-1",
-        "engine.store.allocate:AllocateMappedFileService.run_once",
+        "crashmq.engine.store.logfile.allocate_mapped_file_service:AllocateMappedFileService.run_once",
         "self._disk.sync_dir(self._path)",
         "pass",
         MADE_AHEAD,
@@ -218,7 +218,7 @@ LIES_OF_THE_MEDIUM = (
     ),
     bug(
         "DUR-2",
-        "engine.store.mapped_file:MappedFile.extend",
+        "crashmq.engine.store.logfile.mapped_file:MappedFile.extend",
         "self.sync()",
         "pass",
         CUT_SHORT_ANYWHERE,
@@ -232,21 +232,21 @@ LIES_OF_THE_MEDIUM = (
     ),
     bug(
         "CQ-10",
-        "engine.store.consume_queue_ext:ConsumeQueueExt.truncate_by_max_address",
+        "crashmq.engine.store.queue.consume_queue_ext:ConsumeQueueExt.truncate_by_max_address",
         "end = address - OFFSET_ADDED + unit.size",
         "end = max(address - OFFSET_ADDED + unit.size, self._recovered_end)",
         CUT_BESIDE,
     ),
     bug(
         "CQ-10",
-        "engine.store.consume_queue_ext:ConsumeQueueExt.put",
+        "crashmq.engine.store.queue.consume_queue_ext:ConsumeQueueExt.put",
         "APPENDED.hit()",
         "file.append_message(unit.encode())",
         TAGGED,
     ),
     bug(
         "REC-19",
-        "engine.store.running_flags:",
+        "crashmq.engine.store.running_flags:",
         "_END_UNKNOWN = frozenset({Flag.NOT_WRITEABLE, Flag.FLUSH_FAILED})",
         "_END_UNKNOWN = frozenset({Flag.FLUSH_FAILED})",
         DELETION_FAILS,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from zlib import crc32
 
-from models.ops import (
+from crashmq.harness.mutants.mutation import Edit, Mutant
+from crashmq.models.ops import (
     AdvanceClock,
     Crash,
     Damage,
@@ -30,8 +31,7 @@ from models.ops import (
     Shutdown,
     Together,
 )
-from models.program import Program, Setup
-from scenarios.mutation import Edit, Mutant
+from crashmq.models.program import Program, Setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def down(law: str, change: str, program: Program) -> Lie:
 
 
 def lie(law: str, verb: str, before: str, after: str, program: Program) -> Lie:
-    module = "harness.subjects.python_store"
+    module = "crashmq.harness.subjects.python_store"
     return Lie(law, Edit(module, f"PythonStore.{verb}", before, after), program)
 
 

@@ -23,7 +23,7 @@ from planted_judging import EXPLORE, JUDGING
 from planted_laws import LAWS
 from planted_models import IMAGE, MODEL
 
-from scenarios.mutation import applied
+from crashmq.harness.mutants.mutation import applied
 
 HARNESS_MUTANTS: dict[str, HarnessMutant] = {
     mutant.id: mutant
@@ -38,7 +38,7 @@ _TOLD = "noticed by: "
 _TESTS = Path(__file__).parent.parent
 _HISTORIES = (
     *("selftest/test_clean_engine.py", "selftest/test_firings.py"),
-    "scenarios/test_mutants.py",
+    "harness/test_mutants.py",
 )
 _OF_AREA: dict[str, tuple[str, ...]] = {
     "disk": (
@@ -56,10 +56,10 @@ _OF_AREA: dict[str, tuple[str, ...]] = {
         *("harness/test_orderly_end.py", "harness/test_judging_excuses.py"),
     ),
     "explore": (
-        *("models/test_plain_state.py", "harness/test_explore_spread.py"),
-        *("harness/test_explore_glance.py", "harness/test_explore_certificate.py"),
+        *("models/test_plain_state.py", "harness/test_explore_crash_states.py"),
+        *("harness/test_explore_sample.py", "harness/test_explore_certificate.py"),
         *("harness/test_explore_judges.py", "harness/test_explore_verdicts.py"),
-        *("harness/test_explore_views.py", "harness/test_explore_sharing.py"),
+        *("harness/test_explore_state_key.py", "harness/test_explore_sharing.py"),
     ),
     "host": (
         *("engine/test_service_wakes.py", "engine/test_threads.py"),

@@ -70,21 +70,21 @@ _ROWS = (
         *("survivors", "Hashed._stand"),
         *("return 1 + (((draw >> 32) * count) >> 32)", "return count"),
     ),
-    ("D17", "remains", "in_no_order", "left[slot] -= 1", "left[slot] -= 0"),
+    ("D17", "crash_state", "in_no_order", "left[slot] -= 1", "left[slot] -= 0"),
     (
         "D18",
-        *("remains", "_after_cuts"),
+        *("crash_state", "_after_cuts"),
         *("base[size:] = bytes(len(base) - size)", "pass"),
     ),
     (
         "D19",
-        *("remains", "_after_cuts"),
+        *("crash_state", "_after_cuts"),
         *("(store[0] < made) == survives", "(store[0] < made) != survives"),
     ),
-    ("D20", "remains", "fill_room", "if tail == 0:", "if tail >= 0:"),
+    ("D20", "crash_state", "fill_room", "if tail == 0:", "if tail >= 0:"),
     (
         "D21",
-        *("remains", "layout"),
+        *("crash_state", "layout"),
         *(
             "case Renamed(action, _, _, number, True):",
             "case Renamed(0, _, _, number):",
@@ -235,9 +235,9 @@ _ROWS = (
     ),
     (
         "D60",
-        *("remains", "without_cuts"),
+        *("crash_state", "without_cuts"),
         *("inode.pending, inode.cuts, frozenset()", "inode.pending, [], frozenset()"),
     ),
 )
 
-DISK = mutants_of("disk", "harness.disk", _ROWS)
+DISK = mutants_of("disk", "crashmq.harness.disk", _ROWS)

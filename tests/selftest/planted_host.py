@@ -43,4 +43,4 @@ _HOST: tuple[Row, ...] = (
     ),
 )
 
-HOST = mutants_of("host", "engine.host", _HOST)
+HOST = mutants_of("host", "crashmq.engine.host", _HOST)

@@ -137,10 +137,16 @@ _EXPLORE = (
         *("recovery", "Recoveries.outcome"),
         *("if known is not None:", "if True:"),
     ),
-    ("X05", "spread", "Spread.all", "range(unit.versions)", "range(unit.versions - 1)"),
+    (
+        "X05",
+        "crash_states",
+        "CrashStates.all",
+        "range(unit.versions)",
+        "range(unit.versions - 1)",
+    ),
     (
         "X06",
-        *("moment", "Watcher._look_between"),
+        *("crash_point", "Watcher._look_between"),
         *("self._keep(1, ())", "pass"),
     ),
     (
@@ -150,24 +156,24 @@ _EXPLORE = (
     ),
     (
         "X09",
-        *("views", "Views.of"),
+        *("state_key", "StateKeys.of"),
         *("(tuple(known_by), inode.mtime_ms, ", "(tuple(known_by), 0, "),
     ),
     ("X10", "explorer", "Explorer._disks", "self._limits.cuts and ", "False and "),
-    ("X11", "views", "Views.content", "paths[0] in NEVER_READ", "True"),
+    ("X11", "state_key", "StateKeys.content", "paths[0] in NEVER_READ", "True"),
     (
         "X12",
         *("judges", "Judges.number"),
         *("self._views.number(token(state))", "0"),
     ),
     ("X16", "judges", "Judges.number", "is_alike(known[0], state)", "True"),
-    ("X23", "fall", "_are_alike", "and one.entries is other.entries", ""),
-    ("X28", "fall", "Falls.at", "cut > 0 and ", "False and "),
-    ("X24", "fall", "_are_alike", "one.judge is other.judge", "True"),
+    ("X23", "judged_crash", "_are_alike", "and one.entries is other.entries", ""),
+    ("X28", "judged_crash", "JudgedCrashes.at", "cut > 0 and ", "False and "),
+    ("X24", "judged_crash", "_are_alike", "one.judge is other.judge", "True"),
     (
         "X25",
-        "reads",
-        "Reads.find",
+        "read_log",
+        "ReadLog.find",
         "self._roots.get(root)",
         "[*self._roots.values()][0]",
     ),
@@ -184,8 +190,14 @@ _EXPLORE = (
         *("recovery", "Recoveries.outcome"),
         *("files = left.step.starts[0].found", "pass"),
     ),
-    ("X31", "views", "Views.content", "(content, bad) if bad else content", "content"),
-    ("X32", "views", "Views.frame", "foreign_size, has_bad", "has_bad"),
+    (
+        "X31",
+        "state_key",
+        "StateKeys.content",
+        "(content, bad) if bad else content",
+        "content",
+    ),
+    ("X32", "state_key", "StateKeys.frame", "foreign_size, has_bad", "has_bad"),
     ("X17", "judges", "Judges.number", "forked(state), number", "state, number"),
 )
 
@@ -196,22 +208,22 @@ _SETTLING = (
         *("bad=bad_sectors(profile, inode, content)", "bad=inode.bad"),
     ),
     ("X19", "settling", "_settled", "if file.is_certain:", "if False:"),
-    ("X33", "noting", "Asked.all", "self._kept.get(number, 0)", "0"),
-    ("X34", "noting", "Asked.note", "begin <= start and end <= until", "True"),
+    ("X33", "read_tracking", "Asked.all", "self._kept.get(number, 0)", "0"),
+    ("X34", "read_tracking", "Asked.note", "begin <= start and end <= until", "True"),
     (
         "X26",
-        "noting",
+        "read_tracking",
         "Read.answer",
         "self.start : self.end",
         "self.start : self.start",
     ),
-    ("X35", "noting", "Read.answer", "type(error), data", "type(error)"),
+    ("X35", "read_tracking", "Read.answer", "type(error), data", "type(error)"),
     (
         "X36",
-        *("noting", "Asked.note"),
+        *("read_tracking", "Asked.note"),
         *("of is None or not self._is_as_found(number)", "of is None"),
     ),
-    ("X37", "noting", "Read.answer", "of(data, *terms)", "of, *terms"),
+    ("X37", "read_tracking", "Read.answer", "of(data, *terms)", "of, *terms"),
     ("X20", "settling", "Settling.disk", "contents.items()", "()"),
 )
 
@@ -234,7 +246,7 @@ _PLAIN_STATE = (
 JUDGING = [
     *mutants_of(
         "judging",
-        "models.knowledge",
+        "crashmq.models.knowledge",
         tuple(
             [
                 (name, "facts", where, before, after)
@@ -242,10 +254,10 @@ JUDGING = [
             ]
         ),
     ),
-    *mutants_of("judging", "models.knowledge", _KNOWLEDGE),
+    *mutants_of("judging", "crashmq.models.knowledge", _KNOWLEDGE),
     *mutants_of(
         "judging",
-        "harness.judging",
+        "crashmq.harness.judging",
         tuple(
             [
                 (name, "asked_of_starts", where, before, after)
@@ -255,9 +267,9 @@ JUDGING = [
     ),
 ]
 EXPLORE = [
-    *mutants_of("explore", "harness.explore", _EXPLORE),
-    *mutants_of("explore", "harness.disk", _SETTLING),
-    *mutants_of("explore", "models.knowledge", _TOKENS),
-    *mutants_of("explore", "harness.judging", _AGAIN),
+    *mutants_of("explore", "crashmq.harness.explore", _EXPLORE),
+    *mutants_of("explore", "crashmq.harness.disk", _SETTLING),
+    *mutants_of("explore", "crashmq.models.knowledge", _TOKENS),
+    *mutants_of("explore", "crashmq.harness.judging", _AGAIN),
     *mutants_of("explore", "models", _PLAIN_STATE),
 ]

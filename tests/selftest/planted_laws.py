@@ -8,8 +8,8 @@ import sys
 
 from harness_mutant import HarnessMutant, mutants_of
 
-from models.invariants.registry import declared_invariants
-from scenarios.mutation import Edit
+from crashmq.harness.mutants.mutation import Edit
+from crashmq.models.laws.registry import declared_laws
 
 _WEAKER = (
     (
@@ -159,8 +159,8 @@ _WEAKER = (
     ),
     (
         "L34",
-        *("registry", "Invariant.hold"),
-        *("raise InvariantUnknown(self.id, error) from error", "return"),
+        *("registry", "Law.hold"),
+        *("raise LawUnknown(self.id, error) from error", "return"),
     ),
     (
         "L35",
@@ -172,7 +172,7 @@ _WEAKER = (
 
 def silenced(law: str) -> HarnessMutant:
     """The law that finds nothing: it returns before its first word."""
-    judge = declared_invariants()[law].judge
+    judge = declared_laws()[law].judge
     module = sys.modules[judge.__module__]
     text = inspect.getsource(module)
     named = (n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef))
@@ -184,5 +184,5 @@ def silenced(law: str) -> HarnessMutant:
     return HarnessMutant(f"silent-{law}", "laws", edit)
 
 
-SILENCED = [silenced(law) for law in declared_invariants()]
-LAWS = [*mutants_of("laws", "models.invariants", _WEAKER), *SILENCED]
+SILENCED = [silenced(law) for law in declared_laws()]
+LAWS = [*mutants_of("laws", "crashmq.models.laws", _WEAKER), *SILENCED]

@@ -274,6 +274,6 @@ _STORE_IMAGE = (
 
 MODEL = mutants_of("model", "models", _MODEL)
 IMAGE = [
-    *mutants_of("image", "models.image", _IMAGE),
+    *mutants_of("image", "crashmq.models.files", _IMAGE),
     *mutants_of("image", "models", _STORE_IMAGE),
 ]

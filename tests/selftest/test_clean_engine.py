@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.case_file import CaseFile
-from harness.episode import run_program
-from models.verdict import Outcome
-from scenarios.catalogue import SCENARIOS
-from scenarios.workload import program_for
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.failures.case_file import CaseFile
+from crashmq.models.verdict import Outcome
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
 
 CASES = Path(__file__).parents[2] / "scenarios" / "cases"
 EPISODES = 6

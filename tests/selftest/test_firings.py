@@ -1,7 +1,7 @@
 """Each law is fired by two edits or more: by planted bugs, or by a store that lies.
 
 Part of the self-test of the harness. Which law a planted bug's trigger breaks stands in
-``triggered.json``; ``tests/scenarios/test_mutants.py`` holds it against the triggers.
+``triggered.json``; ``tests/harness/test_mutants.py`` holds it against the triggers.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from lies_of_lives import LIES_OF_LIVES
 from lies_of_the_medium import LIES_OF_THE_MEDIUM
 from misreporting import Lie
 
-from harness.episode import run_program
-from models.invariants.registry import declared_invariants
-from models.verdict import Outcome
-from scenarios.mutation import applied
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.mutants.mutation import applied
+from crashmq.models.laws.registry import declared_laws
+from crashmq.models.verdict import Outcome
 
 LIES = (*LIES_OF_FILES, *LIES_OF_ANSWERS, *LIES_OF_LIVES, *LIES_OF_THE_MEDIUM)
 TRIGGERED: dict[str, str] = json.loads(
@@ -37,7 +37,7 @@ NOT_IN_EPISODES = {
 
 def test_every_law_is_fired_by_two_edits_or_is_known_to_be_out_of_reach() -> None:
     fired = Counter([*TRIGGERED.values(), *(lie.law for lie in LIES)])
-    seldom = {law for law in declared_invariants() if fired[law] < 2}
+    seldom = {law for law in declared_laws() if fired[law] < 2}
 
     assert seldom == {*NOT_IN_EPISODES}
     assert not [law for law in seldom if fired[law]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from noticing import AREAS, EQUIVALENT, HARNESS_MUTANTS, noticed_by
 
-from scenarios.mutation import applied
+from crashmq.harness.mutants.mutation import applied
 
 # One of each area; ``every_mutant.py`` does them all.
 SAMPLE = ("D03", "M27", "I02", "L16", "J12", "X05", "H01")

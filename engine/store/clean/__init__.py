@@ -1,0 +1,1 @@
+"""What gives up data: expired files, deleted topics, a full disk."""

@@ -1,0 +1,180 @@
+"""IndexAudit: compares the index with the log while a start scans the log.
+
+The index is a function of the log: its entries are the log's keys, in order, and slots,
+links and headers follow from the entries. So the audit walks both at once. Entries that
+agree are kept, proven durable or not; from the first that does not agree, dispatch
+builds the index again. Nothing is changed on the disk here.
+
+Entries of expired records stand first, in the oldest files; only their order can be
+checked.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+from crashmq.engine.host.probe import probe
+from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.index.index_file import (
+    ENTRY_SIZE,
+    Header,
+    IndexFile,
+    decode_entry,
+)
+from crashmq.engine.store.index.index_keys import key_hashes
+
+TIMESTAMP_MAX = (1 << 63) - 1
+
+AGREED = probe("index_audit.agreed", "the index has every key of the log")
+LACKED = probe("index_audit.lacked", "the index ends before the log's last key")
+DISAGREED = probe(
+    "index_audit.disagreed", "an entry is not the one of the log's next key"
+)
+EXPIRED = probe("index_audit.expired", "entries of expired records")
+UNLINKED = probe("index_audit.unlinked", "slots or header disagree with the entries")
+
+
+class Recount:
+    """The header and slots that one file must have, counted from its entries."""
+
+    def __init__(self, file: IndexFile) -> None:
+        self.file = file
+        self.header = Header()
+        self.slots: array[int] | None = array("i", bytes(4 * file.slot_num))
+        self.has_right_slots = False
+        self._window = b""
+        self._window_at = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the file has no room for another entry."""
+        return self.header.index_count >= self.file.index_num
+
+    @property
+    def counts_less_than_said(self) -> bool:
+        """Whether the header counts more entries than were found right."""
+        return self.header.index_count < self.file.header.index_count
+
+    @property
+    def needs_settling(self) -> bool:
+        """Whether header or slots of the file disagree with the count."""
+        return not self.has_right_slots or self.header != self.file.header
+
+    def skip_expired(self, log_min_offset: int) -> None:
+        """Accept the file's first entries unchecked while their records have expired.
+
+        Their times follow from the header's, which a later one of them may correct.
+        """
+        said = self.file.header
+        while self.header.index_count < min(said.index_count, self.file.index_num):
+            entry = decode_entry(self._next_bytes())
+            is_next = self.header.end_phy_offset <= entry.phy_offset < log_min_offset
+            if not is_next or entry.phy_offset < said.begin_phy_offset:
+                return
+            stored = said.begin_timestamp + 1000 * entry.seconds
+            if not self._agrees(entry.key_hash, entry.phy_offset, stored):
+                return
+            EXPIRED.hit()
+
+    def take(self, key_hash: int, phy_offset: int, store_timestamp: int) -> bool:
+        """Count the next entry if it is this key's, byte for byte; say whether."""
+        return self._agrees(key_hash, phy_offset, store_timestamp)
+
+    def _agrees(self, key_hash: int, phy_offset: int, store_timestamp: int) -> bool:
+        assert self.slots is not None, "a file is counted before it is compared"
+        header = self.header
+        slot = key_hash % self.file.slot_num
+        previous = self.slots[slot]
+        entry = header.entry_for(key_hash, phy_offset, store_timestamp, previous)
+        if self._next_bytes() != entry:
+            return False
+        self.slots[slot] = header.index_count
+        self.header = header.counting(phy_offset, store_timestamp, previous)
+        return True
+
+    def _next_bytes(self) -> bytes:
+        number = self.header.index_count
+        at = (number - self._window_at) * ENTRY_SIZE
+        if not 0 <= at < len(self._window):
+            self._window, self._window_at, at = (
+                self.file.entries_from(number),
+                number,
+                0,
+            )
+        return self._window[at : at + ENTRY_SIZE]
+
+    def compare(self) -> None:
+        """Compare the file's slots with the counted ones; drop the count if they agree.
+
+        The slots of one file of RocketMQ's sizes are 20 MB.
+        """
+        assert self.slots is not None, "a file is compared once"
+        self._window = b""
+        self.has_right_slots = self.file.has_slots(self.slots)
+        if self.has_right_slots:
+            self.slots = None
+
+
+class IndexAudit:
+    """The result of comparing the index with the log, gathered during a scan.
+
+    Attributes:
+        recounts: the files that hold any right entry, in order.
+        first_wrong_phy_offset: the first record with a key that the index lacks; -1:
+            none; ``first_wrong_timestamp`` is its store time.
+        keys_there: how many keys of that record the index has.
+    """
+
+    def __init__(self, files: Sequence[IndexFile], log_min_offset: int) -> None:
+        self._files = files
+        self._log_min_offset = log_min_offset
+        self.recounts: list[Recount] = []
+        self.first_wrong_phy_offset = -1
+        self.first_wrong_timestamp = TIMESTAMP_MAX
+        self.keys_there = 0
+
+    def visit(self, request: DispatchRequest) -> None:
+        """Compare one record's keys with the index; records come in log order."""
+        if self.first_wrong_phy_offset >= 0:
+            return
+        for number, key_hash in enumerate(key_hashes(request)):
+            recount = self._recount()
+            if recount is not None and recount.take(
+                key_hash, request.commit_log_offset, request.store_timestamp
+            ):
+                continue
+            has_more = recount is not None and recount.counts_less_than_said
+            (DISAGREED if has_more else LACKED).hit()
+            self.first_wrong_phy_offset = request.commit_log_offset
+            self.first_wrong_timestamp = request.store_timestamp
+            self.keys_there = number
+            return
+
+    def _recount(self) -> Recount | None:
+        """The file of the next entry; None if there is none."""
+        while not self.recounts or self.recounts[-1].is_full:
+            if self.recounts:
+                self.recounts[-1].compare()
+            if len(self.recounts) == len(self._files):
+                return None
+            recount = Recount(self._files[len(self.recounts)])
+            recount.skip_expired(self._log_min_offset)
+            self.recounts.append(recount)
+        return self.recounts[-1]
+
+    def finish(self) -> None:
+        """Finish at the log's end: drop the files without a live entry."""
+        if self.first_wrong_phy_offset < 0:
+            AGREED.hit()
+        for recount in self.recounts:
+            if recount.slots is not None and not recount.has_right_slots:
+                recount.compare()
+        self.recounts = [
+            recount
+            for recount in self.recounts
+            if recount.header.index_count > 1
+            and recount.header.end_phy_offset >= self._log_min_offset
+        ]
+        if any(recount.needs_settling for recount in self.recounts):
+            UNLINKED.hit()

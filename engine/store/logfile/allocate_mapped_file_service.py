@@ -1,0 +1,116 @@
+"""AllocateMappedFileService: creates the log's next file before a put needs it.
+
+A put that rolls the log takes the file that is ready, or creates it. The file after
+that is then requested, and the service creates it. So there is at most one file beyond
+the last, all zeros; an orderly shutdown removes it, a start after a crash removes or
+uses it.
+
+Source: org.apache.rocketmq.store.AllocateMappedFileService, RocketMQ 5.3. Differs: a
+put never waits for the service longer than for its own disk: it creates a file that is
+not ready itself, under the lock that keeps a file from being created twice.
+"""
+
+from __future__ import annotations
+
+from crashmq.engine.host.disk import Disk
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.logfile.mapped_file import MappedFile, file_name
+from crashmq.engine.store.logfile.mapped_file_queue import new_file
+from crashmq.engine.store.logfile.transient_store_pool import TransientStorePool
+
+READY = probe("allocate.ready", "a roll took the file that was created ahead")
+NOT_READY = probe("allocate.not_ready", "a roll had to create its file itself")
+MADE = probe("allocate.made", "a file was created before it was needed")
+FAILED = probe(
+    "allocate.failed", "the disk could not create a file ahead; the request stays"
+)
+DISCARDED = probe("allocate.discarded", "a file created ahead was removed at shutdown")
+
+
+class AllocateMappedFileService:
+    """Creates the files of one queue; as a service, the next one ahead."""
+
+    name = "allocate"
+    interval_ms = 10
+
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        file_size: int,
+        runtime: Runtime,
+        pool: TransientStorePool | None = None,
+    ) -> None:
+        self._disk = disk
+        self._path = path
+        self._file_size = file_size
+        self._pool = pool
+        self._lock = runtime.lock()
+        self._ready: MappedFile | None = None
+        self._wanted = -1
+
+    def take(self, offset: int) -> MappedFile:
+        """The file that begins at ``offset``: the prepared one, or a new one.
+
+        Raises:
+            OSError: it could not be made.
+
+        Source: AllocateMappedFileService#putRequestAndReturnMappedFile.
+        """
+        with self._lock:
+            file, self._ready = self._ready, None
+            if file is None:
+                NOT_READY.hit()
+                file = self._make(offset)
+            else:
+                READY.hit()
+            assert file.file_from_offset == offset, (file, offset)
+            self._wanted = offset + self._file_size
+            return file
+
+    def run_once(self) -> int:
+        """Create the requested file; returns how many files were created.
+
+        Raises:
+            OSError: the disk could not; the file stays wanted.
+
+        Source: AllocateMappedFileService#mmapOperation.
+        """
+        with self._lock:
+            if self._wanted < 0 or self._ready is not None:
+                return 0
+            try:
+                # A name must not be durable before that of the file before it.
+                self._disk.sync_dir(self._path)
+                self._ready = self._make(self._wanted)
+            except OSError:
+                FAILED.hit()
+                raise
+            MADE.hit()
+            return 1
+
+    def _make(self, offset: int) -> MappedFile:
+        path = f"{self._path}/{file_name(offset)}"
+        return new_file(self._disk, path, self._file_size, self._pool)
+
+    def discard(self) -> None:
+        """Remove the prepared file if it is unused, and create no more files.
+
+        Raises:
+            OSError: it could not be removed; a start will.
+
+        Source: AllocateMappedFileService#shutdown.
+        """
+        with self._lock:
+            self._wanted = -1
+            file, self._ready = self._ready, None
+            if file is not None:
+                DISCARDED.hit()
+                file.destroy()
+                self._disk.sync_dir(self._path)
+
+    def close(self) -> None:
+        """Close the prepared file if it is unused; it stays on the disk."""
+        if self._ready is not None:
+            self._ready.close()

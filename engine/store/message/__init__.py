@@ -1,0 +1,1 @@
+"""Messages: their records, byte for byte, and how they are read."""

@@ -1,0 +1,273 @@
+"""The record of a message in the CommitLog: seventeen fields, byte for byte.
+
+Layout, big-endian: totalSize i32 | magic i32 | bodyCRC i32 | queueId i32 | flag i32 |
+queueOffset i64 | physicalOffset i64 | sysFlag i32 | bornTimestamp i64 | bornHost 8 or
+20 | storeTimestamp i64 | storeHost 8 or 20 | reconsumeTimes i32 |
+preparedTransactionOffset i64 | bodyLength i32, body | topicLength i8 (v1) or i16 (v2),
+topic | propertiesLength i16, properties. A file ends with a filler: the bytes left
+i32 | BLANK magic i32.
+
+Where ``enabled_append_prop_crc`` is on, the properties end with ``__CRC32#`` 0x01, ten
+decimal digits, the lowest first, and 0x02: a CRC over all of the record before them.
+
+Source: CommitLog#checkMessageAndReturnSize, MessageExtEncoder, RocketMQ 5.3. Differs:
+a record counts only at the offset it says is its own, its length is bounded before
+anything is read, and a filler must reach to its file's end. Without that property no
+CRC covers topic and properties, and a lost sector reads as zeros: so a put refuses a
+NUL, and a check of CRCs takes one as loss. A record without it is told by its body's
+CRC: turning the option on does not cost the messages that are there.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+from zlib import crc32
+
+from crashmq.engine.store.dispatch import FILLER, DispatchRequest, illegal
+from crashmq.engine.store.message.message import (
+    BORN_HOST_V6_FLAG,
+    PROPERTY_DELAY,
+    PROPERTY_TAGS,
+    SCHEDULE_TOPIC,
+    STORE_HOST_V6_FLAG,
+    delivery_time,
+    has_unit,
+    is_number,
+    light_places,
+    properties_from_text,
+    tags_code,
+)
+
+MESSAGE_MAGIC_CODE = -626843481  # 0xDAA320A7
+MESSAGE_MAGIC_CODE_V2 = -626843477  # 0xDAA320AB
+_MESSAGE_MAGICS = (MESSAGE_MAGIC_CODE, MESSAGE_MAGIC_CODE_V2)
+BLANK_MAGIC_CODE = -875286124  # 0xCBD43194
+BLANK_SIZE_MIN = 8
+PROPERTIES_SIZE_MAX = 32767
+TOPIC_SIZE_MAX_V1 = 127
+FIXED_SIZE = 91  # of a v1 record with two IPv4 hosts, without body, topic, properties
+
+_LENGTH_AND_MAGIC = struct.Struct(">ii")
+_TIMESTAMP = struct.Struct(">q")
+_STORE_TIMESTAMP_AT = {4: 56, 16: 68}
+# totalSize to bodyLength, for each width of born and store address
+HEADERS = {
+    (born, store): struct.Struct(f">iiiiiqqiq{born}siq{store}siiqi")
+    for born in (4, 16)
+    for store in (4, 16)
+}
+_HEADER_V4 = HEADERS[4, 4]
+assert _HEADER_V4.size == 88
+_V6_FLAGS = BORN_HOST_V6_FLAG | STORE_HOST_V6_FLAG
+SHORT = struct.Struct(">h")
+
+_MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET\x01"
+PROP_CRC_NAME = b"__CRC32#\x01"
+PROP_CRC_SIZE = len(PROP_CRC_NAME) + 11
+assert PROP_CRC_SIZE == 20
+
+# Why bytes are no record, in the order in which it is asked.
+TOO_SHORT = illegal("fewer bytes than a length and a magic")
+BAD_FILLER = illegal("a filler that does not reach its file's end")
+BAD_MAGIC = illegal("neither a record's magic nor a filler's")
+BAD_SIZE = illegal("a size that no record has, or that its file has not")
+BAD_BODY = illegal("a body of a size that its record has not")
+BAD_OFFSET = illegal("a record of another offset")
+BAD_TIME = illegal("no time at which it was stored: lost bytes that no CRC covers")
+BAD_BODY_CRC = illegal("a body that is not its CRC's")
+BAD_TOPIC = illegal("a topic whose length is negative, or that lost bytes")
+BAD_PROPERTIES = illegal("properties too long, or that lost bytes")
+BAD_PROP_CRC = illegal("a record that is not its property CRC's")
+_HALF = "lengths that do not add up"
+
+
+def _header_of(sys_flag: int) -> struct.Struct:
+    """The header layout before the body of a record with these flags."""
+    return HEADERS[
+        16 if sys_flag & BORN_HOST_V6_FLAG else 4,
+        16 if sys_flag & STORE_HOST_V6_FLAG else 4,
+    ]
+
+
+def encode_filler(size: int) -> bytes:
+    """The eight bytes of a BLANK that closes a file with ``size`` bytes left."""
+    assert size >= BLANK_SIZE_MIN, size
+    return _LENGTH_AND_MAGIC.pack(size, BLANK_MAGIC_CODE)
+
+
+def prop_crc_digits(covered: bytes | memoryview) -> bytes:
+    """The ten digits of a record's CRC: decimal, lowest first, padded with zeros.
+
+    Source: MessageExtEncoder, UtilAll#crc32 over the record, CRC32 as a property.
+    """
+    return str(crc32(covered) & 0x7FFFFFFF)[::-1].ljust(10, "0").encode()
+
+
+def check_message(
+    data: bytes,
+    at: int,
+    phy_offset: int,
+    left_in_file: int,
+    *,
+    check_crc: bool,
+    prop_crc: bool = False,
+) -> DispatchRequest:
+    """Decode the record at ``data[at:]``; see ``DispatchRequest``.
+
+    Args:
+        data: bytes of one log file, at least up to the end of the record.
+        at: where in ``data`` the record begins.
+        phy_offset: where in the log that is.
+        left_in_file: bytes from there to the end of the log file.
+        check_crc: compare the body with its CRC.
+        prop_crc: with ``check_crc``: if the record has a CRC over all of it, too.
+
+    Source: CommitLog#checkMessageAndReturnSize.
+    """
+    if len(data) - at < BLANK_SIZE_MIN:
+        return TOO_SHORT
+    total_size, magic = _LENGTH_AND_MAGIC.unpack_from(data, at)
+    if magic == BLANK_MAGIC_CODE:
+        return FILLER if total_size == left_in_file else BAD_FILLER
+    if magic not in _MESSAGE_MAGICS:
+        return BAD_MAGIC
+    end = at + total_size
+    if total_size < FIXED_SIZE or end > len(data) or total_size > left_in_file:
+        return BAD_SIZE
+    header = _HEADER_V4
+    fields = header.unpack_from(data, at)
+    if fields[7] & _V6_FLAGS:
+        header = _header_of(fields[7])
+        if total_size < header.size:
+            return BAD_SIZE
+        fields = header.unpack_from(data, at)
+    body_at = at + header.size
+    topic_at = body_at + fields[16]
+    if fields[16] < 0 or topic_at >= end:
+        return BAD_BODY
+    if fields[6] != phy_offset:
+        return BAD_OFFSET
+    if check_crc:
+        if not fields[11]:
+            return BAD_TIME
+        body = data[body_at:topic_at]
+        if body and crc32(body) & 0x7FFFFFFF != fields[2]:
+            return BAD_BODY_CRC
+    request = _check_names(data, topic_at, end, fields, check_crc=check_crc)
+    if check_crc and prop_crc and request.success:
+        stored = request.properties[-PROP_CRC_SIZE:]
+        covered = data[at : end - PROP_CRC_SIZE]
+        crc = prop_crc_digits(covered) + b"\x02"
+        if stored[:9] == PROP_CRC_NAME and stored[9:] != crc:
+            return BAD_PROP_CRC
+    return request
+
+
+def _check_names(
+    data: bytes, topic_at: int, end: int, fields: tuple[Any, ...], *, check_crc: bool
+) -> DispatchRequest:
+    """Check topic and properties of a record whose header and body are right."""
+    if fields[1] == MESSAGE_MAGIC_CODE:
+        topic_size = data[topic_at]
+        topic_at += 1
+        if topic_size > TOPIC_SIZE_MAX_V1:
+            return BAD_TOPIC
+    else:
+        topic_size = int.from_bytes(data[topic_at : topic_at + 2], "big")
+        topic_at += 2
+    properties_at = topic_at + topic_size + 2
+    if not topic_size or properties_at > end:
+        return DispatchRequest(False, fields[0], flaw=_HALF)
+    properties_size = int.from_bytes(data[properties_at - 2 : properties_at], "big")
+    if properties_at + properties_size != end:
+        return DispatchRequest(False, fields[0], flaw=_HALF)
+    if properties_size > PROPERTIES_SIZE_MAX:
+        return BAD_PROPERTIES
+    raw_topic, properties = data[topic_at : properties_at - 2], data[properties_at:end]
+    if check_crc and 0 in raw_topic:
+        return BAD_TOPIC
+    if check_crc and 0 in properties and 0 in _written_part(properties):
+        return BAD_PROPERTIES
+    topic = raw_topic.decode(errors="replace")
+    code = _tags_code_of(properties) if properties else 0
+    if topic == SCHEDULE_TOPIC:
+        code = _delivery_time(properties, fields[11], code)
+    lights: tuple[tuple[str, int], ...] = ()
+    if _MULTI_QUEUE_OFFSET in properties and has_unit(fields[7]):
+        lights = light_places(properties_from_bytes(properties))
+    place = (topic, fields[3], fields[6], code, fields[11], fields[5], fields[7])
+    # Past its generated constructor: a start makes one for every record of the log.
+    return tuple.__new__(
+        DispatchRequest, (True, fields[0], *place, properties, lights, "")
+    )
+
+
+def _written_part(properties: bytes) -> bytes:
+    """The properties without the bytes that RocketMQ 5.3.0 leaves behind light queues'.
+
+    RocketMQ reserves room for a CRC it does not write: 20 bytes of what its buffer
+    held. Records of this store end with the offsets in light queues, or with that CRC.
+    """
+    if _MULTI_QUEUE_OFFSET not in properties or properties[-21:-20] != b"\x02":
+        return properties
+    has_crc = properties[-PROP_CRC_SIZE:-11] == PROP_CRC_NAME
+    return properties if has_crc else properties[:-PROP_CRC_SIZE]
+
+
+def properties_of(record: bytes) -> dict[str, str]:
+    """The properties of a record that is known to be intact."""
+    header = _header_of(int.from_bytes(record[36:40], "big"))
+    topic_at = header.size + int.from_bytes(
+        record[header.size - 4 : header.size], "big"
+    )
+    is_v2 = record[4:8] == MESSAGE_MAGIC_CODE_V2.to_bytes(4, "big", signed=True)
+    name_at = topic_at + (2 if is_v2 else 1)
+    topic_size = int.from_bytes(record[topic_at:name_at], "big")
+    return properties_from_bytes(record[name_at + topic_size + 2 :])
+
+
+def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
+    """Bytes to read from ``at`` to have the whole record, if more are needed; else 0.
+
+    0 if what is there will do: the record is whole, or it is none.
+    """
+    there = len(data) - at
+    if there < BLANK_SIZE_MIN:
+        return min(left_in_file, BLANK_SIZE_MIN) if there < left_in_file else 0
+    total_size, magic = _LENGTH_AND_MAGIC.unpack_from(data, at)
+    if magic not in _MESSAGE_MAGICS:
+        return 0
+    return total_size if there < total_size <= left_in_file else 0
+
+
+def store_timestamp_of(record: bytes) -> int:
+    """A record's store time, from its first ``FIXED_SIZE`` bytes."""
+    sys_flag = int.from_bytes(record[36:40], "big")
+    at = _STORE_TIMESTAMP_AT[16 if sys_flag & BORN_HOST_V6_FLAG else 4]
+    timestamp: int = _TIMESTAMP.unpack_from(record, at)[0]
+    return timestamp
+
+
+def _tags_code_of(properties: bytes) -> int:
+    at = properties.find(b"TAGS\x01")
+    if at < 0:
+        return 0
+    is_plain = at == 0 or properties[at - 1] == 2
+    if is_plain and properties.find(b"TAGS\x01", at + 5) < 0:
+        # Nearly always: TAGS stands there once, as a name of its own.
+        value = properties[at + 5 :].partition(b"\x02")[0]
+        return tags_code(value.decode(errors="replace"))
+    return tags_code(properties_from_bytes(properties).get(PROPERTY_TAGS, ""))
+
+
+def properties_from_bytes(properties: bytes) -> dict[str, str]:
+    """Properties by name, decoded from a record's bytes."""
+    return properties_from_text(properties.decode(errors="replace"))
+
+
+def _delivery_time(properties: bytes, store_timestamp: int, code: int) -> int:
+    level = properties_from_bytes(properties).get(PROPERTY_DELAY, "")
+    if not is_number(level) or int(level) == 0:
+        return code
+    return delivery_time(int(level), store_timestamp)

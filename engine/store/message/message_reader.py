@@ -1,0 +1,261 @@
+"""MessageReader: reads a queue from a queue offset, and says where to go on.
+
+Source: DefaultMessageStore#getMessage, #isTheBatchFull, RocketMQ 5.3. Differs: a read
+never creates a queue, a record that cannot be read costs only itself, and tags are
+compared by their text where their hash agrees.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crashmq.engine.host.probe import probe
+from crashmq.engine.store.commit_log import CommitLog
+from crashmq.engine.store.config import StoreConfig
+from crashmq.engine.store.message.message_codec import BLANK_SIZE_MIN
+from crashmq.engine.store.message.tags_filter import ANY_TAGS, TagsFilter, parse_tags
+from crashmq.engine.store.queue.consume_queue import ConsumeQueue
+from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
+from crashmq.engine.store.queue.cq_unit import (
+    BLANK_SIZE,
+    CQ_STORE_UNIT_SIZE,
+    decode_units,
+)
+from crashmq.engine.store.results import GetMessageResult, GetMessageStatus
+from crashmq.engine.store.time_search import BoundaryType, offset_by_time
+
+NO_QUEUE = probe("message_reader.no_queue", "a read asked for a queue never written")
+EMPTY = probe("message_reader.empty", "a read met a queue without units")
+TOO_SMALL = probe("message_reader.too_small", "a read asked below the queue's min")
+OVERFLOW_ONE = probe("message_reader.overflow_one", "a read asked exactly for the max")
+OVERFLOW_BADLY = probe("message_reader.overflow_badly", "a read asked beyond the max")
+FOUND_NULL = probe("message_reader.found_null", "a read in range met no units")
+REMOVING = probe("message_reader.removing", "a unit's record could not be read")
+FILTERED = probe("message_reader.filtered", "a unit's tags code did not match")
+COLLIDED = probe(
+    "message_reader.collided",
+    "a record's tags have the hash, but not the text, asked for",
+)
+FOUND = probe("message_reader.found", "a read returned messages")
+DAMAGED = probe("message_reader.damaged", "a damaged record was not returned")
+BATCH_FULL = probe("message_reader.batch_full", "a read stopped at a transfer limit")
+FROM_DISK = probe(
+    "message_reader.from_disk", "a read stopped at the limit for messages far behind"
+)
+
+
+class PullLimits(NamedTuple):
+    """The limits of one answer: messages, and bytes after its first message."""
+
+    messages: int
+    size: int
+
+
+class MessageReader:
+    """Reads messages by queue and queue offset; stateless."""
+
+    def __init__(
+        self,
+        config: StoreConfig,
+        commit_log: CommitLog,
+        consume_queues: ConsumeQueueStore,
+    ) -> None:
+        self._config = config
+        self._commit_log = commit_log
+        self._consume_queues = consume_queues
+
+    def get_message(
+        self,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        max_msg_nums: int,
+        tags: str = ANY_TAGS,
+    ) -> GetMessageResult:
+        """Up to ``max_msg_nums`` messages from ``queue_offset`` on.
+
+        With a tag expression, only messages that match; the next read begins behind
+        those passed over.
+
+        Raises:
+            OSError: the medium could not be read.
+        """
+        queue = self._consume_queues.find(topic, queue_id)
+        if queue is None:
+            NO_QUEUE.hit()
+            return GetMessageResult(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
+        low, high = queue.min_offset, queue.max_offset
+        if low <= queue_offset < high:
+            wanted = parse_tags(tags)
+            return self._read_units(queue, queue_offset, max_msg_nums, wanted)
+        status, next_begin = _out_of_range(queue_offset, low, high)
+        return GetMessageResult(status, next_begin, low, high)
+
+    def offset_by_time(
+        self, topic: str, queue_id: int, timestamp: int, boundary: BoundaryType
+    ) -> int:
+        """The queue_offset of a store time; see ``time_search``. 0: no such queue.
+
+        Source: DefaultMessageStore#getOffsetInQueueByTime.
+        """
+        queue = self._consume_queues.find(topic, queue_id)
+        if queue is None:
+            return 0
+
+        def time_at(queue_offset: int) -> int:
+            return self._time_at(queue, queue_offset)
+
+        low, high = queue.min_offset, queue.max_offset
+        return offset_by_time(low, high, timestamp, boundary, time_at)
+
+    def store_timestamp(self, topic: str, queue_id: int, queue_offset: int) -> int:
+        """Store time of the message at a queue offset; -1 if there is none.
+
+        Source: DefaultMessageStore#getMessageStoreTimeStamp, which tells of a blank
+        what lies where it points.
+        """
+        queue = self._consume_queues.find(topic, queue_id)
+        if queue is None or not queue.min_offset <= queue_offset < queue.max_offset:
+            return -1
+        for phy_offset, size, _ in decode_units(queue.unit_at(queue_offset)):
+            if size != BLANK_SIZE:
+                return self._commit_log.store_timestamp_at(phy_offset)
+        return -1
+
+    def _time_at(self, queue: ConsumeQueue, queue_offset: int) -> int:
+        for phy_offset, _, _ in decode_units(queue.unit_at(queue_offset)):
+            return self._commit_log.store_timestamp_at(phy_offset)
+        return -1
+
+    def _read_units(
+        self,
+        queue: ConsumeQueue,
+        queue_offset: int,
+        max_msg_nums: int,
+        wanted: TagsFilter | None,
+    ) -> GetMessageResult:
+        low, high = queue.min_offset, queue.max_offset
+        scan_max = max(
+            self._config.max_filter_message_size // CQ_STORE_UNIT_SIZE, max_msg_nums
+        )
+        units = queue.units_from(queue_offset, scan_max)
+        if not units:
+            FOUND_NULL.hit()
+            next_begin = queue.roll_next_file(queue_offset)
+            status = GetMessageStatus.OFFSET_FOUND_NULL
+            return GetMessageResult(status, next_begin, low, high)
+        messages: list[bytes] = []
+        taken = sent = 0
+        filtered_only = True
+        near, far = self._limits(max_msg_nums)
+        memory_from = self._memory_from
+        for phy_offset, size, code in decode_units(units):
+            limits = near if phy_offset >= memory_from else far
+            is_too_much = sent and sent + size > limits.size
+            if is_too_much or len(messages) >= limits.messages:
+                (BATCH_FULL if limits is near else FROM_DISK).hit()
+                break
+            taken += 1
+            if wanted is not None and not _may_take(wanted, queue, code):
+                FILTERED.hit()
+                continue
+            message = self._record_of(phy_offset, size)
+            if message is None:
+                REMOVING.hit()
+                filtered_only = False
+                continue
+            if wanted is not None and not wanted.takes(message):
+                COLLIDED.hit()
+                continue
+            messages.append(message)
+            sent += size
+        status = GetMessageStatus.MESSAGE_WAS_REMOVING
+        if messages:
+            FOUND.hit()
+            status = GetMessageStatus.FOUND
+        elif filtered_only:
+            status = GetMessageStatus.NO_MATCHED_MESSAGE
+        return GetMessageResult(
+            status, queue_offset + taken, low, high, tuple(messages)
+        )
+
+    def _record_of(self, phy_offset: int, size: int) -> bytes | None:
+        message = self._commit_log.get_message(phy_offset, size)
+        if message is None or not self._config.check_crc_on_read:
+            return message
+        if self._commit_log.is_record(phy_offset, message):
+            return message
+        DAMAGED.hit()
+        return None
+
+    def earliest_timestamp(self) -> int:
+        """Store time of the log's first intact message; -1 if it has none.
+
+        A damaged file that was closed has a filler behind its damage.
+
+        Raises:
+            OSError: the medium could not be read.
+        """
+        log = self._commit_log
+        at = log.damage.end_of(log.min_offset)
+        while 0 <= at < log.max_offset:
+            head = log.read_from(at, log.max_offset, BLANK_SIZE_MIN)
+            found = log.check_message(at, head, 0)
+            if not (found.success and found.msg_size == 0):
+                return log.store_timestamp_at(at)
+            at = log.damage.end_of(log.roll_next_file(at))
+        return -1
+
+    def _limits(self, max_msg_nums: int) -> tuple[PullLimits, PullLimits]:
+        """The limits for messages near the log's end, and for those far from it.
+
+        Messages far behind have to come from the disk, so fewer of them are sent at a
+        time; but at least one message, if any was asked for.
+
+        Source: DefaultMessageStore#isTheBatchFull.
+        """
+        config = self._config
+        near = config.max_transfer_count_on_message_in_memory
+        far = config.max_transfer_count_on_message_in_disk
+        return (
+            PullLimits(
+                min(max_msg_nums, max(1, near)),
+                config.max_transfer_bytes_on_message_in_memory,
+            ),
+            PullLimits(
+                min(max_msg_nums, max(1, far)),
+                config.max_transfer_bytes_on_message_in_disk,
+            ),
+        )
+
+    @property
+    def _memory_from(self) -> int:
+        """The phy_offset from which the log is taken to be in memory.
+
+        Source: DefaultMessageStore#checkInMemByCommitOffset.
+        """
+        in_memory = self._config.access_message_in_memory_max_size
+        return self._commit_log.max_offset - in_memory
+
+
+def _may_take(wanted: TagsFilter, queue: ConsumeQueue, code: int) -> bool:
+    """Whether the unit's tags code may match; an unknown code does."""
+    tags_code = queue.tags_code_of(code)
+    return tags_code is None or wanted.may_take(tags_code)
+
+
+def _out_of_range(
+    queue_offset: int, low: int, high: int
+) -> tuple[GetMessageStatus, int]:
+    """The status of a read outside [low, high), and its next_begin_offset."""
+    if high == 0:
+        EMPTY.hit()
+        return GetMessageStatus.NO_MESSAGE_IN_QUEUE, 0
+    if queue_offset < low:
+        TOO_SMALL.hit()
+        return GetMessageStatus.OFFSET_TOO_SMALL, low
+    if queue_offset == high:
+        OVERFLOW_ONE.hit()
+        return GetMessageStatus.OFFSET_OVERFLOW_ONE, queue_offset
+    OVERFLOW_BADLY.hit()
+    return GetMessageStatus.OFFSET_OVERFLOW_BADLY, high

@@ -1,0 +1,1 @@
+"""ConsumeQueues: the index of each queue over the log."""

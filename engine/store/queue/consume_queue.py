@@ -1,0 +1,504 @@
+"""ConsumeQueue: the index of one queue over the CommitLog.
+
+A queue is a run of fixed 20-byte units, so unit n lies at byte n * 20. Reput appends
+units, pulls read them, a start cuts those that do not agree with the log. This module
+knows units and files; what a message is belongs to ``message_codec``.
+
+Source: org.apache.rocketmq.store.ConsumeQueue, RocketMQ 5.3. Differs: a unit lies at
+its own queue_offset or nowhere, the order check holds for queue_offset 0 too, a
+pre-blank unit never counts as built, and recovery compares units with their records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from crashmq.engine.host.disk import Disk
+from crashmq.engine.host.probe import probe
+from crashmq.engine.store.damage import Damage
+from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.logfile.mapped_file import MappedFile
+from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
+from crashmq.engine.store.queue.consume_queue_ext import (
+    NO_ADDRESS,
+    ConsumeQueueExt,
+    CqExtUnit,
+    is_address,
+)
+from crashmq.engine.store.queue.cq_unit import (
+    BLANK_SIZE,
+    CQ_STORE_UNIT_SIZE,
+    PRE_BLANK,
+    UNIT,
+    decode_units,
+    encode_unit,
+    end_of_units,
+    is_pre_blank,
+)
+
+_WINDOW_SIZE = 64 * 1024 // CQ_STORE_UNIT_SIZE * CQ_STORE_UNIT_SIZE
+
+APPENDED = probe("consume_queue.put.append", "a unit was appended at the queue's end")
+BUILT = probe("consume_queue.put.built", "a record whose unit exists came again")
+PRE_BLANKED = probe(
+    "consume_queue.put.pre_blank", "placeholder units were written before a first unit"
+)
+NO_SPACE = probe("consume_queue.put.failed", "the disk failed the append of a unit")
+REUSED = probe("consume_queue.put.again", "what lay beside a failed unit is led to")
+RECOVERED_EMPTY = probe("consume_queue.recover.empty", "a queue without files")
+RECOVERED_PART = probe("consume_queue.recover.part", "a queue ends inside a file")
+RECOVERED_FULL = probe("consume_queue.recover.full", "a queue ends with a full file")
+RECOVERED_GAP = probe("consume_queue.recover.gap", "a queue lacks a file in the middle")
+UNPROVEN = probe(
+    "consume_queue.recover.unproven", "a unit was rebuilt, as its bit map is not proven"
+)
+CUT = probe("consume_queue.truncate.cut", "units were cut from a queue's end")
+DESTROYED = probe("consume_queue.truncate.destroy", "a queue lost all its files")
+KEPT = probe("consume_queue.truncate.kept", "a queue kept all its units")
+
+
+class ConsumeQueue:
+    """One queue of one topic.
+
+    Invariants:
+        min_offset <= max_offset, both queue offsets
+        units [min_offset, max_offset) point at this queue's records, in order
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        topic: str,
+        queue_id: int,
+        file_size: int,
+        ext: ConsumeQueueExt | None = None,
+    ) -> None:
+        assert file_size % CQ_STORE_UNIT_SIZE == 0, file_size
+        self.topic = topic
+        self.queue_id = queue_id
+        self._file_size = file_size
+        self.mapped_files = MappedFileQueue(
+            disk, f"consumequeue/{topic}/{queue_id}", file_size, is_derived=True
+        )
+        self._ext = ext
+        self.min_offset = 0
+        self._has_unit = False
+        self._beside: tuple[tuple[int, int], int] | None = None  # of which record
+        self._recovered_end = self._first_read = 0
+        self._window_start, self._window = 0, b""
+        self.first_known = 0  # units before, if there are any, were of expired records
+
+    @property
+    def max_offset(self) -> int:
+        """The queue_offset of the next unit."""
+        return self.mapped_files.max_offset // CQ_STORE_UNIT_SIZE
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the queue has no unit."""
+        return self.mapped_files.max_offset <= max(0, self.mapped_files.min_offset)
+
+    @property
+    def has_ext(self) -> bool:
+        """Whether its units may hold addresses of what lies beside it."""
+        return self._ext is not None
+
+    def load(self) -> None:
+        """Open the queue's files; changes nothing on the disk."""
+        self.mapped_files.load()
+        if self._ext is not None:
+            self._ext.load()
+
+    def put_message_position_info(
+        self, request: DispatchRequest, bit_map: bytes = b""
+    ) -> None:
+        """Append the unit of one record, unless the queue already has it.
+
+        ``bit_map`` goes beside the queue, if it has an extension.
+
+        Raises:
+            OSError: the unit was not appended; ask again.
+
+        Source: ConsumeQueue#putMessagePositionInfoWrapper, #putMessagePositionInfo, its
+        order-check table.
+        """
+        unit = encode_unit(
+            request.commit_log_offset, request.msg_size, request.tags_code
+        )
+        try:
+            if self._ext is not None:
+                unit = self._unit_with_address(self._ext, request, bit_map)
+            self._put_unit(request.consume_queue_offset, unit)
+        except OSError:
+            NO_SPACE.hit()
+            raise
+
+    def _unit_with_address(
+        self, ext: ConsumeQueueExt, request: DispatchRequest, bit_map: bytes
+    ) -> bytes:
+        """The record's unit, with the address of its consumequeue_ext entry."""
+        if request.consume_queue_offset < self.max_offset:
+            return self.unit_at(request.consume_queue_offset)
+        place = (request.commit_log_offset, request.consume_queue_offset)
+        if self._beside is None or self._beside[0] != place:
+            said = CqExtUnit(request.tags_code, request.store_timestamp, bit_map)
+            self._beside = (place, ext.put(said))
+        else:
+            REUSED.hit()  # the append of its unit has failed, and no other leads there
+        address = self._beside[1]
+        code = address if is_address(address) else request.tags_code
+        return encode_unit(request.commit_log_offset, request.msg_size, code)
+
+    def tags_code_of(self, code: int) -> int | None:
+        """The tags code behind ``code``, which may be an address; None if unknown.
+
+        Source: ConsumeQueue#getExt, DefaultMessageFilter#isMatchedByConsumeQueue.
+        """
+        if self._ext is None or not is_address(code):
+            return code
+        said = self._ext.get(code)
+        return None if said is None else said.tags_code
+
+    def _put_unit(self, queue_offset: int, unit: bytes) -> None:
+        expect = queue_offset * CQ_STORE_UNIT_SIZE
+        end = self.mapped_files.max_offset
+        if expect < end:
+            BUILT.hit()
+            return
+        if expect > end:
+            # Amid units the places must rise with them, for searches to find their way.
+            place = unit[:8] if self._has_unit else PRE_BLANK[:8]
+            self._pre_blank(expect, place + PRE_BLANK[8:])
+        file = self.mapped_files.get_or_create_last_mapped_file(expect)
+        appended = file.append_message(unit)
+        assert appended, file
+        self._has_unit = True
+        APPENDED.hit()
+
+    def _pre_blank(self, expect: int, blank: bytes) -> None:
+        """Fill the queue_offsets before ``expect`` with placeholder units.
+
+        No record of the log has these offsets. Placeholders have a size that no record
+        has, so no pull ever reads through them.
+
+        Source: ConsumeQueue#fillPreBlank.
+        """
+        while self.mapped_files.max_offset < expect or not self.mapped_files.files:
+            file = self.mapped_files.get_or_create_last_mapped_file(expect)
+            until = min(expect, file.end_offset) - file.file_from_offset
+            blanks = (until - file.wrote) // CQ_STORE_UNIT_SIZE
+            if blanks:
+                file.append_message(blank * blanks)
+            if file.end_offset > expect:
+                break
+        PRE_BLANKED.hit()
+        if not self._has_unit:
+            self.min_offset = expect // CQ_STORE_UNIT_SIZE
+
+    def unit_at(self, queue_offset: int) -> bytes:
+        """The 20 bytes of one unit; b"" if the queue does not have it."""
+        return self.units_from(queue_offset, 1)
+
+    def units_from(self, queue_offset: int, count: int) -> bytes:
+        """Up to ``count`` units from ``queue_offset`` on, within one file.
+
+        Source: ConsumeQueue#getIndexBuffer.
+        """
+        offset = queue_offset * CQ_STORE_UNIT_SIZE
+        file = self.mapped_files.find_mapped_file_by_offset(offset)
+        if file is None:
+            return b""
+        position = offset - file.file_from_offset
+        size = min(file.wrote - position, count * CQ_STORE_UNIT_SIZE)
+        return file.read(position, size) if size > 0 else b""
+
+    def roll_next_file(self, queue_offset: int) -> int:
+        """The first queue offset of the file after the one of ``queue_offset``.
+
+        Source: ConsumeQueue#rollNextFile.
+        """
+        units = self._file_size // CQ_STORE_UNIT_SIZE
+        return queue_offset + units - queue_offset % units
+
+    def recover(self, trusted_below: int = 0) -> None:
+        """Find the end of the units; changes nothing on the disk.
+
+        A unit counts while phy_offset >= 0 and size > 0 and its file follows the one
+        before. Whether it is right is decided by comparing it with the log:
+        ``agrees_with``. Files before the last one that begins with a record below
+        ``trusted_below`` are not read.
+
+        Source: ConsumeQueue#recover, which trusts all but the last three files.
+        """
+        files = self.mapped_files.files
+        if not files:
+            RECOVERED_EMPTY.hit()
+            return
+        self._first_read = self._first_to_read(trusted_below) if trusted_below else 0
+        end = files[0].file_from_offset
+        for number, file in enumerate(files):
+            if file.file_from_offset != end:
+                RECOVERED_GAP.hit()
+                break
+            if number < self._first_read and file.on_disk_size == file.file_size:
+                file.set_positions(file.file_size)
+                end = file.end_offset
+                continue
+            position = end_of_units(file.read(0, file.file_size))
+            file.set_positions(position)
+            end += position
+            if position < file.file_size:
+                RECOVERED_PART.hit()
+                break
+        else:
+            RECOVERED_FULL.hit()
+        self._recovered_end = end
+
+    def _first_to_read(self, trusted_below: int) -> int:
+        """The last file behind full ones that begins below ``trusted_below``."""
+        files = self.mapped_files.files
+        before, end = -1, files[0].file_from_offset
+        for number, file in enumerate(files):
+            phy_offset, size, _ = UNIT.unpack(file.read(0, UNIT.size))
+            is_next, end = file.file_from_offset == end, file.end_offset
+            if not (is_next and size > 0 and before < phy_offset < trusted_below):
+                return max(0, number - 1)
+            last_unit = file.read(file.file_size - UNIT.size, UNIT.size)
+            before, size, _ = UNIT.unpack(last_unit)
+            if size <= 0:
+                return number
+        return len(files) - 1
+
+    @property
+    def first_offset(self) -> int:
+        """The lowest queue_offset for which the queue's files have room."""
+        return max(0, self.mapped_files.min_offset) // CQ_STORE_UNIT_SIZE
+
+    def end_of_damaged(self, first: int, end: int, damage: Damage, log_end: int) -> int:
+        """The end of the recovered units from ``first`` on that rise within the log.
+
+        They only hold numbers: a reader finds no message through them. They count up to
+        ``log_end`` at most.
+        """
+        last_seen = self.unit_at(first - 1) if first > self.first_offset else b""
+        before = UNIT.unpack(last_seen)[0] + 1 if last_seen else 0
+        for queue_offset in range(first, min(end, self.recovered_units)):
+            if len(unit := self.unit_at(queue_offset)) < CQ_STORE_UNIT_SIZE:
+                return queue_offset
+            if is_pre_blank(unit) and before <= damage.log_min_offset:
+                continue  # it was put behind units that have all expired
+            phy_offset, size, _ = UNIT.unpack(unit)
+            is_nowhere = size == BLANK_SIZE or damage.hides(phy_offset)
+            if not (before <= phy_offset <= log_end and is_nowhere):
+                return queue_offset
+            before = phy_offset + (size != BLANK_SIZE)
+        return min(end, self.recovered_units)
+
+    @property
+    def recovered_units(self) -> int:
+        """The queue_offset after the last recovered unit."""
+        return self._recovered_end // CQ_STORE_UNIT_SIZE
+
+    def agrees_with(
+        self,
+        request: DispatchRequest,
+        is_proven: bool = True,
+        log_min_offset: int = 0,
+        /,
+    ) -> bool:
+        """Whether the recovered queue has this record's unit, whole, in its place.
+
+        Unless the unit ``is_proven`` durable, its bit map is not trusted: a power loss
+        may have torn it. Units of records before ``log_min_offset`` have expired and
+        prove nothing.
+        """
+        offset = request.consume_queue_offset * CQ_STORE_UNIT_SIZE
+        at = offset - self._window_start
+        if not 0 <= at < len(self._window):
+            self._window_start, at = offset, 0
+            self._window = self._recovered_bytes(offset, _WINDOW_SIZE)
+        unit = self._window[at : at + CQ_STORE_UNIT_SIZE]
+        if unit == UNIT.pack(
+            request.commit_log_offset, request.msg_size, request.tags_code
+        ):
+            return is_proven or self._ext is None  # it may have lost an address
+        is_whole = len(unit) == CQ_STORE_UNIT_SIZE
+        return is_whole and self._agrees_by_address(
+            unit, request, is_proven=is_proven, log_min_offset=log_min_offset
+        )
+
+    def _agrees_by_address(
+        self,
+        unit: bytes,
+        request: DispatchRequest,
+        *,
+        is_proven: bool,
+        log_min_offset: int,
+    ) -> bool:
+        phy_offset, size, code = UNIT.unpack(unit)
+        place = (request.commit_log_offset, request.msg_size)
+        if self._ext is None or not is_address(code) or (phy_offset, size) != place:
+            return False
+        said = self._ext.get(code)
+        if said is None or said[:2] != (request.tags_code, request.store_timestamp):
+            return False
+        if said.bit_map and not is_proven:
+            UNPROVEN.hit()
+            return False
+        # A torn address leads to what an older unit's does, which may say the same. An
+        # older one that leads nowhere is no witness.
+        older = self._last_address_before(request.consume_queue_offset, log_min_offset)
+        return older == NO_ADDRESS or older < code or self._ext.get(older) is None
+
+    def _recovered_bytes(self, offset: int, size: int) -> bytes:
+        file = self.mapped_files.find_mapped_file_by_offset(offset)
+        if file is None:
+            return b""
+        until = min(self._recovered_end, file.end_offset, offset + size)
+        position = offset - file.file_from_offset
+        return file.read(position, until - offset) if until > offset else b""
+
+    def first_unit_at_or_past(self, phy_offset: int) -> int:
+        """The first recovered unit whose record lies at or past ``phy_offset``.
+
+        A queue offset; that of the units' end, if they never do.
+        """
+        for file in self.mapped_files.files[self._first_read :]:
+            size = min(file.file_size, self._recovered_end - file.file_from_offset)
+            for n, unit in enumerate(decode_units(file.read(0, max(0, size)))):
+                if unit[0] >= phy_offset and UNIT.pack(*unit) != PRE_BLANK:
+                    return file.file_from_offset // CQ_STORE_UNIT_SIZE + n
+        return self._recovered_end // CQ_STORE_UNIT_SIZE
+
+    def truncate_dirty_units(self, queue_offset: int, *, clean: bool = False) -> None:
+        """Keep the recovered units before ``queue_offset`` and erase the rest.
+
+        Source: ConsumeQueue#truncateDirtyLogicFiles, which takes a first unit of
+        zeros for an entry, and leaves the flushed mark behind the end.
+        """
+        files = self.mapped_files.files
+        offset = min(queue_offset * CQ_STORE_UNIT_SIZE, self._recovered_end)
+        self._window = b""
+        if files and offset < files[0].file_from_offset:
+            self.destroy()
+            return
+        (CUT if offset < self._recovered_end else KEPT).hit()
+        self.mapped_files.truncate_dirty_files(offset)
+        if self._ext is not None:
+            at = self._last_address_before(self.max_offset)
+            self._ext.truncate_by_max_address(at, keep=clean and self.first_offset > 0)
+
+    def _last_address_before(self, queue_offset: int, log_min_offset: int = 0) -> int:
+        """The newest consumequeue_ext address in a unit before; else NO_ADDRESS.
+
+        Units whose records lie before ``log_min_offset`` are not asked.
+        """
+        for before in range(queue_offset - 1, self.first_offset - 1, -1):
+            phy_offset, _, code = UNIT.unpack(self.unit_at(before) or PRE_BLANK)
+            if phy_offset < log_min_offset:
+                return NO_ADDRESS
+            if is_address(code):
+                return int(code)
+        return NO_ADDRESS
+
+    def destroy(self) -> None:
+        """Remove every file; the queue is empty then."""
+        DESTROYED.hit()
+        self.mapped_files.destroy()
+        if self._ext is not None:
+            self._ext.truncate_by_max_address(NO_ADDRESS)
+        self.min_offset = 0
+        self._has_unit = False
+        self._beside = None
+
+    def remove(self) -> None:
+        """Remove the queue's files and directories durably, consumequeue_ext first.
+
+        Raises:
+            OSError: some may be there, or come back after a power loss.
+        """
+        if self._ext is not None:
+            self._ext.mapped_files.remove()
+        self.mapped_files.remove()
+        self.min_offset = 0
+        self._has_unit = False
+        self._beside = None
+
+    def set_flushed(self, queue_offset: int) -> None:
+        """Count the units before ``queue_offset`` as durable and write the rest again.
+
+        See ``MappedFile.rewrite``: after a failed sync pages may be clean but not on
+        disk.
+        """
+        offset = min(queue_offset * CQ_STORE_UNIT_SIZE, self.mapped_files.max_offset)
+        self.mapped_files.flushed_where = max(self.mapped_files.min_offset, offset)
+        for file in self.mapped_files.files:
+            file.flushed = min(file.wrote, max(0, offset - file.file_from_offset))
+        self.mapped_files.rewrite(offset)
+        if self._ext is not None and offset < self.mapped_files.max_offset:
+            self._ext.set_unflushed()
+
+    @property
+    def folders(self) -> list[MappedFileQueue]:
+        """The queue's directory, and its consumequeue_ext directory if there is one."""
+        beside = [] if self._ext is None else [self._ext.mapped_files]
+        return [self.mapped_files, *beside]
+
+    def correct_min_offset(self, log_min_offset: int) -> None:
+        """Set min_offset to the first unit whose record the log still has.
+
+        Without such a unit it is the queue's end. Units that dispatch appends meanwhile
+        stay.
+
+        Source: ConsumeQueue#correctMinOffset.
+        """
+        low = max(self.first_known, self.mapped_files.min_offset // CQ_STORE_UNIT_SIZE)
+        end = high = self.max_offset
+        while low < high:
+            # The first unit is the one of nearly every queue of nearly every store.
+            middle = low if high == end else (low + high) // 2
+            unit = self.unit_at(middle) or PRE_BLANK  # its file has just expired
+            if not is_pre_blank(unit) and UNIT.unpack(unit)[0] >= log_min_offset:
+                high = middle
+            else:
+                low = middle + 1
+                end = -1
+        self._has_unit = self._has_unit or low < self.max_offset
+        self.min_offset = low
+
+    def delete_expired(self, log_min_offset: int, pause: Callable[[], None]) -> int:
+        """Delete the files whose last unit points before ``log_min_offset``.
+
+        Source: MappedFileQueue#deleteExpiredFileByOffset.
+        """
+
+        def may_go(file: MappedFile) -> bool:
+            last = file.read(self._file_size - CQ_STORE_UNIT_SIZE, CQ_STORE_UNIT_SIZE)
+            return is_pre_blank(last) or UNIT.unpack(last)[0] < log_min_offset
+
+        files = self.mapped_files
+        every = len(files.files)
+        deleted = files.delete_first_files(may_go, at_most=every, pause=pause)
+        unit = self.unit_at(self.min_offset)
+        if self._ext is not None and unit:
+            deleted += self._ext.truncate_by_min_address(UNIT.unpack(unit)[2])
+        return deleted
+
+    def flush(self, least_pages: int) -> bool:
+        """Sync one file of the queue; return whether its flushed position moved.
+
+        Raises:
+            OSError: the mark has not moved, and no later sync may move it.
+        """
+        if self._ext is not None:
+            self._ext.flush()
+        moved = self.mapped_files.flush(least_pages)
+        if self._ext is not None:
+            self._ext.flush()  # of what dispatch has put there since, with its unit
+        return moved
+
+    def close(self) -> None:
+        """Close every file."""
+        self.mapped_files.close()
+        if self._ext is not None:
+            self._ext.close()

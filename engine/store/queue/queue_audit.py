@@ -1,0 +1,150 @@
+"""QueueAudit: compares every unit with its record while a start reads the log.
+
+Source: none in RocketMQ, which trusts all units but those of the last files.
+"""
+
+from __future__ import annotations
+
+from crashmq.engine.host.probe import probe
+from crashmq.engine.store.clean.deleted_topics import DeletedTopics
+from crashmq.engine.store.damage import Damage
+from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.message.message_codec import FIXED_SIZE
+from crashmq.engine.store.queue.consume_queue import ConsumeQueue
+
+QueueKey = tuple[str, int]
+
+DISAGREED = probe("queue_audit.disagreed", "a unit does not point at its record")
+LACKED = probe("queue_audit.lacked", "a record has no unit")
+
+
+class QueueAudit:
+    """The result of comparing the queues with the log, gathered during a scan.
+
+    Attributes:
+        damage: the damage of the log found so far; it grows during the scan.
+        durable_offset: units of records that lie before are known durable.
+        first_offsets: the queue offset of the first record of each queue.
+        next_offsets: that after the newest record of each queue.
+        first_wrong: the first queue offset at which a queue disagrees with the log.
+        first_unflushed: the first whose unit is not known to be durable.
+        first_wrong_phy_offset: the first record that a queue lacks; -1: none.
+        first_unsure_timestamp: the store time of the first record that is either.
+        dispatched_timestamp: the store time of the last record before any queue lacks
+            one.
+        lacks_unread: a queue lacks units of records that were not read.
+        first_misnumbered: the first record that skips more queue offsets than the log
+            before it has room for; -1: none.
+    """
+
+    def __init__(
+        self,
+        queues: dict[QueueKey, ConsumeQueue],
+        durable_offset: int,
+        damage: Damage,
+        deleted: DeletedTopics,
+    ) -> None:
+        self._queues = queues
+        self.damage = damage
+        self._deleted = deleted
+        self.durable_offset = durable_offset
+        self.first_offsets: dict[QueueKey, int] = {}
+        self.next_offsets: dict[QueueKey, int] = {}
+        self.first_wrong: dict[QueueKey, int] = {}
+        self.first_unflushed: dict[QueueKey, int] = {}
+        self.first_wrong_phy_offset = -1
+        self.first_unsure_timestamp = -1
+        self.dispatched_timestamp = 0
+        self.lacks_unread = False
+        self.first_misnumbered = -1
+
+    def visit(self, request: DispatchRequest) -> None:
+        """Compare one record with its queue; records come in log order."""
+        if not request.has_unit:
+            return
+        self._visit_place(request)
+        for light in request.in_light_queues():
+            self._visit_place(light)
+        if not self.first_wrong:
+            self.dispatched_timestamp = request.store_timestamp
+
+    def _is_dead(self, request: DispatchRequest) -> bool:
+        dead_below = self._deleted.dead_below(request.topic, request.queue_id)
+        return request.commit_log_offset < dead_below
+
+    def _visit_place(self, request: DispatchRequest) -> None:
+        if self._deleted and self._is_dead(request):
+            return
+        key = (request.topic, request.queue_id)
+        queue = self._queues.get(key)
+        known = self.next_offsets.get(key)
+        is_first = known is None
+        if known != request.consume_queue_offset:
+            self._note_skipped(request, known, queue)
+        agreed = request.consume_queue_offset
+        if self.damage.ranges:
+            agreed = self._agreed_until(request)
+        if is_first:
+            self.first_offsets[key] = request.consume_queue_offset
+        self.next_offsets[key] = request.consume_queue_offset + 1
+        if request.commit_log_offset >= self.durable_offset:
+            self.first_unflushed.setdefault(key, request.consume_queue_offset)
+            self._is_unsure_from(request)
+        if key in self.first_wrong:
+            return
+        is_next = agreed == request.consume_queue_offset
+        if is_next and self._has_this_unit(request):
+            return
+        (LACKED if queue is None else DISAGREED).hit()
+        units = queue.recovered_units if queue is not None else 0
+        if is_first and units < request.consume_queue_offset:
+            self.lacks_unread = True
+        self.first_wrong[key] = agreed
+        self._is_unsure_from(request)
+        if self.first_wrong_phy_offset < 0:
+            self.first_wrong_phy_offset = request.commit_log_offset
+
+    def _note_skipped(
+        self, request: DispatchRequest, known: int | None, queue: ConsumeQueue | None
+    ) -> None:
+        """Note a record whose skipped queue offsets no records can have had."""
+        if known is None:
+            # A new queue begins with its first record; one that is there goes on.
+            known = queue.recovered_units if queue else request.consume_queue_offset
+        skipped = request.consume_queue_offset - known
+        has_room = skipped * FIXED_SIZE <= request.commit_log_offset
+        is_one = request.consume_queue_offset >= 0 and has_room
+        if not is_one and self.first_misnumbered < 0:
+            self.first_misnumbered = request.commit_log_offset
+
+    def _agreed_until(self, request: DispatchRequest) -> int:
+        """The end of the units before that may belong to damaged records."""
+        key, end = (request.topic, request.queue_id), request.consume_queue_offset
+        queue = self._queues.get(key)
+        if queue is None:
+            return end
+        known = self.next_offsets.get(key, queue.first_offset)
+        log_end = request.commit_log_offset
+        return queue.end_of_damaged(known, end, self.damage, log_end)
+
+    def has_unit(self, request: DispatchRequest) -> bool:
+        """Whether every queue of the record has its unit, or it needs none."""
+        if not request.has_unit:
+            return True
+        places = (request, *request.in_light_queues())
+        return all(
+            self._is_dead(place) or self._has_this_unit(place) for place in places
+        )
+
+    def _has_this_unit(self, request: DispatchRequest) -> bool:
+        # Where a queue lacks a unit the mark goes back to it, and proves no more.
+        lacks = self.first_wrong_phy_offset
+        proven = self.durable_offset if lacks < 0 else min(lacks, self.durable_offset)
+        queue = self._queues.get((request.topic, request.queue_id))
+        is_proven = request.commit_log_offset < proven
+        log_min = self.damage.log_min_offset
+        return queue is not None and queue.agrees_with(request, is_proven, log_min)
+
+    def _is_unsure_from(self, request: DispatchRequest) -> None:
+        if self.first_unsure_timestamp < 0:
+            self.first_unsure_timestamp = request.store_timestamp

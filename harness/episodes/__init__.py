@@ -1,0 +1,1 @@
+"""One judged run: driven, read back at its end, shown as text."""

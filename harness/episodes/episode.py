@@ -1,0 +1,482 @@
+"""An episode: one subject, driven step by step, judged at each, recorded.
+
+The whole run is told in ``run_program``; read it first. Hypothesis, a seed, a case
+file and a search are four ways to produce ops; here they are all the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from zlib import crc32
+
+import msgspec
+
+from crashmq.engine.host.probe import recording
+from crashmq.harness.episodes.reading_back import query_everything, read_everything
+from crashmq.harness.judging.judge import Judge
+from crashmq.harness.subjects.interpreter import Interpreter
+from crashmq.harness.subjects.python_store import PythonStore
+from crashmq.harness.subjects.subject import (
+    Subject,
+    capabilities_of,
+    refuse_what_it_lacks,
+    whole,
+)
+from crashmq.models.history import Step
+from crashmq.models.laws.recovery import healed_store_works
+from crashmq.models.laws.registry import LawUnknown, LawViolated
+from crashmq.models.laws.run import nobody_else_opens_it
+from crashmq.models.observations import (
+    Observation,
+    Positions,
+    Ran,
+    Refused,
+    Skipped,
+    Started,
+    Stopped,
+    status_of,
+)
+from crashmq.models.ops import (
+    EVERYTHING,
+    AdvanceClock,
+    Capability,
+    Crash,
+    DeleteManually,
+    FillDisk,
+    Op,
+    PutMessage,
+    Restart,
+    RunService,
+    ServiceName,
+    Shutdown,
+    needs,
+)
+from crashmq.models.program import HOUR_MS, Program, Setup
+from crashmq.models.verdict import Outcome
+from crashmq.reports.records import (
+    CrashRecord,
+    EpisodeRecord,
+    ExcuseCount,
+    OpCount,
+    ProbeHit,
+    VerdictRecord,
+)
+
+THOROUGH_MS = 61_000
+_ENCODER = msgspec.json.Encoder()
+_UNJUDGED = Skipped("the log holds rot that nothing could show: nobody can judge it")
+_CANNOT = Skipped("the subject cannot do it, and need not at the end")
+_NOTHING_DONE = Step.that_saw(_UNJUDGED)
+HEALING_HOURS = 1000  # whatever was set back or touched, it has expired by then
+HEALING_ROUNDS_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TracedStep:
+    """One step of a trace: the op, what was seen, where the log stood after it."""
+
+    number: int
+    op: Op
+    observation: Observation
+    positions: Positions
+    disk_actions: int
+    at_ms: int
+    turns: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(slots=True)
+class EpisodeResult:
+    """What came of a program.
+
+    ``step`` is the number of the op that broke the law; the number of ops if only the
+    end of the episode showed it; -1 if nothing was broken.
+    """
+
+    outcome: Outcome
+    invariant: str
+    step: int
+    message: str
+    digest: str
+    trace: list[TracedStep]
+    record: EpisodeRecord
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What a record says of an episode in numbers."""
+
+    ops: dict[tuple[str, str], int] = field(default_factory=dict)
+    crashes: list[CrashRecord] = field(default_factory=list)
+    recoveries: int = 0
+
+
+class Episode:
+    """A store, its judge and its record, from the first start to the last stop."""
+
+    def __init__(
+        self,
+        scenario: str,
+        setup: Setup,
+        *,
+        subject: Subject | None = None,
+        keep_trace: bool = True,
+        judge: Judge | None = None,
+        life: int = 0,
+        after: Sequence[Op] = (),
+    ) -> None:
+        """Begin with a new store, or go on where another episode has crashed.
+
+        Args:
+            scenario: its name, for the record.
+            setup: of the store.
+            subject: the store, with whatever it can do; by default our engine.
+            keep_trace: keep every step for a timeline.
+            judge: of that subject, having judged the crash.
+            life: how often the store was started before.
+            after: what was done until then; the last one is the crash. Such an
+                episode has no record.
+        """
+        self.scenario = scenario
+        self.setup = setup
+        self.subject = whole(subject or PythonStore(setup))
+        can = capabilities_of(self.subject)
+        self._lacks = EVERYTHING - can
+        self.trace: list[TracedStep] = []
+        self.ops: list[Op] = list(after)
+        self._keep_trace = keep_trace
+        self._judge = judge or Judge(setup, self.subject, can)
+        self._interpreter = Interpreter(self.subject, life, prop_crc=setup.prop_crc)
+        self._hasher = blake2b(digest_size=16)
+        self._counts = _Counts()
+        self._stack = ExitStack()
+        self._probes = self._stack.enter_context(recording())
+        self._keeps_record = not after
+        self._begun = bool(after)
+        self.is_finishing = False
+
+    @property
+    def judge(self) -> Judge:
+        """Who judges every step."""
+        return self._judge
+
+    @property
+    def interpreter(self) -> Interpreter:
+        """Who does every step."""
+        return self._interpreter
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the store is started."""
+        return self.subject.is_up
+
+    @property
+    def starts(self) -> int:
+        """How often the store was started so far."""
+        return self._counts.recoveries
+
+    @property
+    def probes(self) -> Mapping[str, int]:
+        """Hits of the probes so far, by name."""
+        return self._probes
+
+    def step(self, op: Op) -> Observation:
+        """Do one op and judge it.
+
+        Raises:
+            LawViolated: a law was broken, as the law's own class.
+            LawUnknown: a law could not be judged.
+        """
+        self.begin()
+        self.ops.append(op)
+        return self._take(op, len(self.ops) - 1)
+
+    def begin(self) -> None:
+        """Start the store for the first time. Idempotent."""
+        if not self._begun:
+            self._begun = True
+            self._take(Restart(), -1)
+
+    def _take(self, op: Op, number: int) -> Observation:
+        subject = self.subject
+        if self.is_finishing and self._lacks and needs(op) & self._lacks:
+            return _CANNOT
+        if self._judge.is_unsure:
+            self._record(op, number, _NOTHING_DONE, subject.positions())
+            return _UNJUDGED
+        done = self._interpreter.run(op, number if number >= 0 else 0)
+        positions = subject.positions()
+        if self._keeps_record:
+            self._record(op, number, done, positions)
+        self._judge.judge(done, positions)
+        if done.has_put and subject.is_up and not self._judge.is_unsure:
+            self._judge.judge_statistics(subject.statistics())
+        return done.seen
+
+    def _record(self, op: Op, number: int, done: Step, positions: Positions) -> None:
+        seen, actions = done.seen, done.disk_actions
+        self._hasher.update(_ENCODER.encode((seen, positions, actions)))
+        counts = self._counts
+        if not self.is_finishing and number >= 0:
+            key = (type(op).__name__, status_of(seen))
+            counts.ops[key] = counts.ops.get(key, 0) + 1
+        for start in done.starts:
+            self._record_recovery(start.seen)
+        if done.crash is not None:
+            self._record_crash(op, number, done, done.crash)
+        if self._keep_trace:
+            at_ms = self.subject.now_ms()
+            step = (number, op, seen, positions, actions, at_ms, done.turns)
+            self.trace.append(TracedStep(*step))
+
+    def _record_recovery(self, start: Observation) -> None:
+        self._counts.recoveries += 1
+        for crash in reversed(self._counts.crashes):
+            if crash.recovery != "none":
+                break
+            if isinstance(start, Started):
+                crash.recovery = "normal" if start.last_exit_ok else "abnormal"
+            elif isinstance(start, Refused):
+                crash.recovery = "refused"
+
+    def _record_crash(self, op: Op, number: int, done: Step, crash: Crash) -> None:
+        actions = done.disk_actions
+        verb, _, path = self.subject.last_action().partition(":")
+        survivors = crash.survivors.kind
+        self._counts.crashes.append(
+            CrashRecord(
+                step=number,
+                op=_innermost(op),
+                kind=crash.kind,
+                survivors=survivors if crash.kind == "power_loss" else "",
+                disk_action=actions,
+                action=verb if actions else "none",
+                file_kind=_file_kind(path) if actions else "none",
+                recovery="none",
+            )
+        )
+
+    def finish(self) -> None:
+        """Heal, let every service catch up, read everything, stop; judge it all.
+
+        A store that refuses to start, and may, ends the episode as it is; so does one
+        with rot in its log that it cannot know of.
+
+        Raises:
+            LawViolated: as ``step``.
+            LawUnknown: as ``step``.
+        """
+        self.begin()
+        if self.heal():
+            self.go_on()
+
+    def heal(self) -> bool:
+        """Let the store be up with its disk well; whether it is, and can be judged."""
+        self.is_finishing = True
+        number = len(self.ops)
+        if not self.is_up:
+            self._take(Restart(), number)
+        if self.is_up and self._judge.known.disk_failed:
+            self._take(Restart(), number)
+        return self.is_up and not self._judge.is_unsure
+
+    def go_on(self) -> None:
+        """Let a healed store take a put, catch up, be read whole and stop."""
+        number = len(self.ops)
+        if self.setup.disk_capacity:
+            self._make_room(number)
+        answer = self._take(PutMessage("T0", 0, 16), number)
+        self._take(PutMessage("T0", 1, 16, wait_store_ok=False), number)
+        self._catch_up(number)
+        epoch_ms = self.subject.epoch_ms
+        read_everything(self._judge, epoch_ms, lambda op: self._take(op, number))
+        if self.setup.has_index:
+            query_everything(self._judge, epoch_ms, lambda op: self._take(op, number))
+        if Capability.TELLS_WHAT_IT_HOLDS not in self._lacks:
+            nobody_else_opens_it.hold(self._judge.checks, self.subject.open_beside())
+        stopped = self._take(Shutdown(), number)
+        is_clean = isinstance(stopped, Stopped) and stopped.clean
+        # Services that are turned by hand do some of their work only in time.
+        turns = Capability.TURNS_SERVICES not in self._lacks
+        if not (turns and Capability.HAS_CLOCK in self._lacks):
+            healed_store_works.hold(self._judge.checks, status_of(answer), is_clean)
+
+    def _make_room(self, number: int) -> None:
+        """Free the disk; if what the store has fills it, let that expire and go."""
+        self._take(FillDisk(0), number)
+        if not self.setup.cleans:
+            self._take(Restart(), number)  # the cleaner alone sees that there is room
+            return
+        self._turn_until_idle("flush_commit_log", number)
+        self._turn_until_idle("reput", number)
+        hours = self.setup.reserved_hours + HEALING_HOURS
+        self._take(AdvanceClock(hours * HOUR_MS), number)
+        self._take(DeleteManually(), number)
+        self._take(RunService("clean_commit_log", HEALING_ROUNDS_MAX), number)
+        self._take(RunService("clean_consume_queue", HEALING_ROUNDS_MAX), number)
+        self._take(RunService("clean_commit_log"), number)
+
+    def _catch_up(self, number: int) -> None:
+        services: list[ServiceName] = [
+            "flush_commit_log",
+            "reput",
+            "flush_consume_queue",
+            "checkpoint",
+        ]
+        if self.setup.preallocate:
+            services.insert(0, "allocate")
+        if self.setup.transient_store_pool:
+            services.insert(0, "commit")
+        if self.setup.has_index:
+            services.append("flush_index")
+        busy = [name for name in services if not self._turn_until_idle(name, number)]
+        self._judge.judge_caught_up(self.subject.positions(), busy)
+        self._judge.judge_statistics(self.subject.statistics())
+
+    def _turn_until_idle(self, service: ServiceName, number: int) -> bool:
+        """Give a service rounds until it finds nothing to do; whether it came to it."""
+        for _ in range(HEALING_ROUNDS_MAX):
+            if service != "reput":  # the others do all only now and then
+                self._take(AdvanceClock(THOROUGH_MS), number)
+            seen = self._take(RunService(service), number)
+            if not (isinstance(seen, Ran) and seen.work):
+                return True
+        return False
+
+    def checks_of(self, law_id: str) -> int:
+        """How often a law was judged so far."""
+        return self._judge.checks.get(law_id, 0)
+
+    def digest(self) -> str:
+        """Of everything seen and of the files as they are; hexadecimal."""
+        hasher = self._hasher.copy()
+        for path, data in self.subject.files().items():
+            hasher.update(f"{path} {len(data)} {crc32(data)};".encode())
+        return hasher.hexdigest()
+
+    def close(self) -> None:
+        """Give the subject back. Idempotent."""
+        self.subject.close()
+        self._stack.close()
+
+    def record(self, outcome: Outcome) -> EpisodeRecord:
+        """The episode's row; the caller knows its run, number, seed and time."""
+        assert self._keeps_record, "it began in the middle"
+        counts = self._counts
+        return EpisodeRecord(
+            run_id="",
+            episode_id=0,
+            scenario=self.scenario,
+            subject=self.subject.name,
+            mutant="",
+            seed="",
+            setup=_setup_text(self.setup),
+            outcome=outcome.value,
+            steps=len(self.ops),
+            crashes=len(counts.crashes),
+            recoveries=counts.recoveries,
+            digest=self.digest(),
+            elapsed_us=0,
+            code_version="",
+            op_counts=[
+                OpCount(op, status, times) for (op, status), times in counts.ops.items()
+            ],
+            crash_points=counts.crashes,
+            verdicts=[
+                VerdictRecord(law, checks, 0, Outcome.PASSED.value)
+                for law, checks in self._judge.checks.items()
+            ],
+            probes=[ProbeHit(probe, hits) for probe, hits in self._probes.items()],
+            excuses=_excuses(self._judge),
+        )
+
+
+def _excuses(judge: Judge) -> list[ExcuseCount]:
+    """How often each law was excused by each fact, by law and fact."""
+    times = {(law, fact.label): count for (law, fact), count in judge.excused.items()}
+    return [ExcuseCount(*key, times[key]) for key in sorted(times)]
+
+
+@lru_cache(maxsize=256)
+def _setup_text(setup: Setup) -> str:
+    return json.dumps(asdict(setup))
+
+
+def _innermost(op: Op) -> str:
+    inner = getattr(op, "op", None)
+    return type(op).__name__ if inner is None else _innermost(inner)
+
+
+def _file_kind(path: str) -> str:
+    top = path.partition("/")[0]
+    known = ("commitlog", "consumequeue", "checkpoint", "abort", "lock")
+    return top if top in known else "directory" if not top else "other"
+
+
+def run_program(
+    program: Program,
+    scenario: str = "",
+    *,
+    until: int | None = None,
+    keep_trace: bool = True,
+    subject: Subject | None = None,
+) -> EpisodeResult:
+    """Run a program and judge it; a breach ends the run and is the result.
+
+    Args:
+        program: what to do; nothing else decides the result.
+        scenario: its name, for the record.
+        until: stop after this many ops, and do not judge the end.
+        keep_trace: keep every step for a timeline.
+        subject: a new store to run it on; by default our engine.
+
+    Raises:
+        SubjectLacks: the subject cannot do every op of the program.
+    """
+    if subject is not None:
+        refuse_what_it_lacks(program, subject)
+    episode = Episode(scenario, program.setup, subject=subject, keep_trace=keep_trace)
+    breach: LawViolated | LawUnknown | None = None
+    try:
+        for op in program.ops[:until]:
+            episode.step(op)
+        if until is None:
+            episode.finish()
+    except (LawViolated, LawUnknown) as error:
+        breach = error
+    try:
+        return _result(episode, program, breach)
+    finally:
+        episode.close()
+
+
+def _result(
+    episode: Episode,
+    program: Program,
+    breach: LawViolated | LawUnknown | None,
+) -> EpisodeResult:
+    if breach is None:
+        record = episode.record(Outcome.PASSED)
+        return EpisodeResult(
+            Outcome.PASSED, "", -1, "", record.digest, episode.trace, record
+        )
+    is_violated = isinstance(breach, LawViolated)
+    outcome = Outcome.VIOLATED if is_violated else Outcome.UNKNOWN
+    record = episode.record(outcome)
+    step, op = len(program.ops), "end"
+    if not episode.is_finishing:
+        step = max(0, len(episode.ops) - 1)
+        op = _innermost(episode.ops[step]) if episode.ops else "Restart"
+    record.signature = f"{breach.id}-{op}"
+    record.verdicts = [v for v in record.verdicts if v.invariant != breach.id]
+    checks = episode.checks_of(breach.id)
+    record.verdicts.append(
+        VerdictRecord(breach.id, checks, 1, outcome.value, step, op, str(breach))
+    )
+    return EpisodeResult(
+        outcome, breach.id, step, str(breach), record.digest, episode.trace, record
+    )

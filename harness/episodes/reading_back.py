@@ -1,0 +1,85 @@
+"""What an episode reads at its end: all that was ever put, and where nothing may be.
+
+The ops say what is asked; whoever takes them has each answer judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from crashmq.harness.judging.judge import Judge
+from crashmq.models.appended import Appended
+from crashmq.models.files.index import keys_of
+from crashmq.models.laws.querying import QUERY_MAX
+from crashmq.models.observations import Observation, Pulled
+from crashmq.models.ops import (
+    BOUNDARIES,
+    LookMessage,
+    Op,
+    PullMessage,
+    QueryMessage,
+    SearchOffset,
+)
+
+Take = Callable[[Op], Observation]
+
+
+def read_everything(judge: Judge, epoch_ms: int, take: Take) -> None:
+    """Pull every queue from end to end, look at messages, and search by time."""
+    for (topic, queue_id), messages in judge.model.queues.items():
+        if not messages:
+            continue  # damage took the numbers of its expired messages
+        take(LookMessage(messages[-1].phy_offset))
+        take(LookMessage(messages[len(messages) // 2].phy_offset))
+        _search_by_time(judge, topic, queue_id, epoch_ms, take)
+        _pull_on(PullMessage(topic, queue_id, 0), messages, take)
+        for tags in _expressions(messages):
+            _pull_on(PullMessage(topic, queue_id, 0, tags=tags), messages, take)
+    for phy_offset in judge.known.tampering.degraded.lost:
+        take(LookMessage(phy_offset))
+
+
+def query_everything(judge: Judge, epoch_ms: int, take: Take) -> None:
+    """Ask for every key that a message was given, and for when the newest was."""
+    newest = {
+        (record.topic, key): record.store_timestamp - epoch_ms
+        for record in judge.image().commit_log.records
+        for key in keys_of(record.properties_raw)
+    }
+    for topic, key in {**judge.model.keys_given(), **newest}:
+        take(QueryMessage(topic, key, QUERY_MAX))
+        if (at_ms := newest.get((topic, key))) is not None:
+            take(QueryMessage(topic, key, 1, at_ms, at_ms))
+
+
+def _pull_on(pull: PullMessage, messages: Sequence[Appended], take: Take) -> None:
+    """Pull until the queue's last message was passed."""
+    at = pull.queue_offset
+    while at <= messages[-1].queue_offset:
+        seen = take(PullMessage(pull.topic, pull.queue_id, at, tags=pull.tags))
+        if not isinstance(seen, Pulled) or seen.next_begin_offset <= at:
+            break  # the judge has found this wrong, or raises next
+        at = seen.next_begin_offset
+
+
+def _expressions(messages: Sequence[Appended]) -> tuple[str, ...]:
+    """Of the tags of a queue's messages all but the first; none if it has none."""
+    tags = [*dict.fromkeys([appended.message.tags for appended in messages])]
+    wanted = [tag for tag in tags if tag][-2:]
+    return (" || ".join(wanted),) if wanted else ()
+
+
+def _search_by_time(
+    judge: Judge, topic: str, queue_id: int, epoch_ms: int, take: Take
+) -> None:
+    """Search for when a queue's first and last messages were stored, and beyond."""
+    records = judge.image().commit_log.indexed_records.get((topic, queue_id))
+    if not records:
+        return
+    first = records[0].store_timestamp - epoch_ms
+    last = records[-1].store_timestamp - epoch_ms
+    for at_ms in (first, last):
+        for boundary in BOUNDARIES:
+            take(SearchOffset(topic, queue_id, at_ms, boundary))
+    take(SearchOffset(topic, queue_id, first - 1, "UPPER"))
+    take(SearchOffset(topic, queue_id, last + 1, "LOWER"))

@@ -1,0 +1,177 @@
+"""Crash points: a history run once, kept at each of its disk actions.
+
+A *moment* is a disk action of one op, before any of it is done, or the time between two
+ops. It holds everything that decides what a crash there leads to: the disk, the clocks,
+what the op in progress had done, and what the judge knew before it. A crash at a moment
+is an ordinary program, ``CrashPoint.program``; the verdict on it here must be that of
+running the program. A history ends before an op with the maximum of nested events,
+since no program can add another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crashmq.harness.disk.sim_disk import DiskSnapshot
+from crashmq.harness.episodes.episode import Episode
+from crashmq.harness.judging.judge import Judge
+from crashmq.harness.subjects.subject import SnapshotSubject, with_snapshots
+from crashmq.models.history import Entry
+from crashmq.models.laws.registry import LawUnknown, LawViolated
+from crashmq.models.ops import (
+    NESTING_MAX,
+    AdvanceClock,
+    Crash,
+    Damage,
+    During,
+    Op,
+    PlantFile,
+    nesting,
+)
+from crashmq.models.program import Program
+
+BETWEEN = AdvanceClock(0)  # an op that does nothing, for a crash to happen in
+
+
+@dataclass(frozen=True, slots=True)
+class CrashPoint:
+    """A disk action of a history, or the time between two of its ops.
+
+    Attributes:
+        before: the ops that were done.
+        op: the one in progress; ``BETWEEN`` if there is none.
+        at_action: its disk action, from 1.
+        disk: as it was, with all pending changes.
+        clock: the wall clock and that of the time-outs.
+        life: how often the store was started before.
+        entries: the events of the op, up to there.
+        judge: as of before the op.
+        subject: the store of the history, to take its setup from.
+    """
+
+    before: tuple[Op, ...]
+    op: Op
+    at_action: int
+    disk: DiskSnapshot
+    clock: tuple[int, int]
+    life: int
+    entries: Sequence[Entry]
+    judge: Judge
+    subject: SnapshotSubject
+
+    def ops(self, crash: Crash) -> tuple[Op, ...]:
+        """The ops up to a crash at this moment, the crash included."""
+        return (*self.before, During(self.op, self.at_action, crash))
+
+    def program(self, crash: Crash) -> Program:
+        """The program that crashes at this moment; its end starts the store again."""
+        return Program(self.subject.setup, self.ops(crash))
+
+    @property
+    def is_between(self) -> bool:
+        """Whether no op is in progress."""
+        return self.op is BETWEEN
+
+
+@dataclass(slots=True)
+class History:
+    """A program's run, and its crash points.
+
+    Attributes:
+        breach: the law that the run itself violated, if one.
+    """
+
+    scenario: str
+    program: Program
+    moments: list[CrashPoint]
+    breach: LawViolated | LawUnknown | None = None
+
+
+class Watcher:
+    """Records the moments of an episode, op by op."""
+
+    def __init__(self, episode: Episode, *, is_down: bool = False) -> None:
+        """Watch ``episode``; if its store is down, from its next op on."""
+        self.moments: list[CrashPoint] = []
+        self._episode = episode
+        self._subject = with_snapshots(episode.subject)
+        self._before: tuple[Op, ...] = ()
+        self._op: Op = BETWEEN
+        self._actions = self._subject.disk_actions() if is_down else -1
+        self._judge: Judge | None = episode.judge
+        self._entries: tuple[Entry, ...] = ()
+
+    def begin(self, op: Op) -> None:
+        """Record the moment after the last op if it changed anything; watch ``op``."""
+        self._look_between()
+        self._op = op
+        self._subject.disk.on_every_action(self._note)
+
+    def end(self) -> None:
+        """The op has ended, or the store has."""
+        self._subject.disk.on_every_action(None)
+
+    def close(self) -> None:
+        """Record the moment after the last op."""
+        self._look_between()
+
+    def _look_between(self) -> None:
+        self._before = tuple(self._episode.ops)
+        self._judge = None
+        actions = self._subject.disk_actions()
+        changed = actions != self._actions or isinstance(self._op, Damage | PlantFile)
+        self._actions = actions
+        if changed:
+            self._op = BETWEEN
+            self._keep(1, ())
+
+    def _note(self) -> None:
+        at_action = self._subject.disk_actions() - self._actions
+        entries = self._episode.interpreter.entries
+        # Most actions of an op come between two events.
+        if len(entries) != len(self._entries) or entries[0] is not self._entries[0]:
+            self._entries = tuple(entries)
+        self._keep(at_action, self._entries)
+
+    def _keep(self, at_action: int, entries: Sequence[Entry]) -> None:
+        if self._judge is None:
+            self._judge = self._episode.judge.fork(self._subject)
+        self.moments.append(
+            CrashPoint(
+                self._before,
+                self._op,
+                at_action,
+                self._subject.disk.snapshot(),
+                self._subject.clock,
+                self._episode.interpreter.life,
+                entries,
+                self._judge,
+                self._subject,
+            )
+        )
+
+
+def record(program: Program, scenario: str) -> History:
+    """Run a program, judged as usual, and record its moments.
+
+    Where the run violates a law, the history ends.
+    """
+    episode = Episode(scenario, program.setup, keep_trace=False)
+    watcher = Watcher(episode)
+    breach: LawViolated | LawUnknown | None = None
+    try:
+        episode.begin()
+        for op in program.ops:
+            if nesting(op) >= NESTING_MAX:
+                break
+            watcher.begin(op)
+            episode.step(op)
+            watcher.end()
+        watcher.close()
+    except (LawViolated, LawUnknown) as error:
+        breach = error
+        watcher.end()
+    finally:
+        episode.close()
+    return History(scenario, program, watcher.moments, breach)

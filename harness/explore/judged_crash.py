@@ -1,0 +1,94 @@
+"""A judged crash: a crash at a crash point, judged before its crash states are known.
+
+The judge of the history is asked about the unfinished op, once for a process kill and
+once for a power loss. What it knows then is the same for every state that the crash may
+leave.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crashmq.harness.explore.crash_point import CrashPoint
+from crashmq.harness.explore.state_key import StateKeys
+from crashmq.harness.judging.judge import Judge
+from crashmq.models.history import Step
+from crashmq.models.laws.registry import LawUnknown, LawViolated
+from crashmq.models.observations import DOWN, Crashed
+from crashmq.models.ops import Crash, CrashKind, During, Op
+from crashmq.models.plain_state import token
+
+_WRITES_CHECKPOINT = ("write", "checkpoint")
+
+
+class JudgedCrash(NamedTuple):
+    """A judged crash.
+
+    Attributes:
+        judge: what is known after it.
+        ops: what was done until then; the last one is the crash, whatever it leaves.
+        number: equal for falls with the same verdict on the same files.
+        breach: the law that the unfinished op violated already, if one.
+    """
+
+    kind: CrashKind
+    judge: Judge
+    ops: tuple[Op, ...]
+    number: int
+    breach: LawViolated | LawUnknown | None
+
+
+class JudgedCrashes:
+    """The judged crashes of one crash point after the other.
+
+    Most actions of an op come between two of its calls, so that it has done the same
+    before both. Then the judged crashes are equal, since no law asks for the action's
+    number.
+    """
+
+    def __init__(self, views: StateKeys) -> None:
+        self._views = views
+        self._newest: dict[tuple[CrashKind, bool], tuple[CrashPoint, JudgedCrash]] = {}
+
+    def at(self, moment: CrashPoint, kind: CrashKind, cut: int = 0) -> JudgedCrash:
+        """Judge a crash at a crash point, whatever it leaves.
+
+        After ``cut`` bytes of a store into a mapping; that matters only for the
+        checkpoint, which may then be torn.
+        """
+        is_torn = cut > 0 and moment.disk.last == _WRITES_CHECKPOINT
+        known = self._newest.get((kind, is_torn))
+        if known is not None and _are_alike(known[0], moment):
+            ops = (*moment.before, During(moment.op, moment.at_action, Crash(kind)))
+            return known[1]._replace(ops=ops)
+        one = judged_crash(moment, kind, self._views, cut if is_torn else 0)
+        self._newest[kind, is_torn] = moment, one
+        return one
+
+
+def _are_alike(one: CrashPoint, other: CrashPoint) -> bool:
+    return (
+        one.judge is other.judge
+        and one.entries is other.entries
+        and one.op is other.op
+        and (one.clock, one.life) == (other.clock, other.life)
+    )
+
+
+def judged_crash(
+    moment: CrashPoint, kind: CrashKind, views: StateKeys, cut: int = 0
+) -> JudgedCrash:
+    """Judge a crash at a crash point, whatever it leaves."""
+    crash = Crash(kind, cut=cut)
+    verb, path = moment.disk.last
+    seen = Crashed(kind, moment.at_action, f"{verb}:{path}")
+    judge = moment.judge.fork(moment.subject, views.read)
+    op = During(moment.op, moment.at_action, crash)
+    step = Step.cut_short(op, moment.entries, seen, crash)
+    breach: LawViolated | LawUnknown | None = None
+    try:
+        judge.judge(step, DOWN)
+    except (LawViolated, LawUnknown) as error:
+        breach = error
+    known = (token(judge.state()), moment.clock, moment.life)
+    return JudgedCrash(kind, judge, (*moment.before, op), views.number(known), breach)

@@ -1,0 +1,66 @@
+"""ReadLog: finds a start that read the same bytes, so that none is run twice.
+
+A start is a function of what it reads. It begins with the same read on all disks of one
+frame (paths, sizes, times), and its next read follows from the answers so far. So the
+starts that were run form a tree of reads with an answer on each branch; a disk whose
+files give the answers down to a leaf would do and leave the same. Bytes that a start
+left unchanged come last (``harness/disk/read_tracking.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from crashmq.harness.disk.read_tracking import Read
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Question(Generic[T]):
+    """A read, and for each answer the next read or the leaf."""
+
+    read: Read
+    after: dict[Hashable, _Question[T] | _Leaf[T]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf(Generic[T]):
+    value: T
+
+
+class ReadLog(Generic[T]):
+    """The known starts, by what they read."""
+
+    def __init__(self) -> None:
+        self._roots: dict[Hashable, _Question[T] | _Leaf[T]] = {}
+
+    def find(self, root: Hashable, files: Mapping[str, bytes]) -> T | None:
+        """The result of a start that would read the same; None if none was run.
+
+        ``root`` is what a start knows without a read.
+        """
+        node = self._roots.get(root)
+        while isinstance(node, _Question):
+            node = node.after.get(node.read.answer(files[node.read.path]))
+        return node.value if node is not None else None
+
+    def add(
+        self, root: Hashable, reads: Sequence[Read], files: Mapping[str, bytes], of: T
+    ) -> None:
+        """Store the result of a start that read these, in this order."""
+        leaf = _Leaf(of)
+        if not reads:
+            self._roots[root] = leaf
+            return
+        node = self._roots.setdefault(root, _Question(reads[0]))
+        for read, following in zip(reads, (*reads[1:], None), strict=True):
+            assert isinstance(node, _Question), "a start asked on where one had ended"
+            assert node.read == read, f"a start asked {read}, another {node.read}"
+            answer = read.answer(files[read.path])
+            if following is None:
+                node.after[answer] = leaf
+            else:
+                node = node.after.setdefault(answer, _Question(following))

@@ -1,0 +1,46 @@
+"""A sample: tries a few crashes of a history that was run for another reason.
+
+A soak or a machine that has run a history can try some of its crash states at little
+cost. A finding is a program that violates a law by itself.
+"""
+
+from __future__ import annotations
+
+from crashmq.harness.explore.crash_point import CrashPoint, record
+from crashmq.harness.explore.explorer import Explorer, Found
+from crashmq.harness.explore.limits import Limits
+from crashmq.models.program import Program
+
+_STATES_A_MOMENT = 16
+
+
+def sample(program: Program, scenario: str, states: int, seed: int = 0) -> Found | None:
+    """The first of about ``states`` states that violates a law, spread out.
+
+    Args:
+        program: one that violated no law by itself.
+        scenario: it is judged under.
+        states: to decide at most, but for those of one crash point.
+        seed: which of a crash point's states are drawn.
+    """
+    limits = Limits(
+        depth=1,
+        exact_max=_STATES_A_MOMENT,
+        told=_STATES_A_MOMENT // 2,
+        draws=_STATES_A_MOMENT // 4,
+        states_max=states,
+        cuts=False,
+    )
+    explorer = Explorer(scenario, limits, seed=seed)
+    history = record(program, scenario)
+    history.moments = _spread_out(history.moments, max(1, states // _STATES_A_MOMENT))
+    explorer.explore(history)
+    return next(iter(explorer.found.values()), None)
+
+
+def _spread_out(moments: list[CrashPoint], wanted: int) -> list[CrashPoint]:
+    """That many crash points, evenly from the first to the last."""
+    count = len(moments)
+    if count <= wanted:
+        return moments
+    return [moments[count * number // wanted] for number in range(wanted)]

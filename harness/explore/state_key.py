@@ -1,0 +1,108 @@
+"""State keys: small keys for what a store will find on a disk, equal if it is equal.
+
+A view is a *frame* (every path, time and size) and each file's bytes, with those that
+cannot be read. Each content gets a number once, so that a key is a short tuple and
+crashes that leave the same files are found. What neither a store nor the judge ever
+reads is left out: of ``lock`` and ``abort`` only that they exist
+(``tests/harness/test_explore_state_key.py`` checks that the engine keeps to it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from crashmq.harness.disk.inode import Inode
+from crashmq.harness.disk.namespace import DIRECTORY
+from crashmq.models.files.record import Bytes
+from crashmq.models.files.store_image import StoreImage, read_store
+
+StateKey: TypeAlias = tuple[int, ...]
+
+NEVER_READ = ("abort", "lock")
+_IMAGES_MAX = 4096
+
+
+class StateKeys:
+    """The numbers given so far, and the images decoded so far."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._images: dict[tuple[tuple[str, int], ...], StoreImage] = {}
+
+    def number(self, value: Hashable) -> int:
+        """The number of a value; equal values have the same one."""
+        return self._numbers.setdefault(value, len(self._numbers))
+
+    def content(
+        self, paths: Sequence[str], content: bytes, bad: frozenset[int] = frozenset()
+    ) -> int:
+        """The number of a file's bytes; 0 if they are never read.
+
+        Those of its sectors that are ``bad`` cannot be read.
+        """
+        if paths[0] in NEVER_READ:
+            return 0
+        return self.number((content, bad) if bad else content) + 1
+
+    def frame(
+        self,
+        directories: tuple[str, ...],
+        files: Iterable[tuple[tuple[str, ...], int, int]],
+        foreign_size: int,
+        *,
+        has_bad: bool,
+    ) -> int:
+        """The number of everything but the bytes.
+
+        Args:
+            directories: their paths.
+            files: each file's paths, time and length.
+            foreign_size: bytes that foreign files take of the disk.
+            has_bad: there may be unreadable sectors.
+        """
+        told = [
+            (paths, mtime_ms, 0 if paths[0] in NEVER_READ else size)
+            for paths, mtime_ms, size in files
+        ]
+        return self.number((directories, foreign_size, has_bad, *told))
+
+    def of(
+        self,
+        names: Mapping[str, int],
+        inodes: Mapping[int, Inode],
+        foreign_size: int = 0,
+        has_bad: bool = False,
+    ) -> StateKey:
+        """The view of a disk as readers see it; arguments as for ``SimDisk.seen``."""
+        paths: dict[int, list[str]] = {}
+        for path, number in sorted(names.items()):
+            paths.setdefault(number, []).append(path)
+        directories = tuple(paths.pop(DIRECTORY, ()))
+        files: list[tuple[tuple[str, ...], int, int]] = []
+        contents = []
+        for number, known_by in paths.items():
+            inode = inodes[number]
+            files.append((tuple(known_by), inode.mtime_ms, len(inode.cache)))
+            bad = inode.unreadable_sectors() if has_bad else inode.bad
+            contents.append(self.content(known_by, inode.content(), bad))
+        frame = self.frame(directories, files, foreign_size, has_bad=has_bad)
+        return (frame, *contents)
+
+    def read(
+        self, files: Mapping[str, Bytes], previous: StoreImage | None = None
+    ) -> StoreImage:
+        """The image of files, decoded once for all equal ones."""
+        numbers = self._numbers
+        key = tuple(
+            [
+                (path, numbers.setdefault(data, len(numbers)))
+                for path, data in files.items()
+            ]
+        )
+        image = self._images.get(key)
+        if image is None:
+            if len(self._images) >= _IMAGES_MAX:
+                self._images.clear()
+            image = self._images[key] = read_store(files, previous)
+        return image

@@ -1,0 +1,1 @@
+"""Failures as files, made as small as they go."""

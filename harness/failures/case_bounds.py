@@ -1,0 +1,480 @@
+"""What each field of a case may hold, and how much a case may ask of a machine.
+
+A case file comes from anywhere. Its texts and numbers reach paths, sizes and clocks, so
+each has a range: what generators draw lies inside, and inside a law that breaks is a
+finding, not a slip of whoever wrote the file. Names and types are checked before, by
+``models.program``.
+
+Bounds on the whole: at most ``EVENTS_MAX`` ops and events, nested ones counted;
+``ROUNDS_MAX`` rounds of services; ``CLOCK_MS_MAX`` milliseconds forth and back;
+``ROOM_MAX`` bytes of files, which a run holds some five times in memory; and
+``WORK_MAX`` as their product with the ops, which is about a minute. ``room_of`` and
+``work_of`` say how the last two are reckoned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.models.files.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
+from crashmq.models.ops import (
+    AdvanceClock,
+    Crash,
+    Damage,
+    DeleteTopic,
+    DiskFault,
+    During,
+    Event,
+    FillDisk,
+    LookMessage,
+    PlantFile,
+    PullMessage,
+    PutBatch,
+    PutMessage,
+    QueryMessage,
+    RunService,
+    Schedule,
+    SearchOffset,
+    Survivors,
+    Together,
+    parts,
+)
+from crashmq.models.printable import shown
+from crashmq.models.program import Program, Setup
+
+MIB = 1024**2
+EVENTS_MAX = 10_000
+ROUNDS_MAX = 100_000
+CLOCK_MS_MAX = 10**15
+ROOM_MAX = 128 * MIB
+WORK_MAX = 128 * 1024 * MIB
+
+_INT64 = 2**63 - 1
+_PART_SIZE_MAX = 64 * MIB
+_RECORD_OVERHEAD = 400  # the largest, with its unit, its entry and a long topic
+_WORK_OF_A_MESSAGE = 8 * 1024
+_WORK_OF_A_QUEUE = 32 * 1024
+_EVENTS_OF_THE_END = 40  # it heals the store, turns each service, and reads all
+_ROOM_OF_SMALL_FILES = 16 * 1024  # checkpoint, abort, lock, the list of topics
+_QUEUES_OF_THE_END = (("T0", 0), ("T0", 1))
+_OFFSET_MAX = 2**62
+
+
+class OutOfBounds(ValueError):
+    """A program asks for what no case may: ``where`` in it, and ``found`` there."""
+
+    def __init__(self, where: str, found: str) -> None:
+        super().__init__(f"{where}: {found}")
+        self.where = where
+        self.found = found
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text must match ``pattern``; ``what`` says so to people."""
+
+    pattern: re.Pattern[str]
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """At most ``most`` parts, each within ``each``; one bound a field of a pair."""
+
+    most: int
+    each: tuple[Bound, ...]
+
+
+Range: TypeAlias = tuple[int, int]
+Bound: TypeAlias = Range | Text | Many
+
+
+def _text(pattern: str, what: str) -> Text:
+    return Text(re.compile(pattern, re.DOTALL), what)
+
+
+_NAME = r"(?!\.{1,2}(?:/|\Z))[^/\0]{1,255}"
+_PATH = rf"(?=.{{1,1000}}\Z){_NAME}(?:/{_NAME})*"
+_SELECTOR = r"(?:commitlog|consumequeue|consumequeue_ext|index)\[-?[0-9]{1,9}\]"
+_HOUR = "(?:0?[0-9]|1[0-9]|2[0-3])"
+_ANY = (-_INT64, _INT64)  # what no record can hold is asked too, to be refused
+_COUNT = (-(2**31), 2**31 - 1)
+_TOPIC = _text(
+    r"(?!\.{1,2}\Z)[^/\0]{1,1000}",
+    "a topic: 1 to 1000 characters without `/` and NUL, as it names a directory",
+)
+_PROPERTY = _text(
+    r"[^\1\2]{0,100000}",
+    "a property: at most 100000 characters, none of the separators U+0001 and U+0002",
+)
+_ASKED = _text(r".{0,100000}", "a text of at most 100000 characters")
+_BELOW = _text(r"[^\0]{0,1000}", "the beginning of a path, at most 1000 characters")
+_FILE = _text(
+    rf"(?:{_SELECTOR}|{_PATH}|)",
+    "`commitlog[n]`, `consumequeue[n]`, `consumequeue_ext[n]` or `index[n]` with at "
+    "most 9 digits, nor a path below the store's root",
+)
+_PLANTED = _text(
+    rf"(?!\{{(?:next|far)\}}\Z){_PATH}",
+    "a path below the store's root: names of at most 255 characters joined by single "
+    "slashes, none of them `.` or `..`; `{next}` and `{far}` need a folder",
+)
+
+SETUP_BOUNDS: Mapping[str, Bound] = {
+    "log_file_size": (256, _PART_SIZE_MAX),
+    "queue_file_units": (1, 1_000_000),
+    "max_message_size": (256, _PART_SIZE_MAX),  # at its end an episode puts 131 bytes
+    "disk_profile": _text(
+        "|".join(map(re.escape, PROFILES)),
+        f"a disk profile; known are {', '.join(PROFILES)}",
+    ),
+    "start_window": (0, _INT64),
+    "disk_capacity": (0, 2**40),  # and no less than ``least_capacity``
+    "queue_ext_size": (0, _PART_SIZE_MAX),
+    "reserved_hours": (0, 1_000_000),
+    "delete_hours": _text(
+        rf"{_HOUR}(?:;{_HOUR}){{0,23}}",
+        "hours of the day, 00 to 23, with a semicolon between two",
+    ),
+    "delete_batch": (1, 1_000_000),
+    "index_slots": (0, 100_000),
+    "index_entries": (0, 100_000),
+    "transient_store_buffers": (0, 1000),
+    "flush_least_pages": (0, 1_000_000),
+    "read_window": (64, _INT64),
+    "in_memory_size": (0, _INT64),
+}
+EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
+    PutMessage: {
+        "topic": _TOPIC,
+        "queue_id": _ANY,
+        "body_size": (0, _PART_SIZE_MAX),
+        "tags": _PROPERTY,
+        "keys": _PROPERTY,
+        "flag": _ANY,
+        "multi_dispatch": _PROPERTY,
+        "delay_level": _ANY,
+        "reconsume_times": _ANY,
+        "sys_flag": (0, 0x7FF),
+    },
+    PutBatch: {
+        "topic": _TOPIC,
+        "queue_id": _ANY,
+        "body_sizes": Many(1000, ((0, _PART_SIZE_MAX),)),
+        "tags": _PROPERTY,
+    },
+    PullMessage: {
+        "topic": _TOPIC,
+        "queue_id": _ANY,
+        "queue_offset": _ANY,
+        "max_msg_nums": _COUNT,
+        "tags": _ASKED,
+    },
+    LookMessage: {"phy_offset": _ANY},
+    SearchOffset: {
+        "topic": _TOPIC,
+        "queue_id": _ANY,
+        "at_ms": (-(10**12), 10**12),
+    },
+    QueryMessage: {
+        "topic": _TOPIC,
+        "key": _ASKED,
+        "max_num": _COUNT,
+        "begin_ms": _ANY,
+        "end_ms": _ANY,
+    },
+    RunService: {"times": (0, ROUNDS_MAX)},
+    AdvanceClock: {"ms": (-(10**12), 10**12)},
+    DeleteTopic: {"topic": _TOPIC, "queue_id": (-1, _INT64)},
+    FillDisk: {"percent": (0, 100)},
+    During: {"at_action": _ANY},
+    Crash: {"cut": (0, _INT64)},
+    Survivors: {
+        "number": (0, _INT64),
+        "units": Many(100_000, (_BELOW, (-4, _INT64), (0, _INT64))),
+    },
+    Schedule: {
+        "preemptions": Many(100_000, ((0, _INT64), (0, _INT64))),
+        "seed": (0, _INT64),
+        "depth": (1, 1000),
+        "steps": (1, 1_000_000),
+    },
+    DiskFault: {
+        "times": (0, 1_000_000),
+        "path": _BELOW,
+        "after": (0, 1_000_000),
+        "written": (0, _INT64),
+    },
+    Damage: {"file": _FILE, "at": _ANY, "size": (0, _INT64)},
+    PlantFile: {"path": _PLANTED, "size": (0, _PART_SIZE_MAX), "source": _FILE},
+}
+TOGETHER_MAX = 64
+_OFFSET_NAME = re.compile(r"(?:.*/)?([0-9]{20})", re.DOTALL)
+_QUEUE_ID = re.compile(r"(consumequeue(?:_ext)?)/[^/]+/([0-9]+)(?:/|\Z)")
+_INDEX_NAME = re.compile(r"index/[0-9]{4}(?:0[0-9]|1[0-2])[0-9]{11}")
+_RUN_FILES = frozenset({"abort", "checkpoint", "lock"})
+_DELETED_FILES = frozenset({"deletedTopics", "deletedTopics.tmp"})
+_QUEUE_FOLDERS = ("consumequeue", "consumequeue_ext")
+_FOLDERS = frozenset({"commitlog", *_QUEUE_FOLDERS, "index"})
+
+QueueName: TypeAlias = tuple[str, int]
+
+
+def check_program(program: Program) -> None:
+    """Complain about the first field, or the first sum, that is out of bounds.
+
+    Raises:
+        OutOfBounds: it says where, what is there, and what may be.
+    """
+    _check(program.setup, SETUP_BOUNDS, "$.setup")
+    queues = _queues_of(program)
+    places = _Places(program.setup, _folders_of(queues))
+    for number, op in enumerate(program.ops):
+        _check_event(op, f"$.ops[{number}]", places)
+    _check_sums(program, len(queues))
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the store of a program has its files and folders."""
+
+    setup: Setup
+    folders: frozenset[str]
+
+    def has_file_at(self, path: str) -> bool:
+        """Whether the store may put a file there."""
+        if path in _RUN_FILES | _DELETED_FILES or _INDEX_NAME.fullmatch(path):
+            return True
+        folder, _, name = path.rpartition("/")
+        sizes = {
+            "commitlog": self.setup.log_file_size,
+            "consumequeue": 20 * self.setup.queue_file_units,
+            "consumequeue_ext": self.setup.queue_ext_size,
+        }
+        size = sizes.get(folder.partition("/")[0], 0)
+        if name in ("{next}", "{far}"):
+            return size > 0
+        named = _OFFSET_NAME.fullmatch(name)
+        return bool(size and named) and int(name) % size == 0
+
+
+def _check_event(event: Event, where: str, places: _Places) -> None:
+    _check(event, EVENT_BOUNDS.get(type(event), {}), where)
+    match event:
+        case During(inner, _, happens):
+            _check_event(inner, f"{where}.during", places)
+            _check_event(happens, f"{where}.event", places)
+        case Together(ops, schedule):
+            if len(ops) > TOGETHER_MAX:
+                found = f"{len(ops)} ops at once, at most {TOGETHER_MAX} are run"
+                raise OutOfBounds(f"{where}.together", found)
+            for number, part in enumerate(ops):
+                _check_event(part, f"{where}.together[{number}]", places)
+            _check(schedule, EVENT_BOUNDS[Schedule], f"{where}.schedule")
+        case Crash(survivors=survivors) | DiskFault(survivors=survivors):
+            _check(survivors, EVENT_BOUNDS[Survivors], f"{where}.survivors")
+        case PlantFile():
+            _check_planted(event, f"{where}.path", places)
+
+
+def _check_planted(plant: PlantFile, where: str, places: _Places) -> None:
+    """Complain about what takes a place that the store needs: it never works again."""
+    path = plant.path
+    parts = path.split("/")
+    is_folder = plant.content == "directory"
+    for count in range(1, len(parts) + is_folder):
+        folder = "/".join(parts[:count])
+        if places.has_file_at(folder):
+            found = f"{shown(folder)} is where the store puts a file, and no folder"
+            raise OutOfBounds(where, found)
+    if path in _DELETED_FILES:
+        raise OutOfBounds(where, f"{shown(path)} is a file that the store alone writes")
+    if not is_folder and path in places.folders:
+        found = f"{shown(path)} is where the store has a folder, and no file"
+        raise OutOfBounds(where, found)
+    _check_numbers(path, where, places.setup)
+
+
+def _check_numbers(path: str, where: str, setup: Setup) -> None:
+    """Complain about numbers in a planted path that are none of this store's."""
+    named = _OFFSET_NAME.fullmatch(path)
+    if named and int(named[1]) > _OFFSET_MAX:
+        found = f"offset {named[1]} is past any file, at most {_OFFSET_MAX}"
+        raise OutOfBounds(where, found)
+    queue = _QUEUE_ID.match(path)
+    if queue and int(queue[2]) > _COUNT[1]:
+        found = f"queue {queue[2]} is past any queue, at most {_COUNT[1]}"
+        raise OutOfBounds(where, found)
+    if queue and named and queue[1] == _QUEUE_FOLDERS[1] and not setup.has_queue_ext:
+        found = f"{shown(path)} is beside a queue, and $.setup.queue_ext_size is 0"
+        raise OutOfBounds(where, found)
+
+
+def _folders_of(queues: set[QueueName]) -> frozenset[str]:
+    """The folders of the store, and those of queues that the program puts to."""
+    below = {name for topic, number in queues for name in (topic, f"{topic}/{number}")}
+    return _FOLDERS | {f"{root}/{name}" for root in _QUEUE_FOLDERS for name in below}
+
+
+def _queues_of(program: Program) -> set[QueueName]:
+    """The queues that get messages, with those of the end of each episode."""
+    queues: set[QueueName] = set(_QUEUES_OF_THE_END)
+    for event in _events(program):
+        match event:
+            case PutMessage(topic, queue_id):
+                queues.add((topic, queue_id))
+                if program.setup.multi_dispatch:
+                    light = event.multi_dispatch.split(",")
+                    queues.update((name, 0) for name in light)
+            case PutBatch(topic, queue_id):
+                queues.add((topic, queue_id))
+    return queues
+
+
+def _check(value: object, bounds: Mapping[str, Bound], where: str) -> None:
+    for name, bound in bounds.items():
+        _check_one(getattr(value, name), bound, f"{where}.{name}")
+
+
+def _check_one(value: object, bound: Bound, where: str) -> None:
+    match bound:
+        case Text(pattern, what):
+            assert isinstance(value, str), where
+            if not pattern.fullmatch(value):
+                raise OutOfBounds(where, f"{shown(value)} is not {what}")
+        case Many(most, each):
+            assert isinstance(value, tuple), where
+            if len(value) > most:
+                raise OutOfBounds(where, f"{len(value)} of them, at most {most}")
+            for number, part in enumerate(value):
+                fields = part if len(each) > 1 else (part,)
+                for one, its_bound in zip(fields, each, strict=True):
+                    _check_one(one, its_bound, f"{where}[{number}]")
+        case (least, most):
+            assert isinstance(value, int), where
+            if not least <= value <= most:
+                found = f"{shown(value)} is out of range, {least} to {most} are allowed"
+                raise OutOfBounds(where, found)
+
+
+def _check_sums(program: Program, queues: int) -> None:
+    events = list(_events(program))
+    _at_most(len(events), EVENTS_MAX, "ops and events, nested ones counted")
+    rounds = sum(one.times for one in events if isinstance(one, RunService))
+    _at_most(rounds, ROUNDS_MAX, "rounds of services")
+    moved_ms = sum(abs(one.ms) for one in events if isinstance(one, AdvanceClock))
+    _at_most(moved_ms, CLOCK_MS_MAX, "ms by which the clock is moved, forth and back")
+    asked = _Asked.of(program.setup, events, queues)
+    _at_most(room_of(program.setup, asked), ROOM_MAX, "bytes of files")
+    work = (len(events) + _EVENTS_OF_THE_END) * work_of(program.setup, asked)
+    _at_most(work, WORK_MAX, "units of work, which are ops times bytes of files")
+    least = least_capacity(program.setup, asked)
+    if 0 < program.setup.disk_capacity < least:
+        raise OutOfBounds(
+            "$.setup.disk_capacity",
+            f"{program.setup.disk_capacity} is no room for this store, 0 (no end) or "
+            f"at least {least} are allowed",
+        )
+
+
+def _at_most(number: int, most: int, what: str) -> None:
+    if number > most:
+        found = f"the case asks for {shown(number)} {what}, at most {most} are allowed"
+        raise OutOfBounds("$", found)
+
+
+def _events(program: Program) -> Iterator[Event]:
+    waiting: list[Event] = list(reversed(program.ops))
+    while waiting:
+        event = waiting.pop()
+        yield event
+        waiting += parts(event)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What a program asks a store to hold."""
+
+    messages: int = 0
+    record_bytes: int = 0
+    units: int = 0
+    keys: int = 0
+    planted_bytes: int = 0
+    queues: int = 0
+
+    @classmethod
+    def of(cls, setup: Setup, events: list[Event], queues: int) -> _Asked:
+        asked = cls(queues=queues)
+        for event in events:
+            match event:
+                case PutMessage(topic, _, size, tags, keys):
+                    light = event.multi_dispatch.split(",")
+                    texts = len(topic) + len(tags) + len(keys)
+                    size += 4 * (texts + len(event.multi_dispatch))
+                    asked._add(1, size, len(light), 1 + len(keys.split(" ")))
+                case PutBatch(topic, _, sizes, tags):
+                    each = 4 * (len(topic) + len(tags))
+                    total = sum(sizes) + len(sizes) * each
+                    asked._add(len(sizes), total, 0, len(sizes))
+                case PlantFile(size=size, content="zeros" | "garbage"):
+                    asked.planted_bytes += size
+                case PlantFile(content="copy"):
+                    asked.planted_bytes += _largest_file(setup)
+        return asked
+
+    def _add(self, messages: int, size: int, light: int, keys: int) -> None:
+        self.messages += messages
+        self.record_bytes += size + messages * _RECORD_OVERHEAD
+        self.units += messages + light
+        self.keys += keys
+
+
+def _largest_file(setup: Setup) -> int:
+    queue_file = 20 * setup.queue_file_units
+    index = _index_file_size(setup)
+    return max(setup.log_file_size, queue_file, index, setup.queue_ext_size)
+
+
+def _index_file_size(setup: Setup) -> int:
+    slots, entries = SLOT_SIZE * setup.index_slots, ENTRY_SIZE * setup.index_entries
+    return HEADER_SIZE + slots + entries
+
+
+def room_of(setup: Setup, asked: _Asked) -> int:
+    """Bytes that the store's files may come to, with its write buffers.
+
+    A record that does not fit leaves less than its own size unused, so that files come
+    to at most twice what is put, and the one that was begun; one is made ahead.
+    """
+    log = 2 * setup.log_file_size + 2 * asked.record_bytes
+    if setup.transient_store_pool:
+        log *= 2
+    queues = 20 * setup.queue_file_units * asked.queues + 20 * asked.units
+    ext = 0
+    if setup.has_queue_ext:
+        ext = setup.queue_ext_size * asked.queues + 1024 * asked.units
+    index = 0
+    if setup.has_index:
+        files = 2 + asked.keys // (setup.index_entries - 1)
+        index = files * _index_file_size(setup)
+    return log + queues + ext + index + asked.planted_bytes
+
+
+def work_of(setup: Setup, asked: _Asked) -> int:
+    """What one op may cost: a start, and many a law, goes over all there is."""
+    messages = _WORK_OF_A_MESSAGE * asked.messages
+    return room_of(setup, asked) + messages + _WORK_OF_A_QUEUE * asked.queues
+
+
+def least_capacity(setup: Setup, asked: _Asked) -> int:
+    """The smallest disk on which a store that lost all its messages works again."""
+    queues = 20 * setup.queue_file_units * asked.queues
+    ext = setup.queue_ext_size * asked.queues if setup.has_queue_ext else 0
+    index = 0
+    if setup.has_index:
+        index = 2 * _index_file_size(setup)
+    return 3 * setup.log_file_size + queues + ext + index + _ROOM_OF_SMALL_FILES

@@ -1,0 +1,285 @@
+"""Shrink: the smallest program that still breaks the same law.
+
+Cuts what follows the breach, then runs of ops, then unwraps what happens during an
+op, then makes arguments simpler, round and round until nothing more goes. An op is
+legal in every state, so any may be cut; a program counts as failing only if the law
+asked for is the one that is broken, so the search never slips to another bug. What is
+simpler than what belongs to ``simplify``; a planted bug is the caller's to
+apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from typing import TypeAlias
+
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.harness.failures.simplify import (
+    is_op,
+    simpler_everywhere,
+    simpler_ops,
+    simpler_setups,
+    told_by,
+    unwrapped,
+)
+from crashmq.models.observations import Put
+from crashmq.models.ops import During, Op, PutMessage, Together
+from crashmq.models.program import Program
+from crashmq.models.verdict import Outcome
+
+_PAIRS_UP_TO = 16
+
+
+class NothingToShrink(ValueError):
+    """The program does not break the law it is said to break."""
+
+
+class ShrinkInterrupted(KeyboardInterrupt):
+    """An interrupt while it shrinks; ``so_far`` is the smallest program until then."""
+
+    def __init__(self, so_far: ShrinkResult) -> None:
+        super().__init__()
+        self.so_far = so_far
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkResult:
+    """The smallest program found, its last run with the trace, and the price.
+
+    ``exhausted`` says that the budget ended first: it may shrink further.
+    """
+
+    program: Program
+    result: EpisodeResult
+    runs: int
+    ops_before: int
+    exhausted: bool
+
+
+Progress: TypeAlias = Callable[[int, int], None]
+Run: TypeAlias = Callable[[Program, str], EpisodeResult]
+
+
+def shrink(
+    program: Program,
+    scenario: str,
+    law_id: str,
+    *,
+    budget_runs: int = 2000,
+    progress: Progress | None = None,
+    run: Run = run_program,
+) -> ShrinkResult:
+    """Shrink a program that breaks ``law_id``.
+
+    Args:
+        program: what to shrink.
+        scenario: decides how a program is judged at its end.
+        law_id: the law it breaks, and the only one that counts.
+        budget_runs: programs to try at most.
+        progress: told the runs so far and the ops left, after each run.
+        run: runs and judges a program of a scenario.
+
+    Raises:
+        NothingToShrink: it does not break that law here.
+        ShrinkInterrupted: by Ctrl-C; it holds what was reached.
+    """
+    search = _Search(
+        program, lambda tried: run(tried, scenario), law_id, budget_runs, progress
+    )
+    if not search.take(program):
+        raise NothingToShrink(
+            f"the program of {len(program.ops)} ops does not break {law_id} "
+            f"here. Replay it, with the planted bug it was found with if there was "
+            f"one, or take the version it was found with."
+        )
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        so_far = search.reached(program, exhausted=True)
+        raise ShrinkInterrupted(so_far) from None
+    return search.reached(program, exhausted=search.runs >= budget_runs)
+
+
+def cut_runs(
+    best: Callable[[], tuple[Op, ...]], take: Callable[[tuple[Op, ...]], object]
+) -> None:
+    """Cut runs of ops, long ones first, from the end to the front.
+
+    ``take`` is given fewer ops than are ``best``, and may make them so.
+    """
+    size = max(1, len(best()) // 2)
+    while size:
+        end = len(best())
+        while end > 0:
+            ops, start = best(), max(0, end - size)
+            take(ops[:start] + ops[end:])
+            end = min(start, len(best()))
+        size //= 2
+
+
+class _Search:
+    """The best program so far and the runs it cost.
+
+    Invariants:
+        ``best`` breaks the law, and ``result`` is its run
+        nothing that was run is run again
+        runs <= budget
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        run: Callable[[Program], EpisodeResult],
+        law_id: str,
+        budget: int,
+        progress: Progress | None,
+    ) -> None:
+        self.best = program
+        self.result: EpisodeResult | None = None
+        self.runs = 0
+        self._run = run
+        self._law_id = law_id
+        self._budget = budget
+        self._progress = progress
+        self._tried: set[Program] = set()
+
+    def run(self) -> None:
+        """Every pass, cheapest gain first, until a round gains nothing."""
+        before = None
+        while before != self.best and self.runs < self._budget:
+            before = self.best
+            cut_runs(lambda: self.best.ops, self._take_ops)
+            self._simplify_everywhere()
+            self._simplify_each(unwrapped)
+            self._split_each()
+            self._tell_turns()
+            self._simplify_each(simpler_ops)
+            self._simplify_setup()
+            if before == self.best:
+                self._cut_pairs()
+            if before == self.best:
+                self._merge_puts()
+
+    def reached(self, program: Program, *, exhausted: bool) -> ShrinkResult:
+        """What became of ``program`` so far."""
+        assert self.result is not None
+        return ShrinkResult(
+            program=self.best,
+            result=self.result,
+            runs=self.runs,
+            ops_before=len(program.ops),
+            exhausted=exhausted,
+        )
+
+    def take(self, candidate: Program) -> bool:
+        """Whether the candidate breaks the law; it is the best then, cut behind."""
+        if candidate in self._tried or self.runs >= self._budget:
+            return False
+        self._tried.add(candidate)
+        self.runs += 1
+        result = self._run(candidate)
+        if self._progress:
+            self._progress(self.runs, len(self.best.ops))
+        if result.outcome is not Outcome.VIOLATED:
+            return False
+        if result.invariant != self._law_id:
+            return False
+        self.best, self.result = candidate, result
+        needed = candidate.ops[: result.step + 1]
+        if result.step >= 0 and len(needed) < len(candidate.ops):
+            self.take(replace(candidate, ops=needed))
+        return True
+
+    def _take_ops(self, ops: tuple[Op, ...]) -> bool:
+        return self.take(replace(self.best, ops=ops))
+
+    def _cut_pairs(self) -> None:
+        """Cut any two ops at once, where one alone was needed by the other."""
+        again = len(self.best.ops) <= _PAIRS_UP_TO
+        while again:
+            ops = self.best.ops
+            again = any(
+                self._take_ops(ops[:i] + ops[i + 1 : j] + ops[j + 1 :])
+                for i, j in combinations(range(len(ops)), 2)
+            )
+
+    def _merge_puts(self) -> None:
+        """Let one put be as long as two, where what follows has to keep its place."""
+        again = True
+        while again:
+            ops, sizes = self.best.ops, self._sizes()
+            again = any(
+                self._take_ops((*ops[:i], *ops[i + 1 : j], longer, *ops[j + 1 :]))
+                for i, j in pairwise(sizes)
+                for kept, gone in ((j, i), (i, j))
+                for longer in _longer(ops[kept], sizes[gone])
+            )
+
+    def _sizes(self) -> dict[int, int]:
+        """What each put took of the log, by its number in the program."""
+        assert self.result is not None
+        return {
+            step.number: step.observation.size
+            for step in self.result.trace
+            if isinstance(step.observation, Put)
+            and 0 <= step.number < len(self.best.ops)
+            and isinstance(self.best.ops[step.number], PutMessage)
+            and step.observation.size > 0
+        }
+
+    def _simplify_everywhere(self) -> None:
+        while any(self.take(program) for program in simpler_everywhere(self.best)):
+            pass
+
+    def _simplify_setup(self) -> None:
+        while any(
+            self.take(replace(self.best, setup=setup))
+            for setup in simpler_setups(self.best.setup)
+        ):
+            pass
+
+    def _split_each(self) -> None:
+        """Let an op that happens during another happen before or after it."""
+        for at in reversed(range(len(self.best.ops))):
+            ops = self.best.ops
+            match ops[at] if at < len(ops) else None:
+                case During(op, _, event) if is_op(event):
+                    for both in ((op, event), (event, op)):
+                        if self._take_ops((*ops[:at], *both, *ops[at + 1 :])):
+                            break
+                case Together(parts):
+                    for order in (parts, parts[::-1]):
+                        if self._take_ops((*ops[:at], *order, *ops[at + 1 :])):
+                            break
+
+    def _tell_turns(self) -> None:
+        """Let schedules that were drawn say, point by point, what they did."""
+        assert self.result is not None
+        for step in self.result.trace:
+            ops = self.best.ops
+            if 0 <= step.number < len(ops) and step.turns:
+                told = told_by(ops[step.number], step.turns)
+                if told != ops[step.number] and is_op(told):
+                    at = step.number
+                    self._take_ops((*ops[:at], told, *ops[at + 1 :]))
+
+    def _simplify_each(self, variants: Callable[[Op], Iterator[Op]]) -> None:
+        """Take variants of each op, the last op first, while they break the law."""
+        for at in reversed(range(len(self.best.ops))):
+            while at < len(self.best.ops) and self._simplify_one(at, variants):
+                pass
+
+    def _simplify_one(self, at: int, variants: Callable[[Op], Iterator[Op]]) -> bool:
+        ops = self.best.ops
+        return any(
+            self._take_ops((*ops[:at], simpler, *ops[at + 1 :]))
+            for simpler in variants(ops[at])
+        )
+
+
+def _longer(op: Op, by: int) -> Iterator[Op]:
+    """A put whose body is longer by so many bytes."""
+    assert isinstance(op, PutMessage)
+    yield replace(op, body_size=op.body_size + by)

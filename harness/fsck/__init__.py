@@ -1,0 +1,1 @@
+"""The laws of the files on any store directory, read only."""

@@ -1,0 +1,204 @@
+"""What the next start of a store would do with its files, by its starter's rules.
+
+A store without a durable mark is RocketMQ's, and the rules are those of its release
+5.3.0: MappedFileQueue#load, CommitLog#recoverNormally and #recoverAbnormally,
+ConsumeQueue#truncateDirtyLogicFiles. One with a mark is crashmq's own. Both are run on
+broken copies and held against this: ``docs/fsck.md`` says how well it agrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from crashmq.models.files.log import LogFile, LogImage, LogStop
+from crashmq.models.files.queue import UNIT_SIZE, QueueFile
+from crashmq.models.files.sparse import written_size
+from crashmq.models.files.store_image import StoreImage
+from crashmq.models.laws.checkpoint import changed_files
+from crashmq.models.laws.consume_queue import missing_units
+
+_REPLAYED_FILES = 3
+_SAFETY_MS = 3000
+# RocketMQ's recovery asks for a record's magic, lengths and CRC, and for no more.
+_PASSED_OVER = (
+    *("phy_offset", "store_timestamp", "properties", "filler", "missing_file"),
+)
+_NAMED_MAX = 3
+_SENTENCES_MAX = 20
+
+
+def next_start(image: StoreImage) -> Iterator[str]:
+    """What it would refuse, pass over, cut, remove or dispatch, a sentence each."""
+    is_ours = image.checkpoint.mark is not None
+    refused = [*(_refusals_of_ours(image) if is_ours else _refusals(image))]
+    yield from some_of(refused, "such refusals")
+    if not refused:
+        cut = image.commit_log.stop if is_ours else _cut_by_rocketmq(image)
+        yield from _changes(image, cut)
+
+
+def some_of(sentences: Iterable[str], others: str) -> Iterator[str]:
+    """The first of many sentences of one kind, and how many ``others`` there are."""
+    rest = iter(sentences)
+    yield from islice(rest, _SENTENCES_MAX)
+    if left := sum(1 for _ in rest):
+        yield f"... and {left:,} {others} more."
+
+
+def end_after_start(image: StoreImage) -> int | None:
+    """Where the log would end then, a phy_offset; None if the start is refused."""
+    is_ours = image.checkpoint.mark is not None
+    refused = _refusals_of_ours(image) if is_ours else _refusals(image)
+    if next(refused, None) is not None:
+        return None
+    return (image.commit_log.stop if is_ours else _cut_by_rocketmq(image)).phy_offset
+
+
+def _refusals(image: StoreImage) -> Iterator[str]:
+    """MappedFileQueue#load: by length and name; an empty last file is removed."""
+    log = image.commit_log
+    yield from _of_another_length(log.files, log.file_size)
+    for queue in image.consume_queues:
+        whole = image.queue_file_size - image.queue_file_size % UNIT_SIZE
+        yield from _of_another_length(queue.files, whole)
+    for path in (*log.odd_paths, *image.odd_queue_paths):
+        if not path.rpartition("/")[2].isdecimal():
+            yield f"refuses: {path} is not named by an offset."
+
+
+def _of_another_length(
+    files: Sequence[LogFile] | Sequence[QueueFile], size: int
+) -> Iterator[str]:
+    for file in files:
+        is_empty_last = not file.data and file is files[-1]
+        if len(file.data) != size and not is_empty_last:
+            yield f"refuses: {file.path} has {len(file.data)} bytes, not {size}."
+
+
+def _refusals_of_ours(image: StoreImage) -> Iterator[str]:
+    """``engine.store.start_up``: what was durable once must be there, and unchanged."""
+    log, mark = image.commit_log, image.checkpoint.mark
+    assert mark is not None
+    for path in (*log.odd_paths, *image.odd_queue_paths):
+        yield f"refuses: {path} is not named by an offset."
+    queued = [file for queue in image.consume_queues for file in queue.files]
+    of_log = [(f.path, f.base, len(f.data), mark.log_file_size) for f in log.files]
+    of_queue = [(f.path, f.base, len(f.data), mark.queue_file_size) for f in queued]
+    for path, base, length, size in (*of_log, *of_queue):
+        if size > 0 and (base % size or length > size):
+            yield f"refuses: {path}, of {length} bytes, does not fit files of {size}."
+    if log.min_phy_offset > mark.log_min_offset and not mark.is_empty:
+        seen = f"the log begins at {log.min_phy_offset}, not at {mark.log_min_offset}"
+        yield f"refuses: {seen}."
+    if mark.durable_offset > log.max_phy_offset:
+        yield (
+            f"refuses: the log ends at {log.stop.where}, below its durable mark "
+            f"{mark.durable_offset}."
+        )
+    else:
+        for path in changed_files(image):
+            yield f"refuses: {path} has other bytes than were made durable."
+
+
+def _cut_by_rocketmq(image: StoreImage) -> LogStop:
+    """Where it would find the log's end."""
+    log = image.commit_log
+    first = _replayed_from(image)
+    seen = [stop for stop in log.breaks if _is_seen(stop, first)]
+    if seen:
+        return seen[0]
+    records = (*log.records, *log.records_beyond)
+    if not log.breaks or not records:
+        return log.stop
+    end = records[-1].phy_offset + records[-1].size
+    path, _, _ = log.where(end).partition(" ")
+    at = end - next(file.base for file in log.files if file.path == path)
+    return LogStop("zeros", path, at, end, "never written")
+
+
+def _is_seen(stop: LogStop, first: int) -> bool:
+    # Without forceVerifyPropCRC, which is off by default, it proves bodies alone.
+    is_looked_at = not stop.seen.startswith("property CRC")
+    is_looked_at = is_looked_at and stop.kind not in _PASSED_OVER
+    return stop.phy_offset >= first and is_looked_at
+
+
+def _replayed_from(image: StoreImage) -> int:
+    """The base of the first file whose records it reads.
+
+    Source: CommitLog#recoverNormally, the last three files; #recoverAbnormally, the
+    newest whose first record is older than the checkpoint by three seconds.
+    """
+    files, checkpoint = image.commit_log.files, image.checkpoint
+    if not files:
+        return 0
+    if not image.abort:
+        return files[-_REPLAYED_FILES:][0].base
+    flushed = min(checkpoint.physic_msg_timestamp, checkpoint.logics_msg_timestamp)
+    before = max(0, flushed - _SAFETY_MS)
+    for file in reversed(files):
+        if file.records and file.records[0].store_timestamp <= before:
+            return file.base
+    return files[0].base
+
+
+def _changes(image: StoreImage, cut: LogStop) -> Iterator[str]:
+    log = image.commit_log
+    passed = [stop for stop in log.breaks if stop.phy_offset < cut.phy_offset]
+    for stop in passed[:_NAMED_MAX]:
+        yield f"passes over {stop.where} ({stop.seen}): it does not look there."
+    if len(passed) > _NAMED_MAX:
+        yield f"passes over {len(passed) - _NAMED_MAX} places more."
+    if any(stop == cut for stop in log.breaks):
+        last = max(file.base + written_size(file.data) for file in log.files)
+        whole = [r for r in log.records_beyond if r.phy_offset > cut.phy_offset]
+        yield (
+            f"cuts the log at {cut.where} because of what is there ({cut.seen}): "
+            f"{last - cut.phy_offset} bytes and {len(whole)} whole records behind it "
+            f"are dropped."
+        )
+    yield from _removals(log, cut.phy_offset)
+    yield from some_of(_cut_units(image, cut.phy_offset), "queues to cut")
+    yield from _dispatched(image, cut.phy_offset)
+
+
+def _cut_units(image: StoreImage, end: int) -> Iterator[str]:
+    for queue, live in image.suspect_queues:
+        past = [n for n, unit in enumerate(live) if unit.phy_offset >= end]
+        if past:
+            where = queue.where(live[past[0]].queue_offset)
+            count = len(live) - past[0]
+            yield f"cuts {count} units at {where}, which points past the log's end."
+
+
+def _dispatched(image: StoreImage, end: int) -> Iterator[str]:
+    """Records of no unit: RocketMQ dispatches what it replays after a crash.
+
+    After an orderly end it begins at the log's end, whatever the queues lack.
+    """
+    is_ours = image.checkpoint.mark is not None
+    first = _replayed_from(image) if image.abort and not is_ours else 0
+    if image.abort:
+        runs = (
+            f"dispatches to {missing.where}: {missing.expected}."
+            for missing in missing_units(image, end, first=first)
+        )
+        yield from some_of(runs, "runs of units to dispatch")
+    below = first if image.abort else end
+    lists = image.unlisted_records.values()
+    left = [r.phy_offset for records in lists for r in records if r.phy_offset < below]
+    if left and not is_ours:
+        yield (
+            f"leaves {len(left)} records without a unit, the first of them at "
+            f"{image.commit_log.where(min(left))}: it does not look at them. A start "
+            f"of a copy that has a file `abort` and no `checkpoint` dispatches all."
+        )
+
+
+def _removals(log: LogImage, end: int) -> Iterator[str]:
+    later = [file.path for file in log.files if file.base > end]
+    if later:
+        more = ", ..." if len(later) > _NAMED_MAX else ""
+        names = ", ".join(later[:_NAMED_MAX]) + more
+        yield f"removes {len(later)} log file(s) past the end: {names}."

@@ -1,0 +1,1 @@
+"""What is seen to before anything is judged: asserts, Ctrl-C, files."""

@@ -1,0 +1,36 @@
+"""Whether the edits of a file of mutants can be made in this version.
+
+How such a file reads is told in ``harness.mutants.mutant_file``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from crashmq.harness.mutants.mutation import Mutant, MutantError, applied
+from crashmq.harness.searches.supervised import Lost, supervised
+
+CHECK_TIMEOUT_S = 30.0
+
+
+def check_edits(mutants: Mapping[str, Mutant]) -> Iterator[str]:
+    """One sentence for each mutant whose edits cannot be made in this version.
+
+    A child tries them: working out an edited constant runs a stranger's text.
+    """
+    chosen = list(mutants.values())
+
+    def trial(number: int) -> str:
+        try:
+            with applied(chosen[number]):
+                return ""
+        except MutantError as error:
+            return str(error)
+
+    rows = supervised(trial, range(len(chosen)), CHECK_TIMEOUT_S)
+    for mutant, row in zip(chosen, rows, strict=True):
+        if isinstance(row, Lost):
+            last = row.detail.strip().splitlines()[-1:] or [row.how]
+            yield f"mutant {mutant.id}: planting it ended its process: {last[0]}"
+        elif row:
+            yield row

@@ -1,0 +1,200 @@
+"""Hunt: the search for one planted bug, without knowing it, until the first kill.
+
+A hunt is a sequence of numbered slices, dealt in a fixed order: seeded episodes of all
+scenarios, neighbours of the corpus's programs, sweeps that stop an activity or fail a
+call at each point in turn, crash exploration of the beginnings of some episodes, and
+Hypothesis machines.
+
+Each slice is a function of the hunt's seed and its number, so hunts differ between
+machines only in how far they come. A child process does the slices with the bug in
+place; one that hangs, or takes its process with it, has found the bug too, and it is
+said so: if it does so again when it is done alone, and the store without the bug does
+not do it as well.
+
+A hunt uses only the mutant's edits: not where it is, not which law kills it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.mutants.mutation import Mutant, applied
+from crashmq.harness.mutants.search_slices import (
+    ROUND,
+    FoundBug,
+    SliceKind,
+    SliceRow,
+    episodes_of,
+    program_of,
+    run_episode,
+    run_slice,
+)
+from crashmq.harness.searches.aiming import aimed_as_far_as_it_came
+from crashmq.harness.searches.supervised import Lost, supervised
+from crashmq.models.program import Program
+
+SLICE_TIMEOUT_S = 30.0  # of processor time
+EPISODE_TIMEOUT_S = 15.0  # thousands of times what an episode takes
+GROWTH_MAX = 256 * 1024 * 1024  # of a hunt's child; a new one costs milliseconds
+SLICES_MAX = 1_000_000
+_TURNS: tuple[SliceKind, ...] = (
+    *("soak", "neighbours", "stops", "explore", "soak"),
+    *("failures", "soak", "neighbours", "stops", "soak"),
+    *("neighbours", "soak", "failures", "machine", "neighbours"),
+    *("soak", "neighbours", "stops", "soak", "neighbours"),
+)
+assert len(_TURNS) == ROUND
+
+HANG = "timeout"  # stand where a law's id would: no law had spoken by then
+DIED = "died"
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """One search: for one bug (None: on the clean engine), from one seed.
+
+    Attributes:
+        policy: the one of ``policies`` to search with, on seeded episodes
+            only; "" for all kinds of slices.
+        budget_s: seconds after which the hunt ends without a kill.
+    """
+
+    mutant: Mutant | None
+    seed: int
+    budget_s: float
+    policy: str = ""
+
+    def planted(self) -> AbstractContextManager[object]:
+        """The engine with the bug planted."""
+        return applied(self.mutant) if self.mutant else nullcontext()
+
+
+@dataclass(slots=True)
+class HuntResult:
+    """The result of a hunt; ``found`` is None if the bug survived.
+
+    ``states`` counts starts that were judged, ``histories`` programs that were run.
+    """
+
+    seconds: float = 0.0
+    states: int = 0
+    histories: int = 0
+    unknown: int = 0
+    found: FoundBug | None = None
+    probes: Counter[str] = field(default_factory=Counter)
+    own_defect: str = ""
+
+
+def hunt(task: Hunt) -> HuntResult:
+    """Search until the first kill or the end of the budget."""
+    result = HuntResult()
+    started = time.monotonic()
+    for row in _slices(task):
+        if isinstance(row, Lost):
+            _take_lost(result, task, row)
+        else:
+            _take(result, row)
+        result.seconds = time.monotonic() - started
+        over = result.seconds >= task.budget_s
+        if result.found or result.own_defect or over:
+            return result
+    return result
+
+
+def kind_of(number: int) -> SliceKind:
+    """The kind of the slice with this number."""
+    return _TURNS[number % len(_TURNS)]
+
+
+def _slices(task: Hunt) -> Iterator[SliceRow | Lost]:
+    work = partial(_slice_of, task)
+    every = range(SLICES_MAX)
+    return supervised(work, every, SLICE_TIMEOUT_S, task.planted, GROWTH_MAX)
+
+
+def _take(result: HuntResult, row: SliceRow) -> None:
+    result.states += row.states
+    result.histories += row.histories
+    result.unknown += row.unknown
+    result.probes.update(row.probes)
+    result.found = row.found
+
+
+def _take_lost(result: HuntResult, task: Hunt, lost: Lost) -> None:
+    """A slice that gave no row: a defect of the harness, or a bug that kills."""
+    if lost.how == "raised":
+        result.own_defect = lost.detail
+        return
+    result.found = _culprit(task, lost)
+    result.unknown += result.found is None
+
+
+def _culprit(task: Hunt, lost: Lost) -> FoundBug | None:
+    """The program of a lost slice that hangs or dies again, alone, with more time."""
+    kind = kind_of(lost.number)
+    if kind in ("soak", "neighbours"):
+        return _lost_episode(task, kind, lost)
+    slices = [lost.number]
+    work = partial(_slice_of, task)
+    for row in supervised(work, slices, 2 * SLICE_TIMEOUT_S, task.planted):
+        if isinstance(row, SliceRow):
+            return row.found
+        if row.how != "raised" and _is_the_bugs(task, work, row, 2 * SLICE_TIMEOUT_S):
+            return FoundBug(
+                _law(row), f"{_told(row)}, in a {kind} slice", kind, "", None
+            )
+    return None
+
+
+def _lost_episode(task: Hunt, kind: SliceKind, lost: Lost) -> FoundBug | None:
+    def work(number: int) -> int:
+        run_episode(kind, task.seed, number, task.policy)
+        return number
+
+    episodes = episodes_of(lost.number)
+    for row in supervised(work, episodes, EPISODE_TIMEOUT_S, task.planted):
+        if isinstance(row, Lost) and row.how != "raised":
+            scenario, program = program_of(kind, task.seed, row.number)
+            program = aimed_as_far_as_it_came(
+                program, task.seed, row.number, task.planted, EPISODE_TIMEOUT_S
+            )
+            clean = partial(_run_once, program, scenario)
+            if _is_the_bugs(task, clean, row, EPISODE_TIMEOUT_S):
+                return FoundBug(_law(row), _told(row), kind, scenario, program)
+    return None
+
+
+def _is_the_bugs(
+    task: Hunt, work: Callable[[int], object], lost: Lost, timeout_s: float
+) -> bool:
+    """Whether the store without the bug comes to an end where the one with it did not.
+
+    Without a bug to plant there is nothing to compare with.
+    """
+    if task.mutant is None:
+        return True
+    (clean,) = supervised(work, [lost.number], timeout_s)
+    return not isinstance(clean, Lost) or clean.how == "raised"
+
+
+def _run_once(program: Program, scenario: str, number: int) -> int:
+    run_program(program, scenario, keep_trace=False)
+    return number
+
+
+def _slice_of(task: Hunt, number: int) -> SliceRow:
+    return run_slice(kind_of(number), task.seed, number, task.policy)
+
+
+def _law(lost: Lost) -> str:
+    return HANG if lost.how == "timeout" else DIED
+
+
+def _told(lost: Lost) -> str:
+    return "no end in sight" if _law(lost) == HANG else f"ended by {lost.how}"

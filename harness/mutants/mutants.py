@@ -1,0 +1,43 @@
+"""The planted bugs, by their id in the catalogue of bugs that real stores shipped.
+
+They lie in ``planted/*.toml``, in the format in which anybody may write mutants
+(``mutant_file``). Each names the laws of which one must flag it, and a trigger: a
+program that is red with the bug and green without. How an edit is applied is told in
+``mutation``. Ids R and X are the catalogue's, S those of the sharp edges
+(``docs/sharp-edges.md``; S01 is row 14.1), N of what else was found in RocketMQ, E our
+own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crashmq.harness.mutants.mutant_file import read_mutants
+from crashmq.harness.mutants.mutation import Mutant
+from crashmq.models.laws.registry import declared_laws
+
+__all__ = ["LEFT_OUT", "MUTANTS"]
+
+PLANTED = Path(__file__).parent / "planted"
+
+LEFT_OUT: dict[str, str] = {
+    **dict.fromkeys(
+        ("R65", "R66", "R68", "R69", "R70", "X19"), "consumer's side, built later"
+    ),
+}
+"""Bugs of the catalogue that are not planted, each with the reason."""
+
+
+def _planted() -> dict[str, Mutant]:
+    """The mutants of all files, in the order of their names."""
+    found: dict[str, Mutant] = {}
+    for path in sorted(PLANTED.glob("*.toml")):
+        mutants = read_mutants(path, declared_laws())
+        taken = found.keys() & mutants.keys()
+        assert not taken, f"{path}: {sorted(taken)} are in an earlier file"
+        found |= mutants
+    assert found, f"no planted bugs in {PLANTED}: it belongs to the package"
+    return found
+
+
+MUTANTS: dict[str, Mutant] = _planted()

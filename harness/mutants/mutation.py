@@ -1,0 +1,208 @@
+"""Mutation: plants a bug by small edits of the engine's text, made in memory.
+
+The tested code is the shipped code: an edit is made in memory, in what was already
+imported, so that every importer runs the mutant and no file changes. A mutant reads as
+a diff and refuses to apply once its text is gone. How text is found is told in
+``harness.mutants.edits``, what the new text does to a running program in
+``harness.mutants.swaps``; this module says what a mutant is and when it is in place.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import inspect
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+
+from crashmq.harness.mutants.codes import plan_codes
+from crashmq.harness.mutants.dead_code import runs_alike
+from crashmq.harness.mutants.dependents import plan_dependents
+from crashmq.harness.mutants.edits import (
+    Edit,
+    MutantApplied,
+    MutantError,
+    MutantStale,
+    MutantUnsupported,
+    edited,
+)
+from crashmq.harness.mutants.swaps import Planner, Swaps
+from crashmq.models.program import Program, Setup
+
+__all__ = [
+    "Edit",
+    "Mutant",
+    "MutantApplied",
+    "MutantError",
+    "MutantStale",
+    "MutantUnsupported",
+    "applied",
+    "diff_of",
+]
+
+NO_TRIGGER = Program(Setup(), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One planted bug.
+
+    Attributes:
+        id: of the bug catalogue, ``R02``; never reused.
+        title: a slug.
+        killed_by: ids of the laws of which one must flag it.
+        edits: what differs from the shipped engine.
+        source: where the real bug was reported.
+        trigger: a program that is red with the mutant and green without; no ops if
+            none is known.
+        as_shipped: whether RocketMQ behaves so to this day.
+        component: the part of the store it is in, as the catalogue names it.
+        difficulty: 1 (any restart shows it) to 5 (several rare things together); 0
+            if nobody has judged it.
+        needs: what the world must be able to do, in the catalogue's words.
+    """
+
+    id: str
+    title: str
+    killed_by: tuple[str, ...]
+    edits: tuple[Edit, ...]
+    source: str = ""
+    trigger: Program = NO_TRIGGER
+    as_shipped: bool = False
+    component: str = ""
+    difficulty: int = 0
+    needs: str = ""
+
+
+def diff_of(mutant: Mutant) -> str:
+    """What the mutant changes: a diff of each module's text, as it is planted.
+
+    Raises:
+        MutantStale: an edit's text is gone, or is there more than once.
+        MutantUnsupported: a module has no text, or an edit changes nothing that runs.
+    """
+    diffs: list[str] = []
+    for name in dict.fromkeys(edit.module for edit in mutant.edits):
+        edits = [edit for edit in mutant.edits if edit.module == name]
+        wheres = [_where(mutant.id, edit) for edit in edits]
+        shipped = _text_of(_imported(name, wheres[0]), wheres[0])
+        text = _edited_text(shipped, edits, wheres)
+        path = f"{name.replace('.', '/')}.py"
+        diffs += difflib.unified_diff(
+            shipped.splitlines(),
+            text.splitlines(),
+            path,
+            f"{path} with {mutant.id}",
+            lineterm="",
+        )
+    return "\n".join(diffs)
+
+
+@contextmanager
+def applied(mutant: Mutant) -> Iterator[None]:
+    """Run the engine with a mutant planted while the context lasts.
+
+    Either every edit is made or none is; on exit each function has its own code object
+    back, and each constant its value. Mutants of different functions nest.
+
+    Raises:
+        MutantStale: an edit's text is gone, or is there more than once.
+        MutantUnsupported: an edit changes what cannot be changed in memory.
+        MutantApplied: a function is a mutant already.
+    """
+    swaps = _planned(mutant)
+    swaps.do()
+    packages = _packages(mutant)
+    forget_results(packages)
+    try:
+        yield
+    finally:
+        forget_results(packages)
+        swaps.undo()
+
+
+def _planned(mutant: Mutant) -> Swaps:
+    """The swaps that plant the mutant; nothing is changed yet."""
+    if not mutant.edits:
+        raise MutantUnsupported(f"mutant {mutant.id} has no edits; give it one.")
+    swaps = Swaps(mutant.id)
+    for name in dict.fromkeys(edit.module for edit in mutant.edits):
+        edits = [edit for edit in mutant.edits if edit.module == name]
+        _plan_module(swaps, mutant.id, edits)
+    plan_dependents(swaps, _packages(mutant), f"mutant {mutant.id}")
+    return swaps
+
+
+def _plan_module(swaps: Swaps, mutant_id: str, edits: list[Edit]) -> None:
+    """Plan all edits of one module."""
+    wheres = [_where(mutant_id, edit) for edit in edits]
+    module = _imported(edits[0].module, wheres[0])
+    shipped = _text_of(module, wheres[0])
+    text = _edited_text(shipped, edits, wheres)
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        what = str(error) or "it is nested too deep"
+        raise MutantUnsupported(
+            f"{wheres[-1]}: the edited text is not Python: {what}."
+        ) from None
+    planner = Planner(swaps, module, wheres[0])
+    planner.read(ast.parse(shipped), tree)
+    plan_codes(planner, shipped, tree)
+
+
+def _edited_text(shipped: str, edits: list[Edit], wheres: list[str]) -> str:
+    """The module's text with all edits made, each of which changes what it does."""
+    text = shipped
+    for edit, where in zip(edits, wheres, strict=True):
+        before, text = text, edited(text, edit, where)
+        if runs_alike(before, text):
+            raise MutantUnsupported(
+                f"{where}: the edit changes nothing that runs: either `after` does "
+                f"what `before` did, or nothing leads to where it lands, as behind a "
+                f"`return`. Put it where it is reached."
+            )
+    return text
+
+
+def _where(mutant_id: str, edit: Edit) -> str:
+    inside = f".{edit.function}" if edit.function else ""
+    return f"mutant {mutant_id}, {edit.module}{inside}"
+
+
+def _imported(name: str, where: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise MutantStale(
+            f"{where}: {error}; the module was renamed, or the name is misspelt."
+        ) from None
+
+
+def _text_of(module: ModuleType, where: str) -> str:
+    try:
+        return inspect.getsource(module)
+    except (OSError, TypeError):
+        raise MutantUnsupported(
+            f"{where}: the module has no text here; edit a module written in Python."
+        ) from None
+
+
+def _packages(mutant: Mutant) -> set[str]:
+    return {"engine", *(edit.module.partition(".")[0] for edit in mutant.edits)}
+
+
+def forget_results(packages: Collection[str]) -> None:
+    """Empty the caches of ``packages``, which other code may have filled."""
+    for name in sorted(sys.modules):
+        if any(name == top or name.startswith(f"{top}.") for top in packages):
+            for member in list(vars(sys.modules[name]).values()):
+                inner = list(vars(member).values()) if isinstance(member, type) else []
+                for each in (member, *inner):
+                    forget = getattr(each, "cache_clear", None)
+                    if callable(forget):
+                        forget()

@@ -1,0 +1,271 @@
+"""Search slices: the numbered parts of a hunt, each a part of a second long.
+
+A slice runs in the child that has the bug planted, and stops at the first violated law.
+Everything it does follows from the hunt's seed and the slice's number.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Literal
+
+from hypothesis import seed as seeded
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from crashmq.harness.disk.hashing import mixed
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.harness.explore.crash_point import record
+from crashmq.harness.explore.explorer import Explorer
+from crashmq.harness.explore.failures import each_failure
+from crashmq.harness.explore.limits import Limits
+from crashmq.harness.explore.schedules import each_stop
+from crashmq.harness.mutants.corpus import neighbour, packaged
+from crashmq.harness.mutants.policies import OURS, POLICIES, run_under
+from crashmq.harness.searches.aiming import perhaps_aimed
+from crashmq.harness.searches.machine import Recorder, StoreMachine, machine_for
+from crashmq.harness.searches.search_settings import search_settings
+from crashmq.models.laws.registry import LawUnknown, LawViolated
+from crashmq.models.program import Program
+from crashmq.models.verdict import Outcome
+from crashmq.scenarios.catalogue.failing import failing_for
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import phrase_for, program_for
+
+SliceKind = Literal["soak", "neighbours", "stops", "failures", "explore", "machine"]
+
+EPISODES = 10
+ROUND = 20  # slices from one of a hunt's rarer kinds to the next one
+EXAMPLES = 10
+EXPLORED_OPS = (4, 6, 8, 12, 16, 24)
+EXPLORED_MOMENTS = 12
+EXPLORED_STARTS = 400
+SWEEP_POINTS = 60
+STOPPED = "overlaps"
+STOPS = 4  # sweeps of a slice
+FAILURES = 8
+LIMITS = Limits(exact_max=64, told=32, draws=16, nested_max=4, nested_draws=1)
+"""A slice tries a little of many histories, where the explorer's command tries all of
+one: bugs lie in few moments, and nobody knows in which."""
+
+SHARES = {
+    "contention": 4,
+    "interleaved_deletion": 3,
+    "interleavings": 3,
+    "bit_rot": 5,
+    "latent_errors": 3,
+    "mixtures": 4,
+}
+"""Turns of scenarios that have more than one: what they ask has more sides than an
+episode can show, who is preempted where, which bytes of which record rot, what meets
+what."""
+
+_SEEDS_APART = 1_000_003
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBug:
+    """A kill: the law, its message, and the program that violated it.
+
+    ``law`` is ``timeout`` or ``died`` where a process hung or ended before a law was
+    violated; ``scenario`` is "" if the program is then unknown.
+    """
+
+    law: str
+    message: str
+    how: SliceKind
+    scenario: str
+    program: Program | None
+
+
+@dataclass(slots=True)
+class SliceRow:
+    """What one slice did, and the kill it ended with."""
+
+    states: int = 0
+    histories: int = 0
+    unknown: int = 0
+    probes: Counter[str] = field(default_factory=Counter)
+    found: FoundBug | None = None
+
+
+def run_slice(kind: SliceKind, seed: int, number: int, policy: str) -> SliceRow:
+    """Run one slice; it stops at the first violated law.
+
+    Policies are compared on the same histories, so with one every slice is seeded
+    programs; "" is all kinds of slices.
+    """
+    if policy or kind in ("soak", "neighbours"):
+        return _programs(kind, seed, number, policy)
+    return _SEARCHES[kind](seed, number)
+
+
+def episodes_of(number: int) -> range:
+    """The episodes of a slice of programs."""
+    return range(number * EPISODES, (number + 1) * EPISODES)
+
+
+def program_of(kind: SliceKind, seed: int, episode: int) -> tuple[str, Program]:
+    """The scenario and program of one episode of a hunt, before its damage is aimed."""
+    if kind == "neighbours":
+        return neighbour(packaged(), seed, episode)
+    name = scenario_of_turn(episode)
+    return name, program_for(SCENARIOS[name], seed, episode)
+
+
+def run_episode(
+    kind: SliceKind, seed: int, episode: int, policy: str
+) -> tuple[Program, EpisodeResult]:
+    """Run one episode under a policy: what was run, with the survivors it chose."""
+    scenario, program = program_of(kind, seed, episode)
+    program = perhaps_aimed(program, seed, episode)
+    result, program = run_under(POLICIES[policy or OURS], program, scenario)
+    return program, result
+
+
+def scenario_of_slice(number: int) -> str:
+    """The scenario of a slice of a rarer kind: each comes in turn."""
+    return scenario_of_turn(number // ROUND)
+
+
+def scenario_of_turn(turn: int) -> str:
+    """The scenario of a turn; some have more turns than one."""
+    turns = _scenarios_in_turn()
+    return turns[turn % len(turns)]
+
+
+@cache
+def _scenarios_in_turn() -> tuple[str, ...]:
+    """Each scenario once, then those with a larger share again."""
+    again = range(1, max(SHARES.values()))
+    more = [name for n in again for name, share in SHARES.items() if share > n]
+    return (*SCENARIOS, *more)
+
+
+def _programs(kind: SliceKind, seed: int, number: int, policy: str) -> SliceRow:
+    row = SliceRow()
+    runs = (run_episode(kind, seed, episode, policy) for episode in episodes_of(number))
+    _take(row, kind, runs)
+    return row
+
+
+def _machine(seed: int, number: int) -> SliceRow:
+    """Let Hypothesis drive the machine of one scenario for a few cases."""
+    machine = _machine_of(scenario_of_slice(number))
+    recorder = machine.recorder = Recorder()
+    chosen = search_settings(
+        "ci", max_examples=EXAMPLES, steps=machine.scenario.machine_steps, shrinks=False
+    )
+    chosen = settings(chosen, derandomize=False, database=None)
+    row = SliceRow()
+    test = seeded(seed * _SEEDS_APART + number)(machine)
+    try:
+        with warnings.catch_warnings():
+            # Of strategies over many setups; nobody reads their text here.
+            warnings.filterwarnings("ignore", "Generating overly large repr")
+            run_state_machine_as_test(test, settings=chosen)
+    except LawViolated as breach:
+        found = recorder.failures[breach.id]
+        row.found = FoundBug(
+            breach.id, found.message, "machine", found.scenario, found.program
+        )
+    except LawUnknown:
+        row.unknown = 1
+    row.histories, row.states = recorder.episodes, recorder.starts
+    row.probes.update(recorder.probes)
+    return row
+
+
+@cache
+def _machine_of(scenario: str) -> type[StoreMachine]:
+    """The machine of a scenario, cached: making it takes longer than running it."""
+    return machine_for(scenario)
+
+
+def _explore(seed: int, number: int) -> SliceRow:
+    """Crash the beginning of one program at a few of its crash points, in many ways."""
+    scenario = scenario_of_slice(number)
+    program = program_for(SCENARIOS[scenario], seed, number * EPISODES)
+    draw = mixed(seed * _SEEDS_APART + number)
+    length = EXPLORED_OPS[draw % len(EXPLORED_OPS)]
+    history = record(replace(program, ops=program.ops[:length]), scenario)
+    apart = max(1, len(history.moments) // EXPLORED_MOMENTS)
+    history.moments = history.moments[(draw >> 8) % apart :: apart]
+    explorer = Explorer(
+        scenario,
+        LIMITS,
+        seed=draw,
+        is_over=lambda: explorer.counts.starts >= EXPLORED_STARTS,
+    )
+    explorer.explore(history)
+    counts = explorer.counts
+    row = SliceRow(states=counts.starts, histories=1, unknown=counts.unknown)
+    for one in explorer.found.values():
+        # Nobody can replay what only the explorer says.
+        result = run_program(one.program, scenario, keep_trace=False)
+        if not one.is_unknown and result.invariant == one.invariant:
+            row.found = FoundBug(
+                one.invariant, one.message, "explore", scenario, one.program
+            )
+            break
+    return row
+
+
+def _stops(seed: int, number: int) -> SliceRow:
+    """Stop one activity at each of its points for others; then show what is durable.
+
+    Most bugs between two activities need one stop at one point, which is not known.
+    """
+    space, setups = SCENARIOS[STOPPED].space, SCENARIOS[STOPPED].setups
+    row = SliceRow()
+    for one in range(number * STOPS, (number + 1) * STOPS):
+        draw = mixed(seed * _SEEDS_APART + one)
+        setup = setups[draw % len(setups)]
+        program = Program(setup, phrase_for(space, setup, "overlap", draw))
+        if _take(row, "stops", each_stop(program, STOPPED, SWEEP_POINTS)):
+            break
+    return row
+
+
+def _failures(seed: int, number: int) -> SliceRow:
+    """Fail each call of one kind that one op makes, after a program's beginning."""
+    row = SliceRow()
+    for one in range(number * FAILURES, (number + 1) * FAILURES):
+        scenario = scenario_of_turn(one)
+        program, failing = failing_for(SCENARIOS[scenario], seed, one)
+        runs = each_failure(program, scenario, failing, SWEEP_POINTS)
+        if _take(row, "failures", runs):
+            break
+    return row
+
+
+def _take(
+    row: SliceRow, how: SliceKind, runs: Iterable[tuple[Program, EpisodeResult]]
+) -> bool:
+    """Count runs up to the first that violated a law; return whether there was one."""
+    for program, result in runs:
+        _count(row, result)
+        if result.outcome is Outcome.VIOLATED:
+            law, message = result.invariant, result.message
+            row.found = FoundBug(law, message, how, result.record.scenario, program)
+            return True
+    return False
+
+
+def _count(row: SliceRow, result: EpisodeResult) -> None:
+    row.histories += 1
+    row.states += result.record.recoveries
+    row.probes.update({hit.probe: hit.hits for hit in result.record.probes})
+    row.unknown += result.outcome is Outcome.UNKNOWN
+
+
+_SEARCHES: Mapping[SliceKind, Callable[[int, int], SliceRow]] = {
+    "stops": _stops,
+    "failures": _failures,
+    "explore": _explore,
+    "machine": _machine,
+}

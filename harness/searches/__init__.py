@@ -1,0 +1,1 @@
+"""Many runs: soaks, the gate, Hypothesis machines."""

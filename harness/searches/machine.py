@@ -1,0 +1,313 @@
+"""State machines: Hypothesis drives a scenario, rule by rule.
+
+A rule writes a phrase and steps it, nothing else; what ops mean and whether the store
+was right is said in ``Episode.step``. Phrases are those of seeded programs: ops that
+belong together, as a crash with the restarts that recover from it, written on one
+draft, so that later ones know what earlier ones stored. Every op is legal in every
+state, so no rule needs a precondition. What
+is found is cut down by ``harness.failures.shrink``, not by Hypothesis.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from hypothesis import seed as seeded
+from hypothesis import settings
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    rule,
+    run_state_machine_as_test,
+)
+from hypothesis.strategies import DataObject, data
+
+from crashmq.harness.episodes.episode import Episode
+from crashmq.harness.explore.sample import sample
+from crashmq.harness.failures.shrink import ShrinkInterrupted, shrink
+from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import applied
+from crashmq.harness.searches.search_settings import search_settings
+from crashmq.models.laws.registry import LawUnknown, LawViolated
+from crashmq.models.ops import Op
+from crashmq.models.program import Program, Setup
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS, Scenario
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.space import Kind
+from crashmq.scenarios.programs.strategies import HypothesisChance
+from crashmq.scenarios.programs.workload import rules_of, write_one_of
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFailure:
+    """A program that a machine found to break a law.
+
+    Attributes:
+        step: number of the op at which the law was broken; the number of ops when
+            only the end of the episode showed it.
+        mutant: id of the planted bug it was found with, "" on the clean engine.
+    """
+
+    scenario: str
+    program: Program
+    violated: str
+    message: str
+    step: int
+    mutant: str = ""
+
+
+class SearchInterrupted(KeyboardInterrupt):
+    """An interrupt amid a search: what it had found, and how many programs it ran."""
+
+    def __init__(self, found: FoundFailure | None, runs: int) -> None:
+        super().__init__()
+        self.found = found
+        self.runs = runs
+
+
+@dataclass(slots=True)
+class Recorder:
+    """The newest failing program of each law, and how much was run.
+
+    ``starts`` counts starts that were judged, ``probes`` hits by name. Hypothesis runs
+    what it reports once more, so after a search the newest program is the one it
+    shrank, if it was told to shrink.
+    """
+
+    mutant: str = ""
+    failures: dict[str, FoundFailure] = field(default_factory=dict)
+    episodes: int = 0
+    starts: int = 0
+    probes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, episode: Episode) -> None:
+        """Count an episode that is over."""
+        self.episodes += 1
+        self.starts += episode.starts
+        self.probes.update(episode.probes)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """One episode, driven by rules; ``machine_for`` adds the rules of a scenario."""
+
+    scenario: ClassVar[Scenario]
+    recorder: ClassVar[Recorder]
+    explore: ClassVar[int] = 0
+    """How many crash states of a history that broke no law are glanced at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.episode: Episode | None = None
+        self.draft: Draft | None = None
+        self.setup = Setup()
+        self.taken: list[Op] = []
+        self.failed = False
+
+    def open(self, setup: Setup) -> None:
+        """Begin the episode on one store and disk."""
+        self.setup = setup
+        self.episode = Episode(self.scenario.name, setup, keep_trace=False)
+
+    def take(self, *kinds: Kind) -> None:
+        """Write a phrase of one of these kinds, and step it."""
+        assert self.draft is not None, "the initialize rule runs before any other"
+        self.step(*write_one_of(kinds, self.draft))
+
+    def step(self, *ops: Op) -> None:
+        """Take each op and let it be judged."""
+        assert self.episode is not None, "the initialize rule runs before any other"
+        INTERRUPTS.heed()  # Hypothesis has callbacks out of which none is raised
+        for op in ops:
+            self.taken.append(op)
+            try:
+                self.episode.step(op)
+            except (LawViolated, LawUnknown) as breach:
+                self._record(breach, len(self.taken) - 1)
+                raise
+            except KeyboardInterrupt:
+                self.failed = True  # halfway through an op there is no end to judge
+                raise
+
+    def teardown(self) -> None:
+        """Judge the end of an episode that went well so far, and give it back."""
+        if self.episode is None:
+            return
+        try:
+            if not self.failed:
+                self.episode.finish()
+                self._glance()
+        except (LawViolated, LawUnknown) as breach:
+            self._record(breach, len(self.taken))
+            raise
+        finally:
+            self.recorder.add(self.episode)
+            self.episode.close()
+
+    def _glance(self) -> None:
+        """Look at crashes of the history; what breaks a law there is raised as here."""
+        if not self.explore:
+            return
+        program = Program(self.setup, tuple(self.taken))
+        found = sample(program, self.scenario.name, self.explore)
+        if found is None:
+            return
+        self.taken = list(found.program.ops)
+        crashed = Episode(self.scenario.name, self.setup, keep_trace=False)
+        try:
+            for op in self.taken:
+                crashed.step(op)
+            crashed.finish()
+        finally:
+            crashed.close()
+
+    def _record(self, breach: LawViolated | LawUnknown, step: int) -> None:
+        self.failed = True
+        self.recorder.failures[breach.id] = FoundFailure(
+            scenario=self.scenario.name,
+            program=Program(self.setup, tuple(self.taken)),
+            violated=breach.id,
+            message=str(breach),
+            step=step,
+            mutant=self.recorder.mutant,
+        )
+
+
+def machine_for(
+    scenario_name: str, recorder: Recorder | None = None, explore: int = 0
+) -> type[StoreMachine]:
+    """The state machine of a scenario; its ``TestCase`` is for unittest and pytest.
+
+    Args:
+        scenario_name: of the catalogue.
+        recorder: where failing programs go; the class has one of its own otherwise.
+        explore: how many crash states of each history are glanced at.
+
+    Raises:
+        KeyError: there is no such scenario.
+    """
+    scenario = SCENARIOS[scenario_name]
+    words = [*scenario.name.split("_"), "machine"]
+    machine: type[StoreMachine] = type(
+        "".join(word.capitalize() for word in words),
+        (StoreMachine,),
+        {
+            "__doc__": f"A store in which {scenario.sentence}.",
+            "scenario": scenario,
+            "recorder": recorder or Recorder(),
+            "explore": explore,
+            "begin": _beginning(scenario),
+            **{
+                name: _taking(name, kinds)
+                for name, kinds in rules_of(scenario.space).items()
+            },
+        },
+    )
+    steps = scenario.machine_steps
+    machine.TestCase.settings = search_settings("dev", steps=steps, shrinks=False)
+    return machine
+
+
+def _beginning(scenario: Scenario) -> object:
+    """The rule that runs first: some store, with some messages in it."""
+
+    def begin(self: StoreMachine, source: DataObject) -> None:
+        chance = HypothesisChance(source.draw)
+        self.draft = Draft(*scenario.drawn(chance), chance)
+        self.open(self.draft.setup)
+        self.take("burst")
+
+    return initialize(source=data())(begin)
+
+
+def _taking(name: str, kinds: tuple[Kind, ...]) -> object:
+    """A rule called ``name`` that writes and steps a phrase of one of these kinds."""
+
+    def take(self: StoreMachine) -> None:
+        self.take(*kinds)
+
+    take.__name__ = take.__qualname__ = name
+    return rule()(take)
+
+
+def find_failure(
+    scenario_name: str,
+    *,
+    profile: str = "ci",
+    max_examples: int | None = None,
+    seed: int | None = None,
+    mutant: str = "",
+) -> FoundFailure | None:
+    """Let Hypothesis search a scenario until a law is broken, then shrink.
+
+    Our own shrinker cuts what was found, for it knows that any op can go: it needs
+    tens of runs where Hypothesis's needs thousands, and ends with fewer ops.
+
+    Args:
+        scenario_name: of the catalogue.
+        profile: of ``search_settings``; ``ci`` finds the same each time.
+        max_examples: cases to try instead of the profile's number.
+        seed: the chance to use, so that a search can be repeated; without one the
+            profile decides.
+        mutant: id of a planted bug to search with; "" for the clean engine.
+
+    Returns:
+        The shrunk program, or None if no case broke a law.
+
+    Raises:
+        LawUnknown: a law could not be judged, which is a defect of ours.
+        SearchInterrupted: by Ctrl-C; it holds what was found.
+    """
+    recorder = Recorder(mutant)
+    machine = machine_for(scenario_name, recorder)
+    chosen = search_settings(
+        profile,
+        max_examples=max_examples,
+        steps=machine.scenario.machine_steps,
+        shrinks=False,
+    )
+    by_seed = seed is not None
+    chosen = settings(
+        chosen, database=None, derandomize=chosen.derandomize and not by_seed
+    )
+    if seed is not None:
+        machine = seeded(seed)(machine)
+    with applied(MUTANTS[mutant]) if mutant else nullcontext():
+        try:
+            run_state_machine_as_test(machine, settings=chosen)
+        except LawViolated as breach:
+            return _shrunk_or_cut(recorder.failures[breach.id], recorder.episodes)
+        except KeyboardInterrupt:
+            found = next(iter(recorder.failures.values()), None)
+            raise SearchInterrupted(found, recorder.episodes) from None
+    return None
+
+
+def _shrunk_or_cut(found: FoundFailure, runs: int) -> FoundFailure:
+    try:
+        return shrunk(found)
+    except KeyboardInterrupt as cut:
+        smaller = found
+        if isinstance(cut, ShrinkInterrupted):
+            smaller = replace(found, program=cut.so_far.program)
+        raise SearchInterrupted(smaller, runs) from None
+
+
+def shrunk(found: FoundFailure, *, budget_runs: int = 2000) -> FoundFailure:
+    """The same failure with the smallest program found; a mutant must be applied.
+
+    Raises:
+        NothingToShrink: run on its own, the program does not break the law.
+    """
+    smaller = shrink(
+        found.program, found.scenario, found.violated, budget_runs=budget_runs
+    )
+    return replace(
+        found,
+        program=smaller.program,
+        message=smaller.result.message,
+        step=smaller.result.step,
+    )

@@ -1,0 +1,330 @@
+"""Soak: numbered episodes to records, in volume, whatever an episode does.
+
+``SoakTask`` is the whole definition of a run, frozen and picklable: a number and it
+decide a record, but for its timing. A shard runs in supervised children, so that an
+episode that hangs or takes its process with it is a row as well. Every hundredth
+episode of a scenario is run twice and must give the same digest (DET-1). Spreading
+shards over executors, and what is made of the records, belong to ``reports``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+from crashmq.engine.host.probe import declared_probes, unreachable_probes
+from crashmq.harness.episodes.episode import EpisodeResult, TracedStep, run_program
+from crashmq.harness.explore.sample import sample
+from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import applied
+from crashmq.harness.searches.aiming import aimed_as_far_as_it_came, perhaps_aimed
+from crashmq.harness.searches.supervised import Lost, supervised
+from crashmq.models.describe import describe
+from crashmq.models.knowledge.facts import Fact, decided_by
+from crashmq.models.laws.registry import declared_laws
+from crashmq.models.laws.run import same_digest
+from crashmq.models.observations import describe_observation, status_of
+from crashmq.models.ops import EVERYTHING, OP_CLASSES
+from crashmq.models.program import Program, to_json
+from crashmq.models.verdict import Outcome
+from crashmq.reports.records import (
+    Declared,
+    EpisodeRecord,
+    EventRecord,
+    Shard,
+    VerdictRecord,
+)
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
+
+RECHECKED_EVERY = 100
+EPISODE_TIMEOUT_S = 60.0
+GROWTH_MAX = 256 * 1024 * 1024  # of a shard's child
+EPISODES_PER_SHARD_MAX = 250  # seconds of work: progress counts whole shards
+SHARDS_PER_WORKER = 16
+DETERMINISM = same_digest.id
+OWN_DEFECT = "crashmq"  # stands where a law's id would: the harness itself failed
+
+_PACKAGES = ("engine", "models", "scenarios", "harness")
+
+
+@dataclass(frozen=True, slots=True)
+class SoakTask:
+    """One run: episode n is scenario n modulo their number, from seed and n.
+
+    Attributes:
+        run_id: a hash of all the rest; make a task with ``define``.
+        mutant: id of the bug planted while episodes run; "" for the clean engine.
+        code_version: a hash of the source text, since another engine digests
+            otherwise.
+        episode_timeout_s: of processor time, after which an episode is killed and its
+            outcome is timeout.
+        explore: how many crash states of an episode that passed are glanced at too.
+    """
+
+    run_id: str
+    scenarios: tuple[str, ...]
+    seed: int
+    episodes: int
+    mutant: str
+    code_version: str
+    episode_timeout_s: float = EPISODE_TIMEOUT_S
+    explore: int = 0
+
+    @classmethod
+    def define(
+        cls,
+        scenarios: tuple[str, ...],
+        seed: int,
+        episodes: int,
+        mutant: str = "",
+        explore: int = 0,
+    ) -> Self:
+        """The task of these scenarios, named by what decides it."""
+        version = code_version()
+        task = cls("", scenarios, seed, episodes, mutant, version, explore=explore)
+        text = json.dumps(task.definition, sort_keys=True)
+        run_id = hashlib.sha256(text.encode()).hexdigest()[:12]
+        return replace(task, run_id=run_id)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """All that decides the records, JSON-able."""
+        explored = {"explore": self.explore} if self.explore else {}
+        return {
+            **explored,
+            "scenarios": list(self.scenarios),
+            "seed": self.seed,
+            "episodes": self.episodes,
+            "mutant": self.mutant,
+            "code_version": self.code_version,
+            "episode_timeout_s": self.episode_timeout_s,
+        }
+
+    def scenario_of(self, number: int) -> str:
+        """The scenario of an episode."""
+        return self.scenarios[number % len(self.scenarios)]
+
+    def program_of(self, number: int) -> Program:
+        """The program of an episode, its damage not aimed."""
+        return program_for(SCENARIOS[self.scenario_of(number)], self.seed, number)
+
+    def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
+        """One record an episode, in order; no episode raises out of here."""
+        numbers = range(shard.first_episode, shard.first_episode + shard.episodes)
+        rows = supervised(
+            self.run_episode,
+            numbers,
+            self.episode_timeout_s,
+            self._planted,
+            GROWTH_MAX,
+        )
+        for row in rows:
+            yield self._lost(row) if isinstance(row, Lost) else row
+
+    def run_episode(self, number: int) -> EpisodeRecord:
+        """Run and judge one episode here; the planted bug is the caller's to apply."""
+        scenario = self.scenario_of(number)
+        program = perhaps_aimed(self.program_of(number), self.seed, number)
+        started = time.perf_counter_ns()
+        result = run_program(program, scenario, keep_trace=False)
+        if self.explore and result.outcome is Outcome.PASSED:
+            found = sample(program, scenario, self.explore, number)
+            if found is not None:
+                program = found.program
+                result = run_program(program, scenario, keep_trace=False)
+        elapsed_ns = time.perf_counter_ns() - started
+        record = result.record
+        round_number = number // len(self.scenarios)
+        if result.outcome is not Outcome.PASSED or round_number % RECHECKED_EVERY == 0:
+            again = run_program(program, scenario, keep_trace=True)
+            record.events = [event_of(step) for step in again.trace]
+            _judge_determinism(record, result, again, program)
+        if record.outcome != Outcome.PASSED.value:
+            record.program = json.dumps(to_json(program))
+        record.elapsed_us = elapsed_ns // 1000
+        return self._signed(record, number)
+
+    def _planted(self) -> AbstractContextManager[object]:
+        return applied(MUTANTS[self.mutant]) if self.mutant else nullcontext()
+
+    def _signed(self, record: EpisodeRecord, number: int) -> EpisodeRecord:
+        record.run_id = self.run_id
+        record.episode_id = number
+        record.seed = str(self.seed)
+        record.mutant = self.mutant
+        record.code_version = self.code_version
+        return record
+
+    def _lost(self, lost: Lost) -> EpisodeRecord:
+        """The record of an episode whose process ended, hung, or raised."""
+        number, planted, timeout_s = lost.number, self._planted, self.episode_timeout_s
+        program = to_json(
+            aimed_as_far_as_it_came(
+                self.program_of(number), self.seed, number, planted, timeout_s
+            )
+        )
+        raised = lost.how == "raised"
+        record = EpisodeRecord(
+            run_id="",
+            episode_id=lost.number,
+            scenario=self.scenario_of(lost.number),
+            subject="",
+            mutant="",
+            seed="",
+            setup=json.dumps(program["setup"]),
+            outcome=Outcome.UNKNOWN.value if raised else lost.how,
+            steps=len(program["ops"]),
+            crashes=0,
+            recoveries=0,
+            digest="",
+            elapsed_us=0,
+            code_version="",
+            program=json.dumps(program),
+        )
+        if raised:
+            said = lost.detail.strip().splitlines()[-1]
+            record.signature = f"{OWN_DEFECT}-{said.partition(':')[0]}"
+            record.verdicts = [_unknown(OWN_DEFECT, lost.detail)]
+        return self._signed(record, lost.number)
+
+
+def event_of(step: TracedStep) -> EventRecord:
+    """One step of a trace as a row."""
+    return EventRecord(
+        step=step.number,
+        op=describe(step.op),
+        observation=describe_observation(step.observation),
+        status=status_of(step.observation),
+        at_ms=step.at_ms,
+        disk_actions=step.disk_actions,
+        max_phy_offset=step.positions.max_phy_offset,
+        flushed_where=step.positions.flushed_where,
+        reput_from_offset=step.positions.reput_from_offset,
+    )
+
+
+def shards_for(episodes: int, workers: int) -> list[Shard]:
+    """Runs of episodes, even in size: ``SHARDS_PER_WORKER`` a worker or more.
+
+    None has more than ``EPISODES_PER_SHARD_MAX``.
+    """
+    assert episodes >= 0, episodes
+    assert workers >= 1, workers
+    fewest = -(-episodes // EPISODES_PER_SHARD_MAX)
+    count = min(episodes, max(fewest, workers * SHARDS_PER_WORKER))
+    bounds = [episodes * n // count for n in range(count + 1)] if count else []
+    return [
+        Shard(number, first, bounds[number + 1] - first)
+        for number, first in enumerate(bounds[:-1])
+    ]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts over records, and the first record of each distinct failure."""
+
+    episodes: int = 0
+    steps: int = 0
+    crashes: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    checks: dict[str, int] = field(default_factory=dict)  # by law
+    excuses: dict[tuple[str, str], int] = field(default_factory=dict)  # by law, fact
+    probes: dict[str, int] = field(default_factory=dict)  # hits by name
+    failures: dict[str, EpisodeRecord] = field(default_factory=dict)  # by signature
+
+    def add(self, record: EpisodeRecord) -> None:
+        """Count one record."""
+        self.episodes += 1
+        self.steps += record.steps
+        self.crashes += record.crashes
+        self.outcomes[record.outcome] = self.outcomes.get(record.outcome, 0) + 1
+        for verdict in record.verdicts:
+            law = verdict.invariant
+            self.checks[law] = self.checks.get(law, 0) + verdict.checks
+        for excuse in record.excuses:
+            key = (excuse.law, excuse.fact)
+            self.excuses[key] = self.excuses.get(key, 0) + excuse.times
+        for hit in record.probes:
+            self.probes[hit.probe] = self.probes.get(hit.probe, 0) + hit.hits
+        if record.outcome != Outcome.PASSED.value:
+            signature = record.signature or f"{record.outcome}-{record.scenario}"
+            self.failures.setdefault(signature, record)
+
+    @property
+    def violated(self) -> int:
+        """Episodes in which a law was broken."""
+        return self.outcomes.get(Outcome.VIOLATED.value, 0)
+
+    @property
+    def unjudged(self) -> int:
+        """Episodes that neither passed nor broke a law."""
+        return self.episodes - self.violated - self.outcomes.get("passed", 0)
+
+
+def run_local(task: SoakTask) -> Iterator[Tally]:
+    """The task in this process's children, without Spark; the tally so far, grown."""
+    tally = Tally()
+    for record in task.run_shard(Shard(0, 0, task.episodes)):
+        tally.add(record)
+        yield tally
+
+
+def declared(scenarios: tuple[str, ...]) -> Declared:
+    """What could have happened in a run of these scenarios, by name."""
+    chosen = [SCENARIOS[name] for name in scenarios]
+    laws, certain = declared_laws(), decided_by(EVERYTHING)
+    return Declared(
+        ops=[cls.__name__ for cls in OP_CLASSES],
+        probes=declared_probes(),
+        unreachable=unreachable_probes(),
+        invariants={name: law.sentence for name, law in laws.items()},
+        laws={name: law.catalogue for name, law in laws.items()},
+        facts={fact.label: fact.value for fact in Fact if not certain.get(fact)},
+        scenarios={one.name: one.sentence for one in chosen},
+        required_probes={one.name: list(one.required_probes) for one in chosen},
+        required_invariants={one.name: list(one.required_laws) for one in chosen},
+        mutants={name: mutant.title for name, mutant in MUTANTS.items()},
+    )
+
+
+@cache
+def code_version() -> str:
+    """A hash of the source text of all that decides an episode."""
+    root = Path(__file__).resolve().parents[2]
+    digest = hashlib.sha256()
+    for package in _PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _judge_determinism(
+    record: EpisodeRecord, first: EpisodeResult, again: EpisodeResult, program: Program
+) -> None:
+    """The same program must give the same digest, else nothing here is known."""
+    breaches = same_digest.violations(first.digest, again.digest)
+    verdict = VerdictRecord(DETERMINISM, 1, len(breaches), "passed")
+    if breaches:
+        verdict.outcome = Outcome.VIOLATED.value
+        verdict.step = len(program.ops)
+        verdict.message = (
+            f"{DETERMINISM}: run twice, the program gave digests {first.digest} and "
+            f"{again.digest}"
+        )
+        record.outcome = Outcome.UNKNOWN.value
+        record.signature = f"{DETERMINISM}-{record.scenario}"
+    record.verdicts = [v for v in record.verdicts if v.invariant != DETERMINISM]
+    record.verdicts.append(verdict)
+
+
+def _unknown(law_id: str, message: str) -> VerdictRecord:
+    return VerdictRecord(law_id, 0, 0, Outcome.UNKNOWN.value, message=message)

@@ -1,0 +1,288 @@
+"""Supervised: run numbered work in a child process that may die of it.
+
+An episode can crash the interpreter, hang or leave it, and must cost its own row and
+nothing else. One forked child does the numbers in order and writes each row to a
+pipe; rows come in order, so the parent always knows which number is in flight. When
+the child ends early or takes too long, that number is ``Lost`` and another child goes
+on behind it. A fork costs milliseconds once, a row microseconds. What a row is, and
+what to make of a lost one, is the caller's.
+
+Too long is said in seconds of the child's own work, which the kernel counts and ends it
+by: a busy neighbour makes nothing late. A child that waits and does not work is ended
+by the clock on the wall, after many times as long. A child may be told how much it may
+grow; one that grew more ends between two numbers, and a new one goes on. Amid one
+number it may grow ``GROWTH_FACTOR`` times as much, and then gets no more.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import resource
+import select
+import signal
+import struct
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, TypeAlias, TypeVar
+
+from crashmq.harness.guards.interrupts import held_back, left_to_parent
+
+T = TypeVar("T")
+
+WALL_FACTOR = 10.0
+GROWTH_FACTOR = 4
+_LENGTH = struct.Struct("<I")
+_PR_SET_PDEATHSIG = 1
+_FAILED = 97
+_ORPHANED = 98
+_GROWN = 96
+_CHUNK = 1 << 16
+_DESCRIPTORS_MAX = 65_536
+_DETAIL_MAX = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A number whose work gave no row.
+
+    ``how`` is ``raised``, ``timeout``, ``signal:N`` or ``exit:N``; ``detail`` is the
+    traceback of what was raised, empty otherwise.
+    """
+
+    number: int
+    how: str
+    detail: str = ""
+
+
+Around: TypeAlias = Callable[[], AbstractContextManager[object]]
+
+
+def supervised(
+    work: Callable[[int], T],
+    numbers: Sequence[int],
+    timeout_s: float,
+    around: Around = nullcontext,
+    growth_max: int | None = None,
+) -> Iterator[T | Lost]:
+    """One row a number, in order, whatever the work does to its process.
+
+    Args:
+        work: done in the child; its result must be picklable.
+        numbers: what to do, in this order.
+        timeout_s: seconds of processor time that one number may take before its child
+            is killed; on the wall it may take ``WALL_FACTOR`` times as long.
+        around: a context that the child is in while it works.
+        growth_max: bytes a child's memory may grow before another takes its place;
+            None where numbers build on what their child has done before.
+    """
+    done = 0
+    while done < len(numbers):
+        before = done
+        child = _Child(work, numbers[done:], timeout_s, around, growth_max)
+        try:
+            for row in child.rows():
+                done += 1
+                yield row
+            how = child.end()
+        finally:
+            child.close()
+        has_grown = how == f"exit:{_GROWN}" and done > before
+        if done < len(numbers) and not has_grown:
+            yield Lost(numbers[done], how)
+            done += 1
+
+
+class _Child:
+    """One forked process and the reading end of its pipe."""
+
+    def __init__(
+        self,
+        work: Callable[[int], T],
+        numbers: Sequence[int],
+        timeout_s: float,
+        around: Around,
+        growth_max: int | None,
+    ) -> None:
+        self.timeout_s = timeout_s
+        self.wanted = len(numbers)
+        self.timed_out = False
+        self.status: int | None = None
+        self.reader, writer = os.pipe()
+        parent = os.getpid()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with held_back():  # or it would end the child on its way up our own frames
+            self.pid = _fork()
+            if self.pid == 0:
+                bounded = _Bounds(timeout_s, growth_max)
+                _be_the_child(work, numbers, bounded, around, writer, parent)
+        os.close(writer)
+
+    def rows(self) -> Iterator[T | Lost]:
+        """What the child wrote, until it has done all, ends or takes too long."""
+        poll = select.poll()
+        poll.register(self.reader, select.POLLIN)
+        buffer = bytearray()
+        missing = self.wanted
+        wall_s = self.timeout_s * WALL_FACTOR
+        deadline = time.monotonic() + wall_s
+        while missing:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                self.timed_out = True
+                return
+            if not poll.poll(left * 1000):
+                continue
+            data = os.read(self.reader, _CHUNK)
+            if not data:
+                return
+            buffer += data
+            for row in _taken_from(buffer):
+                missing -= 1
+                yield row
+                deadline = time.monotonic() + wall_s
+
+    def end(self) -> str:
+        """Wait for the child, killing it if its time is over; how it ended."""
+        if self.timed_out:
+            os.kill(self.pid, signal.SIGKILL)
+        self.status = os.waitpid(self.pid, 0)[1]
+        code = os.waitstatus_to_exitcode(self.status)
+        if self.timed_out or code == -signal.SIGPROF:
+            return "timeout"
+        return f"signal:{-code}" if code < 0 else f"exit:{code}"
+
+    def close(self) -> None:
+        """Leave neither process nor descriptor behind, even if rows are unread."""
+        os.close(self.reader)
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.status = os.waitpid(self.pid, 0)[1]
+
+
+def _taken_from(buffer: bytearray) -> list[T | Lost]:
+    """The whole rows at the front of the buffer, which keeps the rest."""
+    rows = []
+    at = 0
+    while len(buffer) - at >= _LENGTH.size:
+        (size,) = _LENGTH.unpack_from(buffer, at)
+        start = at + _LENGTH.size
+        if len(buffer) - start < size:
+            break
+        rows.append(pickle.loads(bytes(buffer[start : start + size])))
+        at = start + size
+    del buffer[:at]
+    return rows
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python 3.12 warns of forking beside threads. The child takes no lock of
+        # theirs: it runs pure Python on data of its own and leaves by os._exit.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _be_the_child(
+    work: Callable[[int], T],
+    numbers: Sequence[int],
+    bounds: _Bounds,
+    around: Around,
+    writer: int,
+    parent: int,
+) -> NoReturn:
+    code = _FAILED
+    is_inside = False
+    try:
+        left_to_parent()
+        _die_with(parent)
+        # Above all Spark's socket: held open here, it would outlive its worker.
+        os.closerange(3, writer)
+        os.closerange(writer + 1, _DESCRIPTORS_MAX)
+        bounds.begin()
+        with around():
+            is_inside = True
+            for number in numbers:
+                bounds.begin()
+                _write(writer, _row_of(work, number))
+                if bounds.has_grown():
+                    os._exit(_GROWN)
+        code = 0
+    # Whatever kept the context from being entered keeps every number from being done.
+    except BaseException:
+        for number in () if is_inside else numbers:
+            _write(writer, _lost_row(number))
+    finally:
+        os._exit(code)
+
+
+def _die_with(parent: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before the call
+        os._exit(_ORPHANED)
+
+
+class _Bounds:
+    """What one number may take of time, and all of a child's together of memory."""
+
+    def __init__(self, timeout_s: float, growth_max: int | None) -> None:
+        self._timeout_s = timeout_s
+        self._size_max = None
+        if growth_max is not None:
+            self._size_max = _size() + growth_max
+            _refuse_more_than(GROWTH_FACTOR * growth_max)
+
+    def begin(self) -> None:
+        """Let the kernel end this process after so many more seconds of its work."""
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, self._timeout_s)
+
+    def has_grown(self) -> bool:
+        """Whether it was ever larger than it may be."""
+        return self._size_max is not None and _size() > self._size_max
+
+
+def _refuse_more_than(growth: int) -> None:
+    """Let this process get no more memory than so much: ``MemoryError`` after that."""
+    if sys.platform == "linux":
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[5])
+        most = pages * resource.getpagesize() + growth
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        if hard == resource.RLIM_INFINITY or most < hard:
+            resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+def _size() -> int:
+    """The most memory that this process ever had, in bytes."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def _row_of(work: Callable[[int], T], number: int) -> bytes:
+    try:
+        return pickle.dumps(work(number), pickle.HIGHEST_PROTOCOL)
+    # Whatever the work raises, sys.exit included, is a finding about this number and
+    # must not end the numbers behind it.
+    except BaseException:
+        return _lost_row(number)
+
+
+def _lost_row(number: int) -> bytes:
+    """The row for what is being raised just now."""
+    detail = traceback.format_exc()[-_DETAIL_MAX:]
+    return pickle.dumps(Lost(number, "raised", detail), pickle.HIGHEST_PROTOCOL)
+
+
+def _write(writer: int, data: bytes) -> None:
+    view = memoryview(_LENGTH.pack(len(data)) + data)
+    while view:
+        view = view[os.write(writer, view) :]

@@ -1,0 +1,484 @@
+"""The one ``match`` from op to subject call to observation.
+
+It gives each put its message, lets the world step in at a disk action, and appends
+what happens to the op's history (``models.history``). What the engine raises is an
+observation; a crash of the store ends the op, and is one too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import assert_never
+
+from crashmq.harness.disk.crash import Hang, StoreCrashed
+from crashmq.harness.scheduling.turns import Turns
+from crashmq.harness.subjects.subject import (
+    Subject,
+    capabilities_of,
+    whole,
+    why_skipped,
+)
+from crashmq.models.describe import describe
+from crashmq.models.files.places import is_of_a_store
+from crashmq.models.history import (
+    MAIN,
+    DeletionAsked,
+    DeletionEnded,
+    Entry,
+    FaultMet,
+    FaultsEnded,
+    FaultSet,
+    FileDamaged,
+    FilePlanted,
+    Happening,
+    History,
+    LifeEnded,
+    OpBegan,
+    OpEnded,
+    OthersMayAct,
+    PutAnswered,
+    PutAsked,
+    Raised,
+    Read,
+    ReadAnswered,
+    RoundsEnded,
+    StartBegan,
+    StartEnded,
+    Step,
+    StopBegan,
+    StopEnded,
+    TimePassed,
+)
+from crashmq.models.messages import PROP_CRC_SIZE, MessageToPut, batch_for, message_for
+from crashmq.models.observations import (
+    Armed,
+    ClockMoved,
+    Crashed,
+    Damaged,
+    Failed,
+    Interleaved,
+    Interrupted,
+    Looked,
+    Observation,
+    Planted,
+    Pulled,
+    Put,
+    Queried,
+    Ran,
+    Searched,
+    Skipped,
+    Started,
+    Stopped,
+    World,
+)
+from crashmq.models.ops import (
+    CAN_BE_TOGETHER,
+    EVERYTHING,
+    NESTING_MAX,
+    AdvanceClock,
+    Crash,
+    Damage,
+    DeleteManually,
+    DeleteTopic,
+    DiskFault,
+    During,
+    Event,
+    FillDisk,
+    LookMessage,
+    Op,
+    PlantFile,
+    PullMessage,
+    PutBatch,
+    PutMessage,
+    QueryMessage,
+    Restart,
+    RunService,
+    SearchOffset,
+    ServiceName,
+    Shutdown,
+    Together,
+    needs,
+    nesting,
+)
+
+_UNENDED = Failed("start", "it did not come to an end")
+
+
+@dataclass(slots=True)
+class _Running:
+    """What an op that runs needs to know of itself.
+
+    Attributes:
+        puts: how many messages it has given to the store.
+        stalled_ms: how long activities stood still.
+        activities: how many began beside the op itself.
+        crash: the event that ended the store's life.
+        turns: what its schedule did so far.
+        faults: those that were set and whose calls may still meet them.
+    """
+
+    puts: int = 0
+    stalled_ms: int = 0
+    activities: int = 0
+    is_alone: bool = True
+    is_together: bool = False
+    crash: Crash | None = None
+    turns: Turns | None = None
+    faults: list[DiskFault] = field(default_factory=list)
+
+
+class Interpreter:
+    """Runs ops on one subject, one after the other, and notes what happens."""
+
+    def __init__(
+        self, subject: Subject, life: int = 0, *, prop_crc: bool = False
+    ) -> None:
+        self._subject = whole(subject)
+        self._extra_size = PROP_CRC_SIZE if prop_crc else 0
+        self._prepared_offset = 0
+        self._lacks = EVERYTHING - capabilities_of(subject)
+        self._life = life
+        self._step = 0
+        self._history = History()
+        self._running = _Running()
+
+    @property
+    def life(self) -> int:
+        """How often the store was started."""
+        return self._life
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The events of the op in progress so far; of the newest one, all."""
+        self._note_faults_met()
+        return self._history.entries
+
+    def run(self, op: Op, step: int) -> Step:
+        """Run one op to its end, or to the store's; its history.
+
+        Args:
+            op: what to do.
+            step: its number, from which its messages are derived.
+        """
+        self._step = step
+        subject = self._subject
+        self._history, self._running = History(), _Running()
+        self._note(MAIN, OpBegan(op, self._world()))
+        before = subject.disk_actions()
+        try:
+            seen = subject.run(lambda: self._do(op, MAIN))
+        except StoreCrashed:
+            subject.end_watch()
+            self._heal(MAIN)
+            crash = self._running.crash
+            assert crash is not None, "only an event crashes the store"
+            actions = subject.disk_actions() - before
+            seen = Crashed(crash.kind, actions, subject.last_action())
+        except Hang as endless:
+            # The world ends a life that would not end; what it did is the finding.
+            subject.end_watch()
+            self._heal(MAIN)
+            subject.crash(Crash("process_kill"))
+            seen = Failed("Hang", str(endless))
+            self._note(MAIN, Raised(seen))
+        turns = self._running.turns
+        ended = OpEnded(
+            seen,
+            subject.disk_actions() - before,
+            self._world(),
+            bool(subject.unreadable()),
+            tuple(turns.taken) if turns is not None else (),
+        )
+        self._note(MAIN, ended)
+        return Step(op, self._history.entries)
+
+    def _note(self, who: int, event: Happening) -> int:
+        self._note_faults_met()
+        return self._history.append(self._subject.now_ms(), who, event)
+
+    def _note_faults_met(self) -> None:
+        """Note the calls that have met a fault since the newest event."""
+        faults = self._running.faults
+        if not faults:
+            return
+        met = self._subject.take_faults_met()
+        if met is None:
+            met = [(fault.call, "") for fault in faults]
+            faults.clear()
+        for call, path in met:
+            self._history.append(self._subject.now_ms(), MAIN, FaultMet(call, path))
+
+    def _world(self) -> World:
+        return World(self._subject.now_ms(), *self._subject.disk_usage())
+
+    def _do(self, op: Op, who: int) -> Observation:
+        """Run an op as a part of activity ``who``."""
+        if isinstance(op, During):
+            return self._during(op, who)
+        if isinstance(op, Together):
+            return self._together(op, who)
+        if self._lacks and needs(op) & self._lacks:
+            return Skipped(why_skipped(self._subject, op))
+        try:
+            return self._simple(op, who)
+        except Exception as error:
+            # Whatever the engine raises is a finding of the run, told as such.
+            failed = Failed(type(error).__name__, str(error))
+            if isinstance(error, OSError):
+                failed = Failed("OSError", str(error))
+            self._note(who, Raised(failed))
+            return failed
+
+    def _simple(self, op: Op, who: int) -> Observation:
+        subject = self._subject
+        match op:
+            case PutMessage():
+                return self._put(op, who)
+            case PutBatch():
+                return self._put_batch(op, who)
+            case PullMessage() | LookMessage() | SearchOffset() | QueryMessage():
+                return self._read(op, who)
+            case RunService(service, times):
+                return self._run_service(service, times, who)
+            case AdvanceClock(ms):
+                return subject.advance_clock(ms)
+            case DeleteManually():
+                return subject.delete_manually()
+            case DeleteTopic():
+                return self._delete_topic(op, who)
+            case FillDisk(percent):
+                return subject.fill_disk(percent)
+            case Shutdown():
+                return self._shutdown(who)
+            case Restart():
+                if subject.is_up:
+                    stopped = self._shutdown(who)
+                    if subject.is_up:
+                        return stopped
+                return self._start(who)
+            case Damage():
+                seen = subject.damage(op)
+                if isinstance(seen, Damaged):
+                    self._note(who, FileDamaged(seen))
+                return seen
+            case PlantFile():
+                seen = subject.plant(op)
+                if isinstance(seen, Planted):
+                    self._note(who, FilePlanted(seen))
+                return seen
+            case During() | Together():
+                raise AssertionError("what is made of ops is not simple")
+            case _:
+                assert_never(op)
+
+    def _read(self, op: Read, who: int) -> Observation:
+        subject = self._subject
+        match op:
+            case PullMessage(topic, queue_id, queue_offset, max_msg_nums, tags):
+                seen = subject.pull(topic, queue_id, queue_offset, max_msg_nums, tags)
+            case LookMessage(phy_offset):
+                seen = subject.look(phy_offset)
+            case SearchOffset(topic, queue_id, at_ms, boundary):
+                seen = subject.search(topic, queue_id, at_ms, boundary)
+            case QueryMessage(topic, key, max_num, begin_ms, end_ms):
+                seen = subject.query(topic, key, max_num, begin_ms, end_ms)
+            case _:
+                assert_never(op)
+        if isinstance(seen, Pulled | Looked | Searched | Queried):
+            self._note(who, ReadAnswered(op, seen))
+        return seen
+
+    def _run_service(self, service: ServiceName, times: int, who: int) -> Observation:
+        seen = self._subject.run_service(service, times)
+        is_cleaner = service == "clean_commit_log" and isinstance(seen, Ran)
+        first_mtime_ms = self._first_mtime_ms() if is_cleaner else 0
+        self._note(who, RoundsEnded(service, seen, first_mtime_ms))
+        return seen
+
+    def _first_mtime_ms(self) -> int:
+        log = [
+            path
+            for path in self._subject.files()
+            if path.startswith("commitlog/") and is_of_a_store(path, has_index=False)
+        ]
+        return self._subject.mtime_ms(min(log)) if log else 0
+
+    def _put(self, op: PutMessage, who: int) -> Observation:
+        if not self._subject.is_up:
+            return Skipped("the store is down")
+        place = self._running.puts
+        message = message_for(op, self._life, self._step, place, self._prepared_offset)
+        asked = self._ask(who, (message,))
+        answer, waited_ms = self._timed(partial(self._subject.put, message))
+        if not isinstance(answer, Put):
+            return answer
+        self._note(who, PutAnswered(asked, (answer,), None, waited_ms))
+        if op.transaction == "prepared" and answer.phy_offset >= 0:
+            self._prepared_offset = answer.phy_offset
+        return answer
+
+    def _put_batch(self, op: PutBatch, who: int) -> Observation:
+        if not self._subject.is_up:
+            return Skipped("the store is down")
+        place = self._running.puts
+        messages = batch_for(op, self._life, self._step, place, self._extra_size)
+        asked = self._ask(who, tuple(messages))
+        answer, waited_ms = self._timed(partial(self._subject.put_batch, messages))
+        if not isinstance(answer, Put):
+            return answer
+        answers = tuple([self._answer_in(answer, message) for message in messages])
+        self._note(who, PutAnswered(asked, answers, answer, waited_ms))
+        return answer
+
+    def _ask(self, who: int, messages: tuple[MessageToPut, ...]) -> int:
+        self._running.puts += len(messages)
+        return self._note(who, PutAsked(messages))
+
+    def _timed(self, put: Callable[[], Observation]) -> tuple[Observation, int]:
+        """The answer to a put, and how long it took if it got one."""
+        began_ms = self._subject.now_ms()
+        answer = put()
+        if not isinstance(answer, Put):
+            return answer, 0
+        waited_ms, running = self._subject.now_ms() - began_ms, self._running
+        is_known = waited_ms == running.stalled_ms and not running.is_together
+        told = replace(
+            answer,
+            took_ms=waited_ms if is_known or running.is_alone else -1,
+            flushed_where=self._subject.positions().flushed_where,
+        )
+        return told, waited_ms
+
+    def _delete_topic(self, op: DeleteTopic, who: int) -> Observation:
+        if not self._subject.is_up:
+            return Skipped("the store is down")
+        asked = self._note(who, DeletionAsked(op))
+        seen = self._subject.delete_topic(op.topic, op.queue_id)
+        self._note(who, DeletionEnded(asked, seen))
+        return seen
+
+    def _answer_in(self, answer: Put, message: MessageToPut) -> Put:
+        """What the answer to a batch says of one of its messages."""
+        batch = message.batch
+        assert batch is not None, message
+        if answer.phy_offset < 0:
+            return answer
+        return Put(
+            answer.status,
+            answer.phy_offset + batch.before,
+            message.record_size + self._extra_size,
+            answer.queue_offset + batch.number,
+            took_ms=answer.took_ms,
+            flushed_where=answer.flushed_where,
+        )
+
+    def _shutdown(self, who: int) -> Observation:
+        self._note(who, StopBegan())
+        began_ms = self._subject.now_ms()
+        seen = self._subject.shutdown()
+        took_ms = self._subject.now_ms() - began_ms
+        late = self._subject.late_actions() if isinstance(seen, Stopped) else 0
+        self._note(who, StopEnded(seen, took_ms, late))
+        return seen
+
+    def _start(self, who: int) -> Observation:
+        subject = self._subject
+        self._note(who, StartBegan(subject.files(), subject.unreadable()))
+        seen: Observation = _UNENDED
+        log_end = -1
+        try:
+            seen = subject.start()
+            if isinstance(seen, Started):
+                log_end = subject.positions().max_phy_offset
+        finally:
+            self._note(who, StartEnded(seen, log_end, subject.left_by_start()))
+        if isinstance(seen, Started):
+            self._life += 1
+            self._prepared_offset = 0
+        return seen
+
+    def _together(self, op: Together, who: int) -> Observation:
+        """Begin all ops at once; ``Turns`` says who runs when."""
+        running = self._running
+        if running.is_together:
+            return Skipped("others run at the same time already")
+        if self._lacks and needs(op) & self._lacks:
+            return Skipped(why_skipped(self._subject, op))
+        running.is_alone, running.is_together = False, True
+        self._note(who, OthersMayAct(together=True))
+        turns = running.turns = Turns(op.schedule)
+        first = running.activities + 1
+        running.activities += len(op.ops)
+        seen = self._subject.together(
+            [
+                (
+                    f"activity {number}, {describe(part)}",
+                    partial(self._one_of, part, first + number),
+                )
+                for number, part in enumerate(op.ops)
+            ],
+            turns,
+        )
+        return Interleaved(tuple(seen), tuple(turns.taken), turns.points)
+
+    def _one_of(self, op: Op, who: int) -> Observation:
+        if not isinstance(op, CAN_BE_TOGETHER):
+            return Skipped("nobody does this beside others")
+        if isinstance(op, AdvanceClock) and op.ms > 0:
+            self._stall(op.ms, who)
+        return self._do(op, who)
+
+    def _stall(self, ms: int, who: int) -> None:
+        self._running.stalled_ms += ms
+        self._note(who, TimePassed(ms))
+
+    def _during(self, op: During, who: int) -> Observation:
+        if nesting(op) > NESTING_MAX:
+            return Skipped(f"events nest at most {NESTING_MAX} deep")
+        if self._lacks and needs(op) & self._lacks:
+            return Skipped(why_skipped(self._subject, op))
+        self._running.is_alone = False
+        self._note(who, OthersMayAct(together=False))
+        waiting: list[Callable[[], Observation]] = []
+        cut = op.event.cut if isinstance(op.event, Crash) else 0
+        self._subject.on_action(
+            max(1, op.at_action), cut, lambda: self._happen(op.event, waiting)
+        )
+        seen = self._do(op.op, who)
+        if not self._subject.end_watch():
+            self._happen(op.event, waiting)
+        if isinstance(op.event, DiskFault):
+            return Interrupted(seen, Armed(self._heal(who)))
+        return Interrupted(seen, waiting[0]())
+
+    def _heal(self, who: int) -> int:
+        """Let the disk work again; how many calls had met its faults."""
+        self._note_faults_met()
+        self._running.faults.clear()
+        failed, spoilt = self._subject.heal()
+        self._note(who, FaultsEnded(spoilt))
+        return failed
+
+    def _happen(self, event: Event, waiting: list[Callable[[], Observation]]) -> None:
+        """Let the world step in; an op among the events goes on in ``waiting``."""
+        self._running.activities += 1
+        who = self._running.activities
+        match event:
+            case Crash():
+                self._running.crash = event
+                crashed = self._subject.crash(event)
+                self._note(who, LifeEnded(event))
+                raise crashed
+            case DiskFault():
+                self._note(who, FaultSet(event))
+                self._running.faults.append(event)
+                self._subject.fail(event)
+            case AdvanceClock(ms) if ms > 0:
+                # The stalled activity may be one that the op does not wait for.
+                waiting.append(lambda: ClockMoved(self._subject.now_ms()))
+                self._stall(ms, who)
+                self._subject.stall(ms)
+            case _:
+                waiting.append(self._subject.interleave(lambda: self._do(event, who)))

@@ -1,0 +1,229 @@
+"""Presumed deletions: records of a RocketMQ store that no queue has to list.
+
+RocketMQ forgets a deleted topic's queues and keeps its records until their log files
+expire. Only traces in the store show it: the folder of a topic that is missing from the
+broker's list of topics is gone, or a queue counts from 0 again and its first unit is
+that of the record put anew. Where no broker keeps a list, the missing folder alone
+counts. A topic whose units lie in ``batchconsumequeue`` has none in ``consumequeue``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from crashmq.models.files.lazy import lazy
+from crashmq.models.files.log import LogImage, QueueKey
+from crashmq.models.files.record import Bytes, Record
+from crashmq.models.files.store_image import ROCKSDB_PATH, StoreImage
+
+TOPICS_PATH = "config/topics.json"
+_TOPICS_BACKUP = f"{TOPICS_PATH}.bak"
+_BATCH_DIR = "batchconsumequeue"
+_OTHER_DIRS = ("consumequeue_ext", _BATCH_DIR)
+# TopicValidator#isSystemTopic
+_KEPT_PREFIXES = ("rmq_sys_", "%LMQ%")
+_SYSTEM_TOPICS = frozenset(
+    {"TBW102", "BenchmarkTest", "SCHEDULE_TOPIC_XXXX", "SELF_TEST_TOPIC"}
+    | {"RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"}
+    | {"RMQ_SYS_TRACE_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "OFFSET_MOVED_EVENT"}
+)
+
+
+@dataclass(frozen=True)
+class PresumedLog(LogImage):
+    """A log in which records of deleted topics and queues need no unit.
+
+    Attributes:
+        listed_from: the phy_offset by queue below which its records have no unit; a
+            queue that has none at all begins at the log's end.
+    """
+
+    listed_from: Mapping[QueueKey, int] = field(default_factory=dict)
+
+    @lazy
+    def indexed_records(self) -> dict[QueueKey, list[Record]]:
+        """As in ``LogImage``, without the records that no queue has to list."""
+        alive: dict[QueueKey, list[Record]] = {}
+        for key, records in _as_log(self).indexed_records.items():
+            first = self.listed_from.get(key, 0)
+            if kept := [r for r in records if r.phy_offset >= first]:
+                alive[key] = kept
+        return alive
+
+
+@dataclass(frozen=True, slots=True)
+class Presumption:
+    """The image after presumed deletions, and one sentence for each of them."""
+
+    image: StoreImage
+    notes: tuple[str, ...]
+
+
+def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
+    """The image without the topics and queues that its files show as deleted.
+
+    Args:
+        image: of a store without a durable mark; ours keeps an account of deletions.
+        folders: names in ``consumequeue``, also of those without a file.
+    """
+    log = image.commit_log
+    listed_from: dict[QueueKey, int] = {}
+    notes: list[str] = []
+    topics = topics_told(image.files)
+    batch = {p.split("/")[1] for p in image.files if p.startswith(f"{_BATCH_DIR}/")}
+    if ROCKSDB_PATH in image.files and not image.consume_queues:
+        listed_from = dict.fromkeys(log.indexed_records, log.max_phy_offset)
+        notes.append("consumequeue: RocksDB keeps the queues, and they are not judged.")
+    gone: list[str] = []
+    for key, records in log.indexed_records.items():
+        # A topic's name that was damaged seldom stands where a queue begins.
+        begins = log.min_phy_offset > 0 or records[0].queue_offset == 0
+        if key[0] in batch:
+            listed_from[key] = log.max_phy_offset
+        elif (
+            begins
+            and key[0] not in folders
+            and _may_be_deleted(key[0], folders, topics, image.files)
+        ):
+            listed_from[key] = log.max_phy_offset
+            gone.append(key[0])
+    notes.extend(
+        f"consumequeue/{topic}: the topic has records and no folder; it is taken "
+        f"for deleted."
+        for topic in dict.fromkeys(gone)
+    )
+    for key in log.misnumbered_queues:
+        first = None if key in listed_from else _put_anew(image, key)
+        if first is not None:
+            listed_from[key] = first.phy_offset
+            notes.append(
+                f"{log.where(first.phy_offset)}: {key[0]}/{key[1]} counts from 0 "
+                f"again; its topic was deleted and made anew."
+            )
+    for topic in {key[0]: None for key in image.unlisted_records}:
+        if not image.abort and _may_be_deleted(topic, folders, topics, image.files):
+            first_base = _revived_from(image, topic, listed_from)
+            if first_base:
+                keys = [key for key in log.indexed_records if key[0] == topic]
+                listed_from.update(dict.fromkeys(keys, first_base))
+                notes.append(
+                    f"consumequeue/{topic}: its queues begin with the log file at "
+                    f"{first_base}; it is taken for deleted before a crash, and listed "
+                    f"again by the start after it."
+                )
+    anew = {topic for topic, _ in listed_from}
+    for key in log.indexed_records:
+        if key[0] in anew and key not in image.queue_at:
+            listed_from.setdefault(key, log.max_phy_offset)
+    if listed_from:
+        shared = {f.name: getattr(log, f.name) for f in fields(LogImage)}
+        log = PresumedLog(**shared, listed_from=listed_from)
+        image = replace(image, commit_log=log)
+    return Presumption(image, tuple(notes))
+
+
+def topics_in(raw: Bytes) -> frozenset[str] | None:
+    """The topics of a broker's ``config/topics.json``; None if it cannot be read."""
+    try:
+        # The broker writes names of classes and numbers for keys: not quite JSON.
+        found: Any = json.loads(bytes(raw))
+    except ValueError:
+        return None
+    table = found.get("topicConfigTable") if isinstance(found, dict) else None
+    return frozenset(table) if isinstance(table, dict) else None
+
+
+def topics_told(files: Mapping[str, Bytes]) -> frozenset[str] | None:
+    """The topics of a broker's list or its backup; None if neither can be read."""
+    told = (topics_in(files.get(path, b"")) for path in (TOPICS_PATH, _TOPICS_BACKUP))
+    return next((topics for topics in told if topics is not None), None)
+
+
+def _may_be_deleted(
+    topic: str,
+    folders: Collection[str],
+    topics: frozenset[str] | None,
+    files: Mapping[str, Bytes],
+) -> bool:
+    """Whether a topic may have been deleted, by the broker's list where there is one.
+
+    A store without a broker has no list, and RocketMQ deletes all that it has of a
+    topic, in other folders too; but never system topics and light queues.
+    """
+    if topics is not None:
+        return topic not in topics
+    of_topic = tuple(f"{folder}/{topic}/" for folder in _OTHER_DIRS)
+    is_kept = topic in _SYSTEM_TOPICS or topic.startswith(_KEPT_PREFIXES)
+    is_of_broker = any(path.startswith("config/") for path in files)
+    is_left = any(path.startswith(of_topic) for path in files)
+    return bool(folders) and not (is_kept or is_of_broker or is_left)
+
+
+def _revived_from(
+    image: StoreImage, topic: str, known: Collection[QueueKey]
+) -> int | None:
+    """The log file's base from which a deleted topic is listed again, if it is.
+
+    A start after a crash dispatches whole log files, deleted topics included: all of
+    the topic's queues then begin there, pre-blank units before, and other topics' do
+    not.
+    """
+    log, unlisted = image.commit_log, image.unlisted_records
+    asked = {key: r for key, r in log.indexed_records.items() if key[0] == topic}
+    if any(key in known for key in asked):
+        return None
+    last = max(r.phy_offset for key in asked for r in unlisted.get(key, ()))
+    base = min((f.base for f in log.files if f.base > last), default=0)
+    blanked = False
+    for key, records in asked.items():
+        if any(r.phy_offset > last for r in records) and not _begins_late(image, key):
+            return None
+        blanked = blanked or _is_blanked(image, key)
+        if len(unlisted.get(key, ())) != sum(r.phy_offset < base for r in records):
+            return None
+    others = [
+        key
+        for key, records in log.indexed_records.items()
+        if key not in asked and key not in unlisted and records[0].phy_offset < base
+    ]
+    return base if others and blanked else None
+
+
+def _begins_late(image: StoreImage, key: QueueKey) -> bool:
+    """Whether a queue's units begin behind number 0, even if a file of it is gone."""
+    queue = image.queue_at.get(key)
+    if queue is None or not queue.units:
+        return False
+    return queue.files[0].base > 0 or queue.units[0].is_pre_blank
+
+
+def _is_blanked(image: StoreImage, key: QueueKey) -> bool:
+    """Whether the queue begins with pre-blank units, which seldom begins a file."""
+    queue = image.queue_at.get(key)
+    return queue is not None and bool(queue.units) and queue.units[0].is_pre_blank
+
+
+def _put_anew(image: StoreImage, key: QueueKey) -> Record | None:
+    """The record from which on a queue counts from 0 again; None if there is none.
+
+    From it on the numbers rise by one, and the queue's own first unit is its unit.
+    """
+    records = image.commit_log.indexed_records[key]
+    restarts = [n for n, r in enumerate(records) if n and r.queue_offset == 0]
+    if not restarts:
+        return None
+    rest = records[restarts[-1] :]
+    if [record.queue_offset for record in rest] != [*range(len(rest))]:
+        return None
+    queue = image.queue_at.get(key)
+    units = queue.units if queue is not None else ()
+    if units and units[0][:2] != (0, rest[0].phy_offset):
+        return None
+    return rest[0]
+
+
+def _as_log(log: LogImage) -> LogImage:
+    return LogImage(**{f.name: getattr(log, f.name) for f in fields(LogImage)})

@@ -1,0 +1,217 @@
+"""The files of one ConsumeQueue: units of 20 bytes, entry n at byte n * 20.
+
+Layout of a unit, big-endian: phy_offset i64 | size i32 | tags_code i64. A unit of
+zeros was never written. A queue whose first entries live elsewhere begins with
+pre-blank units: phy_offset 0, size 0x7FFFFFFF, tags_code 0.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from crashmq.models.files.record import Bytes
+from crashmq.models.files.sparse import next_data
+
+UNIT_SIZE = 20
+PRE_BLANK_SIZE = 0x7FFFFFFF
+
+_UNIT = struct.Struct(">qiq")
+_CHUNK_UNITS = 1024
+_SEARCHED_UNITS = 1 << 15
+assert _UNIT.size == UNIT_SIZE
+
+
+class Unit(NamedTuple):
+    """One ConsumeQueue unit, decoded."""
+
+    queue_offset: int
+    phy_offset: int
+    size: int
+    tags_code: int
+
+    @property
+    def is_pre_blank(self) -> bool:
+        """Whether it is a placeholder (fillPreBlank) for a record that is not here."""
+        return self[1:] == (0, PRE_BLANK_SIZE, 0)
+
+
+class QueueFile(NamedTuple):
+    """One file of a queue: its units up to the first one of zeros."""
+
+    path: str
+    base: int
+    data: Bytes
+    units: tuple[Unit, ...]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every unit of the file is written."""
+        return len(self.units) * UNIT_SIZE > len(self.data) - UNIT_SIZE
+
+
+class QueueImage(NamedTuple):
+    """One queue as decoded from its files.
+
+    ``units`` run from the first file's base up to the first unit that was never
+    written, that lacks its file, or that a short file cut: what a reader sees.
+    ``strays`` are the units past that end that are not all zero.
+    """
+
+    topic: str
+    queue_id: int
+    files: tuple[QueueFile, ...]
+    units: tuple[Unit, ...]
+    stray_units: tuple[Unit, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and queue id."""
+        return self.topic, self.queue_id
+
+    @property
+    def name(self) -> str:
+        """``topic/queue_id``."""
+        return f"{self.topic}/{self.queue_id}"
+
+    @property
+    def end(self) -> int:
+        """The queue_offset after the last unit."""
+        if self.units:
+            return self.units[-1].queue_offset + 1
+        return self.first_number
+
+    @property
+    def end_of_last_file(self) -> int:
+        """As ``end``, but files before the last one are taken to be full."""
+        end = max(self.end, self.files[-1].base // UNIT_SIZE if self.files else 0)
+        for unit in self.stray_units:
+            end += unit.queue_offset == end and unit.size > 0
+        return end
+
+    def where(self, queue_offset: int, file_size: int = 0) -> str:
+        """A unit as text: path, byte and queue_offset.
+
+        ``file_size`` is that of the store's queue files, for a queue without a file.
+        """
+        at = queue_offset * UNIT_SIZE
+        for file in self.files:
+            if file.base <= at < file.base + len(file.data):
+                at -= file.base
+                return f"{file.path} byte {at} (queue_offset {queue_offset})"
+        size = file_size or max((len(f.data) for f in self.files), default=0)
+        if not size:
+            return f"consumequeue/{self.name} queue_offset {queue_offset}"
+        base = at - at % size
+        path = f"consumequeue/{self.name}/{base:020d}"
+        return f"{path} byte {at - base} (queue_offset {queue_offset})"
+
+    @property
+    def begins_late(self) -> bool:
+        """Whether its units begin behind the first one that its files have room for."""
+        return bool(self.units) and self.units[0].queue_offset > self.first_number
+
+    @property
+    def first_number(self) -> int:
+        """The queue_offset of the first unit that its files have room for."""
+        return self.files[0].base // UNIT_SIZE if self.files else 0
+
+    def behind_rot(self, first_alive: int) -> QueueImage:
+        """The queue behind the last broken unit before ``first_alive``.
+
+        Nobody reads units of expired records: rot there neither ends the queue nor
+        makes a hole in it.
+        """
+        hole, units, strays = self.end, self.units, self.stray_units
+        while hole < first_alive:
+            strays = tuple(unit for unit in strays if unit.queue_offset > hole)
+            if not strays:
+                break
+            found: list[Unit] = []
+            for number, unit in enumerate(strays, strays[0].queue_offset):
+                if unit.queue_offset != number or unit.size <= 0:
+                    break
+                found.append(unit)
+            hole = strays[0].queue_offset + len(found)
+            if found:
+                units, strays = tuple(found), strays[len(found) :]
+        return self._replace(units=units, stray_units=strays)
+
+    def strays(self) -> Iterator[Unit]:
+        """Units that are not all zero, past the end of what a reader would see."""
+        end = self.end
+        for file in self.files:
+            first = file.base // UNIT_SIZE
+            if first + len(file.data) // UNIT_SIZE > end:
+                yield from _written_units(file, max(0, end - first))
+
+
+def read_queue(
+    topic: str,
+    queue_id: int,
+    files: dict[int, tuple[str, Bytes]],
+    previous: QueueImage | None,
+) -> QueueImage:
+    """Decode one queue, its files by base; unchanged files come from ``previous``."""
+    known = {file.path: file for file in previous.files} if previous else {}
+    read = tuple(
+        _read_file(*files[base], base, known.get(files[base][0]))
+        for base in sorted(files)
+    )
+    is_same = previous is not None and read == previous.files
+    if previous is not None and is_same and not previous.begins_late:
+        return previous
+    image = QueueImage(topic, queue_id, read, _chain(read))
+    return image._replace(stray_units=tuple(image.strays()))
+
+
+def _chain(files: tuple[QueueFile, ...]) -> tuple[Unit, ...]:
+    """The units of the files, as long as each file is full and the next one follows."""
+    if len(files) == 1:
+        return files[0].units
+    units: list[Unit] = []
+    expected = files[0].base
+    for file in files:
+        if file.base != expected:
+            break
+        units.extend(file.units)
+        if not file.is_full or len(file.data) % UNIT_SIZE:
+            break
+        expected = file.base + len(file.data)
+    return tuple(units)
+
+
+def _read_file(path: str, data: Bytes, base: int, known: QueueFile | None) -> QueueFile:
+    # Only bytes are trusted to be what they were: a view may have changed below us.
+    if known is not None and type(data) is bytes and data == known.data:
+        return known
+    units: list[Unit] = []
+    number = base // UNIT_SIZE
+    whole = len(data) - len(data) % UNIT_SIZE
+    for start in range(0, whole, _CHUNK_UNITS * UNIT_SIZE):
+        part = data[start : min(start + _CHUNK_UNITS * UNIT_SIZE, whole)]
+        for phy_offset, size, code in _UNIT.iter_unpack(part):
+            if size <= 0:
+                return QueueFile(path, base, data, tuple(units))
+            unit = (number, phy_offset, size, code)
+            units.append(tuple.__new__(Unit, unit))
+            number += 1
+    return QueueFile(path, base, data, tuple(units))
+
+
+def _written_units(file: QueueFile, start: int) -> Iterator[Unit]:
+    """Units that are not all zero, from the ``start``-th of the file on."""
+    whole = len(file.data) - len(file.data) % UNIT_SIZE
+    position = next_data(file.data, start * UNIT_SIZE)
+    while position < whole:
+        position -= position % UNIT_SIZE
+        end = min(position + _SEARCHED_UNITS * UNIT_SIZE, whole)
+        part = bytes(file.data[position:end])
+        if part != bytes(len(part)):
+            number = (file.base + position) // UNIT_SIZE
+            for phy_offset, size, code in _UNIT.iter_unpack(part):
+                if phy_offset or size or code:
+                    yield Unit(number, phy_offset, size, code)
+                number += 1
+        position = next_data(file.data, end)

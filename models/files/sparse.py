@@ -1,0 +1,55 @@
+"""Mapped files with known holes, so that space never written is not read."""
+
+from __future__ import annotations
+
+import mmap
+from bisect import bisect_right
+
+from crashmq.models.files.record import Bytes
+
+_CHUNK = 1 << 20
+
+
+class SparseMap(mmap.mmap):
+    """A mapped file; outside the ranges in ``extents`` it has only holes."""
+
+    extents: tuple[tuple[int, int], ...] = ()
+
+
+def is_mapped_file(data: Bytes) -> bool:
+    """Whether it is a view of a whole mapped file, and therefore large."""
+    return isinstance(data, memoryview) and isinstance(data.obj, SparseMap)
+
+
+def let_go(data: Bytes) -> None:
+    """Release the memory of a mapped file's pages; they can be read again."""
+    source = data.obj if isinstance(data, memoryview) else None
+    if isinstance(source, SparseMap) and hasattr(mmap, "MADV_DONTNEED"):
+        source.madvise(mmap.MADV_DONTNEED)
+
+
+def next_data(data: Bytes, position: int) -> int:
+    """The first byte from ``position`` on that is not in a hole; the length if none."""
+    source = data.obj if isinstance(data, memoryview) else None
+    if not isinstance(source, SparseMap) or len(source) != len(data):
+        return position
+    number = bisect_right(source.extents, (position, len(data))) - 1
+    if number >= 0 and position < source.extents[number][1]:
+        return position
+    if number + 1 < len(source.extents):
+        return source.extents[number + 1][0]
+    return len(data)
+
+
+def written_size(data: Bytes) -> int:
+    """The position after the last byte that is not zero; 0 if all are."""
+    source = data.obj if isinstance(data, memoryview) else None
+    extents: tuple[tuple[int, int], ...] = ((0, len(data)),)
+    if isinstance(source, SparseMap) and len(source) == len(data):
+        extents = source.extents
+    for start, end in reversed(extents):
+        for first in reversed(range(start, end, _CHUNK)):
+            part = bytes(data[first : min(first + _CHUNK, end)]).rstrip(b"\0")
+            if part:
+                return first + len(part)
+    return 0

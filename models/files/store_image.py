@@ -1,0 +1,416 @@
+"""StoreImage: a whole store directory, decoded independently of the engine.
+
+Laws judge this, never an engine object: the same laws hold for the Python
+engine, for Apache RocketMQ and for a directory copied from a broken broker. Damaged
+input is data: ``read_store`` returns an image of any bytes and raises for none.
+
+The parts live in ``models.files``: a record, the log's chain, a queue, the
+checkpoint. Plain ``struct`` reads them: the harness judges stores of a few kilobytes
+thousands of times a second, where one numpy call costs as much as five records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import is_
+from types import MappingProxyType
+from typing import NamedTuple
+
+from crashmq.models.files.checkpoint import CheckpointImage, Mark, read_checkpoint
+from crashmq.models.files.deleted import (
+    DELETED_PATH,
+    NOTHING_DELETED,
+    DeletedImage,
+    read_deleted,
+)
+from crashmq.models.files.index import IndexImage, LogKey, keys_of_log, read_index
+from crashmq.models.files.lazy import lazy
+from crashmq.models.files.log import (
+    LogFile,
+    LogImage,
+    LogStop,
+    QueueKey,
+    common_size,
+    read_log,
+)
+from crashmq.models.files.queue import (
+    UNIT_SIZE,
+    QueueFile,
+    QueueImage,
+    Unit,
+    read_queue,
+)
+from crashmq.models.files.record import (
+    BadRecord,
+    Bytes,
+    Record,
+    decode_record,
+    tags_code,
+)
+
+__all__ = [
+    "StoreImage",
+    "read_store",
+    "decode_record",
+    "tags_code",
+    "BadRecord",
+    "Bytes",
+    "CheckpointImage",
+    "LogFile",
+    "LogImage",
+    "LogStop",
+    "Mark",
+    "QueueFile",
+    "QueueImage",
+    "Record",
+    "Unit",
+    "UNIT_SIZE",
+]
+
+_NO_CHECKPOINT = read_checkpoint(b"")
+_OF_LOG_AND_QUEUES = (
+    *("queue_at", "live_units", "suspect_queues", "unlisted_records", "log_keys"),
+)
+"""What an image works out of its log and its queues alone."""
+ROCKSDB_PATH = "consumequeue/CURRENT"
+_ROCKSDB_FILE = re.compile(
+    r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log)"
+)
+_KNOWN_FILES = frozenset(
+    {"abort.bak", "lock", "timerwheel", "timercheck"}
+    | {DELETED_PATH, f"{DELETED_PATH}.tmp"}
+)
+_KNOWN_DIRS = frozenset(
+    {"index", "config", "consumequeue_ext", "batchconsumequeue", "compaction"}
+    | {"timerlog"}
+)
+
+
+@dataclass(frozen=True)
+class StoreImage:
+    """The decoded files of a store.
+
+    Not slotted: rarely used properties are computed on first use and kept.
+
+    Attributes:
+        files: the bytes by path, as they were given.
+        commit_log: the log and its chain of records.
+        consume_queues: every queue that has a file, sorted by topic and queue_id.
+        checkpoint: all zero and of size 0 if there is none.
+        has_checkpoint: whether there is one.
+        abort: whether the abort file is there: the store was not shut down in order.
+        odd_queue_paths: paths in queues' directories that are no queue files.
+        foreign: paths that are no part of a store.
+    """
+
+    files: Mapping[str, Bytes]
+    commit_log: LogImage
+    consume_queues: tuple[QueueImage, ...]
+    checkpoint: CheckpointImage
+    has_checkpoint: bool
+    abort: bool
+    odd_queue_paths: tuple[str, ...]
+    foreign: tuple[str, ...]
+
+    @lazy
+    def queue_at(self) -> dict[QueueKey, QueueImage]:
+        """Queues by (topic, queue_id)."""
+        return {queue.key: queue for queue in self.consume_queues}
+
+    @lazy
+    def live_units(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
+        """Each queue with its units from its minimum on, the only ones ever read.
+
+        Below the minimum lie pre-blank units and those whose record has expired.
+        """
+        log = self.commit_log
+        live = [(q, _live(q.units, log.min_phy_offset)) for q in self.consume_queues]
+        if log.min_phy_offset:
+            live = [
+                (queue, _without_rotten(queue, units, log)) for queue, units in live
+            ]
+        return tuple(live)
+
+    @lazy
+    def suspect_queues(self) -> tuple[tuple[QueueImage, tuple[Unit, ...]], ...]:
+        """The queues whose live units differ from those of the log's records.
+
+        For all other queues it is proven that each unit points at its own record, that
+        they follow each other, and that none points past the log.
+        """
+        asked = self.commit_log.unit_tuples
+        return tuple(
+            [
+                (queue, live)
+                for queue, live in self.live_units
+                if live and asked.get(queue.key, ())[: len(live)] != live
+            ]
+        )
+
+    @lazy
+    def unlisted_records(self) -> dict[QueueKey, list[Record]]:
+        """Records without a unit of their number, by queue."""
+        held = {
+            queue.key: range(units[0].queue_offset, units[-1].queue_offset + 1)
+            for queue, units in self.live_units
+            if units
+        }
+        unlisted: dict[QueueKey, list[Record]] = {}
+        for key, records in self.commit_log.indexed_records.items():
+            numbers = held.get(key, ())
+            missing = [r for r in records if r.queue_offset not in numbers]
+            if missing:
+                unlisted[key] = missing
+        return unlisted
+
+    def index(self, slot_num: int = 0) -> IndexImage:
+        """The index, with that many slots in each file; 0: find it out."""
+        known: tuple[int, IndexImage] | None = self.__dict__.get("_index")
+        if known is None or known[0] != slot_num:
+            known = self.__dict__["_index"] = slot_num, read_index(self.files, slot_num)
+        return known[1]
+
+    @lazy
+    def kept_laws(self) -> set[Hashable]:
+        """Keys of the groups of laws that were asked of this image and hold.
+
+        A law of the files gives the same answer for the same files each time.
+        """
+        return set()
+
+    @lazy
+    def log_keys(self) -> tuple[LogKey, ...]:
+        """Every key of the log's records, in the order an index lists them."""
+        return tuple(keys_of_log(self.commit_log.records))
+
+    @lazy
+    def has_queue_extension(self) -> bool:
+        """Whether there may be consumequeue_ext files, and addresses for tags codes."""
+        return any(path.startswith("consumequeue_ext/") for path in self.files)
+
+    @lazy
+    def queue_file_size(self) -> int:
+        """The length that most queue files have; 0 without files."""
+        lengths = [len(f.data) for queue in self.consume_queues for f in queue.files]
+        return common_size([], lengths)
+
+    @property
+    def all_has_expired(self) -> bool:
+        """Whether all records were deleted as expired, so that no time is known."""
+        log = self.commit_log
+        return log.min_phy_offset > 0 and not log.records
+
+    @property
+    def newest_store_timestamp(self) -> int:
+        """The highest store timestamp of the log's chain; 0 without records."""
+        return self.commit_log.newest_store_timestamp
+
+
+def _live(units: tuple[Unit, ...], minimum: int) -> tuple[Unit, ...]:
+    for number, unit in enumerate(units):
+        expired = 0 <= unit.phy_offset < minimum
+        if not expired and (unit.phy_offset or not unit.is_pre_blank):
+            return units[number:] if number else units
+    return ()
+
+
+def _without_rotten(
+    queue: QueueImage, live: tuple[Unit, ...], log: LogImage
+) -> tuple[Unit, ...]:
+    """The units without those at the front that belong to expired records.
+
+    Their numbers come before that of the queue's first record, and they lead to no
+    record.
+    """
+    asked = log.unit_tuples.get(queue.key)
+    before = asked[0][0] - live[0].queue_offset if asked and live else 0
+    if before <= 0:
+        return live
+    for number, unit in enumerate(live[:before]):
+        if unit.phy_offset in log.record_at:
+            return live[number:]
+    return live[before:]
+
+
+class _Place(NamedTuple):
+    """The meaning of a path: ``kind``, and the base of a log or queue file."""
+
+    kind: str
+    base: int = 0
+    topic: str = ""
+    queue_id: int = 0
+
+
+def read_store(
+    files: Mapping[str, Bytes],
+    previous: StoreImage | None = None,
+    watch: Callable[[str], None] | None = None,
+    *,
+    by_rocketmq: bool = False,
+) -> StoreImage:
+    """Decode a store.
+
+    Args:
+        files: contents by path relative to the store's root, parts joined by ``/``;
+            bytes, or views of mapped files.
+        previous: an older image of the same store. Files whose bytes are the same are
+            not decoded again; if all are, ``previous`` itself is returned.
+        watch: called for each log file that has been decoded.
+        by_rocketmq: RocketMQ wrote it, which takes properties with a NUL.
+    """
+    if previous is not None and _unchanged(files, previous.files):
+        return previous
+    files = MappingProxyType(dict(files))
+    layout = _layout(tuple(files))
+    known = previous.queue_at if previous else {}
+    old_log = previous.commit_log if previous else None
+    log = read_log(
+        {base: (path, files[path]) for base, path in layout.log},
+        layout.odd_log,
+        old_log,
+        _deleted(files),
+        watch,
+        by_rocketmq=by_rocketmq,
+    )
+    queues = [
+        read_queue(
+            *key, {base: (path, files[path]) for base, path in paths}, known.get(key)
+        )
+        for key, paths in layout.queues
+    ]
+    image = StoreImage(
+        files=files,
+        commit_log=log,
+        consume_queues=tuple([_behind_rot(queue, log) for queue in queues]),
+        checkpoint=_checkpoint(files, previous),
+        has_checkpoint="checkpoint" in files,
+        abort="abort" in files,
+        odd_queue_paths=layout.odd_queue,
+        foreign=layout.foreign,
+    )
+    if previous is not None and _has_same_units(image, previous):
+        kept = previous.__dict__
+        for name in _OF_LOG_AND_QUEUES:
+            if name in kept:
+                image.__dict__[name] = kept[name]
+    return image
+
+
+def _has_same_units(image: StoreImage, previous: StoreImage) -> bool:
+    """Whether log and queues are the very same objects as before."""
+    queues, before = image.consume_queues, previous.consume_queues
+    return (
+        image.commit_log is previous.commit_log
+        and len(queues) == len(before)
+        and all(map(is_, queues, before))
+    )
+
+
+def _behind_rot(queue: QueueImage, log: LogImage) -> QueueImage:
+    if not (queue.stray_units and log.min_phy_offset):
+        return queue
+    asked = log.unit_tuples.get(queue.key)
+    if asked:
+        return queue.behind_rot(asked[0][0])
+    strays = queue.stray_units
+    if any(unit.phy_offset >= log.min_phy_offset for unit in strays):
+        return queue
+    return queue.behind_rot(strays[-1].queue_offset + 1)
+
+
+def _deleted(files: Mapping[str, Bytes]) -> DeletedImage:
+    raw = files.get(DELETED_PATH)
+    return NOTHING_DELETED if raw is None else read_deleted(raw)
+
+
+def _unchanged(now: Mapping[str, Bytes], before: Mapping[str, Bytes]) -> bool:
+    # A view may have changed below us, so only bytes can be known to be the same.
+    return {*map(type, now.values())} <= {bytes} and now == before
+
+
+def _checkpoint(
+    files: Mapping[str, Bytes], previous: StoreImage | None
+) -> CheckpointImage:
+    raw = files.get("checkpoint")
+    if raw is None:
+        return _NO_CHECKPOINT
+    known = previous.files.get("checkpoint") if previous else None
+    if previous is not None and type(raw) is bytes and raw == known:
+        return previous.checkpoint
+    return read_checkpoint(raw)
+
+
+class _Layout(NamedTuple):
+    """The paths of a store by kind, as (base, path)."""
+
+    log: tuple[tuple[int, str], ...]
+    queues: tuple[tuple[QueueKey, tuple[tuple[int, str], ...]], ...]
+    odd_log: tuple[str, ...]
+    odd_queue: tuple[str, ...]
+    foreign: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def _layout(paths: tuple[str, ...]) -> _Layout:
+    log: list[tuple[int, str]] = []
+    queues: dict[QueueKey, list[tuple[int, str]]] = {}
+    others: dict[str, list[str]] = {"odd_log": [], "odd_queue": [], "foreign": []}
+    for path in paths:
+        place = _place(path)
+        if place.kind == "log":
+            log.append((place.base, path))
+        elif place.kind == "queue":
+            key = (place.topic, place.queue_id)
+            queues.setdefault(key, []).append((place.base, path))
+        elif place.kind in others:
+            others[place.kind].append(path)
+    return _Layout(
+        tuple(log),
+        tuple((key, tuple(queues[key])) for key in sorted(queues)),
+        tuple(sorted(others["odd_log"])),
+        tuple(sorted(others["odd_queue"])),
+        tuple(sorted(others["foreign"])),
+    )
+
+
+@lru_cache(maxsize=65536)
+def _place(path: str) -> _Place:
+    parts = path.split("/")
+    top = parts[0]
+    if len(parts) == 1:
+        known = path in _KNOWN_FILES or path in ("checkpoint", "abort")
+        known = known or path.endswith(".bak")
+        return _Place("known" if known else "foreign")
+    if top == "commitlog":
+        if len(parts) != 2:
+            return _Place("foreign")  # RocketMQ passes over directories
+        base = _base_of(parts[1])
+        return _Place("odd_log") if base is None else _Place("log", base)
+    if top == "consumequeue":
+        return _queue_place(parts)
+    return _Place("known" if top in _KNOWN_DIRS else "foreign")
+
+
+def _queue_place(parts: list[str]) -> _Place:
+    """The place of a queue's file, three levels deep; RocketMQ skips all others."""
+    if len(parts) == 2 and _ROCKSDB_FILE.fullmatch(parts[1]):
+        return _Place("known")
+    if len(parts) != 4 or not (parts[2].isascii() and parts[2].isdecimal()):
+        return _Place("foreign")
+    if len(parts[2]) > 10 or str(int(parts[2])) != parts[2]:
+        return _Place("foreign")
+    base = _base_of(parts[3])
+    if base is None:
+        return _Place("odd_queue")
+    return _Place("queue", base, parts[1], int(parts[2]))
+
+
+def _base_of(name: str) -> int | None:
+    """The offset in a file's name; None if the name is no offset."""
+    if len(name) != 20 or not (name.isascii() and name.isdecimal()):
+        return None
+    base = int(name)
+    return base if base < 1 << 63 else None

@@ -1,1 +1,0 @@
-"""A store's files, decoded part by part; ``models.store_image`` puts them together."""

@@ -1,0 +1,392 @@
+"""Laws of the checkpoint: its fields promise no more than the files hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from zlib import crc32
+
+from crashmq.models.files.checkpoint import (
+    CHECKPOINT_SIZE,
+    SLOT_POSITIONS,
+    CheckpointImage,
+)
+from crashmq.models.files.index import IndexImage
+from crashmq.models.files.store_image import StoreImage
+from crashmq.models.laws.consume_queue import missing_units
+from crashmq.models.laws.judged import Judged, was_cut_here
+from crashmq.models.laws.registry import law
+from crashmq.models.verdict import Violation
+
+_PATH = "checkpoint"
+_FIELDS_END = 40
+_RISING = ("physic_msg_timestamp", "logics_msg_timestamp", "index_msg_timestamp")
+_BYTE_OF = {
+    "physic_msg_timestamp": 0,
+    "logics_msg_timestamp": 8,
+    "index_msg_timestamp": 16,
+    "master_flushed_offset": 24,
+    "confirm_phy_offset": 32,
+}
+# RocketMQ says "none yet" by 0 and, where a replica is asked, by -1.
+_NONE_YET = -1
+
+
+@law(
+    "CP-1",
+    "the CommitLog is intact from the checkpoint's log_min_offset up to its "
+    "durable_offset",
+    catalogue="I7 I8",
+)
+def durable_mark_is_in_the_log(judged: Judged) -> Iterator[Violation]:
+    """Compares the mark with where the log begins and where it stops being whole.
+
+    It holds after a crash too: the mark is written once the bytes are durable.
+    """
+    mark = judged.image.checkpoint.mark
+    if mark is None:
+        return
+    log, stop = judged.image.commit_log, judged.image.commit_log.stop
+    first = log.min_phy_offset
+    if mark.log_min_offset < first and mark.log_min_offset < mark.durable_offset:
+        expected = f"at least {first}, where the first log file begins"
+        seen = f"log_min_offset {mark.log_min_offset}"
+        yield Violation(f"{_PATH} byte {mark.position}", seen, expected)
+    if mark.durable_offset > stop.phy_offset:
+        seen = f"durable_offset {mark.durable_offset}"
+        expected = f"at most {stop.phy_offset}: {stop.seen} at {stop.where}"
+        yield Violation(f"{_PATH} byte {mark.position}", seen, expected)
+
+
+@law(
+    "CP-2",
+    "the checkpoint's physic_msg_timestamp is at most the store_timestamp of the "
+    "newest CommitLog record",
+    catalogue="I8",
+)
+def flushed_time_is_in_the_log(judged: Judged) -> Iterator[Violation]:
+    """It holds after a crash too: the time is written once its record is flushed.
+
+    RocketMQ writes the time of the last append, which may still lie in a write buffer:
+    a crash then takes the record, and the time also stays where a start cut the log.
+
+    Source: StoreCheckpoint#setPhysicMsgTimestamp.
+    """
+    if judged.whole_sectors or (judged.stale_allowed and was_cut_here(judged.image)):
+        return
+    seen = judged.image.checkpoint.physic_msg_timestamp
+    newest = judged.image.newest_store_timestamp
+    if seen > newest and not judged.image.all_has_expired:
+        text = f"physic_msg_timestamp {seen}"
+        expected = (
+            f"at most {newest}, stored last" if newest else "0: no record is left"
+        )
+        yield Violation(f"{_PATH} byte 0", text, expected)
+
+
+@law(
+    "CP-3",
+    "every record stored before the checkpoint's logics_msg_timestamp has its "
+    "ConsumeQueue unit",
+    catalogue="I8",
+)
+def dispatched_time_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
+    """It holds after a crash too, where the unit must also point at the record.
+
+    A clock that was set back makes it impossible to judge.
+
+    Source: StoreCheckpoint#setLogicsMsgTimestamp.
+    """
+    if judged.monotonic_clock:
+        image = judged.image
+        end = image.commit_log.max_phy_offset
+        before_ms = image.checkpoint.logics_msg_timestamp
+        for missing in missing_units(image, end, before_ms, exact=not judged.clean):
+            expected = f"{missing.expected}, as logics_msg_timestamp {before_ms} says"
+            yield Violation(missing.where, missing.seen, expected)
+
+
+@law(
+    "CP-7",
+    "every record below the checkpoint's dispatched_offset has its ConsumeQueue unit",
+    catalogue="I4 I8",
+)
+def dispatched_offset_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
+    """It holds after a crash too: no start dispatches those records again.
+
+    After a crash the unit must also point at the record; dispatched_offset is at most
+    durable_offset.
+    """
+    image, mark = judged.image, judged.image.checkpoint.mark
+    if mark is None:
+        return
+    end = min(mark.dispatched_offset, image.commit_log.max_phy_offset)
+    for missing in missing_units(image, end, None, exact=not judged.clean):
+        expected = f"{missing.expected}, as dispatched_offset {end} says"
+        yield Violation(missing.where, missing.seen, expected)
+    if mark.dispatched_offset > mark.durable_offset:
+        seen = f"dispatched_offset {mark.dispatched_offset}"
+        expected = f"at most durable_offset {mark.durable_offset}"
+        yield Violation(f"{_PATH} byte {mark.position}", seen, expected)
+
+
+@law(
+    "CP-8",
+    "CommitLog bytes below durable_offset match the CRC-32 that the checkpoint keeps "
+    "of their file",
+    catalogue="I15",
+)
+def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
+    """It holds after a crash too. The mark has a CRC-32 of each of the newest files."""
+    for changed in changed_files(judged.image):
+        yield Violation(changed, "another CRC-32", "that of the durable mark")
+
+
+@law(
+    "CP-9",
+    "after a checkpoint round, durable_offset is flushed_where, with a CRC-32 and no "
+    "time of unflushed records",
+    catalogue="I7 I8",
+)
+def round_marks_what_is_flushed(
+    image: StoreImage, flushed_where: int
+) -> Iterator[Violation]:
+    """Judged after a round of the checkpoint service that ran alone on a readable disk.
+
+    The CRC-32 of the last file is what lets a start tell damage from loss. It is not
+    asked of a file that is missing, as in a store that serves around damage.
+    """
+    mark = image.checkpoint.mark
+    stored = image.commit_log.stored_before(flushed_where)
+    said = image.checkpoint.physic_msg_timestamp
+    if stored and said > stored:
+        seen = f"physic_msg_timestamp {said}"
+        expected = f"at most {stored}, the time of the last flushed record"
+        yield Violation(f"{_PATH} byte 0", seen, expected)
+    durable = -1 if mark is None else mark.durable_offset
+    if durable != flushed_where:
+        seen = f"durable_offset {durable}"
+        yield Violation(_PATH, seen, f"{flushed_where}, flushed before the round")
+    elif mark is not None and durable > 0:
+        last = (durable - 1) // mark.log_file_size * mark.log_file_size
+        is_there = any(file.base == last for file in image.commit_log.files)
+        if is_there and mark.sum_of(last) is None:
+            where = f"{_PATH} byte {mark.position}"
+            yield Violation(where, "no sum", f"that of the log file at {last}")
+
+
+@law(
+    "CP-11",
+    "after a checkpoint round the checkpoint file is synced: a power loss cannot "
+    "change it",
+    catalogue="I7 I8",
+)
+def checkpoint_is_on_the_medium(unsynced: Mapping[str, int]) -> Iterator[Violation]:
+    """Asked even if the round before failed; see ``Subject.unsynced_from``.
+
+    Source: StoreCheckpoint#flush.
+    """
+    if _PATH in unsynced:
+        where = f"{_PATH} byte {unsynced[_PATH]}"
+        yield Violation(where, "a power loss could take it", "synced by the round")
+
+
+def changed_files(image: StoreImage) -> list[str]:
+    """Log files whose bytes below the mark differ from its CRC-32."""
+    mark = image.checkpoint.mark
+    if mark is None:
+        return []
+    return [
+        file.path
+        for file in image.commit_log.files
+        if (said := mark.sum_of(file.base)) is not None
+        and said != crc32(file.data[: mark.durable_offset - file.base])
+    ]
+
+
+@law(
+    "CP-4",
+    "the checkpoint's times, sequence, durable_offset and dispatched_offset never "
+    "decrease",
+    catalogue="I8",
+)
+def marks_never_move_backwards(
+    before: CheckpointImage, after: CheckpointImage
+) -> Iterator[Violation]:
+    """Compares two checkpoints of one store, the older first; a mark may not vanish.
+
+    Source: StoreCheckpoint#flush.
+    """
+    for name in _RISING:
+        old, new = getattr(before, name), getattr(after, name)
+        if new < old:
+            where = f"{_PATH} byte {_BYTE_OF[name]}"
+            yield Violation(where, f"{name} {new}", f"at least {old}")
+    if before.mark is None:
+        return
+    if after.mark is None:
+        yield Violation(_PATH, "no durable mark", f"{before.mark.durable_offset}")
+        return
+    for name in ("sequence", "durable_offset", "dispatched_offset"):
+        old, new = getattr(before.mark, name), getattr(after.mark, name)
+        if new < old:
+            where = f"{_PATH} byte {after.mark.position}"
+            yield Violation(where, f"{name} {new}", f"at least {old}")
+
+
+@law(
+    "CP-5",
+    "the checkpoint has its size, every field is in its range, and at least one of "
+    "its two mark slots is whole",
+    catalogue="I7 I8",
+)
+def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
+    """No time is negative, offsets lie in the log, the sizes are those of the files.
+
+    Judged at rest; after a crash, of stores without a mark, only the length and the
+    signs.
+
+    Source: StoreCheckpoint.
+    """
+    checkpoint = judged.image.checkpoint
+    if f"{_PATH}/" in judged.image.files:
+        yield Violation(_PATH, "a directory", "a file")
+    if not judged.image.has_checkpoint:
+        return
+    if not judged.clean and not (judged.whole_sectors and checkpoint.size):
+        return  # a crash amid its making leaves it empty
+    if checkpoint.size != CHECKPOINT_SIZE:
+        where = f"{_PATH} byte {min(checkpoint.size, CHECKPOINT_SIZE)}"
+        yield Violation(where, f"{checkpoint.size} bytes", f"{CHECKPOINT_SIZE} bytes")
+    for name in _RISING:
+        if getattr(checkpoint, name) < 0:
+            where = f"{_PATH} byte {_BYTE_OF[name]}"
+            yield Violation(where, f"{name} {getattr(checkpoint, name)}", "0 or more")
+    if not judged.clean:
+        return
+    yield from _times_of_no_record(judged)
+    end = judged.image.commit_log.max_phy_offset
+    for name in ("master_flushed_offset", "confirm_phy_offset"):
+        if not _NONE_YET <= getattr(checkpoint, name) <= end:
+            where = f"{_PATH} byte {_BYTE_OF[name]}"
+            seen = f"{name} {getattr(checkpoint, name)}"
+            yield Violation(where, seen, f"at most {end}, the log's end")
+    yield from _other_sizes(judged)
+    if len(checkpoint.torn_slots) == 2:
+        where = f"{_PATH} byte {checkpoint.torn_slots[0]}"
+        yield Violation(
+            where, "neither slot is whole", "one: a write tears one at most"
+        )
+
+
+def _times_of_no_record(judged: Judged) -> Iterator[Violation]:
+    """Times outside the range of all records, or at which no index file ended."""
+    image, checkpoint = judged.image, judged.image.checkpoint
+    log = image.commit_log
+    if not judged.stale_allowed or was_cut_here(image):
+        return  # of a store of ours CP-6 says all this exactly
+    beyond = [r.store_timestamp for r in log.records_beyond] if log.breaks else []
+    newest = max([image.newest_store_timestamp, *beyond])
+    for name in _RISING:
+        seen = getattr(checkpoint, name)
+        where = f"{_PATH} byte {_BYTE_OF[name]}"
+        if seen > newest and not image.all_has_expired and name != _RISING[0]:
+            yield Violation(where, f"{name} {seen}", f"at most {newest}, stored last")
+        is_whole = log.min_phy_offset == 0 and log.records and judged.monotonic_clock
+        if is_whole:
+            first = log.records[0].store_timestamp
+            if 0 < seen < first:
+                yield Violation(where, f"{name} {seen}", f"at least {first}, or 0")
+    yield from _index_time_of_no_file(judged)
+
+
+def _index_time_of_no_file(judged: Judged) -> Iterator[Violation]:
+    """An index_msg_timestamp at which no full index file ended.
+
+    RocketMQ stores there when a full file ended, and files follow each other. The file
+    may be deleted, unless the first key of the log is the index's first.
+    """
+    image = judged.image
+    indexed = image.checkpoint.index_msg_timestamp
+    where = f"{_PATH} byte {_BYTE_OF['index_msg_timestamp']}"
+    index = image.index(judged.index_slots)
+    if indexed and _has_all_files(image, index):
+        ends = [f.header.end_timestamp for _, f in index.files if f.is_full]
+        if indexed not in ends:
+            told = f"the end of a full file, as {ends[-1]}, or 0" if ends else ""
+            expected = told or "0: no index file is full"
+            yield Violation(where, f"index_msg_timestamp {indexed}", expected)
+        return
+    for path, file in index.files:
+        if file.header.begin_timestamp < indexed < file.header.end_timestamp:
+            expected = f"{file.header.end_timestamp}, the end of {path}, or another's"
+            yield Violation(where, f"index_msg_timestamp {indexed}", expected)
+
+
+def _has_all_files(image: StoreImage, index: IndexImage) -> bool:
+    """Whether the index begins with the first key that the store ever had."""
+    if image.commit_log.min_phy_offset or not image.log_keys or not index.entries:
+        return False
+    first, (_, file, _, entry) = image.log_keys[0], index.entries[0]
+    is_first = (entry.key_hash, entry.phy_offset) == (
+        first.key_hash,
+        first.record.phy_offset,
+    )
+    return is_first and file is index.files[0][1]
+
+
+@law("CP-10", "checkpoint bytes that belong to no field are zero", catalogue="I7 I8")
+def rest_of_the_checkpoint_is_zero(image: StoreImage) -> Iterator[Violation]:
+    """Asked by fsck alone, outside the sectors of the two slots."""
+    raw = bytes(image.files.get("checkpoint", b"")[:CHECKPOINT_SIZE])
+    slots_end = SLOT_POSITIONS[-1] + SLOT_POSITIONS[0]
+    for start, end in ((_FIELDS_END, SLOT_POSITIONS[0]), (slots_end, len(raw))):
+        written = raw[start:end].lstrip(b"\0")
+        if written:
+            where = f"{_PATH} byte {end - len(written)}"
+            yield Violation(where, f"0x{written[0]:02X}", "0: no field is there")
+
+
+def _other_sizes(judged: Judged) -> Iterator[Violation]:
+    """Sizes in the mark that differ from the files': it may be another store's."""
+    image, mark = judged.image, judged.image.checkpoint.mark
+    if mark is None:
+        return
+    pairs = (
+        ("log_file_size", mark.log_file_size, image.commit_log.file_size),
+        ("queue_file_size", mark.queue_file_size, image.queue_file_size),
+    )
+    for name, said, found in pairs:
+        if found and said != found:
+            where = f"{_PATH} byte {mark.position}"
+            yield Violation(where, f"{name} {said}", f"{found}, as the files have")
+
+
+@law(
+    "CP-6",
+    "after an orderly shutdown or when idle, the checkpoint names the newest record's "
+    "time and the CommitLog's end",
+    catalogue="I8",
+)
+def checkpoint_is_up_to_date(image: StoreImage) -> Iterator[Violation]:
+    """Compares both times and durable_offset; where they lag, a start does too much.
+
+    Asked of a store whose clock was never set back, so that the last record is the
+    newest.
+
+    Source: StoreCheckpoint#flush, DefaultMessageStore#shutdown.
+    """
+    checkpoint, newest = image.checkpoint, image.newest_store_timestamp
+    listed = image.commit_log.newest_listed_timestamp  # a later one may have no unit
+    for name, least in (
+        ("physic_msg_timestamp", newest),
+        ("logics_msg_timestamp", listed),
+    ):
+        is_known = not image.all_has_expired
+        if is_known and not least <= getattr(checkpoint, name) <= newest:
+            where = f"{_PATH} byte {_BYTE_OF[name]}"
+            expected = f"{newest}" if least == newest else f"in [{least}, {newest}]"
+            yield Violation(where, f"{name} {getattr(checkpoint, name)}", expected)
+    end = image.commit_log.max_phy_offset
+    durable = checkpoint.mark.durable_offset if checkpoint.mark else -1
+    if durable != end:
+        yield Violation(_PATH, f"durable_offset {durable}", f"{end}, the log's end")

@@ -1,0 +1,202 @@
+"""Laws of expiry: only expired files are deleted, from the front, for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from crashmq.models.files.log import LogImage
+from crashmq.models.files.queue_ext import EXT_ADDRESS_MAX, ext_files
+from crashmq.models.files.store_image import StoreImage
+from crashmq.models.laws.registry import law
+from crashmq.models.observations import Positions, Put
+from crashmq.models.verdict import Violation
+
+STOP_PUTS_PERCENT = 90
+
+
+@law(
+    "DEL-1",
+    "a start finds the CommitLog beginning exactly where file deletion had left it",
+    catalogue="I14",
+)
+def log_begins_where_it_was_left(
+    found_min: int, lowest: int, highest: int
+) -> Iterator[Violation]:
+    """Judged where nothing outside the store removed a file.
+
+    ``lowest`` is where the last deletion that finished left it, ``highest`` how far one
+    that did not finish can have come.
+
+    Source: MappedFileQueue#deleteExpiredFileByTime.
+    """
+    if not lowest <= found_min <= highest:
+        seen = f"the log begins at {found_min}"
+        expected = f"{lowest}" if lowest == highest else f"in [{lowest}, {highest}]"
+        yield Violation("commitlog", seen, expected)
+
+
+@law(
+    "DEL-2",
+    "a queue whose records have all expired keeps its next queue_offset over a start",
+    catalogue="I5 I6",
+)
+def empty_queues_keep_their_end(
+    found_ends: Mapping[tuple[str, int], int], ends: Mapping[tuple[str, int], int]
+) -> Iterator[Violation]:
+    """Judged where nothing outside the store changed the queues.
+
+    ``found_ends`` are the queue_offsets at which the queues' files end, ``ends`` where
+    those of queues without a record in the log must end.
+
+    Source: ConsumeQueue#correctMinOffset, ConsumeQueueStore#recoverOffsetTable.
+    """
+    for (topic, queue_id), end in ends.items():
+        found = found_ends.get((topic, queue_id), 0)
+        if found != end:
+            where = f"consumequeue/{topic}/{queue_id}"
+            yield Violation(where, f"it ends at queue_offset {found}", f"{end}")
+
+
+@law(
+    "DEL-3",
+    "a CommitLog file is deleted only by a cleaner that is due, and only once its "
+    "messages have expired",
+    catalogue="I14",
+)
+def only_what_has_expired_goes(
+    now: Positions,
+    stored_ms: Sequence[int],
+    old_ms: int | None,
+    *,
+    is_cleaning: bool,
+    is_due: bool,
+) -> Iterator[Violation]:
+    """``stored_ms`` are store times of the deleted messages, or somewhat earlier ones.
+
+    What was stored until ``old_ms`` has expired; None: the cleaner may delete by force.
+    A cleaner is due at its hour, on a disk that is too full, and for 20 rounds on
+    request.
+
+    Source: DefaultMessageStore.CleanCommitLogService#deleteExpiredFiles.
+    """
+    where = f"commitlog before {now.min_phy_offset}"
+    if not is_cleaning:
+        yield Violation(where, "it is gone", "nothing: no cleaner has run")
+    elif not is_due:
+        expected = "nothing: not the hour, no request, the disk has room"
+        yield Violation(where, "it is gone", expected)
+    young = [stored for stored in stored_ms if old_ms is not None and stored > old_ms]
+    if young:
+        seen = f"{len(young)} messages are gone, one stored at {max(young)}"
+        yield Violation(where, seen, f"none stored after {old_ms}")
+
+
+@law(
+    "DEL-4",
+    "a cleaner that is due deletes the first CommitLog file once it has expired and "
+    "is dispatched and flushed",
+    catalogue="I14 I19",
+)
+def what_has_expired_goes(
+    log: LogImage, now: Positions, first_mtime_ms: int, old_ms: int
+) -> Iterator[Violation]:
+    """Judged after a round of the cleaner that was due and found nothing to delete.
+
+    The file must have a successor whose first record has expired as well.
+
+    Source: DefaultMessageStore.CleanCommitLogService#deleteExpiredFiles.
+    """
+    if len(log.files) < 2:
+        return
+    first, second = log.files[0], log.files[1]
+    is_needed = second.base > min(now.reput_from_offset, now.flushed_where)
+    if is_needed or not second.records or first_mtime_ms > old_ms:
+        return
+    if second.records[0].store_timestamp <= old_ms:
+        expected = f"no such file: it last changed at {first_mtime_ms}"
+        yield Violation(first.path, "it is still there", expected)
+
+
+@law(
+    "DEL-5",
+    "after a CleanConsumeQueueService round no queue file but the last has only "
+    "expired units",
+    catalogue="I14 I20",
+)
+def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
+    """Compares the last unit of each file with the log's min_phy_offset.
+
+    Source: MappedFileQueue#deleteExpiredFileByOffset.
+    """
+    log_min = image.commit_log.min_phy_offset
+    for queue in image.consume_queues:
+        for file in queue.files[:-1]:
+            if file.units and file.units[-1].phy_offset < log_min:
+                seen = f"its last unit points at {file.units[-1].phy_offset}"
+                yield Violation(file.path, seen, f"no file that ends before {log_min}")
+
+
+@law(
+    "DEL-12",
+    "a put that needs a new CommitLog file is refused if that file would fill the "
+    "disk beyond 90 %",
+    catalogue="I19",
+)
+def no_put_fills_the_disk(
+    answer: Put, before_end: int, file_size: int, used: int, total: int
+) -> Iterator[Violation]:
+    """Judged of a put that ran alone and created a file, on a disk of limited capacity.
+
+    ``before_end`` is where the log ended; the end of a full file needs the next one.
+    ``used`` of ``total`` bytes are in use after the put.
+    """
+    last = (before_end - 1) // file_size if before_end else -1
+    if answer.phy_offset // file_size <= last or answer.phy_offset < 0:
+        return
+    if used * 100 > total * STOP_PUTS_PERCENT:
+        seen = f"it was taken, in a new file; {used} of {total} bytes are in use"
+        yield Violation(f"put at {answer.phy_offset}", seen, "a refusal")
+
+
+@law(
+    "DEL-11",
+    "after a CleanConsumeQueueService round no consumequeue_ext or index file but the "
+    "newest has all expired",
+    catalogue="I14 I20",
+)
+def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Violation]:
+    """A consumequeue_ext file has expired if the first live unit's address is behind.
+
+    An index file has expired if its last record lies before the log's min_phy_offset.
+
+    Source: ConsumeQueueExt#truncateByMinAddress, IndexService#deleteExpiredFile.
+    """
+    log_min = image.commit_log.min_phy_offset
+    for queue, live in image.live_units:
+        if not live or live[0].tags_code > EXT_ADDRESS_MAX:
+            continue
+        least = live[0].tags_code + (1 << 63)
+        files = ext_files(image.files, queue.name)
+        for (path, _), (_, after) in pairwise(files):
+            if after <= least:
+                expected = f"no file of units before {least}"
+                yield Violation(path, "it is still there", expected)
+    for path, file in image.index(index_slots).files[:-1] if index_slots else ():
+        if file.header.end_phy_offset < log_min:
+            seen = f"its last record was at {file.header.end_phy_offset}"
+            yield Violation(path, seen, f"no file that ends before {log_min}")
+
+
+@law(
+    "DEL-6",
+    "once the CommitLog cleaner has found the disk too full, every put is refused",
+    catalogue="I19",
+)
+def a_full_disk_takes_no_put(answer: Put) -> Iterator[Violation]:
+    """The room left is for the queues, so that all of the log can be dispatched.
+
+    Source: DefaultMessageStore.CleanCommitLogService#isSpaceToDelete.
+    """
+    if answer.phy_offset >= 0:
+        yield Violation(f"put answered {answer.status}", "it was taken", "a refusal")

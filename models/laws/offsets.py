@@ -1,0 +1,36 @@
+"""Laws of queue offsets: each is given once, without gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from crashmq.models.laws.judged import Judged
+from crashmq.models.laws.registry import law
+from crashmq.models.verdict import Violation
+
+
+@law(
+    "OFF-1",
+    "each record's queue_offset is that of the record before it in its queue plus 1: "
+    "none is missing or given twice",
+    catalogue="I5",
+)
+def queue_offsets_rise_by_one(judged: Judged) -> Iterator[Violation]:
+    """Over records of type none or commit, from the oldest one left on.
+
+    It holds after a crash too: the log is what was appended, cut at a record.
+
+    Source: QueueOffsetOperator#increaseQueueOffset.
+    """
+    image = judged.image
+    for topic, queue_id in image.commit_log.misnumbered_queues:
+        records = image.commit_log.indexed_records[topic, queue_id]
+        for before, after in pairwise(records):
+            if after.queue_offset != before.queue_offset + 1:
+                yield Violation(
+                    image.commit_log.where(after.phy_offset),
+                    f"queue_offset {after.queue_offset} of {topic}/{queue_id}",
+                    f"{before.queue_offset + 1}, one more than at phy_offset "
+                    f"{before.phy_offset}",
+                )

@@ -1,0 +1,265 @@
+"""Laws of puts: where the message went, or why it was refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from crashmq.models.laws.registry import law
+from crashmq.models.messages import (
+    FILLER_SIZE_MIN,
+    PROP_CRC_SIZE,
+    PROPERTIES_SIZE_MAX,
+    TOPIC_SIZE_MAX,
+    MessageToPut,
+)
+from crashmq.models.observations import Put
+from crashmq.models.program import Setup
+from crashmq.models.verdict import Violation
+
+SYNC_TIMEOUT_MS = 5000
+_FALSE_OVER_TRUE = len("false") - len("true")
+_TOPIC = re.compile(r"[%|a-zA-Z0-9_-]+")
+_APPENDED = frozenset({"PUT_OK", "FLUSH_DISK_TIMEOUT"})
+_INNER_BATCH_FLAG = 0x80
+_I32 = 1 << 31
+
+
+@law(
+    "PUT-1",
+    "an appended put is answered with the next phy_offset and queue_offset and its "
+    "size, a refused one with none",
+    catalogue="I3 I5",
+)
+def put_takes_the_next_place(
+    answer: Put,
+    log_end: int,
+    place: int,
+    next_queue_offset: int,
+    size: int,
+    unanswered: int = 0,
+) -> Iterator[Violation]:
+    """Compares the answer to each put with the model's next place.
+
+    ``log_end`` is where the newest message ends; a BLANK may follow it. ``place`` is
+    where the record must lie; -1 where other ops ran at the same time. ``size`` is how
+    many bytes it must take; ``unanswered`` puts of the same queue may have come before
+    it, when a crash came.
+
+    Source: CommitLog#asyncPutMessage, AppendMessageResult.
+    """
+    where = f"put answered {answer.status}"
+    if answer.status not in _APPENDED:
+        if answer.phy_offset >= 0:
+            yield Violation(where, f"at phy_offset {answer.phy_offset}", "no place")
+        return
+    if answer.phy_offset < log_end or answer.size <= 0:
+        seen = f"phy_offset {answer.phy_offset}, {answer.size} bytes"
+        yield Violation(where, seen, f"a place from {log_end} on")
+    elif place not in (-1, answer.phy_offset):
+        yield Violation(where, f"phy_offset {answer.phy_offset}", f"{place}")
+    elif answer.size != size:
+        yield Violation(where, f"{answer.size} bytes", f"{size} bytes")
+    if not 0 <= answer.queue_offset - next_queue_offset <= unanswered:
+        seen = f"queue_offset {answer.queue_offset}"
+        yield Violation(where, seen, f"queue_offset {next_queue_offset}")
+
+
+@law(
+    "PUT-5",
+    "an appended put returns the message id made of its store host and phy_offset; a "
+    "refused put returns none",
+    catalogue="I5",
+)
+def put_is_told_its_id(message: MessageToPut, answer: Put) -> Iterator[Violation]:
+    """Judged of single messages; PUT-3 asks it of batches.
+
+    Source: MessageDecoder#createMessageId.
+    """
+    ids: tuple[str, ...] = ()
+    if answer.phy_offset >= 0:
+        ids = (f"{message.store_host.hex()}{answer.phy_offset:016x}".upper(),)
+    if answer.message_ids != ids:
+        where = f"put answered {answer.status}"
+        yield Violation(where, f"ids {answer.message_ids}", f"{ids}")
+
+
+def gave_up(answer: Put, stalled_ms: int) -> bool:
+    """Whether a put's wait for its sync timed out because the disk stood still."""
+    return answer.status == "FLUSH_DISK_TIMEOUT" and stalled_ms >= SYNC_TIMEOUT_MS
+
+
+@law(
+    "PUT-2",
+    "unless the disk failed or the store stops, a put gets PUT_OK or the refusal that "
+    "its own message calls for",
+    catalogue="I19",
+)
+def put_is_refused_for_a_reason(
+    message: MessageToPut,
+    answer: Put,
+    setup: Setup,
+    sizes: tuple[int, int],
+    *,
+    may_refuse: bool,
+) -> Iterator[Violation]:
+    """Compares a single put's status with the one that its topic and sizes call for.
+
+    ``may_refuse``: the disk failed in this run of the store or has no room, the put
+    timed out on a stalled disk, or the store is stopping. ``sizes`` are those of its
+    record and of the properties in it.
+
+    Source: HookUtils#checkBeforePutMessage, PutMessageStatus.
+    """
+    expected = _expected_status(message, setup, *sizes)
+    if answer.status != expected and not may_refuse:
+        yield Violation(f"put of a record of {sizes[0]} bytes", answer.status, expected)
+
+
+@law(
+    "PUT-3",
+    "a batch is appended as one run of its messages in one CommitLog file, or refused "
+    "as a whole",
+    catalogue="I3 I5 I19",
+)
+def batch_is_put_as_one(
+    messages: Sequence[MessageToPut],
+    answer: Put,
+    setup: Setup,
+    *,
+    may_refuse: bool,
+) -> Iterator[Violation]:
+    """Compares status, ids, size and place of the answer to the whole batch.
+
+    PUT-1 judges each of its messages as well.
+
+    Source: CommitLog#asyncPutMessages, MessageExtEncoder#encode.
+    """
+    batch = messages[0].batch if messages else None
+    total = batch.total if batch is not None else 0
+    where = f"put of a batch of {len(messages)} messages, {total} bytes"
+    expected = _expected_of_batch(messages, total, setup)
+    if answer.status not in _APPENDED or expected != "PUT_OK":
+        if answer.status != expected and not may_refuse:
+            yield Violation(where, answer.status, expected)
+        return
+    ids = tuple(
+        [
+            f"{message.store_host.hex()}{answer.phy_offset + at:016x}".upper()
+            for message in messages
+            for at in (message.batch.before if message.batch is not None else 0,)
+        ]
+    )
+    if answer.message_ids != ids:
+        yield Violation(where, f"ids {answer.message_ids}", f"{ids}")
+    if answer.size != total:
+        yield Violation(where, f"{answer.size} bytes", f"{total} bytes")
+    first = answer.phy_offset // setup.log_file_size
+    if (answer.phy_offset + answer.size - 1) // setup.log_file_size != first:
+        yield Violation(where, "in two log files", "one")
+
+
+@law(
+    "PUT-4",
+    "a put that began after another put was answered lies behind it in the CommitLog",
+    catalogue="I3 I19",
+)
+def puts_lie_in_the_order_they_were_made(
+    puts: Sequence[tuple[Put, tuple[int, int]]],
+) -> Iterator[Violation]:
+    """Judged of puts that ran at the same time.
+
+    With each put: the logical times at which it began and was answered.
+
+    Source: CommitLog#asyncPutMessage, under putMessageLock.
+    """
+    appended = [(put, span) for put, span in puts if put.phy_offset >= 0]
+    appended.sort(key=lambda pair: pair[0].phy_offset)
+    latest, behind = -1, -1
+    for put, (begun, answered) in appended:
+        if answered < latest:
+            yield Violation(
+                f"put at phy_offset {put.phy_offset}",
+                f"it lies behind phy_offset {behind}, which was put after its answer",
+                "in front of it",
+            )
+        if begun > latest:
+            latest, behind = begun, put.phy_offset
+
+
+@law(
+    "PUT-7",
+    "a put that waits for its sync times out only if the disk stalled; a failed flush "
+    "round answers it at once",
+    catalogue="I19",
+)
+def who_waits_is_answered(waited_ms: int, stalled_ms: int) -> Iterator[Violation]:
+    """``waited_ms``: the longest that a put waited for FLUSH_DISK_TIMEOUT; 0: none did.
+
+    A flush round that fails wakes the puts that wait for it.
+
+    Source: CommitLog.GroupCommitService#doCommit, GroupCommitRequest.
+    """
+    if waited_ms >= SYNC_TIMEOUT_MS > stalled_ms:
+        seen = f"after {waited_ms} ms, the disk stood still for {stalled_ms}"
+        yield Violation("put answered FLUSH_DISK_TIMEOUT", seen, "an answer at once")
+
+
+@law(
+    "PUT-8",
+    "after a failed flush of the CommitLog every put is refused until the next start",
+    catalogue="I1 I7 I19",
+)
+def no_put_after_a_failed_flush(answer: Put) -> Iterator[Violation]:
+    """After it no later sync of the same run proves that the bytes are durable."""
+    if answer.status in _APPENDED:
+        where = f"put at phy_offset {answer.phy_offset}"
+        yield Violation(where, answer.status, "a refusal until the next start")
+
+
+def _expected_of_batch(
+    messages: Sequence[MessageToPut], total: int, setup: Setup
+) -> str:
+    # A batch says once for all that it does not wait; its messages say WAIT=true.
+    inner = [
+        message.properties_size - (0 if message.wait_store_ok else _FALSE_OVER_TRUE)
+        for message in messages
+    ]
+    if any(size > PROPERTIES_SIZE_MAX for size in inner):
+        return "PROPERTIES_SIZE_EXCEEDED"
+    payload = sum(inner) + sum([len(message.body) + 22 for message in messages])
+    if not messages or payload > setup.max_message_size:
+        return "MESSAGE_ILLEGAL"
+    added = PROP_CRC_SIZE if setup.prop_crc else 0
+    for message in messages:
+        size = message.record_size + added
+        status = _expected_status(message, setup, size, message.properties_size + added)
+        if status != "PUT_OK":
+            return status
+    fits = total + FILLER_SIZE_MIN <= setup.log_file_size
+    return "PUT_OK" if fits else "MESSAGE_ILLEGAL"
+
+
+def _expected_status(
+    message: MessageToPut, setup: Setup, size: int, properties_size: int
+) -> str:
+    body, topic = message.body, message.topic
+    lights = setup.multi_dispatch and message.light_queues
+    if lights and message.asks_for_no_light_queue:
+        return "MESSAGE_ILLEGAL"
+    if message.sys_flag & _INNER_BATCH_FLAG or len(topic.encode()) > TOPIC_SIZE_MAX:
+        return "MESSAGE_ILLEGAL"
+    if _TOPIC.fullmatch(topic) is None:
+        return "MESSAGE_ILLEGAL"
+    if any("\0" in value for value in message.properties.values()):
+        return "MESSAGE_ILLEGAL"
+    if not (-_I32 <= message.flag < _I32 and 0 <= message.reconsume_times < _I32):
+        return "MESSAGE_ILLEGAL"
+    if not 0 <= message.queue_id < _I32:
+        return "MESSAGE_ILLEGAL"
+    if properties_size > PROPERTIES_SIZE_MAX:
+        return "PROPERTIES_SIZE_EXCEEDED"
+    too_long = len(body) > setup.max_message_size
+    if too_long or size + FILLER_SIZE_MIN > setup.log_file_size:
+        return "MESSAGE_ILLEGAL"
+    return "PUT_OK"

@@ -1,0 +1,269 @@
+"""Laws of consumequeue_ext: an address leads to the data of its unit's record."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import pairwise
+
+from crashmq.models.files.log import common_size
+from crashmq.models.files.queue import QueueImage, Unit
+from crashmq.models.files.queue_ext import (
+    EXT_ADDRESS_MAX,
+    EXT_END_SIZE,
+    EXT_UNIT_SIZE_MIN,
+    end_of_ext_units,
+    ext_files,
+    ext_place,
+    ext_unit_at,
+    ext_unit_size,
+    starts_of_ext_units,
+)
+from crashmq.models.files.record import Bytes, Record, is_light_queue
+from crashmq.models.laws.judged import Judged
+from crashmq.models.laws.registry import law
+from crashmq.models.verdict import Violation
+
+_FOLDER = "consumequeue_ext/"
+_SECTOR = 512
+
+
+@law(
+    "CQ-6",
+    "if a unit holds a consumequeue_ext address, the entry there has its record's "
+    "tags_code and store_timestamp",
+    catalogue="I3",
+)
+def addresses_lead_to_their_records(judged: Judged) -> Iterator[Violation]:
+    """Which unit belongs to which record is left to CQ-1; nothing proves a bit map.
+
+    After a crash: only where a later entry in the same sector of the file is right.
+
+    Source: ConsumeQueue#getExt, ConsumeQueueExt#get.
+    """
+    image = judged.image
+    is_asked = judged.clean or judged.whole_sectors
+    if not is_asked or not image.has_queue_extension:
+        return
+    for queue, live in image.suspect_queues:
+        right: set[int] = set()
+        led = [*_led_astray(queue, live, judged, right)][::-1]
+        paths = [path for path, _ in ext_files(image.files, queue.name)] if led else []
+        if led and not paths:
+            seen = f"no file, yet {len(led)} units lead there"
+            expected = "a file, which their addresses lead to"
+            yield Violation(f"{_FOLDER}{queue.name}", seen, expected)
+            continue
+        starts = {path: starts_of_ext_units(image.files[path]) for path in paths}
+        for unit, record in led:
+            if unit.tags_code in right:
+                yield _others_address(queue, unit, record)
+            else:
+                yield _wrong_address(queue, unit, record, image.files, starts)
+
+
+def _led_astray(
+    queue: QueueImage, live: tuple[Unit, ...], judged: Judged, right: set[int]
+) -> Iterator[tuple[Unit, Record]]:
+    """Units whose address does not lead to their record's data, the last first.
+
+    The addresses that do are added to ``right``.
+    """
+    files, record_at = judged.image.files, judged.image.commit_log.record_at
+    settled: set[tuple[str, int]] = set()
+    for unit in reversed(live):
+        record = record_at.get(unit.phy_offset)
+        if unit.tags_code > EXT_ADDRESS_MAX or record is None:
+            continue
+        place = ext_place(files, queue.name, unit.tags_code)
+        sector = None if place is None else (place[0], place[1] // _SECTOR)
+        found = ext_unit_at(files, queue.name, unit.tags_code)
+        if found is not None and found[:2] == (
+            record.tags_code,
+            record.store_timestamp,
+        ):
+            settled.update([sector] if sector else [])
+            right.add(unit.tags_code)
+        elif judged.clean or _is_settled(place, settled):
+            yield unit, record
+
+
+def _is_settled(
+    place: tuple[str, int] | None, settled: Collection[tuple[str, int]]
+) -> bool:
+    if place is None:
+        return False
+    path, at = place
+    last = (at + EXT_UNIT_SIZE_MIN - 1) // _SECTOR
+    return at // _SECTOR == last and (path, last) in settled
+
+
+def _others_address(queue: QueueImage, unit: Unit, record: Record) -> Violation:
+    """A violation at the unit: the entry at its address belongs to another unit."""
+    wanted = f"tags code {record.tags_code}, stored at {record.store_timestamp}"
+    where, seen = queue.where(unit.queue_offset), "the address of another record's unit"
+    return Violation(where, seen, f"the address of a unit with {wanted}")
+
+
+def _wrong_address(
+    queue: QueueImage,
+    unit: Unit,
+    record: Record,
+    files: Mapping[str, Bytes],
+    starts: Mapping[str, Collection[int]],
+) -> Violation:
+    """A violation at the entry, if one begins at the address; else at the unit."""
+    where = queue.where(unit.queue_offset)
+    place = ext_place(files, queue.name, unit.tags_code)
+    wanted = f"tags code {record.tags_code}, stored at {record.store_timestamp}"
+    if place is None:
+        return Violation(where, "an address that leads to no unit", wanted)
+    path, at = place
+    if at not in starts[path]:
+        seen = f"an address that leads to {path} byte {at}"
+        return Violation(where, seen, f"the address of a unit with {wanted}")
+    found = ext_unit_at(files, queue.name, unit.tags_code)
+    seen = "no whole unit"
+    if found is not None:
+        seen = f"tags code {found.tags_code}, stored at {found.msg_store_time}"
+    return Violation(f"{path} byte {at}", seen, f"{wanted}: {where} leads there")
+
+
+@law(
+    "CQ-8",
+    "with consumequeue_ext on, a unit has an address if and only if its entry fits a "
+    "file; its bit map is there",
+    catalogue="I3 I4",
+)
+def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
+    """Judged at rest, where the extension is on and the bit maps are known.
+
+    A unit keeps its tags_code only if its entry is too large for a consumequeue_ext
+    file.
+
+    Source: ConsumeQueue#putMessagePositionInfoWrapper, ConsumeQueueExt#put.
+    """
+    image, bit_map_of = judged.image, judged.bit_map_of
+    if not (judged.clean and judged.ext_size and bit_map_of):
+        return
+    room = judged.ext_size - EXT_END_SIZE
+    for queue, live in image.live_units:
+        for unit in live if not is_light_queue(queue.topic) else ():
+            record = image.commit_log.record_at.get(unit.phy_offset)
+            if record is None or unit.is_pre_blank:
+                continue
+            bit_map = bit_map_of(record.phy_offset, record.size)
+            fits = EXT_UNIT_SIZE_MIN + len(bit_map) <= min(room, 0x7FFF)
+            where = queue.where(unit.queue_offset)
+            if (unit.tags_code <= EXT_ADDRESS_MAX) is not fits:
+                seen = f"tags code {unit.tags_code}"
+                yield Violation(where, seen, "an address" if fits else "no address")
+                continue
+            found = ext_unit_at(image.files, queue.name, unit.tags_code)
+            if fits and (found is None or found.bit_map != bit_map):
+                seen = "nothing" if found is None else f"bit map {found.bit_map.hex()}"
+                yield Violation(where, seen, f"bit map {bit_map.hex()}")
+
+
+@law(
+    "CQ-9",
+    "if a consumequeue_ext file has a successor, it is closed, and the successor's "
+    "first entry did not fit into it",
+    catalogue="I19 I20",
+)
+def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
+    """Entries follow each other without a gap; a size of -1 closes the file.
+
+    Judged at rest.
+
+    Source: ConsumeQueueExt#put.
+    """
+    image = judged.image
+    if not (judged.clean and image.has_queue_extension):
+        return
+    for queue in image.consume_queues:
+        for (path, base), (after, _) in pairwise(ext_files(image.files, queue.name)):
+            data, next_size = image.files[path], ext_unit_size(image.files[after], 0)
+            end, is_closed = end_of_ext_units(data)
+            room = len(data) - EXT_END_SIZE - end
+            if not is_closed or EXT_UNIT_SIZE_MIN <= next_size <= room:
+                where = f"{path} byte {end} (address {base + end})"
+                seen = f"{room} bytes left, {'closed' if is_closed else 'not closed'}"
+                yield Violation(where, seen, f"the next unit, of {next_size} bytes")
+
+
+@law(
+    "CQ-10",
+    "consumequeue_ext files hold no entry behind the one that the queue's last "
+    "address leads to",
+    catalogue="I3 I20",
+)
+def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
+    """Judged at rest, where the extension is known to be on.
+
+    An entry is written before its queue's unit is, so a crash may leave the entry
+    alone; the next start cuts it. Where no unit has an address and older units have
+    expired, the entries may be theirs.
+
+    Source: ConsumeQueueExt#truncateByMaxAddress.
+    """
+    image = judged.image
+    if not (judged.clean and judged.ext_size and image.has_queue_extension):
+        return
+    for queue in image.consume_queues:
+        led = [u.tags_code for u in queue.units if u.tags_code <= EXT_ADDRESS_MAX]
+        if not led and queue.files and queue.files[0].base:
+            continue
+        place = ext_place(image.files, queue.name, led[-1]) if led else None
+        files = ext_files(image.files, queue.name)
+        for path, base in files:
+            end = 0
+            if place is not None and path == place[0]:
+                end = place[1] + ext_unit_size(image.files[path], place[1])
+            elif place is not None and base < led[-1] + (1 << 63):
+                continue  # CQ-9 says how far it is filled
+            size = ext_unit_size(image.files[path], end)
+            if size > 0:
+                where = f"{path} byte {end} (address {base + end})"
+                yield Violation(
+                    where, f"a unit of {size} bytes", "none: nothing leads there"
+                )
+
+
+@law(
+    "CQ-7",
+    "consumequeue_ext files have one size, are named by their first byte offset, and "
+    "follow without a gap",
+    catalogue="I18",
+)
+def files_beside_queues_fit_together(judged: Judged) -> Iterator[Violation]:
+    """A file may be empty after a crash that cut its creation short.
+
+    It is created before its queue's first file is: a start that finds no such queue
+    leaves the empty file as it is.
+
+    Source: ConsumeQueueExt#load.
+    """
+    if not judged.image.has_queue_extension:
+        return
+    queues = {queue.name for queue in judged.image.consume_queues if queue.files}
+    by_folder: dict[str, list[tuple[int, str, int]]] = {}
+    for path, data in judged.image.files.items():
+        folder, _, name = path.rpartition("/")
+        if path.startswith(_FOLDER):
+            if len(name) != 20 or not (name.isascii() and name.isdecimal()):
+                yield Violation(path, "a name that is no offset", "20 digits, its base")
+            elif data or (judged.clean and folder[len(_FOLDER) :] in queues):
+                by_folder.setdefault(folder, []).append((int(name), path, len(data)))
+    every = [file for files in by_folder.values() for file in files]
+    size = common_size([], [length for _, _, length in every])
+    for base, path, length in every:
+        if length != size:
+            where = f"{path} byte {min(length, size)} (length {length})"
+            yield Violation(where, f"{length} bytes", f"{size} bytes, as other files")
+        if size and base % size:
+            yield Violation(path, "a base inside another file", f"a multiple of {size}")
+    for folder, files in by_folder.items():
+        for before, after in pairwise(sorted(files)):
+            if judged.clean and after[0] != before[0] + size:
+                where = f"{folder}/{before[0] + size:020d} byte 0"
+                yield Violation(where, f"{after[1]} follows {before[1]}", "this file")

@@ -1,0 +1,336 @@
+"""Laws of reads: a pull returns the queue's messages, and says where to go on."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from crashmq.models.appended import Appended, differs
+from crashmq.models.files.store_image import BadRecord, Record, decode_record
+from crashmq.models.knowledge.reference import VisibleQueue
+from crashmq.models.laws.registry import law
+from crashmq.models.observations import Looked, Pulled, Searched
+from crashmq.models.ops import Boundary, PullMessage
+from crashmq.models.verdict import Violation
+
+SCAN_UNITS_MAX = 800
+TRANSFER_COUNT_MAX = 32
+TRANSFER_BYTES_MAX = 262_144
+FAR_TRANSFER_COUNT_MAX = 8
+FAR_TRANSFER_BYTES_MAX = 65_536
+
+
+@law(
+    "RD-1",
+    "a pull returns the queue's matching messages in order, each byte for byte as "
+    "appended",
+    catalogue="I3 I15",
+)
+def pulled_messages_are_right(
+    pulled: Pulled,
+    queue_offset: int,
+    queue: Sequence[Appended],
+    tags: str = "*",
+    gone_below: int = 0,
+    *,
+    as_bodies: bool = False,
+) -> Iterator[Violation]:
+    """``queue`` is every message appended to the queue, the expired ones too.
+
+    ``tags`` is the tag expression of the pull. Messages below ``gone_below`` may have
+    been deleted while the pull ran; the pull may leave them out. ``as_bodies``: the
+    store gives back the bodies of messages, and not their records.
+
+    Source: DefaultMessageStore#getMessage.
+    """
+    first = queue[0].queue_offset if queue else 0
+    wanted = wanted_tags(tags)
+    number = queue_offset - 1
+    for data in pulled.messages:
+        number += 1
+        record, flaw = (None, "") if as_bodies else _read(data)
+        gone = min(gone_below, record.phy_offset) if record else 0
+        while 0 <= number - first < len(queue):
+            passed = queue[number - first]
+            is_wanted = not wanted or passed.message.tags in wanted
+            if is_wanted and passed.phy_offset >= gone:
+                break
+            number += 1
+        where = f"message {number} of the queue"
+        if not 0 <= number - first < len(queue):
+            yield Violation(where, f"{len(data)} bytes", "none: it was never appended")
+            return
+        if as_bodies:
+            body = queue[number - first].message.body
+            if data != body:
+                yield Violation(where, f"body {data[:32]!r}", f"{body[:32]!r}")
+        elif record is None:
+            yield Violation(where, flaw, "a whole record")
+        elif difference := differs(record, queue[number - first]):
+            yield Violation(where, difference, "what was appended")
+
+
+@law(
+    "RD-9",
+    "if reads check CRCs, every message that a pull returns decodes and its CRCs agree",
+    catalogue="I15",
+)
+def pulled_messages_prove_themselves(pulled: Pulled) -> Iterator[Violation]:
+    """Asked whatever happened to the disk: consumers never get rotten bytes.
+
+    Differs from RocketMQ, where the consumer checks the body's CRC.
+    """
+    for number, data in enumerate(pulled.messages):
+        record, flaw = _read(data)
+        if record is None:
+            yield Violation(f"message {number} of the answer", flaw, "a whole record")
+
+
+def _read(data: bytes) -> tuple[Record | None, str]:
+    """The pulled record, or why it cannot be decoded."""
+    try:
+        return decode_record(data), ""
+    except BadRecord as flaw:
+        return None, str(flaw)
+
+
+@law(
+    "RD-2",
+    "a pull's status, message count, next_begin_offset and min and max offset are "
+    "those the queue calls for",
+    catalogue="I6 I16",
+)
+def pull_is_answered_right(
+    pulled: Pulled,
+    queue_offset: int,
+    max_msg_nums: int,
+    queue: VisibleQueue,
+    queue_file_units: int,
+    tags: str = "*",
+    memory_from: int = 0,
+) -> Iterator[Violation]:
+    """``queue`` is what a reader must find: messages dispatched and not expired.
+
+    ``tags`` is the tag expression of the pull; messages before ``memory_from`` are read
+    from disk, where a pull returns fewer.
+
+    Source: DefaultMessageStore#getMessage, GetMessageStatus.
+    """
+    where = f"pull from {queue_offset}, {pulled.status}"
+    low, high = queue.min_offset, queue.max_offset
+    statuses, next_begin = _expected(queue_offset, max_msg_nums, low, high)
+    taken = passed = 0
+    if statuses == ("FOUND",):
+        taken, passed = _fitting(
+            queue.messages[queue_offset - low :],
+            queue_offset,
+            max_msg_nums,
+            queue_file_units,
+            wanted_tags(tags),
+            memory_from,
+        )
+        next_begin = queue_offset + taken + passed
+        if not taken:
+            statuses = ("NO_MATCHED_MESSAGE",)
+    if pulled.status not in statuses:
+        yield Violation(where, pulled.status, " or ".join(statuses))
+        return
+    if len(pulled.messages) != taken:
+        yield Violation(where, f"{len(pulled.messages)} messages", f"{taken}")
+    if pulled.next_begin_offset != next_begin:
+        seen = f"next_begin_offset {pulled.next_begin_offset}"
+        yield Violation(where, seen, f"{next_begin}")
+    if (pulled.min_offset, pulled.max_offset) != (low, high):
+        seen = f"bounds {pulled.min_offset} and {pulled.max_offset}"
+        yield Violation(where, seen, f"{low} and {high}")
+
+
+@law(
+    "RD-5",
+    "a pull beside other ops returns bounds and a message count that the queue had at "
+    "some moment meanwhile",
+    catalogue="I6 I16",
+)
+def pull_sees_a_moment(
+    pulled: Pulled,
+    pull: PullMessage,
+    before: VisibleQueue,
+    after: VisibleQueue,
+    queue_file_units: int,
+    *,
+    all_in_memory: bool = True,
+) -> Iterator[Violation]:
+    """``before`` and ``after`` are what a reader found then; in between it only grows.
+
+    ``all_in_memory``: no answer is shortened because its messages lie on disk.
+
+    Source: DefaultMessageStore#getMessage.
+    """
+    offset, most = pull.queue_offset, pull.max_msg_nums
+    where = f"pull from {offset} among others, {pulled.status}"
+    lows = (before.min_offset, after.min_offset)
+    highs = (before.max_offset, after.max_offset)
+    for name, seen, (least, last) in (
+        ("min_offset", pulled.min_offset, lows),
+        ("max_offset", pulled.max_offset, highs),
+    ):
+        if not least <= seen <= last:
+            yield Violation(where, f"{name} {seen}", f"from {least} to {last}")
+    if not lows[1] <= offset < highs[0]:
+        return
+    there = after.messages[offset - lows[1] :]
+    wanted = wanted_tags(pull.tags)
+    from_disk = 0 if all_in_memory else after.messages[-1].end
+    fewest, _ = _fitting(
+        there[: highs[0] - offset], offset, most, queue_file_units, wanted, from_disk
+    )
+    greatest, _ = _fitting(there, offset, most, queue_file_units, wanted)
+    if most > 0 and not fewest <= len(pulled.messages) <= greatest:
+        found = f"{len(pulled.messages)} messages"
+        yield Violation(where, found, f"from {fewest} to {greatest}")
+
+
+def _expected(
+    queue_offset: int, max_msg_nums: int, low: int, high: int
+) -> tuple[tuple[str, ...], int]:
+    if high == 0:
+        return ("NO_MATCHED_LOGIC_QUEUE", "NO_MESSAGE_IN_QUEUE"), 0
+    if queue_offset < low:
+        return ("OFFSET_TOO_SMALL",), low
+    if queue_offset == high:
+        return ("OFFSET_OVERFLOW_ONE",), queue_offset
+    if queue_offset > high:
+        return ("OFFSET_OVERFLOW_BADLY",), high
+    if max_msg_nums <= 0:
+        return ("NO_MATCHED_MESSAGE",), queue_offset
+    return ("FOUND",), queue_offset
+
+
+def _fitting(
+    messages: Sequence[Appended],
+    start: int,
+    max_msg_nums: int,
+    file_units: int,
+    wanted: frozenset[str],
+    memory_from: int = 0,
+) -> tuple[int, int]:
+    """How many of ``messages`` one pull returns, and how many it passes over.
+
+    A pull stays within one queue file and looks at 800 units, or as many as were asked
+    for; it returns the first message whatever its size, and stops at 32 messages or
+    before exceeding 256 KiB; at a message before ``memory_from``, at 8 or 64 KiB.
+    Messages that do not match behind the last one are passed over as well.
+    """
+    looked_at = min(max(SCAN_UNITS_MAX, max_msg_nums), file_units - start % file_units)
+    taken = passed = sent = 0
+    for appended in messages[:looked_at]:
+        is_near = appended.phy_offset >= memory_from
+        most = TRANSFER_COUNT_MAX if is_near else FAR_TRANSFER_COUNT_MAX
+        size_max = TRANSFER_BYTES_MAX if is_near else FAR_TRANSFER_BYTES_MAX
+        is_enough = taken >= min(max_msg_nums, most)
+        if taken and (is_enough or sent + appended.size > size_max):
+            break
+        if wanted and appended.message.tags not in wanted:
+            passed += 1
+            continue
+        sent += appended.size
+        taken += 1
+    return taken, passed
+
+
+@lru_cache(maxsize=1024)
+def wanted_tags(expression: str) -> frozenset[str]:
+    """The tags that an expression asks for; empty if it asks for every message."""
+    tags = frozenset([part.strip() for part in expression.split("||")]) - {""}
+    return frozenset() if "*" in tags else tags
+
+
+@law(
+    "RD-3",
+    "a lookup by phy_offset returns exactly the record that begins there, or nothing "
+    "if none does",
+    catalogue="I15",
+)
+def looked_up_message_is_right(
+    looked: Looked, phy_offset: int, messages: Sequence[Appended]
+) -> Iterator[Violation]:
+    """``messages`` is the log as far as it lies in files, dispatched or not.
+
+    Source: DefaultMessageStore#lookMessageByOffset.
+    """
+    where = f"look at phy_offset {phy_offset}"
+    place = bisect_left(messages, phy_offset, key=_begin_of)
+    is_begin = place < len(messages) and messages[place].phy_offset == phy_offset
+    if looked.message is None:
+        if is_begin:
+            yield Violation(where, "none", f"{messages[place].size} bytes")
+        return
+    if not is_begin:
+        yield Violation(where, f"{len(looked.message)} bytes", "none begins there")
+        return
+    try:
+        record = decode_record(looked.message)
+    except BadRecord as flaw:
+        yield Violation(where, str(flaw), "a whole record")
+        return
+    if difference := differs(record, messages[place]):
+        yield Violation(where, difference, "what was appended")
+
+
+def _begin_of(appended: Appended) -> int:
+    return appended.phy_offset
+
+
+@law(
+    "RD-4",
+    "a search by store time returns the queue_offset that a linear scan of the queue "
+    "finds",
+    catalogue="I17",
+)
+def searched_time_is_found(
+    searched: Searched,
+    timestamp: int,
+    boundary: Boundary,
+    first: int,
+    stored_at: Sequence[int],
+) -> Iterator[Violation]:
+    """``stored_at`` is the store time of each readable message, from ``first`` on.
+
+    LOWER: the first message at or after the time; UPPER: the last at or before it.
+
+    Source: ConsumeQueue#getOffsetInQueueByTime, BoundaryType.
+    """
+    if boundary == "LOWER":
+        after = (n for n, time in enumerate(stored_at, first) if time >= timestamp)
+        expected = next(after, first + len(stored_at))
+    else:
+        before = [n for n, time in enumerate(stored_at, first) if time <= timestamp]
+        expected = before[-1] if before else first
+    if searched.queue_offset != expected:
+        where = f"search for {boundary} of {timestamp}"
+        yield Violation(where, f"queue_offset {searched.queue_offset}", f"{expected}")
+
+
+@law(
+    "RD-8",
+    "a search reports the store_timestamps of the message it found and of the log's "
+    "earliest message",
+    catalogue="I17",
+)
+def told_times_are_right(
+    searched: Searched, first: int, stored_at: Sequence[int], earliest: int
+) -> Iterator[Violation]:
+    """Asked of the queue_offset that was found; ``stored_at`` as in RD-4.
+
+    -2 is a time that was not asked for, -1 that of no message.
+
+    Source: DefaultMessageStore#getMessageStoreTimeStamp, #getEarliestMessageTime.
+    """
+    number = searched.queue_offset - first
+    expected = stored_at[number] if 0 <= number < len(stored_at) else -1
+    if searched.stored_at not in (expected, -2):
+        where = f"time of queue_offset {searched.queue_offset}"
+        yield Violation(where, f"{searched.stored_at}", f"{expected}")
+    if searched.earliest not in (earliest, -2):
+        yield Violation("earliest time", f"{searched.earliest}", f"{earliest}")

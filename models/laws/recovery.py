@@ -1,0 +1,439 @@
+"""Laws of a start: what it must find, what it may change, when it may refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from crashmq.models.appended import Appended, differs, differs_from_message
+from crashmq.models.files.deleted import DELETED_PATH
+from crashmq.models.files.log import LogImage
+from crashmq.models.files.record import RECORD_SIZE_MIN
+from crashmq.models.files.store_image import Bytes, Record, StoreImage
+from crashmq.models.laws.checkpoint import changed_files
+from crashmq.models.laws.registry import law
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import Positions, Started, Stopped
+from crashmq.models.program import Setup
+from crashmq.models.verdict import Violation
+
+
+@law(
+    "REC-1",
+    "the recovered CommitLog is a prefix of the appended messages; only unanswered "
+    "puts may come in between",
+    catalogue="I2",
+)
+def recovered_log_is_a_prefix(
+    records: Sequence[Record],
+    messages: Sequence[Appended],
+    in_flight: Sequence[MessageToPut],
+) -> Iterator[Violation]:
+    """Compares each record with the message that was appended there.
+
+    A put that got no answer may have been appended or not; it lies in front of an
+    answered one only if several puts ran at the same time.
+
+    Source: CommitLog#recoverNormally, CommitLog#recoverAbnormally.
+    """
+    unanswered = list(in_flight)
+    answered = 0
+    for record in records:
+        expected = messages[answered] if answered < len(messages) else None
+        if expected is not None and (
+            not unanswered or record.phy_offset >= expected.phy_offset
+        ):
+            answered += 1
+            if difference := differs(record, expected):
+                yield _wrong(record, difference)
+                return
+            continue
+        same = [
+            n
+            for n, message in enumerate(unanswered)
+            if not differs_from_message(record, message)
+        ]
+        if not same:
+            yield _wrong(record, "it was never appended in this history")
+            return
+        del unanswered[same[0]]
+
+
+def _wrong(record: Record, difference: str) -> Violation:
+    return Violation(
+        f"commitlog phy_offset {record.phy_offset}",
+        f"a record of {record.topic}/{record.queue_id}: {difference}",
+        "the message that was appended there, or none",
+    )
+
+
+@law(
+    "REC-2",
+    "after a crash the CommitLog still has every message that a crash of that kind "
+    "must spare",
+    catalogue="I1",
+)
+def recovered_log_reaches_the_floor(
+    records: Sequence[Record], messages: Sequence[Appended], floor: int
+) -> Iterator[Violation]:
+    """``floor`` ends the bytes that must survive: acknowledged, or reported as flushed.
+
+    It is lower for a power loss than for a process kill.
+    """
+    found = records[-1].phy_offset if records else -1
+    for appended in reversed(messages):
+        if appended.phy_offset <= found:
+            break
+        if appended.end <= floor:
+            message = appended.message
+            yield Violation(
+                f"commitlog phy_offset {appended.phy_offset}",
+                f"the message of {message.topic}/{message.queue_id} with queue_offset "
+                f"{appended.queue_offset} is gone",
+                f"every byte below {floor} survives this crash",
+            )
+
+
+@law(
+    "REC-3",
+    "with faults lifted and time for every service, none stays busy and the log is "
+    "flushed and dispatched",
+    catalogue="I4 I19",
+)
+def services_have_caught_up(now: Positions, busy: Sequence[str]) -> Iterator[Violation]:
+    """Asked at the end of an episode, before everything is read back.
+
+    ``busy`` are the services whose last round still reported work.
+    """
+    for service in busy:
+        yield Violation(service, "never without work", "a round that finds none")
+    for name in ("flushed_where", "reput_from_offset"):
+        mark = getattr(now, name)
+        if mark < now.max_phy_offset:
+            expected = f"{now.max_phy_offset}, the log's end"
+            yield Violation(name, f"stands still at {mark}", expected)
+
+
+@law(
+    "REC-4",
+    "a start refuses if and only if data that was durable is damaged or missing",
+    catalogue="I9 I15",
+)
+def refuses_only_damage(
+    found: StoreImage,
+    extended: StoreImage,
+    refusal: str,
+    *,
+    log_is_damaged: bool,
+    misfit: str = "",
+    may_refuse: bool = False,
+) -> Iterator[Violation]:
+    """Judged on the files as the start found them; ``refusal`` is "" if it started.
+
+    Args:
+        found: those files.
+        extended: the same, short log files filled up to their size with zeros.
+        refusal: why the store did not start; "" if it did.
+        log_is_damaged: whether anything outside the store changed its log.
+        misfit: another reason: a file with the sizes of another store, put there from
+            outside, or bytes that a start needs and that cannot be read.
+        may_refuse: the start may have met a fault that other reads did not meet.
+    """
+    reason = reason_to_refuse(found, extended) if log_is_damaged else ""
+    reason = misfit or reason
+    may_refuse = may_refuse or (log_is_damaged and has_impossible_place(found))
+    if refusal and not (reason or may_refuse):
+        yield Violation("start", f"refused: {refusal}", "a start, for nothing is lost")
+    if reason and not refusal:
+        yield Violation("start", f"started, although {reason}", "a refusal")
+
+
+def reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
+    """Why the start must refuse: durable data that is damaged; "" if none is."""
+    log, mark = extended.commit_log, found.checkpoint.mark
+    if mark is None:
+        for short in found.commit_log.files:
+            is_short = 0 < len(short.data) < len(extended.files[short.path])
+            was_cut = short.base + len(short.data) == log.max_phy_offset
+            if is_short and not (was_cut and found.abort):
+                return f"{short.path} is short, and no mark tells if it matters"
+        return _misnumbered(log)
+    if log.files and log.min_phy_offset > mark.log_min_offset and not mark.is_empty:
+        return f"the log begins at {log.min_phy_offset}, not {mark.log_min_offset}"
+    if log.max_phy_offset < mark.durable_offset:
+        return f"the log ends at {log.max_phy_offset}, below {mark.durable_offset}"
+    if changed := changed_files(extended):
+        return f"{changed[0]} has other bytes than were made durable"
+    return _misnumbered(log)
+
+
+def has_impossible_place(image: StoreImage) -> bool:
+    """Whether a record has a queue_offset that the log before it has no room for.
+
+    Whether dispatch would fill up to it depends on what its queue has.
+    """
+    log = image.commit_log
+    return any(
+        not 0 <= place * RECORD_SIZE_MIN <= record.phy_offset
+        for record in (*log.records, *log.records_beyond)
+        for place in (record.queue_offset, *(at for _, at in record.light_places))
+    )
+
+
+def _misnumbered(log: LogImage) -> str:
+    """The first record that skips more queue offsets than the log has room for."""
+    skips = [
+        after
+        for key in log.misnumbered_queues
+        for before, after in pairwise(log.indexed_records[key])
+        if after.queue_offset - before.queue_offset - 1
+        > after.phy_offset // RECORD_SIZE_MIN
+    ]
+    first = min(skips, key=lambda record: record.phy_offset, default=None)
+    if first is None:
+        return ""
+    return f"{log.where(first.phy_offset)} has queue_offset {first.queue_offset}"
+
+
+@law(
+    "REC-5",
+    "once all faults are lifted, the store answers a put with PUT_OK and shuts down "
+    "in order",
+    catalogue="I9 I19",
+)
+def healed_store_works(put_status: str, is_clean: bool) -> Iterator[Violation]:
+    """Asked at the end of an episode, after every service had its rounds."""
+    if put_status != "PUT_OK":
+        yield Violation("put", put_status, "PUT_OK on a healed store")
+    if not is_clean:
+        yield Violation("shutdown", "the abort file stays", "an orderly end")
+
+
+@law(
+    "REC-6",
+    "the abort file exists from a start until an orderly shutdown, and not after one",
+    catalogue="I4 I9",
+)
+def abort_tells_how_it_ended(found: StoreImage, *, ended: bool) -> Iterator[Violation]:
+    """``ended``: the previous run was shut down in order.
+
+    Source: DefaultMessageStore#isTempFileExist, which RocketMQ's recovery trusts.
+    """
+    if found.abort == ended:
+        seen = "the file is there" if found.abort else "there is none"
+        yield Violation(
+            "abort", seen, "none" if ended else "a file: it was not shut down"
+        )
+
+
+@law(
+    "REC-7",
+    "a start reads only the log's last start_window bytes and those above "
+    "durable_offset or dispatched_offset",
+    catalogue="I8",
+)
+def start_reads_what_it_must(
+    found: StoreImage, log_bytes_read: int, setup: Setup
+) -> Iterator[Violation]:
+    """Judged of files that were not damaged from outside.
+
+    A record that a read ends in the middle of is read again as a whole. Of each older
+    file the first record may be read. With an index, or with on_damage=serve, a start
+    reads the whole log.
+    """
+    mark, files = found.checkpoint.mark, found.commit_log.files
+    reads_all = setup.index_slots or setup.on_damage == "serve"
+    if mark is None or not files or reads_all:
+        return
+    size, end = setup.log_file_size, files[-1].base + setup.log_file_size
+    replay = min(mark.durable_offset, mark.dispatched_offset, end - setup.start_window)
+    firsts = sum(file.records[0].size + 8 for file in files if file.records)
+    most = max(0, end - replay) + 2 * size + firsts
+    if setup.read_window < size:
+        most += setup.read_window * sum(len(file.records) + 1 for file in files)
+    if log_bytes_read > most:
+        seen = f"{log_bytes_read} bytes of the log were read"
+        yield Violation("start", seen, f"at most {most}: replay begins at {replay}")
+
+
+@law(
+    "REC-10",
+    "after an orderly shutdown every file is synced: a power loss changes nothing",
+    catalogue="I1 I7 I9",
+)
+def orderly_end_is_durable(stop: Stopped) -> Iterator[Violation]:
+    """Asked on a disk that keeps what was synced: bytes and names, of every file.
+
+    A file under a temporary name is excused: nothing reads it and a start removes it.
+
+    Source: DefaultMessageStore#shutdown.
+    """
+    for path in stop.unsynced if stop.clean else ():
+        if not path.endswith(".tmp"):
+            expected = "a file that power loss cannot change"
+            yield Violation(path, "not all synced", expected)
+
+
+@law(
+    "REC-19",
+    "after a failed flush or a half-done topic deletion, a shutdown leaves the abort "
+    "file",
+    catalogue="I1 I7 I9",
+)
+def no_orderly_end_after_a_failed_flush(
+    stop: Stopped, failed: str
+) -> Iterator[Violation]:
+    """``failed`` names the flush; the next start writes again what it left.
+
+    The start also removes what a deletion that failed half-way has left.
+    """
+    if stop.clean:
+        seen = f"an orderly end, though {failed} failed"
+        yield Violation("shutdown", seen, "the abort file stays")
+
+
+@law(
+    "REC-13",
+    "a start reports the previous shutdown as orderly if and only if it was",
+    catalogue="I9",
+)
+def start_knows_how_it_ended(start: Started, *, ended: bool) -> Iterator[Violation]:
+    """Judged of files that were not damaged from outside.
+
+    ``ended``: the previous run was shut down in order.
+
+    Source: DefaultMessageStore#load, lastExitOK.
+    """
+    if start.last_exit_ok != ended:
+        seen = f"last_exit_ok {start.last_exit_ok}"
+        yield Violation("start", seen, f"{ended}, as the life before ended")
+
+
+@law(
+    "REC-20",
+    "a start takes the previous shutdown for orderly only if durable_offset reaches "
+    "the CommitLog's end",
+    catalogue="I9",
+)
+def mark_vouches_for_an_orderly_end(
+    start: Started, durable_offset: int, log_end: int
+) -> Iterator[Violation]:
+    """Where the abort file was removed from outside, bytes above it may be unsynced."""
+    if start.last_exit_ok and durable_offset < log_end:
+        seen = f"last_exit_ok, the log ends at {log_end}"
+        yield Violation("start", seen, f"a recovery from {durable_offset} on")
+
+
+@law(
+    "REC-14",
+    "a file in the store's directories that is not the store's is never changed or "
+    "removed",
+    catalogue="I9",
+)
+def foreign_files_stay(
+    foreign: Mapping[str, Bytes], files: Mapping[str, Bytes]
+) -> Iterator[Violation]:
+    """Asked of files whose names no store gives; a ``PlantFile`` op put them there."""
+    for path, data in sorted(foreign.items()):
+        if path not in files:
+            yield Violation(path, "gone", f"{len(data)} B as they were put there")
+        elif files[path] != data:
+            yield Violation(path, f"{len(files[path])} other B", f"{len(data)} B")
+
+
+@law(
+    "REC-16",
+    "the removal of a file is synced: a file that the store removed cannot come back "
+    "with a power loss",
+    catalogue="I10",
+)
+def what_went_is_gone(unsynced: Mapping[str, int]) -> Iterator[Violation]:
+    """Judged after a start, a deletion and a cleaner; see ``Subject.unsynced_from``.
+
+    Source: DefaultMappedFile#destroy.
+    """
+    for path, first in unsynced.items():
+        if first < 0 and "/" in path:
+            expected = "its removal synced"
+            yield Violation(path, "power loss could bring it back", expected)
+
+
+@law("REC-17", "a start that refuses names a damaged file", catalogue="I9 I15")
+def refusal_names_what_is_damaged(
+    refusal: str, damaged: Collection[str]
+) -> Iterator[Violation]:
+    """By its path, or as a part of the log that is missing.
+
+    ``damaged`` are the paths that were changed from outside; "commitlog" alone says
+    that it is unknown which of its files.
+    """
+    named = refusal.partition(":")[0].partition(" ")[0]
+    of_log = named.startswith("commitlog")
+    is_right = named in damaged or (of_log and "commitlog" in damaged)
+    if named == "commitlog":
+        is_right = any(path.startswith("commitlog") for path in damaged)
+    if not is_right:
+        expected = f"one of {', '.join(sorted(damaged))}"
+        yield Violation("start", f"refused: {refusal}", expected)
+
+
+_RUN_FILES = frozenset({"abort", "checkpoint", "lock"})
+
+
+@law("REC-8", "a start that refuses changes no file", catalogue="I9 I15")
+def refusal_changes_nothing(
+    before: Mapping[str, Bytes], after: Mapping[str, Bytes]
+) -> Iterator[Violation]:
+    """An operator who restores the store from a copy must find what there was.
+
+    Only ``lock`` may differ.
+    """
+    yield from _changes(before, after, frozenset({"lock"}))
+
+
+@law(
+    "REC-9",
+    "a second start on the files that the first start left changes none of them",
+    catalogue="I10",
+)
+def second_start_changes_nothing(
+    before: Mapping[str, Bytes], after: Mapping[str, Bytes]
+) -> Iterator[Violation]:
+    """Only abort, checkpoint and lock may differ."""
+    yield from _changes(before, after, _RUN_FILES)
+
+
+@law(
+    "REC-15",
+    "a start after an orderly shutdown changes no file of messages, queues or index",
+    catalogue="I10",
+)
+def start_after_orderly_end_changes_nothing(
+    before: Mapping[str, Bytes],
+    after: Mapping[str, Bytes],
+    expired: Collection[str] = (),
+) -> Iterator[Violation]:
+    """There is nothing to mend. Only abort, checkpoint and lock may differ.
+
+    The start also drops those deleted topics whose records have all expired, and may
+    remove ``expired`` files: index files whose records have all expired.
+    """
+    forgotten = {path for path in expired if path not in after}
+    yield from _changes(before, after, _RUN_FILES | {DELETED_PATH, *forgotten})
+
+
+def same_store(one: Mapping[str, Bytes], other: Mapping[str, Bytes]) -> bool:
+    """Whether two sets of files are equal but for abort, checkpoint and lock."""
+    return all(one.get(p) == other.get(p) for p in {*one, *other} - _RUN_FILES)
+
+
+def _changes(
+    before: Mapping[str, Bytes], after: Mapping[str, Bytes], but_for: frozenset[str]
+) -> Iterator[Violation]:
+    for path in sorted({*before, *after} - but_for):
+        old, new = before.get(path), after.get(path)
+        if old is not new and old != new:
+            sizes = [
+                "none" if data is None else f"{len(data)} B" for data in (old, new)
+            ]
+            yield Violation(path, f"{sizes[1]}, other bytes", f"{sizes[0]} as before")

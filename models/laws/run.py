@@ -1,0 +1,217 @@
+"""Laws of the run: exceptions, released resources, rounds, shutdowns, digests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from crashmq.models.laws.registry import law
+from crashmq.models.observations import (
+    Failed,
+    Observation,
+    Positions,
+    Started,
+    Stopped,
+    status_of,
+)
+from crashmq.models.ops import ServiceName
+from crashmq.models.verdict import Violation
+
+_NO_SPACE = "[Errno 28]"
+DISPATCH_TIMEOUT_MS = 5000
+
+
+@law(
+    "RES-2",
+    "a TransientStorePool buffer is borrowed only for a CommitLog file that is not "
+    "wholly committed",
+    catalogue="I20",
+)
+def buffers_come_back(
+    now: Positions, buffers: int, log_files: Sequence[int], file_size: int
+) -> Iterator[Violation]:
+    """Asked of a pool of ``buffers``; ``log_files`` is where each file begins.
+
+    A file created ahead may have one too, and a file found at a start has none.
+
+    Source: TransientStorePool#borrowBuffer, DefaultMappedFile#commit.
+    """
+    open_files = [at for at in log_files if at + file_size > now.committed_where]
+    # What is appended and not in its file yet can lie in that file's buffer alone.
+    in_use = [at for at in open_files if at < now.max_phy_offset]
+    if now.committed_where == now.max_phy_offset:
+        in_use = []
+    least, most = max(0, buffers - len(open_files)), buffers - len(in_use)
+    if not least <= now.free_buffers <= most:
+        seen = f"{now.free_buffers} of {buffers} are free"
+        yield Violation("write buffers", seen, f"{least} at least, {most} at most")
+
+
+@law(
+    "RUN-1",
+    "no op raises an exception, except OSError while the disk fails or is full",
+    catalogue="I9 I19",
+)
+def nothing_unnamed_is_raised(
+    failures: Sequence[Failed], disk_fault_armed: bool, disk_may_fill: bool = False
+) -> Iterator[Violation]:
+    """Asked of every step; ``failures`` are the exceptions that left the store."""
+    for failed in failures:
+        is_full = disk_may_fill and failed.message.startswith(_NO_SPACE)
+        if not (failed.error == "OSError" and (disk_fault_armed or is_full)):
+            yield Violation("op", f"{failed.error}: {failed.message}", "an answer")
+
+
+@law("RUN-2", "a store that has stopped holds no file open or locked", catalogue="I19")
+def nothing_is_held(stop: Stopped) -> Iterator[Violation]:
+    """Asked if no other op was in the store; files that were deleted count as well.
+
+    Source: DefaultMessageStore#shutdown.
+    """
+    for path in stop.left_open:
+        yield Violation(path, "still open or locked", "closed and let go")
+
+
+@law(
+    "RUN-5",
+    "a caller that waits for another caller's shutdown gets the result of that "
+    "shutdown",
+    catalogue="I9",
+)
+def who_waits_is_told_the_end(
+    told: Sequence[bool], stop: Stopped
+) -> Iterator[Violation]:
+    """``told`` is each answer (was it orderly?), ``stop`` that of the shutdown."""
+    for clean in told:
+        if clean is not stop.clean:
+            yield Violation("shutdown", f"clean {clean}", f"{stop.clean}, as it ended")
+
+
+@law(
+    "RUN-6",
+    "if records are not dispatched, a shutdown gives dispatch 5 s before it leaves "
+    "the abort file",
+    catalogue="I4 I9",
+)
+def stop_gives_dispatch_its_time(
+    stop: Stopped, before: Positions, took_ms: int
+) -> Iterator[Violation]:
+    """Asked where no fault or other op came between; dispatch gets no round.
+
+    ``before`` is where the log stood. Bytes that only the shutdown flushes count too.
+
+    Source: ReputMessageService#shutdown.
+    """
+    is_behind = before.reput_from_offset < before.max_phy_offset
+    if is_behind and not stop.clean and took_ms < DISPATCH_TIMEOUT_MS:
+        seen = f"it ended after {took_ms} ms, with records not dispatched"
+        yield Violation("shutdown", seen, f"{DISPATCH_TIMEOUT_MS} ms first")
+
+
+@law(
+    "RUN-7",
+    "once a store has released its directory lock, it changes nothing in the directory",
+    catalogue="I9 I18",
+)
+def nothing_is_done_late(late_actions: int) -> Iterator[Violation]:
+    """Another store may be there by then. Ops and services still in the store count."""
+    if late_actions:
+        seen = f"{late_actions} disk actions after the lock was released"
+        yield Violation("shutdown", seen, "none")
+
+
+@law(
+    "RUN-4",
+    "while a store is up, a second store cannot load its directory",
+    catalogue="I9 I18",
+)
+def nobody_else_opens_it(seen: Observation) -> Iterator[Violation]:
+    """``seen`` is the outcome of another store's attempt to load it.
+
+    Source: DefaultMessageStore#start, the file ``lock``.
+    """
+    if isinstance(seen, Started | Failed):
+        yield Violation("load", status_of(seen), "a refusal: the store is up")
+
+
+@law(
+    "RUN-3",
+    "a service round reports its work: bytes dispatched, files deleted, or whether "
+    "its offset rose",
+    catalogue="I19",
+)
+def rounds_tell_what_they_did(
+    service: ServiceName,
+    work: int,
+    before: Positions,
+    now: Positions,
+    file_size: int,
+    *,
+    may_have_gaps: bool = False,
+) -> Iterator[Violation]:
+    """Asked of rounds that ran alone; the host lets a service rest when it reports 0.
+
+    Dispatch reports bytes, the log's cleaner files of ``file_size``; a flush or commit
+    reports 0 if and only if its offset stood still. ``may_have_gaps``: files may be
+    missing in the log, which the cleaner skips.
+    """
+    went = {
+        "flush_commit_log": now.flushed_where - before.flushed_where,
+        "commit": now.committed_where - before.committed_where,
+    }
+    if service in went:
+        if (work > 0) is not (went[service] > 0):
+            seen = f"work {work} while its mark rose by {went[service]}"
+            yield Violation(service, seen, "work if and only if it rose")
+        return
+    wanted = work
+    if service == "reput" and before.reput_from_offset >= before.min_phy_offset:
+        wanted = now.reput_from_offset - before.reput_from_offset
+    elif service == "clean_commit_log":
+        wanted = (now.min_phy_offset - before.min_phy_offset) // file_size
+        if may_have_gaps and 0 < work < wanted:
+            return
+    if work != wanted:
+        yield Violation(service, f"work {work}", f"{wanted}")
+
+
+@law(
+    "RUN-8",
+    "a round of dispatch reaches the confirmed offset, also after a fault has passed",
+    catalogue="I4 I19",
+)
+def dispatch_reaches_what_is_confirmed(now: Positions) -> Iterator[Violation]:
+    """Asked of rounds with nothing beside them, in which no call to the disk failed.
+
+    Faults may have been met before: what a round could not dispatch then, the next
+    one does. Source: ReputMessageService#doReput.
+    """
+    if now.reput_from_offset < now.confirm_offset:
+        seen = f"{now.reput_from_offset} after a round"
+        expected = f"confirm_offset {now.confirm_offset}"
+        yield Violation("reput_from_offset", seen, expected)
+
+
+@law("DET-1", "two runs of one program give the same digest", catalogue="I10")
+def same_digest(first: str, second: str) -> Iterator[Violation]:
+    """Of two runs by one version of the code."""
+    if first != second:
+        yield Violation("digest", second, first)
+
+
+@law(
+    "RES-1",
+    "a store that has stopped or refused to start leaves no file handle, mapping or "
+    "thread behind",
+    catalogue="I20",
+)
+def everything_is_given_back(
+    before: Mapping[str, int], after: Mapping[str, int]
+) -> Iterator[Violation]:
+    """Compares how many handles, mappings and threads the process has, by kind.
+
+    ``before`` is counted when there was no store, ``after`` once it is gone. Real disks
+    only.
+    """
+    for kind, count in sorted(after.items()):
+        if count > before.get(kind, 0):
+            yield Violation(kind, f"{count}", f"{before.get(kind, 0)}, as before")

@@ -1,0 +1,56 @@
+"""Laws of the statistics: they count exactly what was put."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from crashmq.models.laws.registry import law
+from crashmq.models.observations import Statistics
+from crashmq.models.verdict import Violation
+
+PUT_TIMES_MS = (0, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10_000)
+"""Where RocketMQ's ranges end: the first at 0, each other before its end.
+
+Source: StoreStatsService#setPutMessageEntireTimeMax.
+"""
+
+
+@law(
+    "ST-1",
+    "the statistics count exactly the messages, bytes and durations of the puts since "
+    "the store started",
+    catalogue="I3",
+)
+def statistics_count_what_was_put(
+    seen: Statistics,
+    expected: Mapping[str, tuple[int, int]],
+    puts: int,
+    known_times_ms: Mapping[int, int] = MappingProxyType({}),
+) -> Iterator[Violation]:
+    """``expected``: messages and bytes by topic; ``puts``: a batch counts as one.
+
+    ``known_times_ms`` is how many of those puts took how long, where no other op ran
+    beside.
+
+    Source: StoreStatsService#setPutMessageEntireTimeMax.
+    """
+    told = {topic: (times, size) for topic, times, size in seen.by_topic}
+    for topic in sorted({*told, *expected}) if told != expected else ():
+        if told.get(topic, (0, 0)) != expected.get(topic, (0, 0)):
+            yield Violation(
+                f"statistics of {topic}",
+                "{} messages, {} bytes".format(*told.get(topic, (0, 0))),
+                "{} messages, {} bytes".format(*expected.get(topic, (0, 0))),
+            )
+    if sum(seen.put_times) != puts:
+        yield Violation("times of puts", f"{sum(seen.put_times)} puts", f"{puts}")
+        return
+    least = [0] * len(seen.put_times)
+    for took_ms, times in known_times_ms.items():
+        at = sum(took_ms >= end for end in PUT_TIMES_MS) if took_ms > 0 else 0
+        least[at] += times
+    for number, count in enumerate(seen.put_times):
+        if count < least[number]:
+            where = f"times of puts, range {number}"
+            yield Violation(where, f"{count} puts", f"at least {least[number]}")

@@ -1,0 +1,140 @@
+"""Laws of deleted topics: a topic is deleted as a whole and for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from crashmq.models.files.deleted import ALL_QUEUES, DELETED_PATH
+from crashmq.models.knowledge.reference import QueueKey
+from crashmq.models.laws.judged import Judged
+from crashmq.models.laws.registry import law
+from crashmq.models.verdict import Violation
+
+
+@law(
+    "DEL-7",
+    "the file of deleted topics is whole and names no phy_offset past the CommitLog's "
+    "end",
+    catalogue="I14",
+)
+def record_of_deletions_is_whole(judged: Judged) -> Iterator[Violation]:
+    """A phy_offset past the log's end would make messages that are put next dead.
+
+    After a crash the log may have lost its end, which the next start handles; while the
+    store runs, its end may lie in a write buffer.
+    """
+    log = judged.image.commit_log
+    if log.deleted.flaw:
+        yield Violation(DELETED_PATH, log.deleted.flaw, "a whole file, or none")
+    if judged.clean and f"{DELETED_PATH}.tmp" in judged.image.files:
+        yield Violation(f"{DELETED_PATH}.tmp", "it is there", "none at rest")
+    if not judged.clean or judged.image.abort:
+        return
+    for (topic, queue_id), at in log.deleted.places.items():
+        if at > log.max_phy_offset:
+            seen = f"{topic}/{queue_id} is dead below {at}"
+            yield Violation(DELETED_PATH, seen, f"at most {log.max_phy_offset}")
+
+
+@law(
+    "DEL-13",
+    "deleting a topic or queue leaves none of its consumequeue and consumequeue_ext "
+    "files",
+    catalogue="I14 I20",
+)
+def nothing_is_left_of_the_deleted(
+    files: Iterable[str], topic: str, queue_id: int
+) -> Iterator[Violation]:
+    """Judged right after a deletion that ran alone; queue_id -1 is the whole topic.
+
+    Source: DefaultMessageStore#deleteTopics, ConsumeQueueStore#destroy.
+    """
+    for root in ("consumequeue", "consumequeue_ext"):
+        folder = f"{root}/{topic}/"
+        if queue_id != ALL_QUEUES:
+            folder += f"{queue_id}/"
+        for path in files:
+            if path.startswith(folder):
+                yield Violation(path, "it is there", "nothing of what was deleted")
+
+
+@law(
+    "DEL-8",
+    "no ConsumeQueue unit points at a record that was put before its topic or queue "
+    "was deleted",
+    catalogue="I3 I14",
+)
+def no_unit_points_at_the_dead(judged: Judged) -> Iterator[Violation]:
+    """Neither in a queue that is left over nor in one of a topic that was made anew.
+
+    Judged at rest.
+    """
+    deleted = judged.image.commit_log.deleted
+    if not (judged.clean and deleted.places):
+        return
+    for queue in judged.image.consume_queues:
+        dead_below = deleted.dead_below(queue.topic, queue.queue_id)
+        for unit in queue.units:
+            if unit.phy_offset < dead_below and not unit.is_pre_blank:
+                yield Violation(
+                    queue.where(unit.queue_offset),
+                    f"phy_offset {unit.phy_offset}",
+                    f"none before {dead_below}, where the queue was deleted",
+                )
+
+
+@law(
+    "DEL-9",
+    "after a start exactly the deleted topics and queues are dead, each up to the "
+    "phy_offset of its deletion",
+    catalogue="I14",
+)
+def deletions_are_remembered(
+    found: Mapping[QueueKey, int],
+    deleted: Mapping[QueueKey, int],
+    may_be_deleted: Mapping[QueueKey, tuple[int, int]],
+    log_min: int,
+    log_end: int,
+) -> Iterator[Violation]:
+    """``found`` is what the start reads of deletions, ``deleted`` what it must read.
+
+    The deletion of what lies before ``log_min`` may be forgotten, since it has expired;
+    what lay beyond ``log_end`` is lost. ``may_be_deleted`` are deletions that a crash
+    or a failing disk cut short: the phy_offsets between which they may end, if they
+    count.
+    """
+    for key in sorted({*found, *deleted, *may_be_deleted}):
+        at = found.get(key, 0)
+        known = min(deleted.get(key, 0), log_end)
+        lowest, highest = may_be_deleted.get(key, (log_end + 1, 0))
+        is_one_cut_short = min(lowest, log_end) <= at <= min(highest, log_end)
+        # The topic's own place, once it has one, speaks for all of its queues.
+        is_of_topic = not at and found.get((key[0], ALL_QUEUES), 0) >= known
+        if at == known or max(at, known) <= log_min:
+            continue
+        if not (is_one_cut_short or is_of_topic):
+            where = f"{DELETED_PATH}: {key[0]}/{key[1]}"
+            yield Violation(where, f"dead below {at}", f"dead below {known}")
+
+
+@law(
+    "DEL-10",
+    "a deletion of a topic or queue takes every message put before it and none put "
+    "after it",
+    catalogue="I14",
+)
+def deletion_ends_where_the_log_did(
+    dead_below: int, lowest: int, highest: int, *, had_messages: bool
+) -> Iterator[Violation]:
+    """Between ``lowest`` and ``highest`` the log ended while the deletion ran.
+
+    ``dead_below`` is what the deletion answered; -1: it found nothing to delete.
+
+    Source: DefaultMessageStore#deleteTopics.
+    """
+    if dead_below < 0:
+        if had_messages:
+            yield Violation("deletion", "there was nothing to delete", "messages go")
+    elif not lowest <= dead_below <= highest:
+        expected = f"below the log's end, in [{lowest}, {highest}]"
+        yield Violation("deletion", f"what lies below {dead_below} goes", expected)

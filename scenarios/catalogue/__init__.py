@@ -1,0 +1,1 @@
+"""What to ask: the named scenarios and what each needs."""

@@ -1,0 +1,127 @@
+"""Foreign files in the store's directories: left over, or copied there.
+
+Source: rule E9 of the disk fault model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crashmq.models.ops import PlantFile
+from crashmq.models.program import HOUR_MS, Setup
+from crashmq.scenarios.catalogue.scenario import Scenario
+from crashmq.scenarios.catalogue.topic_deletion import DELETIONS
+from crashmq.scenarios.programs.space import Numbers, often
+from crashmq.scenarios.programs.spaces import BREAKING, CORE_LAWS, INDEXED, setups_on
+
+_NOBODYS = (
+    PlantFile("commitlog/.DS_Store", "garbage", 40),
+    PlantFile("commitlog/lost+found", "directory"),
+    PlantFile("commitlog/0", "zeros", 4096),
+    PlantFile("commitlog/0000000000000000000a", "garbage", 4096),
+    PlantFile("commitlog/00000000000000000000.bak", "copy", source="commitlog[0]"),
+    PlantFile("consumequeue/T0/0/00000000000000000000.bak", "garbage", 200),
+    PlantFile("consumequeue/T0/0/notes", "empty"),
+    PlantFile("consumequeue/T0/lost+found", "directory"),
+    PlantFile("consumequeue/T0/x/00000000000000000000", "garbage", 200),
+    PlantFile("consumequeue/T0/00", "garbage", 20),
+    PlantFile("consumequeue/T1/00/00000000000000000000", "copy", 0, "consumequeue[0]"),
+    PlantFile("consumequeue/T9", "empty"),
+    PlantFile("consumequeue/.nfs0001", "garbage", 7),
+    PlantFile("consumequeue_ext/T0/0/core", "garbage", 100),
+    PlantFile("index/notes.txt", "garbage", 60),
+    PlantFile("index/lost+found", "directory"),
+    PlantFile("index/2026010112000000", "zeros", 512),
+    PlantFile("commitlog/00000009999999999999", "directory"),
+    PlantFile("consumequeue/T0/0/00000009999999999999", "directory"),
+    PlantFile("index/99999999999999999", "directory"),
+    PlantFile("core.1234", "garbage", 4096),
+    PlantFile("lost+found", "directory"),
+)
+_LEFT_OVER = (
+    PlantFile("commitlog/{next}", "empty"),
+    PlantFile("commitlog/{next}", "zeros", 4096),
+    PlantFile("commitlog/{next}", "garbage", 4096),
+    PlantFile("commitlog/{next}", "copy", source="commitlog[0]"),
+    PlantFile("commitlog/{far}", "copy", source="commitlog[-1]"),
+    PlantFile("commitlog/{far}", "empty"),
+    PlantFile("consumequeue/T0/0/{next}", "empty"),
+    PlantFile("consumequeue/T0/0/{next}", "garbage", 40),
+    PlantFile("consumequeue/T0/0/{next}", "copy", source="consumequeue[0]"),
+    PlantFile("consumequeue/T0/0/{far}", "copy", source="consumequeue[-1]"),
+    PlantFile("consumequeue/T0/1/{next}", "copy", source="consumequeue[0]"),
+    PlantFile("consumequeue/T9/0/{next}", "copy", source="consumequeue[0]"),
+    PlantFile("consumequeue/T1/0/00000000000000000000", "copy", 0, "consumequeue[-1]"),
+    PlantFile("index/20260101120000000", "empty"),
+    PlantFile("index/20260101120000000", "copy", source="index[0]"),
+    PlantFile("index/00000000000000001", "garbage", 300),
+    PlantFile("index/00000000000000002", "copy", source="index[-1]"),
+    PlantFile("abort", "empty"),
+)
+
+_SPACE = replace(
+    BREAKING,
+    kinds=often(
+        ("put", 5),
+        ("burst", 6),
+        ("service", 7),
+        ("pull", 2),
+        ("query", 1),
+        ("damage", 6),
+        ("crash", 1),
+        ("restart", 1),
+        ("expire", 1),
+        ("delete", 1),
+        ("fault", 1),
+    ),
+    kept=("burst", "service", "damage"),
+    labels=INDEXED.labels,
+    services=often(
+        ("reput", 5),
+        ("flush_commit_log", 3),
+        ("flush_consume_queue", 2),
+        ("checkpoint", 2),
+        ("flush_index", 1),
+        ("clean_commit_log", 1),
+        ("clean_consume_queue", 1),
+    ),
+    crash_kinds=often(("process_kill", 1), ("power_loss", 1)),
+    survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 2), ("hashed", 3)),
+    damage_targets=often((("consumequeue[0]", "delete"), 1), (("abort", "delete"), 1)),
+    damages_a_stop=often((1, 3), (2, 3), (3, 2), (5, 1)),
+    plants=(*_NOBODYS, *_LEFT_OVER),
+    query_keys=INDEXED.query_keys,
+    query_counts=INDEXED.query_counts,
+    deletions=DELETIONS,
+    expiry_steps_ms=Numbers((3 * HOUR_MS, 2 * HOUR_MS, 0), 8 * HOUR_MS),
+)
+
+_CLEANING = Setup(cleans=True, reserved_hours=2, delete_hours="0;1;2;3;4;5;6;7;8;9")
+_INDEXING = Setup(index_slots=8, index_entries=20)
+
+FOREIGN_FILES = (
+    Scenario(
+        name="foreign_files",
+        sentence="while the store is down, foreign files are put into its "
+        "directories: left over, copied, or with names of their own",
+        space=_SPACE,
+        setups=(
+            *setups_on("ext4_ordered"),
+            *often(
+                (_CLEANING, 3),
+                (replace(_CLEANING, flush_mode="SYNC_FLUSH", queue_file_units=7), 2),
+                (_INDEXING, 4),
+                (replace(_INDEXING, log_file_size=8192, queue_ext_size=100), 2),
+                (replace(_INDEXING, cleans=True, reserved_hours=2), 2),
+                (Setup(disk_profile="posix_min"), 2),
+            ),
+        ),
+        required_probes=(
+            "mapped_file_queue.load.foreign",
+            "index_service.load.foreign",
+            "index_service.load.odd",
+            "mapped_file_queue.load.gap",
+        ),
+        required_laws=(*CORE_LAWS, "REC-14"),
+    ),
+)

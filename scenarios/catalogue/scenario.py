@@ -1,0 +1,59 @@
+"""Scenario: one named question to the store, as data.
+
+Hypothesis machines, seeded soaks and the report use the same entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crashmq.models.ops import Capability
+from crashmq.models.program import Setup
+from crashmq.scenarios.programs.chance import Chance
+from crashmq.scenarios.programs.mixing import in_view, mixed_setup, mixed_space
+from crashmq.scenarios.programs.restricting import needs_of
+from crashmq.scenarios.programs.space import Space
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One named question to the store.
+
+    Attributes:
+        name: as typed on a command line.
+        sentence: what happens in it, for people.
+        space: the ranges its ops are drawn from.
+        setups: the stores and disks; one as likely as it is often listed.
+        length: fewest and most ops of a seeded program.
+        machine_steps: rules a Hypothesis machine takes in one test case.
+        required_probes: branches a soak of a thousand episodes must have reached.
+        required_laws: laws such a soak must have judged.
+        mixes: scenarios of which each seeded program mixes two; space and setups are
+            those of them all then.
+    """
+
+    name: str
+    sentence: str
+    space: Space
+    setups: tuple[Setup, ...]
+    length: tuple[int, int] = (20, 60)
+    machine_steps: int = 25
+    required_probes: tuple[str, ...] = ()
+    required_laws: tuple[str, ...] = ()
+    mixes: tuple[Scenario, ...] = ()
+
+    @property
+    def needs(self) -> frozenset[Capability]:
+        """What a subject must be able to do for this question to be put at all."""
+        if self.mixes:
+            return frozenset().union(*[one.needs for one in self.mixes])
+        return needs_of(self.space)
+
+    def drawn(self, chance: Chance) -> tuple[Space, Setup]:
+        """What one program asks, and of which store."""
+        if not self.mixes:
+            return self.space, chance.pick(self.setups)
+        one, other = [chance.pick(self.mixes) for _ in range(2)]
+        (space, setup), (and_space, and_setup) = one.drawn(chance), other.drawn(chance)
+        mixed = mixed_space(space, and_space)
+        return mixed, in_view(mixed, mixed_setup(setup, and_setup))

@@ -1,0 +1,1 @@
+"""How programs are made: spaces, strategies, seeded workloads."""

@@ -1,0 +1,118 @@
+"""Ageing: phrases in which time passes, files fill, and all becomes durable."""
+
+from __future__ import annotations
+
+from crashmq.models.ops import (
+    AdvanceClock,
+    DeleteManually,
+    FillDisk,
+    Restart,
+    RunService,
+    ServiceName,
+)
+from crashmq.scenarios.programs.draft import THOROUGH_MS, Draft
+from crashmq.scenarios.programs.space import FLUSHED_BY
+
+ROLLED_BY = 8
+AGED_FLUSHES = (9, 2, 1)  # files that are flushed before the messages grow old
+YOUNG_MAX = 3  # messages that follow the old ones
+TICKS_MS = (500, 1000, 1500, 200, 1900)  # between two turns of one service
+TICKS = (2, 5)  # how many, at least and at most
+
+TICKING = 4  # one wait of so many is a service's that is turned often
+FULL_OF_OLD = 4  # one full disk of so many is so while files may go
+
+
+def settle(draft: Draft, path: str) -> None:
+    """The store starts again, and everybody says what is durable now."""
+    draft.add(Restart())
+    tell(draft, FLUSHED_BY.get(path, "flush_commit_log"))
+
+
+def tell(draft: Draft, service: ServiceName) -> None:
+    """A message comes, and all of it becomes durable, as the checkpoint says."""
+    draft.add(draft.drawn.put(), RunService("reput"), AdvanceClock(THOROUGH_MS))
+    draft.add(RunService("flush_commit_log"), RunService(service))
+    draft.add(RunService("checkpoint"))
+
+
+def clean_now(draft: Draft) -> None:
+    """What has expired, and whatever kept it so far, has to go in this round."""
+    draft.add(DeleteManually(), RunService("clean_commit_log"))
+
+
+def wait(draft: Draft) -> None:
+    """Some time passes: alone, amid puts and rounds, or as ticks of a service."""
+    chance, drawn = draft.chance, draft.drawn
+    if chance.one_in(TICKING):
+        _tick(draft)
+        return
+    waiting = AdvanceClock(chance.number(draft.space.clock_steps_ms))
+    paced = draft.space.paced
+    # One question the less where there is no choice.
+    if len(paced) == 1 or not chance.pick(paced):
+        draft.add(waiting)
+        return
+    before = [drawn.put(), drawn.round(), drawn.round()]
+    after = [drawn.put(), drawn.round(), drawn.round(), drawn.round()]
+    draft.add(*before, waiting, *after)
+
+
+def _tick(draft: Draft) -> None:
+    """Time passes as it does for a service that is turned often."""
+    turn, ticks = draft.drawn.round(), draft.chance.pick(TICKS_MS)
+    draft.add(draft.drawn.put())
+    for _ in range(draft.chance.integer(*TICKS)):
+        draft.add(AdvanceClock(ticks), turn)
+
+
+def age(draft: Draft) -> None:
+    """Messages are dispatched and grow old; cleaners are asked to look.
+
+    The last files are flushed or left for later, and young messages may follow.
+    """
+    grow_old(draft)
+    for _ in range(draft.chance.integer(0, YOUNG_MAX)):
+        draft.add(draft.drawn.put())
+    draft.add(DeleteManually())
+
+
+def grow_old(draft: Draft) -> None:
+    """Messages fill a file, are flushed and dispatched, and time passes."""
+    flushes = draft.chance.pick(AGED_FLUSHES)
+    roll(draft)
+    flush_and_dispatch(draft, flushes)
+    pass_expiry(draft)
+
+
+def pass_expiry(draft: Draft) -> None:
+    """So much time passes that messages may be old."""
+    draft.add(AdvanceClock(draft.chance.number(draft.space.expiry_steps_ms)))
+
+
+def flush_and_dispatch(draft: Draft, flushes: int) -> None:
+    """So many rounds of the flush, and one of dispatch."""
+    if draft.setup.transient_store_pool:
+        draft.add(RunService("commit", flushes))
+    draft.add(RunService("flush_commit_log", flushes), RunService("reput"))
+
+
+def roll(draft: Draft) -> None:
+    """Messages until one begins another log file, or as many as there may be."""
+    file = draft.drawn.whereabouts.file
+    for _ in range(ROLLED_BY):
+        draft.add(draft.drawn.put())
+        if draft.drawn.whereabouts.file > file:
+            break
+
+
+def fill(draft: Draft) -> None:
+    """Others fill the disk or free it; the cleaner sees it, or a put does first."""
+    percents, chance = draft.space.fill_percents, draft.chance
+    if chance.one_in(FULL_OF_OLD):
+        grow_old(draft)
+    if chance.coin():
+        draft.add(FillDisk(max(percents)), RunService("clean_commit_log"))
+    draft.add(FillDisk(chance.pick(percents)))
+    if chance.coin():
+        draft.add(RunService("clean_commit_log"), draft.drawn.put())

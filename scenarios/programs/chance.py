@@ -1,0 +1,88 @@
+"""Chance: where choices come from, for whoever writes programs.
+
+The generator asks a ``Chance`` and does not know its source. There are two: the stream
+of a seed, here, and what Hypothesis draws (``strategies``). Odds are said in words:
+``chance.one_in(4)``, ``chance.coin()``, ``chance.pick(often((STOP, 3), (KILL, 1)))``.
+
+A seed's stream is the raw one of PCG64, which numpy keeps the same over its versions;
+the methods of ``Generator`` are not kept so. One block is drawn at a time, since a
+single draw by numpy costs more than a whole op.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from numpy.random import PCG64, SeedSequence
+
+from crashmq.scenarios.programs.space import Numbers
+
+T = TypeVar("T")
+
+BLOCK_SIZE = 256
+WORD_BITS = 32
+
+
+class Chance(ABC):
+    """Choices, each made by one question to the source.
+
+    The simplest choice is the first of what is listed, and ``coin`` False. What a seed
+    means depends on the order of the questions and on their bounds: who changes them
+    changes all programs of all seeds.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def below(self, bound: int) -> int:
+        """Any of [0, bound), each as likely."""
+
+    @abstractmethod
+    def number(self, of: Numbers) -> int:
+        """A number of a space, by its ranges and odds."""
+
+    def integer(self, least: int, most: int) -> int:
+        """Any of [least, most], each as likely."""
+        return least + self.below(most - least + 1)
+
+    def word(self) -> int:
+        """An integer of 32 bits, for what takes many choices out of one."""
+        return self.below(1 << WORD_BITS)
+
+    def pick(self, choices: Sequence[T]) -> T:
+        """One of the choices, as likely as it is often listed."""
+        return choices[self.below(len(choices))]
+
+    def one_in(self, count: int) -> bool:
+        """True one time in ``count``."""
+        return self.below(count) == 0
+
+    def coin(self) -> bool:
+        """True half of the time."""
+        return self.below(2) == 1
+
+
+class SeededChance(Chance):
+    """The choices of one episode of a run; a function of the two numbers alone."""
+
+    __slots__ = ("_next",)
+
+    def __init__(self, run: int, episode: int) -> None:
+        self._next = draws(run, episode).__next__
+
+    def below(self, bound: int) -> int:
+        """A word of the stream, modulo the bound."""
+        return self._next() % bound
+
+    def number(self, of: Numbers) -> int:
+        """What a word of the stream stands for."""
+        return of.choose(self._next())
+
+
+def draws(run: int, episode: int) -> Iterator[int]:
+    """Endless 32-bit integers; the high halves are PCG64's better ones."""
+    bits = PCG64(SeedSequence([run, episode]))
+    while True:
+        yield from (bits.random_raw(BLOCK_SIZE) >> WORD_BITS).tolist()

@@ -1,0 +1,71 @@
+"""Crashing: phrases in which an op is cut short, and the starts that follow."""
+
+from __future__ import annotations
+
+from crashmq.models.ops import During, Op, Restart, Shutdown
+from crashmq.scenarios.programs.ageing import tell
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.space import InterruptedKind
+
+RETOLD = 4
+"""After one crash of so many it is said what the start has taken for durable."""
+
+
+def restart(draft: Draft) -> None:
+    """The store starts anew, in order or not."""
+    if draft.chance.pick(draft.space.orderly_stops):
+        draft.add(Shutdown())
+    draft.add(Restart())
+
+
+def crash(draft: Draft) -> None:
+    """A crash, perhaps crashes of its recovery, and a restart that is let be."""
+    chance, space = draft.chance, draft.space
+    crash_during(draft, *crowded(draft, *interrupted(draft)))
+    for _ in range(chance.pick(space.recovery_crashes)):
+        at_action = chance.number(space.at_actions.restart)
+        crash_during(draft, Restart(), at_action)
+    draft.add(Restart())
+    if chance.one_in(RETOLD):
+        tell(draft, "flush_consume_queue")
+
+
+def crash_during(draft: Draft, op: Op, at_action: int) -> None:
+    """The op, cut short by a crash at one of its disk actions."""
+    draft.add(During(op, at_action, draft.drawn.crash()))
+
+
+def interrupted(draft: Draft) -> tuple[Op, int]:
+    """An op, and the disk action of it at which something is to step in.
+
+    A start may be made one after an orderly stop, which is added to the draft.
+    """
+    space = draft.space
+    kind = draft.chance.pick(space.interrupted)
+    if kind == "restart" and draft.chance.coin():
+        draft.add(Shutdown())  # else most of its actions are of a stop
+    op = _op_of(draft, kind)
+    return op, draft.chance.number(space.at_actions.of(kind))
+
+
+def _op_of(draft: Draft, kind: InterruptedKind) -> Op:
+    match kind:
+        case "put":
+            is_batch = draft.space.batch_counts and draft.chance.coin()
+            return draft.drawn.batch() if is_batch else draft.drawn.put()
+        case "service":
+            return draft.drawn.service()
+        case "shutdown":
+            return Shutdown()
+        case "restart":
+            return Restart()
+
+
+def crowded(draft: Draft, op: Op, at_action: int) -> tuple[Op, int]:
+    """The op, or the same with a put or service coming in at its first action."""
+    odds = draft.space.crowded
+    # One question the less where there is no choice.
+    if len(odds) > 1 and draft.chance.pick(odds):
+        event = draft.drawn.put() if draft.chance.coin() else draft.drawn.service()
+        return During(op, 1, event), at_action
+    return op, at_action

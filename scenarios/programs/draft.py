@@ -1,0 +1,47 @@
+"""Draft: a program while it is written.
+
+A phrase is a few ops that belong together, written by a function that takes the draft
+and adds to it. ``workload`` lists the phrases; their modules say what follows what.
+"""
+
+from __future__ import annotations
+
+from crashmq.models.ops import EVERYTHING, Capability, Op, needs
+from crashmq.models.program import Setup
+from crashmq.scenarios.programs.chance import Chance
+from crashmq.scenarios.programs.drawn_ops import OpDrawer
+from crashmq.scenarios.programs.space import Space
+
+THOROUGH_MS = 61_000
+"""After so long every service does all there is to do."""
+
+
+class Draft:
+    """What is asked, of which store, where the choices come from, and the ops so far.
+
+    ``drawn`` draws single ops of the space, and knows what the earlier ones stored.
+    An op that needs more than the store ``can`` do is left out, wherever it was to be.
+    """
+
+    __slots__ = ("_is_bounded", "can", "chance", "drawn", "ops", "setup", "space")
+
+    def __init__(
+        self,
+        space: Space,
+        setup: Setup,
+        chance: Chance,
+        can: frozenset[Capability] = EVERYTHING,
+    ) -> None:
+        self.space = space
+        self.setup = setup
+        self.chance = chance
+        self.can = can
+        self._is_bounded = can != EVERYTHING
+        self.drawn = OpDrawer(space, setup, chance)
+        self.ops: list[Op] = []
+
+    def add(self, *ops: Op) -> None:
+        """The next ops of the program."""
+        if self._is_bounded:
+            ops = tuple([op for op in ops if needs(op) <= self.can])
+        self.ops += ops

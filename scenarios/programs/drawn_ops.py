@@ -1,0 +1,228 @@
+"""Drawn ops: single ops of a space, each choice made by a ``Chance``.
+
+What follows what is the business of the phrases (``workload`` lists them).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crashmq.models.ops import (
+    BOUNDARIES,
+    AdvanceClock,
+    Crash,
+    Damage,
+    DeleteManually,
+    DiskFault,
+    LookMessage,
+    Op,
+    PlantFile,
+    PullMessage,
+    PutMessage,
+    QueryMessage,
+    RunService,
+    Schedule,
+    SearchOffset,
+    Shutdown,
+    SurvivorKind,
+    Survivors,
+)
+from crashmq.models.program import Setup
+from crashmq.scenarios.programs.chance import Chance
+from crashmq.scenarios.programs.space import (
+    BLANK_SIZE_MIN,
+    Space,
+    TogetherKind,
+    often,
+    put_batch,
+    put_message,
+    record_overhead,
+    schedule_of,
+)
+from crashmq.scenarios.programs.whereabouts import Whereabouts
+
+BEYOND_THE_END = (0, 1, 8, 9, -1, 300)
+"""Bytes of a record beyond the last place that its log file has for one."""
+
+PLACED = 4
+"""Of so many damages all but one have a place that says something."""
+
+LEFT_BY_A_FAILED_SYNC: tuple[SurvivorKind, ...] = often(
+    ("none", 3), ("all", 1), ("hashed", 4)
+)
+"""What of its pages is on the medium all the same; half of the time, some."""
+
+FAILED_SYNC_SEEDS = 1 << 16
+
+
+def fault_by(chance: Chance, faults: tuple[DiskFault, ...]) -> DiskFault:
+    """One of the faults; of a sync that fails, what it leaves of its pages too.
+
+    One question for both, so that what is asked next does not depend on the answer. A
+    fault that says what it leaves keeps it.
+    """
+    bound = len(faults) * len(LEFT_BY_A_FAILED_SYNC) * FAILED_SYNC_SEEDS
+    left, which = divmod(chance.below(bound), len(faults))
+    fault = faults[which]
+    if fault.call != "sync" or fault.survivors != Survivors():
+        return fault
+    seed, which = divmod(left, len(LEFT_BY_A_FAILED_SYNC))
+    kind = LEFT_BY_A_FAILED_SYNC[which]
+    survivors = Survivors(kind, seed) if kind == "hashed" else Survivors(kind)
+    return replace(fault, survivors=survivors)
+
+
+class OpDrawer:
+    """Draws ops of one space for one store; a put is counted as if it were appended."""
+
+    def __init__(self, space: Space, setup: Setup, chance: Chance) -> None:
+        self.whereabouts = Whereabouts(setup)
+        self._space = space
+        self._log_file_size = setup.log_file_size
+        self._body_size_max = setup.max_message_size
+        self._chance = chance
+
+    def put(self, times: int = 1) -> Op:
+        """A put, noted as if it were done so many times."""
+        space, pick = self._space, self._chance.pick
+        address, size = pick(space.addresses), pick(space.sizes)
+        label = pick(space.labels)
+        put = put_message(self._log_file_size, address, size, label)
+        overhead = record_overhead(address.topic, label)
+        self.whereabouts.put(address, overhead + put.body_size, times)
+        return put
+
+    def put_at_the_end(self) -> Op:
+        """A put that just fits its log file, just does not, or one of any size."""
+        pick = self._chance.pick
+        address, label = pick(self._space.addresses), pick(self._space.labels)
+        beyond = pick(BEYOND_THE_END)
+        overhead = record_overhead(address.topic, label)
+        body_size = self.whereabouts.left_for_a_record + beyond - overhead
+        is_too_large = overhead + body_size + BLANK_SIZE_MIN > self._log_file_size
+        if is_too_large or not 0 <= body_size <= self._body_size_max:
+            return self.put()
+        self.whereabouts.put(address, overhead + body_size, 1)
+        return PutMessage(address.topic, address.queue_id, body_size, *label)
+
+    def batch(self) -> Op:
+        """A batch, its messages sized as those of single puts."""
+        space, pick = self._space, self._chance.pick
+        sizes = [pick(space.sizes) for _ in range(pick(space.batch_counts))]
+        return put_batch(
+            self._log_file_size,
+            pick(space.addresses),
+            tuple(sizes),
+            pick(space.labels),
+        )
+
+    def pull(self) -> Op:
+        """A pull from before the first entry, beyond the last, or between."""
+        space, chance = self._space, self._chance
+        address = chance.pick(space.addresses)
+        offset = chance.number(space.pull_offsets)
+        if chance.coin():  # counted from the queue's end
+            offset = max(0, self.whereabouts.counts[address] - offset)
+        count = chance.pick(space.pull_counts)
+        tags = space.pull_tags
+        # One question the less where there is no choice.
+        chosen = chance.pick(tags) if len(tags) > 1 else tags[0]
+        return PullMessage(*address, offset, count, chosen)
+
+    def look(self) -> Op:
+        """A look at some place of the log."""
+        return LookMessage(self._chance.number(self._space.look_offsets))
+
+    def search(self) -> Op:
+        """A search of any queue, by any time."""
+        space, chance = self._space, self._chance
+        address = chance.pick(space.addresses)
+        at_ms = chance.number(space.search_times_ms)
+        return SearchOffset(*address, at_ms, chance.pick(BOUNDARIES))
+
+    def query(self) -> Op:
+        """A query by key, of any time and of some."""
+        space, pick = self._space, self._chance.pick
+        return QueryMessage(
+            pick(space.addresses).topic,
+            pick(space.query_keys),
+            pick(space.query_counts),
+            *pick(space.query_times_ms),
+        )
+
+    def service(self) -> Op:
+        """One service, a few rounds."""
+        pick = self._chance.pick
+        return RunService(pick(self._space.services), pick(self._space.service_times))
+
+    def round(self) -> Op:
+        """One round of one service."""
+        return RunService(self._chance.pick(self._space.services))
+
+    def crash(self) -> Crash:
+        """A process kill, or a power loss with what survives of the unsynced."""
+        space, chance = self._space, self._chance
+        kind, cut = chance.pick(space.crash_kinds), chance.number(space.cuts)
+        if kind == "process_kill":
+            return Crash(kind, cut=cut)
+        survivor_kind = chance.pick(space.survivor_kinds)
+        if survivor_kind in ("none", "all"):
+            return Crash(kind, Survivors(survivor_kind), cut)
+        number = chance.number(space.survivor_numbers)
+        return Crash(kind, Survivors(survivor_kind, number), cut)
+
+    def fault(self) -> DiskFault:
+        """One of the space's faults; of a failing sync, what it leaves too."""
+        return fault_by(self._chance, self._space.faults)
+
+    def part(self) -> Op:
+        """One of the ops that begin at the same time."""
+        return self.part_of(self._chance.pick(self._space.together))
+
+    def part_of(self, kind: TogetherKind) -> Op:
+        """Such an op of one kind."""
+        match kind:
+            case "put":
+                return self.put()
+            case "batch":
+                return self.batch()
+            case "pull":
+                return self.pull()
+            case "look":
+                return self.look()
+            case "search":
+                return self.search()
+            case "query":
+                return self.query()
+            case "service":
+                return self.service()
+            case "wait":
+                return AdvanceClock(self._chance.number(self._space.stalls_ms))
+            case "delete":
+                return DeleteManually()
+            case "shutdown":
+                return Shutdown()
+
+    def schedule(self, count: int) -> Schedule:
+        """Who of ``count`` activities runs on, where one of them may be stopped."""
+        template = self._chance.pick(self._space.schedules)
+        return schedule_of(template, count, self._chance.word())
+
+    def damage(self) -> Damage | PlantFile:
+        """A file loses or changes bytes, or is gone; or one of others is put there."""
+        space, chance = self._space, self._chance
+        if space.plants and chance.coin():
+            return chance.pick(space.plants)
+        file, kind = chance.pick(space.damage_targets)
+        if kind == "delete":
+            return Damage(file, kind)
+        if kind == "touch":
+            return Damage(file, kind, chance.number(space.touch_ages_ms))
+        at = chance.number(space.damage_offsets)
+        if kind == "truncate":
+            return Damage(file, kind, at)
+        size = chance.pick(space.damage_sizes)
+        if not chance.one_in(PLACED):
+            at, width = self.whereabouts.place_of(file, at, chance)
+            size = width or size
+        return Damage(file, kind, at, size)

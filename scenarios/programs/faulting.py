@@ -1,0 +1,110 @@
+"""Faulting: phrases in which the disk fails, and what shows what that left behind."""
+
+from __future__ import annotations
+
+from crashmq.models.ops import (
+    AdvanceClock,
+    DiskFault,
+    During,
+    Op,
+    RunService,
+    ServiceName,
+    Shutdown,
+)
+from crashmq.scenarios.programs.ageing import fill, settle
+from crashmq.scenarios.programs.crashing import crash, crowded, interrupted
+from crashmq.scenarios.programs.draft import THOROUGH_MS, Draft
+from crashmq.scenarios.programs.space import FLUSHED_BY, WRITTEN_BY, often
+from crashmq.scenarios.programs.spaces import AFTER
+
+FLUSHES: tuple[ServiceName, ...] = often(
+    ("flush_commit_log", 2), ("flush_consume_queue", 1), ("checkpoint", 1)
+)
+FILLED_BY = 12  # messages with keys, of an index file
+SPOILED_ROUNDS_MAX = 9
+
+REPEATED = 4  # one op of so many that failed is asked for again
+SPOILS_ANY = 4  # one spoilt sync of so many is any op's, not the file's own flush
+TROUBLED = 4  # one full disk of so many comes after a fault
+
+
+def fault(draft: Draft) -> None:
+    """An op meets a failing disk, and perhaps a crash or start that shows it."""
+    chance, space = draft.chance, draft.space
+    met = draft.drawn.fault()
+    if met.call in ("lose", "misdirect"):
+        _spoil(draft, met)
+    else:
+        _fail(draft, met)
+    if chance.coin() and space.crash_kinds:
+        crash(draft)  # what it left behind shows after a crash
+    elif met.call == "sync" and met.path and chance.coin():
+        settle(draft, met.path)
+
+
+def _fail(draft: Draft, met: DiskFault) -> None:
+    """An op meets a fault that it is told of."""
+    chance, drawn = draft.chance, draft.drawn
+    op, at_action = _failing(draft, met)
+    draft.add(During(*crowded(draft, op, at_action), met))
+    if met.call == "sync" and chance.coin():
+        draft.add(drawn.put())  # to be refused, if it was the log's
+    if chance.one_in(REPEATED) and not isinstance(op, Shutdown):
+        draft.add(op)
+    if met.call == "sync" and chance.coin():
+        draft.add(evicting(draft), RunService("reput"), drawn.pull())
+
+
+def _failing(draft: Draft, met: DiskFault) -> tuple[Op, int]:
+    """The op that meets it, and at which action: often one that works on its path."""
+    chance = draft.chance
+    services = FLUSHED_BY if met.call == "sync" else WRITTEN_BY
+    is_read = met.call == "read"  # mostly by a start
+    if met.call == "sync" and met.path != "index" and chance.coin():
+        return _due_flush(draft, met.path), 1
+    if met.path not in services or is_read or not chance.coin():
+        return interrupted(draft)
+    puts = chance.integer(1, FILLED_BY) if met.path == "index" else 1
+    for _ in range(puts):
+        draft.add(draft.drawn.put())
+    draft.add(RunService("flush_commit_log", puts))
+    if met.call == "sync" and chance.coin():
+        draft.add(RunService("reput"))
+    return RunService(services[met.path]), 1
+
+
+def _due_flush(draft: Draft, path: str) -> Op:
+    """A round that syncs, below ``path`` if it says where, since all has waited."""
+    service = FLUSHED_BY[path] if path in FLUSHED_BY else draft.chance.pick(FLUSHES)
+    draft.add(draft.drawn.put(), RunService("reput"))
+    if service != "flush_commit_log" and draft.chance.coin():
+        draft.add(RunService("flush_commit_log"))
+    draft.add(draft.drawn.put(), AdvanceClock(THOROUGH_MS))
+    return RunService(service)
+
+
+def _spoil(draft: Draft, met: DiskFault) -> None:
+    """Lose or misdirect what some op syncs, or a service that has to do with it."""
+    chance = draft.chance
+    if chance.one_in(SPOILS_ANY):
+        spoilt = crowded(draft, *interrupted(draft))
+    else:
+        service = FLUSHED_BY.get(met.path, "flush_commit_log")
+        if chance.coin():
+            draft.add(RunService("reput"))
+        spoilt = RunService(service, chance.integer(1, SPOILED_ROUNDS_MAX)), 1
+    draft.add(During(*spoilt, met))
+    if chance.coin():
+        draft.add(evicting(draft), draft.drawn.pull(), draft.drawn.pull())
+
+
+def evicting(draft: Draft) -> Op:
+    """Memory forgets: what is read from then on is what the medium has."""
+    return During(draft.drawn.service(), AFTER, DiskFault("evict", "EIO"))
+
+
+def fill_after_all(draft: Draft) -> None:
+    """The disk fills, perhaps after a trouble that room does not make up for."""
+    if draft.chance.one_in(TROUBLED):
+        fault(draft)
+    fill(draft)

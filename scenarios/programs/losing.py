@@ -1,0 +1,183 @@
+"""Losing: phrases in which files are damaged or expire, or topics are deleted."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from crashmq.models.ops import (
+    AdvanceClock,
+    DeleteTopic,
+    DiskFault,
+    During,
+    Restart,
+    RunService,
+    Shutdown,
+)
+from crashmq.scenarios.programs.ageing import (
+    AGED_FLUSHES,
+    clean_now,
+    flush_and_dispatch,
+    pass_expiry,
+    roll,
+    tell,
+)
+from crashmq.scenarios.programs.crashing import crash_during, interrupted
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.drawn_ops import fault_by
+from crashmq.scenarios.programs.meeting import beside
+from crashmq.scenarios.programs.space import WISHES, often
+from crashmq.scenarios.programs.spaces import AFTER
+
+End = Literal["orderly", "cut short", "amid a put"]
+ENDS: tuple[End, ...] = often(("orderly", 2), ("cut short", 1), ("amid a put", 1))
+"""How a store ends whose files are damaged then; the put was never answered."""
+
+SPARED = 4  # of so many damages of a store that cleans, all but one are aged too
+UNROLLED = 4  # of so many expiries one rolls no file before
+CLEANING_FAILS = 4  # one cleaning of so many meets a fault, where there are any
+
+AfterwardsKind = Literal["queues", "queues beside", "none"]
+AFTERWARDS: tuple[AfterwardsKind, ...] = often(
+    ("queues", 1), ("queues beside", 1), ("none", 2)
+)
+"""Whether the queues' cleaner comes next, and alone or beside another."""
+
+BeforeKind = Literal["tell", "expire", "none"]
+BEFORE_A_DELETION: tuple[BeforeKind, ...] = often(
+    ("tell", 1), ("expire", 1), ("none", 2)
+)
+"""Whether what is about to go is said to be durable, or partly gone already."""
+
+DeletionKind = Literal["alone", "crash", "amid dispatch", "in company", "fault"]
+DELETIONS_BY: tuple[DeletionKind, ...] = often(
+    ("alone", 2), ("crash", 1), ("amid dispatch", 1), ("in company", 1), ("fault", 1)
+)
+
+
+def perhaps_dispatch(draft: Draft) -> None:
+    """Dispatch takes a turn, as often as the space says."""
+    if draft.chance.pick(draft.space.served_first):
+        draft.add(RunService("reput"))
+
+
+def damage(draft: Draft) -> None:
+    """A stop or a crash, files damaged while the store is down, and a restart."""
+    chance, drawn = draft.chance, draft.drawn
+    perhaps_dispatch(draft)
+    damages = range(chance.pick(draft.space.damages_a_stop))
+    changed = [drawn.damage() for _ in damages]
+    touched = any(getattr(damage, "kind", "") == "touch" for damage in changed)
+    if touched:
+        _prepare_for_touch(draft)
+    _end(draft)
+    draft.add(*changed, Restart())
+    if touched and chance.coin():
+        # Nothing but the files' own word is old.
+        clean_now(draft)
+    elif draft.setup.cleans and not chance.one_in(SPARED):
+        expire(draft)  # what was damaged, too
+
+
+def _prepare_for_touch(draft: Draft) -> None:
+    """A file comes to be that may go by its time: of old messages, or also young."""
+    if draft.chance.coin():
+        grows_old = AdvanceClock(draft.chance.number(draft.space.expiry_steps_ms))
+        draft.add(draft.drawn.put(), grows_old)
+    roll(draft)
+    draft.add(RunService("reput"))
+
+
+def _end(draft: Draft) -> None:
+    end: End = draft.chance.pick(ENDS) if draft.space.crash_kinds else "orderly"
+    match end:
+        case "orderly":
+            draft.add(Shutdown())
+        case "cut short":
+            crash_during(draft, *interrupted(draft))
+        case "amid a put":
+            crash_during(draft, draft.drawn.put(), AFTER)
+
+
+def expire(draft: Draft) -> None:
+    """Messages grow old, and cleaners look whether they may go."""
+    chance, space = draft.chance, draft.space
+    wish = chance.pick(WISHES)
+    if not chance.one_in(UNROLLED):
+        roll(draft)  # or there is seldom a file that may go
+    draft.add(*wish.first)
+    pass_expiry(draft)
+    if chance.pick(space.served_first):
+        flush_and_dispatch(draft, chance.pick(AGED_FLUSHES))
+    draft.add(*wish.then)
+    _clean(draft)
+    if chance.coin():
+        draft.add(draft.drawn.pull())  # before the queues' cleaner has looked
+    queues = RunService("clean_consume_queue")
+    afterwards = chance.pick(AFTERWARDS)
+    if afterwards == "queues":
+        draft.add(queues)
+    elif afterwards == "queues beside" and space.together_counts:
+        beside(draft, queues)
+
+
+def _clean(draft: Draft) -> None:
+    """The log's cleaner looks: alone, beside another activity, or met by a fault."""
+    chance, space = draft.chance, draft.space
+    cleaning = RunService("clean_commit_log", chance.pick(space.service_times))
+    if "fault" in space.kinds and chance.one_in(CLEANING_FAILS):
+        _fail_to_clean(draft, cleaning)
+    elif space.together and chance.coin():
+        beside(draft, cleaning)
+        if chance.coin():
+            # What others kept from going has to go now.
+            clean_now(draft)
+    else:
+        draft.add(cleaning)
+
+
+def _fail_to_clean(draft: Draft, cleaning: RunService) -> None:
+    chance, faults = draft.chance, draft.space.faults
+    if chance.coin():  # of files that are to go
+        faults = tuple(filter(_fails_removals, faults)) or faults
+    met = fault_by(chance, faults)
+    at_action = chance.number(draft.space.at_actions.service)
+    draft.add(During(cleaning, at_action, met))
+    if chance.coin():
+        # What the fault kept from going has to go now, and for good.
+        clean_now(draft)
+    elif chance.coin():
+        draft.add(Shutdown(), Restart())  # or with the end, if it is orderly
+
+
+def _fails_removals(fault: DiskFault) -> bool:
+    """Whether the log's files may stay, or come back, by a fault."""
+    is_met = fault.path in ("", "commitlog")
+    return is_met and fault.call in ("sync", "remove")
+
+
+def delete(draft: Draft) -> None:
+    """A topic goes: alone, cut short, with others about, or amid a dispatch."""
+    chance, space = draft.chance, draft.space
+    op = DeleteTopic(*chance.pick(space.deletions))
+    before = chance.pick(BEFORE_A_DELETION)
+    if before == "tell":
+        tell(draft, "flush_consume_queue")
+    elif before == "expire" and draft.setup.cleans:
+        expire(draft)
+    at_action = chance.number(space.at_actions.service)
+    match chance.pick(DELETIONS_BY):
+        case "crash":
+            crash_during(draft, op, at_action)
+            draft.add(Restart())
+        case "amid dispatch":
+            draft.add(During(RunService("reput"), at_action, op))
+        case "in company":
+            event = draft.drawn.put() if chance.coin() else draft.drawn.service()
+            draft.add(During(op, at_action, event))
+        case "fault":
+            draft.add(During(op, at_action, draft.drawn.fault()))
+            if chance.coin():
+                draft.add(draft.drawn.put())
+            draft.add(Restart())
+        case "alone":
+            draft.add(op)

@@ -1,0 +1,152 @@
+"""Meeting: phrases in which one activity steps in amid another, or beside it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from crashmq.models.ops import (
+    AdvanceClock,
+    During,
+    Op,
+    Restart,
+    RunService,
+    ServiceName,
+    Shutdown,
+    Together,
+)
+from crashmq.scenarios.programs.ageing import age, clean_now, wait
+from crashmq.scenarios.programs.crashing import crash_during, crowded, interrupted
+from crashmq.scenarios.programs.draft import THOROUGH_MS, Draft
+from crashmq.scenarios.programs.space import often
+
+MEETINGS: tuple[tuple[ServiceName, ServiceName | None], ...] = (
+    ("flush_consume_queue", "reput"),
+    ("flush_commit_log", None),
+    ("checkpoint", "flush_consume_queue"),
+    ("flush_index", "reput"),
+    ("checkpoint", "flush_commit_log"),
+)
+"""Who makes durable, and who writes meanwhile; None: a put."""
+
+ACTIONS_OF_A_FLUSH = 4  # the writer comes in at one of the first
+MADE_TO_MEET = 4  # one interleaving of so many is a flush that meets a writer
+LATER = 4  # before one of so many time passes, or all that meets has one time
+AMID_A_STOP = 8  # one of so many has a put or round amid a stop, or behind it
+
+Trouble = Literal["crash", "fault", "none"]
+TROUBLES: tuple[Trouble, ...] = often(("crash", 1), ("fault", 1), ("none", 6))
+"""What steps in amid ops that begin at the same time, where the space has it."""
+
+
+def interleave(draft: Draft) -> None:
+    """An op during which a service takes a turn, a caller comes, or time goes."""
+    chance, drawn = draft.chance, draft.drawn
+    if chance.one_in(MADE_TO_MEET):
+        _meet(draft)
+        return
+    event = _interleaved(draft)
+    if draft.space.query_keys and chance.coin():
+        event = drawn.query()
+    if chance.one_in(LATER):
+        wait(draft)
+    draft.add(During(*crowded(draft, *interrupted(draft)), event))
+    if isinstance(event, Shutdown):
+        draft.add(Restart())
+    elif chance.coin():
+        draft.add(RunService("checkpoint"))  # it says what came of both
+
+
+def _interleaved(draft: Draft) -> Op:
+    chance, drawn = draft.chance, draft.drawn
+    match chance.pick(draft.space.interleaved):
+        case "service":
+            return drawn.service()
+        case "put":
+            return drawn.put_at_the_end() if chance.coin() else drawn.put()
+        case "pull":
+            return drawn.pull()
+        case "shutdown":
+            return Shutdown()
+        case "stall":
+            return AdvanceClock(chance.number(draft.space.stalls_ms))
+
+
+def _meet(draft: Draft) -> None:
+    """What is being made durable grows, and the checkpoint tells what is."""
+    drawn = draft.drawn
+    service, writer = draft.chance.pick(MEETINGS)
+    draft.add(drawn.put(), RunService("reput"), drawn.put())
+    draft.add(AdvanceClock(THOROUGH_MS), RunService("flush_commit_log"))
+    event = RunService(writer) if writer else drawn.put_at_the_end()
+    at_action = draft.chance.integer(1, ACTIONS_OF_A_FLUSH)
+    draft.add(During(RunService(service), at_action, event))
+    if service == "flush_commit_log":
+        draft.add(RunService(service))
+    draft.add(RunService("checkpoint"))
+
+
+def together(draft: Draft) -> None:
+    """Ops that begin at once, some of them met by a crash; up again afterwards."""
+    space, chance = draft.space, draft.chance
+    count = chance.pick(space.together_counts)
+    is_aged = "expire" in space.kinds and chance.coin()
+    if is_aged:
+        age(draft)
+    parts = _parts(draft, count, is_aged=is_aged)
+    _begun_at_once(draft, Together(tuple(parts), draft.drawn.schedule(len(parts))))
+    if any(isinstance(part, Shutdown) for part in parts):
+        draft.add(Restart())
+    elif is_aged:
+        # What others kept from going has to go now.
+        clean_now(draft)
+
+
+def _parts(draft: Draft, count: int, *, is_aged: bool) -> list[Op]:
+    """The ops, a cleaner among them if there is something to clean."""
+    chance, drawn = draft.chance, draft.drawn
+    kinds = [chance.pick(draft.space.together) for _ in range(count)]
+    parts = [drawn.part_of(kind) for kind in kinds]
+    if chance.one_in(AMID_A_STOP):
+        parts[:2] = (drawn.put() if chance.coin() else drawn.round(), Shutdown())
+    if is_aged:
+        parts[chance.below(count)] = RunService("clean_commit_log")
+        if chance.coin():  # the queues' files go with the log's
+            parts.append(RunService("clean_consume_queue"))
+    return parts
+
+
+def _begun_at_once(draft: Draft, ops: Together) -> None:
+    space, chance = draft.space, draft.chance
+    trouble = chance.pick(TROUBLES)
+    if trouble == "crash" and space.crash_kinds:
+        crash_during(draft, ops, chance.number(space.at_actions.service))
+        draft.add(Restart())
+    elif trouble == "fault" and space.faults:
+        met = draft.drawn.fault()
+        draft.add(During(ops, chance.number(space.at_actions.service), met))
+    else:
+        draft.add(ops)
+
+
+def contend(draft: Draft) -> None:
+    """Every service is given something to do, and one of two is made to wait."""
+    chance, drawn = draft.chance, draft.drawn
+    age(draft)
+    one = drawn.part()
+    one = drawn.round() if chance.coin() else one
+    other = drawn.round() if chance.coin() else RunService("clean_commit_log")
+    parts = (one, other) if chance.coin() else (other, one)
+    draft.add(Together(parts, drawn.schedule(len(parts))))
+    if isinstance(one, Shutdown):
+        draft.add(Restart())
+    elif chance.coin():
+        # What one kept the other from doing has to be done now.
+        clean_now(draft)
+
+
+def beside(draft: Draft, op: Op) -> None:
+    """The op, begun at the same time as another one."""
+    other = draft.drawn.part()
+    draft.add(Together((other, op), draft.drawn.schedule(2)))
+    if isinstance(other, Shutdown):
+        draft.add(Restart())

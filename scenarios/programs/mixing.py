@@ -1,0 +1,82 @@
+"""Mixing: programs of two scenarios on one store that has what both need.
+
+Each scenario is about one subject, and so is the code that it reaches. Where two of
+them meet, such as a full disk after a failed sync, a single scenario never comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields, replace
+from functools import cache
+from typing import Any
+
+from crashmq.models.program import Setup
+from crashmq.scenarios.programs.space import AtActions, Numbers, Space
+
+ROOM = 16  # log files that a disk with an end holds at least
+LYING = ("lying_disk",)  # where nothing is promised, nothing can be asked of meetings
+_PLAIN = Setup()
+_UNSAID: dict[str, Any] = {
+    field.name: None if field.default is MISSING else field.default
+    for field in fields(Space)
+}
+
+
+@cache
+def mixed_space(one: Space, other: Space) -> Space:
+    """The ranges of both; where one has none, those of the other."""
+    return Space(
+        **{
+            name: _both(getattr(one, name), getattr(other, name), unsaid)
+            for name, unsaid in _UNSAID.items()
+        }
+    )
+
+
+def _both(one: Any, other: Any, unsaid: Any) -> Any:
+    if other in (one, unsaid) or isinstance(one, AtActions):
+        return one
+    if one == unsaid:
+        return other
+    if isinstance(one, Numbers):
+        special = (*one.special, *other.special)
+        below, least = max(one.below, other.below), min(one.least, other.least)
+        return Numbers(special, below, least)
+    return (*one, *other)
+
+
+def each_once(space: Space) -> Space:
+    """The same ranges, with every choice equally likely."""
+    said: dict[str, Any] = {name: getattr(space, name) for name in _UNSAID}
+    for name, value in said.items():
+        if type(value) is tuple:
+            said[name] = tuple(dict.fromkeys(value))
+    return Space(**said)
+
+
+def in_view(space: Space, setup: Setup) -> Setup:
+    """The store, reading everything at each start if unread data may be wrong."""
+    spoils = any(fault.call in ("lose", "misdirect") for fault in space.faults)
+    if space.damage_targets or spoils:
+        return replace(setup, start_window=_PLAIN.start_window)
+    return setup
+
+
+def mixed_setup(one: Setup, other: Setup) -> Setup:
+    """The first store, with the special settings of the other."""
+    special = {
+        field.name: value
+        for field in fields(Setup)
+        if (value := getattr(other, field.name)) != getattr(_PLAIN, field.name)
+    }
+    return promising(replace(one, **special))
+
+
+def promising(setup: Setup) -> Setup:
+    """The store, on a disk that keeps some promise and has room for its ops."""
+    if setup.disk_profile in LYING:
+        setup = replace(setup, disk_profile=_PLAIN.disk_profile)
+    if not setup.disk_capacity:
+        return setup
+    room = ROOM * setup.log_file_size
+    return replace(setup, disk_capacity=max(setup.disk_capacity, room))

@@ -1,0 +1,187 @@
+"""Workload: a scenario and a source of chance as a program, a few microseconds an op.
+
+Every program weighs the kinds of op anew (swarm testing), so that some never pull,
+some hardly run a service, some do little else than crash. Ops that belong together
+come as a phrase, as a crash and the restart that recovers from it. Seeds and Hypothesis
+write by the same phrases; the phrases lie beside this module, by subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from typing import TypeAlias
+
+from crashmq.models.ops import EVERYTHING, Capability, Op
+from crashmq.models.program import Program, Setup
+from crashmq.scenarios.catalogue.scenarios import Scenario
+from crashmq.scenarios.programs.ageing import wait
+from crashmq.scenarios.programs.chance import Chance, SeededChance
+from crashmq.scenarios.programs.crashing import crash, restart
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.faulting import fault, fill_after_all
+from crashmq.scenarios.programs.losing import damage, delete, expire, perhaps_dispatch
+from crashmq.scenarios.programs.meeting import contend, interleave, together
+from crashmq.scenarios.programs.overlapping import overlap
+from crashmq.scenarios.programs.restricting import within
+from crashmq.scenarios.programs.space import Kind, Space
+
+Phrase: TypeAlias = Callable[[Draft], None]
+
+SWARM_WEIGHTS = (0, 1, 1, 2, 2, 6)  # of a kind in one program; 0 drops it
+ENDING_BURSTS = 4  # one burst of so many ends with a put at its file's end
+
+
+def program_for(
+    scenario: Scenario,
+    run: int,
+    episode: int,
+    can: frozenset[Capability] = EVERYTHING,
+) -> Program:
+    """The program of one episode of a run.
+
+    Args:
+        scenario: what is asked.
+        run: the run's seed, >= 0.
+        episode: the number of the episode in its run, >= 0.
+        can: what the subject can do beyond the core; the program needs no more.
+
+    Returns:
+        A program that is a function of the arguments alone.
+
+    Raises:
+        ValueError: the scenario asks nothing that such a subject can do.
+    """
+    return program_by(scenario, SeededChance(run, episode), can)
+
+
+def program_by(
+    scenario: Scenario, chance: Chance, can: frozenset[Capability] = EVERYTHING
+) -> Program:
+    """A program of a scenario; what is open about it is left to chance."""
+    space, setup = scenario.drawn(chance)
+    if can != EVERYTHING:
+        space = within(space, can)
+    length = chance.integer(*scenario.length)
+    draft = Draft(space, setup, chance, can)
+    kinds = swarm_kinds(space, chance)
+    while len(draft.ops) < length:
+        PHRASES[chance.pick(kinds)](draft)
+    return Program(setup, tuple(draft.ops[:length]))
+
+
+def phrase_for(space: Space, setup: Setup, kind: Kind, run: int) -> tuple[Op, ...]:
+    """One phrase by itself, as such programs have it."""
+    draft = Draft(space, setup, SeededChance(run, 0))
+    PHRASES[kind](draft)
+    return tuple(draft.ops)
+
+
+def swarm_kinds(space: Space, chance: Chance) -> tuple[Kind, ...]:
+    """The kinds of one program, each as often as its weight and the swarm's say."""
+    weights: dict[Kind, int] = {}
+    for kind in dict.fromkeys(space.kinds):
+        weight = chance.pick(SWARM_WEIGHTS)
+        weights[kind] = max(1, weight) if kind in space.kept else weight
+    return tuple([kind for kind in space.kinds for _ in range(weights[kind])])
+
+
+def burst(draft: Draft) -> None:
+    """Several puts, all alike or each drawn anew."""
+    chance, drawn = draft.chance, draft.drawn
+    size = chance.pick(draft.space.burst_sizes)
+    if chance.coin():
+        draft.add(*[drawn.put() for _ in range(size)])
+    else:
+        draft.add(*[drawn.put(size)] * size)
+    if chance.one_in(ENDING_BURSTS):
+        draft.add(drawn.put_at_the_end())
+
+
+def _pull(draft: Draft) -> None:
+    perhaps_dispatch(draft)
+    draft.add(draft.drawn.pull())
+
+
+def _search(draft: Draft) -> None:
+    perhaps_dispatch(draft)
+    draft.add(draft.drawn.search())
+
+
+PHRASES: dict[Kind, Phrase] = {
+    "put": lambda draft: draft.add(draft.drawn.put()),
+    "burst": burst,
+    "batch": lambda draft: draft.add(draft.drawn.batch()),
+    "pull": _pull,
+    "look": lambda draft: draft.add(draft.drawn.look()),
+    "search": _search,
+    "query": lambda draft: draft.add(draft.drawn.query()),
+    "service": lambda draft: draft.add(draft.drawn.service()),
+    "clock": wait,
+    "restart": restart,
+    "crash": crash,
+    "fault": fault,
+    "interleave": interleave,
+    "together": together,
+    "contend": contend,
+    "overlap": overlap,
+    "damage": damage,
+    "expire": expire,
+    "fill": fill_after_all,
+    "delete": delete,
+}
+"""What writes a phrase of each kind."""
+
+RULES_MAX = 9
+"""Of a machine; with more of them a test case is too short to take each."""
+
+ALWAYS: dict[str, tuple[Kind, ...]] = {
+    "put": ("put", "burst"),
+    "serve": ("service",),
+    "restart": ("restart",),
+}
+"""What each machine does; no store is too simple for it."""
+
+IF_LISTED: dict[str, tuple[Kind, ...]] = {
+    "batch": ("batch",),
+    "pull": ("pull",),
+    "look": ("look",),
+    "search": ("search",),
+    "query": ("query",),
+    "wait": ("clock",),
+    "crash": ("crash",),
+    "interleave": ("interleave",),
+    "together": ("together",),
+    "fail_disk": ("fault",),
+    "expire": ("expire", "delete"),
+    "contend": ("contend",),
+    "overlap": ("overlap",),
+    "fill": ("fill",),
+    "damage": ("damage",),
+}
+
+
+def rules_of(space: Space) -> dict[str, tuple[Kind, ...]]:
+    """Kinds of phrases, by what a Hypothesis machine calls taking one of them."""
+    rules = dict(ALWAYS)
+    for name, kinds in IF_LISTED.items():
+        listed = tuple([kind for kind in kinds if kind in space.kinds])
+        if listed:
+            rules[name] = listed
+    if len(rules) > RULES_MAX and "wait" in rules:
+        rules["serve"] += rules.pop("wait")
+    return rules
+
+
+def write_one_of(kinds: tuple[Kind, ...], draft: Draft) -> tuple[Op, ...]:
+    """The ops of a phrase of one of these kinds; the draft holds no ops afterwards.
+
+    A mixture lists what its scenarios list, and each store has the kinds of two: where
+    it has none of ``kinds``, any of its own is taken.
+    """
+    known = {*chain(*ALWAYS.values()), *draft.space.kinds}
+    offered = [kind for kind in kinds if kind in known] or draft.space.kinds
+    PHRASES[draft.chance.pick(offered)](draft)
+    ops = tuple(draft.ops)
+    draft.ops.clear()
+    return ops
