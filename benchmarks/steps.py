@@ -30,6 +30,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+import crashmq
 from crashmq.harness.episodes.episode import Episode, run_program
 from crashmq.harness.judging.judge import Judge
 from crashmq.harness.searches.machine import StoreMachine, machine_for
@@ -40,7 +41,7 @@ from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.workload import program_for
 
-ROOT = f"{Path(__file__).resolve().parents[1]}/"
+ROOT = f"{Path(crashmq.__file__).parent}/"
 REPEATS = 3
 EPISODES = 5  # of each scenario
 EXAMPLES = 60
@@ -52,7 +53,6 @@ ROOMS = (
     ("engine", "engine/"),
     ("disk", "harness/disk/"),
     ("image", "models/files/"),
-    ("image", "models/files/store_image.py"),
     ("laws", "models/laws/"),
     ("rest", ""),
 )

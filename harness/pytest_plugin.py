@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crashmq.harness.guards.asserts import are_checked, refusal
-from crashmq.harness.ownership import foreign_packages, foreign_sentence
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr, TracebackStyle
@@ -90,11 +89,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Name the profile, and any package of ours that is someone else's."""
+    """Name the profile."""
     profile = config.getoption("crashmq_profile") or config.getini("crashmq_profile")
-    lines = [f"crashmq: profile {profile}"] if profile else []
-    foreign = foreign_packages()
-    return [*lines, foreign_sentence(foreign)] if foreign else lines
+    return [f"crashmq: profile {profile}"] if profile else []
 
 
 def pytest_collect_file(
@@ -142,9 +139,6 @@ class CaseItem(pytest.Item):
             CaseFailed: a law was broken or could not be judged.
             BadCaseFile: the file is no case.
         """
-        foreign = foreign_packages()
-        if foreign:
-            raise pytest.UsageError(foreign_sentence(foreign))
         from crashmq.harness.episodes.episode import run_program
         from crashmq.harness.failures.case_file import CaseFile
         from crashmq.models.verdict import Outcome

@@ -23,6 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+import crashmq
 from crashmq.reports.errors import EnvironmentMissing
 from crashmq.reports.files import SPARK_DIR
 from crashmq.reports.jvm import java_home
@@ -116,12 +117,13 @@ def _settings() -> dict[str, str]:
         "spark.sql.execution.pyspark.udf.idleTimeoutSeconds": "3600",
         "spark.sql.execution.pyspark.udf.killOnIdleTimeout": "true",
         "spark.task.maxFailures": "4",
-        # A worker must not take `models` in the current directory for ours.
+        # A worker must not take what lies in the current directory for ours.
         "spark.executorEnv.PYTHONSAFEPATH": "1",
     }
-    if str(_HERE.parent) not in site.getsitepackages():
-        # A checkout that is not installed; elsewhere the path is simply not there.
-        settings["spark.executorEnv.PYTHONPATH"] = str(_HERE.parent)
+    imported_from = str(Path(crashmq.__file__).resolve().parent.parent)
+    if imported_from not in site.getsitepackages():
+        # A checkout; on another machine the path is simply not there.
+        settings["spark.executorEnv.PYTHONPATH"] = imported_from
     return settings
 
 

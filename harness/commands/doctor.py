@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import click
 
+import crashmq
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.output import say
-from crashmq.harness.ownership import foreign_packages, foreign_sentence
 from crashmq.reports.errors import EnvironmentMissing
 from crashmq.reports.jvm import INSTALL, find_java
 
@@ -45,9 +46,7 @@ def examine() -> Iterator[Finding]:
     """All checks, the most needed first."""
     yield _python()
     yield _packages("core packages", _CORE, "pip install crashmq")
-    foreign = foreign_packages()
-    note = foreign_sentence(foreign) if foreign else "engine, harness, models and so on"
-    yield Finding("our package names", not foreign, note)
+    yield Finding("crashmq itself", True, str(Path(crashmq.__file__).parent))
     yield _packages("Spark packages", _SPARK, f"{INSTALL}, for soak and report alone")
     yield _java()
 

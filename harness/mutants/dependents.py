@@ -16,6 +16,7 @@ from typing import Any
 
 from crashmq.harness.mutants.codes import functions_of, new_defaults
 from crashmq.harness.mutants.edits import definitions
+from crashmq.harness.mutants.module_names import room_of
 from crashmq.harness.mutants.swaps import ChangedFunction, Planner, Swaps
 
 
@@ -26,7 +27,7 @@ def plan_dependents(swaps: Swaps, packages: set[str], where: str) -> None:
     readers = [
         _Reader(Planner(swaps, module, where))
         for name, module in sorted(sys.modules.items())
-        if name.partition(".")[0] in packages and getattr(module, "__file__", None)
+        if room_of(name) in packages and getattr(module, "__file__", None)
     ]
     while sum(reader.follow() for reader in readers):
         pass

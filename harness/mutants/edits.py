@@ -46,7 +46,7 @@ class Edit:
     """Replace one piece of a module's text.
 
     Attributes:
-        module: as imported, ``engine.store.message_store``.
+        module: as imported, ``crashmq.engine.store.message_store``.
         function: ``name`` or ``Class.name`` in it: a function, a class, or a constant
             of either; "" for the whole module.
         before: text found exactly once there, read with the place's first line moved

@@ -36,6 +36,7 @@ from typing import Any
 
 from crashmq.harness.failures.case_bounds import OutOfBounds, check_program
 from crashmq.harness.guards.regular_file import NotReadable, read_regular
+from crashmq.harness.mutants.module_names import full_name, room_of
 from crashmq.harness.mutants.mutation import NO_TRIGGER, Edit, Mutant
 from crashmq.models.printable import printable, shown
 from crashmq.models.program import BadProgram, Program, from_json
@@ -223,8 +224,8 @@ class _File:
         self.edits_read += 1
         needed = ("module", "before", "after")
         self._check_keys(table, _EDIT_KEYS, needed, f"edit of {mutant}", line)
-        module = table["module"]
-        if not self.anywhere and module.partition(".")[0] != ENGINE:
+        module = full_name(table["module"])
+        if not self.anywhere and room_of(module) != ENGINE:
             raise self._bad(
                 line,
                 f"mutant {mutant} edits {shown(module)}, which is not the store under "

@@ -30,6 +30,7 @@ from crashmq.harness.mutants.edits import (
     MutantUnsupported,
     edited,
 )
+from crashmq.harness.mutants.module_names import room_of
 from crashmq.harness.mutants.swaps import Planner, Swaps
 from crashmq.models.program import Program, Setup
 
@@ -193,7 +194,7 @@ def _text_of(module: ModuleType, where: str) -> str:
 
 
 def _packages(mutant: Mutant) -> set[str]:
-    return {"engine", *(edit.module.partition(".")[0] for edit in mutant.edits)}
+    return {"crashmq.engine", *(room_of(edit.module) for edit in mutant.edits)}
 
 
 def forget_results(packages: Collection[str]) -> None:

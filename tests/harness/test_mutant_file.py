@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,37 @@ def test_a_file_becomes_mutants_with_all_their_edits(tmp_path: Path) -> None:
 
     assert (mutant.title, mutant.killed_by) == ("X-1", ("CL-1",))
     assert mutant.source == str(file)
-    assert mutant.edits[1] == Edit("engine.a", "", "1", "2")
+    assert mutant.edits[1] == Edit("crashmq.engine.a", "", "1", "2")
     assert (mutant.trigger, mutant.needs, mutant.as_shipped) == (NO_TRIGGER, "", False)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("engine.store.log_scan", "store.log_scan"),
+        ("engine.store.mapped_file", "store.logfile.mapped_file"),
+        ("crashmq.engine.store.reput", "store.reput_message_service"),
+        ("crashmq.engine.store.logfile.mapped_file", "store.logfile.mapped_file"),
+        ("engine.host.probe", "host.probe"),
+    ],
+)
+def test_a_module_may_go_by_the_name_it_had_before(
+    tmp_path: Path, said: str, meant: str
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(GOOD.replace("crashmq.engine.store.log_scan", said))
+
+    (edit,) = read_mutants(file, LAWS)["X-1"].edits
+
+    assert edit.module == f"crashmq.engine.{meant}"
+    assert find_spec(edit.module)
+
+
+def test_an_edit_by_an_older_name_is_planted(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(GOOD.replace("crashmq.engine.", "engine."))
+
+    assert [*check_edits(read_mutants(file, LAWS))] == []
 
 
 def test_a_file_may_say_what_it_takes_and_a_program_that_shows_it(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import crashmq
 from crashmq.harness.failures.case_file import CaseFile
 from crashmq.models.ops import PutMessage
 from crashmq.models.program import Program, Setup
@@ -16,6 +17,7 @@ from crashmq.models.program import Program, Setup
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[2]
+IMPORTED_FROM = str(Path(crashmq.__file__).parents[1])
 INSTALLED = entry_points(group="pytest11", name="crashmq")
 NAME = "crashmq" if INSTALLED else "crashmq.harness.pytest_plugin"
 PLUGIN = ("-p", NAME, "-p", "no:cacheprovider")
@@ -63,7 +65,7 @@ def test_the_plugin_imports_neither_engine_nor_hypothesis_when_loaded() -> None:
             sys.executable,
             "-c",
             "import sys, json, crashmq.harness.pytest_plugin;"
-            "print(json.dumps([name.split('.')[0] for name in sys.modules]))",
+            "print(json.dumps([*sys.modules]))",
         ],
         cwd=ROOT,
         capture_output=True,
@@ -74,7 +76,8 @@ def test_the_plugin_imports_neither_engine_nor_hypothesis_when_loaded() -> None:
     names = set(json.loads(loaded.stdout))
     assert "pytest" in names
     assert names.isdisjoint(
-        {"engine", "models", "scenarios", "hypothesis", "numpy", "msgspec"}
+        {"crashmq.engine", "crashmq.models", "crashmq.scenarios"}
+        | {"hypothesis", "numpy", "msgspec"}
     )
 
 
@@ -197,7 +200,7 @@ def test_a_failing_machine_leaves_a_case_file_and_the_command_to_replay_it(
 def test_a_profile_is_loaded_and_named_in_the_header(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", IMPORTED_FROM)
     pytester.makepyfile("""
         from hypothesis import settings
 
@@ -223,14 +226,21 @@ def test_an_unknown_profile_in_the_ini_file_is_a_usage_error(
     result.stderr.fnmatch_lines(["*crashmq_profile is 'hard'; take one of dev, ci, *"])
 
 
-def test_a_foreign_package_of_our_name_is_told_in_the_header(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["models", "engine", "harness"])
+def test_a_project_may_have_packages_called_like_our_rooms(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    pytester.mkpydir("models")
-    monkeypatch.setenv("PYTHONPATH", f"{pytester.path}{os.pathsep}{ROOT}")
-
-    result = pytester.runpytest_subprocess(*PLUGIN, "--co")
-
-    result.stdout.fnmatch_lines(
-        [f"crashmq: models (in {pytester.path}) is not crashmq's *; rename yours, *"]
+    package = pytester.mkpydir(name)
+    (package / "ops.py").write_text("THEIRS = True")
+    (package / "test_theirs.py").write_text(
+        f"from {name}.ops import THEIRS\n\n\ndef test_it_is_theirs():\n"
+        f"    assert THEIRS\n"
     )
+    case_in(package)
+    path = f"{pytester.path}{os.pathsep}{IMPORTED_FROM}"
+    monkeypatch.setenv("PYTHONPATH", path)
+
+    result = pytester.runpytest_subprocess(*PLUGIN, "--crashmq-cases", name)
+
+    result.assert_outcomes(passed=2)
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")

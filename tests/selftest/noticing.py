@@ -23,6 +23,7 @@ from planted_judging import EXPLORE, JUDGING
 from planted_laws import LAWS
 from planted_models import IMAGE, MODEL
 
+import crashmq
 from crashmq.harness.mutants.mutation import applied
 
 HARNESS_MUTANTS: dict[str, HarnessMutant] = {
@@ -84,7 +85,7 @@ def noticed_by(name: str) -> str:
             [sys.executable, __file__, name],
             capture_output=True,
             text=True,
-            env=env | {"PYTHONPATH": str(_TESTS.parent)},
+            env=env | {"PYTHONPATH": str(Path(crashmq.__file__).parents[1])},
             timeout=_TIMEOUT_S,
             check=False,
         )
