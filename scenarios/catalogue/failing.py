@@ -50,11 +50,12 @@ def failing_for(scenario: Scenario, run: int, number: int) -> tuple[Program, int
     program = program_for(scenario, run, number)
     space, setup = scenario.space, program.setup
     ops = list(program.ops[: chance.pick(LENGTHS)])
-    failing, calls = _plain(ops.pop()), OF_OTHERS
-    if chance.coin():
-        failing, calls = Restart(), OF_STARTS
+    failing = _plain(ops.pop())
+    fails_a_start = chance.coin()
+    if fails_a_start:
+        failing = Restart()
         ops += [Shutdown()] * chance.coin()
-    met = fault_by(chance, calls)
+    met = fault_by(chance, OF_STARTS if fails_a_start else OF_OTHERS)
     fault = replace(met, lasts=chance.coin())
     again = [failing] * chance.coin()
     crash = (
