@@ -47,7 +47,7 @@ class Damage:
     ``log_min_offset`` is where the log begins; what lay before has expired.
 
     Invariants:
-        no range meets another
+        the ranges are not empty, in order, and none meets another
     """
 
     def __init__(
@@ -55,6 +55,12 @@ class Damage:
     ) -> None:
         self.ranges = [*ranges]
         self.log_min_offset = log_min_offset
+
+    def _check(self) -> None:
+        end = 0
+        for damaged in self.ranges:
+            assert end <= damaged.start < damaged.end, damaged
+            end = damaged.end
 
     def add(self, damaged: DamagedRange) -> None:
         """Add the next range."""

@@ -33,7 +33,8 @@ class CommitLogFlusher:
     services.
 
     Invariants:
-        physic_msg_timestamp is that of a record below flushed_where
+        physic_msg_timestamp is not newer than what was flushed, once a flush has run
+        flushed_where is not beyond the log's end
     """
 
     def __init__(
@@ -47,6 +48,10 @@ class CommitLogFlusher:
         self._checkpoint = checkpoint
         self._flags = flags
         self._lock = runtime.lock()
+
+    def _check(self) -> None:
+        log = self._commit_log
+        assert log.flushed_where <= max(log.min_offset, log.max_offset), log
 
     def flush(self, least_pages: int) -> bool:
         """Sync one file; return whether the log's flushed_where moved.

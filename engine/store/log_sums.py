@@ -22,8 +22,11 @@ _CHUNK = 4 * 1024 * 1024
 class LogSums:
     """CRC-32 of log files, each from its first byte up to where it was added.
 
+    Each file before the one of ``_end`` that has a sum has that of all its bytes.
+
     Invariants:
-        each file before the one of ``_end`` that has a sum has that of all its bytes
+        each sum is of a file: it begins at a multiple of the file size, before the end
+        each is a CRC-32
     """
 
     def __init__(self, files: MappedFileQueue, runtime: Runtime) -> None:
@@ -32,6 +35,12 @@ class LogSums:
         self._sums: dict[int, int] = {}
         self._end = 0
         self._damaged: Collection[int] = ()
+
+    def _check(self) -> None:
+        for base, crc in self._sums.items():
+            assert base % self._files.file_size == 0, base
+            assert base < self._end, (base, self._end)
+            assert 0 <= crc < 1 << 32, crc
 
     def begin(self, mark: DurableMark | None, read_from: int) -> None:
         """Take the sums of files before ``read_from`` from a mark, unread.

@@ -37,9 +37,10 @@ NO_DATA = probe("reput.no_data", "the log has no bytes where dispatch stands")
 class ReputMessageService:
     """Dispatches new records; one round catches up with the log.
 
+    Every record below ``reput_from_offset`` was taken by every dispatcher.
+
     Invariants:
-        log min <= reput_from_offset <= confirm_offset once a round has run
-        every record below reput_from_offset has been processed by every dispatcher
+        0 <= reput_from_offset <= the log's end, once a round has run
     """
 
     name = "reput"
@@ -57,6 +58,11 @@ class ReputMessageService:
         self.reput_from_offset = 0
         self.stopped_at = -1
         self.is_stopped = False
+
+    def _check(self) -> None:
+        assert self.reput_from_offset >= 0, self.reput_from_offset
+        end = max(self._commit_log.min_offset, self._commit_log.max_offset)
+        assert self.reput_from_offset <= end, (self.reput_from_offset, end)
 
     @property
     def confirm_offset(self) -> int:

@@ -73,9 +73,12 @@ class DurableMark:
 class StoreCheckpoint:
     """The checkpoint file, and the values that the next flush writes.
 
+    Each value on disk is no newer than what is durable of its component.
+
     Invariants:
-        each value on disk is no newer than what is durable of its component
-        the mark's sequence only rises
+        no time is before the epoch
+        a mark was written if and only if a sequence number was
+        the slot of the newest sequence holds the mark that was written last
     """
 
     def __init__(self, disk: Disk) -> None:
@@ -92,6 +95,15 @@ class StoreCheckpoint:
         self.master_flushed_offset = 0
         self.confirm_phy_offset = 0
         self.mark: DurableMark | None = None
+
+    def _check(self) -> None:
+        assert self.physic_msg_timestamp >= 0, self.physic_msg_timestamp
+        assert self.logics_msg_timestamp >= 0, self.logics_msg_timestamp
+        assert self.index_msg_timestamp >= 0, self.index_msg_timestamp
+        if self._mark_written is not None:
+            assert self._sequence > 0, self._sequence
+            newest = self._in_slots[self._sequence % 2]
+            assert newest == self._mark_written, (newest, self._mark_written)
 
     def load(self) -> None:
         """Read the file if it exists; changes nothing on the disk.

@@ -61,8 +61,7 @@ class Controls:
     """The count of actions, the watches and the armed faults of one disk.
 
     Invariants:
-        no watch that has not fired waits for an action below ``actions``
-        actions reach ``stop_at`` on the slow path alone
+        actions take the slow path from the first one on that a watch waits for
     """
 
     __slots__ = (
@@ -101,6 +100,10 @@ class Controls:
         self.pause: Callable[[], None] = _nothing
         self.is_listening = False
         self.storing: tuple[int, bytes] | None = None
+
+    def _check(self) -> None:
+        for watch in self._watches:
+            assert watch.fired or self.stop_at <= watch.action, watch.action
 
     def on_every_action(self, listener: Callable[[], None] | None) -> None:
         """Call ``listener`` at each action, before any of it is done.

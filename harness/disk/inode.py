@@ -56,13 +56,13 @@ class Inode:
     Stores are appended to ``pending`` in place, which images share; any other change
     makes a new list. So an image at each of many stores costs no copy.
 
+    While ``shared``, cache belongs to an image too; ``durable_shared`` says the same of
+    durable. Since ``_imaged`` was taken, only stores have changed the inode.
+
     Invariants:
-        shared, or cache is a buffer of its own; durable_shared likewise
         durable_size <= len(durable)
         len(cache) <= len(durable)
-        every pending store lies within one page
         image is None or equals cache
-        since ``_imaged`` was taken, only stores have changed the inode
 
     Attributes:
         mapped: it was opened as a mapping, so that its pages are written at any time.
@@ -109,6 +109,13 @@ class Inode:
         self.durable_shared = True
         self.open_files = 0
         self._imaged: InodeImage | None = None
+
+    def _check(self) -> None:
+        assert 0 <= self.durable_size <= len(self.durable), self.birth_path
+        assert len(self.cache) <= len(self.durable), self.birth_path
+        assert self.image is None or self.image == self.cache, self.birth_path
+        for number in self.bad:
+            assert number >= 0, number
 
     @classmethod
     def of_image(

@@ -102,6 +102,14 @@ class Medium:
         self._touched: set[int] = set()
         self._imaged: MediumImage | None = None
 
+    def _check(self) -> None:
+        names = self._committed.copy()
+        for effect in self._effects:
+            apply_to_names(names, effect)
+        assert names == self.namespace.names, names
+        for number in self.namespace.names.values():
+            assert number == DIRECTORY or number in self.inodes, number
+
     @classmethod
     def of_image(
         cls, profile: DiskProfile, image: MediumImage, done: int | None = None

@@ -123,9 +123,8 @@ class _Search:
     """The best program so far and the runs it cost.
 
     Invariants:
-        ``best`` breaks the law, and ``result`` is its run
-        nothing that was run is run again
-        runs <= budget
+        ``result`` is the run of ``best``, which breaks the law
+        no program is run twice, nor more of them than the budget allows
     """
 
     def __init__(
@@ -144,6 +143,13 @@ class _Search:
         self._budget = budget
         self._progress = progress
         self._tried: set[Program] = set()
+
+    def _check(self) -> None:
+        assert self.runs == len(self._tried) <= self._budget, self.runs
+        if self.result is not None:
+            assert self.result.outcome is Outcome.VIOLATED, self.result.outcome
+            assert self.result.invariant == self._law_id, self.result.invariant
+            assert self.best in self._tried, self.best
 
     def run(self) -> None:
         """Every pass, cheapest gain first, until a round gains nothing."""

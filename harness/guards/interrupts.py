@@ -34,6 +34,9 @@ class Interrupts:
         """Whether there was one since the command began."""
         self._wanted = False
 
+    def _check(self) -> None:
+        assert self.seen or not self._wanted
+
     @contextmanager
     def heeded(self) -> Iterator[None]:
         """Remember what comes; put back on the way out who was told before."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.deleted import ALL_QUEUES, DeletedImage
@@ -34,8 +35,8 @@ class ReferenceModel(Forked):
 
     Invariants:
         messages lie in the log's order, none overlaps the next
-        floor_power <= end, floor_kill <= end
         a queue's messages follow each other in queue_offset
+        floors, may_expire and min_certain are phy_offsets, at least 0
 
     Attributes:
         queues: every message of each queue, the expired ones too, the deleted not.
@@ -93,6 +94,17 @@ class ReferenceModel(Forked):
     numbered: dict[QueueKey, int] = field(default_factory=dict)
     trusted: dict[QueueKey, int] = field(default_factory=dict)
     forgotten: dict[QueueKey, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+
+    def _check(self) -> None:
+        for before, after in pairwise(self.messages[-3:]):
+            assert before.end <= after.phy_offset, (before, after)
+        assert self.floor_power >= 0, self.floor_power
+        assert self.floor_kill >= 0, self.floor_kill
+        for key, queue in self.queues.items():
+            for before, after in pairwise(queue[-2:]):
+                assert before.queue_offset < after.queue_offset, (key, before, after)
+        assert self.may_expire >= 0, self.may_expire
+        assert self.min_certain >= 0, self.min_certain
 
     @property
     def end(self) -> int:

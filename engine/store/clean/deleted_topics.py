@@ -36,13 +36,21 @@ TopicOrQueue = tuple[str, int]
 class DeletedTopics:
     """The deleted topics and queues, in memory as on disk.
 
+    No entry lies beyond the log's end while puts are taken.
+
     Invariants:
-        no entry lies beyond the log's end while puts are taken
+        each entry is a phy_offset, at least 0
+        each names one queue, or all queues of a topic by ``ALL_QUEUES``
     """
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._entries: dict[TopicOrQueue, int] = {}
+
+    def _check(self) -> None:
+        for (topic, queue_id), dead_below in self._entries.items():
+            assert dead_below >= 0, (topic, queue_id, dead_below)
+            assert queue_id >= 0 or queue_id == ALL_QUEUES, (topic, queue_id)
 
     def __bool__(self) -> bool:
         return bool(self._entries)

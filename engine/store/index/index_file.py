@@ -98,9 +98,11 @@ class Header(NamedTuple):
 class IndexFile:
     """One file of the index, appended to entry by entry.
 
+    Each link leads to an entry of a lower number, and so does a slot.
+
     Invariants:
-        1 <= index_count <= index_num
-        each link leads to an entry of a lower number, and so does a slot
+        a file that entries were put to counts at least 1, the unused entry 0
+        it never counts more than it has room for
     """
 
     def __init__(
@@ -123,6 +125,12 @@ class IndexFile:
         # The slot and the link of a put that failed half way: the slot's bytes may be
         # anything by now.
         self._unfinished: tuple[int, int] | None = None
+
+    def _check(self) -> None:
+        if self.is_dirty:
+            assert 1 <= self.header.index_count <= self.index_num, self.header
+        if self._unfinished is not None:
+            assert 0 <= self._unfinished[0] < self.slot_num, self._unfinished
 
     @property
     def is_full(self) -> bool:

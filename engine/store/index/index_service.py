@@ -60,10 +60,12 @@ EXPIRED = probe(
 class IndexService:
     """The index files, oldest first, and how far the log is indexed.
 
+    The keys of every record before ``_next_phy_offset`` are in the files, once each;
+    files that ended before index_msg_timestamp survive power loss, whole.
+
     Invariants:
-        every file but the last is full
-        the keys of every record before next_phy_offset are in the files, once each
-        files that ended before index_msg_timestamp survive power loss, whole
+        files are in the order of their names, and no name is used twice
+        the last name given is not before that of any file
     """
 
     def __init__(
@@ -88,6 +90,11 @@ class IndexService:
         self._next_phy_offset = 0
         self._keys_there = 0
         self.flush_failed = False
+
+    def _check(self) -> None:
+        names = [int(file.path.rpartition("/")[2]) for file in self._files]
+        assert names == sorted(set(names)), names
+        assert not names or names[-1] <= self._last_name, (names, self._last_name)
 
     def load(self) -> None:
         """Open every file of the configured sizes; changes nothing on the disk.

@@ -66,11 +66,11 @@ def _are_zeros(data: bytes, size: int) -> bool:
 class MappedFile(ReferenceResource):
     """One file with three positions.
 
+    Bytes [0, flushed) survive power loss; [flushed, committed) survive a process kill;
+    [committed, wrote) survive neither, and without a buffer there are none.
+
     Invariants:
         0 <= flushed <= committed <= wrote <= file_size
-        bytes [0, flushed) survive power loss
-        bytes [flushed, committed) survive a process kill, not power loss
-        bytes [committed, wrote) survive neither; without a buffer there are none
     """
 
     __slots__ = (

@@ -92,14 +92,16 @@ class MappedFileQueue:
     One thread adds files at the end, another removes them from the front, each by one
     step of the list; a lookup by position looks again if the list moved.
 
+    Bytes [min_offset, flushed_where) survive power loss, and so do their names; bytes
+    [flushed_where, committed_where) survive a process kill.
+
     Args:
         make: creates the file that begins at an offset; by default one without buffer.
         is_derived: unreadable bytes count as zeros until ``be_strict``.
 
     Invariants:
-        each file begins where the one before it ends, but for a gap found by load
-        bytes [min_offset, flushed_where) survive power loss, and so do their names
-        bytes [flushed_where, committed_where) survive a process kill
+        files have one size and begin at multiples of it, each after the one before
+        no more names are durable than were made
     """
 
     def __init__(
@@ -123,6 +125,16 @@ class MappedFileQueue:
         self._names_made = 0
         self._names_durable = -1  # how many of those a sync has covered
         self._is_path_durable = self._may_come_back = False
+
+    def _check(self) -> None:
+        end = 0
+        for file in self.files:
+            assert file.file_size == self.file_size, file
+            assert file.file_from_offset % self.file_size == 0, file
+            assert file.file_from_offset >= end, file
+            end = file.end_offset
+        assert self._names_durable <= self._names_made, self.path
+        assert self.flushed_where >= 0, self.flushed_where
 
     def load(self) -> None:
         """Open the files with positions at 0; changes nothing on the disk.

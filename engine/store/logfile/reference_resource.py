@@ -28,8 +28,10 @@ TURNED_AWAY = probe(
 class ReferenceResource(ABC):
     """Counts its users; ``clean_up`` runs once, after the last one.
 
+    ``clean_up`` has run if and only if nobody holds it, its owner included.
+
     Invariants:
-        clean_up has run if and only if nobody holds it, its owner included
+        it has a holder while its owner has not released it
     """
 
     __slots__ = ("_holders", "is_available")
@@ -37,6 +39,9 @@ class ReferenceResource(ABC):
     def __init__(self) -> None:
         self.is_available = True
         self._holders = [True]  # the owner's; a holder's is False
+
+    def _check(self) -> None:
+        assert self._holders or not self.is_available, self
 
     def hold(self) -> bool:
         """Keep it usable until ``release``; False if its owner has released it.

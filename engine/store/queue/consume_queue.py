@@ -60,9 +60,11 @@ KEPT = probe("consume_queue.truncate.kept", "a queue kept all its units")
 class ConsumeQueue:
     """One queue of one topic.
 
+    Units [min_offset, max_offset) point at this queue's records, in order.
+
     Invariants:
-        min_offset <= max_offset, both queue offsets
-        units [min_offset, max_offset) point at this queue's records, in order
+        min_offset and first_known are queue offsets, at least 0
+        no part of a unit stands at the end
     """
 
     def __init__(
@@ -87,6 +89,11 @@ class ConsumeQueue:
         self._recovered_end = self._first_read = 0
         self._window_start, self._window = 0, b""
         self.first_known = 0  # units before, if there are any, were of expired records
+
+    def _check(self) -> None:
+        assert self.min_offset >= 0, self.min_offset
+        assert self.first_known >= 0, self.first_known
+        assert self.mapped_files.max_offset % CQ_STORE_UNIT_SIZE == 0, self.topic
 
     @property
     def max_offset(self) -> int:

@@ -78,8 +78,10 @@ def is_address(tags_code: int) -> bool:
 class ConsumeQueueExt:
     """The consumequeue_ext files of one queue.
 
+    Entries follow each other without a gap, and each lies in one file.
+
     Invariants:
-        entries follow each other without a gap, and lie in one file each
+        the end that recovery found is not before the first file
     """
 
     def __init__(self, disk: Disk, topic: str, queue_id: int, file_size: int) -> None:
@@ -87,6 +89,9 @@ class ConsumeQueueExt:
             disk, f"{EXT_DIR}/{topic}/{queue_id}", file_size, is_derived=True
         )
         self._recovered_end = 0
+
+    def _check(self) -> None:
+        assert self._recovered_end >= 0, self._recovered_end
 
     def load(self) -> None:
         """Open the files and find the end of the entries; changes nothing.
