@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CASE_SUFFIX = ".case.json"
 ARTIFACTS = ".crashmq"
 PROFILES = ("dev", "ci", "nightly")
+CHECKING = ("dev", "ci")
 SHRINK_RUNS = 500
 _CASE = "crashmq_case"
 
@@ -66,7 +67,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Load the chosen profile, before any test module reads the default settings."""
-    profile = config.getoption("crashmq_profile") or config.getini("crashmq_profile")
+    profile = _profile(config)
     if not profile:
         return
     if profile not in PROFILES:
@@ -88,9 +89,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(refusal(f"crashmq ({item.nodeid})"))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """Check classes for the invariants that they list, in the profiles that do."""
+    profile = _profile(session.config)
+    if profile not in CHECKING or session.config.option.collectonly:
+        return (yield)
+    from crashmq.harness.guards.invariants import invariants_checked
+
+    with invariants_checked():
+        return (yield)
+
+
+def _profile(config: pytest.Config) -> str:
+    given = config.getoption("crashmq_profile") or config.getini("crashmq_profile")
+    return str(given or "")
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Name the profile."""
-    profile = config.getoption("crashmq_profile") or config.getini("crashmq_profile")
+    profile = _profile(config)
     return [f"crashmq: profile {profile}"] if profile else []
 
 
@@ -141,11 +159,13 @@ class CaseItem(pytest.Item):
         """
         from crashmq.harness.episodes.episode import run_program
         from crashmq.harness.failures.case_file import CaseFile
+        from crashmq.harness.guards.invariants import invariants_checked
         from crashmq.models.verdict import Outcome
 
         case = CaseFile.load(self.path)
         self.caveat = case.caveat
-        result = run_program(case.program, case.scenario)
+        with invariants_checked(enabled=case.checks_invariants):
+            result = run_program(case.program, case.scenario)
         if result.outcome is not Outcome.PASSED:
             raise CaseFailed(result)
 

@@ -22,6 +22,7 @@ from crashmq.harness.commands.output import print_timeline, say, terminal_width
 from crashmq.harness.episodes.episode import Episode, EpisodeResult, run_program
 from crashmq.harness.episodes.timeline import timeline
 from crashmq.harness.failures.case_file import CaseFile
+from crashmq.harness.guards.invariants import invariants_checked
 from crashmq.models.laws.registry import LawUnknown, LawViolated
 from crashmq.models.printable import printable
 from crashmq.models.verdict import Outcome
@@ -55,7 +56,7 @@ def command(
     _check_until(case, file, until, dump)
     known = mutants_of(mutant_file)
     bug = mutant_named(case.mutant if mutant is None else mutant, known)
-    with planted(bug, known):
+    with planted(bug, known), invariants_checked(enabled=case.checks_invariants):
         stop = None if until is None else until + 1
         result = run_program(case.program, case.scenario, until=stop)
         result.record.mutant = bug

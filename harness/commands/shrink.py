@@ -27,6 +27,7 @@ from crashmq.harness.episodes.timeline import timeline
 from crashmq.harness.failures.case_file import SUFFIX
 from crashmq.harness.failures.shrink import NothingToShrink, ShrinkInterrupted, shrink
 from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.guards.invariants import invariants_checked
 from crashmq.harness.searches.gate import case_of
 from crashmq.models.printable import printable
 
@@ -70,7 +71,11 @@ def command(
     known = mutants_of(mutant_file)
     bug = mutant_named(case.mutant if mutant is None else mutant, known)
     try:
-        with planted(bug, known), Progress("shrink") as progress:
+        with (
+            planted(bug, known),
+            invariants_checked(enabled=case.checks_invariants),
+            Progress("shrink") as progress,
+        ):
             shrunk = shrink(
                 case.program,
                 case.scenario,

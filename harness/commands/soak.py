@@ -54,6 +54,11 @@ from crashmq.harness.searches.soak import SoakTask, declared, shards_for
     help="Glance at N crash states of each episode that passed, too.",
 )
 @click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
+@click.option(
+    "--invariants",
+    is_flag=True,
+    help="Check classes for the invariants that they list, as the gate does.",
+)
 def command(
     scenario: tuple[str, ...],
     episodes: int,
@@ -63,12 +68,14 @@ def command(
     seed: int,
     explore: int,
     mutant: str | None,
+    invariants: bool,
 ) -> None:
     """Run many episodes of SCENARIO... on Spark and write a report to DIR."""
     if master and workers:
         raise click.UsageError("--workers is for this machine; leave it or --master.")
     names = scenarios_named(scenario)
-    task = SoakTask.define(names, seed, episodes, mutant_named(mutant), explore)
+    bug = mutant_named(mutant)
+    task = SoakTask.define(names, seed, episodes, bug, explore, invariants=invariants)
     with no_spark_is_told():
         from crashmq.reports.files import check_output
 

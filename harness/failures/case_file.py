@@ -21,6 +21,7 @@ from typing import Any, Self
 import msgspec
 
 from crashmq.harness.failures.case_bounds import OutOfBounds, check_program
+from crashmq.harness.guards.invariants import InvariantBroken
 from crashmq.harness.guards.regular_file import NotReadable, read_regular
 from crashmq.models.ops import Event, Together, parts
 from crashmq.models.printable import printable, shown
@@ -77,6 +78,11 @@ class CaseFile:
     subject: str = "python"
     story: str = ""
     python: str = THIS_PYTHON
+
+    @property
+    def checks_invariants(self) -> bool:
+        """Whether it was found by a class that does not keep what it lists."""
+        return InvariantBroken.__name__ in self.message
 
     @classmethod
     def load(cls, path: Path) -> Self:

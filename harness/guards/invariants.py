@@ -27,6 +27,10 @@ _NOT_ASKED = tuple(
 )
 
 
+class InvariantBroken(AssertionError):
+    """An object does not keep what its class lists; says after which method."""
+
+
 @cache
 def checked_classes() -> tuple[type, ...]:
     """Every class of the store, the models and the harness that lists invariants."""
@@ -53,7 +57,8 @@ def _module_names() -> list[str]:
 def invariants_checked(*, enabled: bool = True) -> Iterator[None]:
     """While the context lasts, if enabled, each class that lists invariants keeps them.
 
-    An ``AssertionError`` of ``_check`` leaves the method that ended.
+    Raises:
+        InvariantBroken: out of the method that ended.
     """
     if not enabled or _ACTIVE.is_on:
         yield
@@ -119,7 +124,11 @@ def _checking(move: FunctionType, cls: type) -> Callable[..., Any]:
         finally:
             is_last = _ACTIVE.end(self)
         if is_last:
-            _unseen(check, self)
+            try:
+                _unseen(check, self)
+            except AssertionError as broken:
+                where = f"{cls.__name__} after {move.__name__}"
+                raise InvariantBroken(f"{where}: {broken}") from broken
         return answer
 
     return checked

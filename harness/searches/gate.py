@@ -22,6 +22,7 @@ from crashmq.harness.failures.shrink import (
     shrink,
 )
 from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.guards.invariants import invariants_checked
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches.machine import SearchInterrupted, find_failure
@@ -101,10 +102,12 @@ def check(
     """Run the gate over these scenarios; each law broken is reported once."""
     gate = _Gate(PROFILES[profile], progress, mutant, artefacts)
     try:
-        for scenario in scenarios:
-            gate.replay_cases(scenario, cases)
-            gate.search(scenario)
-            gate.soak(scenario)
+        # A canary is to die of a law, so that its case is replayed as any other.
+        with invariants_checked(enabled=not mutant):
+            for scenario in scenarios:
+                gate.replay_cases(scenario, cases)
+                gate.search(scenario)
+                gate.soak(scenario)
     except KeyboardInterrupt:
         INTERRUPTS.take()
     gate.result.interrupted = INTERRUPTS.seen
@@ -172,7 +175,9 @@ class _Gate:
         """Run seeded episodes, and see that they reached what they should."""
         count = self.profile.soak_episodes
         tally = Tally()
-        task = SoakTask.define((scenario,), SEED, count, self.mutant)
+        task = SoakTask.define(
+            (scenario,), SEED, count, self.mutant, invariants=not self.mutant
+        )
         try:
             for tally in run_local(task):
                 self.progress(f"{scenario}: soak", tally.episodes, count)

@@ -13,7 +13,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any, Self
 from crashmq.engine.host.probe import declared_probes, unreachable_probes
 from crashmq.harness.episodes.episode import EpisodeResult, TracedStep, run_program
 from crashmq.harness.explore.sample import sample
+from crashmq.harness.guards.invariants import invariants_checked
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches.aiming import aimed_as_far_as_it_came, perhaps_aimed
@@ -66,7 +67,8 @@ class SoakTask:
             otherwise.
         episode_timeout_s: of processor time, after which an episode is killed and its
             outcome is timeout.
-        explore: how many crash states of an episode that passed are glanced at too.
+        explore: how many crash states of an episode that passed are sampled too.
+        invariants: whether classes are checked for the invariants that they list.
     """
 
     run_id: str
@@ -77,6 +79,7 @@ class SoakTask:
     code_version: str
     episode_timeout_s: float = EPISODE_TIMEOUT_S
     explore: int = 0
+    invariants: bool = False
 
     @classmethod
     def define(
@@ -86,10 +89,20 @@ class SoakTask:
         episodes: int,
         mutant: str = "",
         explore: int = 0,
+        *,
+        invariants: bool = False,
     ) -> Self:
         """The task of these scenarios, named by what decides it."""
-        version = code_version()
-        task = cls("", scenarios, seed, episodes, mutant, version, explore=explore)
+        task = cls(
+            "",
+            scenarios,
+            seed,
+            episodes,
+            mutant,
+            code_version(),
+            explore=explore,
+            invariants=invariants,
+        )
         text = json.dumps(task.definition, sort_keys=True)
         run_id = hashlib.sha256(text.encode()).hexdigest()[:12]
         return replace(task, run_id=run_id)
@@ -98,8 +111,10 @@ class SoakTask:
     def definition(self) -> dict[str, Any]:
         """All that decides the records, JSON-able."""
         explored = {"explore": self.explore} if self.explore else {}
+        checked = {"invariants": True} if self.invariants else {}
         return {
             **explored,
+            **checked,
             "scenarios": list(self.scenarios),
             "seed": self.seed,
             "episodes": self.episodes,
@@ -152,8 +167,11 @@ class SoakTask:
         record.elapsed_us = elapsed_ns // 1000
         return self._signed(record, number)
 
-    def _planted(self) -> AbstractContextManager[object]:
-        return applied(MUTANTS[self.mutant]) if self.mutant else nullcontext()
+    @contextmanager
+    def _planted(self) -> Iterator[None]:
+        bug = applied(MUTANTS[self.mutant]) if self.mutant else nullcontext()
+        with bug, invariants_checked(enabled=self.invariants):
+            yield
 
     def _signed(self, record: EpisodeRecord, number: int) -> EpisodeRecord:
         record.run_id = self.run_id
