@@ -180,9 +180,13 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The store refused to start and said why; it is down and unchanged."""
+    """The store refused to start and said why; it is down and unchanged.
+
+    ``path`` is the file or directory that it names; "" for the store as a whole.
+    """
 
     reason: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from crashmq.engine.store.clean.deleted_topics import DeletedTopics
 from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.errors import Place
 from crashmq.engine.store.log_scan import LogScan
 from crashmq.engine.store.logfile.mapped_file import MappedFile
 from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
@@ -36,7 +37,7 @@ class Losses:
     """What would go, and the first place that is not understood.
 
     Attributes:
-        where: that place, by file and byte; "" if nothing would be lost.
+        where: that place; None if nothing would be lost.
         why: what is wrong there.
         log_bytes: from the log's end to the last byte behind it that is not zero.
         records: whole ones among these.
@@ -44,7 +45,7 @@ class Losses:
         index_files: those of another length, or that lead behind the log's end.
     """
 
-    where: str = ""
+    where: Place | None = None
     why: str = ""
     log_bytes: int = 0
     records: int = 0
@@ -52,9 +53,9 @@ class Losses:
     units: int = 0
     index_files: int = 0
 
-    def note(self, where: str, why: str) -> None:
+    def note(self, where: Place, why: str) -> None:
         """Keep the first place that is not understood."""
-        if not self.where:
+        if self.where is None:
             self.where, self.why = where, why
 
     def __str__(self) -> str:
@@ -90,6 +91,14 @@ class UnitsToCome:
                 self.units.setdefault(key, {})[place.consume_queue_offset] = unit
 
 
+def place_in(files: MappedFileQueue, offset: int) -> Place:
+    """The file and byte of a phy_offset; the directory, if no file covers it."""
+    file = files.find_mapped_file_by_offset(offset)
+    if file is None:
+        return Place(files.path, offset=offset)
+    return Place(file.path, offset - file.file_from_offset, offset)
+
+
 def count_log(
     losses: Losses, files: MappedFileQueue, scan: LogScan, *, crashed: bool
 ) -> None:
@@ -109,11 +118,7 @@ def count_log(
         records += sum(1 for _ in whole_records(file, position, first))
     if records or (written and not crashed):
         losses.log_bytes, losses.records = written, records
-        where = f"{files.path} at offset {scan.end}"
-        if (its := files.find_mapped_file_by_offset(scan.end)) is not None:
-            at = scan.end - its.file_from_offset
-            where = f"{its.path} byte {at} (offset {scan.end})"
-        losses.note(where, scan.stopped_by)
+        losses.note(place_in(files, scan.end), scan.stopped_by)
 
 
 def _last_written(file: MappedFile, position: int) -> int:
@@ -160,7 +165,7 @@ def count_queues(
             why = f"a unit of {size} bytes at offset {phy_offset}"
             if not known:
                 why += ", of which the log has no record"
-            losses.note(f"{path} byte {at}", why)
+            losses.note(Place(path, at), why)
         if lost:
             losses.queues += 1
             losses.units += lost

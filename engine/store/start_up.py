@@ -22,8 +22,8 @@ from crashmq.engine.store.commit_log import CommitLog
 from crashmq.engine.store.config import OnDamage, StoreConfig
 from crashmq.engine.store.damage import Damage, Stop
 from crashmq.engine.store.dispatch import DispatchRequest
-from crashmq.engine.store.errors import StoreCorrupted, StoreForeign
-from crashmq.engine.store.foreign import Losses, UnitsToCome, count_log
+from crashmq.engine.store.errors import Place, StoreCorrupted, StoreForeign
+from crashmq.engine.store.foreign import Losses, UnitsToCome, count_log, place_in
 from crashmq.engine.store.index.index_audit import IndexAudit
 from crashmq.engine.store.index.index_service import IndexService
 from crashmq.engine.store.log_scan import LogScan
@@ -93,8 +93,9 @@ class StartUp:
                 raise
             REFUSED_UNREAD.hit()
             raise StoreCorrupted(
-                f"{error.filename}: {error.strerror}. Put the file back from a copy, "
-                f"or start again if the disk is well. Nothing was changed."
+                f"{error.strerror}. Put the file back from a copy, or start again if "
+                f"the disk is well. Nothing was changed.",
+                Place(error.filename),
             ) from error
 
     def _read(self) -> None:
@@ -222,9 +223,10 @@ class StartUp:
         if scan.stopped_by is Stop.UNREADABLE:
             REFUSED_UNREAD.hit()
             raise StoreCorrupted(
-                f"{self._where(scan.end)}: {scan.stopped_by}, so that nobody knows "
-                f"whether the log goes on there. Put the file back from a copy, or "
-                f"start again if the disk is well. Nothing was changed."
+                f"{scan.stopped_by}, so that nobody knows whether the log goes on "
+                f"there. Put the file back from a copy, or start again if the disk "
+                f"is well. Nothing was changed.",
+                self._where(scan.end),
             )
         mark = self._checkpoint.mark
         if mark is None:
@@ -240,16 +242,18 @@ class StartUp:
     def _refuse_lost(self, scan: LogScan, mark: DurableMark) -> None:
         if scan.start > mark.log_min_offset and not mark.is_empty:
             raise StoreCorrupted(
-                f"commitlog: the log begins at {scan.start}, but began at "
-                f"{mark.log_min_offset} when it was last made durable: a file was "
-                f"removed. Put it back from a copy. Nothing was changed."
+                f"the log begins at {scan.start}, but began at {mark.log_min_offset} "
+                f"when it was last made durable: a file was removed. Put it back from "
+                f"a copy. Nothing was changed.",
+                Place("commitlog"),
             )
         if scan.end < mark.durable_offset:
             raise StoreCorrupted(
-                f"{self._where(scan.end)}: {scan.stopped_by}, but the log was durable "
-                f"up to {mark.durable_offset}. Run `crashmq fsck` on the directory, "
-                f"put the file back from a copy, or remove `checkpoint` and start "
-                f"with adopt=True to have the log cut here. Nothing was changed."
+                f"{scan.stopped_by}, but the log was durable up to "
+                f"{mark.durable_offset}. Run `crashmq fsck` on the directory, put the "
+                f"file back from a copy, or remove `checkpoint` and start with "
+                f"adopt=True to have the log cut here. Nothing was changed.",
+                self._where(scan.end),
             )
 
     def _refuse_changed_bytes(self, scan: LogScan, mark: DurableMark) -> None:
@@ -259,10 +263,11 @@ class StartUp:
         if changed is not None:
             CHANGED.hit()
             raise StoreCorrupted(
-                f"{self._path_of(changed)}: its records are whole, but bytes that no "
-                f"record's CRC covers have changed since they were made durable, up "
-                f"to offset {mark.durable_offset}. Put the file back from a copy, or "
-                f"remove `checkpoint` to take it as it is. Nothing was changed."
+                f"its records are whole, but bytes that no record's CRC covers have "
+                f"changed since they were made durable, up to offset "
+                f"{mark.durable_offset}. Put the file back from a copy, or remove "
+                f"`checkpoint` to take it as it is. Nothing was changed.",
+                Place(self._path_of(changed)),
             )
 
     def _refuse_foreign(self, scan: LogScan) -> None:
@@ -278,13 +283,14 @@ class StartUp:
         count_log(losses, self._commit_log.mapped_files, scan, crashed=crashed)
         self._consume_queues.count_losses(losses, to_come, scan, crashed=crashed)
         self._index.count_losses(losses, scan, crashed=crashed)
-        if losses.where:
+        if losses.where is not None:
             FOREIGN.hit()
             raise StoreForeign(
-                f"{losses.where}: {losses.why}, and no durable mark in `checkpoint` "
-                f"says that the directory is this store's. A start would lose "
-                f"{losses}. Run `crashmq fsck` on the directory; to have that cut and "
-                f"removed, start a copy with adopt=True. Nothing was changed."
+                f"{losses.why}, and no durable mark in `checkpoint` says that the "
+                f"directory is this store's. A start would lose {losses}. Run "
+                f"`crashmq fsck` on the directory; to have that cut and removed, start "
+                f"a copy with adopt=True. Nothing was changed.",
+                losses.where,
             )
 
     def _refuse_misnumbered(self, audit: QueueAudit) -> None:
@@ -292,10 +298,10 @@ class StartUp:
         if audit.first_misnumbered >= 0:
             MISNUMBERED.hit()
             raise StoreCorrupted(
-                f"{self._where(audit.first_misnumbered)}: the record skips more queue "
-                f"offsets than the log before it has room for. Run `crashmq fsck` on "
-                f"the directory, put the file back from a copy, or cut the log here. "
-                f"Nothing was changed."
+                "the record skips more queue offsets than the log before it has room "
+                "for. Run `crashmq fsck` on the directory, put the file back from a "
+                "copy, or cut the log here. Nothing was changed.",
+                self._where(audit.first_misnumbered),
             )
 
     def _refuse_short_files(self, scan: LogScan) -> None:
@@ -305,9 +311,10 @@ class StartUp:
             was_cut = file.file_from_offset + file.on_disk_size == scan.end
             if is_short and not (was_cut and self._abort.exists()):
                 raise StoreCorrupted(
-                    f"{file.path}: {file.on_disk_size} bytes, but files of this log "
-                    f"have {file.file_size}. Start it with the size it was written "
-                    f"with, or put the file back from a copy. Nothing was changed."
+                    f"{file.on_disk_size} bytes, but files of this log have "
+                    f"{file.file_size}. Start it with the size it was written with, or "
+                    f"put the file back from a copy. Nothing was changed.",
+                    Place(file.path),
                 )
 
     def _path_of(self, offset: int) -> str:
@@ -315,11 +322,8 @@ class StartUp:
         assert file is not None, f"no log file begins at {offset}"
         return file.path
 
-    def _where(self, offset: int) -> str:
-        file = self._commit_log.mapped_files.find_mapped_file_by_offset(offset)
-        if file is None:
-            return f"commitlog at offset {offset}"
-        return f"{file.path} byte {offset - file.file_from_offset} (offset {offset})"
+    def _where(self, offset: int) -> Place:
+        return place_in(self._commit_log.mapped_files, offset)
 
     def mend(self) -> int:
         """Make the files agree with what was read; return where dispatch resumes.

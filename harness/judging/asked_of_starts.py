@@ -16,6 +16,7 @@ from crashmq.models.knowledge.moments import (
     FilesFound,
     LogRecovered,
     LogRecoveredAround,
+    Moment,
     QueuesRecovered,
     RotRecovered,
     StartLeft,
@@ -95,8 +96,15 @@ def _ask_cp_6_at_files_found(at: FilesFound) -> Breaches:
     return checkpoint_is_up_to_date.judge(at.image)
 
 
+def _has_lived(at: Moment) -> bool:
+    return at.known.end is not End.NEW
+
+
 @asked(
-    abort_tells_how_it_ended, on=FilesFound, needs=(*AFTER_A_CRASH, Fact.END_IS_KNOWN)
+    abort_tells_how_it_ended,
+    on=FilesFound,
+    needs=(*AFTER_A_CRASH, Fact.END_IS_KNOWN),
+    where=_has_lived,
 )
 def _ask_rec_6(at: FilesFound) -> Breaches:
     ended = at.known.end is End.ORDERLY
@@ -205,7 +213,7 @@ def _ask_rec_17(at: StartOver) -> Breaches:
     named = {damage.path for damage in (*at.damaged, *at.unreadable)}
     if at.lost_its_mark:
         named.add("commitlog")
-    return refusal_names_what_is_damaged.judge(at.start.reason, named)
+    return refusal_names_what_is_damaged.judge(at.start, named)
 
 
 WELL_FOUND = (Fact.UNTOUCHED, Fact.READS_WORKED, Fact.WRITTEN_STAYS)
@@ -217,7 +225,12 @@ def _ask_rec_7(at: StoreUp) -> Breaches:
     return start_reads_what_it_must.judge(at.found, read, at.known.setup)
 
 
-@asked(start_knows_how_it_ended, on=StoreUp, needs=(*WELL_FOUND, Fact.END_IS_KNOWN))
+@asked(
+    start_knows_how_it_ended,
+    on=StoreUp,
+    needs=(*WELL_FOUND, Fact.END_IS_KNOWN),
+    where=_has_lived,
+)
 def _ask_rec_13(at: StoreUp) -> Breaches:
     ended = at.known.end is End.ORDERLY
     return start_knows_how_it_ended.judge(at.start, ended=ended)

@@ -309,7 +309,7 @@ class PythonStore:
             store.start()
         except StoreError as refusal:
             self._damages = damages  # it has changed nothing
-            return Refused(str(refusal))
+            return Refused(str(refusal), refusal.path)
         else:
             self._store = store
         finally:

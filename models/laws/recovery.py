@@ -13,7 +13,7 @@ from crashmq.models.files.store_image import Bytes, Record, StoreImage
 from crashmq.models.laws.checkpoint import changed_files
 from crashmq.models.laws.registry import law
 from crashmq.models.messages import MessageToPut
-from crashmq.models.observations import Positions, Started, Stopped
+from crashmq.models.observations import Positions, Refused, Started, Stopped
 from crashmq.models.program import Setup
 from crashmq.models.verdict import Violation
 
@@ -360,21 +360,21 @@ def what_went_is_gone(unsynced: Mapping[str, int]) -> Iterator[Violation]:
 
 @law("REC-17", "a start that refuses names a damaged file", catalogue="I9 I15")
 def refusal_names_what_is_damaged(
-    refusal: str, damaged: Collection[str]
+    refusal: Refused, damaged: Collection[str]
 ) -> Iterator[Violation]:
     """By its path, or as a part of the log that is missing.
 
     ``damaged`` are the paths that were changed from outside; "commitlog" alone says
     that it is unknown which of its files.
     """
-    named = refusal.partition(":")[0].partition(" ")[0]
+    named = refusal.path
     of_log = named.startswith("commitlog")
     is_right = named in damaged or (of_log and "commitlog" in damaged)
     if named == "commitlog":
         is_right = any(path.startswith("commitlog") for path in damaged)
     if not is_right:
         expected = f"one of {', '.join(sorted(damaged))}"
-        yield Violation("start", f"refused: {refusal}", expected)
+        yield Violation("start", f"refused: {refusal.reason}", expected)
 
 
 _RUN_FILES = frozenset({"abort", "checkpoint", "lock"})

@@ -282,7 +282,7 @@ LIES_OF_ANSWERS = (
         "not",
         DELETED_LATE,
     ),
-    lie("REC-17", "start", "Refused(str(refusal))", "Refused('sorry')", REFUSED),
+    lie("REC-17", "start", "str(refusal), refusal.path)", "'sorry')", REFUSED),
     bug(
         "REC-17",
         "crashmq.engine.store.start_up:StartUp._where",

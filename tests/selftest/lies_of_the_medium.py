@@ -44,7 +44,7 @@ from crashmq.models.program import Setup
 
 _CHANGED = """self.disk.unmount()
         self.disk.replace_file('{}', b'x')
-        return Refused(str(refusal))"""
+        return Refused(str(refusal), refusal.path)"""
 
 LIES_OF_THE_MEDIUM = (
     lie("RD-6", "pull", "result.messages,", "(),", AROUND),
@@ -133,14 +133,14 @@ LIES_OF_THE_MEDIUM = (
     lie(
         "REC-8",
         "start",
-        "return Refused(str(refusal))",
+        "return Refused(str(refusal), refusal.path)",
         _CHANGED.format("config"),
         REFUSED,
     ),
     lie(
         "REC-8",
         "start",
-        "return Refused(str(refusal))",
+        "return Refused(str(refusal), refusal.path)",
         _CHANGED.format("abort"),
         REFUSED,
     ),

@@ -17,7 +17,7 @@ from zlib import crc32
 
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
-from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.engine.store.errors import Place, StoreCorrupted
 
 PATH = "deletedTopics"
 _TEMPORARY = "deletedTopics.tmp"
@@ -80,9 +80,10 @@ class DeletedTopics:
         entries = _decode(data)
         if entries is None:
             raise StoreCorrupted(
-                f"{PATH}: it is damaged, so nobody knows which topics were deleted. "
-                f"Put it back from a copy, or remove it to have every topic again "
-                f"that the log still has. Nothing was changed."
+                "it is damaged, so nobody knows which topics were deleted. Put it back "
+                "from a copy, or remove it to have every topic again that the log "
+                "still has. Nothing was changed.",
+                Place(PATH),
             )
         LOADED.hit()
         self._entries = entries

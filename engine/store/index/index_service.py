@@ -24,6 +24,7 @@ from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.store.commit_log import CommitLog
 from crashmq.engine.store.config import StoreConfig
 from crashmq.engine.store.dispatch import DispatchRequest
+from crashmq.engine.store.errors import Place
 from crashmq.engine.store.foreign import Losses
 from crashmq.engine.store.index.index_audit import IndexAudit, Recount
 from crashmq.engine.store.index.index_file import IndexFile, file_size
@@ -153,14 +154,16 @@ class IndexService:
         for path in self._odd_paths:
             if (size := self._disk.file_size(path)) not in (0, self._file_size):
                 losses.index_files += 1
-                losses.note(path, f"{size} bytes, {self._file_size} in this store")
+                losses.note(
+                    Place(path), f"{size} bytes, {self._file_size} in this store"
+                )
         for file in self._files:
             last = file.header.end_phy_offset
             is_empty = file.header.index_count <= 1
             if not is_empty and last >= scan.end and not (crashed and scan.records):
                 losses.index_files += 1
                 why = f"entries up to offset {last}, of which the log has no record"
-                losses.note(file.path, why)
+                losses.note(Place(file.path), why)
 
     @property
     def _file_size(self) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
-from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.engine.store.errors import Place, StoreCorrupted
 from crashmq.engine.store.logfile.mapped_file import MappedFile, file_name, is_file_name
 from crashmq.engine.store.logfile.transient_store_pool import TransientStorePool
 
@@ -161,9 +161,10 @@ class MappedFileQueue:
         size = self._disk.file_size(path)
         if size > self.file_size or offset % self.file_size:
             raise StoreCorrupted(
-                f"{path}: {size} bytes at offset {offset} do not fit a store whose "
-                f"files here have {self.file_size} bytes. Start it with the sizes it "
-                f"was written with; nothing was changed."
+                f"{size} bytes at offset {offset} do not fit a store whose files here "
+                f"have {self.file_size} bytes. Start it with the sizes it was written "
+                f"with; nothing was changed.",
+                Place(path),
             )
         if size < self.file_size:
             (SHORT if size else LEFT_EMPTY).hit()
