@@ -225,8 +225,11 @@ def test_what_may_be_planted_breaks_no_law(
     put = PUT | {"body_size": 1500, "tags": "a", "keys": "k"}
     reput = {"op": "RunService", "service": "reput"}
     damage = {"op": "Damage", "file": lost, "kind": "delete"}
-    down = [{"op": "Shutdown"}, *([damage] if lost else []), plant]
-    ops = (*[put] * puts, reput, *down, {"op": "Restart"}, put, reput)
+    down: list[dict[str, Any]] = [{"op": "Shutdown"}, plant]
+    if lost:
+        down.insert(1, damage)
+    again: list[dict[str, Any]] = [{"op": "Restart"}, put, reput]
+    ops: list[dict[str, Any]] = [*[put] * puts, reput, *down, *again]
     try:
         case = loaded(tmp_path / "a.case.json", setup, *ops)
     except BadCaseFile as error:
