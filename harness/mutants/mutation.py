@@ -92,7 +92,8 @@ def diff_of(mutant: Mutant) -> str:
         wheres = [_where(mutant.id, edit) for edit in edits]
         shipped = _text_of(_imported(name, wheres[0]), wheres[0])
         text = _edited_text(shipped, edits, wheres)
-        path = f"{name.replace('.', '/')}.py"
+        # As the repository has it, so that the diff can be applied there.
+        path = f"{name.removeprefix('crashmq.').replace('.', '/')}.py"
         diffs += difflib.unified_diff(
             shipped.splitlines(),
             text.splitlines(),
