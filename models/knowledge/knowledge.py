@@ -42,8 +42,9 @@ SIDE_FILES = frozenset({"checkpoint", "abort", "lock"})
 class End(Enum):
     """How the newest life of the store ended, if it has, as the abort file tells it."""
 
+    NEW = "there was none yet"
     ORDERLY = "everything is durable, and the abort file is gone"
-    ABORT_STAYS = "the abort file is there: it runs, or nobody ended it in order"
+    ABORT_STAYS = "the abort file is there: it runs, or was not shut down cleanly"
     UNKNOWN = "something stepped in while the abort file was made or removed"
 
 
@@ -78,7 +79,7 @@ class Knowledge:
     debts: Debts
     tampering: Tampering
     failed_parts: frozenset[str] = frozenset()
-    end: End = End.UNKNOWN
+    end: End = End.NEW
     positions: Positions | None = None
     checkpoint: CheckpointImage | None = None
     checkpoint_is_torn: bool = False
