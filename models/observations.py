@@ -8,9 +8,38 @@ Python store, from a child process or from Apache RocketMQ.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from crashmq.models.ops import CrashKind
+
+PutStatus: TypeAlias = Literal[
+    "PUT_OK",
+    "FLUSH_DISK_TIMEOUT",
+    "SERVICE_NOT_AVAILABLE",
+    "CREATE_MAPPED_FILE_FAILED",
+    "MESSAGE_ILLEGAL",
+    "PROPERTIES_SIZE_EXCEEDED",
+    "UNKNOWN_ERROR",
+]
+"""What a put comes to; PUT_OK alone acknowledges the message."""
+
+PullStatus: TypeAlias = Literal[
+    "FOUND",
+    "NO_MATCHED_MESSAGE",
+    "MESSAGE_WAS_REMOVING",
+    "OFFSET_FOUND_NULL",
+    "OFFSET_OVERFLOW_BADLY",
+    "OFFSET_OVERFLOW_ONE",
+    "OFFSET_TOO_SMALL",
+    "NO_MATCHED_LOGIC_QUEUE",
+    "NO_MESSAGE_IN_QUEUE",
+]
+"""What a pull comes to."""
+
+PUT_STATUSES: Final[dict[str, PutStatus]] = {word: word for word in get_args(PutStatus)}
+PULL_STATUSES: Final[dict[str, PullStatus]] = {
+    word: word for word in get_args(PullStatus)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +112,7 @@ class Put:
     ``flushed_where`` is what the store said when it answered; -1 if nobody asked.
     """
 
-    status: str
+    status: PutStatus
     phy_offset: int = -1
     size: int = -1
     queue_offset: int = -1
@@ -96,7 +125,7 @@ class Put:
 class Pulled:
     """The answer to a pull: each message as the record's bytes, in queue order."""
 
-    status: str
+    status: PullStatus
     next_begin_offset: int
     min_offset: int
     max_offset: int

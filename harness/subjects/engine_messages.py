@@ -8,7 +8,7 @@ from crashmq.engine.store.dispatch import DispatchRequest
 from crashmq.engine.store.message.message import Host, Message
 from crashmq.engine.store.results import PutMessageResult
 from crashmq.models.messages import MessageToPut, bit_map_at
-from crashmq.models.observations import Put
+from crashmq.models.observations import PUT_STATUSES, Put
 
 
 def message_of(
@@ -43,4 +43,4 @@ def bit_map_of(request: DispatchRequest) -> bytes:
 def answer_of(result: PutMessageResult) -> Put:
     """The observation of the engine's answer to a put."""
     place = (result.phy_offset, result.size, result.queue_offset)
-    return Put(result.status.value, *place, result.message_ids)
+    return Put(PUT_STATUSES[result.status.value], *place, result.message_ids)

@@ -11,7 +11,6 @@ from crashmq.engine.store.errors import StoreError, StoreStopped
 from crashmq.engine.store.message.message_batch import InnerMessage, encode_batch
 from crashmq.engine.store.message.message_encoder import MessageRejected
 from crashmq.engine.store.message_store import MessageStore
-from crashmq.engine.store.results import PutMessageStatus
 from crashmq.engine.store.time_search import BoundaryType
 from crashmq.harness.disk.controls import Healed
 from crashmq.harness.disk.crash import StoreCrashed
@@ -28,6 +27,8 @@ from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
     EPOCH_MS,
+    PULL_STATUSES,
+    PUT_STATUSES,
     ClockMoved,
     Damaged,
     Deleted,
@@ -129,7 +130,7 @@ class PythonStore:
         if store is None:
             return _SKIPPED_DOWN
         if not messages:
-            return Put(PutMessageStatus.MESSAGE_ILLEGAL.value)
+            return Put("MESSAGE_ILLEGAL")
         inner = [
             InnerMessage(
                 message.body,
@@ -142,7 +143,7 @@ class PythonStore:
         try:
             body = encode_batch(inner)
         except MessageRejected as rejected:
-            return Put(rejected.status.value)
+            return Put(PUT_STATUSES[rejected.status.value])
         result = store.put_messages(message_of(messages[0], body, waits))
         return answer_of(result)
 
@@ -165,7 +166,7 @@ class PythonStore:
         except StoreStopped:
             return _SKIPPED_STOPPING
         return Pulled(
-            result.status.value,
+            PULL_STATUSES[result.status.value],
             result.next_begin_offset,
             result.min_offset,
             result.max_offset,

@@ -16,6 +16,7 @@ from crashmq.models.observations import (
     Interrupted,
     Observation,
     Positions,
+    PutStatus,
 )
 from crashmq.models.ops import During, Event, RunService, Together
 from crashmq.models.plain_state import Forked
@@ -78,7 +79,7 @@ class Debts(Forked):
         """Forget what waits: nobody can say when it is due."""
         self.unflushed = self.uncommitted = self.undurable = None
 
-    def _failed_flushes(self, step: Step, told: set[str]) -> set[str]:
+    def _failed_flushes(self, step: Step, told: set[PutStatus]) -> set[str]:
         """Those whose round raised, and that of the log if a put was told as much."""
         failed = _raised(step.op, step.seen) & FLUSHES if step.raised else set()
         if self.setup.transient_store_pool:
@@ -89,7 +90,7 @@ class Debts(Forked):
             failed.add("flush_commit_log")
         return failed
 
-    def _see_deletions(self, step: Step, told: set[str]) -> None:
+    def _see_deletions(self, step: Step, told: set[PutStatus]) -> None:
         """One that failed has changed nothing, or no put is taken any more."""
         is_clear = not (self.setup.disk_capacity or step.is_stopping)
         if self.may_be_amid and "SERVICE_NOT_AVAILABLE" in told and is_clear:

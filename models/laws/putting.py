@@ -13,7 +13,7 @@ from crashmq.models.messages import (
     TOPIC_SIZE_MAX,
     MessageToPut,
 )
-from crashmq.models.observations import Put
+from crashmq.models.observations import Put, PutStatus
 from crashmq.models.program import Setup
 from crashmq.models.verdict import Violation
 
@@ -219,7 +219,7 @@ def no_put_after_a_failed_flush(answer: Put) -> Iterator[Violation]:
 
 def _expected_of_batch(
     messages: Sequence[MessageToPut], total: int, setup: Setup
-) -> str:
+) -> PutStatus:
     # A batch says once for all that it does not wait; its messages say WAIT=true.
     inner = [
         message.properties_size - (0 if message.wait_store_ok else _FALSE_OVER_TRUE)
@@ -242,7 +242,7 @@ def _expected_of_batch(
 
 def _expected_status(
     message: MessageToPut, setup: Setup, size: int, properties_size: int
-) -> str:
+) -> PutStatus:
     body, topic = message.body, message.topic
     lights = setup.multi_dispatch and message.light_queues
     if lights and message.asks_for_no_light_queue:

@@ -10,7 +10,7 @@ from crashmq.models.appended import Appended, differs
 from crashmq.models.files.store_image import BadRecord, Record, decode_record
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.laws.registry import law
-from crashmq.models.observations import Looked, Pulled, Searched
+from crashmq.models.observations import Looked, Pulled, PullStatus, Searched
 from crashmq.models.ops import Boundary, PullMessage
 from crashmq.models.verdict import Violation
 
@@ -193,7 +193,7 @@ def pull_sees_a_moment(
 
 def _expected(
     queue_offset: int, max_msg_nums: int, low: int, high: int
-) -> tuple[tuple[str, ...], int]:
+) -> tuple[tuple[PullStatus, ...], int]:
     if high == 0:
         return ("NO_MATCHED_LOGIC_QUEUE", "NO_MESSAGE_IN_QUEUE"), 0
     if queue_offset < low:

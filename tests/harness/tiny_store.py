@@ -8,18 +8,11 @@ from __future__ import annotations
 
 import struct
 
+from crashmq.models import observations as seen
 from crashmq.models.messages import MessageToPut
-from crashmq.models.observations import (
-    Observation,
-    Pulled,
-    Put,
-    Skipped,
-    Started,
-    Stopped,
-)
 
 _HEAD = struct.Struct(">HiHI")  # sizes of topic, tags and body; the queue between
-_DOWN = Skipped("the store is down")
+_DOWN = seen.Skipped("the store is down")
 
 
 class TinyStore:
@@ -32,16 +25,16 @@ class TinyStore:
         self.queues: dict[tuple[str, int], list[int]] = {}
         self.is_up = False
 
-    def start(self) -> Observation:
+    def start(self) -> seen.Observation:
         """Read the log, and list what it holds."""
         if self.is_up:
-            return Skipped("the store is up")
+            return seen.Skipped("the store is up")
         self.is_up, at = True, 0
         while at < len(self.log):
             topic, queue_id, _, _, end = self.record(at)
             self.queues.setdefault((topic, queue_id), []).append(at)
             at = end
-        return Started(last_exit_ok=True)
+        return seen.Started(last_exit_ok=True)
 
     def record(self, at: int) -> tuple[str, int, str, bytes, int]:
         """Topic, queue, tags and body of the record at a place, and where it ends."""
@@ -52,17 +45,17 @@ class TinyStore:
         tags = self.log[tags_at:body_at].decode()
         return topic, queue_id, tags, bytes(self.log[body_at:end]), end
 
-    def shutdown(self) -> Observation:
+    def shutdown(self) -> seen.Observation:
         """Stop; all is in the log anyway."""
         was_up = self.is_up
         self.kill()
-        return Stopped(clean=True) if was_up else _DOWN
+        return seen.Stopped(clean=True) if was_up else _DOWN
 
     def kill(self) -> None:
         """Lose what memory has."""
         self.queues, self.is_up = {}, False
 
-    def put(self, message: MessageToPut) -> Observation:
+    def put(self, message: MessageToPut) -> seen.Observation:
         """Append a record."""
         if not self.is_up:
             return _DOWN
@@ -72,31 +65,33 @@ class TinyStore:
         self.log += head + topic + tags + body
         queue = self.queues.setdefault((message.topic, queue_id), [])
         queue.append(at)
-        return Put("PUT_OK", at, len(self.log) - at, len(queue) - 1)
+        return seen.Put("PUT_OK", at, len(self.log) - at, len(queue) - 1)
 
     def pull(
         self, topic: str, queue_id: int, queue_offset: int, max_msg_nums: int, tags: str
-    ) -> Observation:
+    ) -> seen.Observation:
         """Read on in a queue, up to so many messages with one of the tags."""
         if not self.is_up:
             return _DOWN
         places = self.queues.get((topic, queue_id), [])
         end, wanted = len(places), {one.strip() for one in tags.split("||")}
         if not end:
-            return Pulled("NO_MATCHED_LOGIC_QUEUE", 0, 0, 0)
+            return seen.Pulled("NO_MATCHED_LOGIC_QUEUE", 0, 0, 0)
         if queue_offset < 0:
-            return Pulled("OFFSET_TOO_SMALL", 0, 0, end)
-        if queue_offset >= end:
-            over = "ONE" if queue_offset == end else "BADLY"
-            return Pulled(f"OFFSET_OVERFLOW_{over}", end, 0, end)
+            return seen.Pulled("OFFSET_TOO_SMALL", 0, 0, end)
+        if queue_offset > end:
+            return seen.Pulled("OFFSET_OVERFLOW_BADLY", end, 0, end)
+        if queue_offset == end:
+            return seen.Pulled("OFFSET_OVERFLOW_ONE", end, 0, end)
         found: list[tuple[int, bytes]] = []
         for at in range(queue_offset, end):
             *_, has, body, _ = self.record(places[at])
             if ("*" in wanted or has in wanted) and len(found) < max_msg_nums:
                 found.append((at, body))
-        status = "FOUND" if found else "NO_MATCHED_MESSAGE"
-        go_on = found[-1][0] + 1 if found else end
-        return Pulled(status, go_on, 0, end, tuple([body for _, body in found]))
+        if not found:
+            return seen.Pulled("NO_MATCHED_MESSAGE", end, 0, end)
+        go_on, bodies = found[-1][0] + 1, tuple([body for _, body in found])
+        return seen.Pulled("FOUND", go_on, 0, end, bodies)
 
     def files(self) -> dict[str, bytes]:
         """The log, as a file."""

@@ -32,7 +32,12 @@ from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.reading import pull_is_answered_right
 from crashmq.models.laws.registry import LawViolated
 from crashmq.models.messages import MessageToPut
-from crashmq.models.observations import Positions, Pulled, Put
+from crashmq.models.observations import (
+    Positions,
+    Pulled,
+    PullStatus,
+    Put,
+)
 
 KEY = ("T0", 0)
 
@@ -57,7 +62,7 @@ def model_of(count: int, size: int = 100) -> ReferenceModel:
     return model
 
 
-def pulled(low: int, high: int, status: str, next_begin: int) -> Pulled:
+def pulled(low: int, high: int, status: PullStatus, next_begin: int) -> Pulled:
     return Pulled(status, next_begin, low, high)
 
 

@@ -26,7 +26,15 @@ from crashmq.models.laws.around import (
     search_goes_around,
 )
 from crashmq.models.messages import MessageToPut, message_for
-from crashmq.models.observations import Pulled, Put, Queried, Refused, Searched, Started
+from crashmq.models.observations import (
+    Pulled,
+    PullStatus,
+    Put,
+    Queried,
+    Refused,
+    Searched,
+    Started,
+)
 from crashmq.models.ops import Boundary, PullMessage, PutMessage
 
 MESSAGES = tuple(message_for(PutMessage("T0", 0, 16), 1, n, 0) for n in range(3))
@@ -183,7 +191,7 @@ def test_a_pull_goes_past_what_is_damaged_and_gives_the_rest() -> None:
     ],
 )
 def test_a_pull_of_damaged_messages_alone_says_that_they_are_gone(
-    status: str, tags: str, broken: int
+    status: PullStatus, tags: str, broken: int
 ) -> None:
     pull, pulled = PullMessage("T0", 0, 1, tags=tags), Pulled(status, 2, 0, 3)
 

@@ -16,7 +16,11 @@ from crashmq.models.laws.putting import gave_up
 from crashmq.models.laws.recovery import services_have_caught_up
 from crashmq.models.laws.run import buffers_come_back
 from crashmq.models.messages import message_for
-from crashmq.models.observations import Positions, Put
+from crashmq.models.observations import (
+    Positions,
+    Put,
+    PutStatus,
+)
 from crashmq.models.ops import PutMessage
 from crashmq.models.program import FlushMode, Setup
 
@@ -109,7 +113,7 @@ def test_a_message_above_the_confirmed_breaks_fl_7(confirm: int, broken: int) ->
     ],
 )
 def test_only_a_long_stall_excuses_a_time_out(
-    status: str, stalled_ms: int, expected: bool
+    status: PutStatus, stalled_ms: int, expected: bool
 ) -> None:
     assert gave_up(Put(status), stalled_ms) is expected
 

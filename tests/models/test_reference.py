@@ -9,7 +9,11 @@ from crashmq.models.files.deleted import ALL_QUEUES
 from crashmq.models.files.store_image import Record
 from crashmq.models.knowledge.reference import ReferenceModel
 from crashmq.models.messages import MessageToPut
-from crashmq.models.observations import Positions, Put
+from crashmq.models.observations import (
+    Positions,
+    Put,
+    PutStatus,
+)
 from crashmq.models.ops import CrashKind
 from crashmq.models.program import FlushMode
 
@@ -22,7 +26,7 @@ def message(number: int = 0, *, topic: str = "T0", waits: bool = True) -> Messag
 
 
 def filled(
-    count: int, mode: FlushMode = "ASYNC_FLUSH", *, status: str = "PUT_OK"
+    count: int, mode: FlushMode = "ASYNC_FLUSH", *, status: PutStatus = "PUT_OK"
 ) -> ReferenceModel:
     model = ReferenceModel(mode)
     for number in range(count):
@@ -45,7 +49,7 @@ def positions(end: int, **marks: int) -> Positions:
     ],
 )
 def test_what_was_acknowledged_survives_as_the_mode_says(
-    mode: FlushMode, status: str, kill: int, power: int
+    mode: FlushMode, status: PutStatus, kill: int, power: int
 ) -> None:
     model = filled(2, mode, status=status)
 
