@@ -1,7 +1,6 @@
 """TinyStore: a whole store in a few lines, with nothing but the core of a subject.
 
-One log of records, kept as bytes: what lies in it outlives a kill. In memory it has
-where each queue's records begin, which a start reads from the log again.
+One log of records, as bytes, outlives a kill; a start lists them by queue again.
 """
 
 from __future__ import annotations
@@ -88,10 +87,9 @@ class TinyStore:
             *_, has, body, _ = self.record(places[at])
             if ("*" in wanted or has in wanted) and len(found) < max_msg_nums:
                 found.append((at, body))
-        if not found:
-            return seen.Pulled("NO_MATCHED_MESSAGE", end, 0, end)
-        go_on, bodies = found[-1][0] + 1, tuple([body for _, body in found])
-        return seen.Pulled("FOUND", go_on, 0, end, bodies)
+        go_on = found[-1][0] + 1 if found else end
+        word = seen.PULL_STATUSES["FOUND" if found else "NO_MATCHED_MESSAGE"]
+        return seen.Pulled(word, go_on, 0, end, tuple([body for _, body in found]))
 
     def files(self) -> dict[str, bytes]:
         """The log, as a file."""
