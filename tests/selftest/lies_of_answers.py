@@ -285,9 +285,9 @@ LIES_OF_ANSWERS = (
     lie("REC-17", "start", "str(refusal), refusal.path)", "'sorry')", REFUSED),
     bug(
         "REC-17",
-        "crashmq.engine.store.start_up:StartUp._where",
-        'return f"{file.path} byte',
-        'return f"{file.path[:-1]}1 byte',
+        "crashmq.engine.store.foreign:place_in",
+        "return Place(file.path,",
+        "return Place(file.path[:-1] + '1',",
         REFUSED,
     ),
     lie(

@@ -271,5 +271,5 @@ EXPLORE = [
     *mutants_of("explore", "crashmq.harness.disk", _SETTLING),
     *mutants_of("explore", "crashmq.models.knowledge", _TOKENS),
     *mutants_of("explore", "crashmq.harness.judging", _AGAIN),
-    *mutants_of("explore", "models", _PLAIN_STATE),
+    *mutants_of("explore", "crashmq.models", _PLAIN_STATE),
 ]

@@ -7,123 +7,123 @@ from harness_mutant import mutants_of
 _MODEL = (
     (
         "M01",
-        *("reference", "ReferenceModel.put"),
+        *("knowledge.reference", "ReferenceModel.put"),
         *("self.floor_kill = appended.end", "pass"),
     ),
     (
         "M02",
-        *("reference", "ReferenceModel.put"),
+        *("knowledge.reference", "ReferenceModel.put"),
         *("self.floor_power = max(self.floor_power, appended.end)", "pass"),
     ),
     (
         "M03",
-        *("reference", "ReferenceModel.put"),
+        *("knowledge.reference", "ReferenceModel.put"),
         *("if not self.buffers_appends:", "if True:"),
     ),
     (
         "M04",
-        *("reference", "ReferenceModel.saw_positions"),
+        *("knowledge.reference", "ReferenceModel.saw_positions"),
         "self.floor_power = max(self.floor_power, positions.flushed_where)",
         "pass",
     ),
     (
         "M05",
-        *("reference", "ReferenceModel.saw_positions"),
+        *("knowledge.reference", "ReferenceModel.saw_positions"),
         *("max(positions.flushed_where, positions.committed_where)", "0"),
     ),
     (
         "M06",
-        *("reference", "ReferenceModel.next_queue_offset"),
+        *("knowledge.reference", "ReferenceModel.next_queue_offset"),
         *("queue[-1].queue_offset + 1 if queue else 0", "len(queue)"),
     ),
     (
         "M07",
-        *("reference", "ReferenceModel.empty"),
+        *("knowledge.reference", "ReferenceModel.empty"),
         *("self.built.pop(key, None)", "pass"),
     ),
     (
         "M08",
-        *("reference", "ReferenceModel.delete"),
+        *("knowledge.reference", "ReferenceModel.delete"),
         *("if queue_id == ALL_QUEUES:", "if False:"),
     ),
     (
         "M09",
-        *("reference", "ReferenceModel.is_unsettled"),
+        *("knowledge.reference", "ReferenceModel.is_unsettled"),
         "key in unknown or (key[0], ALL_QUEUES) in unknown",
         "key in unknown",
     ),
     (
         "M10",
-        *("reference", "ReferenceModel.dead_below"),
+        *("knowledge.reference", "ReferenceModel.dead_below"),
         *("max(of_topic, self.deleted.get(key, 0))", "self.deleted.get(key, 0)"),
     ),
     (
         "M11",
-        *("reference", "ReferenceModel._expire"),
+        *("knowledge.reference", "ReferenceModel._expire"),
         *("queue[expired - 1].queue_offset + 1", "queue[expired - 1].queue_offset"),
     ),
-    ("M12", "reference", "ReferenceModel.stopped", "if clean:", "if False:"),
+    ("M12", "knowledge.reference", "ReferenceModel.stopped", "if clean:", "if False:"),
     (
         "M13",
-        *("reference", "ReferenceModel.crashed"),
+        *("knowledge.reference", "ReferenceModel.crashed"),
         *('kind == "process_kill"', "True"),
     ),
     (
         "M14",
-        *("reference", "ReferenceModel.crashed"),
+        *("knowledge.reference", "ReferenceModel.crashed"),
         *('kind == "process_kill"', "False"),
     ),
     (
         "M15",
-        *("reference", "ReferenceModel.crashed"),
+        *("knowledge.reference", "ReferenceModel.crashed"),
         *("self.in_flight += in_flight", "pass"),
     ),
     (
         "M16",
-        *("reference", "ReferenceModel.lose_what_was_not_synced"),
+        *("knowledge.reference", "ReferenceModel.lose_what_was_not_synced"),
         *("self.memory_reverted = True", "pass"),
     ),
     (
         "M17",
-        *("reference", "ReferenceModel._lower_floor"),
+        *("knowledge.reference", "ReferenceModel._lower_floor"),
         *("min(self.floor, survives)", "max(self.floor, survives)"),
     ),
     (
         "M18",
-        *("reference", "ReferenceModel.expirable_until"),
+        *("knowledge.reference", "ReferenceModel.expirable_until"),
         *("return until - until % file_size", "return 0"),
     ),
     (
         "M19",
-        *("reference", "ReferenceModel.ends_of_empty_queues"),
+        *("knowledge.reference", "ReferenceModel.ends_of_empty_queues"),
         *("queue[-1].phy_offset < log_min", "False"),
     ),
     (
         "M20",
-        *("reference", "ReferenceModel.adopt"),
+        *("knowledge.reference", "ReferenceModel.adopt"),
         *("self.floor_power = min(self.floor_power, self.end)", "pass"),
     ),
     (
         "M21",
-        "reference",
+        "knowledge.reference",
         "ReferenceModel.adopt",
         "self.built = built",
         "self.built = {}",
     ),
     (
         "M22",
-        *("reference", "ReferenceModel.adopt"),
+        *("knowledge.reference", "ReferenceModel.adopt"),
         *("self.floor_kill = self.end", "self.floor_kill = 0"),
     ),
     (
         "M23",
-        *("reference", "ReferenceModel.visible"),
+        *("knowledge.reference", "ReferenceModel.visible"),
         "if queue[end - 1].end <= self.reput_from_offset:",
         "if queue[end - 1].end < self.reput_from_offset:",
     ),
     (
         "M24",
-        *("reference", "ReferenceModel.visible"),
+        *("knowledge.reference", "ReferenceModel.visible"),
         *("bisect_left(queue, self.log_min, hi=end, key=_phy_offset)", "0"),
     ),
     (
@@ -149,13 +149,13 @@ _MODEL = (
     ),
     (
         "M30",
-        *("reference", "ReferenceModel.put"),
+        *("knowledge.reference", "ReferenceModel.put"),
         "message.batch is None or message.batch.number == 0",
         "True",
     ),
     (
         "M31",
-        *("reference", "ReferenceModel.begin_life"),
+        *("knowledge.reference", "ReferenceModel.begin_life"),
         *("self.put_by_topic, self.puts, self.put_times_ms = {}, 0, {}", "pass"),
     ),
 )
@@ -272,8 +272,8 @@ _STORE_IMAGE = (
     ("I30", "store_image", "StoreImage.unlisted_records", "if missing:", "if False:"),
 )
 
-MODEL = mutants_of("model", "models", _MODEL)
+MODEL = mutants_of("model", "crashmq.models", _MODEL)
 IMAGE = [
     *mutants_of("image", "crashmq.models.files", _IMAGE),
-    *mutants_of("image", "models", _STORE_IMAGE),
+    *mutants_of("image", "crashmq.models.files", _STORE_IMAGE),
 ]
