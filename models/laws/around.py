@@ -57,8 +57,8 @@ def _meets(ranges: Sequence[Range], start: int, end: int) -> bool:
 
 @law(
     "REC-12",
-    "with on_damage=serve, a start lists damage, and refuses only damage whose byte "
-    "range cannot be known",
+    "with on_damage=serve, a start lists damage and refuses only if the byte range of "
+    "some damage cannot be determined",
     catalogue="I9 I15",
 )
 def refuses_what_cannot_be_located(
@@ -142,8 +142,8 @@ def keeps_what_is_whole(
 
 @law(
     "RD-6",
-    "with on_damage=serve, a pull returns every intact message in its place and goes "
-    "on behind damaged ones",
+    "with on_damage=serve, a pull returns every intact message at its queue_offset and "
+    "continues past damaged ones",
     catalogue="I3 I15 I16",
 )
 def pull_goes_around(
@@ -218,8 +218,8 @@ def put_spares_what_is_damaged(answer: Put, spoilt: Spoilt) -> Iterator[Violatio
 
 @law(
     "RD-10",
-    "with on_damage=serve, a search by time returns an offset between the earlier and "
-    "the later intact messages",
+    "with on_damage=serve, a search by time returns an offset that separates intact "
+    "messages stored before that time from later ones",
     catalogue="I15 I17",
 )
 def search_goes_around(

@@ -85,8 +85,8 @@ def flushed_time_is_in_the_log(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CP-3",
-    "every record stored before the checkpoint's logics_msg_timestamp has its "
-    "ConsumeQueue unit",
+    "every record that needs a ConsumeQueue unit has one if its store_timestamp is "
+    "below the checkpoint's logics_msg_timestamp",
     catalogue="I8",
 )
 def dispatched_time_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
@@ -107,7 +107,8 @@ def dispatched_time_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CP-7",
-    "every record below the checkpoint's dispatched_offset has its ConsumeQueue unit",
+    "every record that needs a ConsumeQueue unit has one if it lies below the "
+    "checkpoint's dispatched_offset",
     catalogue="I4 I8",
 )
 def dispatched_offset_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
@@ -131,8 +132,8 @@ def dispatched_offset_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CP-8",
-    "CommitLog bytes below durable_offset match the CRC-32 that the checkpoint keeps "
-    "of their file",
+    "each CRC-32 that the checkpoint holds for a CommitLog file matches that file's "
+    "bytes below durable_offset",
     catalogue="I15",
 )
 def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
@@ -143,8 +144,8 @@ def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CP-9",
-    "after a checkpoint round, durable_offset is flushed_where, with a CRC-32 and no "
-    "time of unflushed records",
+    "after a checkpoint round, durable_offset is flushed_where, the last file below it "
+    "has a CRC-32, and physic_msg_timestamp is at most the last flushed record's",
     catalogue="I7 I8",
 )
 def round_marks_what_is_flushed(
@@ -205,8 +206,8 @@ def changed_files(image: StoreImage) -> list[str]:
 
 @law(
     "CP-4",
-    "the checkpoint's times, sequence, durable_offset and dispatched_offset never "
-    "decrease",
+    "the checkpoint's timestamps, sequence number, durable_offset and "
+    "dispatched_offset never decrease, unless a start after a crash lowers them",
     catalogue="I8",
 )
 def marks_never_move_backwards(
@@ -235,8 +236,8 @@ def marks_never_move_backwards(
 
 @law(
     "CP-5",
-    "the checkpoint has its size, every field is in its range, and at least one of "
-    "its two mark slots is whole",
+    "the checkpoint has its fixed size, its fields are in range, and at most one of "
+    "its two mark slots is invalid",
     catalogue="I7 I8",
 )
 def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
@@ -363,8 +364,8 @@ def _other_sizes(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CP-6",
-    "after an orderly shutdown or when idle, the checkpoint names the newest record's "
-    "time and the CommitLog's end",
+    "after an orderly shutdown, or once every service is idle, the checkpoint holds "
+    "the newest store_timestamp and the CommitLog's end",
     catalogue="I8",
 )
 def checkpoint_is_up_to_date(image: StoreImage) -> Iterator[Violation]:

@@ -50,8 +50,8 @@ def every_record_is_whole(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CL-2",
-    "CommitLog files have one size, are named by their first phy_offset, and follow "
-    "each other without a gap",
+    "all CommitLog files have the same size, are named by their first phy_offset, and "
+    "are contiguous",
     catalogue="I18",
 )
 def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
@@ -85,8 +85,8 @@ def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CL-3",
-    "once a later CommitLog file holds a record, a file ends with a BLANK that "
-    "reaches its last byte",
+    "every CommitLog file before the last one that holds a record ends with a BLANK "
+    "that reaches the file's last byte",
     catalogue="I2",
 )
 def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:

@@ -20,8 +20,8 @@ _EXT_ADDRESS_MAX = -(1 << 31) - 1
 
 @law(
     "CQ-1",
-    "each live ConsumeQueue unit points at an intact record of its queue with its "
-    "queue_offset, size and tags_code",
+    "each ConsumeQueue unit between min and max offset points at an intact record of "
+    "that queue with the unit's queue_offset, size and tags_code",
     catalogue="I3",
 )
 def units_point_at_their_records(judged: Judged) -> Iterator[Violation]:
@@ -102,8 +102,8 @@ def no_unit_past_the_log(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CQ-4",
-    "every non-transactional or committed record below reput_from_offset has a "
-    "ConsumeQueue unit",
+    "every record below reput_from_offset has a ConsumeQueue unit, unless it is "
+    "prepared, rolled back, an inner batch or deleted",
     catalogue="I4",
 )
 def every_record_has_its_unit(judged: Judged) -> Iterator[Violation]:
@@ -119,8 +119,8 @@ def every_record_has_its_unit(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CQ-5",
-    "ConsumeQueue files have one size, are named by their first logic_offset, and "
-    "follow without a gap",
+    "all ConsumeQueue files have the same size; those of a queue are named by their "
+    "first byte offset and are contiguous",
     catalogue="I18",
 )
 def queue_files_fit_together(judged: Judged) -> Iterator[Violation]:

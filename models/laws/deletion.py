@@ -17,7 +17,8 @@ STOP_PUTS_PERCENT = 90
 
 @law(
     "DEL-1",
-    "a start finds the CommitLog beginning exactly where file deletion had left it",
+    "after a start, the CommitLog's min_phy_offset is exactly the one that file "
+    "deletion left",
     catalogue="I14",
 )
 def log_begins_where_it_was_left(
@@ -38,7 +39,8 @@ def log_begins_where_it_was_left(
 
 @law(
     "DEL-2",
-    "a queue whose records have all expired keeps its next queue_offset over a start",
+    "a queue whose records have all expired keeps its next queue_offset across a "
+    "restart",
     catalogue="I5 I6",
 )
 def empty_queues_keep_their_end(
@@ -60,8 +62,8 @@ def empty_queues_keep_their_end(
 
 @law(
     "DEL-3",
-    "a CommitLog file is deleted only by a cleaner that is due, and only once its "
-    "messages have expired",
+    "only a cleaner that is due deletes CommitLog files; unless a full disk forces it, "
+    "only files whose messages have all expired",
     catalogue="I14",
 )
 def only_what_has_expired_goes(
@@ -94,8 +96,8 @@ def only_what_has_expired_goes(
 
 @law(
     "DEL-4",
-    "a cleaner that is due deletes the first CommitLog file once it has expired and "
-    "is dispatched and flushed",
+    "a cleaner that is due deletes the oldest CommitLog file if that file is expired, "
+    "dispatched and flushed",
     catalogue="I14 I19",
 )
 def what_has_expired_goes(
@@ -120,8 +122,8 @@ def what_has_expired_goes(
 
 @law(
     "DEL-5",
-    "after a CleanConsumeQueueService round no queue file but the last has only "
-    "expired units",
+    "after a CleanConsumeQueueService round, every ConsumeQueue file except a queue's "
+    "last holds an unexpired unit",
     catalogue="I14 I20",
 )
 def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
@@ -161,8 +163,8 @@ def no_put_fills_the_disk(
 
 @law(
     "DEL-11",
-    "after a CleanConsumeQueueService round no consumequeue_ext or index file but the "
-    "newest has all expired",
+    "after a CleanConsumeQueueService round, every index file, and every "
+    "consumequeue_ext file of a queue, except the newest holds an unexpired entry",
     catalogue="I14 I20",
 )
 def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Violation]:
@@ -190,7 +192,8 @@ def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Viola
 
 @law(
     "DEL-6",
-    "once the CommitLog cleaner has found the disk too full, every put is refused",
+    "once a CleanCommitLogService round finds the disk too full, every put is refused "
+    "until a round finds room or the store restarts",
     catalogue="I19",
 )
 def a_full_disk_takes_no_put(answer: Put) -> Iterator[Violation]:

@@ -58,8 +58,8 @@ def headers_are_recounts(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "IX-4",
-    "the index lists the keys of the CommitLog's records in log order, each once, and "
-    "nothing else",
+    "index entries are in log order: one for each key of each record that is not "
+    "rolled back, and no others",
     catalogue="I11",
 )
 def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
@@ -122,7 +122,8 @@ def chains_lead_back(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "IX-6",
-    "every key of a record below reput_from_offset has an index entry",
+    "every key of a record below reput_from_offset has an index entry, unless the "
+    "record is rolled back",
     catalogue="I4 I11",
 )
 def every_key_is_listed(judged: Judged) -> Iterator[Violation]:
@@ -145,8 +146,8 @@ def every_key_is_listed(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "IX-7",
-    "index files have one size, are named by a 17-digit time, and all but the newest "
-    "are full",
+    "all index files have the same size, are named by a 17-digit time, and all but the "
+    "newest are full",
     catalogue="I18",
 )
 def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
@@ -180,8 +181,8 @@ def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "IX-8",
-    "index files that ended before the checkpoint's index_msg_timestamp are full, "
-    "with right headers and links",
+    "index files whose end_timestamp is below the checkpoint's index_msg_timestamp are "
+    "full, with correct headers and links",
     catalogue="I8 I11",
 )
 def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:

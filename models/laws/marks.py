@@ -41,8 +41,8 @@ def marks_lie_in_the_log(now: Positions) -> Iterator[Violation]:
 
 @law(
     "FL-2",
-    "under SYNC_FLUSH a put that waits for the store is answered PUT_OK only once "
-    "flushed_where has passed it",
+    "under SYNC_FLUSH, a put with waitStoreMsgOK gets PUT_OK only once flushed_where "
+    "has reached the end of its record",
     catalogue="I1 I7",
 )
 def acknowledged_is_flushed(answer: Put, now: Positions) -> Iterator[Violation]:
@@ -100,8 +100,8 @@ def marks_only_rise(before: Positions, now: Positions) -> Iterator[Violation]:
 
 @law(
     "FL-8",
-    "a flush round that finds flush_least_pages dirty pages or a full file flushes "
-    "that file's committed bytes",
+    "a flush round flushes the committed bytes of flushed_where's CommitLog file if it "
+    "is full or has flush_least_pages dirty pages",
     catalogue="I1 I7",
 )
 def round_flushes_what_is_enough(
@@ -129,7 +129,8 @@ def round_flushes_what_is_enough(
 
 @law(
     "FL-9",
-    "below flushed_where no CommitLog byte and no name of a CommitLog file is unsynced",
+    "below flushed_where, every CommitLog byte and every CommitLog file's directory "
+    "entry is synced",
     catalogue="I1 I7",
 )
 def flushed_is_on_the_medium(
@@ -150,8 +151,8 @@ def flushed_is_on_the_medium(
 
 @law(
     "FL-10",
-    "a CommitLog flush round flushes bytes that have waited for the thorough "
-    "interval, however few",
+    "a CommitLog flush round flushes committed bytes, however few, once they have "
+    "waited at least flushPhysicQueueThoroughInterval",
     catalogue="I1 I7",
 )
 def what_waited_is_flushed(flushed_where: int, until: int) -> Iterator[Violation]:
@@ -168,8 +169,8 @@ def what_waited_is_flushed(flushed_where: int, until: int) -> Iterator[Violation
 
 @law(
     "FL-11",
-    "a commit round commits bytes that have waited for the thorough interval, however "
-    "few",
+    "a commit round commits appended bytes, however few, once they have waited at "
+    "least commitCommitLogThoroughInterval",
     catalogue="I1 I7",
 )
 def what_waited_is_committed(committed_where: int, until: int) -> Iterator[Violation]:
@@ -217,9 +218,7 @@ def dispatched_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violati
         yield Violation("reput_from_offset", seen, expected)
 
 
-@law(
-    "FL-7", "no pull returns a message that ends behind confirm_offset", catalogue="I13"
-)
+@law("FL-7", "no pull returns a message that ends past confirm_offset", catalogue="I13")
 def served_is_confirmed(
     queue_offset: int, served: Sequence[Appended], confirm_offset: int
 ) -> Iterator[Violation]:

@@ -57,8 +57,8 @@ def start_leaves_nothing_to_lose(
 
 @law(
     "CP-12",
-    "units of records below dispatched_offset, and index files that ended before "
-    "index_msg_timestamp, are synced",
+    "ConsumeQueue units of records below dispatched_offset, and index files whose "
+    "end_timestamp is below index_msg_timestamp, are synced",
     catalogue="I4 I8",
 )
 def what_the_checkpoint_tells_of_is_on_the_medium(
@@ -97,8 +97,8 @@ def what_the_checkpoint_tells_of_is_on_the_medium(
 
 @law(
     "FL-12",
-    "a ConsumeQueue flush round syncs units that have waited for the thorough "
-    "interval, however few",
+    "a ConsumeQueue flush round syncs units, however few, once they have waited at "
+    "least flushConsumeQueueThoroughInterval",
     catalogue="I4 I7",
 )
 def waiting_units_are_on_the_medium(
@@ -139,8 +139,8 @@ def names_are_durable_in_order(
 
 @law(
     "DUR-2",
-    "a log or queue file is used only once its space is synced as zeros, free of old "
-    "disk contents",
+    "a log or queue file is used only after all of it has been filled with zeros and "
+    "synced",
     catalogue="I2 I7",
 )
 def room_is_durable(half_made: HalfMade) -> Iterator[Violation]:

@@ -12,8 +12,8 @@ from crashmq.models.verdict import Violation
 
 @law(
     "OFF-1",
-    "each record's queue_offset is that of the record before it in its queue plus 1: "
-    "none is missing or given twice",
+    "within a queue, each record's queue_offset is one more than the previous one's; "
+    "prepared and rolled-back records do not count",
     catalogue="I5",
 )
 def queue_offsets_rise_by_one(judged: Judged) -> Iterator[Violation]:

@@ -27,8 +27,8 @@ _I32 = 1 << 31
 
 @law(
     "PUT-1",
-    "an appended put is answered with the next phy_offset and queue_offset and its "
-    "size, a refused one with none",
+    "an appended put returns its record's size and the next free phy_offset and "
+    "queue_offset; a refused put returns no phy_offset",
     catalogue="I3 I5",
 )
 def put_takes_the_next_place(
@@ -91,8 +91,8 @@ def gave_up(answer: Put, stalled_ms: int) -> bool:
 
 @law(
     "PUT-2",
-    "unless the disk failed or the store stops, a put gets PUT_OK or the refusal that "
-    "its own message calls for",
+    "unless the disk fails, fills or stalls, or the store stops, a valid message gets "
+    "PUT_OK, an invalid one the refusal specified for it",
     catalogue="I19",
 )
 def put_is_refused_for_a_reason(
@@ -161,7 +161,8 @@ def batch_is_put_as_one(
 
 @law(
     "PUT-4",
-    "a put that began after another put was answered lies behind it in the CommitLog",
+    "if a put began after another put was answered, its record comes after the other's "
+    "in the CommitLog",
     catalogue="I3 I19",
 )
 def puts_lie_in_the_order_they_were_made(
@@ -189,8 +190,8 @@ def puts_lie_in_the_order_they_were_made(
 
 @law(
     "PUT-7",
-    "a put that waits for its sync times out only if the disk stalled; a failed flush "
-    "round answers it at once",
+    "a put waits out the 5 s sync timeout only if the disk stalls; if its flush round "
+    "fails, FLUSH_DISK_TIMEOUT comes at once",
     catalogue="I19",
 )
 def who_waits_is_answered(waited_ms: int, stalled_ms: int) -> Iterator[Violation]:

@@ -130,8 +130,8 @@ def _wrong_address(
 
 @law(
     "CQ-8",
-    "with consumequeue_ext on, a unit has an address if and only if its entry fits a "
-    "file; its bit map is there",
+    "with consumequeue_ext on, each unit holds the address of an entry with its "
+    "record's bit map, unless that entry exceeds one file",
     catalogue="I3 I4",
 )
 def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
@@ -166,8 +166,8 @@ def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CQ-9",
-    "if a consumequeue_ext file has a successor, it is closed, and the successor's "
-    "first entry did not fit into it",
+    "a consumequeue_ext file that has a successor is closed by an end mark and had no "
+    "room left for the successor's first entry",
     catalogue="I19 I20",
 )
 def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
@@ -193,8 +193,8 @@ def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CQ-10",
-    "consumequeue_ext files hold no entry behind the one that the queue's last "
-    "address leads to",
+    "a queue's consumequeue_ext files hold no entry after the one that its last ext "
+    "address points to",
     catalogue="I3 I20",
 )
 def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
@@ -231,8 +231,8 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CQ-7",
-    "consumequeue_ext files have one size, are named by their first byte offset, and "
-    "follow without a gap",
+    "all consumequeue_ext files have the same size; those of a queue are named by "
+    "their first byte offset and are contiguous",
     catalogue="I18",
 )
 def files_beside_queues_fit_together(judged: Judged) -> Iterator[Violation]:

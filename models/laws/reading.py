@@ -73,7 +73,8 @@ def pulled_messages_are_right(
 
 @law(
     "RD-9",
-    "if reads check CRCs, every message that a pull returns decodes and its CRCs agree",
+    "with CRC checks on reads enabled, every message that a pull returns decodes and "
+    "matches its stored CRCs",
     catalogue="I15",
 )
 def pulled_messages_prove_themselves(pulled: Pulled) -> Iterator[Violation]:
@@ -97,8 +98,8 @@ def _read(data: bytes) -> tuple[Record | None, str]:
 
 @law(
     "RD-2",
-    "a pull's status, message count, next_begin_offset and min and max offset are "
-    "those the queue calls for",
+    "a pull's status, message count, next_begin_offset, min_offset and max_offset "
+    "match the queue's dispatched, unexpired messages",
     catalogue="I6 I16",
 )
 def pull_is_answered_right(
@@ -148,8 +149,8 @@ def pull_is_answered_right(
 
 @law(
     "RD-5",
-    "a pull beside other ops returns bounds and a message count that the queue had at "
-    "some moment meanwhile",
+    "a pull that overlaps other ops returns bounds and a message count between those "
+    "the queue had before and after it",
     catalogue="I6 I16",
 )
 def pull_sees_a_moment(
@@ -314,8 +315,8 @@ def searched_time_is_found(
 
 @law(
     "RD-8",
-    "a search reports the store_timestamps of the message it found and of the log's "
-    "earliest message",
+    "a search by time reports the store_timestamp of the message found and of the "
+    "CommitLog's earliest message",
     catalogue="I17",
 )
 def told_times_are_right(

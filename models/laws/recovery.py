@@ -20,8 +20,8 @@ from crashmq.models.verdict import Violation
 
 @law(
     "REC-1",
-    "the recovered CommitLog is a prefix of the appended messages; only unanswered "
-    "puts may come in between",
+    "the recovered CommitLog holds the first answered puts in order, possibly with "
+    "unanswered puts among or after them, and nothing else",
     catalogue="I2",
 )
 def recovered_log_is_a_prefix(
@@ -69,8 +69,8 @@ def _wrong(record: Record, difference: str) -> Violation:
 
 @law(
     "REC-2",
-    "after a crash the CommitLog still has every message that a crash of that kind "
-    "must spare",
+    "a process kill loses no message already written to its CommitLog file; a power "
+    "loss loses no message already flushed",
     catalogue="I1",
 )
 def recovered_log_reaches_the_floor(
@@ -96,8 +96,8 @@ def recovered_log_reaches_the_floor(
 
 @law(
     "REC-3",
-    "with faults lifted and time for every service, none stays busy and the log is "
-    "flushed and dispatched",
+    "once faults end and every service has had time to run, all services are idle and "
+    "the log is flushed and dispatched",
     catalogue="I4 I19",
 )
 def services_have_caught_up(now: Positions, busy: Sequence[str]) -> Iterator[Violation]:
@@ -116,7 +116,8 @@ def services_have_caught_up(now: Positions, busy: Sequence[str]) -> Iterator[Vio
 
 @law(
     "REC-4",
-    "a start refuses if and only if data that was durable is damaged or missing",
+    "a start refuses if and only if durable data is damaged or missing, unless "
+    "on_damage=serve lets it serve the rest",
     catalogue="I9 I15",
 )
 def refuses_only_damage(
@@ -197,8 +198,8 @@ def _misnumbered(log: LogImage) -> str:
 
 @law(
     "REC-5",
-    "once all faults are lifted, the store answers a put with PUT_OK and shuts down "
-    "in order",
+    "once faults are lifted and, if the disk had failed, the store is restarted, a put "
+    "gets PUT_OK and the shutdown is orderly",
     catalogue="I9 I19",
 )
 def healed_store_works(put_status: str, is_clean: bool) -> Iterator[Violation]:
@@ -228,8 +229,8 @@ def abort_tells_how_it_ended(found: StoreImage, *, ended: bool) -> Iterator[Viol
 
 @law(
     "REC-7",
-    "a start reads only the log's last start_window bytes and those above "
-    "durable_offset or dispatched_offset",
+    "a start reads the CommitLog only from min(durable_offset, dispatched_offset, its "
+    "end - start_window) on, give or take two files",
     catalogue="I8",
 )
 def start_reads_what_it_must(
@@ -276,8 +277,8 @@ def orderly_end_is_durable(stop: Stopped) -> Iterator[Violation]:
 
 @law(
     "REC-19",
-    "after a failed flush or a half-done topic deletion, a shutdown leaves the abort "
-    "file",
+    "after a failed flush or a half-done topic deletion, a shutdown does not remove "
+    "the abort file",
     catalogue="I1 I7 I9",
 )
 def no_orderly_end_after_a_failed_flush(
@@ -311,8 +312,8 @@ def start_knows_how_it_ended(start: Started, *, ended: bool) -> Iterator[Violati
 
 @law(
     "REC-20",
-    "a start takes the previous shutdown for orderly only if durable_offset reaches "
-    "the CommitLog's end",
+    "a start treats the previous shutdown as orderly only if the checkpoint's "
+    "durable_offset reaches the CommitLog's end",
     catalogue="I9",
 )
 def mark_vouches_for_an_orderly_end(
@@ -343,8 +344,8 @@ def foreign_files_stay(
 
 @law(
     "REC-16",
-    "the removal of a file is synced: a file that the store removed cannot come back "
-    "with a power loss",
+    "the store syncs each file removal: a file that it removed cannot reappear after a "
+    "power loss",
     catalogue="I10",
 )
 def what_went_is_gone(unsynced: Mapping[str, int]) -> Iterator[Violation]:
@@ -358,7 +359,11 @@ def what_went_is_gone(unsynced: Mapping[str, int]) -> Iterator[Violation]:
             yield Violation(path, "power loss could bring it back", expected)
 
 
-@law("REC-17", "a start that refuses names a damaged file", catalogue="I9 I15")
+@law(
+    "REC-17",
+    "when a start refuses, its error names a file that really is damaged or missing",
+    catalogue="I9 I15",
+)
 def refusal_names_what_is_damaged(
     refusal: Refused, damaged: Collection[str]
 ) -> Iterator[Violation]:
@@ -405,7 +410,8 @@ def second_start_changes_nothing(
 
 @law(
     "REC-15",
-    "a start after an orderly shutdown changes no file of messages, queues or index",
+    "a start after an orderly shutdown changes no CommitLog, ConsumeQueue, "
+    "consumequeue_ext or index file; it may remove expired index files",
     catalogue="I10",
 )
 def start_after_orderly_end_changes_nothing(

@@ -88,8 +88,8 @@ def who_waits_is_told_the_end(
 
 @law(
     "RUN-6",
-    "if records are not dispatched, a shutdown gives dispatch 5 s before it leaves "
-    "the abort file",
+    "a shutdown waits 5 s for dispatch to catch up before it gives up and keeps the "
+    "abort file",
     catalogue="I4 I9",
 )
 def stop_gives_dispatch_its_time(
@@ -176,7 +176,8 @@ def rounds_tell_what_they_did(
 
 @law(
     "RUN-8",
-    "a round of dispatch reaches the confirmed offset, also after a fault has passed",
+    "a dispatch round reaches confirm_offset, even if an earlier round failed because "
+    "of a fault",
     catalogue="I4 I19",
 )
 def dispatch_reaches_what_is_confirmed(now: Positions) -> Iterator[Violation]:
@@ -191,7 +192,12 @@ def dispatch_reaches_what_is_confirmed(now: Positions) -> Iterator[Violation]:
         yield Violation("reput_from_offset", seen, expected)
 
 
-@law("DET-1", "two runs of one program give the same digest", catalogue="I10")
+@law(
+    "DET-1",
+    "two runs of the same program (setup and ops) give the same digest of observations "
+    "and files",
+    catalogue="I10",
+)
 def same_digest(first: str, second: str) -> Iterator[Violation]:
     """Of two runs by one version of the code."""
     if first != second:

@@ -18,8 +18,8 @@ Source: StoreStatsService#setPutMessageEntireTimeMax.
 
 @law(
     "ST-1",
-    "the statistics count exactly the messages, bytes and durations of the puts since "
-    "the store started",
+    "the statistics count exactly the messages, bytes and put durations of all puts "
+    "appended since the store started",
     catalogue="I3",
 )
 def statistics_count_what_was_put(

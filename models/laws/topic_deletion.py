@@ -13,7 +13,7 @@ from crashmq.models.verdict import Violation
 
 @law(
     "DEL-7",
-    "the file of deleted topics is whole and names no phy_offset past the CommitLog's "
+    "the deleted-topics file is intact and holds no phy_offset past the CommitLog's "
     "end",
     catalogue="I14",
 )
@@ -85,8 +85,8 @@ def no_unit_points_at_the_dead(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "DEL-9",
-    "after a start exactly the deleted topics and queues are dead, each up to the "
-    "phy_offset of its deletion",
+    "a start knows exactly the topics and queues that were deleted, and the phy_offset "
+    "below which each one's messages are deleted",
     catalogue="I14",
 )
 def deletions_are_remembered(
@@ -119,8 +119,8 @@ def deletions_are_remembered(
 
 @law(
     "DEL-10",
-    "a deletion of a topic or queue takes every message put before it and none put "
-    "after it",
+    "deleting a topic or queue deletes every message put before the deletion and none "
+    "put after it",
     catalogue="I14",
 )
 def deletion_ends_where_the_log_did(

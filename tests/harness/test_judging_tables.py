@@ -57,13 +57,15 @@ def test_the_tables_are_written_into_the_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for page, name, _ in TABLES:
-        (tmp_path / page).write_text(f"<!-- generated: {name} -->\nold\n<!-- end -->\n")
+        (tmp_path / page).write_text(
+            f"<!-- generated: {name} -->\nstale\n<!-- end -->\n"
+        )
     monkeypatch.setattr(tables, "DOCS", tmp_path)
 
     changed, again = tables.write(), tables.write()
 
     assert (changed, again) == ([page for page, _, _ in TABLES], [])
-    assert "old" not in (tmp_path / "laws.md").read_text()
+    assert "stale" not in (tmp_path / "laws.md").read_text()
 
 
 def test_a_page_that_lost_its_place_is_named(
