@@ -155,7 +155,7 @@ class CaseItem(pytest.Item):
 
         Raises:
             CaseFailed: a law was broken or could not be judged.
-            BadCaseFile: the file is no case.
+            BadCaseFile: the file is not a case.
         """
         from crashmq.harness.episodes.episode import run_program
         from crashmq.harness.failures.case_file import CaseFile
@@ -233,7 +233,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _machine_of(item: pytest.Item) -> object:
-    """The state machine behind a ``TestCase`` of Hypothesis, if it is one."""
+    """The state machine of a Hypothesis ``TestCase``; None of any other."""
     run = getattr(getattr(item, "cls", None), "runTest", None)
     return getattr(run, "_hypothesis_state_machine_class", None)
 

@@ -73,7 +73,7 @@ class OthersMayAct:
 
 @dataclass(frozen=True, slots=True)
 class PutAsked:
-    """A message, or the messages of one batch, are given to the store."""
+    """A message, or the messages of one batch, were passed to the store."""
 
     messages: tuple[MessageToPut, ...]
 
@@ -241,7 +241,7 @@ class OpEnded:
     Attributes:
         seen: what was seen of the op as a whole.
         disk_actions: how many it made.
-        world: the clock and the disk's room behind it.
+        world: the clock and the disk's room after it.
         is_unreadable: some sector of a file cannot be read.
         turns: what the schedule did to ops that ran together, as preemptions.
     """
@@ -287,7 +287,7 @@ class Entry(NamedTuple):
 
 
 class History:
-    """Of one op: its events so far. It is only ever appended to."""
+    """The events of one op so far; it is only ever appended to."""
 
     __slots__ = ("entries",)
 
@@ -295,7 +295,7 @@ class History:
         self.entries: list[Entry] = []
 
     def append(self, at_ms: int, activity: int, event: Happening) -> int:
-        """Note an event; its number."""
+        """Note an event; returns its number."""
         self.entries.append(Entry(at_ms, activity, event))
         return len(self.entries) - 1
 
@@ -351,10 +351,10 @@ class Step:
             if there is none.
         batches: the messages of each answered batch, with its answer.
         reads: every answered read, in the order of the answers.
-        starts: every start, in order.
+        starts: every start, oldest first.
         log_end: where the log ended when the newest start was done; -1 without one.
         still_held: what the newest start that did not succeed holds.
-        rounds: service rounds that came to their end, in order.
+        rounds: service rounds that came to their end, oldest first.
         raised: what calls to the store raised.
         ends_awaited: what callers were told that waited for another's stop.
         faults: the faults that were set.
@@ -488,7 +488,7 @@ class Step:
 
     @property
     def lives(self) -> tuple[Life, ...]:
-        """The lives of the store in this step, in order."""
+        """The lives of the store in this step, oldest first."""
         return (self.ended,) if self.begun is None else (self.ended, self.begun)
 
     @property
@@ -518,7 +518,7 @@ class Step:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing was done but to read, or to let time pass."""
+        """Whether the op only read, or let time pass."""
         only_read = len(self.entries) == len(self.reads) + len((OpBegan, OpEnded))
         return only_read and self.is_alone and not self.disk_actions
 

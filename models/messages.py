@@ -99,7 +99,7 @@ class MessageToPut:
 
     @property
     def has_place(self) -> bool:
-        """Whether queues list it: they list no prepared and rolled back messages."""
+        """Whether queues list it; prepared and rolled-back messages are not listed."""
         return self.sys_flag & 0x4 == 0
 
     @property

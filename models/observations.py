@@ -304,7 +304,7 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """The observations of ops that ran at the same time, in order.
+    """The observations of ops that ran at the same time, in the order of the ops.
 
     Attributes:
         observations: one an op.

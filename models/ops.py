@@ -134,9 +134,9 @@ class DiskFault:
     Attributes:
         call: the kind of call; ``remove`` includes renames. Three kinds fail no call:
             ``evict`` drops clean pages from memory, so that pages which a failed sync
-            left behind are read as the medium has them; with ``lose`` and
-            ``misdirect`` a sync succeeds, but ``times`` of its pages do not reach the
-            medium, or land in another page's place (rule E6).
+            left there are read as the medium has them; with ``lose`` and ``misdirect``
+            a sync succeeds, but ``times`` of its pages do not reach the medium, or land
+            in another page's place (rule E6).
         path: only calls on paths that begin with it; "": on all.
         after: how many of those succeed first.
         lasts: fail all from then on, whatever ``times`` says.
@@ -277,19 +277,19 @@ class DeleteTopic:
 
 @dataclass(frozen=True, slots=True)
 class FillDisk:
-    """Let a foreign file fill the disk to ``percent``; 0: remove that file."""
+    """Let a file that is not the store's fill the disk to ``percent``; 0 removes it."""
 
     percent: int
 
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """Shut the store down in order."""
+    """Shut the store down, as an orderly shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Start the store; if it is up, shut it down in order first."""
+    """Start the store; if it is up, shut it down first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -532,5 +532,5 @@ def all_parts(op: Event) -> tuple[Event, ...]:
 
 
 def innermost(op: Event) -> Event:
-    """The op during which all others of it happen; all, if several run at once."""
+    """The op during which all its others happen; the op itself if they run at once."""
     return innermost(op.op) if isinstance(op, During) else op

@@ -43,7 +43,7 @@ COMMIT_THOROUGH_MS = 200
 
 
 class BadProgram(ValueError):
-    """The JSON is not a program; the message says where and why."""
+    """The JSON is not a program; the error's message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)

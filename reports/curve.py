@@ -48,7 +48,7 @@ def survival_curves(
     """Step curves that fall from 1.
 
     Args:
-        moments: by curve, (seconds, share still alive from then on), in order.
+        moments: by curve, (seconds, share still alive from then on), by time.
         until_s: where the axis of time ends.
     """
     last = math.ceil(math.log10(max(until_s, 1.0)))

@@ -12,7 +12,7 @@ class EnvironmentMissing(ReportError, RuntimeError):
 
 
 class BadRequest(ReportError, ValueError):
-    """The request makes no sense here; nothing was written."""
+    """The request cannot be carried out here; nothing was written."""
 
 
 class OutputExists(BadRequest):
@@ -24,4 +24,4 @@ class NotARun(BadRequest):
 
 
 class BadMaster(BadRequest):
-    """The master is no address that Spark knows."""
+    """The master is not an address that Spark knows."""

@@ -36,7 +36,7 @@ def check_master(master: str, timeout_s: float = _ANSWER_TIMEOUT_S) -> None:
     """See that ``master`` is an address, and that a standalone one has a master.
 
     Raises:
-        BadMaster: it is no address Spark knows.
+        BadMaster: it is not an address that Spark knows.
         EnvironmentMissing: no master answers at any of its hosts within ``timeout_s``
             each.
     """

@@ -90,7 +90,10 @@ def survival(hunts: DataFrame) -> DataFrame:
 
 
 def kill_matrix(hunts: DataFrame) -> DataFrame:
-    """(mutant, law, kills, is_named): how often each law killed each mutant."""
+    """(mutant, law, kills, is_named): how often each law killed each mutant.
+
+    ``is_named`` is 1 if the mutant's ``killed_by`` names the law, else 0.
+    """
     return (
         hunts.transform(only_mutants)
         .where(_is_kill())

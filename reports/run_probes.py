@@ -30,7 +30,7 @@ def run_seed(out: Path) -> int:
 
 
 def probes_of_run(out: Path) -> Iterator[tuple[int, str, frozenset[str]]]:
-    """Number, scenario and probes of each episode that passed, in order."""
+    """Number, scenario and probes of each episode that passed, by number."""
     for path in sorted((out / EPISODES_DIR).glob("*.parquet")):
         for row in pq.ParquetFile(path).read(_COLUMNS).to_pylist():
             if row["outcome"] == _PASSED:

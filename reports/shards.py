@@ -36,10 +36,13 @@ class Task(Protocol):
 
     @property
     def definition(self) -> dict[str, Any]:
-        """Scenarios, episodes, seed, mutant, code version, whatever else decides."""
+        """All that decides the rows: scenarios, episodes, seed, mutant, code version.
+
+        A kind of task may have more.
+        """
 
     def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
-        """The rows of one shard, in order, one an episode."""
+        """The rows of one shard, one for each episode, by number."""
 
 
 @dataclass(frozen=True, slots=True)

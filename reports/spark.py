@@ -47,7 +47,7 @@ def open_session(
             goes before both.
 
     Raises:
-        BadMaster: ``master`` is no address Spark knows.
+        BadMaster: ``master`` is not an address that Spark knows.
         EnvironmentMissing: no Java, or no one answers at the master's address.
     """
     if master is not None:

@@ -30,7 +30,7 @@ def read_object(path: Path) -> dict[str, Any]:
     """The JSON object of a file.
 
     Raises:
-        NotARun: it is no regular file, larger than any run needs, or says no object.
+        NotARun: it is not a regular file, larger than any run needs, or says no object.
     """
     try:
         if path.exists() and not path.is_file():

@@ -51,10 +51,10 @@ class File(Protocol):
         """
 
     def write_at(self, offset: int, data: bytes | bytearray) -> None:
-        """Replace the bytes from ``offset`` on; they survive a process kill.
+        """Overwrite bytes from ``offset`` on; written bytes survive a process kill.
 
         Raises:
-            ValueError: the range leaves the file.
+            ValueError: the range does not lie in the file.
             OSError: nothing, or any prefix of ``data``, was written.
         """
 

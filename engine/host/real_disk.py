@@ -63,7 +63,7 @@ class RealFile:
     examine = examine_by_reading
 
     def write_at(self, offset: int, data: bytes | bytearray) -> None:
-        """Replace the bytes from ``offset`` on."""
+        """Overwrite bytes from ``offset`` on; see ``File``."""
         end = offset + len(data)
         if offset < 0 or end > self._limit:
             self._check_range(offset, len(data))

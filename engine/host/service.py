@@ -33,7 +33,7 @@ class WokenService(Service, Protocol):
 
 @runtime_checkable
 class EndingService(Service, Protocol):
-    """A service whose normal rounds leave work behind; its last round leaves none."""
+    """A service whose normal rounds may leave work; its last round leaves none."""
 
     def run_last(self) -> int:
         """Do the last round, which leaves no work; returns as ``run_once``."""

@@ -44,7 +44,7 @@ class ThreadRuntime:
         return time.time_ns() // _NS_A_MS
 
     def sleep_ms(self, ms: int) -> None:
-        """Let ``ms`` milliseconds pass; other threads run meanwhile."""
+        """Sleep for ``ms`` milliseconds; other threads run meanwhile."""
         time.sleep(ms / 1000)
 
     def lock(self) -> Lock:

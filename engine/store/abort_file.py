@@ -13,14 +13,14 @@ _PATH = "abort"
 
 
 class AbortFile:
-    """The file that marks a store in use; it holds the process id as text."""
+    """The file that marks a store as in use; it holds the process id as text."""
 
     def __init__(self, disk: Disk, process_id: int) -> None:
         self._disk = disk
         self._process_id = process_id
 
     def exists(self) -> bool:
-        """Whether the previous run was not shut down in order, or still runs."""
+        """Whether the previous run had no orderly shutdown, or is still running."""
         return self._disk.exists(_PATH)
 
     def create(self) -> None:

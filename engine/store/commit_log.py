@@ -101,7 +101,7 @@ class CommitLog:
 
     @property
     def min_offset(self) -> int:
-        """The log's first byte; -1 while it has no file."""
+        """The phy_offset of the log's first byte; -1 while it has no file."""
         return self.mapped_files.min_offset
 
     @property
@@ -115,17 +115,17 @@ class CommitLog:
 
     @property
     def max_offset(self) -> int:
-        """The log's end: the next record goes there."""
+        """The phy_offset at which the next record is appended."""
         return self.mapped_files.max_offset
 
     @property
     def committed_where(self) -> int:
-        """Bytes below lie in files: they can be read and survive a process kill."""
+        """Bytes below this phy_offset are in files: readable, and safe from a kill."""
         return self.mapped_files.committed_where
 
     @property
     def flushed_where(self) -> int:
-        """Bytes below survive a power loss."""
+        """Bytes below this phy_offset survive a power loss."""
         return self.mapped_files.flushed_where
 
     @property
@@ -330,10 +330,12 @@ class CommitLog:
         return file.read(position, until - position) if until > position else b""
 
     def commit(self, least_pages: int) -> bool:
-        """Write one file's buffered bytes to the file; False if there were too few.
+        """Write one file's buffered bytes to it; returns whether it did.
+
+        It does not if they fill fewer than ``least_pages`` pages.
 
         Raises:
-            OSError: the disk failed the write; the bytes are kept, so ask again.
+            OSError: the write failed; the bytes are kept, so call it again.
 
         Source: MappedFileQueue#commit, which is synchronized.
         """
@@ -360,7 +362,7 @@ class CommitLog:
         return self.mapped_files.flush(least_pages)
 
     def load(self) -> None:
-        """Open the log's files; changes nothing on the disk."""
+        """Open the log's files without changing the disk."""
         self.mapped_files.load()
 
     def scan(
@@ -368,7 +370,7 @@ class CommitLog:
     ) -> LogScan:
         """Read the log's intact records from ``read_from`` up to its end.
 
-        Calls ``visit`` with each record, in order. Changes nothing on the disk. Of
+        Calls ``visit`` with each record, in log order. Does not change the disk. Of
         files that end before ``read_from`` only the first record is read.
 
         Source: CommitLog#recoverNormally, recoverAbnormally: their common loop.
@@ -435,7 +437,7 @@ class CommitLog:
         """Read one file's records; return where they end and why."""
         position, found = begin, FoundRecords()
         while position < file.file_size:
-            # A record that goes on behind a window is looked at again, from its start.
+            # A record that goes on past a window is looked at again, from its start.
             left = file.file_size - position
             size = max(found.wanted, min(self._config.read_window_size, left))
             self.scanned_bytes += size
@@ -460,11 +462,11 @@ class CommitLog:
         damage: Damage,
         bounds: tuple[int, int],
     ) -> LogScan:
-        """As ``scan``, but go on behind damage within ``bounds``, the durable part."""
+        """As ``scan``, but go on after damage within ``bounds``, the durable part."""
         return scan_around(self.mapped_files, bounds, damage, self._scan_file, visit)
 
     def recover_normally(self, scan: LogScan) -> None:
-        """Open a log that was shut down in order: all of it is durable.
+        """Open the log of a store that had an orderly shutdown: all of it is durable.
 
         Source: CommitLog#recoverNormally.
         """

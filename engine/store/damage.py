@@ -1,4 +1,4 @@
-"""Damage: the damaged ranges of the log, in a store that serves around them.
+"""Damage: the damaged ranges of the log, in a store that skips their records.
 
 Their bytes are never returned and never changed. ``scan_around`` says how they are
 found, ``Stop`` what a scan of the log meets at one, or at the log's end.
@@ -42,12 +42,12 @@ class DamagedRange(NamedTuple):
 
 
 class Damage:
-    """The damaged ranges of one log, in order; empty unless on_damage is "serve".
+    """The damaged ranges of one log, ascending; empty unless on_damage is "serve".
 
     ``log_min_offset`` is where the log begins; what lay before has expired.
 
     Invariants:
-        the ranges are not empty, in order, and none meets another
+        the ranges are not empty, ascend, and do not meet each other
     """
 
     def __init__(

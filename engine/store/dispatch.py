@@ -58,7 +58,7 @@ class DispatchRequest(NamedTuple):
 
 
 def illegal(flaw: str) -> DispatchRequest:
-    """A failed request for bytes that are no record, with the reason."""
+    """A failed request for bytes that are not a record, with the reason."""
     return DispatchRequest(False, -1, flaw=flaw)
 
 
@@ -69,7 +69,7 @@ class CommitLogDispatcher(Protocol):
     """Derives data from the log, as the consume queues and the index do."""
 
     def dispatch(self, request: DispatchRequest) -> None:
-        """Process one record; a second call for the same record changes nothing.
+        """Process one record; a second call for the same record has no effect.
 
         Raises:
             OSError: the record may not be processed; call again.

@@ -1,10 +1,10 @@
 """What a start would lose of a directory that no durable mark says is this store's.
 
-A mark tells what was durable once, so that what is not whole there was damaged. Without
-one the directory is another program's, or kept in another way, or its checkpoint is
-gone; then a start may add what dispatch makes of the log, and drop what a crash leaves
-behind the last whole record, and nothing else. What it would lose beyond that is
-counted here, before anything is changed.
+A mark tells what was durable once, so that what is not intact there was damaged.
+Without one the directory is another program's, or kept in another way, or its
+checkpoint is gone; then a start may add what dispatch makes of the log, and drop what a
+crash leaves after the last intact record, and nothing else. What it would lose beyond
+that is counted here, before anything is changed.
 
 Source: none in RocketMQ, which cuts and removes whatever it does not understand.
 """
@@ -39,10 +39,10 @@ class Losses:
     Attributes:
         where: that place; None if nothing would be lost.
         why: what is wrong there.
-        log_bytes: from the log's end to the last byte behind it that is not zero.
-        records: whole ones among these.
+        log_bytes: from the log's end to the last byte after it that is not zero.
+        records: intact ones among these.
         queues: those that would lose ``units``.
-        index_files: those of another length, or that lead behind the log's end.
+        index_files: those of another length, or that point past the log's end.
     """
 
     where: Place | None = None
@@ -79,7 +79,7 @@ class UnitsToCome:
     units: dict[QueueKey, dict[int, bytes]] = field(default_factory=dict)
 
     def visit(self, request: DispatchRequest) -> None:
-        """Take note of the units of one record."""
+        """Note the units of one record."""
         if not request.has_unit:
             return
         for place in (request, *request.in_light_queues()):
@@ -102,9 +102,9 @@ def place_in(files: MappedFileQueue, offset: int) -> Place:
 def count_log(
     losses: Losses, files: MappedFileQueue, scan: LogScan, *, crashed: bool
 ) -> None:
-    """Count what lies behind the log's end.
+    """Count what lies past the log's end.
 
-    A crash leaves anything there but whole records.
+    A crash may leave anything there but intact records.
     """
     written = records = 0
     for file in files.files:
@@ -143,7 +143,7 @@ def count_queues(
 ) -> None:
     """Count the units that would go, and that dispatch would not make again.
 
-    Those may be cut after a crash that lie behind the end of a log, and what a torn
+    Those may be cut after a crash that lie past the end of a log, and what a torn
     sector has left of one that comes again.
     """
     for key, queue in sorted(queues.items()):

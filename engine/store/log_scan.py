@@ -56,9 +56,9 @@ class FoundRecords(NamedTuple):
     """The records found in a part of a log file.
 
     Attributes:
-        records: intact ones, one behind the other.
+        records: intact ones, one after the other.
         size: their bytes.
-        wanted: bytes that the record behind them needs, if they are not all there.
+        wanted: bytes that the record after them needs, if they are not all there.
         has_filler: a BLANK follows them.
         stopped_by: what follows them and is neither.
     """
@@ -122,7 +122,7 @@ def records_in(
 
 
 def why_stopped(request: DispatchRequest, window: bytes, at: int) -> Stop:
-    """Why the bytes at ``window[at:]`` are no record."""
+    """Why no intact record begins at ``window[at:]``."""
     if request.msg_size > 0:
         return Stop.HALF
     is_written = any(window[at : at + BLANK_SIZE_MIN])
@@ -130,7 +130,7 @@ def why_stopped(request: DispatchRequest, window: bytes, at: int) -> Stop:
 
 
 def noted(why: Stop) -> Stop:
-    """As ``why_stopped``, and hit the probe of that reason."""
+    """Hit the probe of this reason, and return the reason."""
     if why in _STOPS:
         _STOPS[why].hit()
     return why

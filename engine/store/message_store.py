@@ -132,12 +132,12 @@ class MessageStore:
 
     @property
     def last_exit_ok(self) -> bool:
-        """Whether ``load`` found that the previous run was shut down in order."""
+        """Whether ``load`` found that the previous run had an orderly shutdown."""
         return self._start_up.last_exit_ok
 
     @property
     def damaged_ranges(self) -> tuple[DamagedRange, ...]:
-        """The damage that the store serves around; see ``scan_around``."""
+        """The ranges whose records the store skips; see ``scan_around``."""
         return tuple(self.commit_log.damage.ranges)
 
     @property
@@ -163,7 +163,7 @@ class MessageStore:
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """The services that a host runs while the store is started, in order."""
+        """The services that a host runs, in this order, while the store is started."""
         return self._services
 
     @property
@@ -188,7 +188,7 @@ class MessageStore:
         return tuple([rounds for rounds in self._services if rounds.name == name])
 
     def load(self) -> None:
-        """Lock the directory and read it whole; nothing on it is changed.
+        """Lock the directory and read it, without changing anything in it.
 
         A store object is started once: to start again, make another one.
 
@@ -419,7 +419,7 @@ class MessageStore:
         return self.deletion.topics.delete_queue(topic, queue_id)
 
     def shutdown(self) -> bool:
-        """Stop in order; True if the next start has nothing to repair.
+        """Shut down; returns True if the next start has nothing to repair.
 
         Waits up to ``shutdown_dispatch_timeout`` for dispatch to catch up, since a host
         may still run it. If records stay undispatched, or a sync fails, the abort file

@@ -45,7 +45,7 @@ class PutService:
         *,
         is_started: bool,
     ) -> PutMessageResult:
-        """Call ``append`` for the message, and wait for its sync under SYNC_FLUSH."""
+        """Append the message by ``append``; under SYNC_FLUSH wait for its sync."""
         if not is_started or not self._flags.is_writeable:
             NOT_WRITEABLE.hit()
             return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)

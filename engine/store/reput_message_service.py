@@ -1,8 +1,8 @@
-"""ReputMessageService: passes the log's records to the dispatchers, in order.
+"""ReputMessageService: passes the log's records to the dispatchers, in log order.
 
-Source: org.apache.rocketmq.store.DefaultMessageStore.ReputMessageService, RocketMQ
-5.3. Differs: what is no record stops the replay where it is; there, a master skips to
-the end of the file, and the messages behind are never delivered.
+Source: org.apache.rocketmq.store.DefaultMessageStore.ReputMessageService, RocketMQ 5.3.
+Differs: bytes that are not a record stop the replay; there, a master skips to the end
+of the file, and the messages that it skips are never delivered.
 """
 
 from __future__ import annotations

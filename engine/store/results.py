@@ -77,7 +77,7 @@ class QueryMessageResult:
 
 @dataclass(frozen=True, slots=True)
 class GetMessageResult:
-    """Records of one queue in order, and where the next read goes on.
+    """Records of one queue by queue_offset, and where the next read goes on.
 
     ``min_offset`` and ``max_offset`` are the queue's bounds when the read began.
     """

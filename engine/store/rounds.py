@@ -29,11 +29,11 @@ class Rounds:
         self._is_stopped = False
 
     def run_once(self) -> int:
-        """Do one round; 0 once the store has stopped."""
+        """Do one round; returns the work it did, 0 once the store has stopped."""
         return self._do(self._service.run_once)
 
     def run_last(self) -> int:
-        """Do a round that leaves no work; 0 once the store has stopped."""
+        """Do a round that leaves no work; returns as ``run_once``."""
         if isinstance(self._service, EndingService):
             return self._do(self._service.run_last)
         return self.run_once()

@@ -1,9 +1,10 @@
-"""Reads a log past damaged ranges, and chooses a file to append to behind them.
+"""Reads a log past damaged ranges, and chooses a file to append to after them.
 
-Below the durable mark everything was whole once, so what is not whole there was
+Below the durable mark everything was intact once, so what is not intact there was
 damaged. A range of damage begins where reading stops and ends where the next record
 proves itself whole, by its own offset and its body's CRC; at the latest at the mark or
-at the next file. Above the mark it is as ever: the log ends where it stops being whole.
+at the next file. Above the mark it is as ever: the log ends where it stops being
+intact.
 
 No file that has damage is appended to, and none below the mark is changed, so that it
 can be put back from a copy, or looked into.
@@ -45,15 +46,15 @@ def scan_around(
     scan_file: ScanFile,
     visit: Visit,
 ) -> LogScan:
-    """Read a whole log, and continue behind every damaged range.
+    """Read a whole log, and continue after every damaged range.
 
     Args:
         files: the log's.
         bounds: log_min_offset and durable_offset of the mark.
-        damage: receives each range before anything behind it is visited.
+        damage: receives each range before anything after it is visited.
         scan_file: reads the records of one file from a position on; returns where
             they end in it, and why.
-        visit: called with each record, in order.
+        visit: called with each record, in log order.
 
     Raises:
         OSError: the medium could not be read.
@@ -113,7 +114,7 @@ def _walk(
 def _end_of_damage(file: MappedFile, position: int, durable: int) -> int:
     """The end of a damaged range that begins at ``position`` of a file.
 
-    At most the mark, which lies between two records: behind it broken bytes may only be
+    At most the mark, which lies between two records: past it broken bytes may only be
     lost, and then no later record counts. A file too short to hold all that the mark
     covers is left as it is, and nothing is appended to it.
     """
@@ -131,7 +132,7 @@ def _end_of_damage(file: MappedFile, position: int, durable: int) -> int:
 
 
 def whole_records(file: MappedFile, position: int, first: int) -> Iterator[int]:
-    """Where whole records begin in a file, from ``first`` bytes behind a place on.
+    """Where intact records begin in a file, from ``first`` bytes after a place on.
 
     Each carries its own offset, and its body's CRC is right. Counted from ``position``.
     """

@@ -78,7 +78,7 @@ class StartUp:
         return self._found is not None
 
     def read(self) -> None:
-        """Read the files; changes nothing on the disk.
+        """Read the files without changing the disk.
 
         Raises:
             StoreCorrupted: what the mark says was durable is not there any more, or
@@ -271,10 +271,10 @@ class StartUp:
             )
 
     def _refuse_foreign(self, scan: LogScan) -> None:
-        """Lose nothing of a directory that may not be this store's.
+        """Refuse to cut bytes of a directory that may not be this store's.
 
-        Behind the last whole record of one that did not end in order anything goes
-        that is none.
+        After a crash, bytes past the last intact record may be cut if they are not a
+        record.
         """
         to_come, self._to_come = self._to_come, None
         if to_come is None:
@@ -356,7 +356,7 @@ class StartUp:
         self._consume_queues.recover(audit, scan, clean=clean)
         if not clean:
             self._consume_queues.sync_found()
-        # After the log's end is durable, and before anything is put behind it.
+        # After the log's end is durable, and before anything is put after it.
         self._consume_queues.deleted.settle(scan.start, scan.end, is_certain=clean)
         self._index.recover(index, scan.end, clean=clean)
         lacks = _first(audit.first_wrong_phy_offset, index.first_wrong_phy_offset)

@@ -9,8 +9,8 @@ i64 | number of sums u32 | so many CRC-32 u32 | CRC-32 u32 of all before. Versio
 with queue_file_size and its CRC. The sums are those of log files, each of a whole one
 but the last, which is that of the durable part of the newest.
 
-The whole slot with the higher sequence counts. Below ``durable_offset`` everything was
-synced before the mark was written, so what is not whole there was damaged, not lost
+The valid slot with the higher sequence counts. Below ``durable_offset`` everything was
+synced before the mark was written, so what is not intact there was damaged, not lost
 with the power; below ``dispatched_offset`` the queues' units were, so no start need
 look.
 
@@ -106,7 +106,7 @@ class StoreCheckpoint:
             assert newest == self._mark_written, (newest, self._mark_written)
 
     def load(self) -> None:
-        """Read the file if it exists; changes nothing on the disk.
+        """Read the file, if it exists, without changing the disk.
 
         A file of another length counts as far as it goes, and what does not check is
         as if it were not there: a checkpoint only ever saves work or warns.

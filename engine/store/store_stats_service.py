@@ -40,7 +40,7 @@ class StoreStatsService:
         return {topic: TopicStats(*n) for topic, n in self._put_by_topic.items()}
 
     def count_put(self, topic: str, times: int, size: int, took_ms: int) -> None:
-        """Count one put that appended ``times`` messages.
+        """Count one put of ``times`` messages, ``size`` bytes, that ran ``took_ms``.
 
         Source: CommitLog#asyncPutMessage, StoreStatsService#setPutMessageEntireTimeMax.
         """

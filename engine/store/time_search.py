@@ -5,9 +5,9 @@ stored at or before it. Store timestamps never decrease along the log, so a bina
 search over the units finds what a scan of them all would.
 
 Source: ConsumeQueue#getOffsetInQueueByTime, #binarySearchInQueueByTime, RocketMQ 5.3.
-Differs: an unreadable record ends no search, it counts as stored when the one behind
-it was, or later than all if none is; with no message at or before the time, ``UPPER``
-is the queue's first.
+Differs: an unreadable record ends no search, it counts as stored when the one after it
+was, or later than all if none is; with no message at or before the time, ``UPPER`` is
+the queue's first.
 """
 
 from __future__ import annotations

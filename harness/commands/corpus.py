@@ -99,7 +99,7 @@ def _of_run(out: Path) -> list[Seen]:
 
 
 def _check(out: Path) -> None:
-    """Refuse to overwrite a file that is no corpus."""
+    """Refuse to overwrite a file that is not a corpus."""
     if not out.parent.is_dir():
         raise BadInput(f"{out}: there is no directory {out.parent}; make it first.")
     if not out.exists():

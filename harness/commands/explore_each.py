@@ -47,7 +47,7 @@ TryAll = Callable[[Program, str, Callable[[], bool]], T]
 
 
 class Target:
-    """The histories of a case file or of a scenario, and the bug to plant."""
+    """What to explore: a case file or a scenario, and the bug to plant, if any."""
 
     def __init__(
         self, target: str, mutant: str | None, seed: int, histories: int | None

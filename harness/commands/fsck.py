@@ -26,7 +26,7 @@ _MODES = {
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="The whole report as JSON.")
 def command(directory: Path, as_json: bool) -> None:
-    """Judge the files of the store in DIR; changes nothing.
+    """Judge the files of the store in DIR without changing them.
 
     Takes a store of RocketMQ 5 or of crashmq, in use by nobody.
     """

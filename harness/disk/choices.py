@@ -25,7 +25,7 @@ def choice_of(
     Args:
         survivors: which of the pending effects outlive the power loss.
         profile: the disk's.
-        effects: the pending directory changes, in order.
+        effects: the pending directory changes, oldest first.
         inodes: every file, with its pending stores.
     """
     match survivors.kind:

@@ -35,7 +35,7 @@ _PAGE_FAULTS: tuple[FaultCall, ...] = ("lose", "misdirect")
 
 
 class Healed(NamedTuple):
-    """How many calls had failed, and where the medium differs from what was synced."""
+    """How many calls failed, and where the medium differs from what was synced."""
 
     failed: int
     spoilt: tuple[Damaged, ...] = ()
@@ -46,7 +46,7 @@ def _nothing() -> None:
 
 
 class Watch:
-    """An event that waits for one action."""
+    """A callback that is called once, at one disk action."""
 
     __slots__ = ("action", "cut", "event", "fired")
 

@@ -149,7 +149,7 @@ class CountedDisk:
 
     @property
     def last_action(self) -> str:
-        """The newest disk action as ``verb:path``; empty before the first."""
+        """The newest disk action as ``kind:path``; "" before the first."""
         verb, path = self._controls.last
         return f"{verb}:{path}" if verb else ""
 

@@ -2,7 +2,8 @@
 
 A crash state is the committed disk, the pending directory effects that the choice
 keeps, and for each file that then exists the stores it keeps. This module computes and
-changes nothing; ``survivors`` and ``units`` say which effects and stores may be chosen.
+does not change the disk; ``survivors`` and ``units`` say which effects and stores may
+be chosen.
 
 Source: rules P1, P6 to P10 of the disk fault model.
 """
@@ -34,7 +35,7 @@ class Choice(Protocol):
     """Which effects survive, and which stores of each file."""
 
     def effects(self, pending: Sequence[Effect]) -> Sequence[Effect]:
-        """The effects of ``pending`` that survive, in order."""
+        """The effects of ``pending`` that survive, oldest first."""
 
     def merge(
         self, name: str, inode: Inode, base: bytearray, stores: Sequence[Store]
@@ -47,12 +48,12 @@ class Choice(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CrashState:
-    """The disk after a power loss.
+    """The disk's content after a power loss.
 
     Attributes:
-        names: inode numbers by path.
-        contents: bytes by inode number, of the files that may differ from what readers
-            saw; the others are as readers saw them.
+        names: inode number by path.
+        contents: bytes by inode number, of files that may differ from what readers saw
+            before; other files are as readers saw them.
     """
 
     names: dict[str, int]
@@ -126,7 +127,7 @@ def crash_state(
 
     Args:
         committed: the durable names.
-        effects: directory changes since then, in order.
+        effects: directory changes since then, oldest first.
         inodes: every file that a committed name or an effect leads to.
         choice: which pending changes survive.
         ordered: effects survive in an order that never leaves a name without its

@@ -2,7 +2,7 @@
 
 Its pages are clean from then on, whether they were written or not: no later sync writes
 them. Which of them were is a choice, made by ``Survivors`` as at a power loss: a page
-may have gone out before the error, or behind it, and earlier write-back may have put it
+may have gone out before the error or after it, and earlier write-back may have put it
 there as it was at any store before. The journal of a disk that keeps writes in order
 does not help: it fails where it puts each page in its place.
 

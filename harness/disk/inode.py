@@ -345,7 +345,7 @@ class Inode:
             self.bad -= {n for store in stores for n in whole_sectors(store)}
 
     def _heal_from(self, size: int) -> None:
-        """Drop the bad sectors behind a cut: they are no longer part of the file."""
+        """Drop the bad sectors past a cut: they are no longer part of the file."""
         if self.bad:
             self.bad = frozenset([n for n in self.bad if n * SECTOR_SIZE < size])
 

@@ -251,7 +251,7 @@ class Medium:
     def misdirect(self, number: int, page: int, away: int) -> tuple[str, int, int]:
         """Let a page of a file land in another's place; returns that path and bytes.
 
-        In the next page of the same file, or of the file ``away`` places behind it by
+        In the next page of the same file, or of the file ``away`` places after it by
         path; for a file of one page, of the next file.
         """
         files = self.namespace.files()
@@ -275,7 +275,7 @@ class Medium:
         self._commit(self._effects, [])
 
     def commit_file(self, number: int, until: int) -> None:
-        """Make durable what a file's sync commits of the changes up to ``until``."""
+        """Make durable what a sync of the file commits of changes up to ``until``."""
         if not self._may_commit():
             return
         if self.profile.metadata == "prefix":

@@ -46,10 +46,10 @@ class Read(NamedTuple):
 
 
 class Asked:
-    """What a life has read so far of the files that it found.
+    """What one life has read so far of files that existed at its start.
 
     Attributes:
-        reads: the reads in order, each without bytes of an earlier one.
+        reads: oldest first, each without bytes that an earlier one has read.
     """
 
     def __init__(self, medium: Medium) -> None:

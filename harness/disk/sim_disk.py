@@ -47,7 +47,7 @@ class DiskSnapshot(NamedTuple):
 
     Attributes:
         actions: disk actions begun.
-        last: verb and path of the newest.
+        last: kind and path of the newest.
         storing: the bytes that the action in progress is about to put into a mapping,
             and their position in the file.
         medium: the disk as it was then, or stores earlier.
@@ -146,7 +146,7 @@ class SimDisk:
 
     @property
     def last_action(self) -> str:
-        """The newest disk action as ``verb:path``; empty before the first."""
+        """The newest disk action as ``kind:path``; "" before the first."""
         verb, path = self._controls.last
         return f"{verb}:{path}" if verb else ""
 

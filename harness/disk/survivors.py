@@ -167,7 +167,7 @@ def versions_of(
         inode: the file.
         base: its durable bytes.
         sector: the sector's number.
-        stores: those that touch it, in order.
+        stores: those that touch it, oldest first.
     """
     start = sector * profile.sector_size
     old = bytes(base[start : start + profile.sector_size])
@@ -185,7 +185,7 @@ def sector_versions(
 
     Args:
         old: the durable bytes.
-        stores: those that touch the sector, in order.
+        stores: those that touch the sector, oldest first.
         start: the sector's first byte in the file.
         store_size: a store may be done up to any multiple of this many bytes of the
             file, as a copy into a mapping is; 0: as a whole or not at all.
@@ -260,7 +260,7 @@ def tearable(
 
 
 def by_sector(stores: Sequence[Store], size: int) -> dict[int, list[Store]]:
-    """The stores that touch each sector, in order."""
+    """The stores that touch each sector, oldest first."""
     pieces: dict[int, list[Store]] = {}
     for store in stores:
         _, offset, data = store

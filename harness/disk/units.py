@@ -9,7 +9,7 @@ program, replays and shrinks.
 
 Which sectors matter depends on which files survive. So the units of names and sizes
 come first, ``PendingUnits.names``, and those of bytes follow from a choice of these,
-``PendingUnits.sectors``. Sectors whose versions are all equal are no units.
+``PendingUnits.sectors``. Sectors whose versions are all equal are not units.
 
 Source: section 7 of the disk fault model.
 """

@@ -91,7 +91,7 @@ class TracedStep:
 
 @dataclass(slots=True)
 class EpisodeResult:
-    """What came of a program.
+    """The result of running one program.
 
     ``step`` is the number of the op that broke the law; the number of ops if only the
     end of the episode showed it; -1 if nothing was broken.
@@ -275,7 +275,7 @@ class Episode:
             self.go_on()
 
     def heal(self) -> bool:
-        """Let the store be up with its disk well; whether it is, and can be judged."""
+        """Start the store with a working disk; returns whether it can be judged."""
         self.is_finishing = True
         number = len(self.ops)
         if not self.is_up:
@@ -285,7 +285,7 @@ class Episode:
         return self.is_up and not self._judge.is_unsure
 
     def go_on(self) -> None:
-        """Let a healed store take a put, catch up, be read whole and stop."""
+        """Put to a healed store, let services catch up, read all of it, and stop it."""
         number = len(self.ops)
         if self.setup.disk_capacity:
             self._make_room(number)
@@ -352,14 +352,14 @@ class Episode:
         return self._judge.checks.get(law_id, 0)
 
     def digest(self) -> str:
-        """Of everything seen and of the files as they are; hexadecimal."""
+        """The digest of all observations and of the current files, in hexadecimal."""
         hasher = self._hasher.copy()
         for path, data in self.subject.files().items():
             hasher.update(f"{path} {len(data)} {crc32(data)};".encode())
         return hasher.hexdigest()
 
     def close(self) -> None:
-        """Give the subject back. Idempotent."""
+        """Release the subject. Idempotent."""
         self.subject.close()
         self._stack.close()
 

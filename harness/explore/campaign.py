@@ -177,7 +177,7 @@ def _run_job(job: Job, deadline: float) -> Result:
 
 
 def _is_own(moment: CrashPoint, shared: int) -> bool:
-    """Whether a crash point lies behind the first ``shared`` ops."""
+    """Whether a crash point lies after the first ``shared`` ops."""
     done = len(moment.before)
     return not shared or done > shared or (done == shared and not moment.is_between)
 

@@ -60,7 +60,7 @@ class CrashStates:
         self._newest = tuple(unit.versions - 1 for unit in self._pending.names)
 
     def space(self) -> int:
-        """The number of vectors; an upper bound where they cannot be counted."""
+        """How many states there are; an upper bound where they cannot be counted."""
         if prod([unit.versions for unit in self._pending.names]) > EXACT_COUNT_MAX:
             return self._pending.count().states
         return sum(self._side(names).count for names in self._all_names())

@@ -51,7 +51,7 @@ _UNJUDGED = Outcome("Skipped", None)
 
 
 class Remnant(NamedTuple):
-    """What a crash has left: its view, and files and disk, made on first use."""
+    """What a crash has left: a key of it; its files and disk, made on first use."""
 
     view: StateKey
     files: Callable[[], Mapping[str, bytes]]
@@ -131,7 +131,7 @@ class Recoveries:
     def moments(
         self, moment: CrashPoint, fall: JudgedCrash, crash: Crash
     ) -> list[CrashPoint]:
-        """The crash points of the recovery from a crash, as those of a history."""
+        """The crash points within the recovery from a crash."""
         disk = SimDisk.fork(moment.disk, crash.cut)
         disk.crash(crash)
         episode = self._episode(moment, fall, disk, crash)

@@ -130,7 +130,7 @@ def _ops(program: Program, at: int) -> tuple[Op, ...]:
 def _next(
     told: tuple[tuple[int, int], ...], points: int, count: int
 ) -> Iterator[tuple[tuple[int, int], ...]]:
-    """The schedules with one more preemption, behind those that are there."""
+    """The schedules with one more preemption, after those that are there."""
     first = told[-1][0] + 1 if told else 1
     for point in range(first, points + 1):
         for who in range(count):

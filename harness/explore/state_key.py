@@ -37,9 +37,9 @@ class StateKeys:
     def content(
         self, paths: Sequence[str], content: bytes, bad: frozenset[int] = frozenset()
     ) -> int:
-        """The number of a file's bytes; 0 if they are never read.
+        """The id of a file's content, equal for equal content; 0 if it is never read.
 
-        Those of its sectors that are ``bad`` cannot be read.
+        Sectors in ``bad`` cannot be read, so they count as part of the content.
         """
         if paths[0] in NEVER_READ:
             return 0

@@ -40,7 +40,7 @@ THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class BadCaseFile(ValueError):
-    """A file is no case this version can replay; the message says where and why.
+    """A file is not a case this version can replay; the message says where and why.
 
     The message is one printable line, whatever the file holds.
     """
@@ -89,7 +89,7 @@ class CaseFile:
         """Read a case file, checking all of it.
 
         Raises:
-            BadCaseFile: it cannot be read or is no case file of format 1.
+            BadCaseFile: it cannot be read or is not a case file of format 1.
         """
         given = _decode(_read(path), path)
         names = {"format", "setup", "ops", *(f.name for f in fields(cls))} - {"program"}

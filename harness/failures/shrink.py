@@ -180,7 +180,11 @@ class _Search:
         )
 
     def take(self, candidate: Program) -> bool:
-        """Whether the candidate breaks the law; it is the best then, cut behind."""
+        """Whether the candidate breaks the law.
+
+        If so it is the best one from now on, without the ops after the step that
+        failed.
+        """
         if candidate in self._tried or self.runs >= self._budget:
             return False
         self._tried.add(candidate)

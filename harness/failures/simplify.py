@@ -66,7 +66,7 @@ def unwrapped(op: Op) -> Iterator[Op]:
 
 
 def _without_one(op: Together) -> Iterator[Together]:
-    """One op fewer at a time; those behind it are told by their new numbers."""
+    """One op fewer at a time; those after it are told by their new numbers."""
     for gone in reversed(range(len(op.ops))):
         told = tuple(
             (point, who - (who > gone))

@@ -132,10 +132,10 @@ class FsckReport:
 
 
 def fsck(root: Path, tell: Tell = _tell_nobody) -> FsckReport:
-    """Judge a store directory; changes nothing in it.
+    """Judge the files of a store directory without changing them.
 
     Raises:
-        NotAStore: it is absent, unreadable or no store.
+        NotAStore: the directory is absent, unreadable or not a store's.
     """
     return report_on(str(root), read_files(root), queue_folders(root), tell)
 
@@ -316,7 +316,7 @@ def _odd_properties(judged: Judged) -> Iterator[str]:
 
 
 def _behind_fillers(log: LogImage) -> Iterator[str]:
-    """RocketMQ writes a filler's head alone, and leaves what was behind it."""
+    """RocketMQ writes a filler's head alone, and leaves what was after it."""
     for file in log.files:
         if file.flaw is None:
             at = first_nonzero(file.data, file.end + FILLER_SIZE_MIN)

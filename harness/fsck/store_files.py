@@ -30,14 +30,14 @@ _JUDGED_DIRS = ("commitlog/", "consumequeue/", "consumequeue_ext/", "index/")
 
 
 class NotAStore(ValueError):
-    """The path is no store directory that can be read; the message says why."""
+    """The path is not a readable store directory; the message says why."""
 
 
 def read_files(root: Path) -> dict[str, Bytes]:
     """Every file below ``root`` by its path; those no law reads are given empty.
 
     Raises:
-        NotAStore: ``root`` is no directory, holds no log, or cannot be read.
+        NotAStore: ``root`` is not a directory, holds no log, or cannot be read.
     """
     try:
         if not root.is_dir():

@@ -21,7 +21,7 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class NotReadable(ValueError):
-    """A path leads to no file that can be read whole; the message says why."""
+    """A path does not lead to a readable regular file; the message says why."""
 
 
 def read_regular(path: Path, size_max: int) -> bytes:

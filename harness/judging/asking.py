@@ -185,12 +185,12 @@ def asked_together(
 
 
 def questions() -> Mapping[type[Moment], Sequence[Question]]:
-    """All that is asked, by the kind of moment, in order."""
+    """All that is asked, by the kind of moment, in the order of declaration."""
     return _QUESTIONS
 
 
 class Askable(NamedTuple):
-    """What can be asked of a subject, and what never can, for want of which fact."""
+    """What can be asked of a subject; and what never can, by the fact it lacks."""
 
     questions: Mapping[type[Moment], Sequence[Question]]
     never: Mapping[tuple[str, Fact], int]

@@ -93,7 +93,7 @@ class Judge:
         return other
 
     def state(self) -> list[object]:
-        """What decides what it says of the same files from here on, in one order."""
+        """Everything that decides later verdicts on equal files, in a fixed order."""
         return self.known.state()
 
     @property
@@ -103,7 +103,7 @@ class Judge:
 
     @property
     def is_unsure(self) -> bool:
-        """Whether nothing can be judged any more: the log holds rot that hides."""
+        """Whether nothing can be judged any more: the log has rot that no CRC shows."""
         return self.known.tampering.log_has_hidden_rot
 
     @property
@@ -116,7 +116,7 @@ class Judge:
         return self.image_of(self._subject.files())
 
     def image_of(self, files: Mapping[str, bytes]) -> StoreImage:
-        """Files of the store, decoded, as far as they are its own."""
+        """Decode those of ``files`` that are the store's own."""
         ours = self.known.tampering.without_foreign(files)
         self._image = self._read(ours, self._image)
         return self._image
@@ -126,7 +126,7 @@ class Judge:
         return self.known.tampering.without_foreign(self._subject.files())
 
     def all_files(self) -> Mapping[str, bytes]:
-        """The same, and those that others put beside them."""
+        """As ``files``, and the foreign files."""
         return self._subject.files()
 
     def unsynced_from(self) -> Mapping[str, int]:
@@ -134,7 +134,7 @@ class Judge:
         return self._subject.unsynced_from()
 
     def half_made(self) -> HalfMade:
-        """The files that were not made for good."""
+        """The files whose creation is not durable."""
         return self._subject.half_made()
 
     def judge(self, step: Step, now: Positions) -> None:
@@ -168,11 +168,11 @@ class Judge:
                     question.ask(moment, checks)
 
     def judge_caught_up(self, now: Positions, busy: Sequence[str]) -> None:
-        """Judge that every service has done what there was to do, and rests."""
+        """Ask the laws of a store in which no service should have work left."""
         self.ask([CaughtUp(_NOTHING_DONE, self.known, self, now, busy)])
 
     def judge_statistics(self, seen: Statistics) -> None:
-        """Judge what the store counts against what it was given."""
+        """Compare the store's statistics with the puts it has answered."""
         self.ask([StatisticsSeen(_NOTHING_DONE, self.known, self, _NOWHERE, seen)])
 
     def judge_found_again(

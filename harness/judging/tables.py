@@ -129,7 +129,7 @@ def with_table(page: str, name: str, table: str) -> str:
 
 
 def write() -> list[str]:
-    """Write each table into its page; the pages that were changed by it.
+    """Write each table into its page; returns the names of the changed pages.
 
     Raises:
         ValueError: a page has no place for its table.
@@ -204,7 +204,7 @@ def _by_number(law: str) -> tuple[str, int]:
 
 
 def _ids(laws: Iterable[str]) -> str:
-    """Laws in order; three and more in a row as a range."""
+    """Law ids by number; three and more in a row as a range."""
     rows: list[list[tuple[str, int]]] = []
     for prefix, number in sorted(map(_by_number, laws)):
         if rows and rows[-1][-1] == (prefix, number - 1):

@@ -49,7 +49,7 @@ class Entry:
 
 
 class BadCorpus(ValueError):
-    """A file is no corpus; the message says where and why."""
+    """A file is not a corpus; the message says where and why."""
 
 
 @cache

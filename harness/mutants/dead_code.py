@@ -1,8 +1,8 @@
 """Dead: whether an edit changes anything that can run.
 
-Python compiles no statement that nothing leads to: what stands behind a ``return`` or
-in ``if False`` is gone from the code. So two texts mean the same if they compile to
-the same instructions, and an edit between such texts plants no bug.
+Python compiles no statement that nothing leads to: what stands after a ``return`` or in
+``if False`` is gone from the code. So two texts mean the same if they compile to the
+same instructions, and an edit between such texts plants no bug.
 """
 
 from __future__ import annotations

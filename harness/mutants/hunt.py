@@ -92,7 +92,7 @@ class HuntResult:
 
 
 def hunt(task: Hunt) -> HuntResult:
-    """Search until the first kill or the end of the budget."""
+    """Search until the first kill, or until the budget is used up."""
     result = HuntResult()
     started = time.monotonic()
     for row in _slices(task):

@@ -80,10 +80,10 @@ class Mutant:
 
 
 def diff_of(mutant: Mutant) -> str:
-    """What the mutant changes: a diff of each module's text, as it is planted.
+    """A diff of all modules' text that the mutant changes, as it is planted.
 
     Raises:
-        MutantStale: an edit's text is gone, or is there more than once.
+        MutantStale: the text an edit replaces is not there exactly once.
         MutantUnsupported: a module has no text, or an edit changes nothing that runs.
     """
     diffs: list[str] = []

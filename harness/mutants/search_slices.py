@@ -84,7 +84,7 @@ class FoundBug:
 
 @dataclass(slots=True)
 class SliceRow:
-    """What one slice did, and the kill it ended with."""
+    """What one slice did; ``found`` is the kill that ended it, None if nothing did."""
 
     states: int = 0
     histories: int = 0

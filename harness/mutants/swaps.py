@@ -38,7 +38,7 @@ class Swap:
 
 @dataclass(slots=True)
 class Swaps:
-    """All changes of one mutant, in order; ``values`` are new ones by module."""
+    """All changes of one mutant; ``values`` are its new module values, by module."""
 
     mutant_id: str
     swaps: list[Swap] = field(default_factory=list)
@@ -160,7 +160,7 @@ class Planner:
 
     @property
     def filename(self) -> str:
-        """The name shown in tracebacks for the edited text, which is no file."""
+        """The name shown in tracebacks for the edited text, which is not in a file."""
         return f"{MARK}{self.swaps.mutant_id} of {self.module.__name__}>"
 
     def _body(

@@ -36,7 +36,7 @@ class Waits(Protocol):
 
 
 class Activity(Generic[T]):
-    """A body of blocking code, from its start to its result."""
+    """A call of blocking code on a greenlet, from its start to its result."""
 
     __slots__ = (
         "_error",

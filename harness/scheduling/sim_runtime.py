@@ -132,7 +132,7 @@ class SimRuntime:
                 self._raise_unasked()
             return result
         except BaseException as error:
-            # Whatever it is, no activity may stay behind with nobody to turn it.
+            # Whatever it is, no activity may be left with nobody to turn it.
             self._unwind(error)
             raise
         finally:

@@ -259,7 +259,10 @@ def case_of(shrunk: ShrinkResult, scenario: str, mutant: str) -> CaseFile:
 
 
 def missing_from(tally: Tally, scenario: Scenario) -> Iterator[str]:
-    """Laws and probes that so many episodes must have reached, and did not."""
+    """Required laws and probes that no episode reached.
+
+    None is missing after too few episodes to tell, or after a failure.
+    """
     if tally.episodes < _EPISODES_THAT_REACH_ALL or tally.failures:
         return
     for law in scenario.required_laws:

@@ -109,7 +109,7 @@ class SoakTask:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """All that decides the records, JSON-able."""
+        """All that decides the records, as JSON values."""
         explored = {"explore": self.explore} if self.explore else {}
         checked = {"invariants": True} if self.invariants else {}
         return {
@@ -132,7 +132,7 @@ class SoakTask:
         return program_for(SCENARIOS[self.scenario_of(number)], self.seed, number)
 
     def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
-        """One record an episode, in order; no episode raises out of here."""
+        """One record for each episode, by number; no episode raises out of here."""
         numbers = range(shard.first_episode, shard.first_episode + shard.episodes)
         rows = supervised(
             self.run_episode,

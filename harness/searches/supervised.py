@@ -1,11 +1,11 @@
 """Supervised: run numbered work in a child process that may die of it.
 
 An episode can crash the interpreter, hang or leave it, and must cost its own row and
-nothing else. One forked child does the numbers in order and writes each row to a
-pipe; rows come in order, so the parent always knows which number is in flight. When
-the child ends early or takes too long, that number is ``Lost`` and another child goes
-on behind it. A fork costs milliseconds once, a row microseconds. What a row is, and
-what to make of a lost one, is the caller's.
+nothing else. One forked child does the numbers in order and writes each row to a pipe;
+rows come in order, so the parent always knows which number is in flight. When the child
+ends early or takes too long, that number is ``Lost`` and another child goes on after
+it. A fork costs milliseconds once, a row microseconds. What a row is, and what to make
+of a lost one, is the caller's.
 
 Too long is said in seconds of the child's own work, which the kernel counts and ends it
 by: a busy neighbour makes nothing late. A child that waits and does not work is ended
@@ -72,7 +72,7 @@ def supervised(
     around: Around = nullcontext,
     growth_max: int | None = None,
 ) -> Iterator[T | Lost]:
-    """One row a number, in order, whatever the work does to its process.
+    """One row for each number, in order, whatever the work does to its process.
 
     Args:
         work: done in the child; its result must be picklable.
@@ -161,7 +161,7 @@ class _Child:
         return f"signal:{-code}" if code < 0 else f"exit:{code}"
 
     def close(self) -> None:
-        """Leave neither process nor descriptor behind, even if rows are unread."""
+        """Close all descriptors and end the process, even if rows are unread."""
         os.close(self.reader)
         if self.status is None:
             os.kill(self.pid, signal.SIGKILL)
@@ -271,7 +271,7 @@ def _row_of(work: Callable[[int], T], number: int) -> bytes:
     try:
         return pickle.dumps(work(number), pickle.HIGHEST_PROTOCOL)
     # Whatever the work raises, sys.exit included, is a finding about this number and
-    # must not end the numbers behind it.
+    # must not end the numbers after it.
     except BaseException:
         return _lost_row(number)
 

@@ -1,1 +1,1 @@
-"""Systems under test behind one port: our engine, and later others."""
+"""Systems under test with one interface: our engine, and later others."""

@@ -43,7 +43,7 @@ class TurnsServices(Protocol):
     """Its services run only when they are asked to."""
 
     def run_service(self, service: ServiceName, times: int) -> Observation:
-        """Run a service for some rounds: ``Ran``."""
+        """Run ``times`` rounds of a service; returns a ``Ran``."""
 
 
 class HasClock(Protocol):
@@ -55,7 +55,7 @@ class HasClock(Protocol):
         """The subject's wall clock."""
 
     def advance_clock(self, ms: int) -> Observation:
-        """Move the clock: ``ClockMoved``."""
+        """Move the clock by ``ms``; returns a ``ClockMoved``."""
 
 
 class StepsIn(Protocol):
@@ -70,21 +70,21 @@ class StepsIn(Protocol):
     def crash(self, crash: Crash) -> BaseException:
         """End this life of the store as ``crash`` says; the store is down after.
 
-        Returns the ``StoreCrashed`` that a verb in progress must raise to unwind.
+        Returns the ``StoreCrashed`` that a call in progress must raise to unwind.
         """
 
     def disk_actions(self) -> int:
         """Disk actions since the subject was made."""
 
     def last_action(self) -> str:
-        """The newest disk action as ``verb:path``."""
+        """The newest disk action as ``kind:path``, kind as ``write`` or ``sync``."""
 
 
 class RunsSeveral(Protocol):
     """Several ops can be in the store at the same time."""
 
     def run(self, body: Callable[[], Observation]) -> Observation:
-        """Run a verb, and everything interleaved with it, to the end."""
+        """Run one call, and everything interleaved with it, to the end."""
 
     def interleave(self, body: Callable[[], Observation]) -> Callable[[], Observation]:
         """Begin a second activity now; the callable waits for its observation."""
@@ -95,7 +95,7 @@ class RunsSeveral(Protocol):
         """Run named bodies at the same time, to their ends, by ``turns``."""
 
     def stall(self, ms: int) -> Observation:
-        """Let the op in progress stand still while others run: ``ClockMoved``."""
+        """Let the op in progress stall while others run; returns a ``ClockMoved``."""
 
 
 class LosesPower(Protocol):
@@ -105,9 +105,9 @@ class LosesPower(Protocol):
     """
 
     def unsynced_from(self) -> Mapping[str, int]:
-        """The files that a power loss could change, with the first byte at risk.
+        """The files that a power loss could change; path -> first byte at risk.
 
-        -1 for a removed file that could come back.
+        -1 stands for a removed file that could come back.
         """
 
     def half_made(self) -> HalfMade:
@@ -130,24 +130,27 @@ class MeetsFaults(Protocol):
         """
 
     def heal(self) -> Healed:
-        """Disarm the disk's faults; return what they did."""
+        """Disarm all disk faults.
+
+        Returns how many calls they failed, and which synced bytes the medium lacks.
+        """
 
 
 class TakesDamage(Protocol):
     """Its files can be changed while it is down."""
 
     def damage(self, damage: Damage) -> Observation:
-        """Change a file while down: ``Damaged``, or ``Skipped`` if there is none."""
+        """Change a file while down; returns a ``Damaged``, or a ``Skipped``."""
 
     def plant(self, op: PlantFile) -> Observation:
-        """Put a foreign file into the store while down: ``Planted``, or ``Skipped``."""
+        """Add a foreign file while down; returns a ``Planted``, else ``Skipped``."""
 
 
 class HasRoom(Protocol):
     """Others can fill its disk, and set the times of its files."""
 
     def fill_disk(self, percent: int) -> Observation:
-        """Let a foreign file fill the disk: ``DiskFilled``."""
+        """Let a foreign file fill the disk; returns a ``DiskFilled``."""
 
     def disk_usage(self) -> tuple[int, int]:
         """Bytes in use, foreign files included, and the capacity; 0: no limit."""
@@ -157,34 +160,37 @@ class PutsBatches(Protocol):
     """It takes several messages by one put."""
 
     def put_batch(self, messages: Sequence[MessageToPut]) -> Observation:
-        """Store several messages of one queue, all or none: ``Put``."""
+        """Store several messages of one queue, all or none; returns a ``Put``."""
 
 
 class Searches(Protocol):
     """It finds messages by their place, their time or a key."""
 
     def look(self, phy_offset: int) -> Observation:
-        """Read the record at a phy_offset: ``Looked``."""
+        """Read the record at a phy_offset; returns a ``Looked``."""
 
     def search(
         self, topic: str, queue_id: int, at_ms: int, boundary: Boundary
     ) -> Observation:
-        """Search a queue by time: ``Searched``; ``at_ms`` is since the clock began."""
+        """Search a queue by time, in ms since ``epoch_ms``; returns a ``Searched``."""
 
     def query(
         self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
     ) -> Observation:
-        """Read the messages with a key: ``Queried``; times since the clock began."""
+        """Read messages with a key; returns a ``Queried``.
+
+        ``begin_ms`` and ``end_ms`` are milliseconds since ``epoch_ms``.
+        """
 
 
 class Deletes(Protocol):
     """It deletes topics, and expired messages when it is asked to."""
 
     def delete_manually(self) -> Observation:
-        """Ask the cleaner to delete expired files in its next rounds: ``Done``."""
+        """Ask that expired files be deleted in the next rounds; returns ``Done``."""
 
     def delete_topic(self, topic: str, queue_id: int) -> Observation:
-        """Delete a topic, or one queue of it if ``queue_id`` >= 0: ``Deleted``."""
+        """Delete a topic, or one queue if ``queue_id`` >= 0; returns a ``Deleted``."""
 
     def mtime_ms(self, path: str) -> int:
         """The mtime of a file, which says if it has expired."""
@@ -194,7 +200,7 @@ class TellsPositions(Protocol):
     """It says where its log stands."""
 
     def positions(self) -> Positions:
-        """The log's offsets; all -1 while the store is down."""
+        """The log's offsets; each is -1 while the store is down."""
 
 
 class TellsCounts(Protocol):
@@ -208,7 +214,7 @@ class TellsWhatItHolds(Protocol):
     """It says what it holds of its directory, also after a stop."""
 
     def open_beside(self) -> Observation:
-        """Load the directory once more while the store is up: ``Refused``, rightly."""
+        """Load the directory again while the store is up; ``Refused`` is right."""
 
     def left_by_start(self) -> tuple[str, ...]:
         """What a start that failed or was refused still held."""
@@ -225,7 +231,7 @@ class TakesSnapshots(Protocol):
 
     @property
     def clock(self) -> tuple[int, int]:
-        """The wall clock and the clock of the time-outs, both in milliseconds."""
+        """The wall clock, and the monotonic clock of the time-outs, in milliseconds."""
 
     def down_on(self, disk: SimDisk, clock: tuple[int, int]) -> Self:
         """Another store of this setup, not started, on ``disk`` at ``clock``."""

@@ -2,7 +2,7 @@
 
 ``PythonStore`` and ``SimDisk`` simulate; here the store lives in a child process on a
 real directory, and a process kill is SIGKILL, sent while the child waits in the middle
-of the n-th disk action. So the real kernel verifies the simulation. Every verb travels
+of the n-th disk action. So the real kernel verifies the simulation. Every call travels
 to the child and its observation back; whatever is under way when the child is killed
 ends as ``ProcessKilled``. It cannot lose power, and no op runs during another.
 """
@@ -92,11 +92,11 @@ class ChildStore:
         return self._facts.now_ms
 
     def put(self, message: MessageToPut) -> Observation:
-        """Store one message."""
+        """Store one message; returns a ``Put``."""
         return self._verb("put", message)
 
     def put_batch(self, messages: Sequence[MessageToPut]) -> Observation:
-        """Store several messages as one batch."""
+        """Store several messages as one batch; returns a ``Put``."""
         return self._verb("put_batch", messages)
 
     def pull(
@@ -127,7 +127,7 @@ class ChildStore:
         return self._verb("query", topic, key, max_num, begin_ms, end_ms)
 
     def run_service(self, service: ServiceName, times: int) -> Observation:
-        """Run a service for some rounds."""
+        """Run a service for some rounds; returns a ``Ran``."""
         return self._verb("run_service", service, times)
 
     def advance_clock(self, ms: int) -> Observation:
@@ -135,7 +135,7 @@ class ChildStore:
         return self._verb("advance_clock", ms)
 
     def open_beside(self) -> Observation:
-        """Let another store of the child try to load the same directory."""
+        """Load the directory by another store in the child; ``Refused`` is right."""
         return self._verb("open_beside")
 
     def delete_manually(self) -> Observation:
@@ -151,7 +151,7 @@ class ChildStore:
         return (self._disk.root / path).stat().st_mtime_ns // 1_000_000
 
     def shutdown(self) -> Observation:
-        """Shut down in order."""
+        """Shut the store down; returns a ``Stopped``."""
         return self._verb("shutdown")
 
     def start(self) -> Observation:
@@ -197,7 +197,7 @@ class ChildStore:
         return cast(tuple[tuple[FaultCall, str], ...], met)
 
     def heal(self) -> Healed:
-        """Disarm the disk's faults; return what they did, if the child still knows."""
+        """Disarm all disk faults; returns what they did, if the child still knows."""
         if self._process is None:
             return Healed(0)
         return cast(Healed, self._ask("heal"))
@@ -220,7 +220,7 @@ class ChildStore:
         return self._facts.actions
 
     def last_action(self) -> str:
-        """The newest disk action as ``verb:path``."""
+        """The newest disk action as ``kind:path``, kind as ``write`` or ``sync``."""
         return self._facts.last_action
 
     def files(self) -> Mapping[str, bytes]:

@@ -454,7 +454,7 @@ class Interpreter:
         return Interrupted(seen, waiting[0]())
 
     def _heal(self, who: int) -> int:
-        """Let the disk work again; how many calls had met its faults."""
+        """Let the disk work again; returns how many calls had met its faults."""
         self._note_faults_met()
         self._running.faults.clear()
         failed, spoilt = self._subject.heal()

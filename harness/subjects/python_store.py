@@ -91,7 +91,7 @@ class PythonStore:
 
     @property
     def clock(self) -> tuple[int, int]:
-        """The wall clock and the clock of the time-outs, both in milliseconds."""
+        """The wall clock, and the monotonic clock of the time-outs, in milliseconds."""
         return self._runtime.now_ms(), self._runtime.elapsed_ms
 
     def down_on(self, disk: SimDisk, clock: tuple[int, int]) -> PythonStore:
@@ -115,7 +115,7 @@ class PythonStore:
         return self._runtime.now_ms()
 
     def put(self, message: MessageToPut) -> Observation:
-        """Store one message."""
+        """Store one message; returns a ``Put``."""
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
@@ -125,7 +125,7 @@ class PythonStore:
         return answer_of(result)
 
     def put_batch(self, messages: Sequence[MessageToPut]) -> Observation:
-        """Store several messages as one batch."""
+        """Store several messages as one batch; returns a ``Put``."""
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
@@ -215,7 +215,7 @@ class PythonStore:
         return Queried(result.messages)
 
     def run_service(self, service: ServiceName, times: int) -> Observation:
-        """Run a service for some rounds; it stops early once it is idle."""
+        """Run a service for some rounds, fewer once it is idle; returns a ``Ran``."""
         if self._store is None:
             return _SKIPPED_DOWN
         if service.startswith("clean_") and not self.setup.cleans:
@@ -279,7 +279,7 @@ class PythonStore:
         return self.disk.mtimes()[path]
 
     def shutdown(self) -> Observation:
-        """Shut down in order."""
+        """Shut the store down; returns a ``Stopped``."""
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
@@ -331,7 +331,7 @@ class PythonStore:
         return service
 
     def open_beside(self) -> Observation:
-        """Let another store try to load the same directory."""
+        """Load the directory by another store; ``Refused`` is right."""
         if self._store is None:
             return _SKIPPED_DOWN
         try:
@@ -367,9 +367,9 @@ class PythonStore:
         return Done()
 
     def run(self, body: Callable[[], Observation]) -> Observation:
-        """Run a verb to its end; an unexpected exception is observed as ``Failed``.
+        """Run one call to its end; an unexpected exception is returned as a ``Failed``.
 
-        A verb that uses more actions or reads than any should is ended by ``Hang``.
+        A call that uses more actions or reads than any should is ended by ``Hang``.
         """
         self.disk.allow(OP_ACTIONS_MAX, OP_READS_MAX)
         try:
@@ -415,15 +415,18 @@ class PythonStore:
         return self.disk.take_faults_met()
 
     def heal(self) -> Healed:
-        """Disarm the disk's faults; return what they did."""
+        """Disarm all disk faults.
+
+        Returns how many calls they failed, and which synced bytes the medium lacks.
+        """
         return self.disk.healed()
 
     def kill(self) -> None:
-        """Kill the process."""
+        """Kill the simulated process."""
         self.crash(Crash("process_kill"))
 
     def crash(self, crash: Crash) -> StoreCrashed:
-        """End this life; return the exception that a verb in progress must raise."""
+        """End this life; returns the ``StoreCrashed`` for the call in progress."""
         end = self.disk.crash(crash)
         self._runtime.end_by(end)
         self._store = None
@@ -436,7 +439,7 @@ class PythonStore:
         return self.disk.actions
 
     def last_action(self) -> str:
-        """The newest disk action as ``verb:path``."""
+        """The newest disk action as ``kind:path``, kind as ``write`` or ``sync``."""
         return self.disk.last_action
 
     def files(self) -> Mapping[str, bytes]:
@@ -453,7 +456,7 @@ class PythonStore:
         return self._late_actions
 
     def unsynced_from(self) -> Mapping[str, int]:
-        """The files that a power loss could change, and from which byte on."""
+        """The files that a power loss could change, with the first byte at risk."""
         return self.disk.unsynced_from()
 
     def half_made(self) -> HalfMade:

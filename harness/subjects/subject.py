@@ -9,9 +9,9 @@ Whoever drives a subject asks once what it can do, when an episode begins, and d
 ``whole``. Our engine is whole by itself. For another subject stands a ``_Completed``
 one, which hands on what the subject has, and says of the rest that nothing is known.
 
-A verb answers with an observation and never raises for what a store may do by its
-contract. What it raises is judged by RUN-1. ``StoreCrashed`` passes through a verb when
-a crash ends it halfway.
+A method that runs the store returns an observation, and never raises for what a store
+may do by its contract. What it raises is judged by RUN-1. ``StoreCrashed`` passes
+through such a method when a crash ends it halfway.
 """
 
 from __future__ import annotations
@@ -50,20 +50,23 @@ class Subject(Protocol):
         """Whether the store is started."""
 
     def start(self) -> Observation:
-        """Start on the files that are there: ``Started``, or ``Refused``.
+        """Start on the files that are there; returns a ``Started`` or ``Refused``.
 
         A store that cannot serve what was acknowledged refuses, with the reason, and
         changes no file. ``Skipped`` if it is up.
         """
 
     def shutdown(self) -> Observation:
-        """Stop in order: ``Stopped``, ``clean`` if all is safe; ``Skipped`` if down."""
+        """Shut the store down; returns a ``Stopped``, or ``Skipped`` if it is down.
+
+        ``clean`` says that all is safe: the next start has nothing to repair.
+        """
 
     def kill(self) -> None:
         """End the store's process at once; it is down after, and its files stay."""
 
     def put(self, message: MessageToPut) -> Observation:
-        """Store one message: ``Put``; ``Skipped`` if the store is down.
+        """Store one message; returns a ``Put``, ``Skipped`` if the store is down.
 
         ``PUT_OK`` acknowledges it. ``queue_offset`` counts the messages of its queue,
         from 0. ``phy_offset`` and ``size`` are where its record lies among all, in
@@ -79,7 +82,7 @@ class Subject(Protocol):
         max_msg_nums: int,
         tags: str,
     ) -> Observation:
-        """Read messages of one queue from an offset on: ``Pulled``.
+        """Read messages of one queue from an offset on; returns a ``Pulled``.
 
         Each as the bytes of its body; of a store that ``StoresAsRocketMQ`` as those of
         its record. ``tags`` is ``*``, or the tags of which a message must have one,
@@ -294,7 +297,7 @@ class _Completed:
         return crash_class(crash.kind)()
 
     def run(self, body: Callable[[], Observation]) -> Observation:
-        """Run a verb; nothing is interleaved with it."""
+        """Run one call to the store; nothing is interleaved with it."""
         return body()
 
     def heal(self) -> Healed:

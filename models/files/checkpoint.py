@@ -60,7 +60,7 @@ class Mark(NamedTuple):
 class CheckpointImage(NamedTuple):
     """The decoded checkpoint; fields past the file's end are 0.
 
-    ``torn_slots`` are the positions of slots that are neither whole nor all zero.
+    ``torn_slots`` are the positions of slots that are neither valid nor all zero.
     """
 
     physic_msg_timestamp: int

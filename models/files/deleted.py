@@ -36,7 +36,7 @@ NOTHING_DELETED = DeletedImage({})
 
 
 def read_deleted(data: Bytes) -> DeletedImage:
-    """Decode the file; damage becomes ``flaw``, not an exception."""
+    """Decode the file; damage is returned as ``flaw``, not raised."""
     raw = bytes(data)
     text, crc = raw[:-_CRC_LINE_SIZE], raw[-_CRC_LINE_SIZE:]
     if crc != b"%08x\n" % crc32(text):

@@ -222,11 +222,12 @@ def _entries_in(body: Bytes) -> int:
 
 
 def guessed_slots(data: Bytes) -> int:
-    """The number of slots of a file, found from where its entries lie; 0 if none fits.
+    """The likely number of hash slots of an index file; 0 if no number fits.
 
-    The number with which most entries are linked as an index links them; in a damaged
-    file a quarter of the entries looked at may be wrong. For a large file only
-    RocketMQ's number of slots is tried, with four entries a slot, as RocketMQ has them.
+    A number fits if at least three quarters of the entries looked at are linked as an
+    index with so many slots links them; of several, the one with the most such entries
+    is returned. Of a large file only RocketMQ's number is tried, and the one by which
+    there are four entries to a slot.
     """
     if len(data) == DEFAULT_FILE_SIZE:
         return DEFAULT_SLOTS
@@ -287,7 +288,7 @@ def _linked(raw: Bytes, slot_num: int, looked_at: int) -> tuple[int, int]:
 
 
 def keys_of_log(records: tuple[Record, ...]) -> Iterator[LogKey]:
-    """Every key that an index of these records must list, in order."""
+    """Every key that an index of these records must list, in log order."""
     for record in records:
         if record.transaction_type != "rollback":
             for key_hash in _hashes_of(record.topic, record.properties_raw):

@@ -1,13 +1,13 @@
 """The log's files, and the chain of records through them as recovery follows it.
 
 Each file is read on its own, from its first byte: record after record up to a BLANK
-that reaches its end, or up to the first bytes that are no record. The chain runs
+that reaches its end, or up to the first bytes that are not a record. The chain runs
 through the files in order as long as each is closed by its BLANK and the next one
 exists.
 
-Past the chain's end nothing is trusted, but whole records can still be found there: one
-that is found by its magic counts if it carries the very offset it lies at and proves
-itself intact.
+Past the chain's end nothing is trusted, but intact records can still be found there:
+one that is found by its magic counts if it carries the very offset it lies at and
+proves itself intact.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class LogImage:
         file_size: what most files' lengths and names agree on; 0 without files.
         records: the chain, from the log's minimum on.
         stop: where and why the chain ends.
-        odd_paths: paths in the log's directory that are no log files.
+        odd_paths: paths in the log's directory that are not log files.
         deleted: which records are dead because their topic or queue was deleted.
     """
 
@@ -229,7 +229,7 @@ class LogImage:
 
     @lazy
     def breaks(self) -> tuple[LogStop, ...]:
-        """The places from the chain's end on where written bytes are no record.
+        """The places from the chain's end on where written bytes are not a record.
 
         Empty when the chain ends at space that was never written.
         """
@@ -240,7 +240,7 @@ class LogImage:
 
     @lazy
     def _beyond(self) -> tuple[Record | LogStop, ...]:
-        """Records and breaks past the chain's end, in order."""
+        """Records and breaks past the chain's end, in log order."""
         found: list[Record | LogStop] = []
         for file in self.files:
             if file.path == self.stop.path and file.flaw is not None:
@@ -408,9 +408,9 @@ def _chain_end(files: tuple[LogFile, ...], size: int) -> tuple[int, LogStop]:
 
 
 def read_on(file: LogFile) -> Iterator[Record | LogStop]:
-    """Search one file for records behind the place where reading stopped.
+    """Search one file for records after the place where reading stopped.
 
-    Yields intact records in order, and each place where they break off with more to
+    Yields intact records in log order, and each place where they break off with more to
     follow.
     """
     position = _next_record(file, file.end + 1)

@@ -193,7 +193,7 @@ def _revived_from(
 
 
 def _begins_late(image: StoreImage, key: QueueKey) -> bool:
-    """Whether a queue's units begin behind number 0, even if a file of it is gone."""
+    """Whether a queue's units begin after number 0, even if a file of it is gone."""
     queue = image.queue_at.get(key)
     if queue is None or not queue.units:
         return False

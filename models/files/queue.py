@@ -109,7 +109,7 @@ class QueueImage(NamedTuple):
 
     @property
     def begins_late(self) -> bool:
-        """Whether its units begin behind the first one that its files have room for."""
+        """Whether its units begin after the first one that its files have room for."""
         return bool(self.units) and self.units[0].queue_offset > self.first_number
 
     @property
@@ -118,7 +118,7 @@ class QueueImage(NamedTuple):
         return self.files[0].base // UNIT_SIZE if self.files else 0
 
     def behind_rot(self, first_alive: int) -> QueueImage:
-        """The queue behind the last broken unit before ``first_alive``.
+        """The queue after the last broken unit before ``first_alive``.
 
         Nobody reads units of expired records: rot there neither ends the queue nor
         makes a hole in it.

@@ -49,7 +49,7 @@ def ext_place(
 
 
 def ext_files(files: Mapping[str, Bytes], queue_name: str) -> list[tuple[str, int]]:
-    """The consumequeue_ext files of ``topic/queue_id`` with their bases, in order."""
+    """The consumequeue_ext files of ``topic/queue_id`` with their bases, ascending."""
     folder = f"consumequeue_ext/{queue_name}/"
     names = [path for path in files if path.startswith(folder)]
     bases = [(path, path[len(folder) :]) for path in names]
@@ -68,7 +68,7 @@ def ext_unit_at(
 
 
 def ext_unit_size(data: Bytes, at: int) -> int:
-    """The size field at a byte of such a file; 0 behind its end."""
+    """The size field at a byte of such a file; 0 past its end."""
     return int.from_bytes(data[at : at + 2], "big", signed=True)
 
 
@@ -81,7 +81,7 @@ def end_of_ext_units(data: Bytes) -> tuple[int, bool]:
 
 
 def starts_of_ext_units(data: Bytes) -> frozenset[int]:
-    """The positions of entries in such a file; behind a broken one, the next."""
+    """The positions of entries in such a file; after a broken one, the next."""
     starts, at = [0], 0
     while (size := ext_unit_size(data, at)) >= EXT_UNIT_SIZE_MIN:
         at += size

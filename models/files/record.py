@@ -1,4 +1,4 @@
-"""One record of the log: 17 fields, decoded and proven whole.
+"""One record of the log: 17 fields, decoded and proven intact.
 
 A record proves itself by its magic, its size, the agreement of its inner lengths, the
 CRC of its body and the physical offset it carries. Apache RocketMQ checks all but the
@@ -73,7 +73,7 @@ _DELAYS_S = (
 
 
 class BadRecord(ValueError):
-    """The bytes are no intact record: ``kind`` for programs, the text for people."""
+    """The bytes are not an intact record: ``kind`` for programs, text for people."""
 
     def __init__(self, kind: FlawKind, seen: str) -> None:
         super().__init__(seen)
@@ -189,13 +189,13 @@ def as_listed(record: Record, topic: str) -> Record:
 
 @lru_cache(maxsize=64)
 def decode_record(data: bytes) -> Record:
-    """Decode ``data``, which must be one whole record and nothing else.
+    """Decode ``data``, which must be one intact record and nothing else.
 
     Its ``phy_offset`` is what the record itself says: nobody told where it lay. One
     that is read again, as by pull after pull, is not decoded again.
 
     Raises:
-        BadRecord: ``data`` is no intact record.
+        BadRecord: ``data`` is not an intact record.
     """
     if len(data) < RECORD_SIZE_MIN:
         raise BadRecord("size", f"{len(data)} bytes are fewer than a record's 91")
@@ -223,7 +223,7 @@ def parse_record(
         takes_nul: properties may hold a NUL, if no sector of them is lost.
 
     Raises:
-        BadRecord: there is no intact record; checked in the order magic, size, inner
+        BadRecord: no intact record is there; checked in the order magic, size, inner
             lengths, body CRC, own phy_offset, time stored, properties.
     """
     if limit - position < RECORD_SIZE_MIN:
@@ -308,7 +308,7 @@ def _is_number(text: str) -> bool:
 
 
 def written_part(raw: bytes) -> bytes:
-    """The properties without the bytes that RocketMQ 5.3.0 leaves behind light queues'.
+    """The properties without the bytes that RocketMQ 5.3.0 adds after light queues'.
 
     RocketMQ reserves room there for a CRC it does not write: 20 bytes of what its
     buffer held.

@@ -101,9 +101,9 @@ class StoreImage:
         consume_queues: every queue that has a file, sorted by topic and queue_id.
         checkpoint: all zero and of size 0 if there is none.
         has_checkpoint: whether there is one.
-        abort: whether the abort file is there: the store was not shut down in order.
-        odd_queue_paths: paths in queues' directories that are no queue files.
-        foreign: paths that are no part of a store.
+        abort: whether the abort file is there: the store had no orderly shutdown.
+        odd_queue_paths: paths in queues' directories that are not queue files.
+        foreign: paths that are not part of a store.
     """
 
     files: Mapping[str, Bytes]
@@ -409,7 +409,7 @@ def _queue_place(parts: list[str]) -> _Place:
 
 
 def _base_of(name: str) -> int | None:
-    """The offset in a file's name; None if the name is no offset."""
+    """The offset in a file's name; None if the name is not an offset."""
     if len(name) != 20 or not (name.isascii() and name.isdecimal()):
         return None
     base = int(name)

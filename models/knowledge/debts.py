@@ -27,7 +27,7 @@ FLUSHES = frozenset({"flush_commit_log", "flush_consume_queue", "flush_index"})
 
 
 class Waiting(NamedTuple):
-    """What lies before a place of the log waits since a time, at least."""
+    """Bytes below phy_offset ``until`` have waited since ``since_ms`` at the latest."""
 
     since_ms: int
     until: int
@@ -39,7 +39,7 @@ class Waiting(NamedTuple):
 
 @dataclass(slots=True)
 class Debts(Forked):
-    """What waits between two steps of one life.
+    """What waits for a sync between two steps of one life.
 
     Attributes:
         failed: the services whose flush has failed, and a deletion that failed amid it.
@@ -60,7 +60,7 @@ class Debts(Forked):
     newest_ms: int = 0
 
     def saw_failures(self, step: Step, *, life_ended: bool) -> None:
-        """Take note of flushes that failed in a step, and of the clock."""
+        """Note flushes that failed in a step, and of the clock."""
         if life_ended or step.starts or step.ended.stops:
             self.failed = frozenset()
             self.may_be_amid = False
@@ -76,7 +76,7 @@ class Debts(Forked):
         self.newest_ms = max(self.newest_ms, step.world.now_ms)
 
     def forgive(self) -> None:
-        """Forget what waits: nobody can say when it is due."""
+        """Forget what waits: it is unknown when it is due."""
         self.unflushed = self.uncommitted = self.undurable = None
 
     def _failed_flushes(self, step: Step, told: set[PutStatus]) -> set[str]:
@@ -99,7 +99,7 @@ class Debts(Forked):
             self.may_be_amid = True
 
     def due(self, service: str, now_ms: int) -> Waiting | None:
-        """What a round of a service that ends now had to take; None: nothing."""
+        """What the round that now ends had to sync or commit; None if nothing."""
         if service == "flush_commit_log":
             waits, interval_ms = self.unflushed, FLUSH_THOROUGH_MS
         elif service == "commit":
@@ -112,7 +112,7 @@ class Debts(Forked):
         return waits if is_due else None
 
     def saw_positions(self, now: Positions, *, queues_flushed: bool) -> None:
-        """Take note of what was done, and of what waits from now on."""
+        """Note what was done, and of what waits from now on."""
         if self.unflushed is not None and now.flushed_where >= self.unflushed.until:
             self.unflushed = None
         waits = self.uncommitted

@@ -51,12 +51,12 @@ class Expiry(Forked):
     fills_amid: bool = False
 
     def begin_step(self, step: Step) -> None:
-        """Take note of what a step does to the disk's room, before it is judged."""
+        """Note what a step does to the disk's room, before it is judged."""
         self.fills_amid = any(isinstance(each, FillDisk) for each in step.acts[1:])
         self.may_be_full = self.may_be_full or self.fills_amid
 
     def end_step(self, step: Step) -> None:
-        """Take note of how a step has left clock and disk."""
+        """Note the clock and the disk's room as a step has left them."""
         if not (self.setup.cleans or self.setup.disk_capacity):
             return
         world, lacks_room = step.world, self.is_tight(step.world)
@@ -76,7 +76,7 @@ class Expiry(Forked):
             self.may_be_full = True
 
     def _see_cleaner(self, step: Step, percent_before: int) -> None:
-        """Take note of whether a cleaner has stopped puts, or let them on again."""
+        """Note whether a cleaner has stopped puts, or let them on again."""
         if not isinstance(step.seen, Ran):
             # The disk may have been fuller when it looked than it is known to be: it
             # may have stopped puts before it made room.
@@ -94,7 +94,7 @@ class Expiry(Forked):
             self.may_be_full = False
 
     def _count_requests(self, step: Step) -> None:
-        """Take note of a request, and of rounds that it has held for.
+        """Note a request, and of rounds that it has held for.
 
         A round without work is the last one of its op.
         """
@@ -110,16 +110,16 @@ class Expiry(Forked):
                 self.asked_least = ROUNDS_OF_A_REQUEST
 
     def is_tight(self, world: World) -> bool:
-        """Whether a log file more would fill the disk, before the step or after it."""
+        """Whether one more log file fills the disk, before the step or after it."""
         with_file = (max(self.used, world.used) + self.setup.log_file_size) * 100
         return with_file > world.total * STOP_FROM_PERCENT if world.total else False
 
     def old_ms(self, world: World) -> int:
-        """What was stored until then has expired."""
+        """The wall-clock time in ms by which expired messages were stored."""
         return world.now_ms - self.setup.reserved_hours * HOUR_MS
 
     def may_go_until(self, op: Event, world: World, later_ms: int = 0) -> int | None:
-        """What was stored until then may go, in a round so much later; None: all."""
+        """As ``old_ms``, of a round ``later_ms`` later; None: all messages may go."""
         return None if self._may_force(op, world) else self.old_ms(world) + later_ms
 
     def _may_force(self, op: Event, world: World) -> bool:
@@ -131,12 +131,12 @@ class Expiry(Forked):
         return self.setup.cleans_forcibly and bool(may_be_full)
 
     def is_due(self, world: World) -> bool:
-        """Whether a round that has just ended was to delete what had expired."""
+        """Whether the round that has just ended had to delete expired files."""
         is_full = self.percent > DELETE_FROM_PERCENT
         return self._is_hour(world.now_ms) or is_full or self.asked_least > 0
 
     def may_be_due(self, op: Event, world: World) -> bool:
-        """Whether a round of the step that ends now may delete what has expired."""
+        """Whether a round of the step that ends now may delete expired files."""
         if not isinstance(op, RunService):
             return True  # somebody else has moved the clock, or asked
         is_hour = self._is_hour(self.now_ms) or self._is_hour(world.now_ms)

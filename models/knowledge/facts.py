@@ -69,7 +69,7 @@ class Fact(Enum):
 
     @property
     def label(self) -> str:
-        """Its name as rows and tables say it, in small letters."""
+        """Its name in rows and tables, in lower case."""
         return self.name.lower()
 
 

@@ -121,7 +121,7 @@ class Knowledge:
         return other
 
     def doubts(self, key: QueueKey) -> bool:
-        """Whether nobody knows what a queue holds."""
+        """Whether it is unknown which messages a queue holds."""
         return key in self.in_doubt or EVERY_QUEUE in self.in_doubt
 
     @property
@@ -136,7 +136,7 @@ class Knowledge:
 
     @property
     def is_degraded(self) -> bool:
-        """Whether the store serves around damage."""
+        """Whether the store skips damaged records and serves the rest."""
         return self.tampering.degraded.is_on
 
     def may_refuse_puts(self, step: Step) -> bool:
@@ -161,7 +161,7 @@ class Knowledge:
         )
 
     def saw_faults(self, step: Step) -> None:
-        """Take note of what a fault of the step may have spoilt."""
+        """Note what a fault of the step may have spoilt."""
         shown = self.promises.saw_fault(step.op, step.spoilt)
         self.tampering.add(shown)
         # A start may have read what memory held before it was forgotten.
@@ -172,7 +172,7 @@ class Knowledge:
             self.failed_parts |= EVERYWHERE
 
     def crashed(self, step: Step, in_flight: list[MessageToPut]) -> None:
-        """Take note of the crash that ended a step, and the life."""
+        """Note the crash that ended a step, and the life."""
         assert step.crash is not None, step
         has_stopped = not step.is_stopping or self.end is End.ORDERLY
         if step.starts or not has_stopped:
@@ -189,7 +189,7 @@ class Knowledge:
             self.tampering.add(self.promises.lost_power())
 
     def started(self, image: StoreImage) -> None:
-        """Take note of a start that has recovered: what it found is there."""
+        """Note a start that has recovered: what it found is there."""
         self.model.indexed = image.index(self.setup.index_slots).reach
         self.tampering.mended()
         self.failed_parts, self.checkpoint_is_torn = frozenset(), False
@@ -200,7 +200,7 @@ class Knowledge:
         self.checkpoint = None if is_lost else image.checkpoint
 
     def state(self) -> list[object]:
-        """What decides what is said of the same files from here on, in one order."""
+        """Everything that decides later verdicts on equal files, in a fixed order."""
         return [
             self.model,
             self.promises,

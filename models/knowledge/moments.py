@@ -51,7 +51,7 @@ class LookedAt(Protocol):
         """The files that a power loss could change, and where; see ``Subject``."""
 
     def half_made(self) -> HalfMade:
-        """The files that were not made for good; see ``Subject``."""
+        """The files whose creation is not durable; see ``Subject``."""
 
 
 class Look(LookedAt, Protocol):
@@ -67,7 +67,7 @@ class Look(LookedAt, Protocol):
         """Files that a start found, decoded."""
 
     def all_files(self) -> Mapping[str, bytes]:
-        """The same, and those that others put beside them."""
+        """As ``files``, and the foreign files."""
 
 
 class At(NamedTuple):
@@ -88,7 +88,7 @@ class At(NamedTuple):
 
 @dataclass(slots=True)
 class Moment:
-    """A point of a step; see ``At``."""
+    """A point within a step, at which laws are asked; see ``At``."""
 
     step: Step
     known: Knowledge
@@ -210,7 +210,7 @@ class StartOver(Moment):
     Attributes:
         start: the answer.
         at_full_size: the files, short log files of a damaged log made up to their size.
-        log_is_damaged: somebody changed the log, or it is served around damage.
+        log_is_damaged: somebody changed the log, or the store skips damaged records.
         misfit: which file of those changed is none of such a store; "" if none.
         lost: what the start needed and nobody can read; "" if nothing.
         is_foreign: damage took the mark, and the start may not adopt such a store.
@@ -249,7 +249,7 @@ class StartOver(Moment):
 
     @property
     def listed(self) -> Sequence[tuple[int, int]]:
-        """The damage that the start serves around."""
+        """The ranges that the start lists as damaged."""
         return self.start.damaged if isinstance(self.start, Started) else ()
 
 
@@ -284,7 +284,7 @@ class LogRecovered(Moment):
 
 @dataclass(slots=True)
 class RotRecovered(Moment):
-    """A start took over records that had rotted, and could not know; but for these."""
+    """A start adopted rotten records that no CRC shows; the others are judged."""
 
     records: Sequence[Record]
     messages: Sequence[Appended]
@@ -292,7 +292,7 @@ class RotRecovered(Moment):
 
 @dataclass(slots=True)
 class LogRecoveredAround(Moment):
-    """A start serves a log around damage; the model has not adopted it yet.
+    """A start skips damaged records; the model has not adopted the rest yet.
 
     Attributes:
         whole: the whole records by place.
@@ -357,7 +357,7 @@ class RoundOver(Moment):
 
 @dataclass(slots=True)
 class MediumSeen(Moment):
-    """Something may have been made durable."""
+    """A step that may have made data durable is over."""
 
     _unsynced: Mapping[str, int] | None = None
     _half_made: HalfMade | None = None
@@ -371,7 +371,7 @@ class MediumSeen(Moment):
 
     @property
     def half_made(self) -> HalfMade:
-        """The files that were not made for good."""
+        """The files whose creation is not durable."""
         if self._half_made is None:
             self._half_made = self.look.half_made()
         return self._half_made
@@ -405,12 +405,12 @@ class CleanerOver(Moment):
 
 @dataclass(slots=True)
 class PositionsSeen(Moment):
-    """A running store says where its log stands; the model does not know yet."""
+    """A running store has reported its offsets; the model has not noted them yet."""
 
 
 @dataclass(slots=True)
 class PullOver(Moment):
-    """A pull was answered by a store that does not serve around damage."""
+    """A store that skips no damaged records has answered a pull."""
 
     pull: PullMessage
     pulled: Pulled
@@ -419,7 +419,7 @@ class PullOver(Moment):
 
 @dataclass(slots=True)
 class QueryOver(Moment):
-    """A query was answered by a store that does not serve around damage."""
+    """A store that skips no damaged records has answered a query by key."""
 
     query: QueryMessage
     queried: Queried
@@ -436,7 +436,7 @@ class LookOver(Moment):
 
 @dataclass(slots=True)
 class SearchOver(Moment):
-    """A search was answered by a store that does not serve around damage.
+    """A store that skips no damaged records has answered a search by time.
 
     Attributes:
         first: the first queue offset that a reader finds.
@@ -464,7 +464,7 @@ class PullTogether(Moment):
 
 @dataclass(slots=True)
 class PullAround(Moment):
-    """A pull was answered by a store that serves around damage."""
+    """A store with on_damage=serve has answered a pull."""
 
     pull: PullMessage
     pulled: Pulled
@@ -472,19 +472,19 @@ class PullAround(Moment):
 
 @dataclass(slots=True)
 class PutAround(Moment):
-    """A put was answered by a store that serves around damage."""
+    """A store with on_damage=serve has answered a put."""
 
     answer: Put
 
 
 @dataclass(slots=True)
 class SearchAround(Moment):
-    """A search was answered by a store that serves around damage.
+    """A store with on_damage=serve has answered a search by time.
 
     Attributes:
-        times: when each whole message of the queue was stored, by queue offset.
+        times: when each intact message of the queue was stored, by queue offset.
         ready: the queue offsets of those that must be found.
-        earliest: when the log's first whole message was stored; -1 if there is none.
+        earliest: when the log's first intact message was stored; -1 if there is none.
     """
 
     search: SearchOffset
@@ -496,7 +496,7 @@ class SearchAround(Moment):
 
 @dataclass(slots=True)
 class QueryAround(Moment):
-    """A query was answered by a store that serves around damage."""
+    """A store with on_damage=serve has answered a query by key."""
 
     query: QueryMessage
     queried: Queried
@@ -512,7 +512,7 @@ class AfterFailedFlush(Moment):
 
 @dataclass(slots=True)
 class RoundDue(Moment):
-    """A round had to take what waited since an interval."""
+    """A round had to sync or commit what had waited for the thorough interval."""
 
     service: str
     waits: Waiting
@@ -520,18 +520,18 @@ class RoundDue(Moment):
 
 @dataclass(slots=True)
 class StepOver(Moment):
-    """All of a step was judged, but for what others have in the directories."""
+    """All of a step was judged, except for foreign files."""
 
 
 @dataclass(slots=True)
 class CaughtUp(Moment):
-    """Healed, and turned until nothing was left to do; ``busy`` services still work."""
+    """A healed store had its rounds; the services in ``busy`` still found work."""
 
     busy: Sequence[str]
 
 
 @dataclass(slots=True)
 class StatisticsSeen(Moment):
-    """A store says what it counts."""
+    """A store has reported its statistics."""
 
     seen: Statistics

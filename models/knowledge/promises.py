@@ -68,7 +68,7 @@ class Promises(Forked):
     def saw_fault(
         self, op: Event, spoilt: Sequence[Damaged] = ()
     ) -> tuple[Damaged, ...]:
-        """Take note of what a fault of ``op`` may have spoilt; what of it shows now."""
+        """Note what a fault of ``op`` may have spoilt; what of it shows now."""
         self.spoilt = tuple(dict.fromkeys((*self.spoilt, *spoilt)))
         shown: tuple[Damaged, ...] = ()
         lies = self.has_lied or not self.kind.honours_sync
@@ -97,11 +97,11 @@ class Promises(Forked):
         return self.has_lied or not self.kind.keeps_promises
 
     def renewed(self) -> None:
-        """Take note of a start that has recovered: what it found is there."""
+        """Note a start that has recovered: what it found is there."""
         self.errors_come_late = self.reverts = False
 
     def lost_power(self) -> tuple[Damaged, ...]:
-        """Take note that the medium alone is left; what it is found to lack now."""
+        """Note that the medium alone is left; what it is found to lack now."""
         self.has_lied = self.hides_a_failed_sync = False
         shown, self.spoilt = self.spoilt, ()
         return shown

@@ -60,7 +60,7 @@ class ReferenceModel(Forked):
         puts: how many puts that were; a batch counts as one.
         put_times_ms: how many of those took how long, for which that is known.
         numbered: first free queue_offset of a queue whose messages were lost: in a
-            store that serves around damage, and for empty queues as damage left them;
+            store that skips damaged records, and for empty queues as damage left them;
             ``trusted``: how many more the latter may have.
         forgotten: for queues that were damaged after their messages had expired, the
             (log minimum, first queue_offset) of messages that no queue counts now.
@@ -291,7 +291,7 @@ class ReferenceModel(Forked):
         """
         until = self.reput_from_offset
         if self.messages:
-            # A start dispatches from the next record on, behind any filler.
+            # A start dispatches from the next record on, after any filler.
             first = min(self._expired_count(until), len(self.messages) - 1)
             until = self.messages[first].phy_offset
         for appended in self.live_messages(self.log_min):

@@ -25,7 +25,7 @@ class Tampering(Forked):
     """Between two steps of one store.
 
     Attributes:
-        degraded: what was ever changed of a log that is served around damage.
+        degraded: what was ever changed of a log whose damaged records are skipped.
         damaged: what of the store's files was changed since its last start.
         undoable: damage of these that a copy could be put back for.
         foreign: files that are not the store's, and what is in them.
@@ -58,7 +58,7 @@ class Tampering(Forked):
         has_index: bool,
         ended_in_order: bool,
     ) -> None:
-        """Take note of damage and of planted files among ``files``."""
+        """Note damage and of planted files among ``files``."""
         for one in step.damaged:
             if one == RESTORED:
                 undone, self.undoable = {id(each) for each in self.undoable}, []
@@ -79,13 +79,13 @@ class Tampering(Forked):
         self.abort_taken |= takes_abort and not ended_in_order
 
     def begin_start(self) -> None:
-        """Take note that a start reads what was changed."""
+        """Note that a start reads what was changed."""
         self.bit_maps_may_rot |= any(
             damage.path.startswith("consumequeue") for damage in self.damaged
         )
 
     def note_degraded(self) -> None:
-        """Take note of what was changed of log and queues, also of files that went."""
+        """Note what was changed of log and queues, also of files that went."""
         degraded = self.degraded
         for damage in self.damaged:
             folder, _, name = damage.path.rpartition("/")
@@ -97,11 +97,11 @@ class Tampering(Forked):
                 degraded.ranges.append((0, 1 << 62))
 
     def mended(self) -> None:
-        """Take note of a start that has read the files and mended what it could."""
+        """Note a start that has read the files and mended what it could."""
         self.damaged = []
 
     def add(self, damages: Sequence[Damaged]) -> None:
-        """Take note of places that do not hold what they should."""
+        """Note places that do not hold what they should."""
         self.damaged = [*self.damaged, *damages]
 
     def without_foreign(self, files: Mapping[str, bytes]) -> Mapping[str, bytes]:

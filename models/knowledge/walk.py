@@ -282,7 +282,7 @@ def _walk_stops(at: At, stops: Sequence[Stopped], end: int) -> Iterator[Moment]:
 
 
 def _see_cut_short(known: Knowledge, step: Step) -> None:
-    """Take note of a cleaner that a crash or an error may have ended amid its work.
+    """Note a cleaner that a crash or an error may have ended amid its work.
 
     Or whose store stopped beside it, so that nothing says how far it came.
     """
@@ -342,7 +342,7 @@ def _walk_running(at: At) -> Iterator[Moment]:
 
 
 def _see_nothing_begin_later(at: At) -> None:
-    """Take note that the log does not begin behind where its store says it does."""
+    """Note that the log does not begin after where its store says it does."""
     if at.known.setup.cleans and at.step.is_alone and at.known.works(LOG):
         at.known.model.min_certain = max(0, at.now.min_phy_offset)
 

@@ -37,7 +37,7 @@ class SeenBefore(NamedTuple):
 
     @classmethod
     def of(cls, known: Knowledge, step: Step) -> SeenBefore:
-        """What could be read before the step; of nothing where that does not matter."""
+        """What could be read before the step; empty where that does not matter."""
         ends = step.crash is not None or step.is_stopping
         is_cut = ends or step.fails_calls or step.deletions
         if is_cut or not known.works(DISPATCHED):
@@ -142,7 +142,7 @@ def is_indexed(record: Record, key: str, model: ReferenceModel, reput: int) -> b
 
 
 def _around(at: At) -> Iterator[Moment]:
-    """What was read and put of a store that serves around damage."""
+    """What was read of, and put to, a store with on_damage=serve."""
     step, known, look, _ = at
     model = known.model
     for read, answer in step.reads:

@@ -142,7 +142,7 @@ def _lost(image: StoreImage, places: Sequence[Damaged], *, is_around: bool) -> s
     ends = [end]
     mark = image.checkpoint.mark
     if is_around and mark is not None and end < mark.durable_offset:
-        # The log goes on behind other damage.
+        # The log goes on after other damage.
         ends += [mark.durable_offset, *[record.end for record in log.records_beyond]]
     until = max([at + max(HEAD_SIZE, _claimed(image, at)) for at in ends])
     base_of = {file.path: file.base for file in log.files}
@@ -313,8 +313,8 @@ def _rotten(known: Knowledge, log: LogImage) -> frozenset[Record]:
 def _torn_records(log: LogImage, model: ReferenceModel) -> frozenset[Record]:
     """Records of a known body, for whose header and names no CRC speaks.
 
-    That may be the CRC itself that was torn: what is left of it is no property, so the
-    others can be right and the record odd all the same.
+    That may be the CRC itself that was torn: what is left of it is not a property, so
+    the others can be right and the record odd all the same.
     """
     messages = model.live_messages(log.min_phy_offset)
     known = {appended.phy_offset: appended for appended in messages}
@@ -341,7 +341,7 @@ def _is_odd(record: Record) -> bool:
 
 
 def _adopt_around(at: At, start: Started, found: StoreImage) -> Iterator[Moment]:
-    """Adopt what a start serves around damage.
+    """Adopt what a start with on_damage=serve has kept.
 
     It cannot be told where a record rotted that still proves itself whole, nor where
     one could not be read while the start looked for it.

@@ -132,7 +132,7 @@ def _put_over(at: At, message: MessageToPut, answer: Put) -> PutOver:
 
 
 def _crash(known: Knowledge, step: Step) -> None:
-    """Take note of a crash: what was acknowledged outlives a kill, not power loss."""
+    """Note a crash: what was acknowledged outlives a kill, not power loss."""
     known.crashed(step, [])
     crash = step.crash
     assert crash is not None, step

@@ -8,8 +8,8 @@ before one created later. Then:
 - A sector that holds a byte of a record holds all of the record's bytes in it.
 - In a run of files none in the middle is missing or empty.
 
-Bytes behind a cut of RocketMQ's are older than what replaced them; so a break only
-counts if the record behind it was stored no earlier than the one before it.
+Bytes past a cut of RocketMQ's are older than what replaced them; so a break only counts
+if the record after it was stored no earlier than the one before it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SIZED = ("crc", "lengths", "properties", "phy_offset", "store_timestamp")
 
 
 def proven_breaks(judged: Judged) -> Iterator[tuple[LogStop, Record]]:
-    """Breaks that no crash can have made, each with an intact record behind it."""
+    """Breaks that no crash can have made, each with an intact record after it."""
     log = judged.image.commit_log
     if not judged.whole_sectors or not judged.monotonic_clock:
         return
@@ -79,7 +79,7 @@ def damaged_heads(judged: Judged) -> Iterator[LogStop]:
 def unwritten_units(queue: QueueImage, units: Iterable[Unit]) -> tuple[Unit, ...]:
     """Those of ``units`` whose bytes no store writes, torn writes included.
 
-    A torn unit is a unit's first bytes and zeros behind them.
+    A torn unit is a unit's first bytes and zeros after them.
     """
     return tuple(
         [
@@ -153,7 +153,7 @@ def _file_of(queue: QueueImage, queue_offset: int) -> QueueFile | None:
 def _is_written(file: LogFile, stop: LogStop, whole: list[int]) -> bool:
     """Whether every sector of the broken record was written, so that it is damage.
 
-    ``whole``: where intact records begin behind the log's end, in order.
+    ``whole``: where intact records begin past the log's end, in order.
     """
     start = stop.position
     if start + _HEAD_SIZE > file.limit:

@@ -32,7 +32,7 @@ class Spoilt(Forked):
 
     Attributes:
         log_file_size: of each of the log's files.
-        is_on: the store serves around damage from here on.
+        is_on: the store runs with on_damage=serve from here on.
         ranges: [start, end) of the bytes that differ.
         queues: the directories of queues that were changed since the last start.
         listed: the ranges that the newest start lists as damaged.
@@ -64,10 +64,11 @@ def _meets(ranges: Sequence[Range], start: int, end: int) -> bool:
 def refuses_what_cannot_be_located(
     found: StoreImage, extended: StoreImage, start: Started | Refused
 ) -> Iterator[Violation]:
-    """Judged on the files as the start found them, as REC-4 is.
+    """Compares the start's answer and its list of damage with the files it found.
 
-    If the CRC-32 of a file differs although all its records are intact, the damage
-    cannot be located.
+    It may refuse if the CRC-32 of a file differs although all its records are intact:
+    the damage cannot be located. It must list damage if and only if REC-4 would have it
+    refuse.
     """
     reason, mark = reason_to_refuse(found, extended), found.checkpoint.mark
     if isinstance(start, Refused):
@@ -102,11 +103,19 @@ def keeps_what_is_whole(
     spoilt: Spoilt,
     listed: Sequence[Range],
 ) -> Iterator[Violation]:
-    """``floors``: what the crash spares, and the durable_offset of the mark.
+    """Looks for each message that was put among ``whole``, the records served.
 
-    Above durable_offset a log ends where it stops being whole, so a message counts
-    there only if nothing before it was damaged. Nothing is listed behind the file that
-    durable_offset lies in.
+    Above durable_offset a log ends where it stops being intact, so a message counts
+    there only if nothing before it was damaged. No range past the file that
+    durable_offset lies in may be listed.
+
+    Args:
+        whole: the intact records after the start, by phy_offset.
+        messages: what was put.
+        in_flight: puts that got no answer; they may be there or not.
+        floors: the end of what the crash must spare, and the mark's durable_offset.
+        spoilt: what was changed from outside.
+        listed: [start, end) of the ranges that the start lists as damaged.
     """
     floor, durable = floors
     until = -(-durable // spoilt.log_file_size) * spoilt.log_file_size
@@ -153,10 +162,12 @@ def pull_goes_around(
     reput_from_offset: int,
     gone_below: int = 0,
 ) -> Iterator[Violation]:
-    """``queue`` has its intact messages; those below ``reput_from_offset`` are due.
+    """Compares the messages returned with those of ``queue``, its intact messages.
 
-    -1: it is unknown how far dispatch has come. Messages before ``gone_below`` may have
-    expired.
+    Messages that end by ``reput_from_offset`` must be returned; -1: it is unknown how
+    far dispatch has come, so none must. Messages before ``gone_below`` may have
+    expired. A pull that passes intact messages over, or does not move on, violates the
+    law too.
     """
     listed = {appended.phy_offset: appended for appended in queue}
     first, end = pull.queue_offset, pulled.next_begin_offset
@@ -207,7 +218,10 @@ def pull_goes_around(
     catalogue="I3 I15",
 )
 def put_spares_what_is_damaged(answer: Put, spoilt: Spoilt) -> Iterator[Violation]:
-    """An operator may restore such a file from a copy, or inspect it."""
+    """Looks for damaged ranges in the file that the put was appended to.
+
+    An operator may restore such a file from a copy, or inspect it.
+    """
     if answer.phy_offset < 0:
         return
     base = answer.phy_offset - answer.phy_offset % spoilt.log_file_size
@@ -230,11 +244,19 @@ def search_goes_around(
     ready: Sequence[int],
     earliest: int,
 ) -> Iterator[Violation]:
-    """``stored_at`` is the store time of each intact message, by queue_offset.
+    """Compares the offset found with the times of intact messages around it.
 
-    Those that are ``ready`` must be found. The time reported for the offset found is
-    that message's, or -1 if it is not intact; ``earliest`` is that of the log's first
-    intact message.
+    LOWER: messages before that offset are earlier than ``timestamp``, the others are
+    not. UPPER: messages up to it are not later than ``timestamp``, the others are. The
+    time reported for that offset is its message's, or -1 if that is not intact.
+
+    Args:
+        searched: the answer.
+        timestamp: the time searched for.
+        boundary: LOWER or UPPER.
+        stored_at: store_timestamp of each intact message, by queue_offset.
+        ready: the queue_offsets of those that are dispatched, so must be found.
+        earliest: store_timestamp of the CommitLog's first intact message.
     """
     found, where = searched.queue_offset, f"search for {boundary} of {timestamp}"
     for number, queue_offset in enumerate(ready):
@@ -267,7 +289,10 @@ def search_goes_around(
 def query_goes_around(
     queried: Queried, max_num: int, fitting: Sequence[Record]
 ) -> Iterator[Violation]:
-    """``fitting`` are the intact, dispatched messages that match, in log order."""
+    """Compares the answer's phy_offsets with those of the last of ``fitting``.
+
+    These are the intact, dispatched messages that match, in log order.
+    """
     most = max(0, min(max_num, QUERY_MAX))
     expected = [record.phy_offset for record in fitting[-most:]] if most else []
     seen: list[int] = []

@@ -38,9 +38,9 @@ _NONE_YET = -1
     catalogue="I7 I8",
 )
 def durable_mark_is_in_the_log(judged: Judged) -> Iterator[Violation]:
-    """Compares the mark with where the log begins and where it stops being whole.
+    """Compares the mark with where the log begins and where it stops being intact.
 
-    It holds after a crash too: the mark is written once the bytes are durable.
+    Judged after a crash too: the mark is written once the bytes are durable.
     """
     mark = judged.image.checkpoint.mark
     if mark is None:
@@ -64,10 +64,12 @@ def durable_mark_is_in_the_log(judged: Judged) -> Iterator[Violation]:
     catalogue="I8",
 )
 def flushed_time_is_in_the_log(judged: Judged) -> Iterator[Violation]:
-    """It holds after a crash too: the time is written once its record is flushed.
+    """Compares physic_msg_timestamp with the highest store_timestamp in the log.
 
-    RocketMQ writes the time of the last append, which may still lie in a write buffer:
-    a crash then takes the record, and the time also stays where a start cut the log.
+    Judged after a crash too: the time is written once its record is flushed. RocketMQ
+    writes the time of the last append, which may still lie in a write buffer when a
+    crash comes, and does not lower it when a start cuts the log: its files are not
+    judged then.
 
     Source: StoreCheckpoint#setPhysicMsgTimestamp.
     """
@@ -90,9 +92,10 @@ def flushed_time_is_in_the_log(judged: Judged) -> Iterator[Violation]:
     catalogue="I8",
 )
 def dispatched_time_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
-    """It holds after a crash too, where the unit must also point at the record.
+    """Prepared, rolled-back, inner-batch and deleted records need no unit.
 
-    A clock that was set back makes it impossible to judge.
+    Judged after a crash too; then the unit must also point at the record. Not judged if
+    the clock was set back.
 
     Source: StoreCheckpoint#setLogicsMsgTimestamp.
     """
@@ -112,10 +115,10 @@ def dispatched_time_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
     catalogue="I4 I8",
 )
 def dispatched_offset_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
-    """It holds after a crash too: no start dispatches those records again.
+    """Looks for the units; dispatched_offset must be at most durable_offset, too.
 
-    After a crash the unit must also point at the record; dispatched_offset is at most
-    durable_offset.
+    Judged after a crash too, since no start dispatches those records again; then each
+    unit must also point at its record.
     """
     image, mark = judged.image, judged.image.checkpoint.mark
     if mark is None:
@@ -137,7 +140,10 @@ def dispatched_offset_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
     catalogue="I15",
 )
 def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
-    """It holds after a crash too. The mark has a CRC-32 of each of the newest files."""
+    """Computes the CRC-32 again of each file of which the mark has one: the newest.
+
+    Judged after a crash too.
+    """
     for changed in changed_files(judged.image):
         yield Violation(changed, "another CRC-32", "that of the durable mark")
 
@@ -151,10 +157,11 @@ def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
 def round_marks_what_is_flushed(
     image: StoreImage, flushed_where: int
 ) -> Iterator[Violation]:
-    """Judged after a round of the checkpoint service that ran alone on a readable disk.
+    """Compares the checkpoint with ``flushed_where`` and the records below it.
 
-    The CRC-32 of the last file is what lets a start tell damage from loss. It is not
-    asked of a file that is missing, as in a store that serves around damage.
+    Judged after a checkpoint round that ran alone on a readable disk. The CRC-32 of the
+    last file lets a start tell damage from loss; it need not be there if the file is
+    missing, as with on_damage=serve.
     """
     mark = image.checkpoint.mark
     stored = image.commit_log.stored_before(flushed_where)
@@ -182,7 +189,9 @@ def round_marks_what_is_flushed(
     catalogue="I7 I8",
 )
 def checkpoint_is_on_the_medium(unsynced: Mapping[str, int]) -> Iterator[Violation]:
-    """Asked even if the round before failed; see ``Subject.unsynced_from``.
+    """Looks for the checkpoint in ``unsynced``; see ``Subject.unsynced_from``.
+
+    Asked even if the round before failed.
 
     Source: StoreCheckpoint#flush.
     """
@@ -337,7 +346,10 @@ def _has_all_files(image: StoreImage, index: IndexImage) -> bool:
 
 @law("CP-10", "checkpoint bytes that belong to no field are zero", catalogue="I7 I8")
 def rest_of_the_checkpoint_is_zero(image: StoreImage) -> Iterator[Violation]:
-    """Asked by fsck alone, outside the sectors of the two slots."""
+    """Checks the bytes between the fields and the slots, and those after the slots.
+
+    Asked by fsck alone.
+    """
     raw = bytes(image.files.get("checkpoint", b"")[:CHECKPOINT_SIZE])
     slots_end = SLOT_POSITIONS[-1] + SLOT_POSITIONS[0]
     for start, end in ((_FIELDS_END, SLOT_POSITIONS[0]), (slots_end, len(raw))):
@@ -369,10 +381,10 @@ def _other_sizes(judged: Judged) -> Iterator[Violation]:
     catalogue="I8",
 )
 def checkpoint_is_up_to_date(image: StoreImage) -> Iterator[Violation]:
-    """Compares both times and durable_offset; where they lag, a start does too much.
+    """Compares both times and durable_offset with the log's newest records.
 
-    Asked of a store whose clock was never set back, so that the last record is the
-    newest.
+    If they lag, the next start does too much. Judged if the store's clock was never set
+    back, so that the last record is the newest.
 
     Source: StoreCheckpoint#flush, DefaultMessageStore#shutdown.
     """

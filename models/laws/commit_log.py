@@ -29,11 +29,11 @@ _FILLER_FLAWS = ("end", "zeros", "magic", "size", "filler")
     catalogue="I2 I15",
 )
 def every_record_is_whole(judged: Judged) -> Iterator[Violation]:
-    """A break is any byte at which no intact record begins although the log goes on.
+    """Reports each break: a byte at which no intact record begins, yet the log goes on.
 
-    At rest every break violates the law; where bytes of an earlier cut may lie behind
-    the end, only a break behind which something proves that the log went on. After a
-    crash: a break below the durable mark, and what no crash can have made.
+    At rest every break violates the law. Where bytes of an earlier cut may lie past the
+    end, a break counts only if something proves that the log went on after it. After a
+    crash it counts below the durable mark, or if no crash can have made it.
 
     Source: CommitLog#checkMessageAndReturnSize.
     """
@@ -90,10 +90,10 @@ def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
     catalogue="I2",
 )
 def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:
-    """Judged at rest, on each file that has a later one with a record.
+    """Looks for the BLANK in each file that has a later one with a record, at rest.
 
     Where units may be left over from an earlier cut, a BLANK that covers intact records
-    which ConsumeQueues still list violates it as well.
+    which ConsumeQueues still list violates the law too.
 
     Source: CommitLog.DefaultAppendMessageCallback#doAppend, BLANK_MAGIC_CODE.
     """
@@ -143,10 +143,10 @@ def store_timestamps_never_decrease(judged: Judged) -> Iterator[Violation]:
 
 @law("CL-5", "every field of a CommitLog record is in its valid range", catalogue="I15")
 def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
-    """Covers the fields that neither the body's CRC nor the inner lengths prove.
+    """Checks the fields that neither the body's CRC nor the inner lengths prove.
 
-    A record that a crash tore is not intact and not asked, so this holds after a crash
-    too, where sectors of 512 bytes reach the medium whole.
+    Judged after a crash too, where sectors of 512 bytes reach the medium whole: a
+    record that the crash tore is not intact, so it is not checked.
 
     Source: MessageDecoder#decode.
     """

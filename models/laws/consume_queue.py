@@ -107,7 +107,7 @@ def no_unit_past_the_log(judged: Judged) -> Iterator[Violation]:
     catalogue="I4",
 )
 def every_record_has_its_unit(judged: Judged) -> Iterator[Violation]:
-    """Prepared and rolled-back records and inner batches have no unit.
+    """Looks for a unit of each record's queue_offset in its queue.
 
     Judged at rest, where it is known how far dispatch has come.
 
@@ -247,7 +247,7 @@ def _ends_past_the_log(
 ) -> Iterator[Violation]:
     """One violation for all of a queue's last units that lost their records.
 
-    Where the chain breaks off inside the log, intact records behind the break are still
+    Where the chain breaks off inside the log, intact records after the break are still
     there; their units are right and not reported.
     """
     beyond = {record.phy_offset: record for record in image.commit_log.records_beyond}

@@ -24,10 +24,14 @@ STOP_PUTS_PERCENT = 90
 def log_begins_where_it_was_left(
     found_min: int, lowest: int, highest: int
 ) -> Iterator[Violation]:
-    """Judged where nothing outside the store removed a file.
+    """Compares min_phy_offset after a start with what deletions left.
 
-    ``lowest`` is where the last deletion that finished left it, ``highest`` how far one
-    that did not finish can have come.
+    Judged if nothing outside the store removed a file.
+
+    Args:
+        found_min: the log's min_phy_offset.
+        lowest: where the last deletion that finished left it.
+        highest: how far a deletion that did not finish can have come.
 
     Source: MappedFileQueue#deleteExpiredFileByTime.
     """
@@ -46,10 +50,13 @@ def log_begins_where_it_was_left(
 def empty_queues_keep_their_end(
     found_ends: Mapping[tuple[str, int], int], ends: Mapping[tuple[str, int], int]
 ) -> Iterator[Violation]:
-    """Judged where nothing outside the store changed the queues.
+    """Compares where queues end with where those without a record must end.
 
-    ``found_ends`` are the queue_offsets at which the queues' files end, ``ends`` where
-    those of queues without a record in the log must end.
+    Judged if nothing outside the store changed the queues.
+
+    Args:
+        found_ends: the next queue_offset by the files of each queue.
+        ends: the right one, of each queue that has no record in the log.
 
     Source: ConsumeQueue#correctMinOffset, ConsumeQueueStore#recoverOffsetTable.
     """
@@ -74,11 +81,17 @@ def only_what_has_expired_goes(
     is_cleaning: bool,
     is_due: bool,
 ) -> Iterator[Violation]:
-    """``stored_ms`` are store times of the deleted messages, or somewhat earlier ones.
+    """Judged of CommitLog files that are gone: who deleted them, and how old they were.
 
-    What was stored until ``old_ms`` has expired; None: the cleaner may delete by force.
-    A cleaner is due at its hour, on a disk that is too full, and for 20 rounds on
+    A cleaner is due at its hour, on a disk that is too full, and for 20 rounds after a
     request.
+
+    Args:
+        now: the log's offsets after the deletion.
+        stored_ms: when the deleted messages were stored, or somewhat earlier.
+        old_ms: what was stored by then has expired; None: a full disk may force more.
+        is_cleaning: whether the cleaner ran.
+        is_due: whether it may have been due.
 
     Source: DefaultMessageStore.CleanCommitLogService#deleteExpiredFiles.
     """
@@ -103,9 +116,10 @@ def only_what_has_expired_goes(
 def what_has_expired_goes(
     log: LogImage, now: Positions, first_mtime_ms: int, old_ms: int
 ) -> Iterator[Violation]:
-    """Judged after a round of the cleaner that was due and found nothing to delete.
+    """Judges the first file after a cleaner round that was due and deleted nothing.
 
-    The file must have a successor whose first record has expired as well.
+    It has expired if it last changed by ``old_ms``, and if the first record of the next
+    file was stored by then, too.
 
     Source: DefaultMessageStore.CleanCommitLogService#deleteExpiredFiles.
     """
@@ -148,10 +162,14 @@ def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
 def no_put_fills_the_disk(
     answer: Put, before_end: int, file_size: int, used: int, total: int
 ) -> Iterator[Violation]:
-    """Judged of a put that ran alone and created a file, on a disk of limited capacity.
+    """Judged only if the put ran alone and made a file, on a disk with a capacity.
 
-    ``before_end`` is where the log ended; the end of a full file needs the next one.
-    ``used`` of ``total`` bytes are in use after the put.
+    Args:
+        answer: the put's.
+        before_end: where the log ended before it; at a file's end, a new one is needed.
+        file_size: of each CommitLog file.
+        used: bytes of the disk in use after the put.
+        total: bytes the disk has room for.
     """
     last = (before_end - 1) // file_size if before_end else -1
     if answer.phy_offset // file_size <= last or answer.phy_offset < 0:
@@ -168,9 +186,9 @@ def no_put_fills_the_disk(
     catalogue="I14 I20",
 )
 def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Violation]:
-    """A consumequeue_ext file has expired if the first live unit's address is behind.
+    """A consumequeue_ext file has expired if the first live address lies past it.
 
-    An index file has expired if its last record lies before the log's min_phy_offset.
+    An index file has expired if its last record lies below the log's min_phy_offset.
 
     Source: ConsumeQueueExt#truncateByMinAddress, IndexService#deleteExpiredFile.
     """
@@ -197,7 +215,9 @@ def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Viola
     catalogue="I19",
 )
 def a_full_disk_takes_no_put(answer: Put) -> Iterator[Violation]:
-    """The room left is for the queues, so that all of the log can be dispatched.
+    """Judged of puts between those two rounds: none may be appended.
+
+    The room left is for the queues, so that all of the log can be dispatched.
 
     Source: DefaultMessageStore.CleanCommitLogService#isSpaceToDelete.
     """

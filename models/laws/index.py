@@ -43,7 +43,9 @@ def index_of(judged: Judged) -> IndexImage:
     catalogue="I11",
 )
 def headers_are_recounts(judged: Judged) -> Iterator[Violation]:
-    """Times are compared with the records that the log still has. Judged at rest.
+    """Counts the entries again; times are those of records that the log still has.
+
+    Judged at rest.
 
     Source: IndexHeader.
     """
@@ -63,11 +65,11 @@ def headers_are_recounts(judged: Judged) -> Iterator[Violation]:
     catalogue="I11",
 )
 def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
-    """Entries of expired records are passed over; then comes the log's first key.
+    """Compares the index's entries, from the first unexpired one, with the log's keys.
 
-    RocketMQ lists its last record again after a crash and lacks what it threw away, so
-    in its stores an entry need only be a key of its record. After a crash only entries
-    with a right one behind them in their sector are judged.
+    RocketMQ lists its last record again after a crash and lacks entries it threw away,
+    so in its stores an entry need only be a key of its record. After a crash only
+    entries with a right one after them in their sector are judged.
 
     Source: IndexService#buildIndex, IndexFile#putKey.
     """
@@ -103,9 +105,10 @@ def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
     catalogue="I11",
 )
 def chains_lead_back(judged: Judged) -> Iterator[Violation]:
-    """So every link is lower than its entry's number, and every chain ends.
+    """Compares slots and links with those of an index that is built again.
 
-    After a crash as IX-4.
+    So every link is lower than its entry's number, and every chain ends. After a crash
+    only entries with a right one after them in their sector are judged.
 
     Source: IndexFile#putKey.
     """
@@ -127,9 +130,10 @@ def chains_lead_back(judged: Judged) -> Iterator[Violation]:
     catalogue="I4 I11",
 )
 def every_key_is_listed(judged: Judged) -> Iterator[Violation]:
-    """Judged at rest, where the store keeps an index and dispatch's position is known.
+    """Compares how many entries there are with how many keys were dispatched.
 
-    Whether what is listed is right is left to IX-4.
+    Whether the entries are right is left to IX-4. Judged at rest, where the store keeps
+    an index and it is known how far dispatch has come.
 
     Source: DefaultMessageStore.CommitLogDispatcherBuildIndex#dispatch.
     """
@@ -151,7 +155,9 @@ def every_key_is_listed(judged: Judged) -> Iterator[Violation]:
     catalogue="I18",
 )
 def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
-    """After a crash a file may be empty (its creation was cut short) or not full.
+    """Checks names and lengths, and at rest how full each file is.
+
+    After a crash a file may be empty, since its creation was cut short, or not full.
 
     Source: IndexService#load, IndexService#getAndCreateLastIndexFile.
     """
@@ -186,9 +192,9 @@ def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
     catalogue="I8 I11",
 )
 def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
-    """It holds after a crash too: the time is written once the file is durable.
+    """Judged after a crash too: index_msg_timestamp is written once a file is durable.
 
-    In the files after the newest of them a crash may have torn anything.
+    Of later files a crash may have torn anything.
 
     Source: StoreCheckpoint#setIndexMsgTimestamp, IndexService#flush.
     """
@@ -357,7 +363,7 @@ def _wrong_links(path: str, file: IndexFileImage) -> Iterator[Violation]:
 def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
     """Entries that no record asks for, or that precede an older record's.
 
-    Entries past the log's end can be left over from a cut, but only behind all others,
+    Entries past the log's end can be left over from a cut, but only after all others,
     and in a file that ended before ``index_msg_timestamp``: a start drops later ones.
     """
     listed = {(key.key_hash, key.record.phy_offset) for key in judged.image.log_keys}

@@ -18,9 +18,9 @@ _AGREED_MIN = 0.5
 
 
 class Settled(NamedTuple):
-    """An entry with a right one behind it in its sector.
+    """An entry with a right one after it in its sector.
 
-    ``is_right``: it is a key of the log, and of no later record than the one behind.
+    ``is_right``: it is a key of the log, and of no later record than the one after it.
     ``newest`` is the number of the last right entry before it in its slot; -1 if the
     number of slots is unknown.
     """

@@ -46,10 +46,10 @@ def marks_lie_in_the_log(now: Positions) -> Iterator[Violation]:
     catalogue="I1 I7",
 )
 def acknowledged_is_flushed(answer: Put, now: Positions) -> Iterator[Violation]:
-    """Compares flushed_where with the end of the record.
+    """Compares flushed_where, when the put was answered, with the end of its record.
 
-    Asked of messages with waitStoreMsgOK; uses ``now`` if flushed_where was not read
-    when the put was answered.
+    Judged of puts with waitStoreMsgOK; if flushed_where was not read at that moment,
+    that of ``now`` is compared, which is no lower.
 
     Source: CommitLog.GroupCommitService.
     """
@@ -107,9 +107,10 @@ def marks_only_rise(before: Positions, now: Positions) -> Iterator[Violation]:
 def round_flushes_what_is_enough(
     before: Positions, now: Positions, setup: Setup
 ) -> Iterator[Violation]:
-    """Asked of the file in which flushed_where lay before the round.
+    """Compares flushed_where after the round with the end of what had to be flushed.
 
-    Fewer dirty pages may wait; of a full file any byte is enough.
+    That lies in the file in which flushed_where lay before. Fewer dirty pages may wait;
+    of a full file any byte is enough.
 
     Source: DefaultMappedFile#isAbleToFlush,
     MessageStoreConfig#flushCommitLogLeastPages.
@@ -136,7 +137,9 @@ def round_flushes_what_is_enough(
 def flushed_is_on_the_medium(
     flushed_where: int, unsynced: Mapping[str, int]
 ) -> Iterator[Violation]:
-    """A power loss cannot take them; ``unsynced`` as ``Subject.unsynced_from``.
+    """Compares flushed_where with what a power loss could take from the CommitLog.
+
+    ``unsynced`` is what ``Subject.unsynced_from`` returns.
 
     Source: MappedFileQueue#flush.
     """
@@ -152,15 +155,17 @@ def flushed_is_on_the_medium(
 @law(
     "FL-10",
     "a CommitLog flush round flushes committed bytes, however few, once they have "
-    "waited at least flushPhysicQueueThoroughInterval",
+    "waited at least flushCommitLogThoroughInterval",
     catalogue="I1 I7",
 )
 def what_waited_is_flushed(flushed_where: int, until: int) -> Iterator[Violation]:
-    """``until`` ends the bytes that waited, in the file of flushed_where then.
+    """``until`` is the end of the committed bytes that have waited so long.
 
-    Whatever rounds came between, one of them was due to flush every byte.
+    It lies in the file in which flushed_where lay when they began to wait: one round
+    flushes one file. Whatever rounds came since, one of them was due to flush every
+    byte.
 
-    Source: MessageStoreConfig#flushPhysicQueueThoroughInterval (FlushRealTimeService).
+    Source: MessageStoreConfig#flushCommitLogThoroughInterval (FlushRealTimeService).
     """
     if flushed_where < until:
         seen = f"{flushed_where} after a round"
@@ -174,7 +179,7 @@ def what_waited_is_flushed(flushed_where: int, until: int) -> Iterator[Violation
     catalogue="I1 I7",
 )
 def what_waited_is_committed(committed_where: int, until: int) -> Iterator[Violation]:
-    """``until`` ends the bytes that were appended then, in any file; else as FL-10.
+    """``until`` is the end of the appended bytes that have waited so long, in any file.
 
     Source: MessageStoreConfig#commitCommitLogThoroughInterval (CommitRealTimeService).
     """
@@ -202,7 +207,7 @@ def marks_are_in_order(now: Positions) -> Iterator[Violation]:
     catalogue="I13",
 )
 def dispatched_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violation]:
-    """Asked after every step of stores that report committed_where.
+    """Compares the three, after every step of a store that reports committed_where.
 
     Source: CommitLog#getConfirmOffset; under SYNC_FLUSH our store is stricter.
     """

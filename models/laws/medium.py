@@ -37,12 +37,19 @@ def start_leaves_nothing_to_lose(
     ended: bool,
     damaged: bool,
 ) -> Iterator[Violation]:
-    """Judged of a start that ran alone; dispatch can make those files again.
+    """Compares ``unsynced`` with the files before and after a start that ran alone.
 
-    ``ended``: the start took the previous shutdown for orderly; then nothing may be
-    unsynced. A queue file with room for more units must be synced in any case. The
-    abort file is excused, and CommitLog files where the log is ``damaged``: a BLANK may
-    close one, which is flushed later as any other.
+    Dispatch can make queue and index files again, but a queue file with room for more
+    units must be synced all the same. After an orderly shutdown nothing may be
+    unsynced. Not judged: the abort file; CommitLog files of a damaged log, where a
+    BLANK may close one, which is flushed later.
+
+    Args:
+        unsynced: as ``Subject.unsynced_from``.
+        found: the files before the start.
+        now: the files after it.
+        ended: the start took the previous shutdown for orderly.
+        damaged: the start listed damage.
     """
     for path, first in unsynced.items():
         top = path.partition("/")[0]
@@ -64,9 +71,9 @@ def start_leaves_nothing_to_lose(
 def what_the_checkpoint_tells_of_is_on_the_medium(
     unsynced: Mapping[str, int], image: StoreImage
 ) -> Iterator[Violation]:
-    """Judged after a checkpoint round: ``unsynced`` must not reach into what it names.
+    """Compares ``unsynced`` with what the checkpoint says after its round.
 
-    What such units lead to in consumequeue_ext is asked as well.
+    Entries in consumequeue_ext that such units point to are judged as well.
 
     Source: StoreCheckpoint#setIndexMsgTimestamp, IndexService#flush.
     """
@@ -104,7 +111,7 @@ def what_the_checkpoint_tells_of_is_on_the_medium(
 def waiting_units_are_on_the_medium(
     unsynced: Mapping[str, int], image: StoreImage, until: int
 ) -> Iterator[Violation]:
-    """Asked of units of records before ``until``, which were dispatched that long ago.
+    """Judges units of records below ``until``, which were dispatched that long ago.
 
     Source: FlushConsumeQueueService, flushConsumeQueueThoroughInterval.
     """
@@ -124,9 +131,10 @@ def waiting_units_are_on_the_medium(
 def names_are_durable_in_order(
     half_made: HalfMade, files: Iterable[str]
 ) -> Iterator[Violation]:
-    """Else a power loss could leave a log, or a queue, without its first files.
+    """Looks for a file with an unsynced directory entry that has a successor.
 
-    ``half_made.names`` are the files whose directory entry is not synced.
+    A power loss could leave a log, or a queue, without such a file. ``half_made.names``
+    are the files whose directory entry is not synced.
     """
     ours = {path for path in files if is_of_a_store(path, has_index=False)}
     last = {path.rpartition("/")[0]: path for path in sorted(ours)}
@@ -166,7 +174,7 @@ def _is_unit_of(image: StoreImage, path: str, first: int, dispatched: int) -> bo
 def _is_beside_a_unit(
     image: StoreImage, name: str, path: str, first: int, dispatched: int
 ) -> bool:
-    """Whether such a unit's address leads to this byte, or behind it in the file."""
+    """Whether such a unit's address points at or past this byte of the file."""
     lowest = _alive_from(image, name.split("/"))
     for queue in image.consume_queues:
         if queue.name != name:

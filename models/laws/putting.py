@@ -72,7 +72,9 @@ def put_takes_the_next_place(
     catalogue="I5",
 )
 def put_is_told_its_id(message: MessageToPut, answer: Put) -> Iterator[Violation]:
-    """Judged of single messages; PUT-3 asks it of batches.
+    """Compares the id with the one of the message's store host and the phy_offset.
+
+    Judged of single messages; PUT-3 judges the ids of batches.
 
     Source: MessageDecoder#createMessageId.
     """
@@ -168,7 +170,7 @@ def batch_is_put_as_one(
 def puts_lie_in_the_order_they_were_made(
     puts: Sequence[tuple[Put, tuple[int, int]]],
 ) -> Iterator[Violation]:
-    """Judged of puts that ran at the same time.
+    """Compares the order of puts that ran at the same time with their phy_offsets.
 
     With each put: the logical times at which it began and was answered.
 
@@ -195,9 +197,11 @@ def puts_lie_in_the_order_they_were_made(
     catalogue="I19",
 )
 def who_waits_is_answered(waited_ms: int, stalled_ms: int) -> Iterator[Violation]:
-    """``waited_ms``: the longest that a put waited for FLUSH_DISK_TIMEOUT; 0: none did.
+    """Compares how long a put waited with how long the disk stood still.
 
-    A flush round that fails wakes the puts that wait for it.
+    Args:
+        waited_ms: the longest that a put waited for FLUSH_DISK_TIMEOUT; 0: none did.
+        stalled_ms: how long the disk stood still meanwhile.
 
     Source: CommitLog.GroupCommitService#doCommit, GroupCommitRequest.
     """
@@ -212,7 +216,10 @@ def who_waits_is_answered(waited_ms: int, stalled_ms: int) -> Iterator[Violation
     catalogue="I1 I7 I19",
 )
 def no_put_after_a_failed_flush(answer: Put) -> Iterator[Violation]:
-    """After it no later sync of the same run proves that the bytes are durable."""
+    """Judged of each put after the flush: it may not be appended.
+
+    No later sync of the same run proves that the bytes are durable.
+    """
     if answer.status in _APPENDED:
         where = f"put at phy_offset {answer.phy_offset}"
         yield Violation(where, answer.status, "a refusal until the next start")

@@ -135,10 +135,10 @@ def _wrong_address(
     catalogue="I3 I4",
 )
 def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
-    """Judged at rest, where the extension is on and the bit maps are known.
+    """Compares each unit's entry with the bit map of its record.
 
-    A unit keeps its tags_code only if its entry is too large for a consumequeue_ext
-    file.
+    A unit holds its tags_code only if its entry is too large for a file. Judged at
+    rest, where the extension is on and the bit maps are known.
 
     Source: ConsumeQueue#putMessagePositionInfoWrapper, ConsumeQueueExt#put.
     """
@@ -171,9 +171,10 @@ def units_lead_to_their_bit_maps(judged: Judged) -> Iterator[Violation]:
     catalogue="I19 I20",
 )
 def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
-    """Entries follow each other without a gap; a size of -1 closes the file.
+    """Compares the room after a file's last entry with the size of the next entry.
 
-    Judged at rest.
+    Entries follow each other without a gap; a size of -1 is the end mark. Judged at
+    rest.
 
     Source: ConsumeQueueExt#put.
     """
@@ -198,11 +199,11 @@ def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
     catalogue="I3 I20",
 )
 def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
-    """Judged at rest, where the extension is known to be on.
+    """Looks for an entry after the last one with a unit, where the extension is on.
 
-    An entry is written before its queue's unit is, so a crash may leave the entry
-    alone; the next start cuts it. Where no unit has an address and older units have
-    expired, the entries may be theirs.
+    An entry is written before its ConsumeQueue unit, so a crash may leave an entry
+    without a unit; the next start cuts it. Judged at rest; not where no unit has an ext
+    address and older units have expired: the entries may be theirs.
 
     Source: ConsumeQueueExt#truncateByMaxAddress.
     """
@@ -236,9 +237,9 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
     catalogue="I18",
 )
 def files_beside_queues_fit_together(judged: Judged) -> Iterator[Violation]:
-    """A file may be empty after a crash that cut its creation short.
+    """Checks names and lengths; after a crash a file may be empty, or one missing.
 
-    It is created before its queue's first file is: a start that finds no such queue
+    A file is created before its queue's first file is. A start that finds no such queue
     leaves the empty file as it is.
 
     Source: ConsumeQueueExt#load.

@@ -36,11 +36,15 @@ def pulled_messages_are_right(
     *,
     as_bodies: bool = False,
 ) -> Iterator[Violation]:
-    """``queue`` is every message appended to the queue, the expired ones too.
+    """Compares each message with the next one of ``queue`` that matches the tags.
 
-    ``tags`` is the tag expression of the pull. Messages below ``gone_below`` may have
-    been deleted while the pull ran; the pull may leave them out. ``as_bodies``: the
-    store gives back the bodies of messages, and not their records.
+    Args:
+        pulled: the answer.
+        queue_offset: where the pull began.
+        queue: every message appended to the queue, the expired ones too.
+        tags: the tag expression of the pull.
+        gone_below: messages below this phy_offset may have been deleted meanwhile.
+        as_bodies: the store returns the bodies of messages, not their records.
 
     Source: DefaultMessageStore#getMessage.
     """
@@ -78,9 +82,10 @@ def pulled_messages_are_right(
     catalogue="I15",
 )
 def pulled_messages_prove_themselves(pulled: Pulled) -> Iterator[Violation]:
-    """Asked whatever happened to the disk: consumers never get rotten bytes.
+    """Decodes each message, whatever happened to the disk.
 
-    Differs from RocketMQ, where the consumer checks the body's CRC.
+    Consumers then never get rotten bytes. Differs from RocketMQ, where the consumer
+    checks the body's CRC.
     """
     for number, data in enumerate(pulled.messages):
         record, flaw = _read(data)
@@ -111,10 +116,16 @@ def pull_is_answered_right(
     tags: str = "*",
     memory_from: int = 0,
 ) -> Iterator[Violation]:
-    """``queue`` is what a reader must find: messages dispatched and not expired.
+    """Compares the answer with what a pull of ``queue`` must return.
 
-    ``tags`` is the tag expression of the pull; messages before ``memory_from`` are read
-    from disk, where a pull returns fewer.
+    Args:
+        pulled: the answer.
+        queue_offset: where the pull began.
+        max_msg_nums: the most messages it asked for.
+        queue: the messages that are dispatched and not expired.
+        queue_file_units: units of a queue file, at whose end a pull stops.
+        tags: the tag expression of the pull.
+        memory_from: messages below this phy_offset are read from disk, fewer at a time.
 
     Source: DefaultMessageStore#getMessage, GetMessageStatus.
     """
@@ -162,9 +173,10 @@ def pull_sees_a_moment(
     *,
     all_in_memory: bool = True,
 ) -> Iterator[Violation]:
-    """``before`` and ``after`` are what a reader found then; in between it only grows.
+    """Compares each bound, and the count, with those ``before`` and ``after``.
 
-    ``all_in_memory``: no answer is shortened because its messages lie on disk.
+    Meanwhile a queue's bounds only grow. ``all_in_memory``: no answer is shortened
+    because its messages lie on disk.
 
     Source: DefaultMessageStore#getMessage.
     """
@@ -221,7 +233,7 @@ def _fitting(
     A pull stays within one queue file and looks at 800 units, or as many as were asked
     for; it returns the first message whatever its size, and stops at 32 messages or
     before exceeding 256 KiB; at a message before ``memory_from``, at 8 or 64 KiB.
-    Messages that do not match behind the last one are passed over as well.
+    Messages after the last one that do not match are passed over as well.
     """
     looked_at = min(max(SCAN_UNITS_MAX, max_msg_nums), file_units - start % file_units)
     taken = passed = sent = 0
@@ -256,7 +268,9 @@ def wanted_tags(expression: str) -> frozenset[str]:
 def looked_up_message_is_right(
     looked: Looked, phy_offset: int, messages: Sequence[Appended]
 ) -> Iterator[Violation]:
-    """``messages`` is the log as far as it lies in files, dispatched or not.
+    """Compares the answer with the message at that phy_offset, dispatched or not.
+
+    ``messages`` is the log as far as it lies in files.
 
     Source: DefaultMessageStore#lookMessageByOffset.
     """
@@ -296,9 +310,11 @@ def searched_time_is_found(
     first: int,
     stored_at: Sequence[int],
 ) -> Iterator[Violation]:
-    """``stored_at`` is the store time of each readable message, from ``first`` on.
+    """LOWER: the first message stored at or after ``timestamp``; else the queue's end.
 
-    LOWER: the first message at or after the time; UPPER: the last at or before it.
+    UPPER: the last one stored at or before it; without one, the queue's first message.
+    ``stored_at`` is the store_timestamp of each readable message, in queue order; the
+    first of them has queue_offset ``first``.
 
     Source: ConsumeQueue#getOffsetInQueueByTime, BoundaryType.
     """
@@ -322,9 +338,11 @@ def searched_time_is_found(
 def told_times_are_right(
     searched: Searched, first: int, stored_at: Sequence[int], earliest: int
 ) -> Iterator[Violation]:
-    """Asked of the queue_offset that was found; ``stored_at`` as in RD-4.
+    """Compares both times; ``searched`` has the offset that the search found.
 
-    -2 is a time that was not asked for, -1 that of no message.
+    -2 is a time that was not asked for, -1 that of no message. ``stored_at`` is the
+    store_timestamp of each readable message, from queue_offset ``first`` on;
+    ``earliest`` is that of the log's first record.
 
     Source: DefaultMessageStore#getMessageStoreTimeStamp, #getEarliestMessageTime.
     """

@@ -31,8 +31,8 @@ def recovered_log_is_a_prefix(
 ) -> Iterator[Violation]:
     """Compares each record with the message that was appended there.
 
-    A put that got no answer may have been appended or not; it lies in front of an
-    answered one only if several puts ran at the same time.
+    A put without an answer may have been appended or not; it lies before an answered
+    one only if both ran at the same time.
 
     Source: CommitLog#recoverNormally, CommitLog#recoverAbnormally.
     """
@@ -76,9 +76,11 @@ def _wrong(record: Record, difference: str) -> Violation:
 def recovered_log_reaches_the_floor(
     records: Sequence[Record], messages: Sequence[Appended], floor: int
 ) -> Iterator[Violation]:
-    """``floor`` ends the bytes that must survive: acknowledged, or reported as flushed.
+    """Looks for every message that ends by ``floor``, a phy_offset.
 
-    It is lower for a power loss than for a process kill.
+    After a process kill that is the end of what was written to files, after a power
+    loss of what was flushed. A PUT_OK says that the message was flushed if it waited
+    for its sync, else that it was written, unless appends lie in write buffers.
     """
     found = records[-1].phy_offset if records else -1
     for appended in reversed(messages):
@@ -101,9 +103,10 @@ def recovered_log_reaches_the_floor(
     catalogue="I4 I19",
 )
 def services_have_caught_up(now: Positions, busy: Sequence[str]) -> Iterator[Violation]:
-    """Asked at the end of an episode, before everything is read back.
+    """Compares flushed_where and reput_from_offset with the log's end.
 
-    ``busy`` are the services whose last round still reported work.
+    Asked at the end of an episode, before everything is read back. ``busy`` are the
+    services whose last round still reported work.
     """
     for service in busy:
         yield Violation(service, "never without work", "a round that finds none")
@@ -129,7 +132,7 @@ def refuses_only_damage(
     misfit: str = "",
     may_refuse: bool = False,
 ) -> Iterator[Violation]:
-    """Judged on the files as the start found them; ``refusal`` is "" if it started.
+    """Compares the start's answer with the files as it found them.
 
     Args:
         found: those files.
@@ -203,7 +206,10 @@ def _misnumbered(log: LogImage) -> str:
     catalogue="I9 I19",
 )
 def healed_store_works(put_status: str, is_clean: bool) -> Iterator[Violation]:
-    """Asked at the end of an episode, after every service had its rounds."""
+    """Judges the last put and the last shutdown of an episode.
+
+    Before them every service had its rounds.
+    """
     if put_status != "PUT_OK":
         yield Violation("put", put_status, "PUT_OK on a healed store")
     if not is_clean:
@@ -216,7 +222,7 @@ def healed_store_works(put_status: str, is_clean: bool) -> Iterator[Violation]:
     catalogue="I4 I9",
 )
 def abort_tells_how_it_ended(found: StoreImage, *, ended: bool) -> Iterator[Violation]:
-    """``ended``: the previous run was shut down in order.
+    """Compares the abort file with ``ended``: the previous shutdown was orderly.
 
     Source: DefaultMessageStore#isTempFileExist, which RocketMQ's recovery trusts.
     """
@@ -236,11 +242,11 @@ def abort_tells_how_it_ended(found: StoreImage, *, ended: bool) -> Iterator[Viol
 def start_reads_what_it_must(
     found: StoreImage, log_bytes_read: int, setup: Setup
 ) -> Iterator[Violation]:
-    """Judged of files that were not damaged from outside.
+    """Compares ``log_bytes_read`` with the most that such a start needs.
 
-    A record that a read ends in the middle of is read again as a whole. Of each older
-    file the first record may be read. With an index, or with on_damage=serve, a start
-    reads the whole log.
+    A record that a read ends amid is read again as a whole, and of each older file the
+    first record may be read. Not judged of files that were damaged from outside, nor
+    with an index or on_damage=serve, where a start reads the whole log.
     """
     mark, files = found.checkpoint.mark, found.commit_log.files
     reads_all = setup.index_slots or setup.on_damage == "serve"
@@ -263,9 +269,10 @@ def start_reads_what_it_must(
     catalogue="I1 I7 I9",
 )
 def orderly_end_is_durable(stop: Stopped) -> Iterator[Violation]:
-    """Asked on a disk that keeps what was synced: bytes and names, of every file.
+    """Looks for a byte or a name that a power loss could take after the shutdown.
 
-    A file under a temporary name is excused: nothing reads it and a start removes it.
+    Judged of disks that keep what was synced. A file under a temporary name is excused:
+    nothing reads it and a start removes it.
 
     Source: DefaultMessageStore#shutdown.
     """
@@ -284,9 +291,10 @@ def orderly_end_is_durable(stop: Stopped) -> Iterator[Violation]:
 def no_orderly_end_after_a_failed_flush(
     stop: Stopped, failed: str
 ) -> Iterator[Violation]:
-    """``failed`` names the flush; the next start writes again what it left.
+    """Judges the shutdown; ``failed`` names the flush, or the deletion.
 
-    The start also removes what a deletion that failed half-way has left.
+    The next start writes again what that flush left, and removes what a deletion that
+    failed half-way has left.
     """
     if stop.clean:
         seen = f"an orderly end, though {failed} failed"
@@ -299,9 +307,9 @@ def no_orderly_end_after_a_failed_flush(
     catalogue="I9",
 )
 def start_knows_how_it_ended(start: Started, *, ended: bool) -> Iterator[Violation]:
-    """Judged of files that were not damaged from outside.
+    """Compares last_exit_ok with ``ended``: the previous shutdown was orderly.
 
-    ``ended``: the previous run was shut down in order.
+    Judged of files that were not damaged from outside.
 
     Source: DefaultMessageStore#load, lastExitOK.
     """
@@ -319,7 +327,11 @@ def start_knows_how_it_ended(start: Started, *, ended: bool) -> Iterator[Violati
 def mark_vouches_for_an_orderly_end(
     start: Started, durable_offset: int, log_end: int
 ) -> Iterator[Violation]:
-    """Where the abort file was removed from outside, bytes above it may be unsynced."""
+    """Compares durable_offset with the log's end; both are phy_offsets.
+
+    If the abort file was removed from outside, bytes above durable_offset may be
+    unsynced.
+    """
     if start.last_exit_ok and durable_offset < log_end:
         seen = f"last_exit_ok, the log ends at {log_end}"
         yield Violation("start", seen, f"a recovery from {durable_offset} on")
@@ -334,7 +346,7 @@ def mark_vouches_for_an_orderly_end(
 def foreign_files_stay(
     foreign: Mapping[str, Bytes], files: Mapping[str, Bytes]
 ) -> Iterator[Violation]:
-    """Asked of files whose names no store gives; a ``PlantFile`` op put them there."""
+    """Compares files whose names no store gives; a ``PlantFile`` op put them there."""
     for path, data in sorted(foreign.items()):
         if path not in files:
             yield Violation(path, "gone", f"{len(data)} B as they were put there")
@@ -349,7 +361,9 @@ def foreign_files_stay(
     catalogue="I10",
 )
 def what_went_is_gone(unsynced: Mapping[str, int]) -> Iterator[Violation]:
-    """Judged after a start, a deletion and a cleaner; see ``Subject.unsynced_from``.
+    """Looks for removed files that are unsynced; see ``Subject.unsynced_from``.
+
+    Judged after a start, a deletion and a cleaner.
 
     Source: DefaultMappedFile#destroy.
     """
@@ -367,10 +381,13 @@ def what_went_is_gone(unsynced: Mapping[str, int]) -> Iterator[Violation]:
 def refusal_names_what_is_damaged(
     refusal: Refused, damaged: Collection[str]
 ) -> Iterator[Violation]:
-    """By its path, or as a part of the log that is missing.
+    """Compares the path that the error names with ``damaged``.
 
-    ``damaged`` are the paths that were changed from outside; "commitlog" alone says
-    that it is unknown which of its files.
+    Args:
+        refusal: the start's answer; its path is "commitlog" if a part of the log is
+            missing.
+        damaged: the paths that were changed from outside; "commitlog" if it is unknown
+            which of the log's files were.
     """
     named = refusal.path
     of_log = named.startswith("commitlog")
@@ -389,9 +406,9 @@ _RUN_FILES = frozenset({"abort", "checkpoint", "lock"})
 def refusal_changes_nothing(
     before: Mapping[str, Bytes], after: Mapping[str, Bytes]
 ) -> Iterator[Violation]:
-    """An operator who restores the store from a copy must find what there was.
+    """Compares all files but ``lock``.
 
-    Only ``lock`` may differ.
+    An operator who restores the store from a copy must find what there was.
     """
     yield from _changes(before, after, frozenset({"lock"}))
 
@@ -404,7 +421,7 @@ def refusal_changes_nothing(
 def second_start_changes_nothing(
     before: Mapping[str, Bytes], after: Mapping[str, Bytes]
 ) -> Iterator[Violation]:
-    """Only abort, checkpoint and lock may differ."""
+    """Compares all files but abort, checkpoint and lock."""
     yield from _changes(before, after, _RUN_FILES)
 
 
@@ -419,10 +436,10 @@ def start_after_orderly_end_changes_nothing(
     after: Mapping[str, Bytes],
     expired: Collection[str] = (),
 ) -> Iterator[Violation]:
-    """There is nothing to mend. Only abort, checkpoint and lock may differ.
+    """Compares all files but abort, checkpoint, lock and the deleted-topics file.
 
-    The start also drops those deleted topics whose records have all expired, and may
-    remove ``expired`` files: index files whose records have all expired.
+    The start drops those deleted topics whose records have all expired, and may remove
+    ``expired``: index files whose records have all expired.
     """
     forgotten = {path for path in expired if path not in after}
     yield from _changes(before, after, _RUN_FILES | {DELETED_PATH, *forgotten})

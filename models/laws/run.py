@@ -29,9 +29,10 @@ DISPATCH_TIMEOUT_MS = 5000
 def buffers_come_back(
     now: Positions, buffers: int, log_files: Sequence[int], file_size: int
 ) -> Iterator[Violation]:
-    """Asked of a pool of ``buffers``; ``log_files`` is where each file begins.
+    """Compares how many of ``buffers`` are free with the files that may have one.
 
     A file created ahead may have one too, and a file found at a start has none.
+    ``log_files`` is where each CommitLog file begins.
 
     Source: TransientStorePool#borrowBuffer, DefaultMappedFile#commit.
     """
@@ -54,7 +55,7 @@ def buffers_come_back(
 def nothing_unnamed_is_raised(
     failures: Sequence[Failed], disk_fault_armed: bool, disk_may_fill: bool = False
 ) -> Iterator[Violation]:
-    """Asked of every step; ``failures`` are the exceptions that left the store."""
+    """Judged of every step; ``failures`` are the exceptions that left the store."""
     for failed in failures:
         is_full = disk_may_fill and failed.message.startswith(_NO_SPACE)
         if not (failed.error == "OSError" and (disk_fault_armed or is_full)):
@@ -63,7 +64,9 @@ def nothing_unnamed_is_raised(
 
 @law("RUN-2", "a store that has stopped holds no file open or locked", catalogue="I19")
 def nothing_is_held(stop: Stopped) -> Iterator[Violation]:
-    """Asked if no other op was in the store; files that were deleted count as well.
+    """Judges ``stop.left_open``; deleted files that are still open count as well.
+
+    Asked if no other op was in the store.
 
     Source: DefaultMessageStore#shutdown.
     """
@@ -80,7 +83,10 @@ def nothing_is_held(stop: Stopped) -> Iterator[Violation]:
 def who_waits_is_told_the_end(
     told: Sequence[bool], stop: Stopped
 ) -> Iterator[Violation]:
-    """``told`` is each answer (was it orderly?), ``stop`` that of the shutdown."""
+    """``told`` is what each caller got: True for an orderly shutdown.
+
+    ``stop`` is the result of the shutdown that they waited for.
+    """
     for clean in told:
         if clean is not stop.clean:
             yield Violation("shutdown", f"clean {clean}", f"{stop.clean}, as it ended")
@@ -95,9 +101,10 @@ def who_waits_is_told_the_end(
 def stop_gives_dispatch_its_time(
     stop: Stopped, before: Positions, took_ms: int
 ) -> Iterator[Violation]:
-    """Asked where no fault or other op came between; dispatch gets no round.
+    """Compares ``took_ms`` with 5 s if records were not dispatched ``before``.
 
-    ``before`` is where the log stood. Bytes that only the shutdown flushes count too.
+    Bytes that only the shutdown flushes count too. Asked if no fault or other op came
+    between; dispatch gets no round then.
 
     Source: ReputMessageService#shutdown.
     """
@@ -113,7 +120,10 @@ def stop_gives_dispatch_its_time(
     catalogue="I9 I18",
 )
 def nothing_is_done_late(late_actions: int) -> Iterator[Violation]:
-    """Another store may be there by then. Ops and services still in the store count."""
+    """Counts the disk actions after that; ops and services still in the store count.
+
+    Another store may have the directory by then.
+    """
     if late_actions:
         seen = f"{late_actions} disk actions after the lock was released"
         yield Violation("shutdown", seen, "none")
@@ -148,11 +158,12 @@ def rounds_tell_what_they_did(
     *,
     may_have_gaps: bool = False,
 ) -> Iterator[Violation]:
-    """Asked of rounds that ran alone; the host lets a service rest when it reports 0.
+    """Compares ``work`` with how the log's offsets moved in a round that ran alone.
 
     Dispatch reports bytes, the log's cleaner files of ``file_size``; a flush or commit
-    reports 0 if and only if its offset stood still. ``may_have_gaps``: files may be
-    missing in the log, which the cleaner skips.
+    reports 0 if and only if its offset stood still. The host lets a service rest when
+    it reports 0. ``may_have_gaps``: files may be missing in the log, which the cleaner
+    skips.
     """
     went = {
         "flush_commit_log": now.flushed_where - before.flushed_where,
@@ -181,10 +192,11 @@ def rounds_tell_what_they_did(
     catalogue="I4 I19",
 )
 def dispatch_reaches_what_is_confirmed(now: Positions) -> Iterator[Violation]:
-    """Asked of rounds with nothing beside them, in which no call to the disk failed.
+    """Compares both offsets after a round that ran alone on a working disk.
 
-    Faults may have been met before: what a round could not dispatch then, the next
-    one does. Source: ReputMessageService#doReput.
+    What an earlier round could not dispatch, this one does.
+
+    Source: ReputMessageService#doReput.
     """
     if now.reput_from_offset < now.confirm_offset:
         seen = f"{now.reput_from_offset} after a round"
@@ -199,7 +211,7 @@ def dispatch_reaches_what_is_confirmed(now: Positions) -> Iterator[Violation]:
     catalogue="I10",
 )
 def same_digest(first: str, second: str) -> Iterator[Violation]:
-    """Of two runs by one version of the code."""
+    """Compares two runs by the same version of the code."""
     if first != second:
         yield Violation("digest", second, first)
 
@@ -215,8 +227,8 @@ def everything_is_given_back(
 ) -> Iterator[Violation]:
     """Compares how many handles, mappings and threads the process has, by kind.
 
-    ``before`` is counted when there was no store, ``after`` once it is gone. Real disks
-    only.
+    ``before`` is counted when there was no store, ``after`` once it is gone. Judged on
+    real disks only.
     """
     for kind, count in sorted(after.items()):
         if count > before.get(kind, 0):

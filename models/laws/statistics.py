@@ -28,10 +28,14 @@ def statistics_count_what_was_put(
     puts: int,
     known_times_ms: Mapping[int, int] = MappingProxyType({}),
 ) -> Iterator[Violation]:
-    """``expected``: messages and bytes by topic; ``puts``: a batch counts as one.
+    """Compares the counts by topic, and how many puts took how long.
 
-    ``known_times_ms`` is how many of those puts took how long, where no other op ran
-    beside.
+    Args:
+        seen: what the store reports.
+        expected: messages and bytes by topic.
+        puts: how many puts there were; a batch counts as one.
+        known_times_ms: how many of them took so many milliseconds; only of puts beside
+            which no other op ran.
 
     Source: StoreStatsService#setPutMessageEntireTimeMax.
     """

@@ -18,10 +18,11 @@ from crashmq.models.verdict import Violation
     catalogue="I14",
 )
 def record_of_deletions_is_whole(judged: Judged) -> Iterator[Violation]:
-    """A phy_offset past the log's end would make messages that are put next dead.
+    """Decodes the file and compares its phy_offsets with the log's end.
 
-    After a crash the log may have lost its end, which the next start handles; while the
-    store runs, its end may lie in a write buffer.
+    A phy_offset past the end would delete messages that are put next. After a crash the
+    log may have lost its end, which the next start handles; while the store runs, its
+    end may lie in a write buffer.
     """
     log = judged.image.commit_log
     if log.deleted.flaw:
@@ -45,7 +46,9 @@ def record_of_deletions_is_whole(judged: Judged) -> Iterator[Violation]:
 def nothing_is_left_of_the_deleted(
     files: Iterable[str], topic: str, queue_id: int
 ) -> Iterator[Violation]:
-    """Judged right after a deletion that ran alone; queue_id -1 is the whole topic.
+    """Looks for such files right after a deletion that ran alone.
+
+    ``queue_id`` -1 is the whole topic.
 
     Source: DefaultMessageStore#deleteTopics, ConsumeQueueStore#destroy.
     """
@@ -65,9 +68,10 @@ def nothing_is_left_of_the_deleted(
     catalogue="I3 I14",
 )
 def no_unit_points_at_the_dead(judged: Judged) -> Iterator[Violation]:
-    """Neither in a queue that is left over nor in one of a topic that was made anew.
+    """Compares each unit's phy_offset with that of its queue's deletion, at rest.
 
-    Judged at rest.
+    Neither a queue that is left over may have such a unit, nor one of a topic that was
+    created again.
     """
     deleted = judged.image.commit_log.deleted
     if not (judged.clean and deleted.places):
@@ -96,12 +100,16 @@ def deletions_are_remembered(
     log_min: int,
     log_end: int,
 ) -> Iterator[Violation]:
-    """``found`` is what the start reads of deletions, ``deleted`` what it must read.
+    """Compares the deletions that the start reads with those that it must read.
 
-    The deletion of what lies before ``log_min`` may be forgotten, since it has expired;
-    what lay beyond ``log_end`` is lost. ``may_be_deleted`` are deletions that a crash
-    or a failing disk cut short: the phy_offsets between which they may end, if they
-    count.
+    Args:
+        found: the phy_offset below which a topic's or queue's messages are deleted, as
+            the start reads it.
+        deleted: the same, as it must be.
+        may_be_deleted: of deletions that a crash or a failing disk cut short: the
+            phy_offsets between which they may end, if they count.
+        log_min: deletions of what lies below may be forgotten: it has expired.
+        log_end: what lay past it is lost.
     """
     for key in sorted({*found, *deleted, *may_be_deleted}):
         at = found.get(key, 0)
@@ -126,9 +134,13 @@ def deletions_are_remembered(
 def deletion_ends_where_the_log_did(
     dead_below: int, lowest: int, highest: int, *, had_messages: bool
 ) -> Iterator[Violation]:
-    """Between ``lowest`` and ``highest`` the log ended while the deletion ran.
+    """Compares where a deletion ended with where the log ended while it ran.
 
-    ``dead_below`` is what the deletion answered; -1: it found nothing to delete.
+    Args:
+        dead_below: the phy_offset that the deletion returned; -1: nothing to delete.
+        lowest: where the log ended before the deletion.
+        highest: where it ended after it.
+        had_messages: whether the topic or queue had any message.
 
     Source: DefaultMessageStore#deleteTopics.
     """

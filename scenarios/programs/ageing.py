@@ -24,25 +24,25 @@ FULL_OF_OLD = 4  # one full disk of so many is so while files may go
 
 
 def settle(draft: Draft, path: str) -> None:
-    """The store starts again, and everybody says what is durable now."""
+    """Add ops: restart the store, then as ``tell``, with the flush of ``path``."""
     draft.add(Restart())
     tell(draft, FLUSHED_BY.get(path, "flush_commit_log"))
 
 
 def tell(draft: Draft, service: ServiceName) -> None:
-    """A message comes, and all of it becomes durable, as the checkpoint says."""
+    """Add ops: a put, and what makes it durable and records that in the checkpoint."""
     draft.add(draft.drawn.put(), RunService("reput"), AdvanceClock(THOROUGH_MS))
     draft.add(RunService("flush_commit_log"), RunService(service))
     draft.add(RunService("checkpoint"))
 
 
 def clean_now(draft: Draft) -> None:
-    """What has expired, and whatever kept it so far, has to go in this round."""
+    """Add ops: request a deletion, and a round of the cleaner that must do it."""
     draft.add(DeleteManually(), RunService("clean_commit_log"))
 
 
 def wait(draft: Draft) -> None:
-    """Some time passes: alone, amid puts and rounds, or as ticks of a service."""
+    """Add ops that let time pass: alone, amid puts and rounds, or by a service."""
     chance, drawn = draft.chance, draft.drawn
     if chance.one_in(TICKING):
         _tick(draft)
@@ -78,7 +78,7 @@ def age(draft: Draft) -> None:
 
 
 def grow_old(draft: Draft) -> None:
-    """Messages fill a file, are flushed and dispatched, and time passes."""
+    """Add ops: fill a log file, flush and dispatch it, and let time pass."""
     flushes = draft.chance.pick(AGED_FLUSHES)
     roll(draft)
     flush_and_dispatch(draft, flushes)
@@ -86,19 +86,19 @@ def grow_old(draft: Draft) -> None:
 
 
 def pass_expiry(draft: Draft) -> None:
-    """So much time passes that messages may be old."""
+    """Add an op that lets so much time pass that messages may have expired."""
     draft.add(AdvanceClock(draft.chance.number(draft.space.expiry_steps_ms)))
 
 
 def flush_and_dispatch(draft: Draft, flushes: int) -> None:
-    """So many rounds of the flush, and one of dispatch."""
+    """Add ``flushes`` rounds of the flush, and one of dispatch."""
     if draft.setup.transient_store_pool:
         draft.add(RunService("commit", flushes))
     draft.add(RunService("flush_commit_log", flushes), RunService("reput"))
 
 
 def roll(draft: Draft) -> None:
-    """Messages until one begins another log file, or as many as there may be."""
+    """Add puts until one begins another log file, or as many as there may be."""
     file = draft.drawn.whereabouts.file
     for _ in range(ROLLED_BY):
         draft.add(draft.drawn.put())
@@ -107,7 +107,7 @@ def roll(draft: Draft) -> None:
 
 
 def fill(draft: Draft) -> None:
-    """Others fill the disk or free it; the cleaner sees it, or a put does first."""
+    """Add ops: fill the disk or free it, then let the cleaner or a put notice."""
     percents, chance = draft.space.fill_percents, draft.chance
     if chance.one_in(FULL_OF_OLD):
         grow_old(draft)

@@ -121,7 +121,7 @@ def _at(damage: Damage, piece: Piece, chance: Chance) -> Damage:
 
 
 def _pieces_of(path: str, image: StoreImage, index_slots: int) -> Iterator[Piece]:
-    """The pieces of a file in order; the bytes behind its end last."""
+    """The pieces of a file, front to back; the bytes past its end last."""
     data = image.files.get(path, b"")
     match path.split("/"):
         case ["commitlog", _]:

@@ -12,14 +12,14 @@ RETOLD = 4
 
 
 def restart(draft: Draft) -> None:
-    """The store starts anew, in order or not."""
+    """Add ops: restart the store, after an orderly shutdown or after a crash."""
     if draft.chance.pick(draft.space.orderly_stops):
         draft.add(Shutdown())
     draft.add(Restart())
 
 
 def crash(draft: Draft) -> None:
-    """A crash, perhaps crashes of its recovery, and a restart that is let be."""
+    """Add ops: a crash, perhaps crashes of its recovery, and a restart."""
     chance, space = draft.chance, draft.space
     crash_during(draft, *crowded(draft, *interrupted(draft)))
     for _ in range(chance.pick(space.recovery_crashes)):
@@ -31,7 +31,7 @@ def crash(draft: Draft) -> None:
 
 
 def crash_during(draft: Draft, op: Op, at_action: int) -> None:
-    """The op, cut short by a crash at one of its disk actions."""
+    """Add the op, cut short by a crash at one of its disk actions."""
     draft.add(During(op, at_action, draft.drawn.crash()))
 
 

@@ -1,4 +1,4 @@
-"""Faulting: phrases in which the disk fails, and what shows what that left behind."""
+"""Faulting: phrases in which the disk fails, and what then shows its effects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TROUBLED = 4  # one full disk of so many comes after a fault
 
 
 def fault(draft: Draft) -> None:
-    """An op meets a failing disk, and perhaps a crash or start that shows it."""
+    """Add ops: one on a failing disk, and perhaps a crash or start that shows it."""
     chance, space = draft.chance, draft.space
     met = draft.drawn.fault()
     if met.call in ("lose", "misdirect"):
@@ -37,7 +37,7 @@ def fault(draft: Draft) -> None:
     else:
         _fail(draft, met)
     if chance.coin() and space.crash_kinds:
-        crash(draft)  # what it left behind shows after a crash
+        crash(draft)  # its effects show after a crash
     elif met.call == "sync" and met.path and chance.coin():
         settle(draft, met.path)
 
@@ -99,12 +99,12 @@ def _spoil(draft: Draft, met: DiskFault) -> None:
 
 
 def evicting(draft: Draft) -> Op:
-    """Memory forgets: what is read from then on is what the medium has."""
+    """An op amid which clean pages leave memory: reads then show the medium."""
     return During(draft.drawn.service(), AFTER, DiskFault("evict", "EIO"))
 
 
 def fill_after_all(draft: Draft) -> None:
-    """The disk fills, perhaps after a trouble that room does not make up for."""
+    """Add ops: fill the disk, perhaps after a fault that freed room does not mend."""
     if draft.chance.one_in(TROUBLED):
         fault(draft)
     fill(draft)

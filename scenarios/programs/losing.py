@@ -55,13 +55,13 @@ DELETIONS_BY: tuple[DeletionKind, ...] = often(
 
 
 def perhaps_dispatch(draft: Draft) -> None:
-    """Dispatch takes a turn, as often as the space says."""
+    """Add a round of dispatch, as often as the space says."""
     if draft.chance.pick(draft.space.served_first):
         draft.add(RunService("reput"))
 
 
 def damage(draft: Draft) -> None:
-    """A stop or a crash, files damaged while the store is down, and a restart."""
+    """Add ops: a stop or a crash, damage while the store is down, and a restart."""
     chance, drawn = draft.chance, draft.drawn
     perhaps_dispatch(draft)
     damages = range(chance.pick(draft.space.damages_a_stop))
@@ -99,7 +99,7 @@ def _end(draft: Draft) -> None:
 
 
 def expire(draft: Draft) -> None:
-    """Messages grow old, and cleaners look whether they may go."""
+    """Add ops: let messages expire, and run the cleaners."""
     chance, space = draft.chance, draft.space
     wish = chance.pick(WISHES)
     if not chance.one_in(UNROLLED):
@@ -156,7 +156,7 @@ def _fails_removals(fault: DiskFault) -> bool:
 
 
 def delete(draft: Draft) -> None:
-    """A topic goes: alone, cut short, with others about, or amid a dispatch."""
+    """Add the deletion of a topic: alone, cut short, beside others, amid dispatch."""
     chance, space = draft.chance, draft.space
     op = DeleteTopic(*chance.pick(space.deletions))
     before = chance.pick(BEFORE_A_DELETION)

@@ -31,7 +31,7 @@ MEETINGS: tuple[tuple[ServiceName, ServiceName | None], ...] = (
 ACTIONS_OF_A_FLUSH = 4  # the writer comes in at one of the first
 MADE_TO_MEET = 4  # one interleaving of so many is a flush that meets a writer
 LATER = 4  # before one of so many time passes, or all that meets has one time
-AMID_A_STOP = 8  # one of so many has a put or round amid a stop, or behind it
+AMID_A_STOP = 8  # one of so many has a put or round amid a stop, or after it
 
 Trouble = Literal["crash", "fault", "none"]
 TROUBLES: tuple[Trouble, ...] = often(("crash", 1), ("fault", 1), ("none", 6))
@@ -39,7 +39,7 @@ TROUBLES: tuple[Trouble, ...] = often(("crash", 1), ("fault", 1), ("none", 6))
 
 
 def interleave(draft: Draft) -> None:
-    """An op during which a service takes a turn, a caller comes, or time goes."""
+    """Add an op amid which a service runs, a caller comes, or time passes."""
     chance, drawn = draft.chance, draft.drawn
     if chance.one_in(MADE_TO_MEET):
         _meet(draft)
@@ -86,7 +86,7 @@ def _meet(draft: Draft) -> None:
 
 
 def together(draft: Draft) -> None:
-    """Ops that begin at once, some of them met by a crash; up again afterwards."""
+    """Add ops that begin at once, perhaps with a crash and the start after it."""
     space, chance = draft.space, draft.chance
     count = chance.pick(space.together_counts)
     is_aged = "expire" in space.kinds and chance.coin()
@@ -129,7 +129,7 @@ def _begun_at_once(draft: Draft, ops: Together) -> None:
 
 
 def contend(draft: Draft) -> None:
-    """Every service is given something to do, and one of two is made to wait."""
+    """Add ops: prepare work for all services, then run two ops at the same time."""
     chance, drawn = draft.chance, draft.drawn
     age(draft)
     one = drawn.part()
@@ -145,7 +145,7 @@ def contend(draft: Draft) -> None:
 
 
 def beside(draft: Draft, op: Op) -> None:
-    """The op, begun at the same time as another one."""
+    """Add the op, begun at the same time as another one."""
     other = draft.drawn.part()
     draft.add(Together((other, op), draft.drawn.schedule(2)))
     if isinstance(other, Shutdown):

@@ -39,7 +39,7 @@ FAILING_ACTIONS = 8  # at one of so many disk actions
 KEEPER_FIRST = 3  # of so many overlaps all but one stop who makes durable
 AGED = 3  # of so many, where files may go, all but one begin with some that may
 UNDISPATCHED = 4  # of so many stores one has dispatched nothing before
-LAST_PUT = 4  # of so many all but one put once more behind that
+LAST_PUT = 4  # of so many all but one put once more after that
 HURRIED = 4  # of so many one has waited for a moment alone
 POINTS = Numbers(tuple(range(1, 9)), 40, 1)
 """The switch point at which the first activity is stopped: most syncs are early."""
@@ -83,7 +83,7 @@ def keepers_of(setup: Setup) -> tuple[ServiceName, ...]:
 
 
 def overlap(draft: Draft) -> None:
-    """One overlap, from what there is to do to what is said of it."""
+    """Add ops: prepare work, stop one op amid others, then show what is durable."""
     chance = draft.chance
     _work_for_all(draft)
     is_keeper = not chance.one_in(KEEPER_FIRST)

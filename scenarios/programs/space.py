@@ -304,7 +304,7 @@ def schedule_of(of: Schedule, count: int, draw: int) -> Schedule:
 def put_message(
     log_file_size: int, address: Address, size: Size, label: Label
 ) -> PutMessage:
-    """The put for these choices in a store with log files of this size."""
+    """A put op of these choices; ``log_file_size`` bytes scale its body."""
     body_size = size.extra
     if size.parts:
         record_size = (log_file_size - BLANK_SIZE_MIN) // size.parts + size.extra

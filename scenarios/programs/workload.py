@@ -87,7 +87,7 @@ def swarm_kinds(space: Space, chance: Chance) -> tuple[Kind, ...]:
 
 
 def burst(draft: Draft) -> None:
-    """Several puts, all alike or each drawn anew."""
+    """Add several puts, all alike or each drawn anew."""
     chance, drawn = draft.chance, draft.drawn
     size = chance.pick(draft.space.burst_sizes)
     if chance.coin():
@@ -174,10 +174,10 @@ def rules_of(space: Space) -> dict[str, tuple[Kind, ...]]:
 
 
 def write_one_of(kinds: tuple[Kind, ...], draft: Draft) -> tuple[Op, ...]:
-    """The ops of a phrase of one of these kinds; the draft holds no ops afterwards.
+    """The ops of a phrase of one of ``kinds``, which are taken out of the draft.
 
-    A mixture lists what its scenarios list, and each store has the kinds of two: where
-    it has none of ``kinds``, any of its own is taken.
+    Where the draft's store has none of ``kinds``, as in a mixture of two scenarios, any
+    kind of its own is taken.
     """
     known = {*chain(*ALWAYS.values()), *draft.space.kinds}
     offered = [kind for kind in kinds if kind in known] or draft.space.kinds

@@ -5,7 +5,7 @@ records is younger, and all of it is flushed and dispatched. Files are deleted f
 front, and the last one never. Before a deletion, in this order: the queues' units are
 made durable, since only they say how far a queue has counted; the durable mark is
 moved, so that a start finds the log beginning at or before it; each queue is told to
-begin behind the deleted files.
+begin after the deleted files.
 
 Source: DefaultMessageStore.CleanCommitLogService, RocketMQ 5.3. Differs: undispatched
 records are never deleted, and unexpired ones only if ``clean_file_forcibly_enable`` is
@@ -194,7 +194,7 @@ class CleanCommitLogService:
         behind = self._commit_log.damage.end_of(file.end_offset)
         stored_ms = self._commit_log.store_timestamp_at(behind)
         if not 0 < stored_ms <= newest_ms:
-            # Nothing was put behind it yet, or what was is too young.
+            # Nothing was put after it yet, or what was is too young.
             YOUNG_RECORD.hit()
             return False
         return True

@@ -24,7 +24,7 @@ NONE_TO_DELETE = probe(
 
 
 class CleanConsumeQueueService:
-    """Deletes queue files, and others', that lie before the log's minimum.
+    """Deletes queue, extension and index files whose records have all expired.
 
     Args:
         delete_expired: other owners of data by log offset, as the index; each is
@@ -51,7 +51,7 @@ class CleanConsumeQueueService:
         self._is_stopped = False
 
     def run_once(self) -> int:
-        """Delete queue files that only point before the log; returns how many.
+        """Delete queue files with only expired units; returns how many.
 
         Raises:
             OSError: the disk failed; the next round goes on.

@@ -64,10 +64,10 @@ class DeletedTopics:
         return max(of_topic, entries.get((topic, queue_id), 0))
 
     def load(self) -> None:
-        """Read the file if it exists; changes nothing on the disk.
+        """Read the file, if it exists, without changing the disk.
 
         Raises:
-            StoreCorrupted: it is not whole.
+            StoreCorrupted: the file is damaged.
         """
         if not self._disk.exists(PATH):
             return

@@ -55,7 +55,7 @@ _SYSTEM_TOPICS = frozenset(
 
 
 class TopicDeletion:
-    """Deletes topics and queues; ``cleaners`` are the locks of file removers."""
+    """Deletes topics and queues, holding the file cleaners' locks meanwhile."""
 
     def __init__(
         self,
@@ -86,13 +86,16 @@ class TopicDeletion:
         return self._delete([(topic, ALL_QUEUES) for topic in sorted(set(topics))])
 
     def delete_queue(self, topic: str, queue_id: int) -> int:
-        """Delete one queue of a topic; 1 if it existed. Raises as ``delete_topics``."""
+        """Delete one queue of a topic; returns 1 if it existed, else 0.
+
+        Raises the exceptions of ``delete_topics``.
+        """
         return self._delete([(topic, queue_id)])
 
     def clean_unused_topic(self, retained: Collection[str]) -> int:
-        """Delete all topics but these, system topics and light queues; how many.
+        """Delete all topics but ``retained``, system topics and light queues.
 
-        Raises as ``delete_topics``.
+        Returns how many topics that were; raises the exceptions of ``delete_topics``.
 
         Source: DefaultMessageStore#cleanUnusedTopic.
         """

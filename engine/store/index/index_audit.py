@@ -1,9 +1,9 @@
 """IndexAudit: compares the index with the log while a start scans the log.
 
-The index is a function of the log: its entries are the log's keys, in order, and slots,
-links and headers follow from the entries. So the audit walks both at once. Entries that
-agree are kept, proven durable or not; from the first that does not agree, dispatch
-builds the index again. Nothing is changed on the disk here.
+The index is a function of the log: its entries are the log's keys, in log order, and
+slots, links and headers follow from the entries. So the audit walks both at once.
+Entries that agree are kept, proven durable or not; from the first that does not agree,
+dispatch builds the index again. Nothing is changed on the disk here.
 
 Entries of expired records stand first, in the oldest files; only their order can be
 checked.
@@ -120,7 +120,7 @@ class IndexAudit:
     """The result of comparing the index with the log, gathered during a scan.
 
     Attributes:
-        recounts: the files that hold any right entry, in order.
+        recounts: the files that hold any right entry, oldest first.
         first_wrong_phy_offset: the first record with a key that the index lacks; -1:
             none; ``first_wrong_timestamp`` is its store time.
         keys_there: how many keys of that record the index has.

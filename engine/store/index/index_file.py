@@ -210,7 +210,7 @@ class IndexFile:
         return entry.seconds == SECONDS_MAX or least + 999 >= begin_ms
 
     def entries_from(self, number: int) -> bytes:
-        """The bytes of several entries from that number on; empty behind the last."""
+        """The bytes of several entries from that number on; empty after the last."""
         count = min(_WINDOW_ENTRIES, self.index_num - number)
         if count <= 0:
             return b""

@@ -39,7 +39,7 @@ def index_key_hash(topic: str, key: str) -> int:
 
 
 def keys_of(properties: bytes) -> list[str]:
-    """The keys that a message's properties name, in order, duplicates included."""
+    """The keys in a message's properties: UNIQ_KEY, then KEYS, with duplicates."""
     if b"KEY" not in properties:
         return []
     parsed = properties_from_text(properties.decode(errors="replace"))

@@ -98,7 +98,7 @@ class IndexService:
         assert not names or names[-1] <= self._last_name, (names, self._last_name)
 
     def load(self) -> None:
-        """Open every file of the configured sizes; changes nothing on the disk.
+        """Open every file of the configured sizes without changing the disk.
 
         Source: IndexService#load, which maps a file of any length as one of these.
         """
@@ -372,7 +372,7 @@ class IndexService:
         return synced
 
     def delete_expired(self, min_phy_offset: int) -> int:
-        """Remove files with only records before ``min_phy_offset``; how many.
+        """Remove files of records below ``min_phy_offset``; returns how many.
 
         Never the newest, which is being filled.
 

@@ -387,7 +387,7 @@ class MappedFile(ReferenceResource):
     def mend_lost(self) -> None:
         """Replace unreadable sectors by new space of zeros; the rest stays.
 
-        The last sector may end behind the file, so that no store can write it whole.
+        The last sector may end past the file, so that no store can write it whole.
         Everything is synced, since the bytes given back may count as durable. A crash
         leaves a shorter file.
         """

@@ -1,8 +1,8 @@
 """MappedFileQueue: a run of equal files, each named by its first offset.
 
-Source: org.apache.rocketmq.store.MappedFileQueue, RocketMQ 5.3. Differs: loading
-changes nothing on the disk, so that a start may still refuse; files of other names are
-skipped; and no byte counts as flushed before the names of its files are durable.
+Source: org.apache.rocketmq.store.MappedFileQueue, RocketMQ 5.3. Differs: loading does
+not change the disk, so that a start may still refuse; files of other names are skipped;
+and no byte counts as flushed before the names of its files are durable.
 """
 
 from __future__ import annotations
@@ -137,11 +137,11 @@ class MappedFileQueue:
         assert self.flushed_where >= 0, self.flushed_where
 
     def load(self) -> None:
-        """Open the files with positions at 0; changes nothing on the disk.
+        """Open the files with positions at 0, without changing the disk.
 
         Raises:
-            StoreCorrupted: a file is larger than the configured size, or its offset
-                is no multiple of it.
+            StoreCorrupted: a file is larger than the configured size, or its offset is
+                not a multiple of it.
 
         Source: MappedFileQueue#load.
         """
@@ -350,7 +350,7 @@ class MappedFileQueue:
             self._is_path_durable = True
 
     def begin_at(self, offset: int) -> None:
-        """Create the file that begins at ``offset``, behind missing files.
+        """Create the file that begins at ``offset``, after missing files.
 
         Raises:
             OSError: it could not be made, or may not be there after a power loss.
@@ -464,7 +464,7 @@ class MappedFileQueue:
         self.sync_names()
 
     def sync_found(self) -> None:
-        """Sync the names, and the space behind the data's end.
+        """Sync the names, and the space after the data's end.
 
         No later flush reaches these, and the previous run may have left them unsynced.
 

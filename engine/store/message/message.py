@@ -189,7 +189,7 @@ def properties_from_text(text: str) -> dict[str, str]:
 def light_places(properties: dict[str, str]) -> tuple[tuple[str, int], ...]:
     """The light queues that list a record, each with its queue offset there.
 
-    A name that is none, or an offset that is no number, costs only itself.
+    A name that is illegal, or an offset that is not a number, costs only itself.
 
     Source: MultiDispatch, ConsumeQueue#multiDispatchLmqQueue, which fail on both.
     """

@@ -204,7 +204,7 @@ def _check_names(
 
 
 def _written_part(properties: bytes) -> bytes:
-    """The properties without the bytes that RocketMQ 5.3.0 leaves behind light queues'.
+    """The properties without the bytes that RocketMQ 5.3.0 adds after light queues'.
 
     RocketMQ reserves room for a CRC it does not write: 20 bytes of what its buffer
     held. Records of this store end with the offsets in light queues, or with that CRC.
@@ -230,7 +230,7 @@ def properties_of(record: bytes) -> dict[str, str]:
 def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
     """Bytes to read from ``at`` to have the whole record, if more are needed; else 0.
 
-    0 if what is there will do: the record is whole, or it is none.
+    0 if what is there will do: the record is intact, or it is not a record.
     """
     there = len(data) - at
     if there < BLANK_SIZE_MIN:

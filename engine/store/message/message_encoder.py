@@ -4,8 +4,8 @@ The layout is told in ``message_codec``, which reads it.
 
 Source: org.apache.rocketmq.store.MessageExtEncoder, RocketMQ 5.3. Differs: the version
 follows the topic's bytes, not its characters; the flags of IPv6 follow the addresses;
-what would not be read again as it was put is refused: a NUL, a number out of its
-range, a delay that is no number, names of properties that are the store's own.
+what would not be read again as it was put is refused: a NUL, a number out of its range,
+a delay that is not a number, names of properties that are the store's own.
 """
 
 from __future__ import annotations
@@ -166,8 +166,8 @@ def check_light_queues(topic: str, names: tuple[str, ...]) -> None:
     """Refuse a list of light queues that names something else, or one twice.
 
     Raises:
-        MessageRejected: MESSAGE_ILLEGAL. RocketMQ appends such a record; nothing
-            behind it is dispatched any more, and the store does not start again.
+        MessageRejected: MESSAGE_ILLEGAL. RocketMQ appends such a record; nothing after
+            it is dispatched any more, and the store does not start again.
     """
     for number, name in enumerate(names):
         if not is_light_queue(name):

@@ -74,7 +74,7 @@ class MessageReader:
     ) -> GetMessageResult:
         """Up to ``max_msg_nums`` messages from ``queue_offset`` on.
 
-        With a tag expression, only messages that match; the next read begins behind
+        With a tag expression, only messages that match; the next read begins after
         those passed over.
 
         Raises:
@@ -191,7 +191,7 @@ class MessageReader:
     def earliest_timestamp(self) -> int:
         """Store time of the log's first intact message; -1 if it has none.
 
-        A damaged file that was closed has a filler behind its damage.
+        A damaged file that was closed has a filler after its damage.
 
         Raises:
             OSError: the medium could not be read.
@@ -209,8 +209,8 @@ class MessageReader:
     def _limits(self, max_msg_nums: int) -> tuple[PullLimits, PullLimits]:
         """The limits for messages near the log's end, and for those far from it.
 
-        Messages far behind have to come from the disk, so fewer of them are sent at a
-        time; but at least one message, if any was asked for.
+        Messages far below the log's end have to come from the disk, so fewer of them
+        are sent at a time; but at least one message, if any was asked for.
 
         Source: DefaultMessageStore#isTheBatchFull.
         """

@@ -30,7 +30,7 @@ class TagsFilter:
     def may_take(self, code: int) -> bool:
         """Whether the record of a unit with this tags code may match.
 
-        A code that is no hash is a delivery time or an address, and says nothing of
+        A code that is not a hash is a delivery time or an address, and says nothing of
         tags.
 
         Source: DefaultMessageFilter#isMatchedByConsumeQueue; it takes the low half.

@@ -60,7 +60,7 @@ KEPT = probe("consume_queue.truncate.kept", "a queue kept all its units")
 class ConsumeQueue:
     """One queue of one topic.
 
-    Units [min_offset, max_offset) point at this queue's records, in order.
+    Units [min_offset, max_offset) point at this queue's records, in log order.
 
     Invariants:
         min_offset and first_known are queue offsets, at least 0
@@ -107,11 +107,11 @@ class ConsumeQueue:
 
     @property
     def has_ext(self) -> bool:
-        """Whether its units may hold addresses of what lies beside it."""
+        """Whether its units may hold consumequeue_ext addresses."""
         return self._ext is not None
 
     def load(self) -> None:
-        """Open the queue's files; changes nothing on the disk."""
+        """Open the queue's files without changing the disk."""
         self.mapped_files.load()
         if self._ext is not None:
             self._ext.load()
@@ -157,7 +157,10 @@ class ConsumeQueue:
         return encode_unit(request.commit_log_offset, request.msg_size, code)
 
     def tags_code_of(self, code: int) -> int | None:
-        """The tags code behind ``code``, which may be an address; None if unknown.
+        """The tags code that ``code`` stands for.
+
+        It is ``code`` itself, or what the entry at the ext address ``code`` holds; None
+        if there is no such entry.
 
         Source: ConsumeQueue#getExt, DefaultMessageFilter#isMatchedByConsumeQueue.
         """
@@ -228,7 +231,7 @@ class ConsumeQueue:
         return queue_offset + units - queue_offset % units
 
     def recover(self, trusted_below: int = 0) -> None:
-        """Find the end of the units; changes nothing on the disk.
+        """Find the end of the units without changing the disk.
 
         A unit counts while phy_offset >= 0 and size > 0 and its file follows the one
         before. Whether it is right is decided by comparing it with the log:
@@ -262,7 +265,7 @@ class ConsumeQueue:
         self._recovered_end = end
 
     def _first_to_read(self, trusted_below: int) -> int:
-        """The last file behind full ones that begins below ``trusted_below``."""
+        """The last file after full ones that begins below ``trusted_below``."""
         files = self.mapped_files.files
         before, end = -1, files[0].file_from_offset
         for number, file in enumerate(files):
@@ -293,7 +296,7 @@ class ConsumeQueue:
             if len(unit := self.unit_at(queue_offset)) < CQ_STORE_UNIT_SIZE:
                 return queue_offset
             if is_pre_blank(unit) and before <= damage.log_min_offset:
-                continue  # it was put behind units that have all expired
+                continue  # it was put after units that have all expired
             phy_offset, size, _ = UNIT.unpack(unit)
             is_nowhere = size == BLANK_SIZE or damage.hides(phy_offset)
             if not (before <= phy_offset <= log_end and is_nowhere):
@@ -313,7 +316,7 @@ class ConsumeQueue:
         log_min_offset: int = 0,
         /,
     ) -> bool:
-        """Whether the recovered queue has this record's unit, whole, in its place.
+        """Whether the recovered queue has this record's unit, intact, in its place.
 
         Unless the unit ``is_proven`` durable, its bit map is not trusted: a power loss
         may have torn it. Units of records before ``log_min_offset`` have expired and
@@ -366,9 +369,10 @@ class ConsumeQueue:
         return file.read(position, until - offset) if until > offset else b""
 
     def first_unit_at_or_past(self, phy_offset: int) -> int:
-        """The first recovered unit whose record lies at or past ``phy_offset``.
+        """The queue_offset of the first recovered unit at or past ``phy_offset``.
 
-        A queue offset; that of the units' end, if they never do.
+        That is of the first unit whose record lies there; without one, of the units'
+        end.
         """
         for file in self.mapped_files.files[self._first_read :]:
             size = min(file.file_size, self._recovered_end - file.file_from_offset)
@@ -380,8 +384,8 @@ class ConsumeQueue:
     def truncate_dirty_units(self, queue_offset: int, *, clean: bool = False) -> None:
         """Keep the recovered units before ``queue_offset`` and erase the rest.
 
-        Source: ConsumeQueue#truncateDirtyLogicFiles, which takes a first unit of
-        zeros for an entry, and leaves the flushed mark behind the end.
+        Source: ConsumeQueue#truncateDirtyLogicFiles, which takes a first unit of zeros
+        for an entry, and leaves flushed_where past the end.
         """
         files = self.mapped_files.files
         offset = min(queue_offset * CQ_STORE_UNIT_SIZE, self._recovered_end)

@@ -94,7 +94,7 @@ class ConsumeQueueExt:
         assert self._recovered_end >= 0, self._recovered_end
 
     def load(self) -> None:
-        """Open the files and find the end of the entries; changes nothing.
+        """Open the files and find the end of the entries without changing them.
 
         Source: ConsumeQueueExt#load, #recover.
         """
@@ -136,7 +136,7 @@ class ConsumeQueueExt:
         return offset + OFFSET_ADDED
 
     def get(self, address: int) -> CqExtUnit | None:
-        """The entry at an address; None if there is no whole one.
+        """The entry at an address; None if there is no intact one.
 
         Source: ConsumeQueueExt#get.
         """

@@ -70,7 +70,7 @@ class ConsumeQueueStore:
         self.calc_bit_map: Callable[[DispatchRequest], bytes] | None = None
 
     def load(self, trusted_below: int = 0) -> None:
-        """Open every queue and find the end of its units; changes nothing.
+        """Open every queue and find the end of its units without changing files.
 
         The file of deleted topics is read first.
 
@@ -202,7 +202,7 @@ class ConsumeQueueStore:
     def _remove_left_overs(self, audit: QueueAudit, read_from: int) -> None:
         """Finish deletions that a crash cut short: remove queues without a live unit.
 
-        A unit behind ``read_from`` that leads to a record of the queue would have been
+        A unit after ``read_from`` that points at a record of the queue would have been
         seen.
         """
         for key, queue in list(self._queues.items()):
@@ -352,7 +352,7 @@ class ConsumeQueueStore:
             queue.correct_min_offset(log_min_offset)
 
     def delete_expired(self, log_min_offset: int, pause: Callable[[], None]) -> int:
-        """Delete queue files that only point before the log; returns how many.
+        """Delete queue files with only expired units; returns how many.
 
         ``pause`` is called between two files of a queue, and after a queue that lost
         any.
