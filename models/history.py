@@ -144,7 +144,7 @@ class StopEnded:
 
 @dataclass(frozen=True, slots=True)
 class StartBegan:
-    """A start begins on the files ``found``; of them nobody can read ``unreadable``."""
+    """A start begins on the files ``found``; ``unreadable`` parts cannot be read."""
 
     found: Mapping[str, bytes]
     unreadable: tuple[Damaged, ...]
@@ -325,7 +325,7 @@ class Life:
 
 
 class Start(NamedTuple):
-    """One start of a step: the files it found, what nobody could read, its answer."""
+    """One start of a step: the files it found, what could not be read, its answer."""
 
     found: Mapping[str, bytes]
     unreadable: tuple[Damaged, ...]
@@ -524,7 +524,7 @@ class Step:
 
     @property
     def failed_parts(self) -> frozenset[str]:
-        """The parts of the store on which calls failed; "" for one nobody knows.
+        """The parts of the store on which calls failed; "" for an unknown part.
 
         A part is what lies below one name in the store's directory.
         """

@@ -109,7 +109,8 @@ class Put:
     (``FLUSH_DISK_TIMEOUT``). Of a batch these are the first message's, but ``size`` is
     that of all; ``message_ids`` are those the store gave its messages. ``took_ms`` is
     how long it took by the store's clock; -1 if others may have let time pass.
-    ``flushed_where`` is what the store said when it answered; -1 if nobody asked.
+    ``flushed_where`` is what the store said when it answered; -1 if it was not asked
+    for.
     """
 
     status: PutStatus

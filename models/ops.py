@@ -168,7 +168,7 @@ class PutMessage:
         transaction: commit and rollback name the newest prepared message of this life.
         multi_dispatch: names of light queues, joined by commas, that list it as well.
         delay_level: the DELAY property; 0 for none.
-        sys_flag: bits beside those of transaction and hosts, as compression's.
+        sys_flag: bits besides those of transaction and hosts, as compression's.
     """
 
     topic: str

@@ -151,7 +151,7 @@ def level_of(tried: int, most: int) -> int:
 def stacked_bars(
     rows: Mapping[str, Mapping[str, int]], tones: Mapping[str, str]
 ) -> Bars:
-    """One bar a row, each part as wide as its share; ``tones`` colours by part name."""
+    """One bar per row, each part as wide as its share; ``tones``: colours by part."""
     left = _label_width(list(rows))
     bars = []
     for n, (name, parts) in enumerate(rows.items()):

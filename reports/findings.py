@@ -53,7 +53,7 @@ def excuse_counts(episodes: DataFrame) -> DataFrame:
 
 
 def findings(episodes: DataFrame) -> DataFrame:
-    """One row a distinct failure: its smallest episode, and how many there were.
+    """One row per distinct failure: its smallest episode, and how many there were.
 
     (signature, outcome, invariant, scenario, subject, mutant, seed, setup, program,
     digest, episode_id, steps, step, op, message, events, episodes); step, op and

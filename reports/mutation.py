@@ -40,7 +40,7 @@ def only_mutants(hunts: DataFrame) -> DataFrame:
 
 
 def mutant_totals(hunts: DataFrame) -> DataFrame:
-    """One row a mutant.
+    """One row per mutant.
 
     (mutant, title, component, difficulty, hunts, kills, laws, median_us, p95_us,
     states, ops, trigger_ops); states and ops are medians, ops over kills.

@@ -182,7 +182,7 @@ def crash_name(point: CrashPoint) -> str:
 
 
 def law_rows(figures: Figures) -> list[LawRow]:
-    """Every declared or seen law by id, one cell a scenario."""
+    """Every declared or seen law by id, one cell per scenario."""
     seen = {(row.invariant, row.scenario): row for row in figures.laws}
     first = {row.invariant: row for row in figures.laws}
     required = figures.declared.required_invariants
@@ -247,7 +247,7 @@ def probe_rows(figures: Figures) -> list[ProbeRow]:
 
 
 def op_bars(figures: Figures) -> Bars:
-    """One bar an op, in declared order, its statuses by frequency."""
+    """One bar per op, in declared order, its statuses by frequency."""
     counts: dict[str, dict[str, int]] = {op: {} for op in figures.declared.ops}
     for row in sorted(figures.ops, key=lambda row: (-row.times, row.status)):
         parts = counts.setdefault(row.op, {})

@@ -1,6 +1,6 @@
 """The row of an episode and what nests in it, as plain dataclasses.
 
-One row an episode. Integers are 64-bit, the rest is text, so that any reader of
+One row per episode. Integers are 64-bit, the rest is text, so that any reader of
 Parquet understands it. Everything but ``elapsed_us`` is a function of the run's
 definition and the episode's number. A whole trace (``events``) is kept for an episode
 that did not pass and for one in a hundred others; the rest keep counts.

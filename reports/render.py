@@ -82,7 +82,7 @@ def render(
 
 
 def smallest_failures(session: SparkSession, out: Path) -> list[Finding]:
-    """One row a distinct failure, broken laws first, most frequent first.
+    """One row per distinct failure, broken laws first, most frequent first.
 
     Raises:
         NotARun: no run was written to ``out``.

@@ -135,7 +135,7 @@ def end(
     summary: dict[str, Any],
     asked: str,
 ) -> int:
-    """Save cases and summary, print findings and the next command; the exit code.
+    """Save cases and summary, print findings; returns the exit code.
 
     Args:
         target: what was explored.

@@ -16,7 +16,7 @@ _SHARE = 1 / 30  # of the budget for one program of a scenario: some have no end
 def run_schedules(
     target: Target, *, bound: int, budget: float, out: Path | None
 ) -> int:
-    """Explore the schedules of a case or of a scenario's programs; the exit code."""
+    """Explore schedules of a case or a scenario's programs; returns the exit code."""
 
     def try_all(
         program: Program, scenario: str, is_over: Callable[[], bool]

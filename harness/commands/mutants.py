@@ -123,7 +123,7 @@ def command(
     show: str | None,
     more: tuple[str, ...],
 ) -> None:
-    """Plant bugs one at a time and search for each as if nobody knew of it."""
+    """Plant bugs one at a time and search for each as if it were unknown."""
     if show is not None:
         _show(show, _known(file, any_module))
         return

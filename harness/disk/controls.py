@@ -143,7 +143,7 @@ class Controls:
         return watch.fired
 
     def allow(self, actions: int, reads: int) -> None:
-        """Allow so many actions and reads from now on; the next one raises ``Hang``.
+        """Allow this many actions and reads from now on; one more raises ``Hang``.
 
         A store with a bug may loop for ever; this ends it.
         """

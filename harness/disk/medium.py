@@ -182,7 +182,7 @@ class Medium:
         return Usage(sum(sizes) + self.foreign_size, self.capacity)
 
     def room_for(self, path: str, size: int) -> None:
-        """Raise unless the disk has room for so many more bytes.
+        """Raise unless the disk has room for ``size`` more bytes.
 
         Raises:
             OSError: ENOSPC.

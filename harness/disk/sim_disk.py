@@ -218,7 +218,7 @@ class SimDisk:
         return self._controls.end_watch()
 
     def allow(self, actions: int, reads: int) -> None:
-        """Allow so many actions and reads from now on; the next one raises ``Hang``."""
+        """Allow this many actions and reads from now on; one more raises ``Hang``."""
         self._controls.allow(actions, reads)
 
     def fail(self, fault: DiskFault) -> None:

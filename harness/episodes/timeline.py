@@ -1,4 +1,4 @@
-"""Timeline: an episode as people read it, one line a step, the breach marked.
+"""Timeline: an episode as people read it, one line per step, the breach marked.
 
 Reads a result and renders text of a given width, without colour; what a step or an
 observation is called belongs to ``models``, colour to the command line.

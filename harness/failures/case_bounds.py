@@ -83,7 +83,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """At most ``most`` parts, each within ``each``; one bound a field of a pair."""
+    """At most ``most`` parts, each within ``each``; one bound per field of a pair."""
 
     most: int
     each: tuple[Bound, ...]

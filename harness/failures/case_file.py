@@ -1,6 +1,6 @@
 """CaseFile: one failure as a file, to be replayed, shrunk, mailed and kept.
 
-The file is JSON, one op a line so that two of them can be compared line by line. It
+The file is JSON, one op per line so that two of them can be compared line by line. It
 holds the program whole and no seed: neither Hypothesis nor numpy is needed to replay
 it, and no version of either can spoil it. Reading checks every name, type and bound,
 and runs nothing. What an op means belongs to ``models.ops``; running a case to
@@ -121,7 +121,7 @@ class CaseFile:
         )
 
     def to_text(self) -> str:
-        """The file's text: sorted as people read it, one op a line, no defaults."""
+        """The file's text: sorted as people read it, one op per line, no defaults."""
         head = {name: getattr(self, name) for name in _HEAD}
         said = {n: v for n, v in head.items() if v != _DEFAULTS.get(n)}
         lines = [

@@ -97,7 +97,7 @@ class MutantOutcome:
 
 
 def outcomes(rows: Sequence[HuntRecord]) -> list[MutantOutcome]:
-    """One outcome a mutant, in the order of their ids.
+    """One outcome per mutant, in the order of their ids.
 
     The clean engine and the canary are not mutants, and have none. Where policies are
     compared, ours decides: a mutant that only rivals kill has survived.

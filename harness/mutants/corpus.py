@@ -114,7 +114,7 @@ class Seen:
 def run_episodes(
     seed: int, episodes: int, told: Callable[[int], None] = lambda _: None
 ) -> list[Seen]:
-    """Run that many seeded episodes, the scenarios in turn; those that passed."""
+    """Run seeded episodes, the scenarios in turn; returns those that passed."""
     seen: list[Seen] = []
     names = tuple(SCENARIOS)
     for number in range(episodes):

@@ -30,7 +30,7 @@ class ExtUnit(NamedTuple):
 def ext_place(
     files: Mapping[str, Bytes], queue_name: str, address: int
 ) -> tuple[str, int] | None:
-    """The file and byte of an address in a queue; None if there is none.
+    """The file and byte of an ext address of a queue; None if it points nowhere.
 
     Args:
         files: of the store, by path.
@@ -62,7 +62,7 @@ def ext_files(files: Mapping[str, Bytes], queue_name: str) -> list[tuple[str, in
 def ext_unit_at(
     files: Mapping[str, Bytes], queue_name: str, address: int
 ) -> ExtUnit | None:
-    """The entry at an address of a queue; None if there is none."""
+    """The entry at an ext address of a queue; None if there is no entry."""
     place = ext_place(files, queue_name, address)
     return None if place is None else _unit_in(files[place[0]], place[1])
 

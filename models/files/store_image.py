@@ -167,7 +167,7 @@ class StoreImage:
         return unlisted
 
     def index(self, slot_num: int = 0) -> IndexImage:
-        """The index, with that many slots in each file; 0: find it out."""
+        """The index; ``slot_num`` is the number of slots of each file, 0: infer it."""
         known: tuple[int, IndexImage] | None = self.__dict__.get("_index")
         if known is None or known[0] != slot_num:
             known = self.__dict__["_index"] = slot_num, read_index(self.files, slot_num)

@@ -64,12 +64,12 @@ class Knowledge:
         end: how the newest life ended.
         positions: what the store reported after the step; None if it is down, or if
             nobody knows.
-        checkpoint: the one that no crash may take back; None if nobody knows.
+        checkpoint: the one that no crash may take back; None if unknown.
         checkpoint_is_torn: a crash came amid a write of the checkpoint.
         left_by_start: the files that the newest start left, if nothing came since.
         capabilities: what the subject can do beyond the core.
-        in_doubt: the queues of which nobody knows what they hold; with
-            ``EVERY_QUEUE`` all. None of a store whose files tell it.
+        in_doubt: the queues of which it is unknown what they hold; with ``EVERY_QUEUE``
+            all. None of a store whose files tell it.
     """
 
     setup: Setup = field(compare=False)

@@ -135,7 +135,7 @@ class PutOver(Moment):
     Attributes:
         message: what was put.
         answer: the store's.
-        place: where the record must lie; -1 if nobody can say.
+        place: the phy_offset where the record must lie; -1 if unknown.
         next_queue_offset: the queue offset that it must get, or a later one.
         unseen: so many puts without an answer may have come before it in its queue.
         size: bytes that its record must take.
@@ -212,12 +212,12 @@ class StartOver(Moment):
         at_full_size: the files, short log files of a damaged log made up to their size.
         log_is_damaged: somebody changed the log, or the store skips damaged records.
         misfit: which file of those changed is none of such a store; "" if none.
-        lost: what the start needed and nobody can read; "" if nothing.
+        lost: what the start needed and cannot be read; "" if nothing.
         is_foreign: damage took the mark, and the start may not adopt such a store.
         lost_its_mark: only an older mark is left, and files that it names expired.
         is_short: an old file that the start leaves unread is cut.
         is_windowed: a start may leave old files unread, and what is wrong with them.
-        unreadable: places of files that nobody can read.
+        unreadable: places of files that cannot be read.
     """
 
     found: StoreImage
@@ -320,7 +320,7 @@ class QueuesRecovered(Moment):
 
 @dataclass(slots=True)
 class StartLeft(Moment):
-    """A start that nothing ran beside has left files.
+    """A start that ran alone has left files.
 
     Attributes:
         before: the files that the start before had left; None if something came since.
@@ -392,7 +392,7 @@ class LogShortened(Moment):
 
 @dataclass(slots=True)
 class CleanerOver(Moment):
-    """Rounds of a cleaner, the op itself, came to their end with nothing beside them.
+    """Rounds of a cleaner, the op itself, came to their end; nothing else ran.
 
     Attributes:
         service: of the log, or of the queues.

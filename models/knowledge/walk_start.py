@@ -132,7 +132,7 @@ def _has_short_file(found: StoreImage, setup: Setup) -> bool:
 
 
 def _lost(image: StoreImage, places: Sequence[Damaged], *, is_around: bool) -> str:
-    """What a start needs and nobody can read; "" if there is nothing of it.
+    """What a start needs and cannot be read; "" if nothing.
 
     Of the log that is all up to its end, and there what says that it ends.
     """

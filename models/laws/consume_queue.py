@@ -368,7 +368,7 @@ def _settled_holes(image: StoreImage) -> Iterator[Violation]:
 
 
 def _never_written(image: StoreImage) -> Iterator[Violation]:
-    """Bytes that no store writes as a unit; one violation a queue."""
+    """Bytes that no store writes as a unit; one violation per queue."""
     suspects = {queue.name: live for queue, live in image.suspect_queues}
     for queue in image.consume_queues:
         units = (*suspects.get(queue.name, ()), *queue.stray_units)

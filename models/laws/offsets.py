@@ -17,9 +17,9 @@ from crashmq.models.verdict import Violation
     catalogue="I5",
 )
 def queue_offsets_rise_by_one(judged: Judged) -> Iterator[Violation]:
-    """Over records of type none or commit, from the oldest one left on.
+    """Compares neighbours among records of type none or commit, oldest first.
 
-    It holds after a crash too: the log is what was appended, cut at a record.
+    Judged after a crash too: the log is what was appended, cut at a record.
 
     Source: QueueOffsetOperator#increaseQueueOffset.
     """

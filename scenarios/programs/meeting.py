@@ -1,4 +1,4 @@
-"""Meeting: phrases in which one activity steps in amid another, or beside it."""
+"""Meeting: phrases in which one activity begins amid another, or together with it."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ def decode_entry(data: bytes) -> Entry:
 
 
 def file_size(slot_num: int, index_num: int) -> int:
-    """The size of an index file with so many slots and entries."""
+    """The size in bytes of an index file with these numbers of slots and entries."""
     return HEADER_SIZE + SLOT_SIZE * slot_num + ENTRY_SIZE * index_num
 
 

@@ -186,7 +186,7 @@ class MappedFile(ReferenceResource):
         return self._buffer is not None
 
     def is_able_to_commit(self, least_pages: int) -> bool:
-        """Whether at least so many pages wait for a commit; 0: any byte.
+        """Whether at least ``least_pages`` pages wait for a commit; 0: any byte.
 
         Source: DefaultMappedFile#isAbleToCommit.
         """
@@ -311,7 +311,7 @@ class MappedFile(ReferenceResource):
         self._check()
 
     def is_able_to_flush(self, least_pages: int) -> bool:
-        """Whether at least so many pages wait for a flush; 0: any byte.
+        """Whether at least ``least_pages`` pages wait for a flush; 0: any byte.
 
         Source: DefaultMappedFile#isAbleToFlush.
         """

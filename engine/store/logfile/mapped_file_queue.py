@@ -229,7 +229,7 @@ class MappedFileQueue:
         """The file that covers ``offset``; None if there is none.
 
         Source: MappedFileQueue#findMappedFileByOffset, without its fallback to the
-        first file, which answers a question nobody asked.
+        first file, which answers a question that was not asked.
         """
         files = self.files
         try:
@@ -286,7 +286,7 @@ class MappedFileQueue:
     def commit(self, least_pages: int) -> bool:
         """Commit the first file with buffered bytes; False if there were too few.
 
-        One file a call, and one call at a time.
+        One file per call, and one call at a time.
 
         Raises:
             OSError: the disk failed the write; ask again.
@@ -305,7 +305,7 @@ class MappedFileQueue:
     def flush(self, least_pages: int) -> bool:
         """Sync the file at ``flushed_where``; return whether that position moved.
 
-        One file a call, as RocketMQ does; call again while it returns True.
+        One file per call, as RocketMQ does; call again while it returns True.
 
         Raises:
             OSError: the mark has not moved, and no later sync may move it.

@@ -121,7 +121,7 @@ class ConsumeQueue:
     ) -> None:
         """Append the unit of one record, unless the queue already has it.
 
-        ``bit_map`` goes beside the queue, if it has an extension.
+        ``bit_map`` goes into consumequeue_ext, if the queue has it.
 
         Raises:
             OSError: the unit was not appended; ask again.
