@@ -11,7 +11,7 @@ Source: none in RocketMQ, which cuts and removes whatever it does not understand
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crashmq.engine.store.clean.deleted_topics import DeletedTopics
@@ -24,8 +24,8 @@ from crashmq.engine.store.queue.consume_queue import ConsumeQueue
 from crashmq.engine.store.queue.consume_queue_ext import is_address
 from crashmq.engine.store.queue.cq_unit import BLANK_SIZE, CQ_STORE_UNIT_SIZE, UNIT
 from crashmq.engine.store.queue.queue_audit import QueueAudit, QueueKey
-from crashmq.engine.store.scan_around import whole_records
-from crashmq.engine.store.unreadable import with_zeros
+from crashmq.engine.store.scan_around import count_whole_records
+from crashmq.engine.store.unreadable import examined_with_zeros, with_zeros
 
 _CHUNK = 1024 * 1024
 _CODE_AT = 12  # in a unit
@@ -106,26 +106,45 @@ def count_log(
 
     A crash may leave anything there but intact records.
     """
-    written = records = 0
+    records = 0
+    behind: list[tuple[MappedFile, int]] = []
     for file in files.files:
         position = max(0, scan.end - file.file_from_offset)
         size = file.file_size - position
-        if size <= 0 or (last := _last_written(file, position)) < 0:
+        if size <= 0 or not _is_written(file, position):
             continue
-        written = file.file_from_offset + last + 1 - scan.end
+        behind.append((file, position))
         # The bytes at the end itself are what the log's reading stopped at.
         first = 1 if file.file_from_offset + position == scan.end else 0
-        records += sum(1 for _ in whole_records(file, position, first))
-    if records or (written and not crashed):
-        losses.log_bytes, losses.records = written, records
+        records += count_whole_records(file, position, first)
+    if records or (behind and not crashed):
+        last = behind[-1][0].file_from_offset + _last_written(*behind[-1])
+        losses.log_bytes, losses.records = last + 1 - scan.end, records
         losses.note(place_in(files, scan.end), scan.stopped_by)
+
+
+def _is_written(file: MappedFile, position: int) -> bool:
+    """Whether a byte from ``position`` on is not zero; no more is asked of them."""
+    return any(
+        examined_with_zeros(file.examine, file.read, at, size, _has_written)
+        for at, size in _chunks(file, position)
+    )
+
+
+def _has_written(data: bytes, holes: Sequence[range]) -> bool:
+    del holes  # they read as zeros
+    return bool(data.rstrip(b"\0"))
+
+
+def _chunks(file: MappedFile, position: int) -> Iterator[tuple[int, int]]:
+    for at in range(position, file.file_size, _CHUNK):
+        yield at, min(_CHUNK, file.file_size - at)
 
 
 def _last_written(file: MappedFile, position: int) -> int:
     """The last byte from ``position`` on that is not zero; -1 if there is none."""
     last = -1
-    for at in range(position, file.file_size, _CHUNK):
-        size = min(_CHUNK, file.file_size - at)
+    for at, size in _chunks(file, position):
         data, _ = with_zeros(file.read, at, size)
         if stripped := data.rstrip(b"\0"):
             last = at + len(stripped) - 1

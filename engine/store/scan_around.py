@@ -12,7 +12,7 @@ can be put back from a copy, or looked into.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from crashmq.engine.host.probe import probe
@@ -22,7 +22,7 @@ from crashmq.engine.store.log_scan import LogScan
 from crashmq.engine.store.logfile.mapped_file import MappedFile, file_name
 from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
 from crashmq.engine.store.message.message_codec import check_message, encode_filler
-from crashmq.engine.store.unreadable import with_zeros
+from crashmq.engine.store.unreadable import examined_with_zeros, with_zeros
 
 _MAGIC_STARTS = b"\xda\xa3\x20"  # of both of a record's magics
 
@@ -137,7 +137,25 @@ def whole_records(file: MappedFile, position: int, first: int) -> Iterator[int]:
     Each carries its own offset, and its body's CRC is right. Counted from ``position``.
     """
     data, holes = with_zeros(file.read, position, file.file_size - position)
-    base, behind = file.file_from_offset + position, first
+    yield from _whole_in(data, holes, file.file_from_offset + position, first)
+
+
+def count_whole_records(file: MappedFile, position: int, first: int) -> int:
+    """How many there are; the file is examined for them, and not read."""
+    size, base = file.file_size - position, file.file_from_offset + position
+    return examined_with_zeros(
+        file.examine, file.read, position, size, _count_whole_in, base, first
+    )
+
+
+def _count_whole_in(data: bytes, holes: Sequence[range], base: int, first: int) -> int:
+    return sum(1 for _ in _whole_in(data, holes, base, first))
+
+
+def _whole_in(
+    data: bytes, holes: Sequence[range], base: int, first: int
+) -> Iterator[int]:
+    behind = first
     for at in _candidates(data, len(data), first):
         if at < behind:
             continue
@@ -148,7 +166,7 @@ def whole_records(file: MappedFile, position: int, first: int) -> Iterator[int]:
             yield at
 
 
-def _meets_any(record: range, holes: list[range]) -> bool:
+def _meets_any(record: range, holes: Sequence[range]) -> bool:
     return any(_meet(record, hole) for hole in holes)
 
 

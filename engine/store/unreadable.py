@@ -117,6 +117,38 @@ def with_zeros(read: Read, position: int, size: int) -> tuple[bytes, list[range]
     except OSError as error:
         if not is_unreadable(error):
             raise
+    return _around_holes(read, position, size)
+
+
+def examined_with_zeros(
+    examine: Callable[..., Any],
+    read: Read,
+    position: int,
+    size: int,
+    of: Callable[[bytes, tuple[range, ...], *Terms], T],
+    /,
+    *terms: *Terms,
+) -> T:
+    """``of`` of what ``with_zeros`` returns; by ``examine`` if all can be read.
+
+    Raises:
+        OSError: another one than EIO.
+    """
+    try:
+        said: T = examine(position, size, _of_all, of, *terms)
+    except OSError as error:
+        if not is_unreadable(error):
+            raise
+        data, holes = _around_holes(read, position, size)
+        return of(data, tuple(holes), *terms)
+    return said
+
+
+def _of_all(data: bytes, of: Callable[..., T], *terms: object) -> T:
+    return of(data, (), *terms)
+
+
+def _around_holes(read: Read, position: int, size: int) -> tuple[bytes, list[range]]:
     data, holes = bytearray(size), []
     for where, piece in pieces(read, position, size):
         begin, end = where.start - position, where.stop - position
