@@ -408,25 +408,30 @@ class Step:
     def __init__(self, op: Event, entries: Sequence[Entry]) -> None:
         self.op = op
         self.acts = acts = all_parts(op)
-        self.services = [each.service for each in acts if isinstance(each, RunService)]
-        self.clock_moves_ms = [one.ms for one in acts if isinstance(one, AdvanceClock)]
+        self.services: Sequence[ServiceName] = ()
+        self.clock_moves_ms: Sequence[int] = ()
+        if len(acts) > 1 or isinstance(op, RunService | AdvanceClock):
+            self.services = [one.service for one in acts if isinstance(one, RunService)]
+            moves = [one.ms for one in acts if isinstance(one, AdvanceClock)]
+            self.clock_moves_ms = moves
         self.entries = entries
         self.seen: Observation = _UNENDED
         self.ended = Life()
         self.begun: Life | None = None
-        self.batches: list[tuple[tuple[MessageToPut, ...], Put]] = []
-        self.reads: list[tuple[Read, Answer]] = []
-        self.starts: list[Start] = []
+        # Few of these happen in a step: what nothing is added to needs no list.
+        self.batches: Sequence[tuple[tuple[MessageToPut, ...], Put]] = ()
+        self.reads: Sequence[tuple[Read, Answer]] = ()
+        self.starts: Sequence[Start] = ()
         self.log_end = -1
         self.still_held: tuple[str, ...] = ()
-        self.rounds: list[RoundsEnded] = []
-        self.raised: list[Failed] = []
-        self.ends_awaited: list[EndAwaited] = []
-        self.faults: list[DiskFault] = []
-        self.met: list[FaultMet] = []
-        self.spoilt: list[Damaged] = []
-        self.damaged: list[Damaged] = []
-        self.planted: list[Planted] = []
+        self.rounds: Sequence[RoundsEnded] = ()
+        self.raised: Sequence[Failed] = ()
+        self.ends_awaited: Sequence[EndAwaited] = ()
+        self.faults: Sequence[DiskFault] = ()
+        self.met: Sequence[FaultMet] = ()
+        self.spoilt: Sequence[Damaged] = ()
+        self.damaged: Sequence[Damaged] = ()
+        self.planted: Sequence[Planted] = ()
         self.crash: Crash | None = None
         self.disk_actions = 0
         self.is_alone = True
@@ -436,7 +441,8 @@ class Step:
         self.first_mtime_ms = self.stalled_ms = 0
         self.stop_took_ms = self.late_actions = self.longest_wait_ms = 0
         for number, entry in enumerate(entries):
-            _TAKE[type(entry.event)](self, number, entry.event)
+            event = entry.event
+            _TAKE[type(event)](self, number, event)
 
     @classmethod
     def that_saw(cls, seen: Observation) -> Step:
@@ -504,7 +510,9 @@ class Step:
     @property
     def deletions(self) -> list[Deletion]:
         """All deletions of topics and queues in the step."""
-        return [deletion for life in self.lives for deletion in life.deletions]
+        if self.begun is None:
+            return self.ended.deletions
+        return [*self.ended.deletions, *self.begun.deletions]
 
     @property
     def stops(self) -> list[Stopped]:
@@ -514,7 +522,8 @@ class Step:
     @property
     def sets_back(self) -> bool:
         """Whether the wall clock may have been set back meanwhile."""
-        return bool(self.clock_moves_ms) and min(self.clock_moves_ms) < 0
+        moves = self.clock_moves_ms
+        return bool(moves) and min(moves) < 0
 
     @property
     def is_quiet(self) -> bool:
@@ -537,12 +546,14 @@ class Step:
     @property
     def fails_calls(self) -> bool:
         """Whether a call to the disk failed."""
-        return any(one.call not in SILENT for one in self.met)
+        met = self.met
+        return bool(met) and any(one.call not in SILENT for one in met)
 
     @property
     def fails_reads(self) -> bool:
         """Whether a read of the disk failed."""
-        return any(one.call == "read" for one in self.met)
+        met = self.met
+        return bool(met) and any(one.call == "read" for one in met)
 
     def _life(self) -> Life:
         return self.ended if self.begun is None else self.begun
@@ -562,7 +573,7 @@ class Step:
         if event.of_batch is not None:
             asked = self.entries[event.asked].event
             assert isinstance(asked, PutAsked), asked
-            self.batches.append((asked.messages, event.of_batch))
+            self.batches = [*self.batches, (asked.messages, event.of_batch)]
         if any(answer.status == "FLUSH_DISK_TIMEOUT" for answer in event.answers):
             self.longest_wait_ms = max(self.longest_wait_ms, event.waited_ms)
 
@@ -589,15 +600,17 @@ class Step:
             self._life().stops.append(event.seen)
             self.late_actions += event.late_actions
         elif isinstance(event.seen, EndAwaited):
-            self.ends_awaited.append(event.seen)
+            self.ends_awaited = [*self.ends_awaited, event.seen]
 
     def _begin_start(self, number: int, event: StartBegan) -> None:
         del number
-        self.starts.append(Start(event.found, event.unreadable, _UNENDED))
+        begun = Start(event.found, event.unreadable, _UNENDED)
+        self.starts = [*self.starts, begun]
 
     def _end_start(self, number: int, event: StartEnded) -> None:
         del number
-        self.starts[-1] = self.starts[-1]._replace(seen=event.seen)
+        *before, begun = self.starts
+        self.starts = [*before, begun._replace(seen=event.seen)]
         self.still_held = event.still_held
         if isinstance(event.seen, Started):
             self._join_lives()
@@ -631,7 +644,8 @@ def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
 
     def add(step: Step, number: int, event: Any) -> None:
         del number
-        getattr(step, name).append(getattr(event, part) if part else event)
+        added = getattr(event, part) if part else event
+        setattr(step, name, [*getattr(step, name), added])
 
     return add
 
@@ -643,7 +657,7 @@ def _take_began(step: Step, number: int, event: OpBegan) -> None:
 
 def _take_read(step: Step, number: int, event: ReadAnswered) -> None:
     del number
-    step.reads.append((event.read, event.answer))
+    step.reads = [*step.reads, (event.read, event.answer)]
 
 
 def _take_deletion(step: Step, number: int, event: DeletionAsked) -> None:
@@ -658,14 +672,14 @@ def _take_stop(step: Step, number: int, event: StopBegan) -> None:
 
 def _take_rounds(step: Step, number: int, event: RoundsEnded) -> None:
     del number
-    step.rounds.append(event)
+    step.rounds = [*step.rounds, event]
     if isinstance(event.seen, Ran) and event.service == "clean_commit_log":
         step.first_mtime_ms = event.first_mtime_ms
 
 
 def _take_healing(step: Step, number: int, event: FaultsEnded) -> None:
     del number
-    step.spoilt += event.spoilt
+    step.spoilt = [*step.spoilt, *event.spoilt]
 
 
 def _take_time(step: Step, number: int, event: TimePassed) -> None:

@@ -85,15 +85,10 @@ _beside_the_image = attrgetter(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One law, or one group of laws, at one kind of moment.
-
-    ``proofs`` are how each fact of ``needs`` is told; empty until ``askable`` knows
-    which of them are left to be asked.
-    """
+    """One law, or one group of laws, at one kind of moment."""
 
     laws: tuple[Law[Any], ...]
     needs: tuple[Fact, ...]
-    proofs: tuple[Callable[[Moment], bool], ...]
     where: Callable[[Any], bool] | None
     ask: Callable[[Any, Checks], None]
 
@@ -177,7 +172,7 @@ def asked_together(
 
     def declare(ask: Callable[[M, Checks], None]) -> Callable[[M, Checks], None]:
         facts = (*OF_MOMENTS.get(on, ()), *needs)
-        question = Question(tuple(laws), facts, (), where, ask)
+        question = Question(tuple(laws), facts, where, ask)
         _QUESTIONS.setdefault(on, []).append(question)
         return ask
 
@@ -189,10 +184,19 @@ def questions() -> Mapping[type[Moment], Sequence[Question]]:
     return _QUESTIONS
 
 
+class Prepared(NamedTuple):
+    """A question with all of it at hand that is looked at each time."""
+
+    where: Callable[[Any], bool] | None
+    proofs: tuple[Callable[[Moment], bool], ...]
+    ask: Callable[[Any, Checks], None]
+    question: Question
+
+
 class Askable(NamedTuple):
     """What can be asked of a subject; and what never can, by the fact it lacks."""
 
-    questions: Mapping[type[Moment], Sequence[Question]]
+    questions: Mapping[type[Moment], Sequence[Prepared]]
     never: Mapping[tuple[str, Fact], int]
 
 
@@ -203,7 +207,7 @@ def askable(capabilities: frozenset[Capability]) -> Askable:
     Facts that are certain for such a subject are not looked at again.
     """
     decided = decided_by(capabilities)
-    kept: dict[type[Moment], list[Question]] = {}
+    kept: dict[type[Moment], list[Prepared]] = {}
     never: dict[tuple[str, Fact], int] = {}
     for on, asked_then in _QUESTIONS.items():
         for question in asked_then:
@@ -213,8 +217,9 @@ def askable(capabilities: frozenset[Capability]) -> Askable:
                 continue
             open_facts = tuple([one for one in question.needs if one not in decided])
             proofs = tuple([HOLDS[one] for one in open_facts])
-            asked_so = replace(question, needs=open_facts, proofs=proofs)
-            kept.setdefault(on, []).append(asked_so)
+            asked_so = replace(question, needs=open_facts)
+            one = Prepared(question.where, proofs, question.ask, asked_so)
+            kept.setdefault(on, []).append(one)
     return Askable(kept, never)
 
 

@@ -154,18 +154,18 @@ class Judge:
         """At each moment, ask each law of it whose facts hold."""
         asked, checks, excused = self._questions, self.checks, self.excused
         for moment in moments:
-            for question in asked.get(type(moment), ()):
-                if question.where is not None and not question.where(moment):
+            for where, proofs, ask, question in asked.get(type(moment), ()):
+                if where is not None and not where(moment):
                     continue
-                for holds in question.proofs:
+                for holds in proofs:
                     if not holds(moment):
-                        fact = question.needs[question.proofs.index(holds)]
+                        fact = question.needs[proofs.index(holds)]
                         for law in question.laws:
                             key = (law.id, fact)
                             excused[key] = excused.get(key, 0) + 1
                         break
                 else:
-                    question.ask(moment, checks)
+                    ask(moment, checks)
 
     def judge_caught_up(self, now: Positions, busy: Sequence[str]) -> None:
         """Ask the laws of a store in which no service should have work left."""

@@ -8,6 +8,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from greenlet import greenlet
 
+from crashmq.harness.scheduling.turns import Turns
+
 T = TypeVar("T")
 
 
@@ -16,9 +18,11 @@ class Waits(Protocol):
 
     Attributes:
         current: the activity that runs.
+        turns_taken: the schedule that may switch at a pause; None: there is none.
     """
 
     current: Activity[Any]
+    turns_taken: Turns | None
 
     def pause(self) -> None:
         """A switch point: a schedule may let another activity run here."""

@@ -25,8 +25,10 @@ class SimLock:
         self._waiters: deque[Activity[Any]] | None = None  # few locks are ever awaited
 
     def __enter__(self) -> SimLock:
-        self._runtime.pause()
-        asker = self._runtime.current
+        runtime = self._runtime
+        if runtime.turns_taken is not None:
+            runtime.pause()
+        asker = runtime.current
         if self._owner is None:
             self._owner = asker
             return self
@@ -50,8 +52,11 @@ class SimLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._release()
-        if error is None:
+        if self._waiters:
+            self._release()
+        else:
+            self._owner = None
+        if error is None and self._runtime.turns_taken is not None:
             self._runtime.pause()
 
     def _release(self) -> None:

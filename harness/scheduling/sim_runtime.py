@@ -68,7 +68,7 @@ class SimRuntime:
         self._turns = 0
         self._running = False
         self._turned = False
-        self._turns_taken: Turns | None = None
+        self.turns_taken: Turns | None = None
         self._next: Activity[Any] | None = None
         self._newest = -1
         self._numbered = 0
@@ -166,7 +166,7 @@ class SimRuntime:
             Deadlock: every activity waits for another one.
             Exception: the first error of a body, in their order.
         """
-        assert self._turns_taken is None, "together() inside together()"
+        assert self.turns_taken is None, "together() inside together()"
         self._turned = True
         activities: list[Activity[T]] = []
         for number, (name, body) in enumerate(bodies):
@@ -175,17 +175,17 @@ class SimRuntime:
             activities.append(activity)
         self._spawned += activities
         self._runnable += activities
-        self._turns_taken, self._newest = turns, -1
+        self.turns_taken, self._newest = turns, -1
         self._numbered = len(activities)
         try:
             with at_each_line(self.pause, enabled=turns.grain == "lines"):
                 return [activity.result() for activity in activities]
         finally:
-            self._turns_taken = None
+            self.turns_taken = None
 
     def pause(self) -> None:
         """A switch point: a schedule may let another activity run here."""
-        turns, activity = self._turns_taken, self.current
+        turns, activity = self.turns_taken, self.current
         if turns is None or activity.number < 0 or not self._runnable:
             return
         if self._crash is not None:
@@ -283,7 +283,7 @@ class SimRuntime:
         return False
 
     def _take_runnable(self) -> Activity[Any]:
-        turns = self._turns_taken
+        turns = self.turns_taken
         if turns is None:
             return self._runnable.popleft()
         chosen, self._next = self._next, None
@@ -329,7 +329,7 @@ class SimRuntime:
             if before is not None and not before.done:
                 continue
             turn: Activity[int] = Activity(self, f"a round of {service.name}")
-            if self._turns_taken is not None:
+            if self.turns_taken is not None:
                 turn.number = self._numbered
                 self._numbered += 1
             self._start(turn, service.run_once)

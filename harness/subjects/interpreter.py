@@ -8,7 +8,7 @@ observation; a crash of the store ends the op, and is one too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import assert_never
 
@@ -195,7 +195,8 @@ class Interpreter:
         return Step(op, self._history.entries)
 
     def _note(self, who: int, event: Happening) -> int:
-        self._note_faults_met()
+        if self._running.faults:
+            self._note_faults_met()
         return self._history.append(self._subject.now_ms(), who, event)
 
     def _note_faults_met(self) -> None:
@@ -344,10 +345,14 @@ class Interpreter:
             return answer, 0
         waited_ms, running = self._subject.now_ms() - began_ms, self._running
         is_known = waited_ms == running.stalled_ms and not running.is_together
-        told = replace(
-            answer,
-            took_ms=waited_ms if is_known or running.is_alone else -1,
-            flushed_where=self._subject.positions().flushed_where,
+        told = Put(
+            answer.status,
+            answer.phy_offset,
+            answer.size,
+            answer.queue_offset,
+            answer.message_ids,
+            waited_ms if is_known or running.is_alone else -1,
+            self._subject.positions().flushed_where,
         )
         return told, waited_ms
 

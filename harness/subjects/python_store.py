@@ -80,6 +80,7 @@ class PythonStore:
 
     def _be_down(self, runtime: SimRuntime, disk: SimDisk) -> None:
         self._runtime = runtime
+        self.now_ms: Callable[[], int] = runtime.now_ms
         self.disk = disk
         disk.keep_time_by(runtime.now_ms)
         self._store: MessageStore | None = None
@@ -109,10 +110,6 @@ class PythonStore:
     def is_up(self) -> bool:
         """Whether the store is started."""
         return self._store is not None
-
-    def now_ms(self) -> int:
-        """The simulated wall clock."""
-        return self._runtime.now_ms()
 
     def put(self, message: MessageToPut) -> Observation:
         """Store one message; returns a ``Put``."""
