@@ -395,5 +395,13 @@ class SimDisk:
 
 def _first_other(one: bytes, other: bytes) -> int:
     """The first byte at which two contents differ, or one of them ends."""
-    both = enumerate(zip(one, other, strict=False))
-    return next((n for n, (a, b) in both if a != b), min(len(one), len(other)))
+    alike, until = 0, min(len(one), len(other))
+    if one[:until] == other[:until]:
+        return until
+    while until - alike > 1:  # they differ in [alike, until)
+        middle = (alike + until) // 2
+        if one[alike:middle] == other[alike:middle]:
+            alike = middle
+        else:
+            until = middle
+    return alike

@@ -7,7 +7,6 @@ from crashmq.harness.judging.asking import (
     Checks,
     asked,
     asked_together,
-    hold_all,
     hold_files,
 )
 from crashmq.models.knowledge.facts import Fact
@@ -111,27 +110,30 @@ def _ask_rec_6(at: FilesFound) -> Breaches:
     return abort_tells_how_it_ended.judge(at.image, ended=ended)
 
 
-def _crash_proof(name: str, laws: tuple[Law[[Judged]], ...], *needs: Fact) -> None:
-    """Declare laws of the files that hold even after a crash, before any mending."""
+def _crash_proof(laws: tuple[Law[[Judged]], ...], *needs: Fact) -> None:
+    """Declare laws of the files that hold even after a crash, before any mending.
+
+    A crash leaves files that nobody has judged: to know them again costs more.
+    """
 
     @asked_together(laws, on=FilesFound, needs=(*AFTER_A_CRASH, *needs))
     def _ask_laws(at: FilesFound, checks: Checks) -> None:
-        hold_all(checks, name, laws, at.judged)
+        for law in laws:
+            law.hold(checks, at.judged)
 
 
 # A store cut amid one of the checkpoint's times leaves a time nobody wrote. None of
 # them has a CRC, and no start believes them.
-_crash_proof("crash 1", (every_record_is_whole, durable_mark_is_in_the_log))
+_crash_proof((every_record_is_whole, durable_mark_is_in_the_log))
 _crash_proof(
-    "crash 2",
     (flushed_time_is_in_the_log, dispatched_time_is_in_the_queues),
     Fact.CHECKPOINT_IS_WHOLE,
 )
-_crash_proof("crash 3", (dispatched_offset_is_in_the_queues,))
+_crash_proof((dispatched_offset_is_in_the_queues,))
 # A failed sync may have left an index file that is told as durable and that nobody
 # writes again before it is synced anew.
-_crash_proof("crash 4", (ended_files_are_whole,), Fact.WRITTEN_STAYS)
-_crash_proof("crash 5", (marked_bytes_are_unchanged, record_of_deletions_is_whole))
+_crash_proof((ended_files_are_whole,), Fact.WRITTEN_STAYS)
+_crash_proof((marked_bytes_are_unchanged, record_of_deletions_is_whole))
 
 
 @asked(

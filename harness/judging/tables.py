@@ -96,7 +96,7 @@ def laws_of_subjects() -> str:
 
 def _asked_of(capabilities: frozenset[Capability]) -> set[str]:
     kept = askable(capabilities).questions.values()
-    return _laws(each for of_kind in kept for each in of_kind)
+    return _laws(each.question for of_kind in kept for each in of_kind)
 
 
 def _names(methods: Iterable[str]) -> str:
