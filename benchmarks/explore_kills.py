@@ -73,7 +73,7 @@ def explored(scenario: str, seed: int, number: int) -> Iterator[tuple[str, Progr
     jobs = jobs_of_scenario(scenario, seed, 1000, Limits())
     job = next(islice(jobs, number, None))
     found = run_job(job, time.monotonic() + JOB_S).found.values()
-    yield from ((one.invariant, one.program) for one in found if not one.is_unknown)
+    yield from ((one.law, one.program) for one in found if not one.is_unknown)
 
 
 def scheduled(scenario: str, seed: int, number: int) -> Iterator[tuple[str, Program]]:
@@ -94,7 +94,7 @@ def scheduled(scenario: str, seed: int, number: int) -> Iterator[tuple[str, Prog
 def confirmed(scenario: str, found: Iterator[tuple[str, Program]]) -> Kill:
     for law, program in found:
         result = run_program(program, scenario, keep_trace=False)
-        if result.outcome is Outcome.VIOLATED and result.invariant == law:
+        if result.outcome is Outcome.VIOLATED and result.law == law:
             return Kill(law, scenario, len(program.ops))
     return Kill()
 

@@ -23,7 +23,7 @@ class FindingRow:
     """One distinct failure, at its smallest."""
 
     signature: str
-    invariant: str
+    law: str
     message: str
     scenario: str
     mutant: str

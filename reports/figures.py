@@ -61,9 +61,9 @@ class ProbeHits:
 class LawChecks:
     """One law in one scenario; scenario "" and zeros if it was never checked."""
 
-    invariant: str
-    sentence: str
     law: str
+    sentence: str
+    catalogue: str
     scenario: str
     checks: int
     violations: int
@@ -74,7 +74,7 @@ class LawChecks:
 class Excuse:
     """How often a law was not asked, since one fact did not hold."""
 
-    invariant: str
+    law: str
     fact: str
     times: int
 
@@ -83,7 +83,7 @@ class Excuse:
 class LawExcuses:
     """How often one law was asked, and excused, by each fact."""
 
-    invariant: str
+    law: str
     asked: int
     by_fact: dict[str, int]
 
@@ -104,7 +104,7 @@ class Finding:
 
     signature: str
     outcome: str
-    invariant: str
+    law: str
     scenario: str
     subject: str
     mutant: str
@@ -155,13 +155,13 @@ class Figures:
         """Every law that was excused at least once, the most excused first."""
         by_law: dict[str, dict[str, int]] = {}
         for row in self.excuses:
-            by_law.setdefault(row.invariant, {})[row.fact] = row.times
+            by_law.setdefault(row.law, {})[row.fact] = row.times
         asked = dict.fromkeys(by_law, 0)
         for law in self.laws:
-            if law.invariant in asked:
-                asked[law.invariant] += law.checks
+            if law.law in asked:
+                asked[law.law] += law.checks
         rows = [LawExcuses(law, asked[law], facts) for law, facts in by_law.items()]
-        return sorted(rows, key=lambda row: (-row.share, row.invariant))
+        return sorted(rows, key=lambda row: (-row.share, row.law))
 
     @property
     def violated(self) -> list[Finding]:

@@ -69,9 +69,9 @@ _FINISHED = {"elapsed_s": (is_seconds, "seconds")}
 _DECLARED: dict[str, tuple[Kind, str]] = {
     "ops": _NAMES,
     "required_probes": _LISTS,
-    "required_invariants": _LISTS,
+    "required_laws": _LISTS,
     **dict.fromkeys(
-        ("probes", "unreachable", "invariants", "laws", "scenarios", "mutants"),
+        ("probes", "unreachable", "laws", "catalogue", "scenarios", "mutants"),
         _SENTENCES,
     ),
 }

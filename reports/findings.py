@@ -14,24 +14,24 @@ from pyspark.sql import functions as F  # noqa: N812  # the field's name for it
 def law_checks(episodes: DataFrame, declared: DataFrame) -> DataFrame:
     """How often each law was asked, by scenario.
 
-    (invariant, sentence, law, scenario, checks, violations, unknown); violations and
-    unknown count episodes; a law of ``declared`` (invariant, sentence, law) that was
+    (law, sentence, catalogue, scenario, checks, violations, unknown); violations and
+    unknown count episodes; a law of ``declared`` (law, sentence, catalogue) that was
     never checked: scenario "", zeros.
     """
     outcome = F.col("verdict.outcome")
     return (
         episodes.select("scenario", F.explode("verdicts").alias("verdict"))
-        .groupBy(F.col("verdict.invariant").alias("invariant"), "scenario")
+        .groupBy(F.col("verdict.law").alias("law"), "scenario")
         .agg(
             F.sum("verdict.checks").alias("checks"),
             F.count_if(F.col("verdict.violations") > 0).alias("violations"),
             F.count_if(outcome == "unknown").alias("unknown"),
         )
-        .join(declared.select("invariant", "sentence", "law"), "invariant", how="full")
-        .na.fill({"sentence": "", "law": "", "scenario": ""})
+        .join(declared.select("law", "sentence", "catalogue"), "law", how="full")
+        .na.fill({"sentence": "", "catalogue": "", "scenario": ""})
         .na.fill({"checks": 0, "violations": 0, "unknown": 0})
         .select(
-            *("invariant", "sentence", "law", "scenario"),
+            *("law", "sentence", "catalogue", "scenario"),
             *("checks", "violations", "unknown"),
         )
     )
@@ -40,22 +40,20 @@ def law_checks(episodes: DataFrame, declared: DataFrame) -> DataFrame:
 def excuse_counts(episodes: DataFrame) -> DataFrame:
     """How often a law was not asked, by the fact that did not hold.
 
-    (invariant, fact, times)
+    (law, fact, times)
     """
     return (
         episodes.select(F.explode("excuses").alias("excuse"))
-        .groupBy(
-            F.col("excuse.law").alias("invariant"), F.col("excuse.fact").alias("fact")
-        )
+        .groupBy(F.col("excuse.law").alias("law"), F.col("excuse.fact").alias("fact"))
         .agg(F.sum("excuse.times").alias("times"))
-        .select("invariant", "fact", "times")
+        .select("law", "fact", "times")
     )
 
 
 def findings(episodes: DataFrame) -> DataFrame:
     """One row per distinct failure: its smallest episode, and how many there were.
 
-    (signature, outcome, invariant, scenario, subject, mutant, seed, setup, program,
+    (signature, outcome, law, scenario, subject, mutant, seed, setup, program,
     digest, episode_id, steps, step, op, message, events, episodes); step, op and
     message are of the first breach, -1 and "" where no law had spoken.
     """
@@ -65,7 +63,7 @@ def findings(episodes: DataFrame) -> DataFrame:
         .transform(with_breach)
         .transform(smallest_per_signature)
         .select(
-            *("signature", "outcome", "invariant", "scenario", "subject", "mutant"),
+            *("signature", "outcome", "law", "scenario", "subject", "mutant"),
             *("seed", "setup", "program", "digest", "episode_id", "steps", "step"),
             *("op", "message", "events", "episodes"),
         )
@@ -85,11 +83,11 @@ def with_signature(failures: DataFrame) -> DataFrame:
 
 
 def with_breach(failures: DataFrame) -> DataFrame:
-    """Add ``invariant``, ``step``, ``op``, ``message`` of the first law not kept."""
+    """Add ``law``, ``step``, ``op``, ``message`` of the first law not kept."""
     breach = F.array_min(F.transform(_not_kept(), _by_step))
     return (
         failures.withColumn("breach", breach)
-        .withColumn("invariant", F.coalesce("breach.invariant", F.lit("")))
+        .withColumn("law", F.coalesce("breach.law", F.lit("")))
         .withColumn("step", F.coalesce("breach.step", F.lit(-1)))
         .withColumn("op", F.coalesce("breach.op", F.lit("")))
         .withColumn("message", F.coalesce("breach.message", F.lit("")))
@@ -117,5 +115,5 @@ def _not_kept() -> Column:
 
 
 def _by_step(verdict: Column) -> Column:
-    names = ("step", "invariant", "op", "message")
+    names = ("step", "law", "op", "message")
     return F.struct(*(verdict[name].alias(name) for name in names))

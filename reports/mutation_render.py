@@ -76,7 +76,7 @@ def campaign_page(
 ) -> MutationPage:
     """Collect every table of the report."""
     summary = read_json(out, SUMMARY_FILE)
-    declared = read_declared(out).invariants
+    declared = read_declared(out).laws
     hunts = mutation.read_hunts(session, out).cache()
     older = mutation.read_hunts(session, before) if before else None
     mutants = _rows(mutation.mutant_totals(hunts), "mutant")

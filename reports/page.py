@@ -42,9 +42,9 @@ class LawCell:
 class LawRow:
     """One law over all scenarios, cells in the order of the scenarios."""
 
-    invariant: str
-    sentence: str
     law: str
+    sentence: str
+    catalogue: str
     state: str
     cells: tuple[LawCell, ...]
 
@@ -53,7 +53,7 @@ class LawRow:
 class ExcuseRow:
     """One law and how often each fact of the matrix excused it, in that order."""
 
-    invariant: str
+    law: str
     sentence: str
     asked: int
     excused: int
@@ -183,9 +183,9 @@ def crash_name(point: CrashPoint) -> str:
 
 def law_rows(figures: Figures) -> list[LawRow]:
     """Every declared or seen law by id, one cell per scenario."""
-    seen = {(row.invariant, row.scenario): row for row in figures.laws}
-    first = {row.invariant: row for row in figures.laws}
-    required = figures.declared.required_invariants
+    seen = {(row.law, row.scenario): row for row in figures.laws}
+    first = {row.law: row for row in figures.laws}
+    required = figures.declared.required_laws
     rows = []
     for law in sorted(first):
         cells = []
@@ -200,7 +200,7 @@ def law_rows(figures: Figures) -> list[LawRow]:
                 *((c.checks, c.violations, c.unknown) for c in cells), strict=True
             )
         ]
-        sentence, catalogue = first[law].sentence, first[law].law
+        sentence, catalogue = first[law].sentence, first[law].catalogue
         state = _state(*sums) if sums else "vacuous"
         rows.append(LawRow(law, sentence, catalogue, state, tuple(cells)))
     return rows
@@ -208,18 +208,18 @@ def law_rows(figures: Figures) -> list[LawRow]:
 
 def excuses_of(figures: Figures, mostly: Sequence[str]) -> Excuses:
     """Laws by the facts that excused them; those of ``mostly`` stand out."""
-    reasons, sentences = figures.declared.facts, figures.declared.invariants
+    reasons, sentences = figures.declared.facts, figures.declared.laws
     met = {row.fact for row in figures.excuses}
     facts = {name: reasons[name] for name in reasons if name in met}
     facts |= dict.fromkeys(sorted(met - reasons.keys()), "")
     rows = [
         ExcuseRow(
-            row.invariant,
-            sentences.get(row.invariant, ""),
+            row.law,
+            sentences.get(row.law, ""),
             row.asked,
             row.excused,
             row.share,
-            row.invariant in mostly,
+            row.law in mostly,
             {fact: row.by_fact.get(fact, 0) for fact in facts},
         )
         for row in figures.excused_laws
@@ -273,7 +273,7 @@ def tone(status: str) -> str:
 def detail_of(found: Finding) -> str:
     """The message without a first line that only says the law again."""
     head, _, rest = found.message.partition("\n")
-    says_the_law = found.invariant and head.startswith(f"{found.invariant} (")
+    says_the_law = found.law and head.startswith(f"{found.law} (")
     return textwrap.dedent(rest) if rest and says_the_law else found.message
 
 
@@ -292,7 +292,7 @@ def _card(figures: Figures, found: Finding, cases: dict[str, str]) -> FindingCar
     before = sum(event["step"] < first for event in found.events)
     return FindingCard(
         found=found,
-        sentence=figures.declared.invariants.get(found.invariant, ""),
+        sentence=figures.declared.laws.get(found.law, ""),
         detail=detail_of(found),
         setup=", ".join(f"{k} {v}" for k, v in json.loads(found.setup).items()),
         case=cases[found.signature],

@@ -53,7 +53,7 @@ class EventRecord:
 class VerdictRecord:
     """One law's outcome over the episode; ``step`` is -1 unless it was violated."""
 
-    invariant: str
+    law: str
     checks: int
     violations: int
     outcome: str
@@ -123,12 +123,12 @@ class Declared:
     ops: list[str] = field(default_factory=list)
     probes: dict[str, str] = field(default_factory=dict)  # name: sentence
     unreachable: dict[str, str] = field(default_factory=dict)  # of those: why
-    invariants: dict[str, str] = field(default_factory=dict)  # id: sentence
-    laws: dict[str, str] = field(default_factory=dict)  # id: laws of the catalogue
+    laws: dict[str, str] = field(default_factory=dict)  # id: sentence
+    catalogue: dict[str, str] = field(default_factory=dict)  # id: I1 to I20
     facts: dict[str, str] = field(
         default_factory=dict
     )  # that excuse laws, name: reason
     scenarios: dict[str, str] = field(default_factory=dict)  # name: sentence
     required_probes: dict[str, list[str]] = field(default_factory=dict)  # by scenario
-    required_invariants: dict[str, list[str]] = field(default_factory=dict)
+    required_laws: dict[str, list[str]] = field(default_factory=dict)
     mutants: dict[str, str] = field(default_factory=dict)  # id: title

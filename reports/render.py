@@ -147,10 +147,11 @@ def _probes(session: SparkSession, declared: Declared) -> DataFrame:
 
 
 def _laws(session: SparkSession, declared: Declared) -> DataFrame:
-    names = list(declared.invariants)
-    sentences = [declared.invariants[name] for name in names]
-    laws = [declared.laws.get(name, "") for name in names]
-    return _frame(session, {"invariant": names, "sentence": sentences, "law": laws})
+    names = list(declared.laws)
+    sentences = [declared.laws[name] for name in names]
+    catalogue = [declared.catalogue.get(name, "") for name in names]
+    columns = {"law": names, "sentence": sentences, "catalogue": catalogue}
+    return _frame(session, columns)
 
 
 def _frame(session: SparkSession, columns: Mapping[str, list[str]]) -> DataFrame:

@@ -21,7 +21,7 @@ class Missing:
     """A probe or law that a scenario declares required and did not reach."""
 
     scenario: str
-    kind: str  # probe, invariant
+    kind: str  # probe, law
     name: str
 
 
@@ -31,7 +31,7 @@ class Failure:
 
     signature: str
     outcome: str
-    invariant: str
+    law: str
     scenario: str
     episodes: int
     episode_id: int
@@ -59,7 +59,7 @@ class Summary:
     unknown: int
     distinct_failures: list[Failure]
     unjudged_failures: list[Failure]
-    vacuous_invariants: list[str]
+    vacuous_laws: list[str]
     mostly_excused: list[str]
     probes_never_hit: list[str]
     missing_required: list[Missing]
@@ -90,7 +90,7 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
         unknown=sum(totals.unjudged for totals in figures.scenarios),
         distinct_failures=[_failure(found, cases) for found in figures.violated],
         unjudged_failures=[_failure(found, cases) for found in figures.unjudged],
-        vacuous_invariants=vacuous_laws(figures),
+        vacuous_laws=vacuous_laws(figures),
         mostly_excused=mostly_excused(figures),
         probes_never_hit=probes_never_hit(figures),
         missing_required=missing,
@@ -118,7 +118,7 @@ def verdict(figures: Figures, missing: list[Missing]) -> str:
     crashes = sum(totals.crashes for totals in figures.scenarios)
     if figures.violated:
         broken = sum(found.episodes for found in figures.violated)
-        laws = _named(sorted({found.invariant for found in figures.violated}))
+        laws = _named(sorted({found.law for found in figures.violated}))
         number = len(figures.violated)
         return (
             f"Violated: {number} distinct failure{'s' if number > 1 else ''} of {laws} "
@@ -164,23 +164,23 @@ def warnings(figures: Figures, missing: list[Missing]) -> list[str]:
 def missing_required(figures: Figures) -> list[Missing]:
     """Required probes and laws of this run's scenarios that were not reached."""
     hit = {(row.scenario, row.probe) for row in figures.probes if row.hits}
-    checked = {(row.scenario, row.invariant) for row in figures.laws if row.checks}
+    checked = {(row.scenario, row.law) for row in figures.laws if row.checks}
     declared = figures.declared
     probes = _unreached(figures, "probe", declared.required_probes, hit)
-    laws = _unreached(figures, "invariant", declared.required_invariants, checked)
+    laws = _unreached(figures, "law", declared.required_laws, checked)
     return probes + laws
 
 
 def vacuous_laws(figures: Figures) -> list[str]:
     """Declared laws that no scenario checked even once."""
-    checked = {row.invariant for row in figures.laws if row.checks}
-    return [law for law in sorted(figures.declared.invariants) if law not in checked]
+    checked = {row.law for row in figures.laws if row.checks}
+    return [law for law in sorted(figures.declared.laws) if law not in checked]
 
 
 def mostly_excused(figures: Figures) -> list[str]:
     """Laws that were excused in more than 99 % of the moments that could ask them."""
     mostly = [row for row in figures.excused_laws if row.share > _EXCUSED_SHARE]
-    return sorted(row.invariant for row in mostly)
+    return sorted(row.law for row in mostly)
 
 
 def probes_never_hit(figures: Figures) -> list[str]:
@@ -235,7 +235,7 @@ def _failure(found: Finding, cases: Mapping[str, str]) -> Failure:
     return Failure(
         signature=found.signature,
         outcome=found.outcome,
-        invariant=found.invariant,
+        law=found.law,
         scenario=found.scenario,
         episodes=found.episodes,
         episode_id=found.episode_id,

@@ -78,7 +78,7 @@ def _cell(row: GateRow) -> str:
 def _tell(failure: GateFailure) -> None:
     shrunk = failure.shrunk
     say(
-        f"\n{failure.invariant} by the {failure.phase} of {failure.scenario}, shrunk "
+        f"\n{failure.law} by the {failure.phase} of {failure.scenario}, shrunk "
         f"from {shrunk.ops_before} to {len(shrunk.program.ops)} ops in {shrunk.runs} "
         f"runs"
     )
@@ -94,7 +94,7 @@ def _summary(
     did = f"{runs:,} programs over {over}, profile {profile}"
     under = f", planted bug {mutant}" if mutant else ""
     if result.failures:
-        laws = ", ".join(failure.invariant for failure in result.failures)
+        laws = ", ".join(failure.law for failure in result.failures)
         cases = "\n".join(f"  case  {failure.case}" for failure in result.failures)
         until = ", interrupted" if result.interrupted else ""
         return f"\nRED: {laws} violated; {did}{under}{until}\n{cases}"

@@ -278,7 +278,7 @@ def _save(
     with writing():
         out.mkdir(parents=True, exist_ok=True)
         for small in smalls:
-            law = "" if small.found.is_unknown else small.found.invariant
+            law = "" if small.found.is_unknown else small.found.law
             case = CaseFile(
                 scenario=scenario,
                 program=small.program,
@@ -288,7 +288,7 @@ def _save(
                 message=small.result.message,
                 mutant=mutant,
             )
-            path = case.save_beside(out / "cases", small.found.invariant)
+            path = case.save_beside(out / "cases", small.found.law)
             cases.append(path)
             rows.append(_row(small, scenario, mutant, path.relative_to(out)))
         counts = result.counts
@@ -306,7 +306,7 @@ def _save(
 def _row(small: Small, scenario: str, mutant: str, case: Path) -> FindingRow:
     return FindingRow(
         signature=small.found.signature,
-        invariant=small.found.invariant,
+        law=small.found.law,
         message=small.result.message,
         scenario=scenario,
         mutant=mutant,

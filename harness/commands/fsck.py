@@ -60,7 +60,7 @@ def told(report: FsckReport) -> Iterator[str]:
     if report.is_clean:
         yield "CLEAN: no law is violated"
         return
-    laws = ", ".join(dict.fromkeys(found.invariant for found in report.violations))
+    laws = ", ".join(dict.fromkeys(found.law for found in report.violations))
     number = len(report.violations)
     yield f"VIOLATED: {number:,} breach{'es' if number > 1 else ''} of {laws}"
     yield (

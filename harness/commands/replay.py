@@ -134,9 +134,9 @@ def _compared(case: CaseFile, result: EpisodeResult, file: Path, mutant: str) ->
         return f"FIXED: {case.violated} is not violated{under}.{hint}"
     if result.outcome is Outcome.UNKNOWN:
         return "NOT JUDGED: a law could not be asked; see above."
-    if result.invariant != case.violated:
+    if result.law != case.violated:
         was = f"recorded was {case.violated} at step {case.step}"
-        return f"CHANGED: {result.invariant} at step {result.step}; {was}."
+        return f"CHANGED: {result.law} at step {result.step}; {was}."
     same = "the digest is the recorded one"
     if result.digest != case.digest:
         same = "the digest is another one: the code has changed since"

@@ -103,7 +103,7 @@ def _save_case(found: Finding, directory: Path) -> Path:
         case = CaseFile(
             scenario=found.scenario,
             program=from_json(json.loads(found.program)),
-            violated=found.invariant if found.outcome == "violated" else "",
+            violated=found.law if found.outcome == "violated" else "",
             step=min(found.step, len(json.loads(found.program)["ops"])),
             digest=found.digest,
             message=found.message,

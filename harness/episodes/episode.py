@@ -98,7 +98,7 @@ class EpisodeResult:
     """
 
     outcome: Outcome
-    invariant: str
+    law: str
     step: int
     message: str
     digest: str
@@ -472,7 +472,7 @@ def _result(
         step = max(0, len(episode.ops) - 1)
         op = _innermost(episode.ops[step]) if episode.ops else "Restart"
     record.signature = f"{breach.id}-{op}"
-    record.verdicts = [v for v in record.verdicts if v.invariant != breach.id]
+    record.verdicts = [v for v in record.verdicts if v.law != breach.id]
     checks = episode.checks_of(breach.id)
     record.verdicts.append(
         VerdictRecord(breach.id, checks, 1, outcome.value, step, op, str(breach))

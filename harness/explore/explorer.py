@@ -38,7 +38,7 @@ class Found:
     """The first state of its class in which a law was violated, as a program."""
 
     signature: str
-    invariant: str
+    law: str
     message: str
     program: Program
     is_unknown: bool = False

@@ -85,7 +85,7 @@ def explore_failures(
             seen.visited += 1
             seen.calls += _met(result, number)
             if result.outcome is not Outcome.PASSED:
-                seen.found.setdefault(result.invariant, run)
+                seen.found.setdefault(result.law, run)
             if is_over():
                 seen.open += 1
                 break

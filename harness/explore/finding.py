@@ -63,23 +63,23 @@ def made_small(found: Found, scenario: str, budget_runs: int = 250) -> Small:
         NotWhatItSays: the program does not break the law that the state did.
     """
     result = run_program(found.program, scenario)
-    if result.invariant != found.invariant:
+    if result.law != found.law:
         raise NotWhatItSays(
-            f"the explorer saw {found.invariant} broken where the program breaks "
-            f"{result.invariant or 'no law'}: {found.program}"
+            f"the explorer saw {found.law} broken where the program breaks "
+            f"{result.law or 'no law'}: {found.program}"
         )
     program = found.program
     if not found.is_unknown:
-        small = shrink(program, scenario, found.invariant, budget_runs=budget_runs)
-        program = fewest_lost(small.program, scenario, found.invariant)
+        small = shrink(program, scenario, found.law, budget_runs=budget_runs)
+        program = fewest_lost(small.program, scenario, found.law)
         result = run_program(program, scenario)
     return Small(
         found,
         program,
         result,
         words_for(program, scenario),
-        mildest_profile(program, scenario, found.invariant),
-        failure_signature(program, scenario, found.invariant).signature,
+        mildest_profile(program, scenario, found.law),
+        failure_signature(program, scenario, found.law).signature,
     )
 
 
@@ -103,7 +103,7 @@ def fewest_lost(program: Program, scenario: str, law: str) -> Program:
             # With the name come units that nobody has chosen yet: they are kept.
             still = {u: v for u, v in now.lost.items() if u in loss.lost}
             candidate = _with_survivors(program, at, {**now.newest, **still})
-        if run_program(candidate, scenario, keep_trace=False).invariant == law:
+        if run_program(candidate, scenario, keep_trace=False).law == law:
             program = candidate
     return program
 

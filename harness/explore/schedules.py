@@ -93,7 +93,7 @@ def explore_schedules(
             if observed is not None:
                 seen.outcomes[observed] = seen.outcomes.get(observed, 0) + 1
             if result.outcome is not Outcome.PASSED:
-                seen.found.setdefault(result.invariant, tried)
+                seen.found.setdefault(result.law, tried)
             elif preemptions < bound:
                 below += _next(told, points, len(_ops(program, at)))
         level = below

@@ -148,7 +148,7 @@ class _Search:
         assert self.runs == len(self._tried) <= self._budget, self.runs
         if self.result is not None:
             assert self.result.outcome is Outcome.VIOLATED, self.result.outcome
-            assert self.result.invariant == self._law_id, self.result.invariant
+            assert self.result.law == self._law_id, self.result.law
             assert self.best in self._tried, self.best
 
     def run(self) -> None:
@@ -194,7 +194,7 @@ class _Search:
             self._progress(self.runs, len(self.best.ops))
         if result.outcome is not Outcome.VIOLATED:
             return False
-        if result.invariant != self._law_id:
+        if result.law != self._law_id:
             return False
         self.best, self.result = candidate, result
         needed = candidate.ops[: result.step + 1]

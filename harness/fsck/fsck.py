@@ -58,8 +58,8 @@ class Finding:
     byte None where a whole file or folder is meant.
     """
 
-    invariant: str
     law: str
+    catalogue: str
     sentence: str
     where: str
     path: str
@@ -69,7 +69,7 @@ class Finding:
 
     def __str__(self) -> str:
         wanted = f"; expected {self.expected}" if self.expected else ""
-        return f"{self.invariant} {self.where}: {self.seen}{wanted}"
+        return f"{self.law} {self.where}: {self.seen}{wanted}"
 
 
 @dataclass(frozen=True, slots=True)

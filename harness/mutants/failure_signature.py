@@ -137,7 +137,7 @@ def mildest_profile(program: Program, scenario: str, law: str) -> str:
     for name in PROFILES:
         setup = replace(program.setup, disk_profile=name)
         result = run_program(replace(program, setup=setup), scenario, keep_trace=False)
-        if result.outcome is Outcome.VIOLATED and result.invariant == law:
+        if result.outcome is Outcome.VIOLATED and result.law == law:
             return name
     return program.setup.disk_profile
 

@@ -207,10 +207,8 @@ def _explore(seed: int, number: int) -> SliceRow:
     for one in explorer.found.values():
         # Nobody can replay what only the explorer says.
         result = run_program(one.program, scenario, keep_trace=False)
-        if not one.is_unknown and result.invariant == one.invariant:
-            row.found = FoundBug(
-                one.invariant, one.message, "explore", scenario, one.program
-            )
+        if not one.is_unknown and result.law == one.law:
+            row.found = FoundBug(one.law, one.message, "explore", scenario, one.program)
             break
     return row
 
@@ -250,7 +248,7 @@ def _take(
     for program, result in runs:
         _count(row, result)
         if result.outcome is Outcome.VIOLATED:
-            law, message = result.invariant, result.message
+            law, message = result.law, result.message
             row.found = FoundBug(law, message, how, result.record.scenario, program)
             return True
     return False

@@ -69,7 +69,7 @@ class GateFailure:
 
     phase: str
     scenario: str
-    invariant: str
+    law: str
     shrunk: ShrinkResult
     case: Path
 
@@ -118,7 +118,7 @@ def check(
 class _Found:
     phase: str
     scenario: str
-    invariant: str
+    law: str
     program: Program
 
 
@@ -145,7 +145,7 @@ class _Gate:
             with self._planted():
                 result = run_program(case.program, scenario, keep_trace=False)
             if result.outcome is Outcome.VIOLATED:
-                law = result.invariant
+                law = result.law
                 found.append(_Found("cases", scenario, law, case.program))
             elif result.outcome is Outcome.UNKNOWN:
                 self._unjudged(f"a case of {scenario}: {result.message}")
@@ -186,7 +186,7 @@ class _Gate:
         found = []
         for signature, record in tally.failures.items():
             if record.outcome == Outcome.VIOLATED.value:
-                (law, *_) = [v.invariant for v in record.verdicts if v.violations]
+                (law, *_) = [v.law for v in record.verdicts if v.violations]
                 program = from_json(json.loads(record.program))
                 found.append(_Found("soak", scenario, law, program))
             else:
@@ -210,21 +210,21 @@ class _Gate:
     def _tell(self, phase: str, scenario: str, runs: int, found: list[_Found]) -> None:
         self.result.rows.append(GateRow(scenario, phase, runs, len(found)))
         for one in found:
-            known = {failure.invariant for failure in self.result.failures}
-            if one.invariant not in known:
+            known = {failure.law for failure in self.result.failures}
+            if one.law not in known:
                 self._shrink(one)
         if self.result.interrupted:
             raise KeyboardInterrupt
 
     def _shrink(self, found: _Found) -> None:
-        what = f"{found.scenario}: shrinking {found.invariant}"
+        what = f"{found.scenario}: shrinking {found.law}"
         budget = 1 if self.result.interrupted else self.profile.shrink_runs
         try:
             with self._planted():
                 shrunk = shrink(
                     found.program,
                     found.scenario,
-                    found.invariant,
+                    found.law,
                     budget_runs=budget,
                     progress=lambda runs, _: self.progress(what, runs, budget),
                 )
@@ -236,10 +236,10 @@ class _Gate:
             shrunk = cut.so_far
         shrunk.result.record.mutant = self.mutant
         case = case_of(shrunk, found.scenario, self.mutant)
-        stem = f"{found.scenario}-{found.invariant}"
+        stem = f"{found.scenario}-{found.law}"
         path = case.save_beside(self.artefacts, stem)
         self.result.failures.append(
-            GateFailure(found.phase, found.scenario, found.invariant, shrunk, path)
+            GateFailure(found.phase, found.scenario, found.law, shrunk, path)
         )
 
 
@@ -249,7 +249,7 @@ def case_of(shrunk: ShrinkResult, scenario: str, mutant: str) -> CaseFile:
     return CaseFile(
         scenario=scenario,
         program=shrunk.program,
-        violated=result.invariant,
+        violated=result.law,
         step=result.step,
         digest=result.digest,
         message=result.message,

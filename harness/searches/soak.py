@@ -265,7 +265,7 @@ class Tally:
         self.crashes += record.crashes
         self.outcomes[record.outcome] = self.outcomes.get(record.outcome, 0) + 1
         for verdict in record.verdicts:
-            law = verdict.invariant
+            law = verdict.law
             self.checks[law] = self.checks.get(law, 0) + verdict.checks
         for excuse in record.excuses:
             key = (excuse.law, excuse.fact)
@@ -303,12 +303,12 @@ def declared(scenarios: tuple[str, ...]) -> Declared:
         ops=[cls.__name__ for cls in OP_CLASSES],
         probes=declared_probes(),
         unreachable=unreachable_probes(),
-        invariants={name: law.sentence for name, law in laws.items()},
-        laws={name: law.catalogue for name, law in laws.items()},
+        laws={name: law.sentence for name, law in laws.items()},
+        catalogue={name: law.catalogue for name, law in laws.items()},
         facts={fact.label: fact.value for fact in Fact if not certain.get(fact)},
         scenarios={one.name: one.sentence for one in chosen},
         required_probes={one.name: list(one.required_probes) for one in chosen},
-        required_invariants={one.name: list(one.required_laws) for one in chosen},
+        required_laws={one.name: list(one.required_laws) for one in chosen},
         mutants={name: mutant.title for name, mutant in MUTANTS.items()},
     )
 
@@ -340,7 +340,7 @@ def _judge_determinism(
         )
         record.outcome = Outcome.UNKNOWN.value
         record.signature = f"{DETERMINISM}-{record.scenario}"
-    record.verdicts = [v for v in record.verdicts if v.invariant != DETERMINISM]
+    record.verdicts = [v for v in record.verdicts if v.law != DETERMINISM]
     record.verdicts.append(verdict)
 
 

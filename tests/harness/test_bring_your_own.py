@@ -199,7 +199,7 @@ def test_the_laws_are_asked_whose_facts_the_store_can_give() -> None:
     checks = Counter[str]()
     for result in healthy():
         for verdict in result.record.verdicts:
-            checks[verdict.invariant] += verdict.checks
+            checks[verdict.law] += verdict.checks
 
     asked = {"PUT-1", "RD-1", "RD-2", "REC-4", "REC-5", "RUN-1"}
     assert set(checks) == asked
@@ -247,9 +247,9 @@ def test_a_broken_store_is_found_out(
     broken: Callable[[], TinyStore], laws: set[str]
 ) -> None:
     found = Counter(
-        result.invariant
+        result.law
         for program in programs(40)
-        if (result := run_program(program, subject=broken())).invariant
+        if (result := run_program(program, subject=broken())).law
     )
 
     assert found.keys() <= laws

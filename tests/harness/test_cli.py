@@ -210,7 +210,7 @@ def test_a_damaged_store_is_named(golden: Path, tmp_path: Path) -> None:
 
     assert (text.exit_code, machine.exit_code) == (1, 1)
     assert "✗ CL-1 commitlog/00000000000000000000 byte" in text.stdout
-    assert json.loads(machine.stdout)["violations"][0]["invariant"] == "CL-1"
+    assert json.loads(machine.stdout)["violations"][0]["law"] == "CL-1"
 
 
 def test_a_directory_of_something_else_is_no_store(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def red_case(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     case = CaseFile(
         scenario="clean_restart",
         program=program,
-        violated=result.invariant,
+        violated=result.law,
         step=result.step,
         digest=result.digest,
         message=result.message,

@@ -75,7 +75,7 @@ def test_a_planted_bug_becomes_a_case_that_replays(tmp_path: Path) -> None:
         for row in rows:
             case = CaseFile.load(out / row["case"])
             again = run_program(case.program, case.scenario)
-            assert again.invariant == case.violated == row["invariant"]
+            assert again.law == case.violated == row["law"]
             assert again.digest == case.digest
 
 
@@ -123,10 +123,10 @@ def test_a_power_loss_is_left_with_the_fewest_pieces_that_are_enough() -> None:
         (During(PutMessage("T0", 0, 1200), 1000, lost),),
     )
     with applied(NO_SYNC):
-        assert run_program(program).invariant == "REC-2"
+        assert run_program(program).law == "REC-2"
         small = fewest_lost(program, "", "REC-2")
 
-        assert run_program(small).invariant == "REC-2"
+        assert run_program(small).law == "REC-2"
         words = words_for(small, "")
 
     assert words.startswith("one sector of commitlog/")

@@ -81,7 +81,7 @@ def test_reads_that_fail_from_some_call_on_find_a_start_that_changes_its_mind() 
     with applied(MUTANTS["E64"]):
         runs = [*each_failure(program, "latent_errors", 4, 60)]
 
-    found = [result.invariant for _, result in runs]
+    found = [result.law for _, result in runs]
     assert {"CQ-4", "CQ-1"} & {*found}
     assert found[-1] == ""
 

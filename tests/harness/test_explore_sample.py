@@ -28,7 +28,7 @@ def test_a_glance_finds_what_the_history_itself_does_not_show() -> None:
         found = sample(program, "", states=64)
 
         assert found is not None
-        assert run_program(found.program).invariant == found.invariant
+        assert run_program(found.program).law == found.law
 
 
 def test_a_glance_finds_nothing_in_the_clean_engine() -> None:
@@ -45,7 +45,7 @@ def test_a_machine_reports_the_crashed_history_as_its_own() -> None:
             machine.teardown()
 
         failure = recorder.failures[breach.value.id]
-        assert run_program(failure.program).invariant == breach.value.id
+        assert run_program(failure.program).law == breach.value.id
 
 
 def test_a_soak_that_explores_keeps_the_crashed_program() -> None:

@@ -57,7 +57,7 @@ def test_one_is_stopped_at_each_of_its_points_until_it_comes_to_none() -> None:
 
 def test_a_stop_at_each_point_finds_a_file_that_is_made_twice() -> None:
     with applied(MUTANTS["R42"]):
-        found = [result.invariant for _, result in each_stop(ROLLS, "overlaps", 60)]
+        found = [result.law for _, result in each_stop(ROLLS, "overlaps", 60)]
 
     assert "RUN-1" in found
 

@@ -115,8 +115,8 @@ def test_each_finding_is_a_program_that_breaks_the_same_law(mutant: str) -> None
         assert explorer.found
         for finding in explorer.found.values():
             again = run_program(finding.program, "power_loss")
-            assert (again.invariant, again.outcome) == (
-                finding.invariant,
+            assert (again.law, again.outcome) == (
+                finding.law,
                 Outcome.VIOLATED,
             )
 

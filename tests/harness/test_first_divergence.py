@@ -39,7 +39,7 @@ def parts(bug: Mutant, program: Program) -> str:
 
 def law_of(bug: Mutant, program: Program) -> str:
     with applied(bug):
-        return run_program(program, keep_trace=False).invariant
+        return run_program(program, keep_trace=False).law
 
 
 def test_the_engine_does_not_part_from_itself() -> None:

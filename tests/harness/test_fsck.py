@@ -25,7 +25,7 @@ def damaged(tmp_path: Path) -> Damaged:
 
 
 def ids(report: FsckReport) -> set[str]:
-    return {finding.invariant for finding in report.violations}
+    return {finding.law for finding in report.violations}
 
 
 def fingerprint(root: Path) -> list[tuple[str, int, int, str]]:
@@ -96,7 +96,7 @@ def test_the_report_is_json_with_offsets_as_numbers(damaged: Damaged) -> None:
 
     assert report["mode"] == "clean"
     assert report["summary"]["max_phy_offset"] == 181706
-    assert report["violations"][0]["invariant"] == "CL-1"
+    assert report["violations"][0]["law"] == "CL-1"
     assert report["violations"][0]["law"] == "I2 I15"
 
 
@@ -133,7 +133,7 @@ def test_each_of_ten_damages_is_named_by_law_file_and_offset(
 
     found = fsck(damaged.root).violations
 
-    places = [f.where for f in found if f.invariant == law]
+    places = [f.where for f in found if f.law == law]
     assert any(f"{where} ".startswith(f"{path} byte {position} ") for where in places)
 
 
@@ -308,7 +308,7 @@ def test_damage_amid_the_log_leaves_whole_records_and_their_units_alone(
 
     report = fsck(damaged.root)
 
-    assert [finding.invariant for finding in report.violations] == ["CL-1", "CQ-3"]
+    assert [finding.law for finding in report.violations] == ["CL-1", "CQ-3"]
     # RocketMQ looks at the last three files alone after an orderly end.
     assert report.next_start[0].startswith(f"passes over {LOG_FILE} byte {RECORD} ")
 
@@ -360,7 +360,7 @@ def test_a_clock_set_back_is_a_note(damaged: Damaged) -> None:
 def test_an_index_file_cut_amid_its_slots_is_named(damaged: Damaged, size: int) -> None:
     damaged.cut(index_file(damaged), size)
 
-    breaches = [f for f in fsck(damaged.root).violations if f.invariant == "IX-7"]
+    breaches = [f for f in fsck(damaged.root).violations if f.law == "IX-7"]
 
     assert breaches[0].where == f"{index_file(damaged)} byte {size}"
     assert (breaches[0].path, breaches[0].byte) == (index_file(damaged), size)

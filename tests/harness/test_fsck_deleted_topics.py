@@ -84,7 +84,7 @@ def test_the_backup_of_a_list_of_topics_is_one(tmp_path: Path) -> None:
 
     report = without_topic(tmp_path)
 
-    assert {finding.invariant for finding in report.violations} == {"CQ-4"}
+    assert {finding.law for finding in report.violations} == {"CQ-4"}
 
 
 def test_a_store_without_any_folder_of_a_queue_has_lost_them(tmp_path: Path) -> None:
@@ -94,13 +94,13 @@ def test_a_store_without_any_folder_of_a_queue_has_lost_them(tmp_path: Path) -> 
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
 
-    assert {finding.invariant for finding in fsck(tmp_path).violations} == {"CQ-4"}
+    assert {finding.law for finding in fsck(tmp_path).violations} == {"CQ-4"}
 
 
 def test_a_topic_the_broker_lists_has_lost_its_queues(tmp_path: Path) -> None:
     report = without_topic(tmp_path, ["orders", "payments", "audit-log"])
 
-    assert {finding.invariant for finding in report.violations} == {"CQ-4"}
+    assert {finding.law for finding in report.violations} == {"CQ-4"}
     assert all(finding.where.startswith(TOPIC) for finding in report.violations)
 
 
@@ -109,7 +109,7 @@ def test_a_topic_whose_folder_is_left_has_lost_its_queues(tmp_path: Path) -> Non
 
     report = without_topic(tmp_path)
 
-    assert {finding.invariant for finding in report.violations} == {"CQ-4"}
+    assert {finding.law for finding in report.violations} == {"CQ-4"}
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"\xff", b'{"topicConfigTable": 3}'])
@@ -147,7 +147,7 @@ def test_a_topic_that_begins_elsewhere_or_not_alone_lost_units(
 ) -> None:
     report = listed_again_from(base, topics)
 
-    assert {finding.invariant for finding in report.violations} == {"CQ-4"}
+    assert {finding.law for finding in report.violations} == {"CQ-4"}
 
 
 def deleted_by_crashmq(root: Path) -> None:
@@ -179,4 +179,4 @@ def test_what_a_deletion_of_ours_wrote_down_is_held_against_its_crc(
 
     (tmp_path / DELETED_PATH).write_bytes(said.replace(b"audit", b"other"))
 
-    assert "DEL-7" in {finding.invariant for finding in fsck(tmp_path).violations}
+    assert "DEL-7" in {finding.law for finding in fsck(tmp_path).violations}

@@ -43,7 +43,7 @@ def test_an_entry_of_no_key_is_damage(store: Archive, path: str, number: int) ->
     report = with_bytes(store, path, at + 4, struct.pack(">q", 5))
 
     assert f"{path} byte {at} (entry {number})" in {
-        found.where for found in report.violations if found.invariant == "IX-4"
+        found.where for found in report.violations if found.law == "IX-4"
     }
 
 
@@ -55,7 +55,7 @@ def test_a_link_that_leads_on_is_damage(
 
     report = with_bytes(store, path, at + 16, struct.pack(">i", number + past))
 
-    places = {(found.invariant, found.where) for found in report.violations}
+    places = {(found.law, found.where) for found in report.violations}
     assert ("IX-5", f"{path} byte {at} (entry {number})") in places
 
 
@@ -66,7 +66,7 @@ def test_a_link_past_an_entry_of_its_slot_is_damage(
 
     report = with_bytes(store, path, at + 16, bytes(4))
 
-    places = {(found.invariant, found.where) for found in report.violations}
+    places = {(found.law, found.where) for found in report.violations}
     assert ("IX-5", f"{path} byte {at} (entry {number})") in places
 
 

@@ -155,5 +155,5 @@ def test_the_json_has_the_fields_that_are_promised(root: Path) -> None:
         *("violations", "notes", "next_start"),
     }
     assert {*told["violations"][0]} == {
-        *("invariant", "law", "sentence", "where", "path", "byte", "seen", "expected"),
+        *("law", "law", "sentence", "where", "path", "byte", "seen", "expected"),
     }

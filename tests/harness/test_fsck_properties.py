@@ -45,7 +45,7 @@ def test_a_nul_in_the_place_of_a_separator_is_damage(store: Archive) -> None:
     report = with_bytes(store, path, at - 1, b"\0")
 
     wanted = "{} byte {}".format(*store.place(row))
-    assert [(f.invariant, f.where.partition(" (")[0]) for f in report.violations] == [
+    assert [(f.law, f.where.partition(" (")[0]) for f in report.violations] == [
         ("CL-5", wanted)
     ]
 

@@ -69,7 +69,7 @@ def test_units_that_are_missing_are_told_once() -> None:
     found = judged(without_queues()).violations
 
     assert len({breach.where for breach in found}) == len(found) == 7
-    assert {breach.invariant for breach in found} == {"CQ-4"}
+    assert {breach.law for breach in found} == {"CQ-4"}
 
 
 def test_queues_that_rocksdb_keeps_are_not_judged() -> None:

@@ -55,9 +55,9 @@ def test_a_planted_bug_is_found_shrunk_and_kept(tmp_path: Path) -> None:
     first = result.failures[0]
     kept = CaseFile.load(first.case)
     assert (first.phase, first.scenario) == ("machine", "clean_restart")
-    assert (kept.violated, kept.mutant) == (first.invariant, "T01")
+    assert (kept.violated, kept.mutant) == (first.law, "T01")
     assert kept.program == PLANTED.trigger
-    laws = [failure.invariant for failure in result.failures]
+    laws = [failure.law for failure in result.failures]
     assert len(laws) == len(set(laws))
 
 

@@ -40,9 +40,9 @@ def test_a_service_that_reads_for_ever_is_ended(
     with applied(ENDLESS_READS):
         result = run_program(program)
 
-    assert (result.invariant, result.step) == ("RUN-1", 1)
+    assert (result.law, result.step) == ("RUN-1", 1)
     assert "Hang" in result.message
-    assert run_program(program).invariant == ""
+    assert run_program(program).law == ""
 
 
 def test_a_store_goes_on_after_many_ops_that_each_stay_in_bounds(
@@ -52,7 +52,7 @@ def test_a_store_goes_on_after_many_ops_that_each_stay_in_bounds(
     monkeypatch.setattr(python_store, "OP_READS_MAX", 200)
     ops = (PutMessage("T0", 0, 16), PullMessage("T0", 0, 0), Restart()) * 20
 
-    assert run_program(Program(Setup(), ops)).invariant == ""
+    assert run_program(Program(Setup(), ops)).law == ""
 
 
 @pytest.mark.parametrize("size", [1, PAGE_SIZE + 1])

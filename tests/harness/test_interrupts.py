@@ -141,7 +141,7 @@ def test_a_shrinking_that_is_interrupted_gives_what_it_reached() -> None:
 
     so_far = ended.value.so_far
     assert so_far.exhausted
-    assert so_far.result.invariant == "PUT-1"
+    assert so_far.result.law == "PUT-1"
     assert len(so_far.program.ops) < 6
 
 

@@ -113,7 +113,7 @@ def test_a_store_that_breaks_one_breaks_a_law(
     with invariants_checked():
         result = run_program(program, "flush_modes")
 
-    assert result.invariant == "RUN-1"
+    assert result.law == "RUN-1"
     assert "InvariantBroken: MappedFile after " in result.message
     case = CaseFile("flush_modes", program, "RUN-1", result.step, "", result.message)
     case.save(tmp_path / "a.case.json")

@@ -47,7 +47,7 @@ def test_on_a_full_disk_files_may_go_that_have_not_expired(filled: int) -> None:
         *(FillDisk(filled), RunService("clean_commit_log")),
     )
 
-    assert result.invariant == ""
+    assert result.law == ""
     assert max(step.positions.min_phy_offset for step in result.trace) == 4096
 
 
@@ -63,7 +63,7 @@ def test_a_crash_amid_a_time_of_the_checkpoint_may_leave_one_that_nobody_wrote(
         Restart(),
     )
 
-    assert result.invariant == ""
+    assert result.law == ""
 
 
 @pytest.mark.parametrize("at", [12, 16, 20])
@@ -78,7 +78,7 @@ def test_what_no_crc_covers_may_rot_in_a_record_that_is_served(at: int) -> None:
         *(Restart(), PullMessage("T0", 0, 0)),
     )
 
-    assert result.invariant == ""
+    assert result.law == ""
 
 
 @pytest.mark.parametrize(("log_min", "remembered"), [(0, {}), (600, {T0: 500})])
@@ -112,7 +112,7 @@ def test_the_row_of_an_episode_counts_each_excuse_by_law_and_fact() -> None:
     result = run(Setup(), PUT, REPUT, beside)
 
     excuses = result.record.excuses
-    assert result.invariant == ""
+    assert result.law == ""
     assert ("RD-2", "alone", 1) in [(e.law, e.fact, e.times) for e in excuses]
     keys = [(each.law, each.fact) for each in excuses]
     assert keys == sorted(set(keys))
@@ -121,7 +121,7 @@ def test_the_row_of_an_episode_counts_each_excuse_by_law_and_fact() -> None:
 def test_what_is_asked_each_time_has_no_excuse_in_the_row() -> None:
     result = run(Setup(), PUT, REPUT, PullMessage("T0", 0, 0))
 
-    assert "RD-2" in {each.invariant for each in result.record.verdicts}
+    assert "RD-2" in {each.law for each in result.record.verdicts}
     assert "RD-2" not in {each.law for each in result.record.excuses}
 
 
@@ -137,6 +137,6 @@ def test_after_a_failed_flush_of_a_queue_the_cleaner_may_leave_what_has_expired(
         *(DeleteManually(), RunService("clean_commit_log")),
     )
 
-    assert result.invariant == ""
+    assert result.law == ""
     excuses = {(each.law, each.fact) for each in result.record.excuses}
     assert ("DEL-4", "queues_worked") in excuses

@@ -55,7 +55,7 @@ def test_a_found_failure_is_shrunk_and_breaks_the_same_law_when_run_again(
     with applied(WRONG_OFFSET):
         result = run_program(found.program, "clean_restart")
     assert result.outcome is Outcome.VIOLATED
-    assert (result.invariant, result.step) == (found.violated, found.step)
+    assert (result.law, result.step) == (found.violated, found.step)
     assert result.message == found.message
 
 

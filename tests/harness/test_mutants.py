@@ -35,7 +35,7 @@ def killers(mutant: Mutant) -> set[str]:
         for episode in range(SEARCHED_EPISODES):
             for name, scenario in SCENARIOS.items():
                 program = program_for(scenario, 1, episode)
-                found.add(run_program(program, name, keep_trace=False).invariant)
+                found.add(run_program(program, name, keep_trace=False).law)
             if not found.isdisjoint(mutant.killed_by):
                 break
     return found
@@ -67,8 +67,8 @@ def test_a_mutants_trigger_breaks_a_law_it_names(mutant: Mutant) -> None:
         result = run_program(mutant.trigger)
 
     assert result.outcome is Outcome.VIOLATED, mutant.title
-    assert result.invariant in mutant.killed_by, result.message
-    assert result.invariant == TRIGGERED.get(mutant.id), "tell it in triggered.json"
+    assert result.law in mutant.killed_by, result.message
+    assert result.law == TRIGGERED.get(mutant.id), "tell it in triggered.json"
 
 
 @EVERY_MUTANT

@@ -40,7 +40,7 @@ def test_an_orderly_end_leaves_nothing_unsynced_or_open() -> None:
     result = run_program(Program(Setup(), (PutMessage("T0", 0, 16), Shutdown())))
 
     assert result.trace[-1].observation == Stopped(clean=True)
-    assert result.invariant == ""
+    assert result.law == ""
 
 
 @pytest.mark.parametrize(("at_action", "cut"), [(8, 600), (9, 0), (9, 600)])
@@ -60,4 +60,4 @@ def test_an_end_that_damage_made_look_orderly_promises_nothing_durable(
 
     result = run_program(Program(Setup(), ops))
 
-    assert result.invariant == "", result.message
+    assert result.law == "", result.message

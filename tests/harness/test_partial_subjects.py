@@ -125,7 +125,7 @@ def test_no_law_fires_of_an_engine_that_shows_less(lacks: set[Capability]) -> No
         result = run_program(program, subject=Partial(program.setup, can))
 
         assert (result.outcome, result.message) == (Outcome.PASSED, "")
-        asked = {verdict.invariant for verdict in result.record.verdicts}
+        asked = {verdict.law for verdict in result.record.verdicts}
         asked_ever = askable(can).questions.values()
         allowed = {each.question.laws for of in asked_ever for each in of}
         named = {law.id for laws in allowed for law in laws} | {"RUN-4", "REC-5"}

@@ -64,7 +64,7 @@ def test_what_is_needed_stays_and_all_else_goes() -> None:
     shrunk = shrink(LONG, "s", "CQ-3", run=toy_run(crash_after_two_puts))
 
     assert shrunk.program == Program(Setup(), SHORT)
-    assert (shrunk.result.invariant, shrunk.result.step) == ("CQ-3", 3)
+    assert (shrunk.result.law, shrunk.result.step) == ("CQ-3", 3)
     assert (shrunk.ops_before, shrunk.exhausted) == (len(LONG.ops), False)
     assert shrunk.runs < 200
 
@@ -94,7 +94,7 @@ def test_it_never_slips_to_another_law() -> None:
     shrunk = shrink(LONG, "s", "CQ-3", run=by_length)
 
     assert len(shrunk.program.ops) == 20
-    assert shrunk.result.invariant == "CQ-3"
+    assert shrunk.result.law == "CQ-3"
 
 
 def test_ops_that_need_each_other_go_together() -> None:

@@ -69,7 +69,7 @@ def test_one_episode_in_a_hundred_of_each_scenario_is_run_twice() -> None:
     rechecked = [
         number
         for number in (0, 1, 2, 3, 199, 200, 201, 202)
-        if any(v.invariant == DETERMINISM for v in TASK.run_episode(number).verdicts)
+        if any(v.law == DETERMINISM for v in TASK.run_episode(number).verdicts)
     ]
 
     assert rechecked == [0, 1, 200, 201]
@@ -120,7 +120,7 @@ def test_a_defect_of_ours_is_unknown_never_passed() -> None:
 
     assert (row.outcome, row.signature) == ("unknown", "crashmq-RuntimeError")
     (verdict,) = row.verdicts
-    assert (verdict.invariant, verdict.outcome) == (OWN_DEFECT, "unknown")
+    assert (verdict.law, verdict.outcome) == (OWN_DEFECT, "unknown")
     assert "no episode 0" in verdict.message
 
 
@@ -184,9 +184,9 @@ def test_everything_that_could_happen_is_declared() -> None:
     found = declared(("power_loss",))
 
     assert found.scenarios == {"power_loss": SCENARIOS["power_loss"].sentence}
-    assert {"CL-1", "CQ-3", "REC-1", "DET-1"} <= set(found.invariants)
+    assert {"CL-1", "CQ-3", "REC-1", "DET-1"} <= set(found.laws)
     assert "PutMessage" in found.ops
-    assert found.laws.keys() == found.invariants.keys()
+    assert found.catalogue.keys() == found.laws.keys()
     assert found.facts["alone"] == Fact.ALONE.value
     assert found.facts.keys().isdisjoint(one.label for one in decided_by(EVERYTHING))
     assert len(found.facts) == len(Fact) - len(decided_by(EVERYTHING))

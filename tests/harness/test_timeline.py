@@ -72,7 +72,7 @@ def test_a_breach_at_the_end_comes_after_all_steps() -> None:
         PROGRAM,
         toy_trace(OPS),
         outcome=Outcome.VIOLATED,
-        invariant="REC-3",
+        law="REC-3",
         step=len(OPS),
         message="REC-3 (I9), reput has caught up",
     )

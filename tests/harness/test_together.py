@@ -330,7 +330,7 @@ def test_a_pull_among_others_is_judged_by_what_lay_before_and_after() -> None:
     with applied(deaf):
         result = run_program(deaf.trigger)
 
-    assert result.invariant == "RD-5", result.message
+    assert result.law == "RD-5", result.message
 
 
 KEEPING = Setup(cleans=True, reserved_hours=2, flush_least_pages=0)

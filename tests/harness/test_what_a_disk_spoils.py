@@ -35,7 +35,7 @@ def test_a_torn_sector_may_spoil_names_that_no_crc_covers(*, prop_crc: bool) -> 
 
     result = run(setup, PutMessage("T0", 0, 3461), PutMessage("T0", 0, 398), TEAR)
 
-    assert result.invariant == ""
+    assert result.law == ""
 
 
 def test_a_torn_sector_may_spoil_the_crc_that_covers_it() -> None:
@@ -50,7 +50,7 @@ def test_a_torn_sector_may_spoil_the_crc_that_covers_it() -> None:
         During(AdvanceClock(1), 1, crash),
     )
 
-    assert result.invariant == ""
+    assert result.law == ""
 
 
 def test_a_file_beside_a_queue_that_is_not_there_may_be_empty() -> None:
@@ -61,7 +61,7 @@ def test_a_file_beside_a_queue_that_is_not_there_may_be_empty() -> None:
     ]
 
     broken = {
-        run(setup, PutMessage("T0", 0, 1), PutMessage("T1", 0, 1), kill).invariant
+        run(setup, PutMessage("T0", 0, 1), PutMessage("T1", 0, 1), kill).law
         for kill in killed
     }
 
@@ -76,7 +76,7 @@ def test_pages_that_leave_memory_while_the_store_is_down_are_not_asked_for() -> 
         During(PutMessage("T0", 0, 1), 1, DiskFault("evict", "EIO")),
     )
 
-    assert result.invariant == ""
+    assert result.law == ""
 
 
 def test_a_lost_page_may_leave_what_a_start_left_below_a_later_mark() -> None:
@@ -89,7 +89,7 @@ def test_a_lost_page_may_leave_what_a_start_left_below_a_later_mark() -> None:
         During(Restart(), 1, Crash("power_loss")),
     )
 
-    assert result.invariant == ""
+    assert result.law == ""
 
 
 def test_a_torn_block_may_take_both_slots_of_the_mark_and_no_law_is_broken() -> None:
@@ -103,7 +103,7 @@ def test_a_torn_block_may_take_both_slots_of_the_mark_and_no_law_is_broken() -> 
         result = run(
             setup, *marked, During(RunService("checkpoint"), 3, crash), Restart()
         )
-        assert result.invariant == ""
+        assert result.law == ""
         ends.append(str(result.trace[-1].observation))
 
     assert any("checkpoint" in end and "Refused" in end for end in ends)

@@ -36,7 +36,7 @@ def result_of(
     *,
     scenario: str = "power_loss",
     outcome: Outcome = Outcome.PASSED,
-    invariant: str = "",
+    law: str = "",
     step: int = -1,
     message: str = "",
 ) -> EpisodeResult:
@@ -59,7 +59,7 @@ def result_of(
     )
     return EpisodeResult(
         outcome=outcome,
-        invariant=invariant,
+        law=law,
         step=step,
         message=message,
         digest="d1e5",
@@ -76,7 +76,7 @@ def violated_at(
         program,
         toy_trace(program.ops[: step + 1]),
         outcome=Outcome.VIOLATED,
-        invariant=law,
+        law=law,
         step=step,
         message=message,
     )

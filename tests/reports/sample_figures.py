@@ -20,12 +20,12 @@ from crashmq.reports.records import Declared
 DECLARED = Declared(
     ops=["PutMessage", "During"],
     probes={"log.roll": "a file was full"},
-    invariants={"CL-1": "every record decodes"},
-    laws={"CL-1": "I1"},
+    laws={"CL-1": "every record decodes"},
+    catalogue={"CL-1": "I1"},
     facts={"alone": "nothing else happened", "lives": "no crash came"},
     scenarios={"power_loss": "what survives"},
     required_probes={"power_loss": ["log.roll"], "other": ["never.asked"]},
-    required_invariants={"power_loss": ["CL-1"]},
+    required_laws={"power_loss": ["CL-1"]},
 )
 
 
@@ -67,7 +67,7 @@ def finding(**changes: Any) -> Finding:
     row = Finding(
         signature="CL-1-Restart",
         outcome="violated",
-        invariant="CL-1",
+        law="CL-1",
         scenario="power_loss",
         subject="python_store",
         mutant="",

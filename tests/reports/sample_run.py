@@ -41,12 +41,12 @@ PROBES = ("commit_log.roll", "recovery.abnormal", "recovery.normal", "reput.behi
 DECLARED = Declared(
     ops=list(OPS),
     probes={name: f"{name} was <taken> & seen" for name in (*PROBES, "queue.never")},
-    invariants={law: f"what {law} promises, in a sentence" for law in (*LAWS, "IX-1")},
-    laws=dict.fromkeys((*LAWS, "IX-1"), "I3"),
+    laws={law: f"what {law} promises, in a sentence" for law in (*LAWS, "IX-1")},
+    catalogue=dict.fromkeys((*LAWS, "IX-1"), "I3"),
     facts={name: f"why {name} is asked for" for name in FACTS},
     scenarios={name: f"what {name} asks" for name in SCENARIOS},
     required_probes={"power_loss": ["recovery.abnormal"]},
-    required_invariants={"power_loss": ["REC-1"]},
+    required_laws={"power_loss": ["REC-1"]},
 )
 
 

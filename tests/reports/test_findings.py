@@ -31,7 +31,7 @@ def test_the_smallest_episode_speaks_for_its_signature(
     (found,) = findings.findings(frame_of(episodes)).collect()
 
     assert (found.episode_id, found.steps, found.episodes) == (2, 7, 6)
-    assert (found.invariant, found.step, found.op) == ("CQ-3", 2, "Restart")
+    assert (found.law, found.step, found.op) == ("CQ-3", 2, "Restart")
     assert found.message == "CQ-3 is broken"
 
 
@@ -50,7 +50,7 @@ def test_of_several_broken_laws_the_first_breach_is_told(
 
     (found,) = findings.findings(frame_of([episode])).collect()
 
-    assert (found.invariant, found.step) == ("CQ-3", 3)
+    assert (found.law, found.step) == ("CQ-3", 3)
 
 
 def test_an_episode_whose_process_died_is_a_finding_without_a_law(
@@ -62,7 +62,7 @@ def test_an_episode_whose_process_died_is_a_finding_without_a_law(
 
     assert found.signature == "signal-11-power_loss"
     assert (found.episode_id, found.episodes) == (3, 2)
-    assert (found.invariant, found.step, found.message) == ("", -1, "")
+    assert (found.law, found.step, found.message) == ("", -1, "")
 
 
 def test_an_unknown_verdict_is_told_with_its_law(frame_of: Callable[..., Any]) -> None:
@@ -71,7 +71,7 @@ def test_an_unknown_verdict_is_told_with_its_law(frame_of: Callable[..., Any]) -
 
     (found,) = findings.findings(frame_of([episode])).collect()
 
-    assert (found.outcome, found.invariant) == ("unknown", "OFF-1")
+    assert (found.outcome, found.law) == ("unknown", "OFF-1")
 
 
 def test_laws_are_counted_by_scenario_and_a_vacuous_one_has_a_row(
@@ -80,7 +80,7 @@ def test_laws_are_counted_by_scenario_and_a_vacuous_one_has_a_row(
     episodes = [violated(0), an_episode(1, verdicts=[kept("CL-1", 7)])]
     declared = session.createDataFrame(
         [("CL-1", "decodes", "I1"), ("CQ-3", "ends", "I3"), ("IX-1", "found", "I9")],
-        "invariant string, sentence string, law string",
+        "law string, sentence string, law string",
     )
 
     checks = findings.law_checks(frame_of(episodes), declared)

@@ -47,7 +47,7 @@ HUNTS = [
     a_hunt("CANARY", "CL-1"),
     a_hunt(""),
 ]
-DECLARED = Declared(invariants={"CQ-3": "units", "CL-1": "whole <records>"})
+DECLARED = Declared(laws={"CQ-3": "units", "CL-1": "whole <records>"})
 
 
 def campaign(out: Path, rows: Sequence[HuntRecord] = HUNTS) -> Path:

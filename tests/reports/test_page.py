@@ -164,7 +164,7 @@ def test_excuses_are_shown_by_law_and_fact_the_most_excused_law_first() -> None:
 
     assert shown.facts == {"alone": "nothing else happened", "strange": ""}
     assert shown.never == ["lives"]
-    rows = [(r.invariant, r.asked, r.excused, r.share, r.cells) for r in shown.rows]
+    rows = [(r.law, r.asked, r.excused, r.share, r.cells) for r in shown.rows]
     assert rows == [
         ("RD-2", 0, 5, 1.0, {"alone": 0, "strange": 5}),
         ("CL-1", 70, 30, 0.3, {"alone": 20, "strange": 10}),

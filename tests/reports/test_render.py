@@ -104,7 +104,7 @@ def test_the_summary_says_the_same_to_programs(session: Any, tmp_path: Path) -> 
 
     assert json.loads((out / "summary.json").read_text()) == asdict(summary)
     assert (summary.exit_code, summary.violations, summary.episodes) == (0, 0, 200)
-    assert summary.vacuous_invariants == ["IX-1"]
+    assert summary.vacuous_laws == ["IX-1"]
     assert summary.probes_never_hit == ["queue.never"]
     assert summary.episodes_per_second == 50.0
 

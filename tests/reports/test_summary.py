@@ -11,7 +11,7 @@ from crashmq.reports.summary import Missing, summarise
 CUT_SHORT = clean(elapsed_s=None)
 NO_PROBE = clean(probes=[])
 NO_LAW = clean(laws=[])
-DIED = clean(findings=[finding(outcome="timeout", invariant="")])
+DIED = clean(findings=[finding(outcome="timeout", law="")])
 UNKNOWN = clean(findings=[finding(outcome="unknown")])
 BROKEN = clean(findings=[finding(), finding(signature="b", outcome="timeout")])
 NOTHING_RAN = clean(scenarios=[])
@@ -76,7 +76,7 @@ def test_a_branch_out_of_reach_is_not_missed_and_is_told_once_it_is_reached() ->
 def test_a_declared_law_without_a_check_is_vacuous() -> None:
     summary = summarise(NO_LAW, {})
 
-    assert summary.vacuous_invariants == ["CL-1"]
+    assert summary.vacuous_laws == ["CL-1"]
     assert "Declared, but never checked: CL-1." in summary.warnings
 
 
