@@ -4,15 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Self
 
 from crashmq.models.printable import printable
+
+
+class Place(str):
+    """A place in a store's files: a text for people, and its parts for programs.
+
+    Attributes:
+        path: the file or folder, below the store's root.
+        byte: in that file; None where the whole file or folder is meant.
+    """
+
+    __slots__ = ("byte", "path")
+    path: str
+    byte: int | None
+
+    def __new__(cls, path: str, byte: int | None = None, known_as: str = "") -> Self:
+        """The place of a byte, which may also be ``known_as``, say, a phy_offset."""
+        if byte is None:
+            text = f"{path} {known_as}" if known_as else path
+        else:
+            text = f"{path} byte {byte}" + (f" ({known_as})" if known_as else "")
+        place = super().__new__(cls, text)
+        place.path, place.byte = path, byte
+        return place
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
     """One breach of a law: where it is, what was seen, what was expected.
 
-    Its text is one printable line, whatever names the store has.
+    ``where`` is a ``Place`` if it lies in a file, else what was asked, say, a pull. Its
+    text is one printable line, whatever names the store has.
     """
 
     where: str

@@ -11,7 +11,6 @@ the formats, this module only modes and words.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -35,14 +34,13 @@ from crashmq.models.laws.file_laws import FILE_LAWS
 from crashmq.models.laws.index import is_passed_over
 from crashmq.models.laws.judged import Judged, tail_is_excused
 from crashmq.models.laws.registry import Law
-from crashmq.models.verdict import Violation
+from crashmq.models.verdict import Place, Violation
 
 __all__ = ["fsck", "report_on", "judged_as_found", "FsckReport", "Finding", "NotAStore"]
 
 _NOTES_A_LAW_MAX = 20
 _LAWS_OF_MISSING_UNITS = ("CQ-4", "CP-3", "CP-7")
-JSON_FORMAT = 1
-_BYTE = re.compile(r"(?P<path>.+) byte (?P<byte>\d+)(?: |\Z)")
+JSON_FORMAT = 2
 Tell: TypeAlias = Callable[[str, int, int], None]
 
 
@@ -229,10 +227,7 @@ def _told(law: Law[Any], breaches: list[Violation]) -> Iterator[Finding]:
 
 
 def _place_of(where: str) -> tuple[str, int | None]:
-    found = _BYTE.match(where)
-    if found is None:
-        return where.partition(" queue_offset ")[0], None
-    return found["path"], int(found["byte"])
+    return (where.path, where.byte) if isinstance(where, Place) else (where, None)
 
 
 def _summary(image: StoreImage) -> Summary:

@@ -112,7 +112,7 @@ def _cut_by_rocketmq(image: StoreImage) -> LogStop:
     if not log.breaks or not records:
         return log.stop
     end = records[-1].phy_offset + records[-1].size
-    path, _, _ = log.where(end).partition(" ")
+    path = log.where(end).path
     at = end - next(file.base for file in log.files if file.path == path)
     return LogStop("zeros", path, at, end, "never written")
 

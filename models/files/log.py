@@ -34,6 +34,7 @@ from crashmq.models.files.record import (
     without_body,
 )
 from crashmq.models.files.sparse import is_mapped_file, let_go, next_data
+from crashmq.models.verdict import Place
 
 _CHUNK = 1 << 20
 _FIRST_CHUNK = 1 << 12
@@ -61,9 +62,9 @@ class LogStop(NamedTuple):
     seen: str
 
     @property
-    def where(self) -> str:
-        """The place as text: path, byte and phy_offset."""
-        return f"{self.path} byte {self.position} (phy_offset {self.phy_offset})"
+    def where(self) -> Place:
+        """The place: path, byte and phy_offset."""
+        return Place(self.path, self.position, f"phy_offset {self.phy_offset}")
 
 
 class LogFile(NamedTuple):
@@ -203,13 +204,13 @@ class LogImage:
         stamps = [record.store_timestamp for record in self.records]
         return stamps == sorted(stamps)
 
-    def where(self, phy_offset: int) -> str:
-        """A byte of the log as text: path, byte and phy_offset."""
+    def where(self, phy_offset: int) -> Place:
+        """A byte of the log: path, byte and phy_offset."""
         for file in reversed(self.files):
             if file.base <= phy_offset:
                 at = phy_offset - file.base
-                return f"{file.path} byte {at} (phy_offset {phy_offset})"
-        return f"commitlog phy_offset {phy_offset}"
+                return Place(file.path, at, f"phy_offset {phy_offset}")
+        return Place("commitlog", known_as=f"phy_offset {phy_offset}")
 
     @lazy
     def first_written_past_stop(self) -> tuple[str, int] | None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from crashmq.models.files.record import Bytes
 from crashmq.models.files.sparse import next_data
+from crashmq.models.verdict import Place
 
 UNIT_SIZE = 20
 PRE_BLANK_SIZE = 0x7FFFFFFF
@@ -90,22 +91,22 @@ class QueueImage(NamedTuple):
             end += unit.queue_offset == end and unit.size > 0
         return end
 
-    def where(self, queue_offset: int, file_size: int = 0) -> str:
-        """A unit as text: path, byte and queue_offset.
+    def where(self, queue_offset: int, file_size: int = 0) -> Place:
+        """The place of a unit: path, byte and queue_offset.
 
         ``file_size`` is that of the store's queue files, for a queue without a file.
         """
-        at = queue_offset * UNIT_SIZE
+        at, known_as = queue_offset * UNIT_SIZE, f"queue_offset {queue_offset}"
         for file in self.files:
             if file.base <= at < file.base + len(file.data):
                 at -= file.base
-                return f"{file.path} byte {at} (queue_offset {queue_offset})"
+                return Place(file.path, at, known_as)
         size = file_size or max((len(f.data) for f in self.files), default=0)
         if not size:
-            return f"consumequeue/{self.name} queue_offset {queue_offset}"
+            return Place(f"consumequeue/{self.name}", known_as=known_as)
         base = at - at % size
         path = f"consumequeue/{self.name}/{base:020d}"
-        return f"{path} byte {at - base} (queue_offset {queue_offset})"
+        return Place(path, at - base, known_as)
 
     @property
     def begins_late(self) -> bool:

@@ -15,7 +15,7 @@ from crashmq.models.files.store_image import StoreImage
 from crashmq.models.laws.consume_queue import missing_units
 from crashmq.models.laws.judged import Judged, was_cut_here
 from crashmq.models.laws.registry import law
-from crashmq.models.verdict import Violation
+from crashmq.models.verdict import Place, Violation
 
 _PATH = "checkpoint"
 _FIELDS_END = 40
@@ -50,11 +50,11 @@ def durable_mark_is_in_the_log(judged: Judged) -> Iterator[Violation]:
     if mark.log_min_offset < first and mark.log_min_offset < mark.durable_offset:
         expected = f"at least {first}, where the first log file begins"
         seen = f"log_min_offset {mark.log_min_offset}"
-        yield Violation(f"{_PATH} byte {mark.position}", seen, expected)
+        yield Violation(Place(_PATH, mark.position), seen, expected)
     if mark.durable_offset > stop.phy_offset:
         seen = f"durable_offset {mark.durable_offset}"
         expected = f"at most {stop.phy_offset}: {stop.seen} at {stop.where}"
-        yield Violation(f"{_PATH} byte {mark.position}", seen, expected)
+        yield Violation(Place(_PATH, mark.position), seen, expected)
 
 
 @law(
@@ -82,7 +82,7 @@ def flushed_time_is_in_the_log(judged: Judged) -> Iterator[Violation]:
         expected = (
             f"at most {newest}, stored last" if newest else "0: no record is left"
         )
-        yield Violation(f"{_PATH} byte 0", text, expected)
+        yield Violation(Place(_PATH, 0), text, expected)
 
 
 @law(
@@ -130,7 +130,7 @@ def dispatched_offset_is_in_the_queues(judged: Judged) -> Iterator[Violation]:
     if mark.dispatched_offset > mark.durable_offset:
         seen = f"dispatched_offset {mark.dispatched_offset}"
         expected = f"at most durable_offset {mark.durable_offset}"
-        yield Violation(f"{_PATH} byte {mark.position}", seen, expected)
+        yield Violation(Place(_PATH, mark.position), seen, expected)
 
 
 @law(
@@ -169,7 +169,7 @@ def round_marks_what_is_flushed(
     if stored and said > stored:
         seen = f"physic_msg_timestamp {said}"
         expected = f"at most {stored}, the time of the last flushed record"
-        yield Violation(f"{_PATH} byte 0", seen, expected)
+        yield Violation(Place(_PATH, 0), seen, expected)
     durable = -1 if mark is None else mark.durable_offset
     if durable != flushed_where:
         seen = f"durable_offset {durable}"
@@ -178,7 +178,7 @@ def round_marks_what_is_flushed(
         last = (durable - 1) // mark.log_file_size * mark.log_file_size
         is_there = any(file.base == last for file in image.commit_log.files)
         if is_there and mark.sum_of(last) is None:
-            where = f"{_PATH} byte {mark.position}"
+            where = Place(_PATH, mark.position)
             yield Violation(where, "no sum", f"that of the log file at {last}")
 
 
@@ -196,7 +196,7 @@ def checkpoint_is_on_the_medium(unsynced: Mapping[str, int]) -> Iterator[Violati
     Source: StoreCheckpoint#flush.
     """
     if _PATH in unsynced:
-        where = f"{_PATH} byte {unsynced[_PATH]}"
+        where = Place(_PATH, unsynced[_PATH])
         yield Violation(where, "a power loss could take it", "synced by the round")
 
 
@@ -229,7 +229,7 @@ def marks_never_move_backwards(
     for name in _RISING:
         old, new = getattr(before, name), getattr(after, name)
         if new < old:
-            where = f"{_PATH} byte {_BYTE_OF[name]}"
+            where = Place(_PATH, _BYTE_OF[name])
             yield Violation(where, f"{name} {new}", f"at least {old}")
     if before.mark is None:
         return
@@ -239,7 +239,7 @@ def marks_never_move_backwards(
     for name in ("sequence", "durable_offset", "dispatched_offset"):
         old, new = getattr(before.mark, name), getattr(after.mark, name)
         if new < old:
-            where = f"{_PATH} byte {after.mark.position}"
+            where = Place(_PATH, after.mark.position)
             yield Violation(where, f"{name} {new}", f"at least {old}")
 
 
@@ -265,11 +265,11 @@ def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
     if not judged.clean and not (judged.whole_sectors and checkpoint.size):
         return  # a crash amid its making leaves it empty
     if checkpoint.size != CHECKPOINT_SIZE:
-        where = f"{_PATH} byte {min(checkpoint.size, CHECKPOINT_SIZE)}"
+        where = Place(_PATH, min(checkpoint.size, CHECKPOINT_SIZE))
         yield Violation(where, f"{checkpoint.size} bytes", f"{CHECKPOINT_SIZE} bytes")
     for name in _RISING:
         if getattr(checkpoint, name) < 0:
-            where = f"{_PATH} byte {_BYTE_OF[name]}"
+            where = Place(_PATH, _BYTE_OF[name])
             yield Violation(where, f"{name} {getattr(checkpoint, name)}", "0 or more")
     if not judged.clean:
         return
@@ -277,12 +277,12 @@ def checkpoint_is_in_range(judged: Judged) -> Iterator[Violation]:
     end = judged.image.commit_log.max_phy_offset
     for name in ("master_flushed_offset", "confirm_phy_offset"):
         if not _NONE_YET <= getattr(checkpoint, name) <= end:
-            where = f"{_PATH} byte {_BYTE_OF[name]}"
+            where = Place(_PATH, _BYTE_OF[name])
             seen = f"{name} {getattr(checkpoint, name)}"
             yield Violation(where, seen, f"at most {end}, the log's end")
     yield from _other_sizes(judged)
     if len(checkpoint.torn_slots) == 2:
-        where = f"{_PATH} byte {checkpoint.torn_slots[0]}"
+        where = Place(_PATH, checkpoint.torn_slots[0])
         yield Violation(
             where, "neither slot is whole", "one: a write tears one at most"
         )
@@ -298,7 +298,7 @@ def _times_of_no_record(judged: Judged) -> Iterator[Violation]:
     newest = max([image.newest_store_timestamp, *beyond])
     for name in _RISING:
         seen = getattr(checkpoint, name)
-        where = f"{_PATH} byte {_BYTE_OF[name]}"
+        where = Place(_PATH, _BYTE_OF[name])
         if seen > newest and not image.all_has_expired and name != _RISING[0]:
             yield Violation(where, f"{name} {seen}", f"at most {newest}, stored last")
         is_whole = log.min_phy_offset == 0 and log.records and judged.monotonic_clock
@@ -317,7 +317,7 @@ def _index_time_of_no_file(judged: Judged) -> Iterator[Violation]:
     """
     image = judged.image
     indexed = image.checkpoint.index_msg_timestamp
-    where = f"{_PATH} byte {_BYTE_OF['index_msg_timestamp']}"
+    where = Place(_PATH, _BYTE_OF["index_msg_timestamp"])
     index = image.index(judged.index_slots)
     if indexed and _has_all_files(image, index):
         ends = [f.header.end_timestamp for _, f in index.files if f.is_full]
@@ -355,7 +355,7 @@ def rest_of_the_checkpoint_is_zero(image: StoreImage) -> Iterator[Violation]:
     for start, end in ((_FIELDS_END, SLOT_POSITIONS[0]), (slots_end, len(raw))):
         written = raw[start:end].lstrip(b"\0")
         if written:
-            where = f"{_PATH} byte {end - len(written)}"
+            where = Place(_PATH, end - len(written))
             yield Violation(where, f"0x{written[0]:02X}", "0: no field is there")
 
 
@@ -370,7 +370,7 @@ def _other_sizes(judged: Judged) -> Iterator[Violation]:
     )
     for name, said, found in pairs:
         if found and said != found:
-            where = f"{_PATH} byte {mark.position}"
+            where = Place(_PATH, mark.position)
             yield Violation(where, f"{name} {said}", f"{found}, as the files have")
 
 
@@ -396,7 +396,7 @@ def checkpoint_is_up_to_date(image: StoreImage) -> Iterator[Violation]:
     ):
         is_known = not image.all_has_expired
         if is_known and not least <= getattr(checkpoint, name) <= newest:
-            where = f"{_PATH} byte {_BYTE_OF[name]}"
+            where = Place(_PATH, _BYTE_OF[name])
             expected = f"{newest}" if least == newest else f"in [{least}, {newest}]"
             yield Violation(where, f"{name} {getattr(checkpoint, name)}", expected)
     end = image.commit_log.max_phy_offset

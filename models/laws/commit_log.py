@@ -16,7 +16,7 @@ from crashmq.models.laws.after_crash import (
 )
 from crashmq.models.laws.judged import Judged, trace_of_lost_tail
 from crashmq.models.laws.registry import law
-from crashmq.models.verdict import Violation
+from crashmq.models.verdict import Place, Violation
 
 # At the other flaws there is a record, if a damaged one.
 _FILLER_FLAWS = ("end", "zeros", "magic", "size", "filler")
@@ -69,7 +69,7 @@ def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
         length = len(file.data)
         is_amid = judged.whole_sectors and _is_in_use_behind(log, file)
         if length != size and (judged.clean or length or is_amid):
-            where = f"{file.path} byte {min(length, size)} (length {length})"
+            where = Place(file.path, min(length, size), f"length {length}")
             yield Violation(where, f"{length} bytes", f"{size} bytes, as other files")
         if file.base % size if size else file.base:
             yield Violation(
@@ -79,7 +79,7 @@ def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
         is_told = judged.clean or lost_amid_files(judged)
         if is_told and after.base != before.base + size:
             missing = before.base + size
-            where = f"commitlog/{missing:020d} byte 0 (phy_offset {missing})"
+            where = Place(f"commitlog/{missing:020d}", 0, f"phy_offset {missing}")
             yield Violation(where, f"{after.path} follows {before.path}", "this file")
 
 
@@ -104,7 +104,7 @@ def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:
     for file in files[:closed]:
         is_whole = len(file.data) == judged.image.commit_log.file_size
         if file.flaw in _FILLER_FLAWS and is_whole and _lacks_filler(file):
-            where = f"{file.path} byte {file.end} (phy_offset {file.base + file.end})"
+            where = Place(file.path, file.end, f"phy_offset {file.base + file.end}")
             left = file.limit - file.end
             yield Violation(where, file.seen, f"a filler of {left} bytes")
     if judged.stale_allowed and judged.image.suspect_queues:
@@ -255,8 +255,8 @@ def _over_records(image: StoreImage) -> Iterator[Violation]:
                     continue
                 place = (record.phy_offset, record.size, record.topic, record.queue_id)
                 if place in listed:
-                    at = f"{file.path} byte {file.end}"
-                    where = f"{at} (phy_offset {file.base + file.end})"
+                    known_as = f"phy_offset {file.base + file.end}"
+                    where = Place(file.path, file.end, known_as)
                     expected = f"the record that {listed[place]} points at"
                     seen = f"{file.seen}, yet a record is whole at {record.phy_offset}"
                     yield Violation(where, seen, expected)

@@ -11,7 +11,7 @@ from crashmq.models.files.store_image import UNIT_SIZE, StoreImage
 from crashmq.models.laws.after_crash import settled_units, unwritten_units
 from crashmq.models.laws.judged import Judged, tail_is_excused
 from crashmq.models.laws.registry import law
-from crashmq.models.verdict import Violation
+from crashmq.models.verdict import Place, Violation
 
 # At or below this a tags_code is an address in consumequeue_ext.
 _SECTOR = 512
@@ -141,7 +141,7 @@ def queue_files_fit_together(judged: Judged) -> Iterator[Violation]:
             is_amid = judged.whole_sectors and file is not queue.files[-1]
             is_told = judged.clean or length or is_amid
             if (length != size or length % UNIT_SIZE) and is_told:
-                where = f"{file.path} byte {min(length, size)} (length {length})"
+                where = Place(file.path, min(length, size), f"length {length}")
                 expected = f"{size} bytes, as other files, and whole units"
                 yield Violation(where, f"{length} bytes", expected)
             if file.base % (size or UNIT_SIZE):
@@ -153,7 +153,7 @@ def queue_files_fit_together(judged: Judged) -> Iterator[Violation]:
             if is_told and after.base != before.base + size:
                 path = f"consumequeue/{queue.name}/{before.base + size:020d}"
                 seen = f"{after.path} follows {before.path}"
-                yield Violation(f"{path} byte 0", seen, "this file")
+                yield Violation(Place(path, 0), seen, "this file")
 
 
 def missing_units(

@@ -18,7 +18,7 @@ from crashmq.models.files.record import Record
 from crashmq.models.laws.index_after_crash import settled_entries
 from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import law
-from crashmq.models.verdict import Violation
+from crashmq.models.verdict import Place, Violation
 
 Placed: TypeAlias = tuple[str, IndexFileImage, int, IndexEntry]
 
@@ -170,12 +170,12 @@ def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
     for path, file in index.files:
         if len(file.data) != size and (judged.clean or file.data):
             expected = f"{size} bytes, as other files"
-            where = f"{path} byte {min(len(file.data), size)}"
+            where = Place(path, min(len(file.data), size))
             yield Violation(where, f"{len(file.data)} bytes", expected)
         elif _has_known_slots(judged, file) and len(file.data) != file.entry_at(
             file.index_num
         ):
-            where = f"{path} byte {file.entry_at(file.index_num)}"
+            where = Place(path, file.entry_at(file.index_num))
             seen = f"{len(file.data)} bytes"
             yield Violation(where, seen, f"whole entries behind {file.slot_num} slots")
     if judged.clean:
@@ -213,7 +213,7 @@ def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
         if file.index_num and not file.is_full:
             seen = f"index_count {file.header.index_count}"
             expected = f"{file.index_num}, as index_msg_timestamp {before} says"
-            yield Violation(f"{path} byte 36", seen, expected)
+            yield Violation(Place(path, 36), seen, expected)
         yield from _wrong_header(path, file)
         yield from _wrong_links(path, file)
 
@@ -279,12 +279,12 @@ def _wrong_header(path: str, file: IndexFileImage) -> Iterator[Violation]:
         return
     if not 0 <= header.index_count <= file.index_num:
         seen = f"index_count {header.index_count}"
-        yield Violation(f"{path} byte 36", seen, f"in [0, {file.index_num}]")
+        yield Violation(Place(path, 36), seen, f"in [0, {file.index_num}]")
     written = file.written_entries if _is_miscounted(file) else len(entries)
     if written != len(entries):
         seen = f"index_count {header.index_count}"
         expected = f"{written + 1}, as end_phy_offset says"
-        yield Violation(f"{path} byte 36", seen, expected)
+        yield Violation(Place(path, 36), seen, expected)
     wanted = {
         "begin_phy_offset": entries[0].phy_offset if entries else 0,
         "end_phy_offset": entries[-1].phy_offset if entries else 0,
@@ -294,7 +294,7 @@ def _wrong_header(path: str, file: IndexFileImage) -> Iterator[Violation]:
         seen = getattr(header, name)
         # An empty file of RocketMQ's names where the file before it ended.
         if seen != value and (entries or name == "hash_slot_count"):
-            where = f"{path} byte {_BYTE_OF[name]}"
+            where = Place(path, _BYTE_OF[name])
             yield Violation(where, f"{name} {seen}", f"{value}, by its entries")
 
 
@@ -310,7 +310,7 @@ def _says_nothing(judged: Judged) -> Iterator[Violation]:
         path, file = files[0]
         seen = f"index_count {file.header.index_count}, no entry"
         expected = _told(judged.image.log_keys[0])
-        yield Violation(f"{path} byte 36", seen, expected)
+        yield Violation(Place(path, 36), seen, expected)
 
 
 def _has_known_slots(judged: Judged, file: IndexFileImage) -> bool:
@@ -340,7 +340,7 @@ def _wrong_times(
         seen = getattr(file.header, name)
         if record is not None and seen != record.store_timestamp:
             expected = f"{record.store_timestamp}, as the record at {entry.phy_offset}"
-            where = f"{path} byte {_BYTE_OF[name]}"
+            where = Place(path, _BYTE_OF[name])
             yield Violation(where, f"{name} {seen}", expected)
 
 
@@ -357,7 +357,7 @@ def _wrong_links(path: str, file: IndexFileImage) -> Iterator[Violation]:
     if said != newest:
         slot = min(dict(sorted(said.items() ^ newest.items())))
         seen = f"slot {slot} names entry {said.get(slot, 0)}"
-        yield Violation(f"{path} byte {40 + 4 * slot}", seen, f"{newest.get(slot, 0)}")
+        yield Violation(Place(path, 40 + 4 * slot), seen, f"{newest.get(slot, 0)}")
 
 
 def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
@@ -425,8 +425,8 @@ def _seconds(file: IndexFileImage, key: LogKey) -> int:
     return min(max(0, since) // 1000, SECONDS_MAX)
 
 
-def _where(path: str, file: IndexFileImage, number: int) -> str:
-    return f"{path} byte {file.entry_at(number)} (entry {number})"
+def _where(path: str, file: IndexFileImage, number: int) -> Place:
+    return Place(path, file.entry_at(number), f"entry {number}")
 
 
 def _seen(entry: IndexEntry) -> str:

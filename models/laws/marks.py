@@ -8,7 +8,7 @@ from crashmq.models.appended import Appended
 from crashmq.models.laws.registry import law
 from crashmq.models.observations import Positions, Put
 from crashmq.models.program import FlushMode, Setup
-from crashmq.models.verdict import Violation
+from crashmq.models.verdict import Place, Violation
 
 PAGE_SIZE = 4096
 _RISING = (
@@ -147,7 +147,7 @@ def flushed_is_on_the_medium(
         folder, _, name = path.rpartition("/")
         is_log = folder == "commitlog" and name.isdecimal() and first >= 0
         if is_log and int(name) + first < flushed_where:
-            where = f"{path} byte {first}"
+            where = Place(path, first)
             expected = f"synced below {flushed_where}"
             yield Violation(where, "a power loss could take it", expected)
 

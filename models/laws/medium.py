@@ -16,7 +16,7 @@ from crashmq.models.files.record import RECORD_SIZE_MIN
 from crashmq.models.files.store_image import Bytes, StoreImage
 from crashmq.models.laws.registry import law
 from crashmq.models.observations import HalfMade
-from crashmq.models.verdict import Violation
+from crashmq.models.verdict import Place, Violation
 
 _RUNS_OF_FILES = ("commitlog/", "consumequeue/", "consumequeue_ext/")
 _DERIVED = ("consumequeue", "consumequeue_ext", "index")
@@ -59,7 +59,7 @@ def start_leaves_nothing_to_lose(
         was_so = not ended and top in _DERIVED and found.get(path) == data
         has_room = top == "consumequeue" and not _size_of(data[-UNIT_SIZE:])
         if first >= 0 and not (was_so and not has_room):
-            yield Violation(f"{path} byte {first}", "a power loss could take it")
+            yield Violation(Place(path, first), "a power loss could take it")
 
 
 @law(
@@ -98,7 +98,7 @@ def what_the_checkpoint_tells_of_is_on_the_medium(
             case _:
                 continue
         if is_told:
-            where = f"{path} byte {first}"
+            where = Place(path, first)
             yield Violation(where, "a power loss could take it", expected)
 
 
@@ -118,7 +118,7 @@ def waiting_units_are_on_the_medium(
     for path, first in unsynced.items():
         is_queue = path.startswith("consumequeue/") and first >= 0
         if is_queue and _is_unit_of(image, path, first, until):
-            where = f"{path} byte {first}"
+            where = Place(path, first)
             yield Violation(where, "a power loss could take it", "synced")
 
 

@@ -21,7 +21,7 @@ from crashmq.models.files.queue_ext import (
 from crashmq.models.files.record import Bytes, Record, is_light_queue
 from crashmq.models.laws.judged import Judged
 from crashmq.models.laws.registry import law
-from crashmq.models.verdict import Violation
+from crashmq.models.verdict import Place, Violation
 
 _FOLDER = "consumequeue_ext/"
 _SECTOR = 512
@@ -125,7 +125,7 @@ def _wrong_address(
     seen = "no whole unit"
     if found is not None:
         seen = f"tags code {found.tags_code}, stored at {found.msg_store_time}"
-    return Violation(f"{path} byte {at}", seen, f"{wanted}: {where} leads there")
+    return Violation(Place(path, at), seen, f"{wanted}: {where} leads there")
 
 
 @law(
@@ -187,7 +187,7 @@ def files_beside_queues_are_filled(judged: Judged) -> Iterator[Violation]:
             end, is_closed = end_of_ext_units(data)
             room = len(data) - EXT_END_SIZE - end
             if not is_closed or EXT_UNIT_SIZE_MIN <= next_size <= room:
-                where = f"{path} byte {end} (address {base + end})"
+                where = Place(path, end, f"address {base + end}")
                 seen = f"{room} bytes left, {'closed' if is_closed else 'not closed'}"
                 yield Violation(where, seen, f"the next unit, of {next_size} bytes")
 
@@ -224,7 +224,7 @@ def nothing_lies_behind_the_last_address(judged: Judged) -> Iterator[Violation]:
                 continue  # CQ-9 says how far it is filled
             size = ext_unit_size(image.files[path], end)
             if size > 0:
-                where = f"{path} byte {end} (address {base + end})"
+                where = Place(path, end, f"address {base + end}")
                 yield Violation(
                     where, f"a unit of {size} bytes", "none: nothing leads there"
                 )
@@ -259,12 +259,12 @@ def files_beside_queues_fit_together(judged: Judged) -> Iterator[Violation]:
     size = common_size([], [length for _, _, length in every])
     for base, path, length in every:
         if length != size:
-            where = f"{path} byte {min(length, size)} (length {length})"
+            where = Place(path, min(length, size), f"length {length}")
             yield Violation(where, f"{length} bytes", f"{size} bytes, as other files")
         if size and base % size:
             yield Violation(path, "a base inside another file", f"a multiple of {size}")
     for folder, files in by_folder.items():
         for before, after in pairwise(sorted(files)):
             if judged.clean and after[0] != before[0] + size:
-                where = f"{folder}/{before[0] + size:020d} byte 0"
+                where = Place(f"{folder}/{before[0] + size:020d}", 0)
                 yield Violation(where, f"{after[1]} follows {before[1]}", "this file")

@@ -97,7 +97,7 @@ def test_the_report_is_json_with_offsets_as_numbers(damaged: Damaged) -> None:
     assert report["mode"] == "clean"
     assert report["summary"]["max_phy_offset"] == 181706
     assert report["violations"][0]["law"] == "CL-1"
-    assert report["violations"][0]["law"] == "I2 I15"
+    assert report["violations"][0]["catalogue"] == "I2 I15"
 
 
 TEN: dict[str, tuple[Damage, str, str, int]] = {

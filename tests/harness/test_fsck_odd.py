@@ -148,12 +148,12 @@ def test_the_json_has_the_fields_that_are_promised(root: Path) -> None:
 
     told = json.loads(run_fsck(root, "--json").stdout)
 
-    assert told["format"] == 1
+    assert told["format"] == 2
     assert not told["is_clean"]
     assert {*told} == {
         *("format", "is_clean", "root", "mode", "summary"),
         *("violations", "notes", "next_start"),
     }
     assert {*told["violations"][0]} == {
-        *("law", "law", "sentence", "where", "path", "byte", "seen", "expected"),
+        *("law", "catalogue", "sentence", "where", "path", "byte", "seen", "expected"),
     }
