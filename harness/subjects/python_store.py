@@ -464,7 +464,8 @@ class PythonStore:
         """The log's offsets."""
         if self._store is None:
             return DOWN
-        store, log = self._store, self._store.commit_log
+        store = self._store
+        log = store.commit_log.mapped_files
         return Positions(
             log.min_offset,
             log.max_offset,

@@ -155,6 +155,8 @@ def read_queue(
     previous: QueueImage | None,
 ) -> QueueImage:
     """Decode one queue, its files by base; unchanged files come from ``previous``."""
+    if previous is not None and _is_unchanged(files, previous):
+        return previous
     known = {file.path: file for file in previous.files} if previous else {}
     read = tuple(
         _read_file(*files[base], base, known.get(files[base][0]))
@@ -165,6 +167,20 @@ def read_queue(
         return previous
     image = QueueImage(topic, queue_id, read, _chain(read))
     return image._replace(stray_units=tuple(image.strays()))
+
+
+def _is_unchanged(files: dict[int, tuple[str, Bytes]], image: QueueImage) -> bool:
+    """Whether its files are the very bytes that were decoded; views may have changed.
+
+    A queue that begins late is decoded anew each time: the log decides where.
+    """
+    if len(files) != len(image.files) or image.begins_late:
+        return False
+    for file in image.files:
+        path, data = files.get(file.base, ("", b""))
+        if data is not file.data or path != file.path or type(data) is not bytes:
+            return False
+    return True
 
 
 def _chain(files: tuple[QueueFile, ...]) -> tuple[Unit, ...]:

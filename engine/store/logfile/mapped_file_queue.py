@@ -220,7 +220,7 @@ class MappedFileQueue:
         Source: MappedFileQueue#getMaxOffset, which takes the last file's word for it.
         """
         end = self.max_offset  # first, so that what is appended meanwhile is not in it
-        for file in list(self._buffered):
+        for file in list(self._buffered) if self._buffered else ():
             if file.committed < file.wrote:
                 return min(end, file.file_from_offset + file.committed)
         return end
