@@ -37,7 +37,7 @@ class StateKeys:
     def content(
         self, paths: Sequence[str], content: bytes, bad: frozenset[int] = frozenset()
     ) -> int:
-        """The id of a file's content, equal for equal content; 0 if it is never read.
+        """The id of a file's content, equal for equal content; 0 if no start reads it.
 
         Sectors in ``bad`` cannot be read, so they count as part of the content.
         """

@@ -261,7 +261,7 @@ def case_of(shrunk: ShrinkResult, scenario: str, mutant: str) -> CaseFile:
 def missing_from(tally: Tally, scenario: Scenario) -> Iterator[str]:
     """Required laws and probes that no episode reached.
 
-    None is missing after too few episodes to tell, or after a failure.
+    Yields none after too few episodes to tell, or after a failure.
     """
     if tally.episodes < _EPISODES_THAT_REACH_ALL or tally.failures:
         return

@@ -280,7 +280,7 @@ class _Completed:
         return 0
 
     def last_action(self) -> str:
-        """None is known."""
+        """Empty: no action is known."""
         return ""
 
     def on_action(self, at_action: int, cut: int, event: Callable[[], None]) -> None:
@@ -309,19 +309,19 @@ class _Completed:
         return ()
 
     def unsynced_from(self) -> Mapping[str, int]:
-        """None is known."""
+        """Empty: it is not known what a power loss could change."""
         return {}
 
     def half_made(self) -> HalfMade:
-        """None is known."""
+        """Empty: no half-made file is known."""
         return HalfMade()
 
     def unreadable(self) -> tuple[Damaged, ...]:
-        """None is known."""
+        """Empty: none is known."""
         return ()
 
     def positions(self) -> Positions:
-        """None is known."""
+        """No position is known, as of a store that is down."""
         return DOWN
 
     def statistics(self) -> Statistics:
@@ -329,9 +329,9 @@ class _Completed:
         return Statistics()
 
     def left_by_start(self) -> tuple[str, ...]:
-        """None is known."""
+        """Empty: none is known."""
         return ()
 
     def late_actions(self) -> int:
-        """None is known."""
+        """Returns 0: no action is known to be late."""
         return 0

@@ -150,8 +150,9 @@ def marked_bytes_are_unchanged(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CP-9",
-    "after a checkpoint round, durable_offset is flushed_where, the last file below it "
-    "has a CRC-32, and physic_msg_timestamp is at most the last flushed record's",
+    "after a checkpoint round, durable_offset is flushed_where, the file it ends in "
+    "has a CRC-32, and physic_msg_timestamp is not past the last flushed record's "
+    "time",
     catalogue="I7 I8",
 )
 def round_marks_what_is_flushed(
@@ -376,8 +377,9 @@ def _other_sizes(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CP-6",
-    "after an orderly shutdown, or once every service is idle, the checkpoint holds "
-    "the newest store_timestamp and the CommitLog's end",
+    "after an orderly shutdown, or once every service is idle, physic_msg_timestamp "
+    "and logics_msg_timestamp are the newest store_timestamp, and durable_offset is "
+    "the log's end",
     catalogue="I8",
 )
 def checkpoint_is_up_to_date(image: StoreImage) -> Iterator[Violation]:

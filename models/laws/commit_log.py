@@ -85,8 +85,8 @@ def log_files_fit_together(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "CL-3",
-    "every CommitLog file before the last one that holds a record ends with a BLANK "
-    "that reaches the file's last byte",
+    "of the CommitLog files that hold records, all but the last end with a BLANK that "
+    "reaches the file's last byte",
     catalogue="I2",
 )
 def closed_files_end_with_a_filler(judged: Judged) -> Iterator[Violation]:

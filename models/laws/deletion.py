@@ -43,8 +43,8 @@ def log_begins_where_it_was_left(
 
 @law(
     "DEL-2",
-    "a queue whose records have all expired keeps its next queue_offset across a "
-    "restart",
+    "a queue all of whose records lie below min_phy_offset keeps its next "
+    "queue_offset across a restart",
     catalogue="I5 I6",
 )
 def empty_queues_keep_their_end(
@@ -69,8 +69,8 @@ def empty_queues_keep_their_end(
 
 @law(
     "DEL-3",
-    "only a cleaner that is due deletes CommitLog files; unless a full disk forces it, "
-    "only files whose messages have all expired",
+    "only a cleaner that is due (by hour, request or full disk) deletes CommitLog "
+    "files; unless the disk forces it, only files past their retention",
     catalogue="I14",
 )
 def only_what_has_expired_goes(
@@ -109,8 +109,8 @@ def only_what_has_expired_goes(
 
 @law(
     "DEL-4",
-    "a cleaner that is due deletes the oldest CommitLog file if that file is expired, "
-    "dispatched and flushed",
+    "a cleaner that is due deletes the oldest CommitLog file if that file is past its "
+    "retention, dispatched and flushed",
     catalogue="I14 I19",
 )
 def what_has_expired_goes(
@@ -137,7 +137,7 @@ def what_has_expired_goes(
 @law(
     "DEL-5",
     "after a CleanConsumeQueueService round, every ConsumeQueue file except a queue's "
-    "last holds an unexpired unit",
+    "last holds a unit at or past min_phy_offset",
     catalogue="I14 I20",
 )
 def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
@@ -162,7 +162,9 @@ def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
 def no_put_fills_the_disk(
     answer: Put, before_end: int, file_size: int, used: int, total: int
 ) -> Iterator[Violation]:
-    """Judged only if the put ran alone and made a file, on a disk with a capacity.
+    """The disk has room left after a put that made a new file.
+
+    Judged only if the put ran alone, on a disk with a capacity.
 
     Args:
         answer: the put's.
@@ -181,8 +183,8 @@ def no_put_fills_the_disk(
 
 @law(
     "DEL-11",
-    "after a CleanConsumeQueueService round, every index file, and every "
-    "consumequeue_ext file of a queue, except the newest holds an unexpired entry",
+    "after a CleanConsumeQueueService round, all index files but the newest, and all "
+    "of a queue's consumequeue_ext files but its newest, hold a live entry",
     catalogue="I14 I20",
 )
 def expired_side_files_go(image: StoreImage, index_slots: int) -> Iterator[Violation]:

@@ -60,8 +60,8 @@ def headers_are_recounts(judged: Judged) -> Iterator[Violation]:
 
 @law(
     "IX-4",
-    "index entries are in log order: one for each key of each record that is not "
-    "rolled back, and no others",
+    "index entries are in log order, one for each key of a record that is not rolled "
+    "back; no entry is doubled or skipped",
     catalogue="I11",
 )
 def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
@@ -192,7 +192,7 @@ def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
     catalogue="I8 I11",
 )
 def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
-    """Judged after a crash too: index_msg_timestamp is written once a file is durable.
+    """Judged after a crash too: index_msg_timestamp is written after the file is durable.
 
     Of later files a crash may have torn anything.
 

@@ -100,8 +100,8 @@ def marks_only_rise(before: Positions, now: Positions) -> Iterator[Violation]:
 
 @law(
     "FL-8",
-    "a flush round flushes the committed bytes of flushed_where's CommitLog file if it "
-    "is full or has flush_least_pages dirty pages",
+    "a flush round flushes the committed bytes of the CommitLog file that "
+    "flushed_where lies in, if it is full or has flush_least_pages dirty pages",
     catalogue="I1 I7",
 )
 def round_flushes_what_is_enough(

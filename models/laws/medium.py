@@ -147,8 +147,8 @@ def names_are_durable_in_order(
 
 @law(
     "DUR-2",
-    "a log or queue file is used only after all of it has been filled with zeros and "
-    "synced",
+    "a CommitLog, ConsumeQueue or consumequeue_ext file is used only after all of it "
+    "has been filled with zeros and synced",
     catalogue="I2 I7",
 )
 def room_is_durable(half_made: HalfMade) -> Iterator[Violation]:

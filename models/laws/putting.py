@@ -27,8 +27,8 @@ _I32 = 1 << 31
 
 @law(
     "PUT-1",
-    "an appended put returns its record's size and the next free phy_offset and "
-    "queue_offset; a refused put returns no phy_offset",
+    "an appended put returns its record's size, phy_offset and queue_offset, both the "
+    "first free ones; a refused put returns no phy_offset",
     catalogue="I3 I5",
 )
 def put_takes_the_next_place(

@@ -161,7 +161,7 @@ def pull_is_answered_right(
 @law(
     "RD-5",
     "a pull that overlaps other ops returns bounds and a message count between those "
-    "the queue had before and after it",
+    "it would have returned before and after them",
     catalogue="I6 I16",
 )
 def pull_sees_a_moment(

@@ -20,8 +20,8 @@ from crashmq.models.verdict import Violation
 
 @law(
     "REC-1",
-    "the recovered CommitLog holds the first answered puts in order, possibly with "
-    "unanswered puts among or after them, and nothing else",
+    "the recovered CommitLog holds the answered puts up to some put, in the order of "
+    "their answers, perhaps with unanswered puts among or after them",
     catalogue="I2",
 )
 def recovered_log_is_a_prefix(
@@ -235,8 +235,8 @@ def abort_tells_how_it_ended(found: StoreImage, *, ended: bool) -> Iterator[Viol
 
 @law(
     "REC-7",
-    "a start reads the CommitLog only from min(durable_offset, dispatched_offset, its "
-    "end - start_window) on, give or take two files",
+    "a start reads the CommitLog only above min(durable_offset, dispatched_offset, "
+    "its end - start_window), and at most two files' length below",
     catalogue="I8",
 )
 def start_reads_what_it_must(

@@ -174,10 +174,10 @@ def rules_of(space: Space) -> dict[str, tuple[Kind, ...]]:
 
 
 def write_one_of(kinds: tuple[Kind, ...], draft: Draft) -> tuple[Op, ...]:
-    """The ops of a phrase of one of ``kinds``, which are taken out of the draft.
+    """The ops of a phrase of one of ``kinds``; the draft loses these ops.
 
     Where the draft's store has none of ``kinds``, as in a mixture of two scenarios, any
-    kind of its own is taken.
+    kind of its own is chosen.
     """
     known = {*chain(*ALWAYS.values()), *draft.space.kinds}
     offered = [kind for kind in kinds if kind in known] or draft.space.kinds
