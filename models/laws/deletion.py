@@ -162,7 +162,7 @@ def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
 def no_put_fills_the_disk(
     answer: Put, before_end: int, file_size: int, used: int, total: int
 ) -> Iterator[Violation]:
-    """The disk has room left after a put that made a new file.
+    """A put that makes a new file leaves the disk ``STOP_PUTS_PERCENT`` full at most.
 
     Judged only if the put ran alone, on a disk with a capacity.
 

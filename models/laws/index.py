@@ -192,7 +192,7 @@ def index_files_fit_together(judged: Judged) -> Iterator[Violation]:
     catalogue="I8 I11",
 )
 def ended_files_are_whole(judged: Judged) -> Iterator[Violation]:
-    """Judged after a crash too: index_msg_timestamp is written after the file is durable.
+    """Judged after a crash too: index_msg_timestamp is set after the file is durable.
 
     Of later files a crash may have torn anything.
 
