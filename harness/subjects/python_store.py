@@ -464,8 +464,7 @@ class PythonStore:
         """The log's offsets."""
         if self._store is None:
             return DOWN
-        store = self._store
-        log = store.commit_log.mapped_files
+        store, log = self._store, self._store.commit_log
         return Positions(
             log.min_offset,
             log.max_offset,
