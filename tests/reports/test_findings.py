@@ -80,7 +80,7 @@ def test_laws_are_counted_by_scenario_and_a_vacuous_one_has_a_row(
     episodes = [violated(0), an_episode(1, verdicts=[kept("CL-1", 7)])]
     declared = session.createDataFrame(
         [("CL-1", "decodes", "I1"), ("CQ-3", "ends", "I3"), ("IX-1", "found", "I9")],
-        "law string, sentence string, law string",
+        "law string, sentence string, catalogue string",
     )
 
     checks = findings.law_checks(frame_of(episodes), declared)
