@@ -109,7 +109,7 @@ def test_a_store_that_forges_lines_is_told_in_its_own(tmp_path: Path) -> None:
     for told in (run("fsck", tmp_path), run("fsck", tmp_path / ODD)):
         assert all(line.isprintable() for line in told.split("\n")), told
         assert "\nGREEN" not in told
-    assert json.loads(run("fsck", tmp_path, "--json"))["format"] == 1
+    assert json.loads(run("fsck", tmp_path, "--json"))["format"] == 2
 
 
 @pytest.mark.parametrize("number", [0, 1])
