@@ -116,6 +116,8 @@ class ConfigFile:
             self._sync_folders()
             self._write_whole(self._path, self._kept)
             self._disk.sync_dir(_folder_of(self._path))
+        elif self._disk.exists(self._path + TEMPORARY):
+            self._disk.remove(self._path + TEMPORARY)
 
     def persist(self, text: str) -> None:
         """Replace the file by ``text``, durably; what it had is in the backup then.

@@ -117,6 +117,7 @@ class WholeSubject(
     capabilities.PutsBatches,
     capabilities.Searches,
     capabilities.Deletes,
+    capabilities.TracksProgress,
     capabilities.TellsPositions,
     capabilities.TellsCounts,
     capabilities.TellsWhatItHolds,
@@ -142,6 +143,7 @@ PROTOCOLS: Final[Mapping[Capability, type]] = {
     Capability.PUTS_BATCHES: capabilities.PutsBatches,
     Capability.SEARCHES: capabilities.Searches,
     Capability.DELETES: capabilities.Deletes,
+    Capability.TRACKS_PROGRESS: capabilities.TracksProgress,
     Capability.TELLS_POSITIONS: capabilities.TellsPositions,
     Capability.TELLS_COUNTS: capabilities.TellsCounts,
     Capability.TELLS_WHAT_IT_HOLDS: capabilities.TellsWhatItHolds,
@@ -320,6 +322,9 @@ class _Completed:
     def positions(self) -> Positions:
         """None is known."""
         return DOWN
+
+    def offsets(self) -> None:
+        """None are kept."""
 
     def statistics(self) -> Statistics:
         """None are known."""
