@@ -138,10 +138,6 @@ class ProgressAnswered:
     seen: Observation
 
 
-Offsets: TypeAlias = Mapping[tuple[str, str, int], int]
-"""By group, topic and queue_id the offset of the next message to consume."""
-
-
 @dataclass(frozen=True, slots=True)
 class OffsetsLoaded:
     """A start came up with these offsets of all groups."""

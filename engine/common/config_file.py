@@ -118,6 +118,7 @@ class ConfigFile:
             self._disk.sync_dir(_folder_of(self._path))
         elif self._disk.exists(self._path + TEMPORARY):
             self._disk.remove(self._path + TEMPORARY)
+            self._disk.sync_dir(_folder_of(self._path))
 
     def persist(self, text: str) -> None:
         """Replace the file by ``text``, durably; what it had is in the backup then.

@@ -12,6 +12,11 @@ from crashmq.models.appended import Appended, differs, differs_from_message
 from crashmq.models.files.deleted import ALL_QUEUES, DELETED_PATH, DeletedImage
 from crashmq.models.files.log import LogImage
 from crashmq.models.files.oddity import oddities
+from crashmq.models.files.offsets import (
+    OFFSETS_BACKUP,
+    OFFSETS_PATH,
+    whole_offsets,
+)
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.record import MAGIC_V1, MAGIC_V2, Record
 from crashmq.models.files.rot import rotten_records
@@ -91,6 +96,8 @@ def start_over(
     misfit = _misfit(found, setup, {damage.path for damage in damaged})
     if is_foreign and at_full_size.commit_log.records_beyond:
         misfit = misfit or "whole records lie behind an end that no mark tells"
+    if setup.keeps_progress and not misfit:
+        misfit = _lost_offsets(found, start.unreadable)
     return StartOver(
         *at,
         found,
@@ -105,6 +112,15 @@ def start_over(
         is_windowed,
         start.unreadable,
     )
+
+
+def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
+    """Why nobody knows how far consumers have come; "" if a start can."""
+    if any(place.path in (OFFSETS_PATH, OFFSETS_BACKUP) for place in unreadable):
+        return "the consumers' offsets cannot be read"
+    files = {path: bytes(data) for path, data in found.files.items()}
+    is_lost = whole_offsets(files) is None
+    return "no table of the consumers' offsets is whole" if is_lost else ""
 
 
 def extended(found: StoreImage, log_file_size: int) -> StoreImage:
