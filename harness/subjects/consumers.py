@@ -72,9 +72,7 @@ class Consumers:
             except StoreStopped:
                 return _STOPPING
         store.update_offset(queue, offset, increase_only=True)
-        store.persist(queue)
-        told = store.read_offset(queue, ReadOffsetType.READ_FROM_MEMORY)
-        return Committed(told)
+        return Committed(store.persist(queue))
 
     def query_offset(self, group: str, topic: str, queue_id: int) -> Observation:
         """The offset of a group, as the broker's manager answers it."""

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from crashmq.models.files.record import Bytes
+
 OFFSETS_PATH = "config/consumerOffset.json"
 OFFSETS_BACKUP = f"{OFFSETS_PATH}.bak"
 OffsetKey: TypeAlias = tuple[str, str, int]
@@ -39,7 +41,7 @@ def read_offsets(data: bytes) -> OffsetRows | None:
         return None
 
 
-def whole_offsets(files: Mapping[str, bytes]) -> OffsetRows | None:
+def whole_offsets(files: Mapping[str, Bytes]) -> OffsetRows | None:
     """What a start is to load of these files: the file, else its backup, else nothing.
 
     None where there are such files, and none of them is whole.

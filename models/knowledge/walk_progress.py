@@ -18,6 +18,7 @@ from crashmq.models.history import (
     ProgressAsked,
     RoundsEnded,
     StartBegan,
+    Step,
     StopEnded,
 )
 from crashmq.models.knowledge.knowledge import Knowledge
@@ -76,6 +77,7 @@ def walk_progress(at: At) -> Iterator[Moment]:
                 progress.ended()
             case LifeEnded(crash):
                 _saw_crash(at.known, crash)
+                progress.is_doubtful |= _is_unanswered(step)
             case FileDamaged() | FilePlanted():
                 progress.is_doubtful = True
             case StartBegan(found, _):
@@ -88,6 +90,12 @@ def walk_progress(at: At) -> Iterator[Moment]:
                 pass
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
+
+
+def _is_unanswered(step: Step) -> bool:
+    """Whether nobody knows what a consumer has told the broker."""
+    kinds = [type(entry.event) for entry in step.entries]
+    return kinds.count(ProgressAsked) > kinds.count(ProgressAnswered)
 
 
 def _key_of(op: ProgressOp) -> OffsetKey:
@@ -117,7 +125,7 @@ def _answered(at: At, op: ProgressOp, seen: object) -> Iterator[Moment]:
                 if is_alone:
                     yield OffsetCommitted(*at, key, told, op.offset, progress.of(key))
                 progress.set(key, told, is_certain=is_alone)
-            elif not pending:
+            elif not (pending and is_alone):  # else it is dropped
                 progress.set(key, told, is_certain=False)
         case QueryOffset(), OffsetKept(offset):
             yield OffsetAnswered(*at, key, offset, progress.of(key), bool(pending))

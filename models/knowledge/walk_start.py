@@ -12,11 +12,6 @@ from crashmq.models.appended import Appended, differs, differs_from_message
 from crashmq.models.files.deleted import ALL_QUEUES, DELETED_PATH, DeletedImage
 from crashmq.models.files.log import LogImage
 from crashmq.models.files.oddity import oddities
-from crashmq.models.files.offsets import (
-    OFFSETS_BACKUP,
-    OFFSETS_PATH,
-    whole_offsets,
-)
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.record import MAGIC_V1, MAGIC_V2, Record
 from crashmq.models.files.rot import rotten_records
@@ -116,10 +111,9 @@ def start_over(
 
 def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
     """Why nobody knows how far consumers have come; "" if a start can."""
-    if any(place.path in (OFFSETS_PATH, OFFSETS_BACKUP) for place in unreadable):
+    if any(place.path.startswith("config/") for place in unreadable):
         return "the consumers' offsets cannot be read"
-    files = {path: bytes(data) for path, data in found.files.items()}
-    is_lost = whole_offsets(files) is None
+    is_lost = found.offsets is None
     return "no table of the consumers' offsets is whole" if is_lost else ""
 
 

@@ -51,6 +51,8 @@ STORES = often(
     (Setup(keeps_progress=True, disk_profile="btrfs"), 1),
     (Setup(keeps_progress=True, disk_profile="xfs"), 1),
     (Setup(keeps_progress=True, disk_profile="kill9"), 1),
+    (Setup(8192, 7, "SYNC_FLUSH", keeps_progress=True), 1),
+    (Setup(16384, 40, keeps_progress=True), 1),
 )
 
 CONSUMING = (
@@ -77,7 +79,8 @@ CONSUMING = (
             PROGRESS,
             kinds=often(
                 ("progress", 6),
-                ("put", 1),
+                ("put", 3),
+                ("burst", 2),
                 ("service", 4),
                 ("damage", 4),
                 ("restart", 1),
@@ -95,7 +98,7 @@ CONSUMING = (
             damage_sizes=(0, 1, 8),
             damages_a_stop=often((1, 2), (2, 3)),
         ),
-        setups=(Setup(keeps_progress=True),),
+        setups=STORES,
         required_probes=("config_file.load.backup", "config_file.load.refused"),
         required_laws=("OFS-6", "REC-4", "REC-8", "REC-17"),
     ),

@@ -38,11 +38,7 @@ Offsets = dict[MessageQueue, int]
 
 
 class LocalFileOffsetStore:
-    """The offsets of one consumer of ``group`` in the client ``client_id``.
-
-    Invariants:
-        ``kept`` is what the file has
-    """
+    """The offsets of one consumer of ``group`` in the client ``client_id``."""
 
     def __init__(
         self, disk: Disk, client_id: str, group: str, runtime: Runtime
@@ -92,13 +88,14 @@ class LocalFileOffsetStore:
         self._table.update(queue, found[queue], increase_only=False)
         return found[queue]
 
-    def persist(self, queue: MessageQueue) -> None:
-        """Write the offset of one queue, if there is one; others stay as they are.
+    def persist(self, queue: MessageQueue) -> int:
+        """Write the offset of one queue, if there is one; which that is.
 
         Raises:
             OSError: the disk failed; the file has the old offsets or the new ones.
         """
         self.persist_all((queue,))
+        return self._kept.get(queue, NOT_FOUND)
 
     def persist_all(self, queues: Collection[MessageQueue]) -> None:
         """Write the offsets of these queues; others stay as they are in the file.

@@ -48,8 +48,8 @@ class OffsetStore(Protocol):
     def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
         """The offset of a queue; ``NOT_FOUND`` or ``FAILED`` without one."""
 
-    def persist(self, queue: MessageQueue) -> None:
-        """Keep the offset of one queue."""
+    def persist(self, queue: MessageQueue) -> int:
+        """Keep the offset of one queue; which that is, or ``NOT_FOUND``."""
 
     def persist_all(self, queues: Collection[MessageQueue]) -> None:
         """Keep the offsets of these queues; nothing is done for none."""
@@ -70,8 +70,7 @@ class _ControllableOffset:
 class OffsetTable:
     """The offsets that a store has in memory.
 
-    Invariants:
-        a frozen offset stays what it is until its queue is removed
+    A frozen offset stays what it is until its queue is removed.
     """
 
     def __init__(self, runtime: Runtime) -> None:

@@ -95,11 +95,12 @@ class RemoteBrokerOffsetStore:
         self._table.update(queue, offset, increase_only=False)
         return offset
 
-    def persist(self, queue: MessageQueue) -> None:
-        """Tell the broker the offset of a queue, if there is one."""
+    def persist(self, queue: MessageQueue) -> int:
+        """Tell the broker the offset of a queue, if there is one; which that is."""
         offset = self._table.get(queue)
         if offset >= 0:
             self._tell(queue, offset)
+        return offset
 
     def persist_all(self, queues: Collection[MessageQueue]) -> None:
         """Tell the broker the offsets of these queues, and forget all others."""
