@@ -13,6 +13,7 @@ from crashmq.models.knowledge.moments import (
     QueueBegun,
 )
 from crashmq.models.laws.progress import (
+    a_copy_is_whole,
     a_reset_holds,
     answers_what_was_committed,
     begins_at_the_groups_offset,
@@ -20,7 +21,6 @@ from crashmq.models.laws.progress import (
     persist_writes_all,
     start_finds_what_was_kept,
     start_loads_the_file,
-    the_file_is_whole,
 )
 
 
@@ -62,13 +62,13 @@ def _was_persisted(at: OffsetsFound) -> bool:
 
 
 @asked(
-    the_file_is_whole,
+    a_copy_is_whole,
     on=OffsetsFound,
     needs=(Fact.OFFSETS_STAY,),
     where=_was_persisted,
 )
 def _ask_ofs_5(at: OffsetsFound) -> Breaches:
-    return the_file_is_whole.judge(at.files)
+    return a_copy_is_whole.judge(at.files)
 
 
 @asked(start_loads_the_file, on=OffsetsRecovered, needs=(Fact.ALONE,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 
 from crashmq.models.files.offsets import (
+    OFFSETS_BACKUP,
     OFFSETS_PATH,
     OffsetKey,
     OffsetRows,
@@ -95,19 +96,20 @@ def start_finds_what_was_kept(
 
 @law(
     "OFS-5",
-    "once offsets were persisted, every start finds their file whole",
+    "once offsets were persisted, every start finds their file or its backup whole",
     catalogue="I12 I9",
 )
-def the_file_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation]:
-    """Neither empty, torn, zeroed nor missing: its backup is for damage alone.
+def a_copy_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation]:
+    """Not both of them empty, torn, zeroed or missing.
 
     Asked where nothing but crashes came between. Source: ConfigManager#persist.
     """
-    data = files.get(OFFSETS_PATH)
-    if data is None:
-        yield Violation(OFFSETS_PATH, "it is missing", "a whole table")
-    elif read_offsets(bytes(data)) is None:
-        yield Violation(OFFSETS_PATH, f"{len(data)} bytes, no table", "a whole table")
+    paths = [path for path in (OFFSETS_PATH, OFFSETS_BACKUP) if path in files]
+    if not paths:
+        yield Violation(OFFSETS_PATH, "it is missing, its backup too", "a whole table")
+    elif whole_offsets(files) is None:
+        sizes = ", ".join(f"{len(files[path])} bytes" for path in paths)
+        yield Violation(OFFSETS_PATH, f"{sizes}, no table", "a whole table")
 
 
 @law(
