@@ -8,6 +8,7 @@ from crashmq.models.ops import (
     ALL_TIME_MS,
     SILENT,
     AdvanceClock,
+    CommitOffset,
     Crash,
     CrashKind,
     Damage,
@@ -21,16 +22,20 @@ from crashmq.models.ops import (
     KeptUnit,
     LookMessage,
     PlantFile,
+    ProgressOp,
     PullMessage,
     PutBatch,
     PutMessage,
     QueryMessage,
+    QueryOffset,
+    ResetOffset,
     Restart,
     RunService,
     Schedule,
     SearchOffset,
     Shutdown,
     Survivors,
+    TakeQueue,
     Together,
 )
 
@@ -65,6 +70,8 @@ def describe(op: Event) -> str:
             return "delete what has expired"
         case DeleteTopic(topic, queue_id):
             return f"delete topic {topic}" + (f"/{queue_id}" if queue_id >= 0 else "")
+        case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
+            return _describe_progress(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():
@@ -88,6 +95,19 @@ def describe(op: Event) -> str:
             return _describe_fault(op)
         case _:
             assert_never(op)
+
+
+def _describe_progress(op: ProgressOp) -> str:
+    where = f"{op.group} on {op.topic}/{op.queue_id}"
+    match op:
+        case CommitOffset():
+            return f"commit {op.offset} of {where}"
+        case QueryOffset():
+            return f"ask for the offset of {where}"
+        case ResetOffset():
+            return f"reset {where} to {op.offset}"
+        case TakeQueue():
+            return f"a consumer takes over {where}, or begins at its {op.where} offset"
 
 
 def describe_schedule(schedule: Schedule) -> str:

@@ -41,6 +41,7 @@ from crashmq.models.ops import (
     Event,
     FaultCall,
     LookMessage,
+    ProgressOp,
     PullMessage,
     QueryMessage,
     RunService,
@@ -120,6 +121,28 @@ class DeletionEnded:
 
     asked: int
     seen: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressAsked:
+    """A consumer, or who resets one, asks the broker for something."""
+
+    op: ProgressOp
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressAnswered:
+    """It got an answer; ``asked`` is the number of the event that asked."""
+
+    asked: int
+    seen: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsLoaded:
+    """A start came up with these offsets of all groups."""
+
+    offsets: tuple[tuple[tuple[str, str, int], int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +284,9 @@ Happening: TypeAlias = (
     | ReadAnswered
     | DeletionAsked
     | DeletionEnded
+    | ProgressAsked
+    | ProgressAnswered
+    | OffsetsLoaded
     | StopBegan
     | StopEnded
     | StartBegan
@@ -650,6 +676,11 @@ def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
     return add
 
 
+def _pass(step: Step, number: int, event: object) -> None:
+    """Leave it to ``models.knowledge.walk_progress``, which reads the events."""
+    del step, number, event
+
+
 def _take_began(step: Step, number: int, event: OpBegan) -> None:
     del number
     step.world = event.world
@@ -695,6 +726,9 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     ReadAnswered: _take_read,
     DeletionAsked: _take_deletion,
     DeletionEnded: Step._end_deletion,
+    ProgressAsked: _pass,
+    ProgressAnswered: _pass,
+    OffsetsLoaded: _pass,
     StopBegan: _take_stop,
     StopEnded: Step._end_stop,
     StartBegan: Step._begin_start,

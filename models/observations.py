@@ -162,6 +162,27 @@ class Queried:
 
 
 @dataclass(frozen=True, slots=True)
+class Committed:
+    """The offset that a consumer's store knows now, and has told the broker."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetKept:
+    """The offset of a group, as the broker answers it; -1: it has none."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTaken:
+    """The offset at which a consumer that was given a queue begins."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
     """The work of a service's rounds, in the service's own unit."""
 
@@ -333,6 +354,9 @@ Observation: TypeAlias = (
     | Looked
     | Searched
     | Queried
+    | Committed
+    | OffsetKept
+    | QueueTaken
     | Ran
     | ClockMoved
     | Stopped
@@ -381,6 +405,12 @@ def describe_observation(observation: Observation) -> str:
             return f"queue_offset {queue_offset}"
         case Queried(messages):
             return f"{len(messages)} messages"
+        case Committed(offset):
+            return f"told {offset}"
+        case OffsetKept(offset):
+            return f"offset {offset}" if offset >= 0 else "no offset"
+        case QueueTaken(offset):
+            return f"begins at {offset}"
         case Ran(work):
             return f"work {work}"
         case ClockMoved(now_ms):

@@ -20,6 +20,7 @@ ServiceName = Literal[
     "allocate",
     "clean_commit_log",
     "clean_consume_queue",
+    "persist_consumer_offset",
 ]
 SERVICE_NAMES: tuple[ServiceName, ...] = get_args(ServiceName)
 
@@ -38,6 +39,7 @@ DamageKind = Literal[
     "truncate", "zero", "flip", "delete", "touch", "unreadable", "restore"
 ]
 ForeignContent = Literal["empty", "zeros", "garbage", "copy", "directory"]
+FromWhere = Literal["last", "first"]
 IPv6Hosts = Literal["none", "born", "store", "both"]
 TransactionType = Literal["none", "prepared", "commit", "rollback"]
 ScheduleKind = Literal["preempt", "pct"]
@@ -65,6 +67,7 @@ class Capability(Enum):
     PUTS_BATCHES = "it takes several messages by one put"
     SEARCHES = "it finds messages by their place, time or key"
     DELETES = "it deletes topics, and expired messages when it is asked to"
+    TRACKS_PROGRESS = "it keeps how far groups of consumers have come"
     TELLS_POSITIONS = "it says where its log stands"
     TELLS_COUNTS = "it says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "it says what it holds of its directory, also after a stop"
@@ -276,6 +279,51 @@ class DeleteTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class CommitOffset:
+    """A consumer of a group tells that it is done with all before ``offset``.
+
+    Its offset store takes note, never of less than it knows, and tells the broker.
+    """
+
+    group: str
+    topic: str
+    queue_id: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOffset:
+    """Ask the broker for the offset of a group."""
+
+    group: str
+    topic: str
+    queue_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResetOffset:
+    """Set the offset of a group at the broker; its consumers meet that later."""
+
+    group: str
+    topic: str
+    queue_id: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class TakeQueue:
+    """A consumer of a group is given a queue, meets its reset, and asks where to begin.
+
+    ``where`` is where a group without an offset begins.
+    """
+
+    group: str
+    topic: str
+    queue_id: int
+    where: FromWhere = "last"
+
+
+@dataclass(frozen=True, slots=True)
 class FillDisk:
     """Let a file that is not the store's fill the disk to ``percent``; 0 removes it."""
 
@@ -403,6 +451,10 @@ Op: TypeAlias = (
     | AdvanceClock
     | DeleteManually
     | DeleteTopic
+    | CommitOffset
+    | QueryOffset
+    | ResetOffset
+    | TakeQueue
     | FillDisk
     | Shutdown
     | Restart
@@ -423,6 +475,10 @@ OP_CLASSES: tuple[type[Op], ...] = (
     AdvanceClock,
     DeleteManually,
     DeleteTopic,
+    CommitOffset,
+    QueryOffset,
+    ResetOffset,
+    TakeQueue,
     FillDisk,
     Shutdown,
     Restart,
@@ -445,9 +501,16 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     AdvanceClock,
     DeleteManually,
     DeleteTopic,
+    CommitOffset,
+    QueryOffset,
+    ResetOffset,
+    TakeQueue,
     FillDisk,
     Shutdown,
 )
+ProgressOp: TypeAlias = CommitOffset | QueryOffset | ResetOffset | TakeQueue
+"""What consumers, and who resets them, ask of the broker."""
+
 Event: TypeAlias = Crash | DiskFault | Op
 EVENT_CLASSES: tuple[type[Event], ...] = (Crash, DiskFault, *OP_CLASSES)
 NESTING_MAX = 2
@@ -498,6 +561,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.SEARCHES})
         case DeleteManually() | DeleteTopic():
             return frozenset({Capability.DELETES})
+        case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
+            return frozenset({Capability.TRACKS_PROGRESS})
         case FillDisk():
             return frozenset({Capability.HAS_ROOM})
         case _:

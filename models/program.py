@@ -72,6 +72,9 @@ class Setup:
     read by at most ``read_window`` bytes at a time. Pulls return fewer messages that
     lie over ``in_memory_size`` bytes before the log's end, and with ``checks_crc`` only
     records whose CRC is right.
+
+    With ``keeps_progress`` a broker runs around the store, which keeps how far groups
+    of consumers have come.
     """
 
     log_file_size: int = 4096
@@ -100,6 +103,7 @@ class Setup:
     in_memory_size: int = 1 << 40
     checks_crc: bool = False
     adopt: bool = False
+    keeps_progress: bool = False
 
     @property
     def has_queue_ext(self) -> bool:

@@ -37,3 +37,10 @@ class EndingService(Service, Protocol):
 
     def run_last(self) -> int:
         """Do the last round, which leaves no work; returns as ``run_once``."""
+
+
+@runtime_checkable
+class DelayedService(Service, Protocol):
+    """A service whose first round comes later after the start than the others do."""
+
+    first_after_ms: int

@@ -22,7 +22,12 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
-from crashmq.engine.host.service import EndingService, Service, WokenService
+from crashmq.engine.host.service import (
+    DelayedService,
+    EndingService,
+    Service,
+    WokenService,
+)
 
 STOP_TIMEOUT_MS = 10_000
 
@@ -66,6 +71,9 @@ class _ServiceThread:
 
     def _turn(self) -> None:
         service = self._service
+        if isinstance(service, DelayedService):
+            delay_ms = service.first_after_ms - service.interval_ms
+            self._wake.wait(max(0, delay_ms) / 1000)
         while not self._is_told_to_stop:
             self._wake.wait(service.interval_ms / 1000)
             self._wake.clear()  # before the round, which finds what is put from now on

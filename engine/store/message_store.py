@@ -244,6 +244,11 @@ class MessageStore:
             raise
         self.is_started = True
 
+    def abandon(self) -> None:
+        """Let go of the directory after a ``load`` that no ``start`` follows."""
+        if not self.is_started:
+            self._let_go()
+
     def calc_bit_map(self, bit_map_of: Callable[[DispatchRequest], bytes]) -> None:
         """Set the function that gives each dispatched record its bit map.
 
@@ -349,6 +354,47 @@ class MessageStore:
         """
         self._refuse_unless_readable()
         return self._unless_let_go(self._reader.earliest_timestamp())
+
+    def get_min_offset_in_queue(self, topic: str, queue_id: int) -> int:
+        """The first queue_offset that a queue still has; 0 without such a queue.
+
+        Raises:
+            StoreStopped: the store is not started, was stopped meanwhile, or must
+                not be read.
+
+        Source: DefaultMessageStore#getMinOffsetInQueue.
+        """
+        self._refuse_unless_readable()
+        return self._unless_let_go(self._reader.min_offset(topic, queue_id))
+
+    def get_max_offset_in_queue(self, topic: str, queue_id: int) -> int:
+        """The queue_offset that dispatch gives next; 0 without such a queue.
+
+        Raises:
+            StoreStopped: the store is not started, was stopped meanwhile, or must
+                not be read.
+
+        Source: DefaultMessageStore#getMaxOffsetInQueue.
+        """
+        self._refuse_unless_readable()
+        return self._unless_let_go(self._reader.max_offset(topic, queue_id))
+
+    def check_in_mem_by_consume_offset(
+        self, topic: str, queue_id: int, queue_offset: int
+    ) -> bool:
+        """Whether a queue has a message there, near enough to be taken for in memory.
+
+        Raises:
+            StoreStopped: the store is not started, was stopped meanwhile, or must
+                not be read.
+            OSError: the medium could not be read.
+
+        Source: DefaultMessageStore#checkInMemByConsumeOffset.
+        """
+        self._refuse_unless_readable()
+        return self._unless_let_go(
+            self._reader.is_in_memory(topic, queue_id, queue_offset)
+        )
 
     def _refuse_unless_readable(self) -> None:
         if not self.is_started or not self._flags.is_readable:

@@ -25,6 +25,7 @@ _SERVICES = {
     "allocate": "makes the log's next file before a put needs it",
     "clean_commit_log": "removes log files that have expired",
     "clean_consume_queue": "removes queue files whose records are gone",
+    "persist_consumer_offset": "writes how far groups of consumers have come",
 }
 
 

@@ -50,6 +50,7 @@ from crashmq.models.ops import (
     FillDisk,
     Op,
     PutMessage,
+    QueryOffset,
     Restart,
     RunService,
     ServiceName,
@@ -294,6 +295,8 @@ class Episode:
         self._catch_up(number)
         epoch_ms = self.subject.epoch_ms
         read_everything(self._judge, epoch_ms, lambda op: self._take(op, number))
+        if self.setup.keeps_progress:
+            self._ask_for_progress(number)
         if self.setup.has_index:
             query_everything(self._judge, epoch_ms, lambda op: self._take(op, number))
         if Capability.TELLS_WHAT_IT_HOLDS not in self._lacks:
@@ -304,6 +307,12 @@ class Episode:
         turns = Capability.TURNS_SERVICES not in self._lacks
         if not (turns and Capability.HAS_CLOCK in self._lacks):
             healed_store_works.hold(self._judge.checks, status_of(answer), is_clean)
+
+    def _ask_for_progress(self, number: int) -> None:
+        """Persist the offsets of all groups, and ask for each."""
+        self._take(RunService("persist_consumer_offset"), number)
+        for key in self._judge.known.progress.in_files():
+            self._take(QueryOffset(*key), number)
 
     def _make_room(self, number: int) -> None:
         """Free the disk; if what the store has fills it, let that expire and go."""

@@ -23,6 +23,7 @@ from crashmq.harness.disk.profiles import PROFILES
 from crashmq.models.files.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from crashmq.models.ops import (
     AdvanceClock,
+    CommitOffset,
     Crash,
     Damage,
     DeleteTopic,
@@ -36,10 +37,13 @@ from crashmq.models.ops import (
     PutBatch,
     PutMessage,
     QueryMessage,
+    QueryOffset,
+    ResetOffset,
     RunService,
     Schedule,
     SearchOffset,
     Survivors,
+    TakeQueue,
     Together,
     parts,
 )
@@ -107,6 +111,10 @@ _TOPIC = _text(
     r"(?!\.{1,2}\Z)[^/\0]{1,1000}",
     "a topic: 1 to 1000 characters without `/` and NUL, as it names a directory",
 )
+_GROUP = _text(
+    r"[%|a-zA-Z0-9_-]{1,255}",
+    "a group, or the topic that it consumes: 1 to 255 of RocketMQ's characters",
+)
 _PROPERTY = _text(
     r"[^\1\2]{0,100000}",
     "a property: at most 100000 characters, none of the separators U+0001 and U+0002",
@@ -147,6 +155,11 @@ SETUP_BOUNDS: Mapping[str, Bound] = {
     "flush_least_pages": (0, 1_000_000),
     "read_window": (64, _INT64),
     "in_memory_size": (0, _INT64),
+}
+_OF_A_GROUP: Mapping[str, Bound] = {
+    "group": _GROUP,
+    "topic": _GROUP,
+    "queue_id": (0, 2**31 - 1),
 }
 EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     PutMessage: {
@@ -190,6 +203,10 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     RunService: {"times": (0, ROUNDS_MAX)},
     AdvanceClock: {"ms": (-(10**12), 10**12)},
     DeleteTopic: {"topic": _TOPIC, "queue_id": (-1, _INT64)},
+    CommitOffset: {**_OF_A_GROUP, "offset": (0, _INT64)},
+    QueryOffset: _OF_A_GROUP,
+    ResetOffset: {**_OF_A_GROUP, "offset": (0, _INT64)},
+    TakeQueue: _OF_A_GROUP,
     FillDisk: {"percent": (0, 100)},
     During: {"at_action": _ANY},
     Crash: {"cut": (0, _INT64)},

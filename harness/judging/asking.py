@@ -41,6 +41,11 @@ from crashmq.models.knowledge.moments import (
     LookOver,
     MediumSeen,
     Moment,
+    OffsetAnswered,
+    OffsetCommitted,
+    OffsetsFound,
+    OffsetsPersisted,
+    OffsetsRecovered,
     PositionsSeen,
     PullAround,
     PullTogether,
@@ -48,6 +53,7 @@ from crashmq.models.knowledge.moments import (
     PutsOrdered,
     QueryAround,
     QueryOver,
+    QueueBegun,
     QueuesRecovered,
     RotRecovered,
     RoundDue,
@@ -118,6 +124,13 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     **dict.fromkeys(
         (SearchOver, QueryOver, SearchAround, QueryAround),
         (*TELLS_ALL, Fact.SEARCHES, Fact.HAS_CLOCK),
+    ),
+    **dict.fromkeys(
+        (OffsetAnswered, OffsetCommitted, QueueBegun, OffsetsPersisted),
+        (*TELLS_ALL, Fact.TRACKS_PROGRESS),
+    ),
+    **dict.fromkeys(
+        (OffsetsFound, OffsetsRecovered), (*TELLS_ALL, Fact.TRACKS_PROGRESS)
     ),
     StepOver: (Fact.TAKES_DAMAGE,),
 }

@@ -15,6 +15,7 @@ from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
     asked_of_answers,
     asked_of_lives,
+    asked_of_progress,
     asked_of_reads,
     asked_of_services,
     asked_of_starts,
@@ -190,7 +191,7 @@ class Judge:
         """
         known, start = self.known, step.starts[0]
         seen = start.seen
-        if not step.is_alone or known.is_degraded:
+        if not step.is_alone or known.is_degraded or known.setup.keeps_progress:
             return None
         if not isinstance(seen, Started) or seen.damaged:
             return None

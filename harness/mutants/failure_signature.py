@@ -34,6 +34,7 @@ from crashmq.models.ops import (
     PlantFile,
     PutBatch,
     PutMessage,
+    ResetOffset,
     Restart,
     Together,
     parts,
@@ -198,5 +199,7 @@ def _asked(op: Event) -> Iterator[str]:
                 yield "batch"
             case DeleteTopic():
                 yield "deletion"
+            case ResetOffset():
+                yield "reset"
             case Together():
                 yield "callers at once"

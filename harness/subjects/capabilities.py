@@ -26,6 +26,7 @@ from crashmq.models.ops import (
     Damage,
     DiskFault,
     FaultCall,
+    FromWhere,
     PlantFile,
     ServiceName,
 )
@@ -194,6 +195,34 @@ class Deletes(Protocol):
 
     def mtime_ms(self, path: str) -> int:
         """The mtime of a file, which says if it has expired."""
+
+
+class TracksProgress(Protocol):
+    """It keeps how far groups of consumers have come, also over a crash."""
+
+    def commit_offset(
+        self, group: str, topic: str, queue_id: int, offset: int
+    ) -> Observation:
+        """Let a consumer's offset store take note, and tell it: ``Committed``."""
+
+    def query_offset(self, group: str, topic: str, queue_id: int) -> Observation:
+        """The offset of a group on a queue: ``OffsetKept``."""
+
+    def reset_offset(
+        self, group: str, topic: str, queue_id: int, offset: int
+    ) -> Observation:
+        """Set the offset of a group; its consumers meet that later: ``Done``."""
+
+    def take_queue(
+        self, group: str, topic: str, queue_id: int, where: FromWhere
+    ) -> Observation:
+        """Let a consumer begin with a queue that it is given: ``QueueTaken``."""
+
+    def offsets(self) -> tuple[tuple[tuple[str, str, int], int], ...] | None:
+        """The offset of every group, topic and queue_id, sorted.
+
+        None if this store keeps none.
+        """
 
 
 class TellsPositions(Protocol):

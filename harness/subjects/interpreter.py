@@ -35,9 +35,12 @@ from crashmq.models.history import (
     Happening,
     History,
     LifeEnded,
+    OffsetsLoaded,
     OpBegan,
     OpEnded,
     OthersMayAct,
+    ProgressAnswered,
+    ProgressAsked,
     PutAnswered,
     PutAsked,
     Raised,
@@ -78,6 +81,7 @@ from crashmq.models.ops import (
     EVERYTHING,
     NESTING_MAX,
     AdvanceClock,
+    CommitOffset,
     Crash,
     Damage,
     DeleteManually,
@@ -89,15 +93,19 @@ from crashmq.models.ops import (
     LookMessage,
     Op,
     PlantFile,
+    ProgressOp,
     PullMessage,
     PutBatch,
     PutMessage,
     QueryMessage,
+    QueryOffset,
+    ResetOffset,
     Restart,
     RunService,
     SearchOffset,
     ServiceName,
     Shutdown,
+    TakeQueue,
     Together,
     needs,
     nesting,
@@ -249,6 +257,8 @@ class Interpreter:
                 return subject.delete_manually()
             case DeleteTopic():
                 return self._delete_topic(op, who)
+            case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
+                return self._progress(op, who)
             case FillDisk(percent):
                 return subject.fill_disk(percent)
             case Shutdown():
@@ -364,6 +374,26 @@ class Interpreter:
         self._note(who, DeletionEnded(asked, seen))
         return seen
 
+    def _progress(self, op: ProgressOp, who: int) -> Observation:
+        if not self._subject.is_up:
+            return Skipped("the store is down")
+        asked = self._note(who, ProgressAsked(op))
+        seen = self._ask_for_progress(op)
+        self._note(who, ProgressAnswered(asked, seen))
+        return seen
+
+    def _ask_for_progress(self, op: ProgressOp) -> Observation:
+        subject = self._subject
+        match op:
+            case CommitOffset(group, topic, queue_id, offset):
+                return subject.commit_offset(group, topic, queue_id, offset)
+            case QueryOffset(group, topic, queue_id):
+                return subject.query_offset(group, topic, queue_id)
+            case ResetOffset(group, topic, queue_id, offset):
+                return subject.reset_offset(group, topic, queue_id, offset)
+            case TakeQueue(group, topic, queue_id, where):
+                return subject.take_queue(group, topic, queue_id, where)
+
     def _answer_in(self, answer: Put, message: MessageToPut) -> Put:
         """What the answer to a batch says of one of its messages."""
         batch = message.batch
@@ -400,6 +430,9 @@ class Interpreter:
         finally:
             self._note(who, StartEnded(seen, log_end, subject.left_by_start()))
         if isinstance(seen, Started):
+            offsets = subject.offsets()
+            if offsets is not None:
+                self._note(who, OffsetsLoaded(offsets))
             self._life += 1
             self._prepared_offset = 0
         return seen

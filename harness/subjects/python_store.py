@@ -19,6 +19,7 @@ from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.scheduling.sim_runtime import Deadlock, SimRuntime
 from crashmq.harness.scheduling.turns import Turns
 from crashmq.harness.subjects.callers import Callers
+from crashmq.harness.subjects.consumers import Consumers
 from crashmq.harness.subjects.damage import Damages, plant, selected
 from crashmq.harness.subjects.engine_config import config_of
 from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
@@ -57,6 +58,7 @@ from crashmq.models.ops import (
     Damage,
     DiskFault,
     FaultCall,
+    FromWhere,
     PlantFile,
     ServiceName,
 )
@@ -84,6 +86,7 @@ class PythonStore:
         self.disk = disk
         disk.keep_time_by(runtime.now_ms)
         self._store: MessageStore | None = None
+        self._consumers: Consumers | None = None
         self._services: dict[str, Service] = {}
         self._callers = Callers()
         self._left_by_start: tuple[str, ...] = ()
@@ -260,6 +263,40 @@ class PythonStore:
         deleted = store.deleted_topics
         return Deleted(deleted.dead_below(topic, queue_id) if count else -1)
 
+    def commit_offset(
+        self, group: str, topic: str, queue_id: int, offset: int
+    ) -> Observation:
+        """Let a consumer's offset store take note, and tell the broker."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.commit_offset(group, topic, queue_id, offset)
+
+    def query_offset(self, group: str, topic: str, queue_id: int) -> Observation:
+        """The offset of a group on a queue."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.query_offset(group, topic, queue_id)
+
+    def reset_offset(
+        self, group: str, topic: str, queue_id: int, offset: int
+    ) -> Observation:
+        """Set the offset of a group at the server."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.reset_offset(group, topic, queue_id, offset)
+
+    def take_queue(
+        self, group: str, topic: str, queue_id: int, where: FromWhere
+    ) -> Observation:
+        """Let a consumer begin with a queue that it is given."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.take_queue(group, topic, queue_id, where)
+
+    def offsets(self) -> tuple[tuple[tuple[str, str, int], int], ...] | None:
+        """The offset of every group, topic and queue_id, sorted."""
+        return self._consumers.offsets() if self._consumers is not None else None
+
     def fill_disk(self, percent: int) -> Observation:
         """Let a foreign file fill the disk."""
         if not self.setup.disk_capacity:
@@ -280,11 +317,12 @@ class PythonStore:
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
-        if not store.is_started:
-            return EndAwaited(store.shutdown())
+        hosted = store if self._consumers is None else self._consumers.broker
+        if not hosted.is_started:
+            return EndAwaited(hosted.shutdown())
         try:
             try:
-                clean = store.shutdown()
+                clean = hosted.shutdown()
             except OSError:
                 self._callers.wait_for_the_others(self._runtime)
                 raise
@@ -298,23 +336,28 @@ class PythonStore:
         """Load, recover and start."""
         if self._store is not None:
             return Skipped("the store is up")
-        store = MessageStore(self._config, self.disk.mount(), self._runtime)
+        mount = self.disk.mount()
+        store = MessageStore(self._config, mount, self._runtime)
+        consumers = None
+        if self.setup.keeps_progress:
+            consumers = Consumers(store, mount, self._runtime)
+        hosted = store if consumers is None else consumers.broker
         if self._config.enable_consume_queue_ext:
             store.calc_bit_map(bit_map_of)
         damages, self._damages = self._damages, Damages()
         try:
-            store.load()
-            store.start()
+            hosted.load()
+            hosted.start()
         except StoreError as refusal:
             self._damages = damages  # it has changed nothing
             return Refused(str(refusal), refusal.path)
         else:
-            self._store = store
+            self._store, self._consumers = store, consumers
         finally:
             if self._store is None:
                 self._left_by_start = self.disk.left_open()
                 self.disk.unmount()
-        self._services = {service.name: service for service in store.services}
+        self._services = {service.name: service for service in hosted.services}
         answering = [self._turned_alone(service.name) for service in store.waited_for]
         self._runtime.serve([service for service in answering if service is not None])
         damaged = tuple([(at.start, at.end) for at in store.damaged_ranges])
@@ -338,7 +381,7 @@ class PythonStore:
         return Started(last_exit_ok=False)
 
     def _end_life(self) -> None:
-        self._store = None
+        self._store = self._consumers = None
         self._services = {}
         self._runtime.serve(())
         self.disk.unmount()
@@ -426,7 +469,7 @@ class PythonStore:
         """End this life; returns the ``StoreCrashed`` for the call in progress."""
         end = self.disk.crash(crash)
         self._runtime.end_by(end)
-        self._store = None
+        self._store = self._consumers = None
         self._services = {}
         self._runtime.serve(())
         return end
@@ -506,5 +549,6 @@ def _said_by_itself(message: MessageToPut) -> dict[str, str]:
     return own
 
 
+_SKIPPED_NO_PROGRESS = Skipped("the store keeps no progress")
 _SKIPPED_DOWN = Skipped("the store is down")
 _SKIPPED_STOPPING = Skipped("the store is stopping")

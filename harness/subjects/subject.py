@@ -120,6 +120,7 @@ class WholeSubject(
     capabilities.PutsBatches,
     capabilities.Searches,
     capabilities.Deletes,
+    capabilities.TracksProgress,
     capabilities.TellsPositions,
     capabilities.TellsCounts,
     capabilities.TellsWhatItHolds,
@@ -145,6 +146,7 @@ PROTOCOLS: Final[Mapping[Capability, type]] = {
     Capability.PUTS_BATCHES: capabilities.PutsBatches,
     Capability.SEARCHES: capabilities.Searches,
     Capability.DELETES: capabilities.Deletes,
+    Capability.TRACKS_PROGRESS: capabilities.TracksProgress,
     Capability.TELLS_POSITIONS: capabilities.TellsPositions,
     Capability.TELLS_COUNTS: capabilities.TellsCounts,
     Capability.TELLS_WHAT_IT_HOLDS: capabilities.TellsWhatItHolds,
@@ -323,6 +325,9 @@ class _Completed:
     def positions(self) -> Positions:
         """No position is known, as of a store that is down."""
         return DOWN
+
+    def offsets(self) -> None:
+        """None are kept."""
 
     def statistics(self) -> Statistics:
         """None are known."""

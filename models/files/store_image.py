@@ -36,6 +36,7 @@ from crashmq.models.files.log import (
     common_size,
     read_log,
 )
+from crashmq.models.files.offsets import OffsetRows, whole_offsets
 from crashmq.models.files.queue import (
     UNIT_SIZE,
     QueueFile,
@@ -114,6 +115,11 @@ class StoreImage:
     abort: bool
     odd_queue_paths: tuple[str, ...]
     foreign: tuple[str, ...]
+
+    @lazy
+    def offsets(self) -> OffsetRows | None:
+        """The consumers' offsets; None if there are such files and none is whole."""
+        return whole_offsets(self.files)
 
     @lazy
     def queue_at(self) -> dict[QueueKey, QueueImage]:

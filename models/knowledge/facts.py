@@ -38,6 +38,7 @@ class Fact(Enum):
     SERVICE_WORKED = "no call failed on what the service works on, since the start"
     DISK_WORKS = "no call met a failing disk in this step"
     READS_WORKED = "no read was made to fail, so a start saw the files as they are"
+    OFFSETS_STAY = "nothing but a crash came over what was persisted of the offsets"
     READABLE = "each sector of the files can be read"
     SYNCED_STAYS = "what a sync covered is on the medium"
     WRITTEN_STAYS = "what was written and not synced can still be read"
@@ -63,6 +64,7 @@ class Fact(Enum):
     PUTS_BATCHES = "the subject takes several messages by one put"
     SEARCHES = "the subject finds messages by place, time or key"
     DELETES = "the subject deletes topics, and what has expired"
+    TRACKS_PROGRESS = "the subject keeps how far groups of consumers have come"
     TELLS_POSITIONS = "the subject says where its log stands"
     TELLS_COUNTS = "the subject says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "the subject says what it holds of its directory"
@@ -185,6 +187,10 @@ def _untouched(at: Moment) -> bool:
     return not at.known.tampering.damaged
 
 
+def _offsets_stay(at: Moment) -> bool:
+    return not (at.known.progress.is_doubtful or at.known.tampering.damaged)
+
+
 def _undamaged_log(at: Moment) -> bool:
     return not at.known.is_degraded
 
@@ -262,6 +268,7 @@ HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.SERVICE_WORKED: _service_worked,
     Fact.DISK_WORKS: _disk_works,
     Fact.READS_WORKED: _reads_worked,
+    Fact.OFFSETS_STAY: _offsets_stay,
     Fact.READABLE: _readable,
     Fact.SYNCED_STAYS: _synced_stays,
     Fact.WRITTEN_STAYS: _written_stays,

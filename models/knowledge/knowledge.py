@@ -16,6 +16,7 @@ from crashmq.models.files.store_image import StoreImage
 from crashmq.models.history import Step
 from crashmq.models.knowledge.debts import Debts
 from crashmq.models.knowledge.expiry import Expiry
+from crashmq.models.knowledge.progress import Progress
 from crashmq.models.knowledge.promises import SPOILT, DiskKind, Promises, forgets
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.knowledge.tampering import Tampering
@@ -58,6 +59,7 @@ class Knowledge:
         promises: what the disk keeps of what it was told to.
         expiry: clock, room and cleaners.
         debts: what this life owes.
+        progress: how far groups of consumers have come.
         tampering: what was done to the files from outside.
         failed_parts: where calls to the disk failed in this life of the store, as
             names in its directory; "" stands for all.
@@ -78,6 +80,7 @@ class Knowledge:
     expiry: Expiry
     debts: Debts
     tampering: Tampering
+    progress: Progress = field(default_factory=Progress)
     failed_parts: frozenset[str] = frozenset()
     end: End = End.NEW
     positions: Positions | None = None
@@ -207,6 +210,7 @@ class Knowledge:
             self.expiry,
             self.debts,
             self.tampering,
+            self.progress,
             self.failed_parts,
             self.end,
             self.positions,

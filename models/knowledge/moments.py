@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from crashmq.models.appended import Appended
+from crashmq.models.files.offsets import OffsetKey, OffsetRows
 from crashmq.models.files.store_image import Bytes, Record, StoreImage
 from crashmq.models.history import Step
 from crashmq.models.knowledge.debts import Waiting
@@ -528,6 +529,71 @@ class CaughtUp(Moment):
     """A healed store had its rounds; the services in ``busy`` still found work."""
 
     busy: Sequence[str]
+
+
+@dataclass(slots=True)
+class OffsetAnswered(Moment):
+    """A broker answered the offset of a group; ``pending``: of a reset that is.
+
+    Attributes:
+        possible: the offsets that the group may have; -1: none.
+    """
+
+    key: OffsetKey
+    offset: int
+    possible: frozenset[int]
+    pending: bool
+
+
+@dataclass(slots=True)
+class OffsetCommitted(Moment):
+    """A consumer committed an offset, with nothing beside it and no reset pending.
+
+    Attributes:
+        told: what the broker was told.
+        asked: what the consumer was done with.
+        before: what its group may have had.
+    """
+
+    key: OffsetKey
+    told: int
+    asked: int
+    before: frozenset[int]
+
+
+@dataclass(slots=True)
+class QueueBegun(Moment):
+    """A consumer that was given a queue begins with it.
+
+    ``possible`` are the offsets of its group, ``end`` is where the queue counts to.
+    """
+
+    key: OffsetKey
+    begun: int
+    possible: frozenset[int]
+    end: int
+
+
+@dataclass(slots=True)
+class OffsetsPersisted(Moment):
+    """A round of the persist, with nothing beside it, has left these files."""
+
+    files: Mapping[str, bytes]
+
+
+@dataclass(slots=True)
+class OffsetsFound(Moment):
+    """A start of a store that keeps progress found these files."""
+
+    files: Mapping[str, bytes]
+
+
+@dataclass(slots=True)
+class OffsetsRecovered(Moment):
+    """A start on these files came up with the offsets ``rows``."""
+
+    files: Mapping[str, bytes]
+    rows: OffsetRows
 
 
 @dataclass(slots=True)

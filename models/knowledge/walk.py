@@ -38,6 +38,7 @@ from crashmq.models.knowledge.moments import (
     TopicGone,
 )
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
+from crashmq.models.knowledge.walk_progress import walk_progress
 from crashmq.models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_reads
 from crashmq.models.knowledge.walk_start import walk_start
 from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
@@ -61,6 +62,8 @@ def walk(at: At) -> Iterator[Moment]:
         known.saw_faults(step)
     if known.tampering.log_has_hidden_rot:
         return
+    if known.setup.keeps_progress:
+        yield from walk_progress(at)
     known.expiry.begin_step(step)
     yield from _walk_lives(at)
     known.expiry.end_step(step)

@@ -91,6 +91,8 @@ def start_over(
     misfit = _misfit(found, setup, {damage.path for damage in damaged})
     if is_foreign and at_full_size.commit_log.records_beyond:
         misfit = misfit or "whole records lie behind an end that no mark tells"
+    if setup.keeps_progress and not misfit:
+        misfit = _lost_offsets(found, start.unreadable)
     return StartOver(
         *at,
         found,
@@ -105,6 +107,14 @@ def start_over(
         is_windowed,
         start.unreadable,
     )
+
+
+def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
+    """Why nobody knows how far consumers have come; "" if a start can."""
+    if any(place.path.startswith("config/") for place in unreadable):
+        return "the consumers' offsets cannot be read"
+    is_lost = found.offsets is None
+    return "no table of the consumers' offsets is whole" if is_lost else ""
 
 
 def extended(found: StoreImage, log_file_size: int) -> StoreImage:

@@ -8,6 +8,7 @@ from functools import reduce
 from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.bit_rot import ROTTING, SERVING
 from crashmq.scenarios.catalogue.concurrency import INTERLEAVING
+from crashmq.scenarios.catalogue.consuming import CONSUMING
 from crashmq.scenarios.catalogue.expiry import ALWAYS, EXPIRING, KEEPING
 from crashmq.scenarios.catalogue.foreign_files import FOREIGN_FILES
 from crashmq.scenarios.catalogue.message_scenarios import (
@@ -412,5 +413,5 @@ MIXTURES = Scenario(
 )
 
 SCENARIOS: dict[str, Scenario] = {
-    scenario.name: scenario for scenario in (*_ALL, MIXTURES, _TORN_BLOCKS)
+    scenario.name: scenario for scenario in (*_ALL, MIXTURES, _TORN_BLOCKS, *CONSUMING)
 }

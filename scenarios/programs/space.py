@@ -53,6 +53,7 @@ Kind = Literal[
     "expire",
     "fill",
     "delete",
+    "progress",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -187,6 +188,8 @@ class Space:
         schedules: who runs on then; of ``pct`` the seed is drawn, of ``preempt`` as
             many preemptions as its depth says, below its steps.
         fill_percents: how full others make the disk; as above for ``fill``.
+        groups: who consumes; a space has them to list ``progress``.
+        progress_offsets: what is committed, or reset to.
         deletions: queues that are deleted, queue_id -1 for the whole topic; as above
             for ``delete``.
     """
@@ -235,6 +238,8 @@ class Space:
     schedules: tuple[Schedule, ...] = (Schedule(),)
     deletions: tuple[Address, ...] = ()
     plants: tuple[PlantFile, ...] = ()
+    groups: tuple[str, ...] = ()
+    progress_offsets: Numbers = ONLY_ZERO
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""
@@ -248,6 +253,7 @@ class Space:
         assert self.together_counts or "together" not in self.kinds
         assert self.expiry_steps_ms != ONLY_ZERO or "contend" not in self.kinds
         assert self.fill_percents or "fill" not in self.kinds
+        assert self.groups or "progress" not in self.kinds
         deletes = self.deletions and self.crash_kinds and self.faults
         assert deletes or "delete" not in self.kinds
 

@@ -17,6 +17,7 @@ from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import Scenario
 from crashmq.scenarios.programs.ageing import wait
 from crashmq.scenarios.programs.chance import Chance, SeededChance
+from crashmq.scenarios.programs.consuming import progress
 from crashmq.scenarios.programs.crashing import crash, restart
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.faulting import fault, fill_after_all
@@ -129,6 +130,7 @@ PHRASES: dict[Kind, Phrase] = {
     "expire": expire,
     "fill": fill_after_all,
     "delete": delete,
+    "progress": progress,
 }
 """What writes a phrase of each kind."""
 
@@ -158,6 +160,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "overlap": ("overlap",),
     "fill": ("fill",),
     "damage": ("damage",),
+    "progress": ("progress",),
 }
 
 

@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "a0510113fe56b1fb8c94c8ab893fc8e20b1f2d1ec33251732264e5674798aa1b"
+DEFAULTS = "64ec84a50644ae714b7f14801d1f75ef1eab1c1f3f0aac6eeafecd630bf67272"
 
 
 def saved(path: Path, **changes: Any) -> Path:

@@ -145,7 +145,7 @@ def test_disks_fail_where_a_scenario_says_so_and_nowhere_else() -> None:
         name
         for name, scenario in SCENARIOS.items()
         if scenario.space.faults
-        and {"fault", "together", "overlap"} & set(scenario.space.kinds)
+        and {"fault", "together", "overlap", "progress"} & set(scenario.space.kinds)
     }
 
 

@@ -122,6 +122,29 @@ class MessageReader:
                 return self._commit_log.store_timestamp_at(phy_offset)
         return -1
 
+    def min_offset(self, topic: str, queue_id: int) -> int:
+        """The first queue_offset that a queue still has; 0: no such queue."""
+        queue = self._consume_queues.find(topic, queue_id)
+        return queue.min_offset if queue is not None else 0
+
+    def max_offset(self, topic: str, queue_id: int) -> int:
+        """The queue_offset that dispatch gives next; 0: no such queue."""
+        queue = self._consume_queues.find(topic, queue_id)
+        return queue.max_offset if queue is not None else 0
+
+    def is_in_memory(self, topic: str, queue_id: int, queue_offset: int) -> bool:
+        """Whether a queue has a message there, near enough to the log's end.
+
+        Source: DefaultMessageStore#checkInMemByConsumeOffset, which asks the page
+        cache since 5.0.
+        """
+        queue = self._consume_queues.find(topic, queue_id)
+        if queue is None or not queue.min_offset <= queue_offset < queue.max_offset:
+            return False
+        for phy_offset, _, _ in decode_units(queue.unit_at(queue_offset)):
+            return phy_offset >= self._memory_from
+        return False
+
     def _time_at(self, queue: ConsumeQueue, queue_offset: int) -> int:
         for phy_offset, _, _ in decode_units(queue.unit_at(queue_offset)):
             return self._commit_log.store_timestamp_at(phy_offset)

@@ -1,0 +1,110 @@
+"""BrokerController: a message store, and what its consumers have done, as one.
+
+It has the life of a store: ``load`` reads all and may refuse, ``start`` opens,
+``shutdown`` ends in order, and a host runs the ``services`` meanwhile.
+
+Source: org.apache.rocketmq.broker.BrokerController#initialize, #shutdown, RocketMQ
+5.3. Differs: the store's lock is taken before any file is read, and a table that could
+not be read is never written over; there, a start that fails persists empty tables.
+"""
+
+from __future__ import annotations
+
+from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetManager
+from crashmq.engine.broker.offset.persist_consumer_offset_service import (
+    PersistConsumerOffsetService,
+)
+from crashmq.engine.broker.processor.consumer_manage_processor import (
+    ConsumerManageProcessor,
+)
+from crashmq.engine.host.disk import Disk
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.host.service import Service
+from crashmq.engine.store.errors import StoreError
+from crashmq.engine.store.message_store import MessageStore
+
+UNPERSISTED = probe(
+    "broker_controller.shutdown.unpersisted", "a shutdown could not persist the offsets"
+)
+
+
+class BrokerController:
+    """One store and the offsets of its groups, on one directory."""
+
+    def __init__(self, store: MessageStore, disk: Disk, runtime: Runtime) -> None:
+        self.message_store = store
+        self.consumer_offset_manager = ConsumerOffsetManager(disk, runtime)
+        self.consumer_manage_processor = ConsumerManageProcessor(
+            self.consumer_offset_manager, store
+        )
+        self._persist = PersistConsumerOffsetService(
+            self.consumer_offset_manager, runtime
+        )
+        self._stop_lock = runtime.lock()
+        self.is_started = False
+        self._stopped_clean = False
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """The services that a host runs while the broker is started, in order."""
+        return (*self.message_store.services, self._persist)
+
+    @property
+    def waited_for(self) -> tuple[Service, ...]:
+        """The services whose rounds answer callers that wait inside the store."""
+        return self.message_store.waited_for
+
+    def load(self) -> None:
+        """Lock the directory and read it whole; nothing on it is changed.
+
+        Raises:
+            StoreError: as ``MessageStore.load``, or the offsets cannot be read.
+            OSError: the disk failed.
+
+        Source: BrokerController#initialize.
+        """
+        self.message_store.load()
+        try:
+            self.consumer_offset_manager.load()
+        except (StoreError, OSError):
+            self.message_store.abandon()
+            raise
+
+    def start(self) -> None:
+        """Make durable what was loaded, and open the store.
+
+        Raises:
+            StoreStopped: ``load`` has not succeeded.
+            OSError: the disk failed; nothing is started.
+
+        Source: BrokerController#start.
+        """
+        try:
+            self.consumer_offset_manager.settle()
+        except OSError:
+            self.message_store.abandon()
+            raise
+        self.message_store.start()
+        self.is_started = True
+
+    def shutdown(self) -> bool:
+        """Persist the offsets and stop the store; True if it has nothing to repair.
+
+        Offsets that could not be persisted are those of the last persist at the next
+        start. A second caller waits for the first one and gets its answer.
+
+        Source: BrokerController#shutdown.
+        """
+        with self._stop_lock:
+            if self.is_started:
+                self.is_started = False
+                self._stopped_clean = self._stop()
+        return self._stopped_clean
+
+    def _stop(self) -> bool:
+        try:
+            self._persist.stop()
+        except OSError:
+            UNPERSISTED.hit()
+        return self.message_store.shutdown()

@@ -1,0 +1,1 @@
+"""How far each group has consumed each queue, as the broker keeps it."""

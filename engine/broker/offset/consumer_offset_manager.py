@@ -1,0 +1,305 @@
+"""ConsumerOffsetManager: how far each group has consumed each queue.
+
+The table maps ``topic@group`` to the offset of each queue: the next one to consume, so
+all before it is done. Clients commit; a commit is taken as it is, also a lower one, as
+RocketMQ takes it. The table is written to ``config/consumerOffset.json`` every five
+seconds, whether it has changed or not; a crash takes what was committed since, and
+what it took is consumed again. How the file is replaced belongs to ``ConfigFile``.
+
+A reset by the server holds until the client has met it: until then commits are
+answered and dropped. Which resets are pending is not written.
+
+Source: org.apache.rocketmq.broker.offset.ConsumerOffsetManager, RocketMQ 5.3.0, and
+its file byte for byte. Differs: a lock guards the table, so no first commit is lost to
+another one, and a persist writes the table of one moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from crashmq.engine.common.config_file import ConfigFile
+from crashmq.engine.common.data_version import DataVersion
+from crashmq.engine.common.fastjson import (
+    Json,
+    JsonKey,
+    in_hash_order,
+    pretty,
+    read_json,
+)
+from crashmq.engine.host.disk import Disk
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.message.message import java_string_hash
+
+PATH = "config/consumerOffset.json"
+SEPARATOR = "@"
+NO_OFFSET = -1
+UPDATE_VERSION_STEP = 500  # BrokerConfig#consumerOffsetUpdateVersionStep
+
+# What RocketMQ gives its maps room for, in bins.
+_TABLE_BINS, _QUEUES_BINS, _GROUPS_BINS, _TOPICS_BINS = 1024, 64, 128, 8
+
+LOWER = probe("consumer_offset.commit.lower", "a commit was lower than the one before")
+PENDING = probe("consumer_offset.reset.pending", "a query met a reset that is pending")
+MET = probe("consumer_offset.reset.met", "a client met the reset of its queue")
+REMOVED = probe("consumer_offset.removed", "the offsets of a topic or group went")
+
+OffsetTable = dict[str, dict[int, int]]
+
+
+class ConsumerOffsetManager:
+    """The offsets of all groups, in memory, and their file.
+
+    Invariants:
+        no offset and no queue_id is negative
+    """
+
+    def __init__(
+        self, disk: Disk, runtime: Runtime, version_step: int = UPDATE_VERSION_STEP
+    ) -> None:
+        self._file = ConfigFile(disk, PATH, runtime)
+        self._runtime = runtime
+        self._lock = runtime.lock()
+        self._offset_table: OffsetTable = {}
+        self._reset_offset_table: OffsetTable = {}
+        self._version_step = version_step
+        self._version_changes = 0
+        self.data_version = DataVersion(runtime.now_ms())
+
+    def _check(self) -> None:
+        for table in (self._offset_table, self._reset_offset_table):
+            for key, offsets in table.items():
+                for queue_id, offset in offsets.items():
+                    assert queue_id >= 0, (key, queue_id)
+                    assert offset >= 0, (key, queue_id, offset)
+
+    @property
+    def offset_table(self) -> Mapping[str, Mapping[int, int]]:
+        """A copy of the table: by ``topic@group`` the offset of each queue."""
+        with self._lock:
+            return {key: dict(table) for key, table in self._offset_table.items()}
+
+    def load(self) -> None:
+        """Read the file, or its backup; changes nothing on the disk.
+
+        Raises:
+            StoreCorrupted: there was a table, and no copy of it can be read.
+        """
+        self._file.load(self.decode)
+
+    def settle(self) -> None:
+        """Make durable what was loaded, so that no later crash takes it back.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        self._file.settle()
+
+    def persist(self) -> None:
+        """Write the table to its file, durably.
+
+        Raises:
+            OSError: the disk failed; the file has the table of before or this one.
+
+        Source: ConfigManager#persist, which logs an error and goes on.
+        """
+        self._file.persist(self.encode())
+
+    def commit_offset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Take note that a group has consumed a queue up to ``offset``.
+
+        Raises:
+            ValueError: ``queue_id`` or ``offset`` is negative.
+
+        Source: ConsumerOffsetManager#commitOffset.
+        """
+        _refuse_negative(queue_id, offset)
+        with self._lock:
+            offsets = self._offset_table.setdefault(_key(topic, group), {})
+            if offset < offsets.get(queue_id, 0):
+                LOWER.hit()
+            offsets[queue_id] = offset
+            self._version_changes += 1
+            if self._version_changes % self._version_step == 0:
+                self.data_version.next_version(self._runtime.now_ms())
+
+    def query_offset(self, group: str, topic: str, queue_id: int) -> int:
+        """The offset of a group on a queue, of a pending reset first; -1: none.
+
+        Source: ConsumerOffsetManager#queryOffset.
+        """
+        key = _key(topic, group)
+        with self._lock:
+            pending = self._reset_offset_table.get(key, {}).get(queue_id)
+            if pending is not None:
+                PENDING.hit()
+                return pending
+            return self._offset_table.get(key, {}).get(queue_id, NO_OFFSET)
+
+    def assign_reset_offset(
+        self, topic: str, group: str, queue_id: int, offset: int
+    ) -> None:
+        """Set the offset of a group, and let its client meet that at its next pull.
+
+        Raises:
+            ValueError: ``queue_id`` or ``offset`` is negative.
+
+        Source: ConsumerOffsetManager#assignResetOffset, which ignores such a request.
+        """
+        _refuse_negative(queue_id, offset)
+        key = _key(topic, group)
+        with self._lock:
+            self._reset_offset_table.setdefault(key, {})[queue_id] = offset
+            self._offset_table.setdefault(key, {})[queue_id] = offset
+
+    def has_offset_reset(self, topic: str, group: str, queue_id: int) -> bool:
+        """Whether a reset of the queue is pending. Source: #hasOffsetReset."""
+        with self._lock:
+            return queue_id in self._reset_offset_table.get(_key(topic, group), {})
+
+    def query_then_erase_reset_offset(
+        self, topic: str, group: str, queue_id: int
+    ) -> int | None:
+        """The pending reset of a queue, which ends with this; None: there is none.
+
+        Source: ConsumerOffsetManager#queryThenEraseResetOffset.
+        """
+        with self._lock:
+            offsets = self._reset_offset_table.get(_key(topic, group), {})
+            pending = offsets.pop(queue_id, None)
+        if pending is not None:
+            MET.hit()
+        return pending
+
+    def clone_offset(self, source: str, target: str, topic: str) -> None:
+        """Give group ``target`` the offsets of ``source`` on a topic, if it has any.
+
+        Source: ConsumerOffsetManager#cloneOffset.
+        """
+        with self._lock:
+            offsets = self._offset_table.get(_key(topic, source))
+            if offsets is not None:
+                self._offset_table[_key(topic, target)] = dict(offsets)
+
+    def clean_offset_by_topic(self, topic: str) -> None:
+        """Forget all groups' offsets on a topic. Source: #cleanOffsetByTopic."""
+        self._remove(0, topic)
+
+    def remove_offset(self, group: str) -> None:
+        """Forget a group's offsets on all topics. Source: #removeOffset."""
+        self._remove(1, group)
+
+    def which_topic_by_consumer(self, group: str) -> list[str]:
+        """The topics a group has offsets on, sorted. Source: #whichTopicByConsumer."""
+        with self._lock:
+            pairs = [*_pairs(self._offset_table)]
+        return sorted(topic for topic, name in pairs if name == group)
+
+    def which_group_by_topic(self, topic: str) -> list[str]:
+        """The groups with offsets on a topic, sorted. Source: #whichGroupByTopic."""
+        with self._lock:
+            pairs = [*_pairs(self._offset_table)]
+        return sorted(group for name, group in pairs if name == topic)
+
+    def _remove(self, place: int, name: str) -> None:
+        """Forget the keys of which the topic (0) or the group (1) is ``name``.
+
+        Source: there, keys that only a pending reset has survive.
+        """
+        with self._lock:
+            for table in (self._offset_table, self._reset_offset_table):
+                for pair in [*_pairs(table)]:
+                    if pair[place] == name:
+                        REMOVED.hit()
+                        del table[_key(*pair)]
+
+    def encode(self) -> str:
+        """The table as its file has it. Source: ConsumerOffsetManager#encode."""
+        with self._lock:
+            table = {key: dict(found) for key, found in self._offset_table.items()}
+        keys = in_hash_order(table, java_string_hash, _TABLE_BINS)
+        offsets: dict[JsonKey, Json] = {key: _queues(table[key]) for key in keys}
+        return pretty(
+            {
+                "dataVersion": self.data_version.to_json(),
+                "groupTopicMap": _topics_by_group(keys),
+                "offsetTable": offsets,
+            }
+        )
+
+    def decode(self, text: str) -> None:
+        """Take over a table that was written; one of before 5.0 has no version.
+
+        Raises:
+            ValueError: it is not a whole table; nothing has changed.
+
+        Source: ConsumerOffsetManager#decode, for which no text is a table too.
+        """
+        found = read_json(text)
+        if not isinstance(found, dict):
+            raise ValueError("a table of offsets is an object")
+        table = _table_of(found.get("offsetTable", {}))
+        version = DataVersion(self.data_version.timestamp)
+        if "dataVersion" in found:
+            version.assign(found["dataVersion"])
+        with self._lock:
+            self._offset_table, self.data_version = table, version
+
+
+def _key(topic: str, group: str) -> str:
+    return f"{topic}{SEPARATOR}{group}"
+
+
+def _pairs(table: OffsetTable | list[str]) -> Iterator[tuple[str, str]]:
+    """Topic and group of each key; that of a broadcast, with two ``@``, has none."""
+    for key in table:
+        parts = key.split(SEPARATOR)
+        if len(parts) == 2:
+            yield parts[0], parts[1]
+
+
+def _refuse_negative(queue_id: int, offset: int) -> None:
+    if queue_id < 0 or offset < 0:
+        raise ValueError(
+            f"cannot keep offset {offset} of queue {queue_id}: both must be >= 0. "
+            f"Commit the offset of the next message to consume."
+        )
+
+
+def _queues(offsets: dict[int, int]) -> Json:
+    order = in_hash_order(offsets, lambda queue_id: queue_id, _QUEUES_BINS)
+    return {queue_id: offsets[queue_id] for queue_id in order}
+
+
+def _topics_by_group(keys: list[str]) -> Json:
+    """The topics of each group. Source: #getGroupTopicMap, which no load reads."""
+    topics: dict[str, list[str]] = {}
+    for topic, group in _pairs(keys):
+        topics.setdefault(group, []).append(topic)
+    groups = in_hash_order(topics, java_string_hash, _GROUPS_BINS)
+    return {
+        group: [*in_hash_order(topics[group], java_string_hash, _TOPICS_BINS)]
+        for group in groups
+    }
+
+
+def _table_of(found: Json) -> OffsetTable:
+    if not isinstance(found, dict):
+        raise ValueError(f"offsetTable is {found!r}, not an object")
+    return {f"{key}": _offsets_of(offsets) for key, offsets in found.items()}
+
+
+def _offsets_of(found: Json) -> dict[int, int]:
+    if not isinstance(found, dict):
+        raise ValueError(f"the offsets of a group are {found!r}, not an object")
+    offsets: dict[int, int] = {}
+    for queue_id, offset in found.items():
+        is_number = isinstance(offset, int) and not isinstance(offset, bool)
+        if isinstance(queue_id, tuple) or not is_number:
+            raise ValueError(f"queue {queue_id!r} has offset {offset!r}")
+        assert isinstance(offset, int), offset
+        offsets[int(queue_id)] = offset
+        if offset < 0 or int(queue_id) < 0:
+            raise ValueError(f"queue {queue_id!r} has offset {offset!r}")
+    return offsets

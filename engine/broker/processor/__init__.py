@@ -1,0 +1,1 @@
+"""The broker's answers to requests of its clients."""

@@ -1,0 +1,87 @@
+"""ConsumerManageProcessor: a client commits an offset, or asks for one.
+
+Source: org.apache.rocketmq.broker.processor.ConsumerManageProcessor, RocketMQ 5.3.
+Differs: groups and topics need not be configured, so that none is unknown.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from crashmq.engine.broker.offset.consumer_offset_manager import (
+    NO_OFFSET,
+    ConsumerOffsetManager,
+)
+from crashmq.engine.host.probe import probe
+from crashmq.engine.store.message_store import MessageStore
+
+SWALLOWED = probe(
+    "consumer_manage.update.swallowed", "a commit came while a reset was pending"
+)
+FROM_ZERO = probe(
+    "consumer_manage.query.from_zero", "a new group of a young queue begins at 0"
+)
+
+
+class ResponseCode(Enum):
+    """What a request comes to. Source: ResponseCode."""
+
+    SUCCESS = 0
+    INVALID_PARAMETER = -1
+    QUERY_NOT_FOUND = 22
+
+
+class OffsetResponse(NamedTuple):
+    """The answer to a query; ``offset`` is -1 unless it is a success."""
+
+    code: ResponseCode
+    offset: int = NO_OFFSET
+
+
+class ConsumerManageProcessor:
+    """Answers what clients commit and ask; stateless."""
+
+    def __init__(self, manager: ConsumerOffsetManager, store: MessageStore) -> None:
+        self._manager = manager
+        self._store = store
+
+    def update_consumer_offset(
+        self, group: str, topic: str, queue_id: int, offset: int
+    ) -> ResponseCode:
+        """Commit an offset; while a reset is pending it is answered and dropped.
+
+        Source: ConsumerManageProcessor#handleSetOffset.
+        """
+        if queue_id < 0 or offset < 0:
+            return ResponseCode.INVALID_PARAMETER
+        if self._manager.has_offset_reset(topic, group, queue_id):
+            SWALLOWED.hit()
+        else:
+            self._manager.commit_offset(group, topic, queue_id, offset)
+        return ResponseCode.SUCCESS
+
+    def query_consumer_offset(
+        self, group: str, topic: str, queue_id: int
+    ) -> OffsetResponse:
+        """The offset of a group; 0 for a new one, if the queue is young.
+
+        A queue is young while its first message is there and in memory: then a new
+        group begins with it, wherever its consumers want to begin.
+
+        Raises:
+            StoreStopped: the store is not started.
+            OSError: the medium could not be read.
+
+        Source: ConsumerManageProcessor#queryConsumerOffset.
+        """
+        offset = self._manager.query_offset(group, topic, queue_id)
+        if offset >= 0:
+            return OffsetResponse(ResponseCode.SUCCESS, offset)
+        begins_at_0 = self._store.get_min_offset_in_queue(topic, queue_id) <= 0
+        if begins_at_0 and self._store.check_in_mem_by_consume_offset(
+            topic, queue_id, 0
+        ):
+            FROM_ZERO.hit()
+            return OffsetResponse(ResponseCode.SUCCESS, 0)
+        return OffsetResponse(ResponseCode.QUERY_NOT_FOUND)

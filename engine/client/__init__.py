@@ -1,0 +1,1 @@
+"""The client's side, in process."""

@@ -1,0 +1,155 @@
+"""LocalFileOffsetStore: the offsets of a broadcasting consumer, in a file of its own.
+
+The file is ``<client_id>/<group>/offsets.json`` below the directory of all clients, in
+fastjson's format for maps whose keys are objects. Two consumers of one group and one
+client id share it, and write over each other.
+
+Source: org.apache.rocketmq.client.consumer.store.LocalFileOffsetStore, RocketMQ 5.3.
+Differs: it is replaced as a whole (``ConfigFile``), there in place; and two files that
+are empty refuse the start, where RocketMQ begins without offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from crashmq.engine.client.consumer.store.offset_store import (
+    NOT_FOUND,
+    OffsetTable,
+    ReadOffsetType,
+    read_offset_of,
+)
+from crashmq.engine.common.config_file import ConfigFile
+from crashmq.engine.common.fastjson import (
+    Json,
+    JsonKey,
+    in_hash_order,
+    pretty,
+    read_json,
+)
+from crashmq.engine.common.message_queue import MessageQueue
+from crashmq.engine.host.disk import Disk
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.errors import StoreCorrupted
+
+_TABLE_BINS = 16
+
+Offsets = dict[MessageQueue, int]
+
+
+class LocalFileOffsetStore:
+    """The offsets of one consumer of ``group`` in the client ``client_id``."""
+
+    def __init__(
+        self, disk: Disk, client_id: str, group: str, runtime: Runtime
+    ) -> None:
+        self._file = ConfigFile(disk, f"{client_id}/{group}/offsets.json", runtime)
+        self._table = OffsetTable(runtime)
+        self._kept: Offsets = {}
+
+    def load(self) -> None:
+        """Read the file, or its backup, into memory.
+
+        Raises:
+            StoreCorrupted: neither can be read; the consumer must not start.
+
+        Source: LocalFileOffsetStore#load, #readLocalOffset.
+        """
+        self._kept = self._file.load(_decode) or {}
+        for queue, offset in self._kept.items():
+            self._table.update(queue, offset, increase_only=False)
+
+    def update_offset(
+        self, queue: MessageQueue, offset: int, *, increase_only: bool
+    ) -> None:
+        """Take note of an offset; with ``increase_only`` never of a lower one."""
+        self._table.update(queue, offset, increase_only=increase_only)
+
+    def update_and_freeze_offset(self, queue: MessageQueue, offset: int) -> None:
+        """Take note of an offset that stays until the queue is removed."""
+        self._table.freeze(queue, offset)
+
+    def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
+        """The offset of a queue; what the file has is taken over into memory.
+
+        It never fails: a file that cannot be read says that there is none.
+
+        Source: LocalFileOffsetStore#readOffset.
+        """
+        in_memory = read_offset_of(self._table, queue, read_type)
+        if in_memory is not None:
+            return in_memory
+        try:
+            found = self._file.load(_decode) or {}
+        except StoreCorrupted:
+            return NOT_FOUND
+        if queue not in found:
+            return NOT_FOUND
+        self._table.update(queue, found[queue], increase_only=False)
+        return found[queue]
+
+    def persist(self, queue: MessageQueue) -> int:
+        """Write the offset of one queue, if there is one; which that is.
+
+        Raises:
+            OSError: the disk failed; the file has the old offsets or the new ones.
+        """
+        self.persist_all((queue,))
+        return self._kept.get(queue, NOT_FOUND)
+
+    def persist_all(self, queues: Collection[MessageQueue]) -> None:
+        """Write the offsets of these queues; others stay as they are in the file.
+
+        Raises:
+            OSError: the disk failed; the file has the old offsets or the new ones.
+
+        Source: LocalFileOffsetStore#persistAll, which reads the file again before.
+        """
+        now = self._table.of_topic()
+        told = {queue: now[queue] for queue in queues if queue in now}
+        if not told:
+            return
+        offsets = self._kept | told
+        self._file.persist(_encode(offsets))
+        self._kept = offsets
+
+    def remove_offset(self, queue: MessageQueue) -> None:
+        """Forget a queue's offset in memory; the file keeps it."""
+        self._table.remove(queue)
+
+    def clone_offset_table(self, topic: str) -> Mapping[MessageQueue, int]:
+        """The offsets in memory of a topic's queues; of "" of all."""
+        return self._table.of_topic(topic)
+
+
+def _encode(offsets: Offsets) -> str:
+    """The file's text. Source: OffsetSerializeWrapper."""
+    queues = in_hash_order(offsets, lambda queue: queue.java_hash, _TABLE_BINS)
+    table: dict[JsonKey, Json] = {_key_of(queue): offsets[queue] for queue in queues}
+    return pretty({"offsetTable": table})
+
+
+def _key_of(queue: MessageQueue) -> JsonKey:
+    return (
+        ("brokerName", queue.broker_name),
+        ("queueId", queue.queue_id),
+        ("topic", queue.topic),
+    )
+
+
+def _decode(text: str) -> Offsets:
+    found = read_json(text)
+    table = found.get("offsetTable", {}) if isinstance(found, dict) else None
+    if not isinstance(table, dict):
+        raise ValueError("offsets.json has a table of offsets")
+    return dict(_entry_of(key, offset) for key, offset in table.items())
+
+
+def _entry_of(key: JsonKey, offset: Json) -> tuple[MessageQueue, int]:
+    fields = dict(key) if isinstance(key, tuple) else {}
+    topic, broker_name = fields.get("topic"), fields.get("brokerName")
+    queue_id = fields.get("queueId")
+    is_queue = isinstance(topic, str) and isinstance(broker_name, str)
+    if not (is_queue and isinstance(queue_id, int) and isinstance(offset, int)):
+        raise ValueError(f"{key!r} with {offset!r} is no queue with its offset")
+    return MessageQueue(f"{topic}", f"{broker_name}", queue_id), offset

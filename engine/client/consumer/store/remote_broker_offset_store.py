@@ -1,0 +1,127 @@
+"""RemoteBrokerOffsetStore: the offsets of a clustering consumer, kept at the broker.
+
+To persist is to tell the broker, one way: whether that came there nobody learns, and
+the next persist tells it again.
+
+Source: org.apache.rocketmq.client.consumer.store.RemoteBrokerOffsetStore, RocketMQ
+5.3; up to 4.9 any error of the broker counted as "there is none".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from crashmq.engine.client.consumer.store.offset_store import (
+    FAILED,
+    NOT_FOUND,
+    OffsetTable,
+    ReadOffsetType,
+    read_offset_of,
+)
+from crashmq.engine.common.message_queue import MessageQueue
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+
+UNSENT = probe("remote_offset_store.unsent", "a commit did not come to the broker")
+UNKNOWN = probe("remote_offset_store.unknown", "a broker could not say an offset")
+
+
+class OffsetNotFound(Exception):
+    """The broker has no offset of that group and queue."""
+
+
+class BrokerFailed(Exception):
+    """The broker could not be asked, or could not answer."""
+
+
+class OffsetBroker(Protocol):
+    """The requests of an offset store to the broker of a queue."""
+
+    def query_consumer_offset(self, group: str, queue: MessageQueue) -> int:
+        """The offset of a group.
+
+        Raises:
+            OffsetNotFound: it has none.
+            BrokerFailed: nobody knows.
+        """
+
+    def update_consumer_offset_oneway(
+        self, group: str, queue: MessageQueue, offset: int
+    ) -> None:
+        """Commit an offset.
+
+        Raises:
+            BrokerFailed: it could not be sent; another answer is not waited for.
+        """
+
+
+class RemoteBrokerOffsetStore:
+    """The offsets of one consumer of ``group``."""
+
+    def __init__(self, group: str, broker: OffsetBroker, runtime: Runtime) -> None:
+        self._group = group
+        self._broker = broker
+        self._table = OffsetTable(runtime)
+
+    def load(self) -> None:
+        """Do nothing: the broker keeps the offsets."""
+
+    def update_offset(
+        self, queue: MessageQueue, offset: int, *, increase_only: bool
+    ) -> None:
+        """Take note of an offset; with ``increase_only`` never of a lower one."""
+        self._table.update(queue, offset, increase_only=increase_only)
+
+    def update_and_freeze_offset(self, queue: MessageQueue, offset: int) -> None:
+        """Take note of an offset that stays until the queue is removed."""
+        self._table.freeze(queue, offset)
+
+    def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
+        """The offset of a queue; what the broker answers is taken over into memory.
+
+        Source: RemoteBrokerOffsetStore#readOffset.
+        """
+        in_memory = read_offset_of(self._table, queue, read_type)
+        if in_memory is not None:
+            return in_memory
+        try:
+            offset = self._broker.query_consumer_offset(self._group, queue)
+        except OffsetNotFound:
+            return NOT_FOUND
+        except BrokerFailed:
+            UNKNOWN.hit()
+            return FAILED
+        self._table.update(queue, offset, increase_only=False)
+        return offset
+
+    def persist(self, queue: MessageQueue) -> int:
+        """Tell the broker the offset of a queue, if there is one; which that is."""
+        offset = self._table.get(queue)
+        if offset >= 0:
+            self._tell(queue, offset)
+        return offset
+
+    def persist_all(self, queues: Collection[MessageQueue]) -> None:
+        """Tell the broker the offsets of these queues, and forget all others."""
+        if not queues:
+            return
+        for queue, offset in self._table.of_topic().items():
+            if queue in queues:
+                self._tell(queue, offset)
+            else:
+                self._table.remove(queue)
+
+    def _tell(self, queue: MessageQueue, offset: int) -> None:
+        try:
+            self._broker.update_consumer_offset_oneway(self._group, queue, offset)
+        except BrokerFailed:
+            UNSENT.hit()
+
+    def remove_offset(self, queue: MessageQueue) -> None:
+        """Forget a queue's offset in memory."""
+        self._table.remove(queue)
+
+    def clone_offset_table(self, topic: str) -> Mapping[MessageQueue, int]:
+        """The offsets in memory of a topic's queues; of "" of all."""
+        return self._table.of_topic(topic)

@@ -1,0 +1,170 @@
+"""ConfigFile: a text file that is replaced as a whole, with a backup beside it.
+
+The file is never written in place and its name never leads nowhere: the text that was
+kept before goes to the backup and the new one to the file, each by a temporary file
+that is synced and renamed. So the file is whole at every disk action of a persist, for
+a kill and for power loss; the backup serves when somebody damages the file. Both
+missing is a new table. If neither is whole the file is left for somebody to look at.
+
+Source: org.apache.rocketmq.common.ConfigManager#load, #persist, MixAll#string2File,
+RocketMQ 5.3. Differs: RocketMQ has no sync before HEAD, writes in place since 5.1,
+loads nothing where it finds two empty files, and writes over what it could not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from crashmq.engine.host.disk import Disk
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.errors import Place, StoreCorrupted
+
+BACKUP = ".bak"
+TEMPORARY = ".tmp"
+
+LOADED = probe("config_file.load", "a start found a file of a table")
+NEW = probe("config_file.load.new", "a start found neither a file nor its backup")
+FROM_BACKUP = probe("config_file.load.backup", "a start took a backup for its file")
+REFUSED = probe("config_file.load.refused", "a start found no copy of a table whole")
+PERSISTED = probe("config_file.persist", "a table was made durable")
+LEFT_OVER = probe("config_file.persist.left_over", "a temporary file was left over")
+
+T = TypeVar("T")
+
+
+class ConfigFile:
+    """One file ``path`` below the disk's root, its backup, and what they keep.
+
+    Invariants:
+        nothing is written before ``load`` has succeeded
+    """
+
+    def __init__(self, disk: Disk, path: str, runtime: Runtime) -> None:
+        self._disk = disk
+        self._path = path
+        self._lock = runtime.lock()
+        self._kept = b""  # the newest text that is known to be whole; b"": none is
+        self._is_loaded = False
+        self._has_durable_folders = False
+
+    def _check(self) -> None:
+        assert self._is_loaded or not self._kept, self._path
+
+    def load(self, decode: Callable[[str], T]) -> T | None:
+        """What ``decode`` makes of the file, or else of its backup; None: it is new.
+
+        Nothing on the disk is changed.
+
+        Args:
+            decode: reads a whole text; raises ValueError for any other.
+
+        Raises:
+            StoreCorrupted: there was such a file, and no copy of it is whole.
+        """
+        found = [self._read(path) for path in (self._path, self._path + BACKUP)]
+        for data, mark in zip(found, (LOADED, FROM_BACKUP), strict=True):
+            if not data:
+                continue
+            try:
+                value = decode(data.decode())
+            except ValueError:
+                continue
+            mark.hit()
+            self._kept, self._is_loaded = data, True
+            return value
+        if found != [None, None]:
+            REFUSED.hit()
+            raise StoreCorrupted(
+                f"neither it nor {self._path}{BACKUP} is whole, so nobody knows what "
+                f"was kept there. Put one of them back from a copy, or remove both to "
+                f"begin without. Nothing was changed.",
+                Place(self._path),
+            )
+        NEW.hit()
+        self._is_loaded = True
+        return None
+
+    def _read(self, path: str) -> bytes | None:
+        """The bytes of a file; None if there is none."""
+        if not self._disk.exists(path):
+            return None
+        try:
+            size = self._disk.file_size(path)
+            if not size:
+                return b""
+            file = self._disk.open(path, size, create=False, mapped=False)
+            try:
+                return file.read_at(0, size)
+            finally:
+                file.close()
+        except OSError as error:
+            raise StoreCorrupted(
+                f"it cannot be read ({error}). Mend the disk, or put the file back "
+                f"from a copy. Nothing was changed.",
+                Place(path),
+            ) from None
+
+    def settle(self) -> None:
+        """Write again what ``load`` found: it may only lie in the page cache.
+
+        Raises:
+            OSError: the disk failed; another start does it.
+        """
+        if self._kept:
+            self._sync_folders()
+            self._write_whole(self._path, self._kept)
+            self._disk.sync_dir(_folder_of(self._path))
+        elif self._disk.exists(self._path + TEMPORARY):
+            self._disk.remove(self._path + TEMPORARY)
+            self._disk.sync_dir(_folder_of(self._path))
+
+    def persist(self, text: str) -> None:
+        """Replace the file by ``text``, durably; what it had is in the backup then.
+
+        Raises:
+            OSError: the file has the old text or the new one, whole either way.
+        """
+        assert self._is_loaded, f"{self._path} is not loaded: it may hold more"
+        data = text.encode()
+        with self._lock:
+            self._replace(data)
+            self._kept = data
+        PERSISTED.hit()
+
+    def _replace(self, data: bytes) -> None:
+        self._sync_folders()
+        if self._kept:
+            self._write_whole(self._path + BACKUP, self._kept)
+        self._write_whole(self._path, data)
+        self._disk.sync_dir(_folder_of(self._path))
+
+    def _write_whole(self, path: str, data: bytes) -> None:
+        temporary = self._path + TEMPORARY
+        if self._disk.exists(temporary):
+            LEFT_OVER.hit()
+            self._disk.remove(temporary)
+        file = self._disk.open(temporary, len(data), create=True, mapped=False)
+        try:
+            file.write_at(0, data)
+            file.sync()
+        finally:
+            file.close()
+        self._disk.rename(temporary, path)
+
+    def _sync_folders(self) -> None:
+        """Make the folders of the path, and their names durable."""
+        if self._has_durable_folders:
+            return
+        folders = self._path.split("/")[:-1]
+        for depth in range(len(folders)):
+            folder = "/".join(folders[: depth + 1])
+            if not self._disk.is_dir(folder):
+                self._disk.make_dir(folder)
+            self._disk.sync_dir("/".join(folders[:depth]))
+        self._has_durable_folders = True
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0]

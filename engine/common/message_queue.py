@@ -1,0 +1,35 @@
+"""MessageQueue: one queue of one topic at one broker, as clients name it.
+
+Source: org.apache.rocketmq.common.message.MessageQueue.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crashmq.engine.store.message.message import java_string_hash
+
+RETRY_GROUP_TOPIC_PREFIX = "%RETRY%"
+
+
+class MessageQueue(NamedTuple):
+    """A queue; queues sort by topic, broker and number."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether it is of a group's retry topic."""
+        return self.topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
+
+    @property
+    def java_hash(self) -> int:
+        """Its Java hash, by which tables of queues are ordered; in 32 bits.
+
+        Source: MessageQueue#hashCode.
+        """
+        hashed = 31 + java_string_hash(self.broker_name)
+        hashed = 31 * hashed + self.queue_id
+        return (31 * hashed + java_string_hash(self.topic)) & 0xFFFFFFFF

@@ -1,0 +1,73 @@
+"""What is known of how far groups of consumers have come, and what a crash may leave.
+
+A commit is in memory at once, and in the file at the next persist that ends. So a crash
+leaves any offset that a group had since the newest such persist began; and none that it
+had before only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from crashmq.models.files.offsets import OffsetKey, OffsetRows
+from crashmq.models.plain_state import Forked
+
+NO_OFFSET = -1
+_NONE = frozenset({NO_OFFSET})
+
+
+@dataclass(slots=True)
+class Progress(Forked):
+    """Of all groups.
+
+    Attributes:
+        now: by group, topic and queue the offsets it may have; several where it is
+            not known which of two commits came last.
+        kept: the same of what its file may have, once a crash ends this life.
+        pending: queues with a reset that the consumers have not met for certain.
+        is_persisted: a persist has ended, so there is a file.
+        is_doubtful: something else may have changed or taken what was persisted.
+    """
+
+    now: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
+    kept: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
+    pending: dict[OffsetKey, bool] = field(default_factory=dict)
+    is_persisted: bool = False
+    is_doubtful: bool = False
+
+    def of(self, key: OffsetKey) -> frozenset[int]:
+        """The offsets that a group may have; -1: none."""
+        return self.now.get(key, _NONE)
+
+    def may_be_kept(self, key: OffsetKey) -> frozenset[int]:
+        """The offsets that a start may find of a group."""
+        return self.kept.get(key, _NONE)
+
+    def set(self, key: OffsetKey, offset: int, *, is_certain: bool) -> None:
+        """Take note of an offset that a group has, or may have by now."""
+        told = frozenset({offset})
+        self.now[key] = told if is_certain else told | self.of(key)
+        self.kept[key] = self.may_be_kept(key) | {offset}
+
+    def persisted(self, before: dict[OffsetKey, frozenset[int]]) -> None:
+        """Take note of a persist that ended; ``before`` is ``now`` when it began."""
+        keys = {*before, *self.now}
+        self.kept = {key: before.get(key, _NONE) | self.of(key) for key in sorted(keys)}
+        self.is_persisted = True
+
+    def ended(self) -> None:
+        """Take note that this life is over: the file alone is left."""
+        self.now = dict(self.kept)
+        self.pending = {}
+
+    def loaded(self, rows: OffsetRows) -> None:
+        """Take note of what a start has loaded, and written again."""
+        self.now = {key: frozenset({offset}) for key, offset in rows}
+        self.kept = dict(self.now)
+        self.pending, self.is_doubtful = {}, False
+        self.is_persisted = bool(rows)
+
+    def in_files(self) -> Iterable[OffsetKey]:
+        """Every queue of which a group may have an offset in the file."""
+        return sorted(self.kept)

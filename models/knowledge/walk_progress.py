@@ -1,0 +1,153 @@
+"""The walk through what consumers committed, and what of it is kept.
+
+It goes by the events of a step, in their order. Where others acted amid the step, a
+commit may have come before or after another one, and a persist may have written either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.history import (
+    FileDamaged,
+    FilePlanted,
+    LifeEnded,
+    OffsetsLoaded,
+    ProgressAnswered,
+    ProgressAsked,
+    RoundsEnded,
+    StartBegan,
+    Step,
+    StopEnded,
+)
+from crashmq.models.knowledge.knowledge import Knowledge
+from crashmq.models.knowledge.moments import (
+    At,
+    Moment,
+    OffsetAnswered,
+    OffsetCommitted,
+    OffsetsFound,
+    OffsetsPersisted,
+    OffsetsRecovered,
+    QueueBegun,
+)
+from crashmq.models.observations import (
+    Committed,
+    Done,
+    OffsetKept,
+    QueueTaken,
+    Ran,
+    Stopped,
+)
+from crashmq.models.ops import (
+    CommitOffset,
+    Crash,
+    ProgressOp,
+    QueryOffset,
+    ResetOffset,
+    TakeQueue,
+)
+
+
+def walk_progress(at: At) -> Iterator[Moment]:
+    """Lead what is known of progress through a step; stop at each moment."""
+    step, progress = at.step, at.known.progress
+    before = dict(progress.now)
+    worked = not step.fails_calls
+    found: Mapping[str, bytes] = {}
+    is_loaded = False
+    if at.known.promises.reverts:
+        progress.is_doubtful = True
+    for entry in step.entries:
+        match entry.event:
+            case ProgressAsked(op):
+                _saw_asked(at, op)
+            case ProgressAnswered(asked, seen):
+                before_it = step.entries[asked].event
+                assert isinstance(before_it, ProgressAsked), before_it
+                yield from _answered(at, before_it.op, seen)
+            case RoundsEnded(service="persist_consumer_offset", seen=Ran(work)) if work:
+                progress.persisted(before)
+                if step.is_alone and worked:
+                    yield OffsetsPersisted(*at, at.look.files())
+            case StopEnded(seen=Stopped()):
+                if worked:
+                    progress.persisted(before)
+                progress.ended()
+            case LifeEnded(crash):
+                _saw_crash(at.known, crash)
+                progress.is_doubtful |= _is_unanswered(step)
+            case FileDamaged() | FilePlanted():
+                progress.is_doubtful = True
+            case StartBegan(found, _):
+                yield OffsetsFound(*at, found)
+            case OffsetsLoaded(rows):
+                yield OffsetsRecovered(*at, found, rows)
+                progress.loaded(rows)
+                before, is_loaded = dict(progress.now), True
+            case _:
+                pass
+    if at.known.promises.reverts and not is_loaded:
+        progress.is_doubtful = True
+
+
+def _is_unanswered(step: Step) -> bool:
+    """Whether nobody knows what a consumer has told the broker."""
+    kinds = [type(entry.event) for entry in step.entries]
+    return kinds.count(ProgressAsked) > kinds.count(ProgressAnswered)
+
+
+def _key_of(op: ProgressOp) -> OffsetKey:
+    return op.group, op.topic, op.queue_id
+
+
+def _saw_asked(at: At, op: ProgressOp) -> None:
+    """Take note of what a request may do from now on."""
+    progress, key = at.known.progress, _key_of(op)
+    if at.step.is_alone:
+        return
+    if isinstance(op, CommitOffset | ResetOffset):
+        # A commit tells what the consumer knows, which is not less.
+        higher = [one for one in progress.of(key) if one > op.offset]
+        for offset in (op.offset, *higher):
+            progress.set(key, offset, is_certain=False)
+    if isinstance(op, ResetOffset | TakeQueue):
+        progress.pending[key] = False
+
+
+def _answered(at: At, op: ProgressOp, seen: object) -> Iterator[Moment]:
+    progress, key, is_alone = at.known.progress, _key_of(op), at.step.is_alone
+    pending = progress.pending.get(key)
+    match op, seen:
+        case CommitOffset(), Committed(told):
+            if pending is None:
+                if is_alone:
+                    yield OffsetCommitted(*at, key, told, op.offset, progress.of(key))
+                progress.set(key, told, is_certain=is_alone)
+            elif not (pending and is_alone):  # else it is dropped
+                progress.set(key, told, is_certain=False)
+        case QueryOffset(), OffsetKept(offset):
+            yield OffsetAnswered(*at, key, offset, progress.of(key), bool(pending))
+            if is_alone and pending is None and offset in progress.of(key):
+                progress.now[key] = frozenset({offset})
+        case ResetOffset(), Done():
+            progress.set(key, op.offset, is_certain=is_alone)
+            progress.pending[key] = is_alone
+        case TakeQueue(), QueueTaken(offset):
+            end = at.known.model.next_queue_offset((op.topic, op.queue_id))
+            yield QueueBegun(*at, key, offset, progress.of(key), end)
+            if is_alone:
+                progress.pending.pop(key, None)
+                if progress.of(key) != {-1} and offset in progress.of(key):
+                    progress.now[key] = frozenset({offset})
+        case _:
+            pass
+
+
+def _saw_crash(known: Knowledge, crash: Crash) -> None:
+    progress, promises = known.progress, known.promises
+    progress.ended()
+    is_lost = crash.kind == "power_loss" and not promises.keeps_what_is_synced
+    if is_lost or promises.is_broken_by(crash.kind) or promises.reverts:
+        progress.is_doubtful = True

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import pytest
+from store_builder import StoreBuilder
+
+from crashmq.engine.broker.broker_controller import BrokerController
+from crashmq.engine.broker.offset.consumer_offset_manager import PATH
+from crashmq.engine.broker.processor.consumer_manage_processor import (
+    OffsetResponse,
+    ResponseCode,
+)
+from crashmq.engine.host.service_threads import ServiceThreads
+from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.engine.store.message_store import MessageStore
+
+NOT_FOUND = OffsetResponse(ResponseCode.QUERY_NOT_FOUND)
+
+
+def broker_on(store: StoreBuilder) -> BrokerController:
+    of_messages = MessageStore(store.config, store.mount, store.runtime)
+    broker = BrokerController(of_messages, store.mount, store.runtime)
+    broker.load()
+    return broker
+
+
+def started_on(store: StoreBuilder) -> BrokerController:
+    broker = broker_on(store)
+    broker.start()
+    return broker
+
+
+def test_an_orderly_end_persists_the_offsets(store: StoreBuilder) -> None:
+    broker = started_on(store)
+    broker.consumer_offset_manager.commit_offset("g", "T0", 0, 7)
+
+    assert store.runtime.run(broker.shutdown)
+    assert store.runtime.run(broker.shutdown)
+    assert store.disk.unsynced() == ()
+    store.disk.unmount()
+    store._mount = None
+
+    again = started_on(store).consumer_offset_manager
+    assert again.query_offset("g", "T0", 0) == 7
+
+
+def test_a_round_persists_until_the_broker_has_stopped(store: StoreBuilder) -> None:
+    broker = started_on(store)
+    (service,) = (s for s in broker.services if s.name == "persist_consumer_offset")
+
+    assert service.run_once() == 1
+    assert PATH in store.disk.files()
+    store.runtime.run(broker.shutdown)
+    assert service.run_once() == 0
+
+
+def test_offsets_that_nobody_can_read_refuse_the_start(store: StoreBuilder) -> None:
+    store.disk.load({PATH: b"", f"{PATH}.bak": b"\0" * 40})
+    before = store.disk.files()
+
+    with pytest.raises(StoreCorrupted) as refused:
+        broker_on(store)
+
+    assert refused.value.path == PATH
+    assert {**store.disk.files(), "lock": b""} == {**before, "lock": b""}
+    assert store.disk.left_open() == ()
+
+
+def test_a_persist_that_fails_keeps_the_store_from_nothing(store: StoreBuilder) -> None:
+    broker = started_on(store)
+    broker.consumer_offset_manager.commit_offset("g", "T0", 0, 7)
+    broker.consumer_offset_manager.persist()
+    broker.consumer_offset_manager.commit_offset("g", "T0", 0, 8)
+    store.fail("create", "ENOSPC")
+
+    assert store.runtime.run(broker.shutdown)
+    store.disk.unmount()
+    store._mount = None
+
+    again = started_on(store).consumer_offset_manager
+    assert again.query_offset("g", "T0", 0) == 7
+
+
+def test_commits_are_swallowed_while_a_reset_is_pending(store: StoreBuilder) -> None:
+    broker = started_on(store)
+    processor = broker.consumer_manage_processor
+    manager = broker.consumer_offset_manager
+
+    success = ResponseCode.SUCCESS
+    assert processor.update_consumer_offset("g", "T0", 0, 500) is success
+    manager.assign_reset_offset("T0", "g", 0, 200)
+    assert processor.update_consumer_offset("g", "T0", 0, 510) is success
+    assert processor.query_consumer_offset("g", "T0", 0) == (success, 200)
+    assert manager.query_then_erase_reset_offset("T0", "g", 0) == 200
+    assert processor.query_consumer_offset("g", "T0", 0) == (success, 200)
+    invalid = ResponseCode.INVALID_PARAMETER
+    assert processor.update_consumer_offset("g", "T0", 0, -1) is invalid
+
+
+def test_a_new_group_begins_at_0_while_the_queue_is_young(store: StoreBuilder) -> None:
+    store.put(3).reput()
+    of_messages = store.live
+    broker = BrokerController(of_messages, store.mount, store.runtime)
+    ask = broker.consumer_manage_processor.query_consumer_offset
+
+    assert ask("g", "T0", 0) == (ResponseCode.SUCCESS, 0)
+    assert ask("g", "T0", 1) == NOT_FOUND
+    assert ask("g", "none", 0) == NOT_FOUND
+    assert of_messages.get_min_offset_in_queue("T0", 0) == 0
+    assert of_messages.get_max_offset_in_queue("T0", 0) == 3
+    assert of_messages.get_max_offset_in_queue("none", 0) == 0
+
+
+def test_no_group_begins_at_0_of_a_queue_far_behind(store: StoreBuilder) -> None:
+    store.configured(access_message_in_memory_max_size=150).put(3).reput()
+    broker = BrokerController(store.live, store.mount, store.runtime)
+
+    query = broker.consumer_manage_processor.query_consumer_offset
+    assert query("g", "T0", 0) == NOT_FOUND
+
+
+def test_threads_turn_its_services(store: StoreBuilder) -> None:
+    broker = started_on(store)
+
+    with ServiceThreads(broker) as threads:
+        broker.consumer_offset_manager.commit_offset("g", "T0", 0, 7)
+
+    assert threads.errors == {}
+    assert b'"T0@g":{0:7' in store.disk.files()[PATH]

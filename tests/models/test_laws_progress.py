@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetManager
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.models.files.offsets import (
+    OFFSETS_BACKUP,
+    OFFSETS_PATH,
+    read_offsets,
+    whole_offsets,
+)
+from crashmq.models.knowledge.progress import Progress
+from crashmq.models.laws.progress import (
+    a_copy_is_whole,
+    answers_what_was_committed,
+    begins_at_the_groups_offset,
+    commits_never_go_back,
+    persist_writes_all,
+    start_finds_what_was_kept,
+    start_loads_the_file,
+)
+
+G0, G1 = ("g", "T", 0), ("g", "T", 1)
+
+
+def written(**queues: int) -> bytes:
+    manager = ConsumerOffsetManager(SimDisk().mount(), SimRuntime(0))
+    for name, offset in queues.items():
+        manager.commit_offset("g", "T", int(name[1:]), offset)
+    return manager.encode().encode()
+
+
+def test_the_decoder_reads_what_the_engine_writes() -> None:
+    assert read_offsets(written(q0=5, q1=1 << 40)) == ((G0, 5), (G1, 1 << 40))
+    assert read_offsets(b'{"offsetTable":{"T@g":{"1":7}}}') == ((G1, 7),)
+    assert read_offsets(b"{}") == ()
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\0" * 40, b"null", b"[]", b"{", b'{"offsetTable":{"T@g":{0:1.5}}}']
+)
+def test_what_is_no_whole_table_is_none(data: bytes) -> None:
+    assert read_offsets(data) is None
+    assert whole_offsets({OFFSETS_PATH: data, OFFSETS_BACKUP: data}) is None
+
+
+def test_engine_and_decoder_agree_on_what_is_whole() -> None:
+    rng, data = random.Random(1), written(q0=5, q1=123)
+    agreed = {True: 0, False: 0}
+    for _ in range(3000):
+        end = len(data) if rng.randrange(2) else rng.randrange(len(data))
+        torn = bytearray(data[:end])
+        for _ in range(rng.randrange(3) if torn else 0):
+            torn[rng.randrange(len(torn))] = rng.choice(b'\0,:{}"@019-. e\xff')
+        manager = ConsumerOffsetManager(SimDisk().mount(), SimRuntime(0))
+        try:
+            manager.decode(bytes(torn).decode())
+        except ValueError:
+            is_whole = False
+        else:
+            is_whole = True
+        assert (read_offsets(bytes(torn)) is not None) is is_whole, bytes(torn)
+        agreed[is_whole] += 1
+
+    assert min(agreed.values()) > 20
+
+
+def test_a_start_takes_the_file_then_its_backup_then_nothing() -> None:
+    file, backup = written(q0=5), written(q0=4)
+
+    assert whole_offsets({OFFSETS_PATH: file, OFFSETS_BACKUP: backup}) == ((G0, 5),)
+    assert whole_offsets({OFFSETS_PATH: b"", OFFSETS_BACKUP: backup}) == ((G0, 4),)
+    assert whole_offsets({OFFSETS_BACKUP: backup}) == ((G0, 4),)
+    assert whole_offsets({"checkpoint": b""}) == ()
+
+
+def test_a_crash_leaves_what_a_group_had_since_the_last_persist_began() -> None:
+    progress = Progress()
+    for offset in (1, 2, 3):
+        progress.set(G0, offset, is_certain=True)
+    progress.persisted(dict(progress.now))
+    progress.set(G0, 4, is_certain=True)
+    progress.set(G1, 9, is_certain=True)
+    progress.ended()
+
+    found = {
+        offset: not start_finds_what_was_kept.violations(rows, progress)
+        for offset in range(6)
+        for rows in [((G0, offset),)]
+    }
+    assert found == {0: False, 1: False, 2: False, 3: True, 4: True, 5: False}
+    assert start_finds_what_was_kept.violations((), progress)
+    assert not start_finds_what_was_kept.violations(((G0, 3), (G1, 9)), progress)
+
+
+def test_a_persist_beside_a_commit_may_have_written_either() -> None:
+    progress = Progress()
+    progress.set(G0, 3, is_certain=True)
+    before = dict(progress.now)
+    progress.set(G0, 4, is_certain=False)
+    progress.persisted(before)
+
+    assert progress.may_be_kept(G0) == {3, 4}
+    progress.loaded(((G0, 4),))
+    assert progress.may_be_kept(G0) == progress.of(G0) == {4}
+
+
+def test_an_answer_is_one_of_those_that_a_group_may_have() -> None:
+    assert not answers_what_was_committed.violations(G0, 5, {4, 5})
+    assert answers_what_was_committed.violations(G0, -1, {5})
+    assert commits_never_go_back.violations(G0, 4, 3, {5})
+    assert commits_never_go_back.violations(G0, 4, 6, {-1})
+    assert not commits_never_go_back.violations(G0, 6, 3, {5})
+
+
+def test_a_group_without_an_offset_begins_within_the_queue() -> None:
+    begins = begins_at_the_groups_offset.violations
+
+    assert not begins(G0, 7, {7}, 3)
+    assert begins(G0, 3, {7}, 3)
+    assert not begins(G0, 3, {-1}, 3)
+    assert begins(G0, 4, {-1}, 3)
+
+
+def test_files_are_judged_by_what_they_say() -> None:
+    progress = Progress()
+    progress.set(G0, 5, is_certain=True)
+    files = {OFFSETS_PATH: written(q0=5)}
+
+    assert not persist_writes_all.violations(files, progress)
+    assert persist_writes_all.violations({OFFSETS_PATH: written()}, progress)
+    assert persist_writes_all.violations({}, progress)
+    assert not a_copy_is_whole.violations(files)
+    assert a_copy_is_whole.violations({})
+    assert a_copy_is_whole.violations({OFFSETS_PATH: b"", OFFSETS_BACKUP: b"{"})
+    assert not start_loads_the_file.violations(files, ((G0, 5),))
+    assert start_loads_the_file.violations(files, ((G0, 4),))
+    assert start_loads_the_file.violations({OFFSETS_PATH: b""}, ())
