@@ -42,7 +42,7 @@ from crashmq.models.ops import AdvanceClock, LookMessage, Shutdown, Together
 from crashmq.models.program import Setup
 
 _ANSWER = "crashmq.harness.subjects.engine_messages:answer_of"
-_RETURNED = "return Put(result.status.value, *place, result.message_ids)"
+_RETURNED = "return Put(PUT_STATUSES[result.status.value], *place, result.message_ids)"
 
 LIES_OF_ANSWERS = (
     lie(

@@ -49,7 +49,13 @@ _CHANGED = """self.disk.unmount()
 LIES_OF_THE_MEDIUM = (
     lie("RD-6", "pull", "result.messages,", "(),", AROUND),
     lie("RD-6", "pull", "result.messages,", "result.messages[::-1],", AROUND),
-    lie("RD-6", "pull", "result.status.value,", "'NO_MATCHED_MESSAGE',", AROUND),
+    lie(
+        "RD-6",
+        "pull",
+        "PULL_STATUSES[result.status.value],",
+        "'NO_MATCHED_MESSAGE',",
+        AROUND,
+    ),
     bug(
         "REC-18",
         "crashmq.engine.store.logfile.mapped_file:MappedFile.extend",
