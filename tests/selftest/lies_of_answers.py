@@ -160,8 +160,8 @@ LIES_OF_ANSWERS = (
     lie(
         "REC-5",
         "shutdown",
-        "clean = store.shutdown()",
-        "clean = not store.shutdown()",
+        "clean = hosted.shutdown()",
+        "clean = not hosted.shutdown()",
         ONE,
     ),
     lie("REC-7", "start", "store.commit_log.scanned_bytes", "1 << 40", WINDOWED),
@@ -270,8 +270,8 @@ LIES_OF_ANSWERS = (
     lie(
         "RUN-5",
         "shutdown",
-        "EndAwaited(store.shutdown())",
-        "EndAwaited(not store.shutdown())",
+        "EndAwaited(hosted.shutdown())",
+        "EndAwaited(not hosted.shutdown())",
         STOPPED_TWICE,
     ),
     lie("RUN-7", "late_actions", "self._late_actions", "1", AGAIN),
@@ -293,7 +293,7 @@ LIES_OF_ANSWERS = (
     lie(
         "RUN-6",
         "shutdown",
-        "clean = store.shutdown()",
+        "clean = hosted.shutdown()",
         "clean = store.reput.stop() or False",
         does(PLAIN, PUT, Shutdown()),
     ),
