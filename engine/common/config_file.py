@@ -116,8 +116,10 @@ class ConfigFile:
             self._sync_folders()
             self._write_whole(self._path, self._kept)
             self._disk.sync_dir(_folder_of(self._path))
-        elif self._disk.exists(self._path + TEMPORARY):
-            self._disk.remove(self._path + TEMPORARY)
+        elif self._disk.is_dir(_folder_of(self._path)):
+            # What is gone from it may have been removed by a life that was killed.
+            if self._disk.exists(self._path + TEMPORARY):
+                self._disk.remove(self._path + TEMPORARY)
             self._disk.sync_dir(_folder_of(self._path))
 
     def persist(self, text: str) -> None:
