@@ -50,6 +50,7 @@ class Interrupts:
             sys.unraisablehook = self._dropped
             yield
         finally:
+            self._wanted = False  # what this command did not heed no other one shall
             signal.signal(signal.SIGINT, before)
             sys.unraisablehook = hook
 

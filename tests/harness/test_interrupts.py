@@ -77,6 +77,7 @@ def test_an_interrupt_that_reached_nobody_is_raised_by_the_next_line_of_progress
     assert watched() is None
     assert INTERRUPTS.seen
     assert capsys.readouterr().err == ""
+    INTERRUPTS.heed()  # the command is over: whoever works next in here is left alone
 
 
 def test_an_error_that_an_interrupt_became_is_no_defect(
