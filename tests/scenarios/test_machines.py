@@ -54,6 +54,8 @@ TestContention = machine_test("contention")
 TestOverlaps = machine_test("overlaps")
 TestMixtures = machine_test("mixtures")
 TestTornBlocks = machine_test("torn_blocks")
+TestGroupProgress = machine_test("group_progress")
+TestOffsetFiles = machine_test("offset_files")
 
 
 def test_every_scenario_has_its_machine_here() -> None:
