@@ -118,7 +118,6 @@ def _checking(move: FunctionType, cls: type) -> Callable[..., Any]:
     @wraps(move)
     def checked(self: Any, *args: Any, **named: Any) -> Any:
         _ACTIVE.begin(self)
-        is_last = False
         try:
             answer = move(self, *args, **named)
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
 from crashmq.models.files.offsets import (
     OFFSETS_BACKUP,
@@ -25,6 +25,19 @@ def _name(key: OffsetKey) -> str:
 def _one_of(offsets: Set[int]) -> str:
     told = sorted(offsets)
     return f"{told[0]}" if len(told) == 1 else f"one of {told}"
+
+
+def _impossible(
+    rows: OffsetRows,
+    known: Iterable[OffsetKey],
+    possible_of: Callable[[OffsetKey], Set[int]],
+) -> Iterator[tuple[OffsetKey, int, Set[int]]]:
+    """The offsets of a table that cannot be, and what could; -1: it has none."""
+    found = dict(rows)
+    for key in sorted({*found, *known}):
+        offset, possible = found.get(key, NO_OFFSET), possible_of(key)
+        if offset not in possible:
+            yield key, offset, possible
 
 
 @law(
@@ -87,11 +100,9 @@ def start_finds_what_was_kept(
 
     Asked where nothing but crashes came between. Source: ConfigManager#load.
     """
-    found = dict(rows)
-    for key in sorted({*found, *progress.in_files()}):
-        offset, possible = found.get(key, NO_OFFSET), progress.may_be_kept(key)
-        if offset not in possible:
-            yield Violation(_name(key), f"offset {offset}", _one_of(possible))
+    wrong = _impossible(rows, progress.in_files(), progress.may_be_kept)
+    for key, offset, possible in wrong:
+        yield Violation(_name(key), f"offset {offset}", _one_of(possible))
 
 
 @law(
@@ -150,13 +161,8 @@ def persist_writes_all(
     if rows is None:
         yield Violation(OFFSETS_PATH, "no whole table", "the offsets of all groups")
         return
-    found = dict(rows)
-    for key in sorted({*found, *progress.now}):
-        offset, possible = found.get(key, NO_OFFSET), progress.of(key)
-        if offset not in possible:
-            yield Violation(
-                _name(key), f"offset {offset} is written", _one_of(possible)
-            )
+    for key, offset, possible in _impossible(rows, progress.now, progress.of):
+        yield Violation(_name(key), f"offset {offset} is written", _one_of(possible))
 
 
 @law(
