@@ -7,7 +7,6 @@ broker for the offset of a queue before it commits one there.
 from __future__ import annotations
 
 from crashmq.engine.broker.broker_controller import BrokerController
-from crashmq.engine.broker.processor.consumer_manage_processor import ResponseCode
 from crashmq.engine.client.consumer.pull_from_where import (
     ConsumeFromWhere,
     compute_pull_from_where,
@@ -20,6 +19,7 @@ from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
 from crashmq.engine.common.message_queue import MessageQueue
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreStopped
 from crashmq.engine.store.message_store import MessageStore
 from crashmq.models.observations import (

@@ -5,11 +5,9 @@ from store_builder import StoreBuilder
 
 from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.broker.offset.consumer_offset_manager import PATH
-from crashmq.engine.broker.processor.consumer_manage_processor import (
-    OffsetResponse,
-    ResponseCode,
-)
+from crashmq.engine.broker.processor.consumer_manage_processor import OffsetResponse
 from crashmq.engine.host.service_threads import ServiceThreads
+from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreCorrupted
 from crashmq.engine.store.message_store import MessageStore
 

@@ -6,7 +6,6 @@ Differs: groups and topics need not be configured, so that none is unknown.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import NamedTuple
 
 from crashmq.engine.broker.offset.consumer_offset_manager import (
@@ -14,6 +13,7 @@ from crashmq.engine.broker.offset.consumer_offset_manager import (
     ConsumerOffsetManager,
 )
 from crashmq.engine.host.probe import probe
+from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.message_store import MessageStore
 
 SWALLOWED = probe(
@@ -22,14 +22,6 @@ SWALLOWED = probe(
 FROM_ZERO = probe(
     "consumer_manage.query.from_zero", "a new group of a young queue begins at 0"
 )
-
-
-class ResponseCode(Enum):
-    """What a request comes to. Source: ResponseCode."""
-
-    SUCCESS = 0
-    INVALID_PARAMETER = -1
-    QUERY_NOT_FOUND = 22
 
 
 class OffsetResponse(NamedTuple):

@@ -1,0 +1,23 @@
+"""HeartbeatData: what a client tells the brokers of its consumers.
+
+Source: org.apache.rocketmq.remoting.protocol.heartbeat.HeartbeatData, ConsumerData,
+RocketMQ 5.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from crashmq.engine.remoting.subscription_data import SubscriptionData
+
+MessageModel = Literal["CLUSTERING", "BROADCASTING"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerData:
+    """One consumer of a client: its group, and what it subscribes."""
+
+    group: str
+    message_model: MessageModel = "CLUSTERING"
+    subscriptions: tuple[SubscriptionData, ...] = ()
