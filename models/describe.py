@@ -9,6 +9,8 @@ from crashmq.models.ops import (
     SILENT,
     AdvanceClock,
     CommitOffset,
+    Consume,
+    ConsumerOp,
     Crash,
     CrashKind,
     Damage,
@@ -17,6 +19,7 @@ from crashmq.models.ops import (
     DeleteTopic,
     DiskFault,
     During,
+    EndConsumer,
     Event,
     FillDisk,
     KeptUnit,
@@ -34,9 +37,11 @@ from crashmq.models.ops import (
     Schedule,
     SearchOffset,
     Shutdown,
+    StartConsumer,
     Survivors,
     TakeQueue,
     Together,
+    TurnConsumer,
 )
 
 
@@ -72,6 +77,8 @@ def describe(op: Event) -> str:
             return f"delete topic {topic}" + (f"/{queue_id}" if queue_id >= 0 else "")
         case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
             return _describe_progress(op)
+        case StartConsumer() | EndConsumer() | TurnConsumer() | Consume():
+            return _describe_consumer(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():
@@ -108,6 +115,27 @@ def _describe_progress(op: ProgressOp) -> str:
             return f"reset {where} to {op.offset}"
         case TakeQueue():
             return f"a consumer takes over {where}, or begins at its {op.where} offset"
+
+
+def _describe_consumer(op: ConsumerOp) -> str:
+    client = f"consumer {op.client}"
+    match op:
+        case StartConsumer():
+            kinds = [("orderly", op.is_orderly), ("broadcasting", op.broadcasts)]
+            kind = "".join([f"{name} " for name, has in kinds if has])
+            how = "" if op.strategy == "AVG" else f", by {op.strategy}"
+            return (
+                f"{kind}{client} of {op.group} joins for {op.topics} from the "
+                f"{op.where} offset on{how}"
+            )
+        case EndConsumer():
+            ends = {"stop": "stops", "kill": "is killed", "vanish": "vanishes"}
+            return f"{client} {ends[op.how]}"
+        case TurnConsumer():
+            return f"{client}: {op.task}" + (f" x{op.times}" if op.times != 1 else "")
+        case Consume():
+            many = f" and {op.times - 1} more" if op.times != 1 else ""
+            return f"{client} consumes message {op.nth}{many}: {op.status}"
 
 
 def describe_schedule(schedule: Schedule) -> str:

@@ -35,6 +35,8 @@ from crashmq.models.observations import (
 from crashmq.models.ops import (
     SILENT,
     AdvanceClock,
+    ConsumerEnd,
+    ConsumeStatus,
     Crash,
     DeleteTopic,
     DiskFault,
@@ -47,6 +49,7 @@ from crashmq.models.ops import (
     RunService,
     SearchOffset,
     ServiceName,
+    StartConsumer,
     all_parts,
 )
 
@@ -143,6 +146,95 @@ class OffsetsLoaded:
     """A start came up with these offsets of all groups."""
 
     offsets: tuple[tuple[tuple[str, str, int], int], ...]
+
+
+class OneQueue(NamedTuple):
+    """A queue as a consumer of a group knows it."""
+
+    client: str
+    group: str
+    topic: str
+    queue_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerBegan:
+    """A consumer has started."""
+
+    op: StartConsumer
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerEnded:
+    """A consumer is no more."""
+
+    client: str
+    how: ConsumerEnd
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesHeld:
+    """After an op of its own, a consumer works on these queues, sorted."""
+
+    client: str
+    queues: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRead:
+    """A consumer that is given a queue has read the group's offset; -1: none."""
+
+    queue: OneQueue
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSent:
+    """A consumer has told its group's offset; then ``kept`` is what is known of it.
+
+    ``kept`` is -2 where it did not come to be known.
+    """
+
+    queue: OneQueue
+    offset: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class PullSent:
+    """A consumer asks for messages from ``queue_offset`` on.
+
+    ``commit_offset`` is the group's offset that it tells by the way; -1: none.
+    """
+
+    queue: OneQueue
+    queue_offset: int
+    commit_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class PullReceived:
+    """A pull is answered, at once or later; ``queue_offset`` is what it asked for.
+
+    ``kept`` is the group's offset after it, if the pull told one, else -2.
+    """
+
+    queue: OneQueue
+    queue_offset: int
+    code: str
+    next_begin_offset: int
+    messages: tuple[bytes, ...]
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """A consumer was given a message, and said how that went."""
+
+    queue: OneQueue
+    queue_offset: int
+    record: bytes
+    status: ConsumeStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +379,14 @@ Happening: TypeAlias = (
     | ProgressAsked
     | ProgressAnswered
     | OffsetsLoaded
+    | ConsumerBegan
+    | ConsumerEnded
+    | QueuesHeld
+    | OffsetRead
+    | OffsetSent
+    | PullSent
+    | PullReceived
+    | Consumed
     | StopBegan
     | StopEnded
     | StartBegan
@@ -677,7 +777,7 @@ def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
 
 
 def _pass(step: Step, number: int, event: object) -> None:
-    """Leave it to ``models.knowledge.walk_progress``, which reads the events."""
+    """Leave it to the walks that read the events themselves."""
     del step, number, event
 
 
@@ -729,6 +829,14 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     ProgressAsked: _pass,
     ProgressAnswered: _pass,
     OffsetsLoaded: _pass,
+    ConsumerBegan: _pass,
+    ConsumerEnded: _pass,
+    QueuesHeld: _pass,
+    OffsetRead: _pass,
+    OffsetSent: _pass,
+    PullSent: _pass,
+    PullReceived: _pass,
+    Consumed: _pass,
     StopBegan: _take_stop,
     StopEnded: Step._end_stop,
     StartBegan: Step._begin_start,

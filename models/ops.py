@@ -40,6 +40,10 @@ DamageKind = Literal[
 ]
 ForeignContent = Literal["empty", "zeros", "garbage", "copy", "directory"]
 FromWhere = Literal["last", "first"]
+Strategy = Literal["AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"]
+ConsumerTask = Literal["rebalance", "pull", "persist", "heartbeat", "lock", "clean"]
+ConsumeStatus = Literal["success", "later", "raises"]
+ConsumerEnd = Literal["stop", "kill", "vanish"]
 IPv6Hosts = Literal["none", "born", "store", "both"]
 TransactionType = Literal["none", "prepared", "commit", "rollback"]
 ScheduleKind = Literal["preempt", "pct"]
@@ -68,6 +72,7 @@ class Capability(Enum):
     SEARCHES = "it finds messages by their place, time or key"
     DELETES = "it deletes topics, and expired messages when it is asked to"
     TRACKS_PROGRESS = "it keeps how far groups of consumers have come"
+    RUNS_CONSUMERS = "consumers of it are started, turned and ended one by one"
     TELLS_POSITIONS = "it says where its log stands"
     TELLS_COUNTS = "it says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "it says what it holds of its directory, also after a stop"
@@ -324,6 +329,65 @@ class TakeQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class StartConsumer:
+    """A client starts its consumer, which joins a group.
+
+    It has no queue before its first rebalance, and does nothing by itself.
+
+    Attributes:
+        client: its name; a client has at most one consumer.
+        topics: what it subscribes, joined by commas; the same in all of the group.
+        where: where a group without an offset begins.
+        strategy: how queues are shared out among the consumers of the group.
+        is_orderly: it locks its queues, and works on one message of each at a time.
+        broadcasts: it gets every queue, and keeps its offsets in a file of its own.
+    """
+
+    client: str
+    group: str
+    topics: str
+    where: FromWhere = "first"
+    strategy: Strategy = "AVG"
+    is_orderly: bool = False
+    broadcasts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EndConsumer:
+    """A client's consumer ends.
+
+    ``stop`` is its orderly shutdown; with ``kill`` its process ends, and the broker
+    sees the connection close; with ``vanish`` the broker sees nothing.
+    """
+
+    client: str
+    how: ConsumerEnd = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnConsumer:
+    """A consumer does ``times`` rounds of one of its tasks, fewer once it is idle."""
+
+    client: str
+    task: ConsumerTask
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Consume:
+    """A consumer works on messages that it has pulled, and tells how that went.
+
+    ``nth`` is which of those that wait, modulo their number; ``times`` how many, one
+    after the other.
+    """
+
+    client: str
+    nth: int = 0
+    times: int = 1
+    status: ConsumeStatus = "success"
+
+
+@dataclass(frozen=True, slots=True)
 class FillDisk:
     """Let a file that is not the store's fill the disk to ``percent``; 0 removes it."""
 
@@ -455,6 +519,10 @@ Op: TypeAlias = (
     | QueryOffset
     | ResetOffset
     | TakeQueue
+    | StartConsumer
+    | EndConsumer
+    | TurnConsumer
+    | Consume
     | FillDisk
     | Shutdown
     | Restart
@@ -479,6 +547,10 @@ OP_CLASSES: tuple[type[Op], ...] = (
     QueryOffset,
     ResetOffset,
     TakeQueue,
+    StartConsumer,
+    EndConsumer,
+    TurnConsumer,
+    Consume,
     FillDisk,
     Shutdown,
     Restart,
@@ -505,11 +577,18 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     QueryOffset,
     ResetOffset,
     TakeQueue,
+    StartConsumer,
+    EndConsumer,
+    TurnConsumer,
+    Consume,
     FillDisk,
     Shutdown,
 )
 ProgressOp: TypeAlias = CommitOffset | QueryOffset | ResetOffset | TakeQueue
 """What consumers, and who resets them, ask of the broker."""
+
+ConsumerOp: TypeAlias = StartConsumer | EndConsumer | TurnConsumer | Consume
+"""What one consumer does, or what becomes of it."""
 
 Event: TypeAlias = Crash | DiskFault | Op
 EVENT_CLASSES: tuple[type[Event], ...] = (Crash, DiskFault, *OP_CLASSES)
@@ -563,6 +642,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.DELETES})
         case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
             return frozenset({Capability.TRACKS_PROGRESS})
+        case StartConsumer() | EndConsumer() | TurnConsumer() | Consume():
+            return frozenset({Capability.RUNS_CONSUMERS})
         case FillDisk():
             return frozenset({Capability.HAS_ROOM})
         case _:

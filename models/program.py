@@ -74,7 +74,9 @@ class Setup:
     records whose CRC is right.
 
     With ``keeps_progress`` a broker runs around the store, which keeps how far groups
-    of consumers have come.
+    of consumers have come. Every topic has ``topic_queues`` queues for their consumers.
+    Each of these pulls ``pull_batch`` messages at a time, and none of a queue while
+    more than ``pull_threshold`` of its messages wait.
     """
 
     log_file_size: int = 4096
@@ -104,6 +106,9 @@ class Setup:
     checks_crc: bool = False
     adopt: bool = False
     keeps_progress: bool = False
+    topic_queues: int = 2
+    pull_batch: int = 32
+    pull_threshold: int = 1000
 
     @property
     def has_queue_ext(self) -> bool:

@@ -17,6 +17,7 @@ from zlib import crc32
 import msgspec
 
 from crashmq.engine.host.probe import recording
+from crashmq.harness.episodes.last_consumers import work_off
 from crashmq.harness.episodes.reading_back import query_everything, read_everything
 from crashmq.harness.judging.judge import Judge
 from crashmq.harness.subjects.interpreter import Interpreter
@@ -295,6 +296,8 @@ class Episode:
         self._catch_up(number)
         epoch_ms = self.subject.epoch_ms
         read_everything(self._judge, epoch_ms, lambda op: self._take(op, number))
+        if self._judge.known.consumption.newest:
+            work_off(self._judge, lambda op: self._take(op, number))
         if self.setup.keeps_progress:
             self._ask_for_progress(number)
         if self.setup.has_index:

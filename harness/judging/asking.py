@@ -66,6 +66,14 @@ from crashmq.models.knowledge.moments import (
     StoreUp,
     TopicGone,
 )
+from crashmq.models.knowledge.moments_of_consumers import (
+    GroupCaughtUp,
+    MessageConsumed,
+    OffsetKeptThen,
+    OffsetTold,
+    PullGoesOn,
+    QueuesShared,
+)
 from crashmq.models.laws.file_laws import (
     CHECKPOINT_LAWS,
     DELETION_LAWS,
@@ -132,6 +140,11 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     **dict.fromkeys(
         (OffsetsFound, OffsetsRecovered), (*TELLS_ALL, Fact.TRACKS_PROGRESS)
     ),
+    **dict.fromkeys(
+        (PullGoesOn, OffsetTold, OffsetKeptThen, MessageConsumed),
+        (*TELLS_ALL, Fact.RUNS_CONSUMERS),
+    ),
+    **dict.fromkeys((QueuesShared, GroupCaughtUp), (*TELLS_ALL, Fact.RUNS_CONSUMERS)),
     StepOver: (Fact.TAKES_DAMAGE,),
 }
 """What a subject must be able to do for a kind of moment to come at all."""

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
     asked_of_answers,
+    asked_of_consumers,
     asked_of_lives,
     asked_of_progress,
     asked_of_reads,
@@ -23,6 +24,7 @@ from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
 from crashmq.harness.judging.asking import askable
 from crashmq.models.files.store_image import StoreImage, read_store
 from crashmq.models.history import Step
+from crashmq.models.knowledge.consumption import queues_of
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import End, Knowledge
 from crashmq.models.knowledge.moments import (
@@ -35,6 +37,7 @@ from crashmq.models.knowledge.moments import (
     StatisticsSeen,
     StoreUp,
 )
+from crashmq.models.knowledge.moments_of_consumers import GroupCaughtUp, QueuesShared
 from crashmq.models.knowledge.reference import ReferenceModel
 from crashmq.models.knowledge.walk_start import start_over
 from crashmq.models.knowledge.walk_untold import walk_for
@@ -50,6 +53,7 @@ from crashmq.models.plain_state import forked
 from crashmq.models.program import Setup
 
 Reader: TypeAlias = Callable[[Mapping[str, bytes], StoreImage | None], StoreImage]
+_ANYWHERE = 1 << 62
 _NOWHERE = Positions(-1, -1, -1, -1)  # nobody asks where the log stands
 _NOTHING_DONE = Step.that_saw(Skipped("nothing was done"))
 
@@ -171,6 +175,17 @@ class Judge:
     def judge_caught_up(self, now: Positions, busy: Sequence[str]) -> None:
         """Ask the laws of a store in which no service should have work left."""
         self.ask([CaughtUp(_NOTHING_DONE, self.known, self, now, busy)])
+
+    def judge_consumed(self) -> None:
+        """Ask the laws of groups whose consumers should have nothing left to do."""
+        known = self.known.consumption
+        at = At(_NOTHING_DONE, self.known, self, _NOWHERE)
+        for group, op in sorted(known.newest.items()):
+            queues = queues_of(op, self.known.setup.topic_queues)
+            self.ask([QueuesShared(*at, group, queues, known.members(group))])
+        for key in sorted(known.owed_from):
+            left = [*known.passed_over(key, self.known.model, _ANYWHERE)]
+            self.ask([GroupCaughtUp(*at, key, left)])
 
     def judge_statistics(self, seen: Statistics) -> None:
         """Compare the store's statistics with the puts it has answered."""

@@ -12,6 +12,7 @@ from typing import Literal, Protocol, Self
 from crashmq.harness.disk.controls import Healed
 from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.scheduling.turns import Turns
+from crashmq.models.history import Happening
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     Damaged,
@@ -22,6 +23,9 @@ from crashmq.models.observations import (
 )
 from crashmq.models.ops import (
     Boundary,
+    ConsumerEnd,
+    ConsumerTask,
+    ConsumeStatus,
     Crash,
     Damage,
     DiskFault,
@@ -29,6 +33,7 @@ from crashmq.models.ops import (
     FromWhere,
     PlantFile,
     ServiceName,
+    StartConsumer,
 )
 from crashmq.models.program import Setup
 
@@ -223,6 +228,31 @@ class TracksProgress(Protocol):
 
         None if this store keeps none.
         """
+
+
+class RunsConsumers(Protocol):
+    """Consumers of it are started, turned and ended one by one.
+
+    What they do is told to whom ``tell_consumers_to`` names, as events of a history.
+    They outlive a crash of the store, which is their broker.
+    """
+
+    def tell_consumers_to(self, note: Callable[[Happening], None]) -> None:
+        """Pass on from now on what consumers do."""
+
+    def start_consumer(self, op: StartConsumer) -> Observation:
+        """Start a client's consumer: ``Done``, or ``Skipped`` if it has one."""
+
+    def end_consumer(self, client: str, how: ConsumerEnd) -> Observation:
+        """End a client's consumer: ``Done``."""
+
+    def turn_consumer(self, client: str, task: ConsumerTask, times: int) -> Observation:
+        """Do some rounds of one of its tasks: ``Ran``."""
+
+    def consume(
+        self, client: str, nth: int, times: int, status: ConsumeStatus
+    ) -> Observation:
+        """Let it work on messages that wait: ``Ran``, of so many."""
 
 
 class TellsPositions(Protocol):

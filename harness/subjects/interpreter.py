@@ -82,12 +82,15 @@ from crashmq.models.ops import (
     NESTING_MAX,
     AdvanceClock,
     CommitOffset,
+    Consume,
+    ConsumerOp,
     Crash,
     Damage,
     DeleteManually,
     DeleteTopic,
     DiskFault,
     During,
+    EndConsumer,
     Event,
     FillDisk,
     LookMessage,
@@ -105,8 +108,10 @@ from crashmq.models.ops import (
     SearchOffset,
     ServiceName,
     Shutdown,
+    StartConsumer,
     TakeQueue,
     Together,
+    TurnConsumer,
     needs,
     nesting,
 )
@@ -151,6 +156,7 @@ class Interpreter:
         self._step = 0
         self._history = History()
         self._running = _Running()
+        self._subject.tell_consumers_to(partial(self._note, MAIN))
 
     @property
     def life(self) -> int:
@@ -259,6 +265,8 @@ class Interpreter:
                 return self._delete_topic(op, who)
             case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
                 return self._progress(op, who)
+            case StartConsumer() | EndConsumer() | TurnConsumer() | Consume():
+                return self._turn_consumer(op)
             case FillDisk(percent):
                 return subject.fill_disk(percent)
             case Shutdown():
@@ -393,6 +401,18 @@ class Interpreter:
                 return subject.reset_offset(group, topic, queue_id, offset)
             case TakeQueue(group, topic, queue_id, where):
                 return subject.take_queue(group, topic, queue_id, where)
+
+    def _turn_consumer(self, op: ConsumerOp) -> Observation:
+        subject = self._subject
+        match op:
+            case StartConsumer():
+                return subject.start_consumer(op)
+            case EndConsumer(client, how):
+                return subject.end_consumer(client, how)
+            case TurnConsumer(client, task, times):
+                return subject.turn_consumer(client, task, times)
+            case Consume(client, nth, times, status):
+                return subject.consume(client, nth, times, status)
 
     def _answer_in(self, answer: Put, message: MessageToPut) -> Put:
         """What the answer to a batch says of one of its messages."""

@@ -23,6 +23,7 @@ from typing import Final, Protocol, cast
 from crashmq.harness.disk.controls import Healed
 from crashmq.harness.disk.crash import crash_class
 from crashmq.harness.subjects import capabilities
+from crashmq.models.history import Happening
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
@@ -121,6 +122,7 @@ class WholeSubject(
     capabilities.Searches,
     capabilities.Deletes,
     capabilities.TracksProgress,
+    capabilities.RunsConsumers,
     capabilities.TellsPositions,
     capabilities.TellsCounts,
     capabilities.TellsWhatItHolds,
@@ -147,6 +149,7 @@ PROTOCOLS: Final[Mapping[Capability, type]] = {
     Capability.SEARCHES: capabilities.Searches,
     Capability.DELETES: capabilities.Deletes,
     Capability.TRACKS_PROGRESS: capabilities.TracksProgress,
+    Capability.RUNS_CONSUMERS: capabilities.RunsConsumers,
     Capability.TELLS_POSITIONS: capabilities.TellsPositions,
     Capability.TELLS_COUNTS: capabilities.TellsCounts,
     Capability.TELLS_WHAT_IT_HOLDS: capabilities.TellsWhatItHolds,
@@ -328,6 +331,10 @@ class _Completed:
 
     def offsets(self) -> None:
         """None are kept."""
+
+    def tell_consumers_to(self, note: Callable[[Happening], None]) -> None:
+        """Nothing will be told: it has no consumers."""
+        del note
 
     def statistics(self) -> Statistics:
         """None are known."""

@@ -14,6 +14,7 @@ from enum import Enum
 from crashmq.models.files.checkpoint import CheckpointImage
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.history import Step
+from crashmq.models.knowledge.consumption import Consumption
 from crashmq.models.knowledge.debts import Debts
 from crashmq.models.knowledge.expiry import Expiry
 from crashmq.models.knowledge.progress import Progress
@@ -60,6 +61,7 @@ class Knowledge:
         expiry: clock, room and cleaners.
         debts: what this life owes.
         progress: how far groups of consumers have come.
+        consumption: what their consumers have worked off.
         tampering: what was done to the files from outside.
         failed_parts: where calls to the disk failed in this life of the store, as
             names in its directory; "" stands for all.
@@ -81,6 +83,7 @@ class Knowledge:
     debts: Debts
     tampering: Tampering
     progress: Progress = field(default_factory=Progress)
+    consumption: Consumption = field(default_factory=Consumption)
     failed_parts: frozenset[str] = frozenset()
     end: End = End.NEW
     positions: Positions | None = None
@@ -211,6 +214,7 @@ class Knowledge:
             self.debts,
             self.tampering,
             self.progress,
+            self.consumption,
             self.failed_parts,
             self.end,
             self.positions,

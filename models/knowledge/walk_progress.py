@@ -32,6 +32,7 @@ from crashmq.models.knowledge.moments import (
     OffsetsRecovered,
     QueueBegun,
 )
+from crashmq.models.knowledge.walk_consumers import walk_consumers
 from crashmq.models.observations import (
     Committed,
     Done,
@@ -86,8 +87,8 @@ def walk_progress(at: At) -> Iterator[Moment]:
                 yield OffsetsRecovered(*at, found, rows)
                 progress.loaded(rows)
                 before, is_loaded = dict(progress.now), True
-            case _:
-                pass
+            case other:
+                yield from walk_consumers(at, other)
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
 
@@ -134,6 +135,7 @@ def _answered(at: At, op: ProgressOp, seen: object) -> Iterator[Moment]:
         case ResetOffset(), Done():
             progress.set(key, op.offset, is_certain=is_alone)
             progress.pending[key] = is_alone
+            at.known.consumption.was_reset(key, op.offset)
         case TakeQueue(), QueueTaken(offset):
             end = at.known.model.next_queue_offset((op.topic, op.queue_id))
             yield QueueBegun(*at, key, offset, progress.of(key), end)

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from crashmq.models.ops import (
     ALL_TIME_MS,
+    ConsumeStatus,
     CrashKind,
     DamageKind,
     DeleteManually,
@@ -26,6 +27,7 @@ from crashmq.models.ops import (
     RunService,
     Schedule,
     ServiceName,
+    StartConsumer,
     SurvivorKind,
     TransactionType,
 )
@@ -54,6 +56,7 @@ Kind = Literal[
     "fill",
     "delete",
     "progress",
+    "consume",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -190,6 +193,8 @@ class Space:
         fill_percents: how full others make the disk; as above for ``fill``.
         groups: who consumes; a space has them to list ``progress``.
         progress_offsets: what is committed, or reset to.
+        consumers: who may join; a space has them to list ``consume``.
+        consumed: how consuming a message goes.
         deletions: queues that are deleted, queue_id -1 for the whole topic; as above
             for ``delete``.
     """
@@ -240,6 +245,8 @@ class Space:
     plants: tuple[PlantFile, ...] = ()
     groups: tuple[str, ...] = ()
     progress_offsets: Numbers = ONLY_ZERO
+    consumers: tuple[StartConsumer, ...] = ()
+    consumed: tuple[ConsumeStatus, ...] = ("success",)
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""
@@ -254,6 +261,7 @@ class Space:
         assert self.expiry_steps_ms != ONLY_ZERO or "contend" not in self.kinds
         assert self.fill_percents or "fill" not in self.kinds
         assert self.groups or "progress" not in self.kinds
+        assert self.consumers or "consume" not in self.kinds
         deletes = self.deletions and self.crash_kinds and self.faults
         assert deletes or "delete" not in self.kinds
 

@@ -17,6 +17,7 @@ from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import Scenario
 from crashmq.scenarios.programs.ageing import wait
 from crashmq.scenarios.programs.chance import Chance, SeededChance
+from crashmq.scenarios.programs.consumers import consume
 from crashmq.scenarios.programs.consuming import progress
 from crashmq.scenarios.programs.crashing import crash, restart
 from crashmq.scenarios.programs.draft import Draft
@@ -131,6 +132,7 @@ PHRASES: dict[Kind, Phrase] = {
     "fill": fill_after_all,
     "delete": delete,
     "progress": progress,
+    "consume": consume,
 }
 """What writes a phrase of each kind."""
 
@@ -161,6 +163,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "fill": ("fill",),
     "damage": ("damage",),
     "progress": ("progress",),
+    "consume": ("consume",),
 }
 
 

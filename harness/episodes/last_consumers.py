@@ -1,0 +1,72 @@
+"""What consumers do at the end of an episode: they work off all there is, and stop.
+
+Every group that ever had a consumer has one then, so what is left is left for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from crashmq.harness.judging.judge import Judge
+from crashmq.models.observations import Observation, Ran
+from crashmq.models.ops import (
+    AdvanceClock,
+    Consume,
+    ConsumerTask,
+    EndConsumer,
+    Op,
+    RunService,
+    TurnConsumer,
+)
+
+Take = Callable[[Op], Observation]
+
+LONG_MS = 130_000
+"""After so long a broker has given up clients that say nothing, and all time-outs of
+clients are over. Source: ClientChannelInfo, 120 s."""
+SOON_MS = 21_000
+"""After so long a balanced consumer rebalances, and renews its locks."""
+ROUNDS_MAX = 60
+IDLE_ROUNDS = 2
+MANY = 64
+
+
+def work_off(judge: Judge, take: Take) -> None:
+    """Let the consumers of every group work off all there is; judge it, stop them."""
+    take(AdvanceClock(LONG_MS))
+    known = judge.known.consumption
+    for number, (reader, op) in enumerate(sorted(known.newest.items())):
+        if not known.members(reader):
+            is_its_own = op.broadcasts
+            client = op.client if is_its_own else f"end-{number}"
+            take(replace(op, client=client))
+    clients = sorted(known.living)
+    for client in clients:
+        take(TurnConsumer(client, "heartbeat"))
+    take(RunService("scan_clients"))
+    _until_idle(clients, take)
+    judge.judge_consumed()
+    for client in clients:
+        take(TurnConsumer(client, "persist"))
+    for client in clients:
+        take(EndConsumer(client))
+
+
+def _until_idle(clients: list[str], take: Take) -> None:
+    idle = 0
+    for _ in range(ROUNDS_MAX):
+        take(AdvanceClock(SOON_MS))
+        worked = [_turn(client, take) for client in clients]
+        idle = 0 if any(worked) else idle + 1
+        if idle == IDLE_ROUNDS:
+            return
+
+
+def _turn(client: str, take: Take) -> bool:
+    """One turn of all that a consumer does; whether it has consumed anything."""
+    tasks: tuple[ConsumerTask, ...] = ("heartbeat", "rebalance", "lock", "pull")
+    for task in tasks:
+        take(TurnConsumer(client, task))
+    consumed = take(Consume(client, times=MANY))
+    return isinstance(consumed, Ran) and consumed.work > 0

@@ -1,0 +1,89 @@
+"""Moments at which a consumer has done something that laws speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from crashmq.models.appended import Appended
+from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.history import Consumed, OneQueue
+from crashmq.models.knowledge.moments import Moment
+from crashmq.models.knowledge.reference import QueueKey
+
+
+@dataclass(slots=True)
+class PullGoesOn(Moment):
+    """A consumer pulls a queue again.
+
+    Attributes:
+        queue_offset: where from.
+        expected: where its last pull of the queue said that it goes on.
+        waiting: how many messages it has pulled and not worked off.
+    """
+
+    queue: OneQueue
+    queue_offset: int
+    expected: int
+    waiting: int
+
+
+@dataclass(slots=True)
+class OffsetTold(Moment):
+    """A consumer has told how far its group has come.
+
+    ``passed`` are the messages below ``offset`` that the group is owed and that nobody
+    of it has worked off.
+    """
+
+    key: OffsetKey
+    offset: int
+    passed: Sequence[Appended]
+
+
+@dataclass(slots=True)
+class OffsetKeptThen(Moment):
+    """What a broker keeps of a group after it was told; ``end`` is of the queue."""
+
+    key: OffsetKey
+    kept: int
+    end: int
+
+
+@dataclass(slots=True)
+class MessageConsumed(Moment):
+    """A consumer was given a message.
+
+    Attributes:
+        consumed: what it was given.
+        appended: what the queue has there, as far as is known.
+        passed: messages before it that are owed and not worked off.
+        is_again: this consumer has worked it off since it was given the queue.
+        is_orderly: it asked for the messages of each queue in their order.
+    """
+
+    consumed: Consumed
+    appended: Appended | None
+    passed: Sequence[Appended]
+    is_again: bool
+    is_orderly: bool
+
+
+@dataclass(slots=True)
+class QueuesShared(Moment):
+    """All consumers of a group have shared out its queues, and nothing moves."""
+
+    group: str
+    queues: Sequence[QueueKey]
+    held: Mapping[str, Sequence[QueueKey]]
+
+
+@dataclass(slots=True)
+class GroupCaughtUp(Moment):
+    """The consumers of a group have nothing left to do.
+
+    ``left`` are the messages of a queue that the group is owed and has not worked off.
+    """
+
+    key: OffsetKey
+    left: Sequence[Appended]

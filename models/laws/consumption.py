@@ -1,0 +1,192 @@
+"""Laws of consumers: nothing is passed over, given twice, or left to nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from crashmq.models.appended import Appended, differs
+from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.files.store_image import BadRecord, decode_record
+from crashmq.models.history import OneQueue
+from crashmq.models.knowledge.reference import QueueKey
+from crashmq.models.laws.registry import law
+from crashmq.models.verdict import Violation
+
+
+def _name(key: OffsetKey) -> str:
+    group, topic, queue_id = key
+    return f"{group} on {topic}/{queue_id}"
+
+
+def _of(queue: OneQueue) -> str:
+    return f"{queue.client} of {queue.group} on {queue.topic}/{queue.queue_id}"
+
+
+def _messages(passed: Sequence[Appended]) -> str:
+    first = passed[0]
+    more = f" and {len(passed) - 1} more" if len(passed) > 1 else ""
+    return f"message {first.queue_offset} ({first.message.unique_key}){more}"
+
+
+@law(
+    "CON-1",
+    "a consumer tells its group's offset only when every message before it has been "
+    "consumed",
+    catalogue="P1",
+)
+def no_offset_passes_a_message(
+    key: OffsetKey, offset: int, passed: Sequence[Appended]
+) -> Iterator[Violation]:
+    """``passed`` are the messages below ``offset`` that nobody has consumed.
+
+    Source: ProcessQueue#removeMessage, ConsumeMessageConcurrentlyService.
+    """
+    if passed:
+        yield Violation(
+            _name(key),
+            f"offset {offset} is told before {_messages(passed)} is consumed",
+            f"at most offset {passed[0].queue_offset}",
+        )
+
+
+@law(
+    "CON-2",
+    "once its consumers have nothing left to do, a group has consumed every message "
+    "it is owed",
+    catalogue="P2",
+)
+def every_message_is_consumed(
+    key: OffsetKey, left: Sequence[Appended]
+) -> Iterator[Violation]:
+    """``left`` are the messages of a queue that nobody of the group has consumed.
+
+    Source: the promise of delivery at least once.
+    """
+    if left:
+        yield Violation(_name(key), f"{_messages(left)} was never consumed", "consumed")
+
+
+@law(
+    "CON-3",
+    "a consumer pulls on where its last pull of the queue ended",
+    catalogue="P15",
+)
+def a_pull_goes_on(
+    queue: OneQueue, queue_offset: int, expected: int
+) -> Iterator[Violation]:
+    """Source: PullRequest#nextOffset, DefaultMQPushConsumerImpl#pullMessage."""
+    if queue_offset != expected:
+        yield Violation(_of(queue), f"it pulls from {queue_offset}", f"from {expected}")
+
+
+@law(
+    "CON-4",
+    "a consumer is given messages of its queue, each as it was appended",
+    catalogue="P18",
+)
+def a_consumer_is_given_what_was_appended(
+    queue: OneQueue, queue_offset: int, data: bytes, appended: Appended | None
+) -> Iterator[Violation]:
+    """Compares the record that reached the listener with the message put there.
+
+    Source: PullAPIWrapper#processPullResult.
+    """
+    where = f"{_of(queue)}, message {queue_offset}"
+    try:
+        record = decode_record(data)
+    except BadRecord as flaw:
+        yield Violation(where, str(flaw), "a whole record")
+        return
+    if appended is None:
+        yield Violation(where, f"{len(data)} bytes", "none: nothing was appended there")
+    elif difference := differs(record, appended):
+        yield Violation(where, difference, "what was appended")
+
+
+@law(
+    "CON-5",
+    "an orderly consumer is given each message of a queue only once those before it "
+    "are consumed",
+    catalogue="P11",
+)
+def an_orderly_consumer_is_given_the_next_message(
+    queue: OneQueue, queue_offset: int, passed: Sequence[Appended]
+) -> Iterator[Violation]:
+    """Source: ProcessQueue#takeMessages, ConsumeMessageOrderlyService."""
+    if passed:
+        yield Violation(
+            _of(queue),
+            f"message {queue_offset} is given before {_messages(passed)}",
+            f"message {passed[0].queue_offset}",
+        )
+
+
+@law(
+    "CON-6",
+    "a consumer is given a message that it has consumed again only after it gave the "
+    "queue back",
+    catalogue="P20",
+)
+def nothing_is_consumed_twice(
+    queue: OneQueue, queue_offset: int, *, is_again: bool
+) -> Iterator[Violation]:
+    """Source: ProcessQueue#putMessage, which keeps each offset once."""
+    if is_again:
+        yield Violation(
+            _of(queue), f"message {queue_offset} is given a second time", "once"
+        )
+
+
+@law(
+    "CON-7",
+    "once all consumers of a group have rebalanced, each of its queues has exactly "
+    "one of them",
+    catalogue="P10 P11",
+)
+def each_queue_has_one_consumer(
+    group: str, queues: Sequence[QueueKey], held: Mapping[str, Sequence[QueueKey]]
+) -> Iterator[Violation]:
+    """``held`` are the queues of each client, ``queues`` those of all topics.
+
+    Source: RebalanceImpl#rebalanceByTopic, AllocateMessageQueueStrategy.
+    """
+    for queue in queues:
+        owners = [client for client in sorted(held) if queue in held[client]]
+        if len(owners) != 1:
+            told = " and ".join(owners) or "nobody"
+            where = f"{group} on {queue[0]}/{queue[1]}"
+            yield Violation(where, f"{told} has it", "exactly one consumer")
+
+
+@law(
+    "CON-8",
+    "a consumer pulls no more of a queue while more messages of it wait than its "
+    "threshold says",
+    catalogue="P14",
+)
+def a_full_consumer_does_not_pull(
+    queue: OneQueue, waiting: int, threshold: int
+) -> Iterator[Violation]:
+    """Source: DefaultMQPushConsumerImpl#pullMessage, pullThresholdForQueue."""
+    if waiting > threshold:
+        yield Violation(
+            _of(queue),
+            f"it pulls while {waiting} messages wait",
+            f"at most {threshold}",
+        )
+
+
+@law(
+    "CON-9",
+    "an offset that a broker keeps of consumers is never past the end of its queue",
+    catalogue="P4 P5",
+)
+def no_kept_offset_is_past_the_end(
+    key: OffsetKey, kept: int, end: int
+) -> Iterator[Violation]:
+    """``end`` is the queue_offset of the next message that is put there.
+
+    Source: example E4 of what RocketMQ loses; it checks no offset that it is told.
+    """
+    if kept > end:
+        yield Violation(_name(key), f"offset {kept} is kept", f"at most {end}")

@@ -1,0 +1,123 @@
+"""Consumers: phrases in which consumers join, leave, pull and work off messages."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from crashmq.models.ops import (
+    AdvanceClock,
+    Consume,
+    ConsumerEnd,
+    ConsumerTask,
+    EndConsumer,
+    Op,
+    ResetOffset,
+    RunService,
+    StartConsumer,
+    Together,
+    TurnConsumer,
+)
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.space import often
+
+Doing: TypeAlias = Literal[
+    "work", "join", "end", "rebalance", "persist", "wait", "together", "reset"
+]
+DOINGS: tuple[Doing, ...] = often(
+    ("work", 9),
+    ("join", 4),
+    ("end", 2),
+    ("rebalance", 3),
+    ("persist", 2),
+    ("wait", 1),
+    ("together", 2),
+    ("reset", 1),
+)
+ENDS: tuple[ConsumerEnd, ...] = often(("stop", 2), ("kill", 2), ("vanish", 1))
+TASKS: tuple[ConsumerTask, ...] = often(
+    ("pull", 4), ("rebalance", 3), ("persist", 2), ("heartbeat", 1), ("lock", 1)
+)
+TIMES: Final = often((1, 3), (2, 2), (8, 2))
+PLACES: Final = often((0, 4), (1, 2), (2, 1), (5, 1))
+PAUSES_MS: Final = often((500, 4), (1000, 2), (5000, 2), (21_000, 2), (31_000, 1))
+"""After a rebalance, an error, a persist, a balance, a pull that nobody answers."""
+
+
+def consume(draft: Draft) -> None:
+    """Something that consumers do, or that happens to one."""
+    chance, add = draft.chance, draft.add
+    who = chance.pick(draft.space.consumers)
+    match chance.pick(DOINGS):
+        case "work":
+            _work(draft, who.client)
+        case "join":
+            add(who)
+            _rebalance_all(draft)
+            if chance.coin():
+                _work(draft, who.client)
+        case "end":
+            add(EndConsumer(who.client, chance.pick(ENDS)))
+            if chance.coin():
+                _rebalance_all(draft)
+        case "rebalance":
+            _rebalance_all(draft)
+        case "persist":
+            add(TurnConsumer(who.client, "persist"))
+            if chance.coin():
+                add(RunService("persist_consumer_offset"))
+        case "wait":
+            add(AdvanceClock(chance.pick(PAUSES_MS)))
+            add(TurnConsumer(who.client, chance.pick(TASKS)))
+        case "together":
+            ops = tuple([_beside(draft) for _ in range(chance.integer(2, 3))])
+            add(Together(ops, draft.drawn.schedule(len(ops))))
+        case "reset":
+            offset = chance.number(draft.space.progress_offsets)
+            address = chance.pick(draft.space.addresses)
+            add(ResetOffset(who.group, *address, offset))
+
+
+def _work(draft: Draft, client: str) -> None:
+    """Pull, and work off some of it."""
+    chance, add = draft.chance, draft.add
+    if chance.coin():
+        add(RunService("reput"))
+    if chance.coin():
+        add(AdvanceClock(chance.pick(PAUSES_MS)))
+    add(TurnConsumer(client, "pull", chance.pick(TIMES)))
+    add(_consumed(draft, client))
+    if chance.coin():
+        add(TurnConsumer(client, "pull"))
+
+
+def _consumed(draft: Draft, client: str) -> Consume:
+    chance = draft.chance
+    status = chance.pick(draft.space.consumed)
+    return Consume(client, chance.pick(PLACES), chance.pick(TIMES), status)
+
+
+def _rebalance_all(draft: Draft) -> None:
+    """Let every consumer that may live look whether its queues have changed."""
+    if draft.chance.coin():
+        draft.add(AdvanceClock(draft.chance.pick(PAUSES_MS)))
+    for client in _clients(draft.space.consumers):
+        draft.add(TurnConsumer(client, "rebalance"))
+
+
+def _clients(consumers: tuple[StartConsumer, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([one.client for one in consumers]))
+
+
+def _beside(draft: Draft) -> Op:
+    """What runs at the same time as others."""
+    chance = draft.chance
+    client = chance.pick(draft.space.consumers).client
+    match chance.below(6):
+        case 0:
+            return RunService("reput")
+        case 1:
+            return draft.drawn.put()
+        case 2:
+            return _consumed(draft, client)
+        case _:
+            return TurnConsumer(client, chance.pick(TASKS))
