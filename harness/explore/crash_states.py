@@ -13,6 +13,7 @@ Source: section 7 of the disk fault model.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations, product
 from math import prod
 from typing import NamedTuple
@@ -22,7 +23,6 @@ from crashmq.harness.disk.settling import Settling
 from crashmq.harness.disk.sim_disk import DiskSnapshot
 from crashmq.harness.disk.survivors import bad_sectors
 from crashmq.harness.disk.units import (
-    EXACT_COUNT_MAX,
     Left,
     LeftFile,
     PendingUnits,
@@ -59,9 +59,13 @@ class CrashStates:
         self._sides: dict[tuple[int, ...], _Side] = {}
         self._newest = tuple(unit.versions - 1 for unit in self._pending.names)
 
-    def space(self) -> int:
-        """How many states there are; an upper bound where they cannot be counted."""
-        if prod([unit.versions for unit in self._pending.names]) > EXACT_COUNT_MAX:
+    def space(self, most: int) -> int:
+        """How many states there are; an upper bound where they cannot be counted.
+
+        Up to ``most`` of them will be made, so what is found on the way is kept; the
+        files of more choices of names would not fit in memory.
+        """
+        if prod([unit.versions for unit in self._pending.names]) > most:
             return self._pending.count().states
         return sum(self._side(names).count for names in self._all_names())
 
@@ -176,14 +180,21 @@ class CrashStates:
         return Vector(names, sectors)
 
 
-class _Varying(NamedTuple):
-    """A file with units: its position among the files, and theirs among all units."""
+@dataclass(slots=True)
+class _Varying:
+    """A file with units: its position among the files, and theirs among all units.
+
+    ``made`` are the numbers of the contents that were made, ``newest`` and ``content``
+    the last one of them: all of their bytes would not fit in memory.
+    """
 
     file: LeftFile
     number: int
     begin: int
     end: int
-    made: dict[tuple[int, ...], tuple[int, bytes]]
+    made: dict[tuple[int, ...], int] = field(default_factory=dict)
+    newest: tuple[int, ...] = ()
+    content: bytes = b""
 
 
 class _Side:
@@ -227,7 +238,7 @@ class _Side:
         for number, file in enumerate(files):
             if file.units:
                 end = begin + len(file.units)
-                self._varying.append(_Varying(file, number, begin, end, {}))
+                self._varying.append(_Varying(file, number, begin, end))
                 begin = end
 
     @property
@@ -239,31 +250,37 @@ class _Side:
         """The view of a vector: what a store will find."""
         numbers = self._plain.copy()
         for one in self._varying:
-            numbers[one.number + 1] = self._made(one, sectors)[0]
+            numbers[one.number + 1] = self._made(one, sectors)
         return tuple(numbers)
 
     def files(self, sectors: tuple[int, ...]) -> dict[str, bytes]:
         """The same as files, sorted by path."""
         files = self._files.copy()
         for one in self._varying:
-            content = self._made(one, sectors)[1]
+            content = self._content(one, sectors)
             for path in one.file.paths:
                 files[path] = content
         return files
 
     def contents(self, sectors: tuple[int, ...]) -> dict[int, bytes]:
         """The bytes of the files that have units, by their positions among all."""
-        return {one.number: self._made(one, sectors)[1] for one in self._varying}
+        return {one.number: self._content(one, sectors) for one in self._varying}
 
-    def _made(self, one: _Varying, sectors: tuple[int, ...]) -> tuple[int, bytes]:
-        """The number of a file's bytes, and the bytes."""
+    def _made(self, one: _Varying, sectors: tuple[int, ...]) -> int:
+        """The number of a file's bytes."""
         versions = sectors[one.begin : one.end]
         known = one.made.get(versions)
         if known is None:
-            content = self._content(one.file, versions)
-            number = self._number(one.file, content)
-            known = one.made[versions] = number, content
+            content = self._content(one, sectors)
+            known = one.made[versions] = self._number(one.file, content)
         return known
+
+    def _content(self, one: _Varying, sectors: tuple[int, ...]) -> bytes:
+        """A file's bytes."""
+        versions = sectors[one.begin : one.end]
+        if one.newest != versions:
+            one.newest, one.content = versions, self._merged(one.file, versions)
+        return one.content
 
     def _number(self, file: LeftFile, content: bytes) -> int:
         if not self._has_bad:
@@ -274,7 +291,7 @@ class _Side:
             bad = bad_sectors(self._profile, inode, content)
         return self._views.content(file.paths, content, bad)
 
-    def _content(self, file: LeftFile, chosen: tuple[int, ...]) -> bytes:
+    def _merged(self, file: LeftFile, chosen: tuple[int, ...]) -> bytes:
         if not any(chosen):
             return file.content
         merged = bytearray(file.content)

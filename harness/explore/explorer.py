@@ -167,11 +167,11 @@ class Explorer:
         depth: int,
     ) -> None:
         spread = CrashStates(disk, self._views)
-        space = spread.space()
-        counts = self.counts
-        counts.space += space
-        limits, seed = self._limits, self._seed + counts.visited
+        counts, limits = self.counts, self._limits
         most = limits.exact_max if depth == 1 else limits.exact_max_nested
+        space = spread.space(most)
+        counts.space += space
+        seed = self._seed + counts.visited
         is_small = space <= most
         states = (
             spread.all() if is_small else spread.some(seed, limits.told, limits.draws)

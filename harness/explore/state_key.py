@@ -10,6 +10,7 @@ reads is left out: of ``lock`` and ``abort`` only that they exist
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import TypeAlias
 
 from crashmq.harness.disk.inode import Inode
@@ -20,7 +21,9 @@ from crashmq.models.files.store_image import StoreImage, read_store
 StateKey: TypeAlias = tuple[int, ...]
 
 NEVER_READ = ("abort", "lock")
-_IMAGES_MAX = 4096
+_IMAGES_SIZE_MAX = 256 * 1024 * 1024  # by the largest file; the others are shared
+_KEPT_MAX = 8192
+"""Larger contents are known by their digest: thousands of them fill the memory."""
 
 
 class StateKeys:
@@ -29,6 +32,7 @@ class StateKeys:
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
         self._images: dict[tuple[tuple[str, int], ...], StoreImage] = {}
+        self._size = 0
 
     def number(self, value: Hashable) -> int:
         """The number of a value; equal values have the same one."""
@@ -43,7 +47,8 @@ class StateKeys:
         """
         if paths[0] in NEVER_READ:
             return 0
-        return self.number((content, bad) if bad else content) + 1
+        known = _known_by(content)
+        return self.number((known, bad) if bad else known) + 1
 
     def frame(
         self,
@@ -93,16 +98,21 @@ class StateKeys:
         self, files: Mapping[str, Bytes], previous: StoreImage | None = None
     ) -> StoreImage:
         """The image of files, decoded once for all equal ones."""
-        numbers = self._numbers
         key = tuple(
-            [
-                (path, numbers.setdefault(data, len(numbers)))
-                for path, data in files.items()
-            ]
+            [(path, self.number(_known_by(data))) for path, data in files.items()]
         )
         image = self._images.get(key)
         if image is None:
-            if len(self._images) >= _IMAGES_MAX:
+            self._size += max(map(len, files.values()), default=0)
+            if self._size > _IMAGES_SIZE_MAX:
                 self._images.clear()
+                self._size = 0
             image = self._images[key] = read_store(files, previous)
         return image
+
+
+def _known_by(content: Bytes) -> Hashable:
+    """What stands for a content: itself, or the digest of a large one."""
+    if len(content) <= _KEPT_MAX:
+        return content
+    return len(content), blake2b(content, digest_size=16).digest()

@@ -33,7 +33,7 @@ def test_all_vectors_are_as_many_as_were_counted_and_each_is_another() -> None:
 
         vectors = [state.vector for state in spread.all()]
 
-        assert len(vectors) == len(set(vectors)) == spread.space()
+        assert len(vectors) == len(set(vectors)) == spread.space(1 << 20)
 
 
 def test_what_all_yields_is_what_the_disk_itself_enumerates() -> None:
