@@ -56,7 +56,8 @@ class BrokerController:
         )
         self._hold = self.pull_message_processor.hold
         if config.long_polling_enable:
-            store.on_arrival(NotifyMessageArrivingListener(self._hold))
+            listener = NotifyMessageArrivingListener(self._hold)
+            store.reput.arriving_listener = listener
         self._persist = PersistConsumerOffsetService(
             self.consumer_offset_manager, runtime
         )

@@ -41,7 +41,6 @@ from crashmq.engine.store.log_sums import LogSums
 from crashmq.engine.store.message.message import Message
 from crashmq.engine.store.message.message_reader import MessageReader
 from crashmq.engine.store.message.tags_filter import ANY_TAGS
-from crashmq.engine.store.message_arriving_listener import MessageArrivingListener
 from crashmq.engine.store.put_service import PutService
 from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
 from crashmq.engine.store.queue.queue_audit import QueueKey
@@ -269,13 +268,6 @@ class MessageStore:
     def config(self) -> StoreConfig:
         """What it was made with."""
         return self._config
-
-    def on_arrival(self, listener: MessageArrivingListener) -> None:
-        """Tell ``listener`` of each message that dispatch makes readable.
-
-        Source: DefaultMessageStore#messageArrivingListener.
-        """
-        self.reput.arriving_listener = listener
 
     def add_dispatcher(self, dispatcher: CommitLogDispatcher) -> None:
         """Let another dispatcher take each record, after those that are there.

@@ -31,7 +31,7 @@ class Listener:
         self.store = store
         self.arrived: list[ArrivedMessage] = []
         self.readable: list[bool] = []
-        store.live.on_arrival(self)
+        store.live.reput.arriving_listener = self
 
     def arriving(self, message: ArrivedMessage) -> None:
         self.arrived.append(message)
