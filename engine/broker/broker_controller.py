@@ -10,6 +10,10 @@ not be read is never written over; there, a start that fails persists empty tabl
 
 from __future__ import annotations
 
+from crashmq.engine.broker.broker_config import BrokerConfig
+from crashmq.engine.broker.longpolling.notify_message_arriving_listener import (
+    NotifyMessageArrivingListener,
+)
 from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetManager
 from crashmq.engine.broker.offset.persist_consumer_offset_service import (
     PersistConsumerOffsetService,
@@ -17,6 +21,8 @@ from crashmq.engine.broker.offset.persist_consumer_offset_service import (
 from crashmq.engine.broker.processor.consumer_manage_processor import (
     ConsumerManageProcessor,
 )
+from crashmq.engine.broker.processor.pull_checks import PullChecks
+from crashmq.engine.broker.processor.pull_message_processor import PullMessageProcessor
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
@@ -32,12 +38,26 @@ UNPERSISTED = probe(
 class BrokerController:
     """One store and the offsets of its groups, on one directory."""
 
-    def __init__(self, store: MessageStore, disk: Disk, runtime: Runtime) -> None:
+    def __init__(
+        self,
+        store: MessageStore,
+        disk: Disk,
+        runtime: Runtime,
+        config: BrokerConfig | None = None,
+    ) -> None:
+        config = config or BrokerConfig()
         self.message_store = store
         self.consumer_offset_manager = ConsumerOffsetManager(disk, runtime)
         self.consumer_manage_processor = ConsumerManageProcessor(
             self.consumer_offset_manager, store
         )
+        self.pull_message_processor = PullMessageProcessor(
+            store, self.consumer_offset_manager, runtime, config, PullChecks(config)
+        )
+        self._hold = self.pull_message_processor.hold
+        if config.long_polling_enable:
+            listener = NotifyMessageArrivingListener(self._hold)
+            store.reput.arriving_listener = listener
         self._persist = PersistConsumerOffsetService(
             self.consumer_offset_manager, runtime
         )
@@ -48,7 +68,7 @@ class BrokerController:
     @property
     def services(self) -> tuple[Service, ...]:
         """The services that a host runs while the broker is started, in order."""
-        return (*self.message_store.services, self._persist)
+        return (*self.message_store.services, self._hold, self._persist)
 
     @property
     def waited_for(self) -> tuple[Service, ...]:
@@ -89,10 +109,11 @@ class BrokerController:
         self.is_started = True
 
     def shutdown(self) -> bool:
-        """Persist the offsets and stop the store; True if it has nothing to repair.
+        """Answer held pulls, persist the offsets and stop the store.
 
-        Offsets that could not be persisted are those of the last persist at the next
-        start. A second caller waits for the first one and gets its answer.
+        Returns whether the store has nothing to repair. Offsets that could not be
+        persisted are those of the last persist at the next start. A second caller
+        waits for the first one and gets its answer.
 
         Source: BrokerController#shutdown.
         """
@@ -103,6 +124,7 @@ class BrokerController:
         return self._stopped_clean
 
     def _stop(self) -> bool:
+        self._hold.stop()
         try:
             self._persist.stop()
         except OSError:

@@ -29,6 +29,14 @@ class FlushDiskType(Enum):
     SYNC_FLUSH = "SYNC_FLUSH"
 
 
+class BrokerRole(Enum):
+    """Whether a store takes puts, or has its log from a master."""
+
+    ASYNC_MASTER = "ASYNC_MASTER"
+    SYNC_MASTER = "SYNC_MASTER"
+    SLAVE = "SLAVE"
+
+
 @dataclass(frozen=True, slots=True)
 class StoreConfig:
     """The configuration of one store, frozen: its files depend on it."""
@@ -72,6 +80,9 @@ class StoreConfig:
     enabled_append_prop_crc: bool = False
     force_verify_prop_crc: bool = False
     enable_multi_dispatch: bool = False
+    broker_role: BrokerRole = BrokerRole.ASYNC_MASTER
+    duplication_enable: bool = False  # dispatch what replicas have confirmed alone
+    offset_check_in_slave: bool = False
     process_id: int = 1
     clean_resource_interval: int = 10_000
     file_reserved_time: int = 72
@@ -137,6 +148,11 @@ class StoreConfig:
     def delete_hours(self) -> tuple[int, ...]:
         """``delete_when`` as numbers: the hours at which files may be deleted."""
         return tuple(int(hour) for hour in self.delete_when.split(";"))
+
+    @property
+    def is_slave(self) -> bool:
+        """Whether the store has its log from a master, and takes no puts."""
+        return self.broker_role is BrokerRole.SLAVE
 
     @property
     def queue_file_size(self) -> int:

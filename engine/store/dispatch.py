@@ -24,6 +24,9 @@ class DispatchRequest(NamedTuple):
 
     ``flaw`` is why there is no success; ``properties`` are their bytes as they lie
     there; ``light_places`` the light queues that list the record, with its offset.
+    ``buffer_size`` is how many bytes of the log the record takes, if that is not its
+    own size: -1 unless something is wrapped around it. ``bit_map`` is what filters made
+    of the record; None: nothing.
     """
 
     success: bool
@@ -38,6 +41,16 @@ class DispatchRequest(NamedTuple):
     properties: bytes = b""
     light_places: tuple[tuple[str, int], ...] = ()
     flaw: str = ""
+    buffer_size: int = -1
+    bit_map: bytes | None = None
+
+    @property
+    def taken_size(self) -> int:
+        """How many bytes of the log it takes; as ``msg_size`` if it is no record.
+
+        Source: DispatchRequest#getBufferSize, as doReput goes by it.
+        """
+        return self.msg_size if self.buffer_size < 0 else self.buffer_size
 
     @property
     def has_unit(self) -> bool:

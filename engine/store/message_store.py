@@ -91,13 +91,15 @@ class MessageStore:
         queues, marks = self._consume_queues, self._checkpoint
         log = self.commit_log = CommitLog(config, disk, runtime, queues, space)
         index = self._index = IndexService(config, disk, runtime, marks)
-        dispatchers: tuple[CommitLogDispatcher, ...] = (queues,)
+        # Queues before the index: what a query by key finds can be pulled as well.
+        dispatchers: list[CommitLogDispatcher] = [queues]
         if config.message_index_enable:
-            dispatchers = (queues, index)
-        self.reput = ReputMessageService(config, log, dispatchers)
+            dispatchers.append(index)
+        stats = StoreStatsService(runtime)
+        self.reput = ReputMessageService(config, log, dispatchers, stats)
         self._flusher = CommitLogFlusher(log, marks, self._flags, runtime)
         self._group_commit = GroupCommitService(log, self._flusher, runtime)
-        self._puts = PutService(config, self._flags, self._group_commit, runtime)
+        self._puts = PutService(config, self._flags, self._group_commit, stats, runtime)
         self._flush_queues = FlushConsumeQueueService(config, queues, marks, runtime)
         sums = LogSums(log.mapped_files, runtime)
         rounds = CheckpointService(config, log, queues, marks, sums, runtime)
@@ -235,6 +237,10 @@ class MessageStore:
         try:
             self._abort.create()
             self.reput.reput_from_offset = self._start_up.mend()
+            if self._config.duplication_enable:
+                # What was ever listed was confirmed, and is served.
+                self.set_confirm_offset(self._consume_queues.max_phy_offset)
+                self.set_confirm_offset(self.reput.reput_from_offset)
             self._checkpoint.open()
             self._checkpoint_service.run_once()
             # What the checkpoint said of the index is taken back by now.
@@ -252,9 +258,27 @@ class MessageStore:
     def calc_bit_map(self, bit_map_of: Callable[[DispatchRequest], bytes]) -> None:
         """Set the function that gives each dispatched record its bit map.
 
-        Source: CommitLogDispatcherCalcBitMap, which a broker adds to the others.
+        It is asked before any dispatcher, whose queues' entries have what it gives.
+
+        Source: CommitLogDispatcherCalcBitMap, which a broker puts before the others.
         """
-        self._consume_queues.calc_bit_map = bit_map_of
+        self.reput.calc_bit_map = bit_map_of
+
+    @property
+    def config(self) -> StoreConfig:
+        """What it was made with."""
+        return self._config
+
+    def add_dispatcher(self, dispatcher: CommitLogDispatcher) -> None:
+        """Let another dispatcher take each record, after those that are there.
+
+        Source: DefaultMessageStore#getDispatcherList, which a broker adds to.
+        """
+        self.reput.dispatchers.append(dispatcher)
+
+    def set_confirm_offset(self, phy_offset: int) -> None:
+        """Take note that replicas have the log up to there; see ``reput``."""
+        self.reput.set_confirm_offset(phy_offset)
 
     def put_message(self, message: Message) -> PutMessageResult:
         """Store one message, and wait for its sync under SYNC_FLUSH.
@@ -507,6 +531,7 @@ class MessageStore:
         self._index.flush()
         self._checkpoint_service.run_once()
         clean = self._flags.is_sound and self.reput.behind <= 0
+        clean = clean and self.reput.unconfirmed <= 0
         clean = clean and not self.commit_log.append_failed
         clean = clean and not self._consume_queues.flush_failed
         clean = clean and not self._index.flush_failed

@@ -3,7 +3,8 @@
 It checks that the store takes puts, has the record appended, and under SYNC_FLUSH waits
 for the sync.
 
-Source: DefaultMessageStore#asyncPutMessage, CommitLog#handleDiskFlush, RocketMQ 5.3.
+Source: DefaultMessageStore#asyncPutMessage, CommitLog#handleDiskFlush,
+HookUtils#checkBeforePutMessage, RocketMQ 5.3.
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ class PutService:
         config: StoreConfig,
         flags: RunningFlags,
         group_commit: GroupCommitService,
+        stats: StoreStatsService,
         runtime: Runtime,
     ) -> None:
         self._config = config
         self._flags = flags
         self._group_commit = group_commit
         self._runtime = runtime
-        self.stats = StoreStatsService(runtime)
+        self.stats = stats
 
     def put(
         self,
@@ -46,7 +48,8 @@ class PutService:
         is_started: bool,
     ) -> PutMessageResult:
         """Append the message by ``append``; under SYNC_FLUSH wait for its sync."""
-        if not is_started or not self._flags.is_writeable:
+        takes_puts = is_started and not self._config.is_slave
+        if not takes_puts or not self._flags.is_writeable:
             NOT_WRITEABLE.hit()
             return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
         began_ms = self._runtime.now_ms()

@@ -1,24 +1,37 @@
 """ReputMessageService: passes the log's records to the dispatchers, in log order.
 
+A record's bit map is made first; then each dispatcher takes it in turn, queues before
+the index; then a listener learns that it can be read. A record that a dispatcher could
+not take is given to all of them again, and nobody learns of it before.
+
 Source: org.apache.rocketmq.store.DefaultMessageStore.ReputMessageService, RocketMQ 5.3.
 Differs: bytes that are not a record stop the replay; there, a master skips to the end
-of the file, and the messages that it skips are never delivered.
+of the file, and the messages that it skips are never delivered. A listener learns of
+records alone that a queue lists; and with ``duplication_enable`` a record is dispatched
+only if it is flushed too under SYNC_FLUSH.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from crashmq.engine.host.probe import probe
 from crashmq.engine.store.commit_log import CommitLog
 from crashmq.engine.store.config import FlushDiskType, StoreConfig
 from crashmq.engine.store.dispatch import CommitLogDispatcher, DispatchRequest
+from crashmq.engine.store.message.message_codec import (
+    BLANK_SIZE_MIN,
+    properties_from_bytes,
+)
+from crashmq.engine.store.message_arriving_listener import (
+    ArrivedMessage,
+    MessageArrivingListener,
+)
+from crashmq.engine.store.store_stats_service import StoreStatsService
 
 IDLE = probe("reput.idle", "a round found nothing to dispatch")
 BELOW_MIN = probe(
-    "reput.below_min",
-    "records were deleted before they were dispatched",
-    unreachable="cleaners keep what is not dispatched, and a start resumes at a record",
+    "reput.below_min", "the log begins behind where dispatch stood: a filler went"
 )
 DISPATCHED = probe("reput.dispatched", "a record was handed to the dispatchers")
 FILLER = probe("reput.filler", "a BLANK was met; dispatch continues in the next file")
@@ -32,12 +45,22 @@ ILLEGAL = probe("reput.illegal", "dispatch stops at bytes that are no record")
 FAILED = probe("reput.failed", "a dispatcher could not take a record")
 PASSED = probe("reput.passed", "dispatch continued in a log with damage")
 NO_DATA = probe("reput.no_data", "the log has no bytes where dispatch stands")
+UNCONFIRMED = probe(
+    "reput.unconfirmed", "dispatch stops at a record that replicas do not have whole"
+)
+ARRIVED = probe("reput.arrived", "a listener was told of a message")
+ARRIVED_LIGHT = probe("reput.arrived.light", "a listener was told of a light queue's")
 
 
 class ReputMessageService:
     """Dispatches new records; one round catches up with the log.
 
     Every record below ``reput_from_offset`` was taken by every dispatcher.
+
+    Attributes:
+        dispatchers: who takes each record, in this order; a broker may add others.
+        calc_bit_map: returns a record's bit map, before any dispatcher takes it.
+        arriving_listener: learns of each message once it can be read.
 
     Invariants:
         0 <= reput_from_offset <= the log's end, once a round has run
@@ -50,11 +73,16 @@ class ReputMessageService:
         self,
         config: StoreConfig,
         commit_log: CommitLog,
-        dispatchers: Sequence[CommitLogDispatcher],
+        dispatchers: list[CommitLogDispatcher],
+        stats: StoreStatsService,
     ) -> None:
         self._config = config
         self._commit_log = commit_log
-        self._dispatchers = dispatchers
+        self._stats = stats
+        self.dispatchers = dispatchers
+        self.calc_bit_map: Callable[[DispatchRequest], bytes | None] | None = None
+        self.arriving_listener: MessageArrivingListener | None = None
+        self._replicated_where = 0
         self.reput_from_offset = 0
         self.stopped_at = -1
         self.is_stopped = False
@@ -69,16 +97,52 @@ class ReputMessageService:
         """The end of the records that may be dispatched and served.
 
         Source: DefaultMessageStore#getConfirmOffset: under SYNC_FLUSH only what was
-        flushed, since the rest may be lost and its offsets given again.
+        flushed, since the rest may be lost and its offsets given again; with
+        ``duplication_enable`` only what replicas have.
         """
+        stored = self._stored_where
+        if self._config.duplication_enable:
+            return min(stored, self._replicated_where)
+        return stored
+
+    @property
+    def _stored_where(self) -> int:
         if self._config.flush_disk_type is FlushDiskType.SYNC_FLUSH:
             return self._commit_log.flushed_where
         return self._commit_log.committed_where
 
+    def set_confirm_offset(self, phy_offset: int) -> None:
+        """Take note that replicas have the log up to there; they lose nothing of it.
+
+        It counts with ``duplication_enable`` alone.
+
+        Source: DefaultMessageStore#setConfirmOffset.
+        """
+        self._replicated_where = max(self._replicated_where, phy_offset)
+
     @property
     def behind(self) -> int:
-        """Bytes of the log that are not dispatched yet."""
+        """Bytes of the log that could be dispatched, and are not yet."""
         return self.confirm_offset - self.reput_from_offset
+
+    @property
+    def unconfirmed(self) -> int:
+        """Bytes of the log that must not be dispatched yet, for want of replicas."""
+        return self._stored_where - self.confirm_offset
+
+    @property
+    def next_record_offset(self) -> int:
+        """Where the next record to dispatch can begin: past a filler, if that is next.
+
+        Raises:
+            OSError: the medium could not be read.
+        """
+        at, end = self.reput_from_offset, self._commit_log.committed_where
+        head = self._commit_log.read_from(at, end, BLANK_SIZE_MIN) if at < end else b""
+        found = self._commit_log.check_message(at, head, 0)
+        if found.success and found.msg_size == 0:
+            return self._commit_log.roll_next_file(at)
+        return at
 
     def run_once(self) -> int:
         """Dispatch everything there is; returns how many bytes.
@@ -124,10 +188,13 @@ class ReputMessageService:
         at = 0
         while at < len(data):
             request = self._commit_log.check_message(start + at, data, at)
-            if request.success and request.msg_size > 0:
+            size = request.taken_size
+            if request.success and size > 0:
+                request = self._with_bit_map(request)
                 self._dispatch(request)
-                at += request.msg_size
+                at += size
                 self.reput_from_offset = start + at
+                self._notify_message_arrive(request)
             elif request.success:
                 FILLER.hit()
                 self.reput_from_offset = self._commit_log.roll_next_file(start + at)
@@ -137,21 +204,67 @@ class ReputMessageService:
                 start, at = start + at, 0
                 data = self._commit_log.read_from(start, end, size)
                 if len(data) < size:
-                    return self._stop_at(start, request)
+                    return self._stop_at(start, size, request)
             else:
-                return self._stop_at(start + at, request)
+                return self._stop_at(start + at, BLANK_SIZE_MIN, request)
         return True
+
+    def _with_bit_map(self, request: DispatchRequest) -> DispatchRequest:
+        """The record with what filters make of it, which dispatchers keep.
+
+        Source: CommitLogDispatcherCalcBitMap.
+        """
+        if self.calc_bit_map is None:
+            return request
+        return request._replace(bit_map=self.calc_bit_map(request))
 
     def _dispatch(self, request: DispatchRequest) -> None:
         try:
-            for dispatcher in self._dispatchers:
+            for dispatcher in self.dispatchers:
                 dispatcher.dispatch(request)
         except OSError:
             FAILED.hit()
             raise
         DISPATCHED.hit()
+        if self._config.is_slave and not self._config.duplication_enable:
+            # A master has counted the put; a slave gets its log otherwise.
+            self._stats.count_dispatched(request.topic, 1, request.msg_size)
 
-    def _stop_at(self, phy_offset: int, request: DispatchRequest) -> bool:
+    def _notify_message_arrive(self, request: DispatchRequest) -> None:
+        """Tell that a message can be read, once for each queue that lists it.
+
+        Source: DefaultMessageStore#notifyMessageArriveIfNecessary,
+        ReputMessageService#notifyMessageArrive4MultiQueue.
+        """
+        listener = self.arriving_listener
+        if listener is None or not request.has_unit:
+            return
+        ARRIVED.hit()
+        properties = properties_from_bytes(request.properties)
+        listener.arriving(_arrived(request, request, properties))
+        for light in request.in_light_queues() if request.light_places else ():
+            ARRIVED_LIGHT.hit()
+            listener.arriving(_arrived(light, request, properties))
+
+    def _stop_at(self, phy_offset: int, size: int, request: DispatchRequest) -> bool:
+        if self.unconfirmed > 0 and phy_offset + size > self.confirm_offset:
+            UNCONFIRMED.hit()
+            return False
         (HALF if request.msg_size > 0 else ILLEGAL).hit()
         self.stopped_at = phy_offset
         return False
+
+
+def _arrived(
+    listed: DispatchRequest, request: DispatchRequest, properties: dict[str, str]
+) -> ArrivedMessage:
+    """A record as the queue of ``listed`` has it."""
+    return ArrivedMessage(
+        listed.topic,
+        listed.queue_id,
+        listed.consume_queue_offset + 1,
+        request.tags_code,
+        request.store_timestamp,
+        request.bit_map,
+        properties,
+    )

@@ -46,9 +46,20 @@ class StoreStatsService:
         """
         at = bisect_right(PUT_TIME_ENDS_MS, took_ms) if took_ms > 0 else 0
         with self._lock:
-            counts = self._put_by_topic.get(topic)
-            if counts is None:
-                counts = self._put_by_topic[topic] = [0, 0]
-            counts[0] += times
-            counts[1] += size
+            self._count(topic, times, size)
             self.put_time_distribution[at] += 1
+
+    def count_dispatched(self, topic: str, times: int, size: int) -> None:
+        """Count messages of a slave's log, which nobody has put there.
+
+        Source: ReputMessageService#doReput, of a slave without duplication.
+        """
+        with self._lock:
+            self._count(topic, times, size)
+
+    def _count(self, topic: str, times: int, size: int) -> None:
+        counts = self._put_by_topic.get(topic)
+        if counts is None:
+            counts = self._put_by_topic[topic] = [0, 0]
+        counts[0] += times
+        counts[1] += size

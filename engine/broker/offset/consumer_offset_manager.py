@@ -63,6 +63,7 @@ class ConsumerOffsetManager:
         self._lock = runtime.lock()
         self._offset_table: OffsetTable = {}
         self._reset_offset_table: OffsetTable = {}
+        self._pull_offset_table: OffsetTable = {}
         self._version_step = version_step
         self._version_changes = 0
         self.data_version = DataVersion(runtime.now_ms())
@@ -123,6 +124,32 @@ class ConsumerOffsetManager:
             self._version_changes += 1
             if self._version_changes % self._version_step == 0:
                 self.data_version.next_version(self._runtime.now_ms())
+
+    def commit_pull_offset(
+        self, group: str, topic: str, queue_id: int, offset: int
+    ) -> None:
+        """Take note of where a group's next pull goes on; it is kept in memory alone.
+
+        Raises:
+            ValueError: ``queue_id`` or ``offset`` is negative.
+
+        Source: ConsumerOffsetManager#commitPullOffset.
+        """
+        _refuse_negative(queue_id, offset)
+        with self._lock:
+            table = self._pull_offset_table.setdefault(_key(topic, group), {})
+            table[queue_id] = offset
+
+    def query_pull_offset(self, group: str, topic: str, queue_id: int) -> int:
+        """Where a group pulls on; else its offset; -1: nobody knows.
+
+        Source: ConsumerOffsetManager#queryPullOffset.
+        """
+        with self._lock:
+            table = self._pull_offset_table.get(_key(topic, group), {})
+            if queue_id in table:
+                return table[queue_id]
+        return self.query_offset(group, topic, queue_id)
 
     def query_offset(self, group: str, topic: str, queue_id: int) -> int:
         """The offset of a group on a queue, of a pending reset first; -1: none.
@@ -208,7 +235,11 @@ class ConsumerOffsetManager:
         Source: there, keys that only a pending reset has survive.
         """
         with self._lock:
-            for table in (self._offset_table, self._reset_offset_table):
+            for table in (
+                self._offset_table,
+                self._reset_offset_table,
+                self._pull_offset_table,
+            ):
                 for pair in [*_pairs(table)]:
                     if pair[place] == name:
                         REMOVED.hit()

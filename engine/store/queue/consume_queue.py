@@ -101,6 +101,19 @@ class ConsumeQueue:
         return self.mapped_files.max_offset // CQ_STORE_UNIT_SIZE
 
     @property
+    def max_phy_offset(self) -> int:
+        """Where the record of the newest unit ends; 0 without a unit.
+
+        Raises:
+            OSError: the medium could not be read.
+
+        Source: ConsumeQueue#getMaxPhysicOffset.
+        """
+        for phy_offset, size, _ in decode_units(self.unit_at(self.max_offset - 1)):
+            return phy_offset + size if size != BLANK_SIZE else 0
+        return 0
+
+    @property
     def is_empty(self) -> bool:
         """Whether the queue has no unit."""
         return self.mapped_files.max_offset <= max(0, self.mapped_files.min_offset)

@@ -1,0 +1,1 @@
+"""Pulls that wait at the broker for messages to come."""

@@ -1,0 +1,233 @@
+"""PullChecks: what a pull must be, before anything is read for it.
+
+What the managers of topics, groups, consumers and filters know is asked through small
+interfaces; where a broker has no such manager, everything is known and allowed.
+
+Source: org.apache.rocketmq.broker.processor.PullMessageProcessor#processRequest,
+RocketMQ 5.3. Differs: filters other than by tags are refused, as RocketMQ's are while
+``enablePropertyFilter`` is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from crashmq.engine.broker.broker_config import BrokerConfig
+from crashmq.engine.host.probe import probe
+from crashmq.engine.remoting.heartbeat_data import MessageModel
+from crashmq.engine.remoting.pull_message import PullMessageRequest, PullSysFlag
+from crashmq.engine.remoting.response_code import ResponseCode
+from crashmq.engine.remoting.subscription_data import SUB_ALL, SubscriptionData
+from crashmq.engine.store.message.tags_filter import parse_tags
+
+REFUSED = probe("pull_checks.refused", "a pull was refused before anything was read")
+
+
+class PullRefused(Exception):
+    """A pull is answered by ``code``, and the message says why."""
+
+    def __init__(self, code: ResponseCode, why: str) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+class ReadableTopic(Protocol):
+    """What a pull must know of a topic. Source: TopicConfig."""
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether its messages may be read."""
+
+    @property
+    def read_queue_nums(self) -> int:
+        """How many queues may be read, from 0 on."""
+
+
+class KnownTopics(Protocol):
+    """The topics of a broker."""
+
+    def select_topic_config(self, topic: str) -> ReadableTopic | None:
+        """A topic; None: there is none. Source: TopicConfigManager."""
+
+
+class ConsumingGroup(Protocol):
+    """What a pull must know of a group. Source: SubscriptionGroupConfig."""
+
+    @property
+    def consume_enable(self) -> bool:
+        """Whether the group may consume."""
+
+    @property
+    def consume_broadcast_enable(self) -> bool:
+        """Whether it may consume as a broadcast."""
+
+
+class KnownGroups(Protocol):
+    """The groups of a broker."""
+
+    def find_subscription_group_config(self, group: str) -> ConsumingGroup | None:
+        """A group; None: there is none. Source: SubscriptionGroupManager."""
+
+
+class ConsumerGroup(Protocol):
+    """The consumers of a group that are alive. Source: ConsumerGroupInfo."""
+
+    @property
+    def message_model(self) -> MessageModel:
+        """Whether they share the messages."""
+
+    def find_subscription_data(self, topic: str) -> SubscriptionData | None:
+        """What they subscribe of a topic; None: nothing."""
+
+
+class KnownConsumers(Protocol):
+    """The consumers of a broker."""
+
+    def get_consumer_group_info(self, group: str) -> ConsumerGroup | None:
+        """The consumers of a group; None: there are none. Source: ConsumerManager."""
+
+
+class PullChecks:
+    """Refuses a pull, or says what it subscribes."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        topics: KnownTopics | None = None,
+        groups: KnownGroups | None = None,
+        consumers: KnownConsumers | None = None,
+        parse: Callable[[str, str], SubscriptionData] | None = None,
+    ) -> None:
+        """Ask these managers; ``parse`` reads the expression for a topic, or raises."""
+        self._config = config
+        self._topics = topics
+        self._groups = groups
+        self._consumers = consumers
+        self._parse = parse or subscription_by_tags
+
+    def check(self, request: PullMessageRequest) -> SubscriptionData:
+        """What a pull subscribes.
+
+        Raises:
+            PullRefused: it must not be read.
+        """
+        try:
+            self._check_broker(request)
+            group = self._check_group(request)
+            self._check_topic(request)
+            if PullSysFlag.SUBSCRIPTION in request.sys_flag:
+                subscription = self._from_request(request)
+            else:
+                subscription = self._from_heartbeat(request, group)
+            if subscription.expression_type != "TAG":
+                kind = subscription.expression_type
+                raise PullRefused(
+                    ResponseCode.SYSTEM_ERROR,
+                    f"the broker does not filter by {kind}: subscribe by tags.",
+                )
+        except PullRefused:
+            REFUSED.hit()
+            raise
+        return subscription
+
+    def _check_broker(self, request: PullMessageRequest) -> None:
+        is_lite = PullSysFlag.LITE_PULL_MESSAGE in request.sys_flag
+        if not self._config.is_readable:
+            raise PullRefused(
+                ResponseCode.NO_PERMISSION, "the broker must not be read."
+            )
+        if is_lite and not self._config.lite_pull_message_enable:
+            raise PullRefused(
+                ResponseCode.NO_PERMISSION, "the broker takes no lite pulls."
+            )
+
+    def _check_group(self, request: PullMessageRequest) -> ConsumingGroup | None:
+        name = request.consumer_group
+        if self._groups is None:
+            return None
+        group = self._groups.find_subscription_group_config(name)
+        if group is None:
+            raise PullRefused(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+                f"there is no group {name}: create it.",
+            )
+        if not group.consume_enable:
+            raise PullRefused(
+                ResponseCode.NO_PERMISSION, f"group {name} must not consume."
+            )
+        return group
+
+    def _check_topic(self, request: PullMessageRequest) -> None:
+        name = request.topic
+        if self._topics is None:
+            if request.queue_id < 0:
+                raise PullRefused(
+                    ResponseCode.INVALID_PARAMETER,
+                    f"queue {request.queue_id}: queues are counted from 0.",
+                )
+            return
+        topic = self._topics.select_topic_config(name)
+        if topic is None:
+            raise PullRefused(
+                ResponseCode.TOPIC_NOT_EXIST, f"there is no topic {name}: create it."
+            )
+        if not topic.is_readable:
+            raise PullRefused(
+                ResponseCode.NO_PERMISSION, f"topic {name} must not be read."
+            )
+        if not 0 <= request.queue_id < topic.read_queue_nums:
+            raise PullRefused(
+                ResponseCode.INVALID_PARAMETER,
+                f"topic {name} has no queue {request.queue_id} to read, only those "
+                f"below {topic.read_queue_nums}.",
+            )
+
+    def _from_request(self, request: PullMessageRequest) -> SubscriptionData:
+        try:
+            return self._parse(request.topic, request.subscription)
+        except ValueError as error:
+            raise PullRefused(
+                ResponseCode.SUBSCRIPTION_PARSE_FAILED,
+                f"the expression {request.subscription!r} is none: {error}",
+            ) from None
+
+    def _from_heartbeat(
+        self, request: PullMessageRequest, group: ConsumingGroup | None
+    ) -> SubscriptionData:
+        if self._consumers is None:
+            return self._parse(request.topic, SUB_ALL)
+        name, topic = request.consumer_group, request.topic
+        consumers = self._consumers.get_consumer_group_info(name)
+        if consumers is None:
+            raise PullRefused(
+                ResponseCode.SUBSCRIPTION_NOT_EXIST,
+                f"no consumer of group {name} is alive: send a heartbeat.",
+            )
+        is_broadcast = consumers.message_model == "BROADCASTING"
+        if group is not None and is_broadcast and not group.consume_broadcast_enable:
+            raise PullRefused(
+                ResponseCode.NO_PERMISSION, f"group {name} must not broadcast."
+            )
+        found = consumers.find_subscription_data(topic)
+        if found is None:
+            raise PullRefused(
+                ResponseCode.SUBSCRIPTION_NOT_EXIST,
+                f"group {name} does not subscribe {topic}: send a heartbeat.",
+            )
+        if found.sub_version < request.sub_version:
+            raise PullRefused(
+                ResponseCode.SUBSCRIPTION_NOT_LATEST,
+                f"group {name} has changed what it subscribes of {topic} at "
+                f"{request.sub_version}, after {found.sub_version}: send a heartbeat.",
+            )
+        return found
+
+
+def subscription_by_tags(topic: str, expression: str) -> SubscriptionData:
+    """The subscription of a tag expression, as ``tags_filter`` reads it."""
+    wanted = parse_tags(expression)
+    if wanted is None:
+        return SubscriptionData(topic)
+    tags, codes = tuple(sorted(wanted.tags)), tuple(sorted(wanted.codes))
+    return SubscriptionData(topic, expression, tags, codes)
