@@ -21,6 +21,7 @@ ServiceName = Literal[
     "clean_commit_log",
     "clean_consume_queue",
     "persist_consumer_offset",
+    "client_housekeeping",
 ]
 SERVICE_NAMES: tuple[ServiceName, ...] = get_args(ServiceName)
 

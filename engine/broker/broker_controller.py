@@ -1,4 +1,4 @@
-"""BrokerController: a message store, and what its consumers have done, as one.
+"""BrokerController: a message store, its clients, and what they have done, as one.
 
 It has the life of a store: ``load`` reads all and may refuse, ``start`` opens,
 ``shutdown`` ends in order, and a host runs the ``services`` meanwhile.
@@ -11,6 +11,12 @@ not be read is never written over; there, a start that fails persists empty tabl
 from __future__ import annotations
 
 from crashmq.engine.broker.broker_config import BrokerConfig
+from crashmq.engine.broker.broker_tables import BrokerTables
+from crashmq.engine.broker.client.client_housekeeping_service import (
+    ClientHousekeepingService,
+)
+from crashmq.engine.broker.client.consumer_manager import ConsumerManager
+from crashmq.engine.broker.client.rebalance_lock_manager import RebalanceLockManager
 from crashmq.engine.broker.longpolling.notify_message_arriving_listener import (
     NotifyMessageArrivingListener,
 )
@@ -18,11 +24,15 @@ from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetM
 from crashmq.engine.broker.offset.persist_consumer_offset_service import (
     PersistConsumerOffsetService,
 )
+from crashmq.engine.broker.processor.client_manage_processor import (
+    ClientManageProcessor,
+)
 from crashmq.engine.broker.processor.consumer_manage_processor import (
     ConsumerManageProcessor,
 )
 from crashmq.engine.broker.processor.pull_checks import PullChecks
 from crashmq.engine.broker.processor.pull_message_processor import PullMessageProcessor
+from crashmq.engine.broker.processor.send_message_processor import SendMessageProcessor
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
@@ -36,7 +46,16 @@ UNPERSISTED = probe(
 
 
 class BrokerController:
-    """One store and the offsets of its groups, on one directory."""
+    """One store, its tables and its clients, on one directory.
+
+    Attributes:
+        tables: of topics, groups and offsets, each with a file.
+        consumer_manager: who consumes for which group, by their heartbeats.
+        rebalance_lock_manager: who consumes a queue in order.
+        client_manage_processor: answers heartbeats.
+        consumer_manage_processor: answers commits and queries of offsets.
+        send_message_processor: answers messages that are sent, and sent back.
+    """
 
     def __init__(
         self,
@@ -47,19 +66,28 @@ class BrokerController:
     ) -> None:
         config = config or BrokerConfig()
         self.message_store = store
-        self.consumer_offset_manager = ConsumerOffsetManager(disk, runtime)
+        tables = self.tables = BrokerTables(disk, runtime)
+        self.consumer_manager = ConsumerManager(runtime)
+        self.rebalance_lock_manager = RebalanceLockManager(runtime)
         self.consumer_manage_processor = ConsumerManageProcessor(
-            self.consumer_offset_manager, store
+            tables.consumer_offset_manager, store
+        )
+        topics, groups = tables.topic_config_manager, tables.subscription_group_manager
+        self.client_manage_processor = ClientManageProcessor(
+            self.consumer_manager, topics, groups
+        )
+        self.send_message_processor = SendMessageProcessor(
+            store, topics, groups, self.rebalance_lock_manager
         )
         self.pull_message_processor = PullMessageProcessor(
-            store, self.consumer_offset_manager, runtime, config, PullChecks(config)
+            store, tables.consumer_offset_manager, runtime, config, PullChecks(config)
         )
         self._hold = self.pull_message_processor.hold
         if config.long_polling_enable:
             listener = NotifyMessageArrivingListener(self._hold)
             store.reput.arriving_listener = listener
         self._persist = PersistConsumerOffsetService(
-            self.consumer_offset_manager, runtime
+            tables.consumer_offset_manager, runtime
         )
         self._stop_lock = runtime.lock()
         self.is_started = False
@@ -68,7 +96,13 @@ class BrokerController:
     @property
     def services(self) -> tuple[Service, ...]:
         """The services that a host runs while the broker is started, in order."""
-        return (*self.message_store.services, self._hold, self._persist)
+        housekeeping = ClientHousekeepingService(self.consumer_manager)
+        return (*self.message_store.services, self._hold, self._persist, housekeeping)
+
+    @property
+    def consumer_offset_manager(self) -> ConsumerOffsetManager:
+        """How far each group has consumed each queue."""
+        return self.tables.consumer_offset_manager
 
     @property
     def waited_for(self) -> tuple[Service, ...]:
@@ -79,14 +113,14 @@ class BrokerController:
         """Lock the directory and read it whole; nothing on it is changed.
 
         Raises:
-            StoreError: as ``MessageStore.load``, or the offsets cannot be read.
+            StoreError: as ``MessageStore.load``, or a table cannot be read.
             OSError: the disk failed.
 
         Source: BrokerController#initialize.
         """
         self.message_store.load()
         try:
-            self.consumer_offset_manager.load()
+            self.tables.load()
         except (StoreError, OSError):
             self.message_store.abandon()
             raise
@@ -101,7 +135,7 @@ class BrokerController:
         Source: BrokerController#start.
         """
         try:
-            self.consumer_offset_manager.settle()
+            self.tables.settle()
         except OSError:
             self.message_store.abandon()
             raise

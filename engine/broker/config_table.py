@@ -1,0 +1,172 @@
+"""ConfigTable: named rows of one config file; a change is durable before it is seen.
+
+RocketMQ writes the whole table anew at each change, and so does this one. A change
+that could not be written has not happened: rows and version are those of before, though
+the file, and so the next start, may have it.
+
+Source: org.apache.rocketmq.common.ConfigManager, as TopicConfigManager and
+SubscriptionGroupManager use it. Differs: there a change is seen first, and a persist
+that fails is logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, TypeVar
+
+from crashmq.engine.common.bean import Bean
+from crashmq.engine.common.config_file import ConfigFile
+from crashmq.engine.common.data_version import DataVersion
+from crashmq.engine.common.fastjson import (
+    Json,
+    JsonKey,
+    in_hash_order,
+    pretty,
+    read_json,
+)
+from crashmq.engine.host.disk import Disk
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.message.message import java_string_hash
+
+_TABLE_BINS = 2048  # of a ConcurrentHashMap that is to hold 1024
+
+Row = TypeVar("Row")
+
+
+class ConfigTable(Generic[Row]):
+    """The rows of one file, by name; others of its fields are kept as they were.
+
+    Invariants:
+        rows and version are what was loaded, or written last by this table
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        runtime: Runtime,
+        path: str,
+        field: str,
+        codec: tuple[Callable[[Row], Json], Callable[[str, Json], Row]],
+    ) -> None:
+        self._file = ConfigFile(disk, path, runtime)
+        self._runtime = runtime
+        self._lock = runtime.lock()
+        self._field = field
+        self._encode_row, self._decode_row = codec
+        self._rows: dict[str, Row] = {}
+        self._others: dict[str, Json] = {}
+        self.data_version = DataVersion(runtime.now_ms())
+
+    def begin_with(self, rows: Mapping[str, Row]) -> None:
+        """Have these rows beside those of the file, which win; they are not written."""
+        self._rows = {**rows, **self._rows}
+
+    def with_empty(self, *fields: str) -> None:
+        """Write these fields too, empty where the file does not have them."""
+        self._others = {name: {} for name in fields}
+
+    def load(self) -> None:
+        """Read the file, or its backup; changes nothing on the disk.
+
+        Raises:
+            StoreCorrupted: there was a table, and no copy of it can be read.
+        """
+        self._file.load(self._decode)
+
+    def settle(self) -> None:
+        """Make durable what was loaded, so that no later crash takes it back.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        self._file.settle()
+
+    @property
+    def rows(self) -> Mapping[str, Row]:
+        """All rows, by name; not changed any more once they are had."""
+        return self._rows
+
+    def get(self, name: str) -> Row | None:
+        """One row; None: there is none."""
+        return self._rows.get(name)
+
+    def put(self, name: str, row: Row) -> None:
+        """Have this row from now on.
+
+        Raises:
+            OSError: the disk failed; this life goes on as before.
+        """
+        with self._lock:
+            self._become({**self._rows, name: row})
+
+    def put_if_absent(self, name: str, make: Callable[[], Row]) -> Row:
+        """The row of that name, which ``make`` makes where there is none.
+
+        Raises:
+            OSError: the disk failed; there is none.
+        """
+        known = self._rows.get(name)
+        if known is not None:
+            return known
+        with self._lock:
+            known = self._rows.get(name)
+            if known is None:
+                known = make()
+                self._become({**self._rows, name: known})
+        return known
+
+    def remove(self, names: Iterable[str]) -> int:
+        """Have these rows no more; returns how many there were.
+
+        Raises:
+            OSError: the disk failed; this life goes on as before.
+        """
+        gone = set(names)
+        with self._lock:
+            left = {name: row for name, row in self._rows.items() if name not in gone}
+            count = len(self._rows) - len(left)
+            if count:
+                self._become(left)
+        return count
+
+    def _become(self, rows: dict[str, Row]) -> None:
+        version = DataVersion(0)
+        version.assign(self.data_version.to_json())
+        version.next_version(self._runtime.now_ms())
+        self._file.persist(self._encode(rows, version))
+        self._rows, self.data_version = rows, version
+
+    def persist(self) -> None:
+        """Write the table as it is.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        with self._lock:
+            self._file.persist(self.encode())
+
+    def encode(self) -> str:
+        """The table as its file has it."""
+        return self._encode(self._rows, self.data_version)
+
+    def _encode(self, rows: Mapping[str, Row], version: DataVersion) -> str:
+        names = in_hash_order(rows, java_string_hash, _TABLE_BINS)
+        table: dict[JsonKey, Json] = {
+            name: self._encode_row(rows[name]) for name in names
+        }
+        fields: dict[str, Json] = {
+            **self._others,
+            "dataVersion": version.to_json(),
+            self._field: table,
+        }
+        return pretty({name: fields[name] for name in sorted(fields)})
+
+    def _decode(self, text: str) -> None:
+        found = Bean(read_json(text), "the table")
+        rows = Bean(found.get(self._field, {}), self._field)
+        version = DataVersion(self.data_version.timestamp)
+        if "dataVersion" in found:
+            version.assign(found.get("dataVersion"))
+        decoded = {name: self._decode_row(name, rows.get(name)) for name in rows.names}
+        self._others = {name: found.get(name, {}) for name in self._others}
+        self._rows, self.data_version = {**self._rows, **decoded}, version

@@ -1,0 +1,1 @@
+"""The consumer groups of a broker and their configuration."""

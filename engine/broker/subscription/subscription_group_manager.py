@@ -1,0 +1,93 @@
+"""SubscriptionGroupManager: the groups of consumers that a broker knows.
+
+The file is ``config/subscriptionGroup.json``, written anew at each change. A group that
+nobody has configured gets the defaults with its first need of them.
+
+Source: org.apache.rocketmq.broker.subscription.SubscriptionGroupManager, RocketMQ
+5.3.0, and its file byte for byte. Differs: none of RocketMQ's own groups is there
+before it is used; whom a group is forbidden to read is kept as it was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from crashmq.engine.broker.config_table import ConfigTable
+from crashmq.engine.common.subscription_group_config import (
+    SubscriptionGroupConfig,
+    group_from_json,
+    group_to_json,
+)
+from crashmq.engine.host.disk import Disk
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+
+PATH = "config/subscriptionGroup.json"
+
+CREATED = probe("subscription_group.created", "a group got its defaults by its use")
+
+
+class SubscriptionGroupManager:
+    """The configuration of all groups, in memory, and their file.
+
+    Attributes:
+        auto_create: whether a group gets the defaults once it is asked for.
+            Source: BrokerConfig#autoCreateSubscriptionGroup.
+    """
+
+    def __init__(
+        self, disk: Disk, runtime: Runtime, *, auto_create: bool = True
+    ) -> None:
+        codec = group_to_json, group_from_json
+        self.table = ConfigTable(disk, runtime, PATH, "subscriptionGroupTable", codec)
+        self.table.with_empty("forbiddenTable")
+        self.auto_create = auto_create
+
+    @property
+    def groups(self) -> Mapping[str, SubscriptionGroupConfig]:
+        """All groups by name."""
+        return self.table.rows
+
+    def contains_subscription_group(self, group: str) -> bool:
+        """Whether a group is configured. Source: #containsSubscriptionGroup."""
+        return self.table.get(group) is not None
+
+    def find_subscription_group_config(
+        self, group: str
+    ) -> SubscriptionGroupConfig | None:
+        """A group's configuration, which is made if it is new; None: it may not be.
+
+        Raises:
+            OSError: the disk failed; nothing has changed.
+
+        Source: SubscriptionGroupManager#findSubscriptionGroupConfig.
+        """
+        known = self.table.get(group)
+        if known is not None or not self.auto_create or not group:
+            return known
+
+        def make() -> SubscriptionGroupConfig:
+            CREATED.hit()
+            return SubscriptionGroupConfig(group)
+
+        return self.table.put_if_absent(group, make)
+
+    def update_subscription_group_config(self, group: SubscriptionGroupConfig) -> None:
+        """Have a group, or another configuration of it.
+
+        Raises:
+            OSError: the disk failed; nothing has changed.
+
+        Source: SubscriptionGroupManager#updateSubscriptionGroupConfig.
+        """
+        self.table.put(group.group_name, group)
+
+    def delete_subscription_group_config(self, group: str) -> bool:
+        """Have a group no more; whether there was one.
+
+        Raises:
+            OSError: the disk failed; nothing has changed.
+
+        Source: SubscriptionGroupManager#deleteSubscriptionGroupConfig.
+        """
+        return self.table.remove((group,)) > 0

@@ -1,0 +1,93 @@
+"""Beans: how the rows of RocketMQ's tables are read from fastjson's values.
+
+fastjson writes the fields of a bean in the order of their names and leaves out those
+that are null; a field that is missing is read as its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from crashmq.engine.common.fastjson import Json, JsonKey, in_hash_order
+from crashmq.engine.store.message.message import java_string_hash
+
+_MAP_BINS = 16  # of a java.util.HashMap
+
+
+class Bean:
+    """One object that was read; each getter refuses a field of another type.
+
+    Args:
+        found: the value.
+        what: what it is to be, for the error.
+
+    Raises:
+        ValueError: it is no object with text for keys.
+    """
+
+    def __init__(self, found: Json, what: str) -> None:
+        if not isinstance(found, dict):
+            raise ValueError(f"{what} is {found!r}, not an object")
+        self._what = what
+        self._fields: dict[str, Json] = {}
+        for name, value in found.items():
+            if not isinstance(name, str):
+                raise ValueError(f"{what} has the field {name!r}")
+            self._fields[name] = value
+
+    def __contains__(self, name: str) -> bool:
+        return self._fields.get(name) is not None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the fields, in their order."""
+        return [*self._fields]
+
+    def get(self, name: str, default: Json = None) -> Json:
+        """The field as it was read."""
+        value = self._fields.get(name)
+        return default if value is None else value
+
+    def integer(self, name: str, default: int) -> int:
+        """A field that is a number."""
+        value = self.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self._wrong(name, value, "a number")
+        return value
+
+    def text(self, name: str, default: str) -> str:
+        """A field that is text."""
+        value = self.get(name, default)
+        if not isinstance(value, str):
+            raise self._wrong(name, value, "text")
+        return value
+
+    def boolean(self, name: str, *, default: bool) -> bool:
+        """A field that is true or false."""
+        value = self.get(name, default)
+        if not isinstance(value, bool):
+            raise self._wrong(name, value, "true or false")
+        return value
+
+    def texts(self, name: str) -> dict[str, str]:
+        """A field that maps text to text; none is an empty one."""
+        value = self.get(name, {})
+        pairs = value.items() if isinstance(value, dict) else ()
+        texts = {
+            key: one
+            for key, one in pairs
+            if isinstance(key, str) and isinstance(one, str)
+        }
+        if not isinstance(value, dict) or len(texts) != len(value):
+            raise self._wrong(name, value, "a map of text")
+        return texts
+
+    def _wrong(self, name: str, value: Json, wanted: str) -> ValueError:
+        return ValueError(f"{name} of {self._what} is {value!r}, not {wanted}")
+
+
+def map_of_texts(texts: Mapping[str, str]) -> Json:
+    """A Java map of text as fastjson writes it: in the order of its hashes."""
+    keys = in_hash_order(sorted(texts), java_string_hash, _MAP_BINS)
+    told: dict[JsonKey, Json] = {key: texts[key] for key in keys}
+    return told
