@@ -1,0 +1,204 @@
+"""DefaultMQPushConsumer: a consumer of one group in one client.
+
+It owns no thread: what it does is in its ``services``, which a host turns round by
+round, and in ``consume``, with which a host lets the listener have one of the batches
+that wait. Who forgets the object has killed the client: nothing of it goes on, and
+answers that still come fall into a box that nobody opens.
+
+Source: org.apache.rocketmq.client.consumer.DefaultMQPushConsumer,
+DefaultMQPushConsumerImpl#start, #shutdown, MQClientInstance, RocketMQ 5.3. Differs: a
+shutdown waits for the listeners that are at work before it tells the offsets, and lets
+locks go only after that; there, both are lost, and what they consumed is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from crashmq.engine.client.consumer.push_consumer_config import PushConsumerConfig
+from crashmq.engine.client.consumer.store.offset_store import OffsetStore
+from crashmq.engine.client.impl.broker_api import BrokerApi
+from crashmq.engine.client.impl.consumer.consume_message_service import (
+    MessageListener,
+)
+from crashmq.engine.client.impl.consumer.consumer_parts import ConsumerParts
+from crashmq.engine.client.impl.consumer.process_queue import ProcessQueue
+from crashmq.engine.client.impl.consumer.waiting_requests import ConsumeRequest
+from crashmq.engine.common.message_queue import RETRY_GROUP_TOPIC_PREFIX, MessageQueue
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.host.service import Service
+from crashmq.engine.remoting.subscription_data import SUB_ALL, ExpressionType
+
+
+class DefaultMQPushConsumer:
+    """One consumer.
+
+    Attributes:
+        is_started: it was started, and not shut down since.
+    """
+
+    def __init__(
+        self,
+        config: PushConsumerConfig,
+        api: BrokerApi,
+        offset_store: OffsetStore,
+        runtime: Runtime,
+        listener: MessageListener,
+    ) -> None:
+        """Make a consumer that is not started.
+
+        Args:
+            config: what it subscribes, and how it consumes.
+            api: the way to the brokers.
+            offset_store: a ``RemoteBrokerOffsetStore`` of the group, or with
+                ``BROADCASTING`` a ``LocalFileOffsetStore``.
+            runtime: its time and locks.
+            listener: orderly if ``config.is_orderly``.
+
+        Raises:
+            ValueError: a subscription has no tag.
+        """
+        self.config = config
+        self.is_started = False
+        self._offset_store = offset_store
+        self._parts = ConsumerParts.of(config, api, offset_store, runtime, listener)
+        self._is_shut = False
+        for topic, expression, expression_type in config.subscriptions:
+            self._parts.subscriptions.subscribe(topic, expression, expression_type)
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """The services that a host runs; before the start and after the end idle."""
+        return self._parts.services
+
+    @property
+    def process_queue_table(self) -> Mapping[MessageQueue, ProcessQueue]:
+        """The queues that it has, sorted; those that are dropped are going."""
+        return self._parts.rebalance_impl.process_queue_table
+
+    @property
+    def waiting(self) -> tuple[ConsumeRequest, ...]:
+        """The requests of which ``consume`` runs one, in order."""
+        return self._parts.consume_message_service.requests.waiting
+
+    def start(self) -> None:
+        """Begin: read the offsets, tell the brokers; the first rebalance is due.
+
+        Raises:
+            RuntimeError: it was started before; make another one.
+            StoreCorrupted: offsets of a broadcasting consumer cannot be read.
+
+        Source: DefaultMQPushConsumerImpl#start.
+        """
+        if self.is_started or self._is_shut:
+            raise RuntimeError(
+                f"consumer {self.config.client_id} of {self.config.group} was started "
+                f"before; a consumer starts once, make another one."
+            )
+        self._offset_store.load()
+        if self.config.is_clustering:
+            retry_topic = RETRY_GROUP_TOPIC_PREFIX + self.config.group
+            self._parts.subscriptions.subscribe(retry_topic, SUB_ALL)
+        self._parts.start()
+        self.is_started = True
+        self._tell_and_rebalance()
+
+    def _tell_and_rebalance(self) -> None:
+        self._parts.client.send_heartbeat()
+        self._parts.rebalance_service.rebalance_immediately()
+
+    def shutdown(self) -> None:
+        """End: let listeners finish, tell the offsets, let the queues go.
+
+        Listeners are waited for as long as the configuration says; what one that is
+        still at work then consumes is consumed again. If the call is broken off, call
+        it again.
+
+        Raises:
+            OSError: a broadcasting consumer could not write its offsets; all the same
+                it has ended.
+
+        Source: DefaultMQPushConsumerImpl#shutdown.
+        """
+        if not self.is_started:
+            return
+        parts = self._parts
+        parts.stop()
+        await_ms = self.config.await_terminate_millis_when_shutdown
+        parts.consume_message_service.requests.shutdown(await_ms)
+        parts.rebalance_impl.drop_all()
+        try:
+            parts.client.persist_all_consumer_offset()
+        finally:
+            parts.rebalance_impl.destroy()
+            parts.client.unregister()
+            self.is_started, self._is_shut = False, True
+
+    def consume(self, nth: int = 0) -> int:
+        """Run the n-th waiting request, modulo their number; returns how many ran.
+
+        The listener runs in this call. Several calls may run at once, each in an
+        activity of its own: each is one of RocketMQ's threads.
+        """
+        return self._parts.consume_message_service.consume(nth)
+
+    def suspend(self) -> None:
+        """Pull nothing and keep the queues; what was pulled is still consumed.
+
+        Source: DefaultMQPushConsumerImpl#suspend.
+        """
+        self._parts.pause(paused=True)
+
+    def resume(self) -> None:
+        """Go on; a rebalance is due. Source: DefaultMQPushConsumerImpl#resume."""
+        self._parts.pause(paused=False)
+        self._parts.rebalance_service.rebalance_immediately()
+
+    def subscribe(
+        self, topic: str, expression: str, expression_type: ExpressionType = "TAG"
+    ) -> None:
+        """Subscribe a topic, in the place of what was subscribed of it.
+
+        Raises:
+            ValueError: the expression has no tag.
+
+        Source: DefaultMQPushConsumerImpl#subscribe.
+        """
+        self._parts.subscriptions.subscribe(topic, expression, expression_type)
+        if self.is_started:
+            self._tell_and_rebalance()
+
+    def unsubscribe(self, topic: str) -> None:
+        """Subscribe a topic no more; the next rebalance gives up its queues.
+
+        Source: DefaultMQPushConsumerImpl#unsubscribe.
+        """
+        self._parts.subscriptions.unsubscribe(topic)
+        if self.is_started:
+            self._tell_and_rebalance()
+
+    def notify_consumer_ids_changed(self) -> None:
+        """The broker says that clients of the group came or went.
+
+        Source: ClientRemotingProcessor#notifyConsumerIdsChanged.
+        """
+        self._parts.rebalance_service.rebalance_immediately()
+
+    def reset_offset(self, topic: str, offsets: Mapping[MessageQueue, int]) -> None:
+        """Begin queues of a topic anew, at the offsets told; those it has not stay.
+
+        Raises:
+            OSError: a broadcasting consumer could not write an offset.
+
+        Source: MQClientInstance#resetOffset, which waits ten seconds for completions;
+        here none counts once its queue is dropped.
+        """
+        for queue, process_queue in self.process_queue_table.items():
+            if queue.topic == topic and queue in offsets:
+                process_queue.drop()
+                process_queue.clear()
+                self._offset_store.update_offset(
+                    queue, offsets[queue], increase_only=False
+                )
+                self._parts.rebalance_impl.remove_process_queue(queue, process_queue)
+        self._parts.rebalance_service.rebalance_immediately()

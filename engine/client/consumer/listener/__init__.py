@@ -1,0 +1,1 @@
+"""What a consumer's own code gets, and what it answers."""

@@ -1,0 +1,48 @@
+"""MessageListenerConcurrently: consumes messages of a queue in any order.
+
+Source: org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently,
+ConsumeConcurrentlyStatus, ConsumeConcurrentlyContext, RocketMQ 5.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from crashmq.engine.common.message_ext import MessageExt
+from crashmq.engine.common.message_queue import MessageQueue
+
+ACK_ALL = (1 << 31) - 1
+
+
+class ConsumeConcurrentlyStatus(Enum):
+    """What came of a batch. Source: ConsumeConcurrentlyStatus."""
+
+    CONSUME_SUCCESS = "consumed"
+    RECONSUME_LATER = "again later"
+
+
+@dataclass(slots=True)
+class ConsumeConcurrentlyContext:
+    """What a listener may say of a batch besides its status.
+
+    Attributes:
+        delay_level_when_next_consume: of messages to be consumed again; 0: the broker
+            chooses, negative: they go to the dead letters at once.
+        ack_index: the last message of the batch that was consumed, if it succeeded.
+    """
+
+    queue: MessageQueue
+    delay_level_when_next_consume: int = 0
+    ack_index: int = ACK_ALL
+
+
+class MessageListenerConcurrently(Protocol):
+    """The code that consumes."""
+
+    def consume_message(
+        self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
+    ) -> ConsumeConcurrentlyStatus | None:
+        """Consume a batch; None, or an ``Exception``, means again later."""

@@ -1,0 +1,1 @@
+"""How the queues of a topic are divided among the clients of a group."""

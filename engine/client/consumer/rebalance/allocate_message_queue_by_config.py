@@ -1,0 +1,36 @@
+"""AllocateMessageQueueByConfig: the queues that somebody has written down.
+
+Whether each queue is in one list, in two or in none is that somebody's affair.
+
+Source: org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueByConfig,
+RocketMQ 5.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crashmq.engine.common.message_queue import MessageQueue
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateMessageQueueByConfig:
+    """A fixed share, whatever queues and clients there are."""
+
+    message_queue_list: tuple[MessageQueue, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name, as RocketMQ has it."""
+        return "CONFIG"
+
+    def allocate(
+        self,
+        group: str,  # noqa: ARG002 - of the port, as the next three
+        current_cid: str,  # noqa: ARG002
+        mq_all: Sequence[MessageQueue],  # noqa: ARG002
+        cid_all: Sequence[str],  # noqa: ARG002
+    ) -> list[MessageQueue]:
+        """The list; nothing is refused. Source: #allocate."""
+        return list(self.message_queue_list)

@@ -1,0 +1,71 @@
+"""AllocateMessageQueueConsistentHash: queues and clients on one ring.
+
+Each client is at ten points of the ring; a queue belongs to the client at the first
+point at or behind its own. So who joins or leaves moves few queues.
+
+Source: org.apache.rocketmq.client.consumer.rebalance
+.AllocateMessageQueueConsistentHash, ConsistentHashRouter, RocketMQ 5.3.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import md5
+
+from crashmq.engine.client.consumer.rebalance.allocate_message_queue_strategy import (
+    can_allocate,
+)
+from crashmq.engine.common.message_queue import MessageQueue
+
+VIRTUAL_NODES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateMessageQueueConsistentHash:
+    """The queues whose next point is one of the client's."""
+
+    virtual_node_cnt: int = VIRTUAL_NODES
+
+    @property
+    def name(self) -> str:
+        """Its name, as RocketMQ has it."""
+        return "CONSISTENT_HASH"
+
+    def allocate(
+        self,
+        group: str,  # noqa: ARG002 - of the port; this share is the same for all groups
+        current_cid: str,
+        mq_all: Sequence[MessageQueue],
+        cid_all: Sequence[str],
+    ) -> list[MessageQueue]:
+        """The client's part of the ring. Source: #allocate."""
+        if not can_allocate(current_cid, mq_all, cid_all):
+            return []
+        owners = {
+            _point_of(f"{cid}-{node}"): cid
+            for cid in cid_all
+            for node in range(self.virtual_node_cnt)
+        }
+        ring = sorted(owners)
+        share = []
+        for queue in mq_all:
+            at = bisect_left(ring, _point_of(_text_of(queue)))
+            if owners[ring[at % len(ring)]] == current_cid:
+                share.append(queue)
+        return share
+
+
+def _text_of(queue: MessageQueue) -> str:
+    """What a queue hashes by. Source: MessageQueue#toString."""
+    return (
+        f"MessageQueue [topic={queue.topic}, brokerName={queue.broker_name}, "
+        f"queueId={queue.queue_id}]"
+    )
+
+
+def _point_of(name: str) -> int:
+    """A point of the ring, of 32 bits. Source: ConsistentHashRouter.MD5Hash."""
+    digest = md5(name.encode(), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:4], "big")

@@ -1,0 +1,1 @@
+"""How a push consumer works inside: rebalance, pull loop, consumption."""

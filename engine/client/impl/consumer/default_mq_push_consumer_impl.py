@@ -1,0 +1,247 @@
+"""DefaultMQPushConsumerImpl: the pull loop of a push consumer.
+
+Before a queue is pulled it is looked whether that makes sense now: whether the queue is
+still the client's, the consumer runs, and what was pulled before has been consumed.
+Whatever comes of a pull, its request goes on, at once or after a delay, unless its
+queue is gone.
+
+Source: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl#pullMessage,
+its PullCallback, RocketMQ 5.3. Differs: where a queue ends before the
+offset that was asked for, the client goes back to what the broker has for the group,
+if that is less than the queue's end: there, what was written since is skipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crashmq.engine.client.consumer.pull_from_where import PullFromNowhere
+from crashmq.engine.client.consumer.push_consumer_config import OFF, PushConsumerConfig
+from crashmq.engine.client.consumer.store.offset_store import (
+    OffsetStore,
+    ReadOffsetType,
+)
+from crashmq.engine.client.consumer.store.remote_broker_offset_store import BrokerFailed
+from crashmq.engine.client.impl.consumer.consume_message_service import (
+    ConsumeMessageService,
+)
+from crashmq.engine.client.impl.consumer.process_queue import ProcessQueue
+from crashmq.engine.client.impl.consumer.pull_api_wrapper import (
+    PullAPIWrapper,
+    messages_that_match,
+)
+from crashmq.engine.client.impl.consumer.pull_message_service import (
+    OutstandingPull,
+    PullMessageService,
+)
+from crashmq.engine.client.impl.consumer.pull_request import PullRequest
+from crashmq.engine.client.impl.consumer.rebalance_service import RebalanceService
+from crashmq.engine.common.message_queue import MessageQueue
+from crashmq.engine.host.probe import probe
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.remoting.pull_message import PullMessageResponse
+from crashmq.engine.remoting.response_code import ResponseCode
+
+DELAY_MS_WHEN_EXCEPTION = 1_000
+DELAY_MS_WHEN_SUSPENDED = 1_000
+DELAY_MS_WHEN_FLOW_CONTROL = 50
+DELAY_MS_WHEN_BROKER_FLOW_CONTROL = 20
+MIB = 1024 * 1024
+
+FLOW_CONTROL = probe("pull.flow_control", "too much was pulled and not consumed")
+NOT_LOCKED = probe("pull.not_locked", "a queue was due that is not locked")
+FOUND = probe("pull.found", "a pull brought messages")
+NOTHING = probe("pull.nothing", "a pull brought nothing")
+ILLEGAL = probe("pull.offset_illegal", "a pull's offset was not of its queue")
+BEYOND = probe("pull.beyond", "a pull's offset was beyond the end of its queue")
+REFUSED = probe("pull.refused", "a pull failed, or the broker did not answer it")
+
+
+@dataclass(slots=True)
+class FlowLimits:
+    """How much of a queue may wait to be consumed: messages, and MiB."""
+
+    messages: int
+    mib: int
+
+    def divide(self, config: PushConsumerConfig, queues: int) -> None:
+        """Divide the thresholds of a topic, if there are any, by its queues.
+
+        Source: RebalancePushImpl#messageQueueChanged, which counts those of all topics.
+        """
+        if queues and config.pull_threshold_for_topic != OFF:
+            self.messages = max(1, config.pull_threshold_for_topic // queues)
+        if queues and config.pull_threshold_size_for_topic != OFF:
+            self.mib = max(1, config.pull_threshold_size_for_topic // queues)
+
+
+class DefaultMQPushConsumerImpl:
+    """The pull loop of one consumer."""
+
+    def __init__(
+        self,
+        config: PushConsumerConfig,
+        pull_api_wrapper: PullAPIWrapper,
+        offset_store: OffsetStore,
+        rebalance_service: RebalanceService,
+        consume_message_service: ConsumeMessageService,
+        runtime: Runtime,
+    ) -> None:
+        self.pull_message_service = PullMessageService(runtime)
+        self.paused = False
+        self.limits = FlowLimits(
+            config.pull_threshold_for_queue, config.pull_threshold_size_for_queue
+        )
+        self._config = config
+        self._pull_api_wrapper = pull_api_wrapper
+        self._offset_store = offset_store
+        self._rebalance_service = rebalance_service
+        self._rebalance_impl = rebalance_service.rebalance_impl
+        self._consume_message_service = consume_message_service
+        self._runtime = runtime
+
+    def pull_message(self, request: PullRequest) -> int:
+        """Send a request, or have it wait; returns how many were sent.
+
+        Source: DefaultMQPushConsumerImpl#pullMessage.
+        """
+        if request.process_queue.dropped:
+            return 0  # The one way in which a request ends.
+        request.process_queue.last_pull_timestamp = self._runtime.now_ms()
+        delay_ms = self._delay_of(request)
+        if delay_ms:
+            self._later(request, delay_ms)
+            return 0
+        return self._send(request)
+
+    def _delay_of(self, request: PullRequest) -> int:
+        """How long a request has to wait; 0: not at all."""
+        if self.paused:
+            return DELAY_MS_WHEN_SUSPENDED
+        if self._has_enough(request.process_queue):
+            FLOW_CONTROL.hit()
+            return DELAY_MS_WHEN_FLOW_CONTROL
+        if self._config.is_orderly and not self._begins_locked(request):
+            NOT_LOCKED.hit()
+            return DELAY_MS_WHEN_EXCEPTION
+        return 0
+
+    def _has_enough(self, queue: ProcessQueue) -> bool:
+        if queue.msg_count > self.limits.messages:
+            return True
+        if queue.msg_size // MIB > self.limits.mib:
+            return True
+        span_max = self._config.consume_concurrently_max_span
+        return not self._config.is_orderly and queue.max_span > span_max
+
+    def _begins_locked(self, request: PullRequest) -> bool:
+        """Whether a queue is locked, and its offset was asked for since then."""
+        if not self._config.is_clustering:
+            return True
+        if not request.process_queue.lease.locked:
+            return False
+        if request.previously_locked:
+            return True
+        try:
+            offset = self._rebalance_impl.compute_pull_from_where(request.queue)
+        except PullFromNowhere:
+            return False
+        request.next_offset = offset
+        request.previously_locked = True
+        return True
+
+    def _send(self, request: PullRequest) -> int:
+        subscription = self._rebalance_impl.subscriptions.get(request.queue.topic)
+        if subscription is None:
+            self._later(request, DELAY_MS_WHEN_EXCEPTION)
+            return 0
+        answer = self.pull_message_service.sent(request, subscription)
+        try:
+            self._pull_api_wrapper.pull_kernel_impl(request, subscription, answer)
+        except BrokerFailed:
+            REFUSED.hit()
+            self.pull_message_service.unsent(request)
+            self._later(request, DELAY_MS_WHEN_EXCEPTION)
+        return 1
+
+    def on_answer(self, pull: OutstandingPull, response: PullMessageResponse) -> None:
+        """Go on after an answer. Source: PullCallback#onSuccess, #onException."""
+        request = pull.request
+        match response.code:
+            case ResponseCode.SUCCESS:
+                self._on_found(pull, response)
+            case ResponseCode.PULL_NOT_FOUND | ResponseCode.PULL_RETRY_IMMEDIATELY:
+                NOTHING.hit()
+                request.next_offset = response.next_begin_offset
+                self._correct_tags_offset(request)
+                self.pull_message_service.execute_pull_request_immediately(request)
+            case ResponseCode.PULL_OFFSET_MOVED:
+                ILLEGAL.hit()
+                self._on_offset_illegal(request, response)
+            case ResponseCode.FLOW_CONTROL:
+                self._later(request, DELAY_MS_WHEN_BROKER_FLOW_CONTROL)
+            case _:
+                REFUSED.hit()
+                self._later(request, DELAY_MS_WHEN_EXCEPTION)
+
+    def on_timeout(self, pull: OutstandingPull) -> None:
+        """Go on without an answer."""
+        REFUSED.hit()
+        self._later(pull.request, DELAY_MS_WHEN_EXCEPTION)
+
+    def _later(self, request: PullRequest, delay_ms: int) -> None:
+        self.pull_message_service.execute_pull_request_later(request, delay_ms)
+
+    def _on_found(self, pull: OutstandingPull, response: PullMessageResponse) -> None:
+        request = pull.request
+        messages = messages_that_match(response.messages, pull.subscription)
+        if messages:
+            FOUND.hit()
+            is_new_run = request.process_queue.put_message(messages)
+            self._consume_message_service.submit_consume_request(
+                messages,
+                request.process_queue,
+                request.queue,
+                dispatch_to_consume=is_new_run,
+            )
+        # Only now: a request that is broken off before would skip the messages.
+        request.next_offset = response.next_begin_offset
+        if messages and self._config.pull_interval > 0:
+            self._later(request, self._config.pull_interval)
+        else:
+            self.pull_message_service.execute_pull_request_immediately(request)
+
+    def _correct_tags_offset(self, request: PullRequest) -> None:
+        """Commit what nobody asked for, where nothing waits to be consumed.
+
+        Source: DefaultMQPushConsumerImpl#correctTagsOffset.
+        """
+        if request.process_queue.msg_count == 0:
+            request.process_queue.commit_offset(
+                request.queue,
+                request.next_offset,
+                self._offset_store,
+                increase_only=True,
+            )
+
+    def _on_offset_illegal(
+        self, request: PullRequest, response: PullMessageResponse
+    ) -> None:
+        """Let the queue begin anew where the broker says.
+
+        Source: DefaultMQPushConsumerImpl, its case OFFSET_ILLEGAL.
+        """
+        offset = response.next_begin_offset
+        request.process_queue.drop()
+        if request.next_offset > response.max_offset:
+            BEYOND.hit()
+            offset = self._where_the_group_is(request.queue, offset)
+        request.next_offset = offset
+        self._offset_store.update_and_freeze_offset(request.queue, offset)
+        self._rebalance_impl.remove_process_queue(request.queue, request.process_queue)
+        self._rebalance_service.rebalance_immediately()
+
+    def _where_the_group_is(self, queue: MessageQueue, end: int) -> int:
+        """Where to go on in a queue that has lost its end: at most at ``end``."""
+        stored = self._offset_store.read_offset(queue, ReadOffsetType.READ_FROM_STORE)
+        return min(stored, end) if stored >= 0 else end

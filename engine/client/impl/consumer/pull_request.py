@@ -1,0 +1,26 @@
+"""PullRequest: the one loop that pulls a queue into its process queue.
+
+Source: org.apache.rocketmq.client.impl.consumer.PullRequest, RocketMQ 5.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crashmq.engine.client.impl.consumer.process_queue import ProcessQueue
+from crashmq.engine.common.message_queue import MessageQueue
+
+
+@dataclass(slots=True, eq=False)
+class PullRequest:
+    """Where a queue is pulled next; there is one for each process queue that lives.
+
+    Attributes:
+        previously_locked: the offset was asked for again since the queue was locked.
+    """
+
+    group: str
+    queue: MessageQueue
+    process_queue: ProcessQueue
+    next_offset: int
+    previously_locked: bool = False

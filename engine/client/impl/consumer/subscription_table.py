@@ -1,0 +1,91 @@
+"""SubscriptionTable: what one consumer subscribes, by topic.
+
+Source: RebalanceImpl#getSubscriptionInner, FilterAPI#buildSubscriptionData, RocketMQ
+5.3. Differs: a version never goes back, be the clock set back or not; there the broker
+ignores what such a client subscribes from then on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.remoting.subscription_data import (
+    SUB_ALL,
+    ExpressionType,
+    SubscriptionData,
+)
+from crashmq.engine.store.message.message import tags_code
+
+_OR = "||"
+
+
+class SubscriptionTable:
+    """The subscriptions of one consumer."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._lock = runtime.lock()
+        self._by_topic: dict[str, SubscriptionData] = {}
+
+    def subscribe(
+        self, topic: str, expression: str, expression_type: ExpressionType = "TAG"
+    ) -> None:
+        """Subscribe a topic, in the place of what was subscribed of it.
+
+        Raises:
+            ValueError: the expression has no tag.
+        """
+        data = build_subscription_data(topic, expression, expression_type)
+        with self._lock:
+            self._by_topic[topic] = replace(data, sub_version=self._next_version(topic))
+
+    def unsubscribe(self, topic: str) -> None:
+        """Subscribe a topic no more."""
+        with self._lock:
+            self._by_topic.pop(topic, None)
+
+    def bump(self, topic: str) -> None:
+        """Give a topic's subscription a new version."""
+        with self._lock:
+            data = self._by_topic.get(topic)
+            if data is not None:
+                version = self._next_version(topic)
+                self._by_topic[topic] = replace(data, sub_version=version)
+
+    def _next_version(self, topic: str) -> int:
+        known = self._by_topic.get(topic)
+        return max(self._runtime.now_ms(), known.sub_version if known else 0)
+
+    def get(self, topic: str) -> SubscriptionData | None:
+        """What is subscribed of a topic; None: nothing."""
+        return self._by_topic.get(topic)
+
+    def all(self) -> tuple[SubscriptionData, ...]:
+        """All subscriptions, sorted by topic."""
+        with self._lock:
+            return tuple(self._by_topic[topic] for topic in sorted(self._by_topic))
+
+
+def build_subscription_data(
+    topic: str, expression: str, expression_type: ExpressionType
+) -> SubscriptionData:
+    """A subscription without its version.
+
+    Raises:
+        ValueError: the expression has no tag.
+
+    Source: FilterAPI#build, #buildSubscriptionData.
+    """
+    if expression_type != "TAG":
+        return SubscriptionData(topic, expression, expression_type=expression_type)
+    if expression in ("", SUB_ALL):
+        return SubscriptionData(topic)
+    if not expression.replace("|", ""):
+        raise ValueError(
+            f"{topic}: {expression!r} names no tag. Write * for every message, or tags "
+            f"with || between them."
+        )
+    tags = {part.strip() for part in expression.split(_OR)} - {""}
+    codes = sorted({tags_code(tag) for tag in tags})
+    return SubscriptionData(topic, expression, tuple(sorted(tags)), tuple(codes))
