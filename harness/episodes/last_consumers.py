@@ -28,7 +28,8 @@ clients are over. Source: ClientChannelInfo, 120 s."""
 SOON_MS = 21_000
 """After so long a balanced consumer rebalances, and renews its locks."""
 ROUNDS_MAX = 60
-IDLE_ROUNDS = 2
+IDLE_ROUNDS = 3
+PULLS = 8
 MANY = 64
 
 
@@ -44,7 +45,7 @@ def work_off(judge: Judge, take: Take) -> None:
     clients = sorted(known.living)
     for client in clients:
         take(TurnConsumer(client, "heartbeat"))
-    take(RunService("scan_clients"))
+    take(RunService("client_housekeeping"))
     _until_idle(clients, take)
     judge.judge_consumed()
     for client in clients:
@@ -67,6 +68,6 @@ def _turn(client: str, take: Take) -> bool:
     """One turn of all that a consumer does; whether it has consumed anything."""
     tasks: tuple[ConsumerTask, ...] = ("heartbeat", "rebalance", "lock", "pull")
     for task in tasks:
-        take(TurnConsumer(client, task))
+        take(TurnConsumer(client, task, PULLS if task == "pull" else 1))
     consumed = take(Consume(client, times=MANY))
     return isinstance(consumed, Ran) and consumed.work > 0

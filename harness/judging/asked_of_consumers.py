@@ -7,13 +7,13 @@ from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupCaughtUp,
     MessageConsumed,
+    MessagesPulled,
     OffsetKeptThen,
     OffsetTold,
     PullGoesOn,
     QueuesShared,
 )
 from crashmq.models.laws.consumption import (
-    a_consumer_is_given_what_was_appended,
     a_full_consumer_does_not_pull,
     a_pull_goes_on,
     an_orderly_consumer_is_given_the_next_message,
@@ -22,11 +22,18 @@ from crashmq.models.laws.consumption import (
     no_kept_offset_is_past_the_end,
     no_offset_passes_a_message,
     nothing_is_consumed_twice,
+    only_what_was_pulled_is_consumed,
 )
+from crashmq.models.laws.reading import pulled_messages_are_right
+from crashmq.models.observations import Pulled
 
 
 def _is_orderly(at: MessageConsumed) -> bool:
     return at.is_orderly
+
+
+def _has_queue(at: MessageConsumed) -> bool:
+    return at.share is not None
 
 
 @asked(no_offset_passes_a_message, on=OffsetTold, needs=(Fact.UNDAMAGED_LOG,))
@@ -50,19 +57,29 @@ def _ask_con_8(at: PullGoesOn) -> Breaches:
     return a_full_consumer_does_not_pull.judge(at.queue, at.waiting, threshold)
 
 
-@asked(a_consumer_is_given_what_was_appended, on=MessageConsumed, needs=(Fact.ALONE,))
+@asked(pulled_messages_are_right, on=MessagesPulled, needs=(Fact.ALONE,))
+def _ask_rd_1(at: MessagesPulled) -> Breaches:
+    answer, key = at.answer, at.answer.queue[2:]
+    queue = at.known.model.queues.get(key, [])
+    pulled = Pulled("FOUND", answer.next_begin_offset, 0, 0, answer.messages)
+    return pulled_messages_are_right.judge(pulled, answer.queue_offset, queue)
+
+
+@asked(only_what_was_pulled_is_consumed, on=MessageConsumed, where=_has_queue)
 def _ask_con_4(at: MessageConsumed) -> Breaches:
-    given = at.consumed
-    return a_consumer_is_given_what_was_appended.judge(
-        given.queue, given.queue_offset, given.record, at.appended
+    given, share = at.consumed, at.share
+    assert share is not None, given
+    return only_what_was_pulled_is_consumed.judge(
+        given.queue, given.queue_offset, at.unique_key, share
     )
 
 
-@asked(nothing_is_consumed_twice, on=MessageConsumed)
+@asked(nothing_is_consumed_twice, on=MessageConsumed, where=_has_queue)
 def _ask_con_6(at: MessageConsumed) -> Breaches:
-    given = at.consumed
+    given, share = at.consumed, at.share
+    assert share is not None, given
     return nothing_is_consumed_twice.judge(
-        given.queue, given.queue_offset, is_again=at.is_again
+        given.queue, given.queue_offset, at.unique_key, share
     )
 
 

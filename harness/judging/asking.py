@@ -69,6 +69,7 @@ from crashmq.models.knowledge.moments import (
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupCaughtUp,
     MessageConsumed,
+    MessagesPulled,
     OffsetKeptThen,
     OffsetTold,
     PullGoesOn,
@@ -141,7 +142,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (OffsetsFound, OffsetsRecovered), (*TELLS_ALL, Fact.TRACKS_PROGRESS)
     ),
     **dict.fromkeys(
-        (PullGoesOn, OffsetTold, OffsetKeptThen, MessageConsumed),
+        (PullGoesOn, MessagesPulled, OffsetTold, OffsetKeptThen, MessageConsumed),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS),
     ),
     **dict.fromkeys((QueuesShared, GroupCaughtUp), (*TELLS_ALL, Fact.RUNS_CONSUMERS)),

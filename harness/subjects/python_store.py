@@ -19,11 +19,13 @@ from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.scheduling.sim_runtime import Deadlock, SimRuntime
 from crashmq.harness.scheduling.turns import Turns
 from crashmq.harness.subjects.callers import Callers
+from crashmq.harness.subjects.clients import Clients
 from crashmq.harness.subjects.consumers import Consumers
 from crashmq.harness.subjects.damage import Damages, plant, selected
 from crashmq.harness.subjects.engine_config import config_of
 from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
+from crashmq.models.history import Happening
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
@@ -54,6 +56,9 @@ from crashmq.models.observations import (
 )
 from crashmq.models.ops import (
     Boundary,
+    ConsumerEnd,
+    ConsumerTask,
+    ConsumeStatus,
     Crash,
     Damage,
     DiskFault,
@@ -61,6 +66,7 @@ from crashmq.models.ops import (
     FromWhere,
     PlantFile,
     ServiceName,
+    StartConsumer,
 )
 from crashmq.models.program import Setup
 
@@ -87,6 +93,7 @@ class PythonStore:
         disk.keep_time_by(runtime.now_ms)
         self._store: MessageStore | None = None
         self._consumers: Consumers | None = None
+        self._clients = Clients(self.setup, runtime)
         self._services: dict[str, Service] = {}
         self._callers = Callers()
         self._left_by_start: tuple[str, ...] = ()
@@ -297,6 +304,32 @@ class PythonStore:
         """The offset of every group, topic and queue_id, sorted."""
         return self._consumers.offsets() if self._consumers is not None else None
 
+    def tell_consumers_to(self, note: Callable[[Happening], None]) -> None:
+        """Pass on from now on what consumers do."""
+        self._clients.note = note
+
+    def start_consumer(self, op: StartConsumer) -> Observation:
+        """Start a client's consumer."""
+        return self._clients.start(op) if self._has_clients else _SKIPPED_NO_PROGRESS
+
+    def end_consumer(self, client: str, how: ConsumerEnd) -> Observation:
+        """End a client's consumer."""
+        return self._clients.end(client, how)
+
+    def turn_consumer(self, client: str, task: ConsumerTask, times: int) -> Observation:
+        """Do some rounds of one of its tasks."""
+        return self._clients.turn(client, task, times)
+
+    def consume(
+        self, client: str, nth: int, times: int, status: ConsumeStatus
+    ) -> Observation:
+        """Let it work on messages that wait."""
+        return self._clients.consume(client, nth, times, status)
+
+    @property
+    def _has_clients(self) -> bool:
+        return self.setup.keeps_progress
+
     def fill_disk(self, percent: int) -> Observation:
         """Let a foreign file fill the disk."""
         if not self.setup.disk_capacity:
@@ -353,6 +386,7 @@ class PythonStore:
             return Refused(str(refusal), refusal.path)
         else:
             self._store, self._consumers = store, consumers
+            self._clients.broker = None if consumers is None else consumers.broker
         finally:
             if self._store is None:
                 self._left_by_start = self.disk.left_open()
@@ -381,7 +415,7 @@ class PythonStore:
         return Started(last_exit_ok=False)
 
     def _end_life(self) -> None:
-        self._store = self._consumers = None
+        self._store = self._consumers = self._clients.broker = None
         self._services = {}
         self._runtime.serve(())
         self.disk.unmount()
@@ -469,7 +503,7 @@ class PythonStore:
         """End this life; returns the ``StoreCrashed`` for the call in progress."""
         end = self.disk.crash(crash)
         self._runtime.end_by(end)
-        self._store = self._consumers = None
+        self._store = self._consumers = self._clients.broker = None
         self._services = {}
         self._runtime.serve(())
         return end

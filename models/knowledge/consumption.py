@@ -24,14 +24,45 @@ class Share(NamedTuple):
     """What a consumer has done with a queue since it was given it.
 
     Attributes:
-        next_pull: where its next pull goes on.
-        waiting: unique keys of messages that were pulled and not worked off.
-        worked: unique keys of those that it has worked off.
+        asked: where its newest pull began.
+        next_pull: where the answer to that says to go on.
+        newest: unique keys of the messages of that answer.
+        waiting: those of older answers that are not worked off.
+        worked: those that it has worked off.
     """
 
+    asked: int
     next_pull: int
+    newest: frozenset[str] = _NO_MESSAGE
     waiting: frozenset[str] = _NO_MESSAGE
     worked: frozenset[str] = _NO_MESSAGE
+
+    def pulls(self, queue_offset: int) -> Share:
+        """The share once it pulls on; from where it has asked last, if no answer came.
+
+        An answer that comes after the consumer's time-out is none to it.
+        """
+        waiting = self.waiting
+        if queue_offset == self.next_pull:
+            waiting |= self.newest - self.worked
+        return Share(queue_offset, queue_offset, _NO_MESSAGE, waiting, self.worked)
+
+    def consumes(self, unique_key: str) -> Share:
+        """The share once a message is worked off."""
+        gone = frozenset({unique_key})
+        return self._replace(waiting=self.waiting - gone, worked=self.worked | gone)
+
+
+class Taken(NamedTuple):
+    """What was known when a consumer asked where to begin with a queue.
+
+    Attributes:
+        possible: the offsets of its group.
+        end: where the queue counted to.
+    """
+
+    possible: frozenset[int]
+    end: int
 
 
 @dataclass(slots=True)
@@ -42,6 +73,7 @@ class Consumption(Forked):
         living: the consumers that run, by client.
         newest: the consumer that joined each group last.
         held: the queues that each of them works on.
+        taken: the queues that a consumer was given and has not pulled yet.
         shares: what each does with each queue that it pulls.
         done: by group, topic and queue the messages that were worked off.
         owed_from: the first queue_offset that a group must see of a queue.
@@ -50,6 +82,7 @@ class Consumption(Forked):
     living: dict[str, StartConsumer] = field(default_factory=dict)
     newest: dict[str, StartConsumer] = field(default_factory=dict)
     held: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    taken: dict[OneQueue, Taken] = field(default_factory=dict)
     shares: dict[OneQueue, Share] = field(default_factory=dict)
     done: dict[OffsetKey, frozenset[str]] = field(default_factory=dict)
     owed_from: dict[OffsetKey, int] = field(default_factory=dict)
@@ -95,10 +128,7 @@ class Consumption(Forked):
         self.done[key] = self.done.get(key, _NO_MESSAGE) | {unique_key}
         share = self.shares.get(queue)
         if share is not None:
-            self.shares[queue] = share._replace(
-                waiting=share.waiting - {unique_key},
-                worked=share.worked | {unique_key},
-            )
+            self.shares[queue] = share.consumes(unique_key)
 
     def passed_over(
         self, key: OffsetKey, model: ReferenceModel, end: int

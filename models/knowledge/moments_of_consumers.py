@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
-from crashmq.models.history import Consumed, OneQueue
+from crashmq.models.history import Consumed, OneQueue, PullReceived
+from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.moments import Moment
 from crashmq.models.knowledge.reference import QueueKey
 
@@ -18,14 +19,21 @@ class PullGoesOn(Moment):
 
     Attributes:
         queue_offset: where from.
-        expected: where its last pull of the queue said that it goes on.
+        expected: where its last pull began, and where the answer said to go on.
         waiting: how many messages it has pulled and not worked off.
     """
 
     queue: OneQueue
     queue_offset: int
-    expected: int
+    expected: tuple[int, int]
     waiting: int
+
+
+@dataclass(slots=True)
+class MessagesPulled(Moment):
+    """A consumer's pull is answered, and it needs not begin elsewhere."""
+
+    answer: PullReceived
 
 
 @dataclass(slots=True)
@@ -56,16 +64,16 @@ class MessageConsumed(Moment):
 
     Attributes:
         consumed: what it was given.
-        appended: what the queue has there, as far as is known.
+        share: what it has done with the queue; None if it gave that back.
+        unique_key: of the message.
         passed: messages before it that are owed and not worked off.
-        is_again: this consumer has worked it off since it was given the queue.
         is_orderly: it asked for the messages of each queue in their order.
     """
 
     consumed: Consumed
-    appended: Appended | None
+    share: Share | None
+    unique_key: str
     passed: Sequence[Appended]
-    is_again: bool
     is_orderly: bool
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from crashmq.models.appended import Appended, differs
+from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
-from crashmq.models.files.store_image import BadRecord, decode_record
 from crashmq.models.history import OneQueue
+from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Violation
@@ -72,35 +72,39 @@ def every_message_is_consumed(
     catalogue="P15",
 )
 def a_pull_goes_on(
-    queue: OneQueue, queue_offset: int, expected: int
+    queue: OneQueue, queue_offset: int, expected: tuple[int, int]
 ) -> Iterator[Violation]:
-    """Source: PullRequest#nextOffset, DefaultMQPushConsumerImpl#pullMessage."""
-    if queue_offset != expected:
-        yield Violation(_of(queue), f"it pulls from {queue_offset}", f"from {expected}")
+    """Or where that one began: an answer may have come too late, or never.
+
+    Args:
+        queue: which, and whose.
+        queue_offset: where it pulls from.
+        expected: where its last pull began, and where that ended.
+
+    Source: PullRequest#nextOffset, DefaultMQPushConsumerImpl#pullMessage.
+    """
+    if queue_offset not in expected:
+        begun, ended = expected
+        yield Violation(
+            _of(queue), f"it pulls from {queue_offset}", f"from {ended}, or {begun}"
+        )
 
 
 @law(
     "CON-4",
-    "a consumer is given messages of its queue, each as it was appended",
+    "a consumer is given only messages that its pulls of the queue have brought",
     catalogue="P18",
 )
-def a_consumer_is_given_what_was_appended(
-    queue: OneQueue, queue_offset: int, data: bytes, appended: Appended | None
+def only_what_was_pulled_is_consumed(
+    queue: OneQueue, queue_offset: int, unique_key: str, share: Share
 ) -> Iterator[Violation]:
-    """Compares the record that reached the listener with the message put there.
-
-    Source: PullAPIWrapper#processPullResult.
-    """
-    where = f"{_of(queue)}, message {queue_offset}"
-    try:
-        record = decode_record(data)
-    except BadRecord as flaw:
-        yield Violation(where, str(flaw), "a whole record")
-        return
-    if appended is None:
-        yield Violation(where, f"{len(data)} bytes", "none: nothing was appended there")
-    elif difference := differs(record, appended):
-        yield Violation(where, difference, "what was appended")
+    """Source: ProcessQueue#putMessage, ConsumeRequest#run."""
+    if unique_key not in share.newest | share.waiting | share.worked:
+        yield Violation(
+            f"{_of(queue)}, message {queue_offset}",
+            f"{unique_key or 'no message'} is given",
+            "a message of its pulls",
+        )
 
 
 @law(
@@ -128,10 +132,10 @@ def an_orderly_consumer_is_given_the_next_message(
     catalogue="P20",
 )
 def nothing_is_consumed_twice(
-    queue: OneQueue, queue_offset: int, *, is_again: bool
+    queue: OneQueue, queue_offset: int, unique_key: str, share: Share
 ) -> Iterator[Violation]:
     """Source: ProcessQueue#putMessage, which keeps each offset once."""
-    if is_again:
+    if unique_key in share.worked:
         yield Violation(
             _of(queue), f"message {queue_offset} is given a second time", "once"
         )

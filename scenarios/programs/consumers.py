@@ -46,35 +46,52 @@ PAUSES_MS: Final = often((500, 4), (1000, 2), (5000, 2), (21_000, 2), (31_000, 1
 def consume(draft: Draft) -> None:
     """Something that consumers do, or that happens to one."""
     chance, add = draft.chance, draft.add
-    who = chance.pick(draft.space.consumers)
-    match chance.pick(DOINGS):
+    joined = _joined(draft)
+    doing = chance.pick(DOINGS)
+    if doing == "join" or not joined:
+        _join(draft)
+        return
+    client = chance.pick(joined)
+    match doing:
         case "work":
-            _work(draft, who.client)
-        case "join":
-            add(who)
-            _rebalance_all(draft)
-            if chance.coin():
-                _work(draft, who.client)
+            _work(draft, client)
         case "end":
-            add(EndConsumer(who.client, chance.pick(ENDS)))
+            add(EndConsumer(client, chance.pick(ENDS)))
             if chance.coin():
                 _rebalance_all(draft)
         case "rebalance":
             _rebalance_all(draft)
         case "persist":
-            add(TurnConsumer(who.client, "persist"))
+            add(TurnConsumer(client, "persist"))
             if chance.coin():
                 add(RunService("persist_consumer_offset"))
         case "wait":
             add(AdvanceClock(chance.pick(PAUSES_MS)))
-            add(TurnConsumer(who.client, chance.pick(TASKS)))
+            add(TurnConsumer(client, chance.pick(TASKS)))
         case "together":
-            ops = tuple([_beside(draft) for _ in range(chance.integer(2, 3))])
+            ops = tuple([_beside(draft, joined) for _ in range(chance.integer(2, 3))])
             add(Together(ops, draft.drawn.schedule(len(ops))))
         case "reset":
             offset = chance.number(draft.space.progress_offsets)
+            group = chance.pick(draft.space.consumers).group
             address = chance.pick(draft.space.addresses)
-            add(ResetOffset(who.group, *address, offset))
+            add(ResetOffset(group, *address, offset))
+
+
+def _joined(draft: Draft) -> tuple[str, ...]:
+    """The clients that have had a consumer so far."""
+    joined = [op.client for op in draft.ops if isinstance(op, StartConsumer)]
+    return tuple(dict.fromkeys(joined))
+
+
+def _join(draft: Draft) -> None:
+    """Consumers join, and the queues of all are shared out anew."""
+    chance = draft.chance
+    who = [chance.pick(draft.space.consumers) for _ in range(chance.integer(1, 2))]
+    draft.add(*who)
+    _rebalance_all(draft)
+    if chance.coin():
+        _work(draft, who[0].client)
 
 
 def _work(draft: Draft, client: str) -> None:
@@ -100,18 +117,14 @@ def _rebalance_all(draft: Draft) -> None:
     """Let every consumer that may live look whether its queues have changed."""
     if draft.chance.coin():
         draft.add(AdvanceClock(draft.chance.pick(PAUSES_MS)))
-    for client in _clients(draft.space.consumers):
+    for client in _joined(draft):
         draft.add(TurnConsumer(client, "rebalance"))
 
 
-def _clients(consumers: tuple[StartConsumer, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([one.client for one in consumers]))
-
-
-def _beside(draft: Draft) -> Op:
+def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:
     """What runs at the same time as others."""
     chance = draft.chance
-    client = chance.pick(draft.space.consumers).client
+    client = chance.pick(joined)
     match chance.below(6):
         case 0:
             return RunService("reput")

@@ -1,0 +1,429 @@
+"""Clients: the consumers of a subject, each in a process of its own.
+
+They ask the broker of the moment, and there may be none; they outlive its crashes. All
+that one asks and is answered, and what its listener gets, is passed on as events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from crashmq.engine.broker.broker_controller import BrokerController
+from crashmq.engine.client.consumer.default_mq_push_consumer import (
+    DefaultMQPushConsumer,
+)
+from crashmq.engine.client.consumer.listener.message_listener_concurrently import (
+    ConsumeConcurrentlyContext,
+    ConsumeConcurrentlyStatus,
+)
+from crashmq.engine.client.consumer.listener.message_listener_orderly import (
+    ConsumeOrderlyContext,
+    ConsumeOrderlyStatus,
+)
+from crashmq.engine.client.consumer.pull_from_where import ConsumeFromWhere
+from crashmq.engine.client.consumer.push_consumer_config import PushConsumerConfig
+from crashmq.engine.client.consumer.rebalance import (
+    allocate_message_queue_averagely as averagely,
+)
+from crashmq.engine.client.consumer.rebalance import (
+    allocate_message_queue_averagely_by_circle as by_circle,
+)
+from crashmq.engine.client.consumer.rebalance import (
+    allocate_message_queue_consistent_hash as consistent_hash,
+)
+from crashmq.engine.client.consumer.rebalance.allocate_message_queue_strategy import (
+    AllocateMessageQueueStrategy,
+)
+from crashmq.engine.client.consumer.store.local_file_offset_store import (
+    LocalFileOffsetStore,
+)
+from crashmq.engine.client.consumer.store.offset_store import OffsetStore
+from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
+    BrokerFailed,
+    OffsetNotFound,
+    RemoteBrokerOffsetStore,
+)
+from crashmq.engine.client.impl.broker_api import PullAnswer
+from crashmq.engine.common.message_ext import MessageExt
+from crashmq.engine.common.message_queue import MessageQueue
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.remoting.heartbeat_data import ConsumerData
+from crashmq.engine.remoting.pull_message import (
+    PullMessageRequest,
+    PullMessageResponse,
+    PullSysFlag,
+)
+from crashmq.engine.remoting.response_code import ResponseCode
+from crashmq.engine.store.errors import StoreStopped
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.subjects.one_at_a_time import OneAtATime
+from crashmq.models.history import (
+    Consumed,
+    ConsumerBegan,
+    ConsumerEnded,
+    Happening,
+    OffsetRead,
+    OffsetSent,
+    OneQueue,
+    PullReceived,
+    PullSent,
+    QueuesHeld,
+)
+from crashmq.models.observations import Done, Observation, Ran, Skipped
+from crashmq.models.ops import (
+    ConsumerEnd,
+    ConsumerTask,
+    ConsumeStatus,
+    StartConsumer,
+    Strategy,
+)
+from crashmq.models.program import Setup
+
+BROKER_NAME = "broker-a"
+RETRY_PREFIX = "%RETRY%"
+NOT_KNOWN = -2
+_WHERE = {
+    "last": ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
+    "first": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+}
+_STRATEGIES: Final[dict[Strategy, Callable[[], AllocateMessageQueueStrategy]]] = {
+    "AVG": averagely.AllocateMessageQueueAveragely,
+    "AVG_BY_CIRCLE": by_circle.AllocateMessageQueueAveragelyByCircle,
+    "CONSISTENT_HASH": consistent_hash.AllocateMessageQueueConsistentHash,
+}
+_SERVICES: Final[dict[ConsumerTask, str]] = {
+    "rebalance": "rebalance",
+    "pull": "pull_message",
+    "persist": "persist_all_consumer_offset",
+    "heartbeat": "heartbeat",
+    "lock": "lock_mq_periodically",
+    "clean": "clean_expired_msg",
+}
+_NO_CONSUMER = Skipped("the client has no consumer")
+
+
+class ListenerFailed(Exception):
+    """What a listener raises that is told to."""
+
+
+class _Client:
+    """One client: its way to the broker, its listener and its consumer."""
+
+    def __init__(self, clients: Clients, op: StartConsumer) -> None:
+        self.op = op
+        self._clients = clients
+        self._status: ConsumeStatus = "success"
+        self.consumer = DefaultMQPushConsumer(
+            self._config(op, clients.setup),
+            self,
+            self._offset_store(op, clients),
+            clients.runtime,
+            _Orderly(self) if op.is_orderly else _Concurrently(self),
+        )
+        self._services = {
+            service.name: OneAtATime(service, clients.runtime)
+            for service in self.consumer.services
+        }
+
+    @staticmethod
+    def _config(op: StartConsumer, setup: Setup) -> PushConsumerConfig:
+        topics = op.topics.split(",")
+        return PushConsumerConfig(
+            op.client,
+            op.group,
+            message_model="BROADCASTING" if op.broadcasts else "CLUSTERING",
+            consume_from_where=_WHERE[op.where],
+            allocate_message_queue_strategy=_STRATEGIES[op.strategy](),
+            is_orderly=op.is_orderly,
+            subscriptions=tuple([(topic, "*", "TAG") for topic in topics]),
+            pull_batch_size=setup.pull_batch,
+            pull_threshold_for_queue=setup.pull_threshold,
+        )
+
+    def _offset_store(self, op: StartConsumer, clients: Clients) -> OffsetStore:
+        if not op.broadcasts:
+            return RemoteBrokerOffsetStore(op.group, self, clients.runtime)
+        mount = clients.disk_of(op.client).mount()
+        return LocalFileOffsetStore(mount, op.client, op.group, clients.runtime)
+
+    def run(self, task: ConsumerTask, times: int) -> int:
+        """Do some rounds of a task; how much work that was."""
+        service, work = self._services.get(_SERVICES[task]), 0
+        for _ in range(times if service is not None else 0):
+            assert service is not None
+            done = service.run_once()
+            work += done
+            if not done:
+                break
+        return work
+
+    def consume(self, nth: int, times: int, status: ConsumeStatus) -> int:
+        """Let the listener have some of the messages that wait; how many it had."""
+        self._status = status
+        ran = 0
+        for _ in range(times):
+            if not self.consumer.consume(nth):
+                break
+            ran += 1
+        return ran
+
+    def take(self, message: MessageExt, queue: MessageQueue) -> ConsumeStatus:
+        """What the listener does with a message."""
+        where, status = self._one(queue), self._status
+        self._clients.note(
+            Consumed(where, message.queue_offset, message.record, status)
+        )
+        if status == "raises":
+            raise ListenerFailed
+        return status
+
+    def tell_queues(self) -> None:
+        """Pass on which queues the consumer has now."""
+        table = self.consumer.process_queue_table
+        held = tuple(
+            [
+                (queue.topic, queue.queue_id)
+                for queue, its in table.items()
+                if not its.dropped
+            ]
+        )
+        self._clients.note(QueuesHeld(self.op.client, tuple(sorted(held))))
+
+    def _one(self, queue: MessageQueue) -> OneQueue:
+        return OneQueue(self.op.client, self.op.group, queue.topic, queue.queue_id)
+
+    @contextmanager
+    def _asked(self) -> Iterator[BrokerController]:
+        """The broker of the moment, for one request.
+
+        Raises:
+            BrokerFailed: there is none, or it could not answer.
+        """
+        broker = self._clients.broker
+        if broker is None or not broker.is_started:
+            raise BrokerFailed("the broker is down")
+        try:
+            yield broker
+        except (StoreStopped, OSError) as error:
+            raise BrokerFailed(str(error)) from None
+
+    def query_consumer_offset(self, group: str, queue: MessageQueue) -> int:
+        """Ask for a group's offset."""
+        with self._asked() as broker:
+            answer = broker.consumer_manage_processor.query_consumer_offset(
+                group, queue.topic, queue.queue_id
+            )
+            self._clients.note(OffsetRead(self._one(queue), answer.offset))
+        if answer.code is not ResponseCode.SUCCESS:
+            raise OffsetNotFound
+        return answer.offset
+
+    def update_consumer_offset_oneway(
+        self, group: str, queue: MessageQueue, offset: int
+    ) -> None:
+        """Tell a group's offset."""
+        with self._asked() as broker:
+            broker.consumer_manage_processor.update_consumer_offset(
+                group, queue.topic, queue.queue_id, offset
+            )
+            kept = self._kept(broker, queue)
+            self._clients.note(OffsetSent(self._one(queue), offset, kept))
+
+    def _kept(self, broker: BrokerController, queue: MessageQueue) -> int:
+        return broker.consumer_offset_manager.query_offset(
+            self.op.group, queue.topic, queue.queue_id
+        )
+
+    def max_offset(self, queue: MessageQueue) -> int:
+        """The end of a queue."""
+        with self._asked() as broker:
+            store = broker.message_store
+            return store.get_max_offset_in_queue(queue.topic, queue.queue_id)
+
+    def search_offset(self, queue: MessageQueue, timestamp: int) -> int:
+        """The first message of a queue stored at or after a time."""
+        with self._asked() as broker:
+            return broker.message_store.get_offset_in_queue_by_time(
+                queue.topic, queue.queue_id, timestamp
+            )
+
+    def topic_queues(self, topic: str) -> Sequence[MessageQueue]:
+        """The queues of a topic: all have as many, a retry topic has one."""
+        with self._asked():
+            is_retry = topic.startswith(RETRY_PREFIX)
+            count = 1 if is_retry else self._clients.setup.topic_queues
+        return [MessageQueue(topic, BROKER_NAME, number) for number in range(count)]
+
+    def consumer_id_list(self, group: str) -> Sequence[str]:
+        """The clients of a group, as the broker knows them."""
+        with self._asked() as broker:
+            return broker.consumer_manager.consumer_id_list(group)
+
+    def send_heartbeat(self, client_id: str, consumers: Sequence[ConsumerData]) -> None:
+        """Tell the broker that this client lives."""
+        with self._asked() as broker:
+            broker.client_manage_processor.heart_beat(client_id, consumers)
+
+    def unregister_client(self, client_id: str, group: str) -> None:
+        """Tell the broker that this client goes."""
+        with self._asked() as broker:
+            broker.client_manage_processor.unregister_client(client_id, group)
+
+    def pull_message(self, request: PullMessageRequest, answer: PullAnswer) -> None:
+        """Ask for messages; the answer may come later."""
+        queue = OneQueue(
+            self.op.client, request.consumer_group, request.topic, request.queue_id
+        )
+        tells = PullSysFlag.COMMIT_OFFSET in request.sys_flag
+        with self._asked() as broker:
+            told = request.commit_offset if tells else -1
+            self._clients.note(PullSent(queue, request.queue_offset, told))
+            manager = broker.consumer_offset_manager
+
+            def take(response: PullMessageResponse) -> None:
+                kept = NOT_KNOWN
+                if tells:
+                    kept = manager.query_offset(
+                        request.consumer_group, request.topic, request.queue_id
+                    )
+                self._clients.note(
+                    PullReceived(
+                        queue,
+                        request.queue_offset,
+                        response.code.name,
+                        response.next_begin_offset,
+                        response.messages,
+                        kept,
+                    )
+                )
+                answer(response)
+
+            broker.pull_message_processor.process_request(request, take)
+
+    def lock_batch(
+        self, group: str, client_id: str, queues: Sequence[MessageQueue]
+    ) -> Sequence[MessageQueue]:
+        """Lock queues."""
+        with self._asked() as broker:
+            locks = broker.rebalance_lock_manager
+            return locks.try_lock_batch(group, queues, client_id)
+
+    def unlock_batch(
+        self, group: str, client_id: str, queues: Sequence[MessageQueue]
+    ) -> None:
+        """Unlock queues."""
+        with self._asked() as broker:
+            broker.rebalance_lock_manager.unlock_batch(group, queues, client_id)
+
+    def send_message_back(
+        self, group: str, record: bytes, delay_level: int, max_reconsume_times: int
+    ) -> None:
+        """Give a message back."""
+        raise BrokerFailed("not yet")
+
+
+class _Concurrently:
+    """A listener that does with each message what it is told to."""
+
+    def __init__(self, client: _Client) -> None:
+        self._client = client
+
+    def consume_message(
+        self, messages: Sequence[MessageExt], context: ConsumeConcurrentlyContext
+    ) -> ConsumeConcurrentlyStatus:
+        """Consume a batch."""
+        told = [self._client.take(message, context.queue) for message in messages]
+        if all(status == "success" for status in told):
+            return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+        return ConsumeConcurrentlyStatus.RECONSUME_LATER
+
+
+class _Orderly:
+    """The same, in order."""
+
+    def __init__(self, client: _Client) -> None:
+        self._client = client
+
+    def consume_message(
+        self, messages: Sequence[MessageExt], context: ConsumeOrderlyContext
+    ) -> ConsumeOrderlyStatus:
+        """Consume a batch."""
+        told = [self._client.take(message, context.queue) for message in messages]
+        if all(status == "success" for status in told):
+            return ConsumeOrderlyStatus.SUCCESS
+        return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
+
+
+class Clients:
+    """All clients that a subject ever had.
+
+    Attributes:
+        broker: that of the moment; None while it is down.
+        note: who is told what consumers do.
+    """
+
+    def __init__(self, setup: Setup, runtime: Runtime) -> None:
+        self.setup = setup
+        self.runtime = runtime
+        self.broker: BrokerController | None = None
+        self.note: Callable[[Happening], None] = _tell_nobody
+        self._running: dict[str, _Client] = {}
+        self._disks: dict[str, SimDisk] = {}
+
+    def disk_of(self, client: str) -> SimDisk:
+        """The disk of a client's machine, which outlives its processes."""
+        disk = self._disks.get(client)
+        if disk is None:
+            disk = self._disks[client] = SimDisk(PROFILES[self.setup.disk_profile])
+        return disk
+
+    def start(self, op: StartConsumer) -> Observation:
+        """Start a client's consumer."""
+        if op.client in self._running:
+            return Skipped("the client has a consumer")
+        client = self._running[op.client] = _Client(self, op)
+        self.note(ConsumerBegan(op))
+        client.consumer.start()
+        return Done()
+
+    def end(self, client: str, how: ConsumerEnd) -> Observation:
+        """End a client's consumer."""
+        running = self._running.get(client)
+        if running is None:
+            return _NO_CONSUMER
+        if how == "stop":
+            running.consumer.shutdown()
+        elif how == "kill" and self.broker is not None:
+            self.broker.consumer_manager.do_channel_close_event(client)
+        del self._running[client]
+        if running.op.broadcasts:
+            self.disk_of(client).unmount()
+        self.note(ConsumerEnded(client, how))
+        return Done()
+
+    def turn(self, client: str, task: ConsumerTask, times: int) -> Observation:
+        """Do some rounds of a task of a client's consumer."""
+        running = self._running.get(client)
+        if running is None:
+            return _NO_CONSUMER
+        work = running.run(task, times)
+        if client in self._running:
+            running.tell_queues()
+        return Ran(work)
+
+    def consume(
+        self, client: str, nth: int, times: int, status: ConsumeStatus
+    ) -> Observation:
+        """Let a client's consumer work on messages that wait."""
+        running = self._running.get(client)
+        if running is None:
+            return _NO_CONSUMER
+        return Ran(running.consume(nth, times, status))
+
+
+def _tell_nobody(event: Happening) -> None:
+    """Pass on nothing: nobody has asked for it yet."""
+    del event
