@@ -153,12 +153,16 @@ class FakeBroker:
         """Forget what is only in memory; held pulls are never answered."""
         self.held, self.locks, self.clients, self.pending_resets = [], {}, {}, {}
 
+    def break_in(self, calls: int) -> None:
+        """End whatever makes the n-th call from now on in its middle."""
+        self.breaks_at_call = self.calls + calls
+
     # what clients ask
 
     def _call(self) -> None:
         self.calls += 1
         if self.calls == self.breaks_at_call:
-            raise ClientKilled
+            raise ClientKilled("killed")
         if self.down:
             raise BrokerFailed("the broker is down")
 

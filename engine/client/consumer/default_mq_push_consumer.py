@@ -127,12 +127,16 @@ class DefaultMQPushConsumer:
         await_ms = self.config.await_terminate_millis_when_shutdown
         parts.consume_message_service.requests.shutdown(await_ms)
         parts.rebalance_impl.drop_all()
+        failure = None
         try:
             parts.client.persist_all_consumer_offset()
-        finally:
-            parts.rebalance_impl.destroy()
-            parts.client.unregister()
-            self.is_started, self._is_shut = False, True
+        except OSError as error:
+            failure = error
+        parts.rebalance_impl.destroy()
+        parts.client.unregister()
+        self.is_started, self._is_shut = False, True
+        if failure is not None:
+            raise failure
 
     def consume(self, nth: int = 0) -> int:
         """Run the n-th waiting request, modulo their number; returns how many ran.

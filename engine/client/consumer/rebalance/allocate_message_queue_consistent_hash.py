@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import md5
 
 from crashmq.engine.client.consumer.rebalance.allocate_message_queue_strategy import (
@@ -43,18 +44,25 @@ class AllocateMessageQueueConsistentHash:
         """The client's part of the ring. Source: #allocate."""
         if not can_allocate(current_cid, mq_all, cid_all):
             return []
-        owners = {
-            _point_of(f"{cid}-{node}"): cid
-            for cid in cid_all
-            for node in range(self.virtual_node_cnt)
-        }
-        ring = sorted(owners)
+        points, owners = _ring_of(tuple(cid_all), self.virtual_node_cnt)
         share = []
         for queue in mq_all:
-            at = bisect_left(ring, _point_of(_text_of(queue)))
-            if owners[ring[at % len(ring)]] == current_cid:
+            at = bisect_left(points, _point_of(_text_of(queue)))
+            if owners[at % len(owners)] == current_cid:
                 share.append(queue)
         return share
+
+
+@lru_cache(maxsize=64)
+def _ring_of(
+    cid_all: tuple[str, ...], nodes: int
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The points of all clients, ascending, and whose each is."""
+    owners = {
+        _point_of(f"{cid}-{node}"): cid for cid in cid_all for node in range(nodes)
+    }
+    points = tuple(sorted(owners))
+    return points, tuple(owners[point] for point in points)
 
 
 def _text_of(queue: MessageQueue) -> str:

@@ -86,9 +86,6 @@ class ConsumeMessageConcurrentlyService:
             self._send_back.reset_retry_topic(message)
             message.consume_start_timestamp = self._runtime.now_ms()
         status = self._status_of(request, context)
-        if request.process_queue.dropped:
-            DROPPED_AMID.hit()
-            return
         self._process_consume_result(status, context, request)
 
     def _status_of(
@@ -108,6 +105,9 @@ class ConsumeMessageConcurrentlyService:
     ) -> None:
         """Finish what succeeded or was sent back. Source: #processConsumeResult."""
         messages, queue = request.messages, request.process_queue
+        if queue.dropped:
+            DROPPED_AMID.hit()
+            return
         acked = 0
         if status is ConsumeConcurrentlyStatus.CONSUME_SUCCESS:
             acked = min(context.ack_index, len(messages) - 1) + 1

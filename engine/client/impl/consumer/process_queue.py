@@ -110,8 +110,7 @@ class ProcessQueue:
 
     Invariants:
         msg_count is the number of messages in both trees, msg_size that of their bytes
-        no message is in both trees
-        queue_offset_max is no smaller than any message that came in order
+        no queue_offset is in both trees
     """
 
     def __init__(self, runtime: Runtime) -> None:
