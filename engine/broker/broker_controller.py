@@ -24,6 +24,7 @@ from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetM
 from crashmq.engine.broker.offset.persist_consumer_offset_service import (
     PersistConsumerOffsetService,
 )
+from crashmq.engine.broker.offset.recovered_ends import RecoveredEnds
 from crashmq.engine.broker.processor.client_manage_processor import (
     ClientManageProcessor,
 )
@@ -69,8 +70,9 @@ class BrokerController:
         tables = self.tables = BrokerTables(disk, runtime)
         self.consumer_manager = ConsumerManager(runtime)
         self.rebalance_lock_manager = RebalanceLockManager(runtime)
+        ends = self._recovered_ends = RecoveredEnds(runtime)
         self.consumer_manage_processor = ConsumerManageProcessor(
-            tables.consumer_offset_manager, store
+            tables.consumer_offset_manager, store, ends
         )
         topics, groups = tables.topic_config_manager, tables.subscription_group_manager
         self.client_manage_processor = ClientManageProcessor(
@@ -80,7 +82,12 @@ class BrokerController:
             store, topics, groups, self.rebalance_lock_manager
         )
         self.pull_message_processor = PullMessageProcessor(
-            store, tables.consumer_offset_manager, runtime, config, PullChecks(config)
+            store,
+            tables.consumer_offset_manager,
+            runtime,
+            config,
+            PullChecks(config),
+            ends,
         )
         self._hold = self.pull_message_processor.hold
         if config.long_polling_enable:
@@ -140,6 +147,7 @@ class BrokerController:
             self.message_store.abandon()
             raise
         self.message_store.start()
+        self._recovered_ends.begin(self.message_store.next_queue_offsets)
         self.is_started = True
 
     def shutdown(self) -> bool:

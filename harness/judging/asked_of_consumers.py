@@ -6,10 +6,9 @@ from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupCaughtUp,
+    GroupIsAt,
     MessageConsumed,
     MessagesPulled,
-    OffsetKeptThen,
-    OffsetTold,
     PullGoesOn,
     QueuesShared,
 )
@@ -36,14 +35,14 @@ def _has_queue(at: MessageConsumed) -> bool:
     return at.share is not None
 
 
-@asked(no_offset_passes_a_message, on=OffsetTold, needs=(Fact.UNDAMAGED_LOG,))
-def _ask_con_1(at: OffsetTold) -> Breaches:
+@asked(no_offset_passes_a_message, on=GroupIsAt, needs=(Fact.UNDAMAGED_LOG,))
+def _ask_con_1(at: GroupIsAt) -> Breaches:
     return no_offset_passes_a_message.judge(at.key, at.offset, at.passed)
 
 
-@asked(no_kept_offset_is_past_the_end, on=OffsetKeptThen)
-def _ask_con_9(at: OffsetKeptThen) -> Breaches:
-    return no_kept_offset_is_past_the_end.judge(at.key, at.kept, at.end)
+@asked(no_kept_offset_is_past_the_end, on=GroupIsAt, needs=(Fact.ALONE,))
+def _ask_con_9(at: GroupIsAt) -> Breaches:
+    return no_kept_offset_is_past_the_end.judge(at.key, at.offset, at.end)
 
 
 @asked(a_pull_goes_on, on=PullGoesOn)

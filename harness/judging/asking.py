@@ -68,10 +68,9 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupCaughtUp,
+    GroupIsAt,
     MessageConsumed,
     MessagesPulled,
-    OffsetKeptThen,
-    OffsetTold,
     PullGoesOn,
     QueuesShared,
 )
@@ -142,7 +141,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (OffsetsFound, OffsetsRecovered), (*TELLS_ALL, Fact.TRACKS_PROGRESS)
     ),
     **dict.fromkeys(
-        (PullGoesOn, MessagesPulled, OffsetTold, OffsetKeptThen, MessageConsumed),
+        (PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS),
     ),
     **dict.fromkeys((QueuesShared, GroupCaughtUp), (*TELLS_ALL, Fact.RUNS_CONSUMERS)),

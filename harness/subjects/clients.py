@@ -214,7 +214,7 @@ class _Client:
         """Ask for a group's offset."""
         with self._asked() as broker:
             answer = broker.consumer_manage_processor.query_consumer_offset(
-                group, queue.topic, queue.queue_id
+                group, queue.topic, queue.queue_id, self.op.client
             )
             self._clients.note(OffsetRead(self._one(queue), answer.offset))
         if answer.code is not ResponseCode.SUCCESS:
@@ -227,7 +227,7 @@ class _Client:
         """Tell a group's offset."""
         with self._asked() as broker:
             broker.consumer_manage_processor.update_consumer_offset(
-                group, queue.topic, queue.queue_id, offset
+                group, queue.topic, queue.queue_id, offset, self.op.client
             )
             kept = self._kept(broker, queue)
             self._clients.note(OffsetSent(self._one(queue), offset, kept))

@@ -47,6 +47,11 @@ class Share(NamedTuple):
             waiting |= self.newest - self.worked
         return Share(queue_offset, queue_offset, _NO_MESSAGE, waiting, self.worked)
 
+    def begins_again(self, queue_offset: int) -> Share:
+        """The share once its pull was told to begin elsewhere; what waits may go on."""
+        pulled = self.waiting | self.newest - self.worked
+        return Share(queue_offset, queue_offset, _NO_MESSAGE, pulled, self.worked)
+
     def consumes(self, unique_key: str) -> Share:
         """The share once a message is worked off."""
         gone = frozenset({unique_key})

@@ -37,24 +37,18 @@ class MessagesPulled(Moment):
 
 
 @dataclass(slots=True)
-class OffsetTold(Moment):
-    """A consumer has told how far its group has come.
+class GroupIsAt(Moment):
+    """A consumer has told its group's offset, and the broker keeps ``offset`` then.
 
-    ``passed`` are the messages below ``offset`` that the group is owed and that nobody
-    of it has worked off.
+    Attributes:
+        key: the group and the queue.
+        passed: the messages below it that the group is owed and has not worked off.
+        end: the queue_offset of the next message that is put there.
     """
 
     key: OffsetKey
     offset: int
     passed: Sequence[Appended]
-
-
-@dataclass(slots=True)
-class OffsetKeptThen(Moment):
-    """What a broker keeps of a group after it was told; ``end`` is of the queue."""
-
-    key: OffsetKey
-    kept: int
     end: int
 
 

@@ -20,10 +20,9 @@ from crashmq.models.history import (
 from crashmq.models.knowledge.consumption import Share, Taken
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
+    GroupIsAt,
     MessageConsumed,
     MessagesPulled,
-    OffsetKeptThen,
-    OffsetTold,
     PullGoesOn,
 )
 
@@ -50,7 +49,7 @@ def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
         case PullSent(queue, queue_offset, commit_offset):
             yield from _saw_pull(at, queue, queue_offset)
             if commit_offset >= 0:
-                yield from _saw_told(at, queue, commit_offset)
+                _saw_told(at, queue, commit_offset)
         case PullReceived():
             yield from _saw_answer(at, event)
             if event.kept != NOT_KNOWN:
@@ -58,7 +57,7 @@ def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
         case Consumed():
             yield from _saw_consumed(at, event)
         case OffsetSent(queue, offset, kept):
-            yield from _saw_told(at, queue, offset)
+            _saw_told(at, queue, offset)
             if kept != NOT_KNOWN:
                 yield from _saw_kept(at, queue, kept)
         case _:
@@ -91,8 +90,7 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         return  # it has given the queue back since
     if answer.code == MOVED:
         at.known.progress.pending.pop(known.key_of(queue), None)
-        begin = answer.next_begin_offset
-        known.shares[queue] = Share(begin, begin)
+        known.shares[queue] = share.begins_again(answer.next_begin_offset)
         return
     yield MessagesPulled(*at, answer)
     known.shares[queue] = share._replace(
@@ -101,25 +99,24 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
     )
 
 
-def _saw_told(at: At, queue: OneQueue, offset: int) -> Iterator[Moment]:
+def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
+    """Take note of an offset that the broker may have taken, or not."""
     known = at.known.consumption
-    key = known.key_of(queue)
-    passed = list(known.passed_over(key, at.known.model, offset))
-    yield OffsetTold(*at, key, offset, passed)
     if not known.is_broadcast(queue.client):
-        at.known.progress.set(key, offset, is_certain=False)
+        at.known.progress.set(known.key_of(queue), offset, is_certain=False)
 
 
 def _saw_kept(at: At, queue: OneQueue, kept: int) -> Iterator[Moment]:
-    progress, key = at.known.progress, at.known.consumption.key_of(queue)
+    progress, known = at.known.progress, at.known.consumption
+    key, model = known.key_of(queue), at.known.model
+    passed = list(known.passed_over(key, model, kept))
+    yield GroupIsAt(*at, key, kept, passed, model.next_queue_offset(key[1:]))
     if not at.step.is_alone:
         return
     is_pending = bool(progress.pending.get(key))
     yield OffsetAnswered(*at, key, kept, progress.of(key), is_pending)
     if key not in progress.pending and kept in progress.of(key):
         progress.now[key] = frozenset({kept})
-    end = at.known.model.next_queue_offset(key[1:])
-    yield OffsetKeptThen(*at, key, kept, end)
 
 
 def _saw_consumed(at: At, event: Consumed) -> Iterator[Moment]:

@@ -30,8 +30,7 @@ def _messages(passed: Sequence[Appended]) -> str:
 
 @law(
     "CON-1",
-    "a consumer tells its group's offset only when every message before it has been "
-    "consumed",
+    "the offset that a broker keeps of a group passes no message that was not consumed",
     catalogue="P1",
 )
 def no_offset_passes_a_message(
@@ -39,12 +38,14 @@ def no_offset_passes_a_message(
 ) -> Iterator[Violation]:
     """``passed`` are the messages below ``offset`` that nobody has consumed.
 
+    Asked when a consumer of the group has told how far it is.
+
     Source: ProcessQueue#removeMessage, ConsumeMessageConcurrentlyService.
     """
     if passed:
         yield Violation(
             _name(key),
-            f"offset {offset} is told before {_messages(passed)} is consumed",
+            f"offset {offset} is kept before {_messages(passed)} is consumed",
             f"at most offset {passed[0].queue_offset}",
         )
 

@@ -41,7 +41,7 @@ WORKING = replace(
     groups=("g",),
     consumers=(*_of_group("g", ("c0", "c1", "c2")), *_of_group("h", ("c3",))),
     progress_offsets=Numbers((0, 1, 2, 5), 12),
-    consumed=often(("success", 1)),
+    consumed=often(("success", 6), ("later", 1), ("raises", 1)),
 )
 SHARING = replace(
     WORKING,

@@ -12,6 +12,7 @@ from crashmq.engine.broker.offset.consumer_offset_manager import (
     NO_OFFSET,
     ConsumerOffsetManager,
 )
+from crashmq.engine.broker.offset.recovered_ends import QueueOfGroup, RecoveredEnds
 from crashmq.engine.host.probe import probe
 from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.message_store import MessageStore
@@ -32,29 +33,37 @@ class OffsetResponse(NamedTuple):
 
 
 class ConsumerManageProcessor:
-    """Answers what clients commit and ask; stateless."""
+    """Answers what clients commit and ask."""
 
-    def __init__(self, manager: ConsumerOffsetManager, store: MessageStore) -> None:
+    def __init__(
+        self, manager: ConsumerOffsetManager, store: MessageStore, ends: RecoveredEnds
+    ) -> None:
         self._manager = manager
         self._store = store
+        self._ends = ends
 
     def update_consumer_offset(
-        self, group: str, topic: str, queue_id: int, offset: int
+        self, group: str, topic: str, queue_id: int, offset: int, client_id: str = ""
     ) -> ResponseCode:
         """Commit an offset; while a reset is pending it is answered and dropped.
+
+        So is one of an earlier life of the log (``RecoveredEnds``).
 
         Source: ConsumerManageProcessor#handleSetOffset.
         """
         if queue_id < 0 or offset < 0:
             return ResponseCode.INVALID_PARAMETER
+        queue = QueueOfGroup(group, topic, queue_id)
         if self._manager.has_offset_reset(topic, group, queue_id):
             SWALLOWED.hit()
+        elif self._ends.is_stale(client_id, queue, offset):
+            pass
         else:
             self._manager.commit_offset(group, topic, queue_id, offset)
         return ResponseCode.SUCCESS
 
     def query_consumer_offset(
-        self, group: str, topic: str, queue_id: int
+        self, group: str, topic: str, queue_id: int, client_id: str = ""
     ) -> OffsetResponse:
         """The offset of a group; 0 for a new one, if the queue is young.
 
@@ -67,6 +76,7 @@ class ConsumerManageProcessor:
 
         Source: ConsumerManageProcessor#queryConsumerOffset.
         """
+        self._ends.has_asked(client_id, QueueOfGroup(group, topic, queue_id))
         offset = self._manager.query_offset(group, topic, queue_id)
         if offset >= 0:
             return OffsetResponse(ResponseCode.SUCCESS, offset)

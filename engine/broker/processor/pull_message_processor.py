@@ -22,6 +22,7 @@ from crashmq.engine.broker.longpolling.pull_request_hold_service import (
     PullRequestHoldService,
 )
 from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetManager
+from crashmq.engine.broker.offset.recovered_ends import QueueOfGroup, RecoveredEnds
 from crashmq.engine.broker.processor.pull_checks import PullChecks, PullRefused
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
@@ -83,6 +84,7 @@ class PullMessageProcessor:
         runtime: Runtime,
         config: BrokerConfig,
         checks: PullChecks,
+        ends: RecoveredEnds,
         filter_of: Callable[[SubscriptionData], MessageFilter] = DefaultMessageFilter,
     ) -> None:
         self._store = store
@@ -90,6 +92,7 @@ class PullMessageProcessor:
         self._runtime = runtime
         self._config = config
         self._checks = checks
+        self._ends = ends
         self._filter_of = filter_of
         self.hold = PullRequestHoldService(
             store, config, runtime, self.execute_request_when_wakeup
@@ -146,6 +149,8 @@ class PullMessageProcessor:
         low = self._store.get_min_offset_in_queue(topic, queue_id)
         high = self._store.get_max_offset_in_queue(topic, queue_id)
         target = self._offsets.query_then_erase_reset_offset(topic, group, queue_id)
+        if target is None:
+            target = self._where_to_begin_again(request)
         if target is not None:
             RESET.hit()
             return GetMessageResult(GetMessageStatus.OFFSET_RESET, target, low, high)
@@ -156,6 +161,25 @@ class PullMessageProcessor:
             request.max_msg_nums,
             subscription.sub_string,
         )
+
+    def _where_to_begin_again(self, request: PullMessageRequest) -> int | None:
+        """Where a client goes on that is in an earlier life of the log; None: it isn't.
+
+        What it has not consumed yet, it gets again; what took the place of messages
+        that were lost, it gets too.
+        """
+        group, topic, queue_id = (
+            request.consumer_group,
+            request.topic,
+            request.queue_id,
+        )
+        queue = QueueOfGroup(group, topic, queue_id)
+        if not self._ends.is_stale(request.client_id, queue, request.queue_offset):
+            return None
+        begin = request.commit_offset
+        if PullSysFlag.COMMIT_OFFSET not in request.sys_flag:
+            begin = max(0, self._offsets.query_offset(group, topic, queue_id))
+        return min(begin, self._ends.end_of(topic, queue_id))
 
     def _try_commit_offset(
         self,
