@@ -86,6 +86,7 @@ class FakeBroker:
         self.commits: list[tuple[MessageQueue, int]] = []
         self.down = False
         self.loses_updates = False
+        self.bounds_commits = False
         self.pending_resets: dict[tuple[str, MessageQueue], int] = {}
         self.refuses: dict[str, ResponseCode] = {}
         self.calls = 0
@@ -181,6 +182,8 @@ class FakeBroker:
         self._commit(group, queue, offset)
 
     def _commit(self, group: str, queue: MessageQueue, offset: int) -> None:
+        if self.bounds_commits and offset > self.queues[queue].max_offset:
+            return
         self.offsets[group, queue] = offset
         self.commits.append((queue, offset))
 
