@@ -86,6 +86,8 @@ class FakeBroker:
         self.commits: list[tuple[MessageQueue, int]] = []
         self.down = False
         self.loses_updates = False
+        self.bounds_commits = False
+        self.refuse_next: list[bool] = []
         self.pending_resets: dict[tuple[str, MessageQueue], int] = {}
         self.refuses: dict[str, ResponseCode] = {}
         self.calls = 0
@@ -181,6 +183,8 @@ class FakeBroker:
         self._commit(group, queue, offset)
 
     def _commit(self, group: str, queue: MessageQueue, offset: int) -> None:
+        if self.bounds_commits and offset > self.queues[queue].max_offset:
+            return
         self.offsets[group, queue] = offset
         self.commits.append((queue, offset))
 
@@ -299,6 +303,8 @@ class FakeBroker:
         self, group: str, record: bytes, delay_level: int, max_reconsume_times: int
     ) -> None:
         self._call()
+        if self.refuse_next and self.refuse_next.pop(0):
+            raise BrokerFailed("the broker has no room")
         message = decode_message(record)
         self.sent_back.append((message.queue_offset, delay_level))
         if delay_level < 0 or message.reconsume_times >= max_reconsume_times:
