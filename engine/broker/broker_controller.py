@@ -119,8 +119,17 @@ class BrokerController:
         except OSError:
             self.message_store.abandon()
             raise
-        self.message_store.start()
+        self.message_store.start(self._correct_offsets)
         self.is_started = True
+
+    def _correct_offsets(self) -> None:
+        """Have no group beyond the end of a queue of the log that was recovered.
+
+        Source: none in RocketMQ, which serves a group whose offset lies past the log's
+        end, and skips the messages that take the offsets below it meanwhile.
+        """
+        ends = dict(self.message_store.next_queue_offsets)
+        self.consumer_offset_manager.correct_offsets(ends)
 
     def shutdown(self) -> bool:
         """Persist the offsets and stop the store; True if it has nothing to repair.
