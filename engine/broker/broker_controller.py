@@ -146,9 +146,18 @@ class BrokerController:
         except OSError:
             self.message_store.abandon()
             raise
-        self.message_store.start()
-        self._recovered_ends.begin(self.message_store.next_queue_offsets)
+        self.message_store.start(self._begin_with_the_log)
         self.is_started = True
+
+    def _begin_with_the_log(self) -> None:
+        """Have no group beyond the end of a queue of the log that was recovered.
+
+        Source: none in RocketMQ, which serves a group whose offset lies past the log's
+        end, and skips the messages that take the offsets below it meanwhile.
+        """
+        ends = dict(self.message_store.next_queue_offsets)
+        self.consumer_offset_manager.correct_offsets(ends)
+        self._recovered_ends.begin(ends)
 
     def shutdown(self) -> bool:
         """Answer held pulls, persist the offsets and stop the store.

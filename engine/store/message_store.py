@@ -223,12 +223,17 @@ class MessageStore:
             self._let_go()
             raise
 
-    def start(self) -> None:
+    def start(self, before_opening: Callable[[], None] | None = None) -> None:
         """Make the files agree with what ``load`` read, and open the store.
+
+        Args:
+            before_opening: called once ``next_queue_offsets`` are those of the
+                recovered log, and before any message can take one.
 
         Raises:
             StoreStopped: ``load`` has not succeeded.
-            OSError: the disk failed; the store is not started.
+            OSError: the disk failed, or ``before_opening`` raised it; the store is
+                not started.
 
         Source: DefaultMessageStore#recover, #start.
         """
@@ -245,6 +250,8 @@ class MessageStore:
             self._checkpoint_service.run_once()
             # What the checkpoint said of the index is taken back by now.
             self._index.mend()
+            if before_opening is not None:
+                before_opening()
         except OSError:
             self._let_go()
             raise

@@ -18,6 +18,7 @@ from crashmq.models.laws.progress import (
     answers_what_was_committed,
     begins_at_the_groups_offset,
     commits_never_go_back,
+    no_group_is_past_its_queue,
     persist_writes_all,
     start_finds_what_was_kept,
     start_loads_the_file,
@@ -71,11 +72,19 @@ def _ask_ofs_5(at: OffsetsFound) -> Breaches:
     return a_copy_is_whole.judge(at.files)
 
 
+@asked(no_group_is_past_its_queue, on=OffsetsRecovered, needs=(Fact.ALONE,))
+def _ask_ofs_9(at: OffsetsRecovered) -> Breaches:
+    rows, files = at.recovered.rows, at.look.files()
+    return no_group_is_past_its_queue.judge(rows, files, at.ends)
+
+
 @asked(start_loads_the_file, on=OffsetsRecovered, needs=(Fact.ALONE,))
 def _ask_ofs_6(at: OffsetsRecovered) -> Breaches:
-    return start_loads_the_file.judge(at.files, at.rows)
+    one = at.recovered
+    return start_loads_the_file.judge(one.files, one.rows, at.ends)
 
 
 @asked(start_finds_what_was_kept, on=OffsetsRecovered, needs=(Fact.OFFSETS_STAY,))
 def _ask_ofs_4(at: OffsetsRecovered) -> Breaches:
-    return start_finds_what_was_kept.judge(at.rows, at.known.progress)
+    one = at.recovered
+    return start_finds_what_was_kept.judge(one.rows, one.kept, at.ends)

@@ -15,6 +15,7 @@ from typing import Final
 from crashmq.models.knowledge.knowledge import DISPATCHED, LOG, QUEUES, End
 from crashmq.models.knowledge.moments import (
     Moment,
+    OffsetsRecovered,
     PullOver,
     PutOver,
     QueryOver,
@@ -189,6 +190,8 @@ def _untouched(at: Moment) -> bool:
 
 
 def _offsets_stay(at: Moment) -> bool:
+    if isinstance(at, OffsetsRecovered):
+        return not at.recovered.is_doubtful
     return not (at.known.progress.is_doubtful or at.known.tampering.damaged)
 
 

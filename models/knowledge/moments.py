@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from crashmq.models.appended import Appended
-from crashmq.models.files.offsets import OffsetKey, OffsetRows
+from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.files.store_image import Bytes, Record, StoreImage
 from crashmq.models.history import Step
 from crashmq.models.knowledge.debts import Waiting
 from crashmq.models.knowledge.knowledge import Knowledge
+from crashmq.models.knowledge.progress import Ends, Recovered
 from crashmq.models.knowledge.reference import QueueKey, VisibleQueue
 from crashmq.models.laws.judged import Judged
 from crashmq.models.messages import MessageToPut
@@ -590,10 +591,10 @@ class OffsetsFound(Moment):
 
 @dataclass(slots=True)
 class OffsetsRecovered(Moment):
-    """A start on these files came up with the offsets ``rows``."""
+    """A start came up with offsets, on queues whose ends are known by now."""
 
-    files: Mapping[str, bytes]
-    rows: OffsetRows
+    recovered: Recovered
+    ends: Ends
 
 
 @dataclass(slots=True)

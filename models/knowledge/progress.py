@@ -2,19 +2,67 @@
 
 A commit is in memory at once, and in the file at the next persist that ends. So a crash
 leaves any offset that a group had since the newest such persist began; and none that it
-had before only.
+had before only. An offset past the end of the queue that a start recovers becomes that
+end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from crashmq.models.files.offsets import OffsetKey, OffsetRows
+from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.plain_state import Forked
 
 NO_OFFSET = -1
+ANY_END = 1 << 62
 _NONE = frozenset({NO_OFFSET})
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Where queues ended when a start had recovered them, as far as that is known.
+
+    Attributes:
+        of_queue: by topic and queue_id the least and the greatest next queue_offset
+            that it may have had; another queue has no message.
+        is_known: False if nobody can tell, since the log was damaged.
+    """
+
+    of_queue: Mapping[QueueKey, tuple[int, int]]
+    is_known: bool = True
+
+    def of(self, key: OffsetKey) -> tuple[int, int]:
+        """The least and the greatest end of a queue."""
+        return self.of_queue.get(key[1:], (0, 0)) if self.is_known else (0, ANY_END)
+
+    def allows(self, key: OffsetKey, offset: int, kept: Set[int]) -> bool:
+        """Whether a start may make ``offset`` of one of those that were kept."""
+        least, most = self.of(key)
+        return any(
+            offset == one if one <= least else least <= offset <= min(one, most)
+            for one in kept
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A start that came up, before it is known what it recovered of the log.
+
+    Attributes:
+        files: that it found.
+        rows: the offsets with which it came up.
+        kept: by group and queue the offsets that it could find.
+        is_doubtful: something else may have changed or taken what was persisted.
+        log_was_damaged: so that nobody can tell where the queues end.
+    """
+
+    files: Mapping[str, bytes]
+    rows: OffsetRows
+    kept: Mapping[OffsetKey, frozenset[int]]
+    is_doubtful: bool
+    log_was_damaged: bool
 
 
 @dataclass(slots=True)

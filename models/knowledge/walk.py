@@ -37,8 +37,9 @@ from crashmq.models.knowledge.moments import (
     StopOver,
     TopicGone,
 )
+from crashmq.models.knowledge.progress import Recovered
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
-from crashmq.models.knowledge.walk_progress import walk_progress
+from crashmq.models.knowledge.walk_progress import walk_progress, walk_recovered
 from crashmq.models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_reads
 from crashmq.models.knowledge.walk_start import walk_start
 from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
@@ -62,10 +63,12 @@ def walk(at: At) -> Iterator[Moment]:
         known.saw_faults(step)
     if known.tampering.log_has_hidden_rot:
         return
+    recovered: Sequence[Recovered] = ()
     if known.setup.keeps_progress:
-        yield from walk_progress(at)
+        recovered = yield from walk_progress(at)
     known.expiry.begin_step(step)
     yield from _walk_lives(at)
+    yield from walk_recovered(at, recovered)
     known.expiry.end_step(step)
     yield from walk_debts(at)
     if step.crash is not None or step.log_end >= 0:

@@ -6,9 +6,10 @@ commit may have come before or after another one, and a persist may have written
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
-from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.files.offsets import OffsetKey, OffsetRows
 from crashmq.models.history import (
     FileDamaged,
     FilePlanted,
@@ -32,6 +33,7 @@ from crashmq.models.knowledge.moments import (
     OffsetsRecovered,
     QueueBegun,
 )
+from crashmq.models.knowledge.progress import Ends, Recovered
 from crashmq.models.knowledge.walk_consumers import walk_consumers
 from crashmq.models.observations import (
     Committed,
@@ -51,9 +53,14 @@ from crashmq.models.ops import (
 )
 
 
-def walk_progress(at: At) -> Iterator[Moment]:
-    """Lead what is known of progress through a step; stop at each moment."""
+def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
+    """Lead what is known of progress through a step; stop at each moment.
+
+    Returns the starts that came up, of which nobody has seen yet what they recovered
+    of the log: ``walk_recovered``.
+    """
     step, progress = at.step, at.known.progress
+    recovered: list[Recovered] = []
     before = dict(progress.now)
     worked = not step.fails_calls
     found: Mapping[str, bytes] = {}
@@ -84,13 +91,64 @@ def walk_progress(at: At) -> Iterator[Moment]:
             case StartBegan(found, _):
                 yield OffsetsFound(*at, found)
             case OffsetsLoaded(rows):
-                yield OffsetsRecovered(*at, found, rows)
+                recovered.append(_recovered(at, found, rows))
                 progress.loaded(rows)
                 before, is_loaded = dict(progress.now), True
             case other:
                 yield from walk_consumers(at, other)
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
+    if not (step.is_alone or step.crash or step.starts or step.is_stopping):
+        _settle_single_commits(at)
+    return recovered
+
+
+def _settle_single_commits(at: At) -> None:
+    """Take note of commits that nobody else's request for their queues came near.
+
+    What else was asked beside them cannot have changed what they left.
+    """
+    entries, progress = at.step.entries, at.known.progress
+    asked = [one.event.op for one in entries if isinstance(one.event, ProgressAsked)]
+    writers = Counter(_key_of(op) for op in asked if not isinstance(op, QueryOffset))
+    for entry in entries:
+        if not isinstance(entry.event, ProgressAnswered):
+            continue
+        before_it = entries[entry.event.asked].event
+        assert isinstance(before_it, ProgressAsked), before_it
+        op, seen, key = before_it.op, entry.event.seen, _key_of(before_it.op)
+        is_single = writers[key] == 1 and key not in progress.pending
+        if isinstance(op, CommitOffset) and isinstance(seen, Committed) and is_single:
+            progress.now[key] = frozenset({seen.offset})
+
+
+def walk_recovered(at: At, recovered: Sequence[Recovered]) -> Iterator[Moment]:
+    """Stop at each start of a step that came up, once its log is known."""
+    for one in recovered:
+        damaged = one.log_was_damaged or at.known.tampering.log_has_hidden_rot
+        yield OffsetsRecovered(*at, one, _ends(at, log_was_damaged=damaged))
+
+
+def _recovered(at: At, found: Mapping[str, bytes], rows: OffsetRows) -> Recovered:
+    progress, damaged = at.known.progress, at.known.tampering.damaged
+    paths = [damage.path for damage in (*damaged, *at.step.damaged)]
+    return Recovered(
+        found,
+        rows,
+        progress.kept,
+        progress.is_doubtful or bool(damaged),
+        any(not path.startswith("config/") for path in paths),
+    )
+
+
+def _ends(at: At, *, log_was_damaged: bool) -> Ends:
+    """Where the queues of the log end that a start of this step has recovered."""
+    known, model = at.known, at.known.model
+    if log_was_damaged or known.is_degraded or not at.step.is_alone:
+        return Ends({}, is_known=False)
+    keys = sorted({*model.queues, *model.numbered})
+    ends = {key: model.next_queue_offset(key) for key in keys}
+    return Ends({key: (end, end) for key, end in ends.items()})
 
 
 def _is_unanswered(step: Step) -> bool:

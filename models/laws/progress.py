@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 
 from crashmq.models.files.offsets import (
     OFFSETS_BACKUP,
@@ -12,9 +12,11 @@ from crashmq.models.files.offsets import (
     read_offsets,
     whole_offsets,
 )
-from crashmq.models.knowledge.progress import NO_OFFSET, Progress
+from crashmq.models.knowledge.progress import NO_OFFSET, Ends, Progress
 from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Violation
+
+_NONE = frozenset({NO_OFFSET})
 
 
 def _name(key: OffsetKey) -> str:
@@ -27,17 +29,22 @@ def _one_of(offsets: Set[int]) -> str:
     return f"{told[0]}" if len(told) == 1 else f"one of {told}"
 
 
-def _impossible(
-    rows: OffsetRows,
-    known: Iterable[OffsetKey],
-    possible_of: Callable[[OffsetKey], Set[int]],
+def _of_each(
+    rows: OffsetRows, possible: Mapping[OffsetKey, Set[int]]
 ) -> Iterator[tuple[OffsetKey, int, Set[int]]]:
-    """The offsets of a table that cannot be, and what could; -1: it has none."""
+    """Each offset of a table, and what it could be; -1: the group has none."""
     found = dict(rows)
-    for key in sorted({*found, *known}):
-        offset, possible = found.get(key, NO_OFFSET), possible_of(key)
-        if offset not in possible:
-            yield key, offset, possible
+    for key in sorted({*found, *possible}):
+        yield key, found.get(key, NO_OFFSET), possible.get(key, _NONE)
+
+
+def _in_queue(key: OffsetKey, possible: Set[int], ends: Ends) -> str:
+    """The offsets that a start may come up with, as text."""
+    least, most = ends.of(key)
+    if max(possible) <= least:
+        return _one_of(possible)
+    end = f"{least}" if least == most else f"in [{least}, {most}]"
+    return f"{_one_of(possible)}, and at most its queue's end, {end}"
 
 
 @law(
@@ -90,19 +97,21 @@ def a_reset_holds(
 
 @law(
     "OFS-4",
-    "a start finds each group at an offset that it had since the last persist began",
+    "a start finds each group at an offset that it had since the last persist began, "
+    "or at its queue's end if that is lower",
     catalogue="I12 I1",
 )
 def start_finds_what_was_kept(
-    rows: OffsetRows, progress: Progress
+    rows: OffsetRows, kept: Mapping[OffsetKey, Set[int]], ends: Ends
 ) -> Iterator[Violation]:
     """Never an older one, nor one that was not committed, nor none of one persisted.
 
     Asked where nothing but crashes came between. Source: ConfigManager#load.
     """
-    wrong = _impossible(rows, progress.in_files(), progress.may_be_kept)
-    for key, offset, possible in wrong:
-        yield Violation(_name(key), f"offset {offset}", _one_of(possible))
+    for key, offset, possible in _of_each(rows, kept):
+        if not ends.allows(key, offset, possible):
+            told = _in_queue(key, possible, ends)
+            yield Violation(_name(key), f"offset {offset}", told)
 
 
 @law(
@@ -125,11 +134,12 @@ def a_copy_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation]:
 
 @law(
     "OFS-6",
-    "a start loads the offsets of their file if that is whole, else of its backup",
+    "a start loads the offsets of their file if that is whole, else of its backup, and "
+    "lowers those past their queues' ends",
     catalogue="I12 I9",
 )
 def start_loads_the_file(
-    files: Mapping[str, bytes], rows: OffsetRows
+    files: Mapping[str, bytes], rows: OffsetRows, ends: Ends
 ) -> Iterator[Violation]:
     """With neither it begins without offsets; if none is whole it must not start.
 
@@ -141,11 +151,11 @@ def start_loads_the_file(
     if expected is None:
         yield Violation(OFFSETS_PATH, "a start, without a whole table", "a refusal")
         return
-    loaded, wanted = dict(rows), dict(expected)
-    for key in sorted({*loaded, *wanted}):
-        seen, in_file = loaded.get(key, NO_OFFSET), wanted.get(key, NO_OFFSET)
-        if seen != in_file:
-            yield Violation(_name(key), f"offset {seen} is loaded", f"{in_file}")
+    in_file = {key: frozenset({offset}) for key, offset in expected}
+    for key, seen, wanted in _of_each(rows, in_file):
+        if not ends.allows(key, seen, wanted):
+            told = _in_queue(key, wanted, ends)
+            yield Violation(_name(key), f"offset {seen} is loaded", told)
 
 
 @law(
@@ -161,8 +171,10 @@ def persist_writes_all(
     if rows is None:
         yield Violation(OFFSETS_PATH, "no whole table", "the offsets of all groups")
         return
-    for key, offset, possible in _impossible(rows, progress.now, progress.of):
-        yield Violation(_name(key), f"offset {offset} is written", _one_of(possible))
+    for key, offset, possible in _of_each(rows, progress.now):
+        if offset not in possible:
+            told = _one_of(possible)
+            yield Violation(_name(key), f"offset {offset} is written", told)
 
 
 @law(
@@ -185,3 +197,26 @@ def begins_at_the_groups_offset(
     if NO_OFFSET in possible:
         expected = f"in [0, {end}]"
     yield Violation(_name(key), f"it begins at {begun}", expected)
+
+
+@law(
+    "OFS-9",
+    "once a start has recovered the log, no group is past the end of a queue, neither "
+    "in memory nor in the file",
+    catalogue="I12 I16",
+)
+def no_group_is_past_its_queue(
+    rows: OffsetRows, files: Mapping[str, bytes], ends: Ends
+) -> Iterator[Violation]:
+    """New messages take the offsets past the end, and such a group skips them.
+
+    ``rows`` are the offsets it came up with, ``files`` what it has left. RocketMQ does
+    not see to it. Source: example E4, invariant P5 of the consumer's reference.
+    """
+    written = read_offsets(bytes(files.get(OFFSETS_PATH, b""))) or ()
+    for where, found in (("", rows), (f" in {OFFSETS_PATH}", written)):
+        for key, offset in found:
+            _, end = ends.of(key)
+            if offset > end:
+                seen = f"offset {offset}{where}"
+                yield Violation(_name(key), seen, f"{end} at most, the queue's end")

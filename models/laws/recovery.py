@@ -8,6 +8,7 @@ from itertools import pairwise
 from crashmq.models.appended import Appended, differs, differs_from_message
 from crashmq.models.files.deleted import DELETED_PATH
 from crashmq.models.files.log import LogImage
+from crashmq.models.files.offsets import OFFSETS_BACKUP, OFFSETS_PATH
 from crashmq.models.files.record import RECORD_SIZE_MIN
 from crashmq.models.files.store_image import Bytes, Record, StoreImage
 from crashmq.models.laws.checkpoint import changed_files
@@ -439,10 +440,12 @@ def start_after_orderly_end_changes_nothing(
     """Compares all files but abort, checkpoint, lock and the deleted-topics file.
 
     The start drops those deleted topics whose records have all expired, and may remove
-    ``expired``: index files whose records have all expired.
+    ``expired``: index files whose records have all expired. It may lower consumers'
+    offsets, whose files have laws of their own.
     """
     forgotten = {path for path in expired if path not in after}
-    yield from _changes(before, after, _RUN_FILES | {DELETED_PATH, *forgotten})
+    but_for = {DELETED_PATH, OFFSETS_PATH, OFFSETS_BACKUP, *forgotten}
+    yield from _changes(before, after, _RUN_FILES | but_for)
 
 
 def same_store(one: Mapping[str, Bytes], other: Mapping[str, Bytes]) -> bool:

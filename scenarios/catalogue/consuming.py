@@ -11,7 +11,7 @@ from crashmq.scenarios.programs.space import Address, Numbers, often
 from crashmq.scenarios.programs.spaces import CALM
 
 OFFSETS = "config/consumerOffset.json"
-KEPT_LAWS = (*(f"OFS-{number}" for number in range(1, 9)), "REC-1", "REC-4", "RUN-1")
+KEPT_LAWS = (*(f"OFS-{number}" for number in range(1, 10)), "REC-1", "REC-4", "RUN-1")
 PROGRESS = replace(
     CALM,
     kinds=often(
@@ -67,6 +67,7 @@ CONSUMING = (
             "config_file.persist",
             "config_file.persist.left_over",
             "consumer_manage.update.swallowed",
+            "consumer_offset.corrected",
             "consumer_offset.reset.met",
         ),
         required_laws=KEPT_LAWS,

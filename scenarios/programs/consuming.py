@@ -24,6 +24,9 @@ from crashmq.scenarios.programs.space import often
 
 PERSIST: Final = RunService("persist_consumer_offset")
 INTERVAL: Final = AdvanceClock(5000)
+THOROUGH: Final = AdvanceClock(10_000)
+RESTOCKED = 6
+"""One phrase of so many begins with more messages to consume."""
 ACTIONS_MAX = 14
 """So many disk actions a persist makes at most, and a stop or start at first."""
 
@@ -42,6 +45,8 @@ COMMITS_MAX = 4
 def progress(draft: Draft) -> None:
     """Some requests, and a persist that is let be or not."""
     chance, add = draft.chance, draft.add
+    if not draft.drawn.whereabouts.counts or chance.one_in(RESTOCKED):
+        _stock(draft)
     for _ in range(chance.integer(1, COMMITS_MAX)):
         add(_request(draft))
     match chance.pick(WAYS):
@@ -68,6 +73,13 @@ def progress(draft: Draft) -> None:
                 add(PERSIST)
 
 
+def _stock(draft: Draft) -> None:
+    """Messages to consume, which are durable then or not."""
+    draft.add(draft.drawn.stock())
+    if draft.chance.coin():
+        draft.add(THOROUGH, RunService("flush_commit_log"))
+
+
 def _cut_short(draft: Draft) -> None:
     """A crash amid a persist, by itself or in a stop, or amid a start."""
     at_action = draft.chance.integer(1, ACTIONS_MAX)
@@ -79,6 +91,8 @@ def _request(draft: Draft) -> ProgressOp:
     kind = chance.pick(ASKED)
     group, address = chance.pick(space.groups), chance.pick(space.addresses)
     offset = chance.number(space.progress_offsets)
+    if chance.coin():  # counted from the queue's end
+        offset = max(0, draft.drawn.whereabouts.counts[address] - offset)
     if kind is CommitOffset:
         return CommitOffset(group, *address, offset)
     if kind is ResetOffset:

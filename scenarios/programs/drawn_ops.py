@@ -18,6 +18,7 @@ from crashmq.models.ops import (
     Op,
     PlantFile,
     PullMessage,
+    PutBatch,
     PutMessage,
     QueryMessage,
     RunService,
@@ -31,6 +32,7 @@ from crashmq.models.program import Setup
 from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.space import (
     BLANK_SIZE_MIN,
+    Label,
     Space,
     TogetherKind,
     often,
@@ -43,6 +45,9 @@ from crashmq.scenarios.programs.whereabouts import Whereabouts
 
 BEYOND_THE_END = (0, 1, 8, 9, -1, 300)
 """Bytes of a record beyond the last place that its log file has for one."""
+
+STOCK = (6, 24)
+"""Fewest and most messages that a queue is stocked with at once."""
 
 PLACED = 4
 """Of so many damages all but one have a place that says something."""
@@ -115,6 +120,14 @@ class OpDrawer:
             tuple(sizes),
             pick(space.labels),
         )
+
+    def stock(self) -> Op:
+        """A batch that gives a queue as many small messages as groups may consume."""
+        address = self._chance.pick(self._space.addresses)
+        count = self._chance.integer(*STOCK)
+        size = record_overhead(address.topic, Label()) + 1
+        self.whereabouts.put(address, size, count)
+        return PutBatch(*address, (1,) * count)
 
     def pull(self) -> Op:
         """A pull from before the first entry, beyond the last, or between."""

@@ -24,11 +24,13 @@ def broker_on(store: StoreBuilder) -> BrokerController:
 def started_on(store: StoreBuilder) -> BrokerController:
     broker = broker_on(store)
     broker.start()
+    store._store = broker.message_store
     return broker
 
 
 def test_an_orderly_end_persists_the_offsets(store: StoreBuilder) -> None:
     broker = started_on(store)
+    store.put(8).reput()
     broker.consumer_offset_manager.commit_offset("g", "T0", 0, 7)
 
     assert store.runtime.run(broker.shutdown)
@@ -65,6 +67,7 @@ def test_offsets_that_nobody_can_read_refuse_the_start(store: StoreBuilder) -> N
 
 def test_a_persist_that_fails_keeps_the_store_from_nothing(store: StoreBuilder) -> None:
     broker = started_on(store)
+    store.put(8).reput()
     broker.consumer_offset_manager.commit_offset("g", "T0", 0, 7)
     broker.consumer_offset_manager.persist()
     broker.consumer_offset_manager.commit_offset("g", "T0", 0, 8)
@@ -124,3 +127,55 @@ def test_threads_turn_its_services(store: StoreBuilder) -> None:
 
     assert threads.errors == {}
     assert b'"T0@g":{0:7' in store.disk.files()[PATH]
+
+
+def lost_tail(store: StoreBuilder) -> BrokerController:
+    """Example E4: a group has consumed ten messages, and a power loss takes three."""
+    broker = started_on(store)
+    store.put(7).reput().flush().put(3).reput()
+    broker.consumer_offset_manager.commit_offset("g", "T0", 0, 10)
+    broker.consumer_offset_manager.persist()
+    store.lose_power()
+    return broker_on(store)
+
+
+def test_a_group_consumes_what_takes_the_offsets_that_it_had(
+    store: StoreBuilder,
+) -> None:
+    broker = lost_tail(store)
+    broker.start()
+    store._store = broker.message_store
+
+    query = broker.consumer_manage_processor.query_consumer_offset
+    assert query("g", "T0", 0) == (ResponseCode.SUCCESS, 7)
+    store.put(2).reput()
+    assert len(store.pull(7).messages) == 2
+
+
+def test_the_corrected_offset_survives_the_next_power_loss(store: StoreBuilder) -> None:
+    broker = lost_tail(store)
+    broker.start()
+    store._store = broker.message_store
+    store.put(15).reput().flush().lose_power()
+
+    again = started_on(store)
+
+    assert again.consumer_offset_manager.query_offset("g", "T0", 0) == 7
+    assert again.message_store.next_queue_offsets == ((("T0", 0), 22),)
+
+
+def test_a_start_that_cannot_correct_offsets_opens_nothing(store: StoreBuilder) -> None:
+    broker = lost_tail(store)
+    table = broker.consumer_offset_manager
+    store.traced(table.settle)
+    store.fail("create", "ENOSPC", times=99)
+
+    with pytest.raises(OSError, match="No space left"):
+        broker.start()
+
+    assert not broker.is_started
+    assert not broker.message_store.is_started
+    store.disk.heal()
+    store.disk.unmount()
+    store._mount = None
+    assert started_on(store).consumer_offset_manager.query_offset("g", "T0", 0) == 7

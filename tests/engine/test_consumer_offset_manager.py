@@ -12,6 +12,7 @@ from crashmq.engine.broker.offset.consumer_offset_manager import (
 from crashmq.engine.store.errors import StoreCorrupted
 from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.models.ops import DiskFault
 
 EPOCH_MS = 1_736_661_762_584
 WRITTEN_BY_ROCKETMQ = """{
@@ -155,3 +156,32 @@ def test_a_group_is_given_the_offsets_of_another(
     manager.commit_offset("g", "T", 0, 7)
 
     assert manager.offset_table == {"T@g": {0: 7}, "T@h": {0: 5}}
+
+
+def test_what_lies_past_a_queues_end_is_lowered_in_both_copies() -> None:
+    disk = SimDisk()
+    manager = manager_on(disk)
+    for queue_id, offset in ((0, 9), (1, 4), (2, 5)):
+        manager.commit_offset("g", "T", queue_id, offset)
+    manager.commit_offset("g@broadcast", "U", 0, 3)
+    manager.persist()
+
+    assert manager.correct_offsets({("T", 0): 6, ("T", 1): 6}) == 3
+    assert manager.correct_offsets({("T", 0): 6, ("T", 1): 6}) == 0
+
+    lowered = {"T@g": {0: 6, 1: 4, 2: 0}, "U@g@broadcast": {0: 0}}
+    assert manager.offset_table == lowered
+    assert disk.unsynced() == ()
+    disk.unmount()
+    disk.replace_file(PATH, None)
+    assert manager_on(disk).offset_table == lowered
+
+
+def test_a_correction_that_fails_is_said() -> None:
+    disk = SimDisk()
+    manager = manager_on(disk)
+    manager.commit_offset("g", "T", 0, 9)
+    disk.fail(DiskFault("create", "ENOSPC", 1))
+
+    with pytest.raises(OSError, match="No space left"):
+        manager.correct_offsets({})

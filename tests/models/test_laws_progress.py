@@ -13,12 +13,13 @@ from crashmq.models.files.offsets import (
     read_offsets,
     whole_offsets,
 )
-from crashmq.models.knowledge.progress import Progress
+from crashmq.models.knowledge.progress import Ends, Progress
 from crashmq.models.laws.progress import (
     a_copy_is_whole,
     answers_what_was_committed,
     begins_at_the_groups_offset,
     commits_never_go_back,
+    no_group_is_past_its_queue,
     persist_writes_all,
     start_finds_what_was_kept,
     start_loads_the_file,
@@ -86,15 +87,43 @@ def test_a_crash_leaves_what_a_group_had_since_the_last_persist_began() -> None:
     progress.set(G0, 4, is_certain=True)
     progress.set(G1, 9, is_certain=True)
     progress.ended()
+    kept, ends = progress.kept, Ends({("T", 0): (9, 9), ("T", 1): (9, 9)})
 
     found = {
-        offset: not start_finds_what_was_kept.violations(rows, progress)
+        offset: not start_finds_what_was_kept.violations(rows, kept, ends)
         for offset in range(6)
         for rows in [((G0, offset),)]
     }
     assert found == {0: False, 1: False, 2: False, 3: True, 4: True, 5: False}
-    assert start_finds_what_was_kept.violations((), progress)
-    assert not start_finds_what_was_kept.violations(((G0, 3), (G1, 9)), progress)
+    assert start_finds_what_was_kept.violations((), kept, ends)
+    assert not start_finds_what_was_kept.violations(((G0, 3), (G1, 9)), kept, ends)
+
+
+def test_a_start_lowers_what_lies_past_the_end_of_its_queue() -> None:
+    files = {OFFSETS_PATH: written(q0=8, q1=3)}
+    ends = Ends({("T", 0): (5, 5), ("T", 1): (5, 5)})
+    lowered, kept = ((G0, 5), (G1, 3)), {G0: {8}, G1: {3}}
+
+    assert not start_finds_what_was_kept.violations(lowered, kept, ends)
+    assert not start_loads_the_file.violations(files, lowered, ends)
+    assert not no_group_is_past_its_queue.violations(
+        lowered, {OFFSETS_PATH: written(q0=5, q1=3)}, ends
+    )
+    for offset in (4, 6, 8):
+        rows = ((G0, offset), (G1, 3))
+        assert start_finds_what_was_kept.violations(rows, kept, ends)
+        assert start_loads_the_file.violations(files, rows, ends)
+    assert no_group_is_past_its_queue.violations(((G0, 8), (G1, 3)), {}, ends)
+    assert no_group_is_past_its_queue.violations(lowered, files, ends)
+
+
+def test_nobody_knows_the_ends_of_a_log_that_was_damaged() -> None:
+    ends = Ends({}, is_known=False)
+
+    allowed = [offset for offset in range(-1, 10) if ends.allows(G0, offset, {3, 6})]
+    assert allowed == [0, 1, 2, 3, 4, 5, 6]
+    assert ends.allows(G0, -1, {-1})
+    assert not no_group_is_past_its_queue.violations(((G0, 8),), {}, ends)
 
 
 def test_a_persist_beside_a_commit_may_have_written_either() -> None:
@@ -137,6 +166,7 @@ def test_files_are_judged_by_what_they_say() -> None:
     assert not a_copy_is_whole.violations(files)
     assert a_copy_is_whole.violations({})
     assert a_copy_is_whole.violations({OFFSETS_PATH: b"", OFFSETS_BACKUP: b"{"})
-    assert not start_loads_the_file.violations(files, ((G0, 5),))
-    assert start_loads_the_file.violations(files, ((G0, 4),))
-    assert start_loads_the_file.violations({OFFSETS_PATH: b""}, ())
+    ends = Ends({("T", 0): (5, 5)})
+    assert not start_loads_the_file.violations(files, ((G0, 5),), ends)
+    assert start_loads_the_file.violations(files, ((G0, 4),), ends)
+    assert start_loads_the_file.violations({OFFSETS_PATH: b""}, (), ends)

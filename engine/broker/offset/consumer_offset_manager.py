@@ -6,12 +6,16 @@ RocketMQ takes it. The table is written to ``config/consumerOffset.json`` every 
 seconds, whether it has changed or not; a crash takes what was committed since, and
 what it took is consumed again. How the file is replaced belongs to ``ConfigFile``.
 
+A crash may take messages that groups had consumed, and new ones get their offsets. So
+a start lowers offsets past the ends of the recovered queues, in file and backup, before
+a message can take such an offset.
+
 A reset by the server holds until the client has met it: until then commits are
 answered and dropped. Which resets are pending is not written.
 
 Source: org.apache.rocketmq.broker.offset.ConsumerOffsetManager, RocketMQ 5.3.0, and
-its file byte for byte. Differs: a lock guards the table, so no first commit is lost to
-another one, and a persist writes the table of one moment.
+its file byte for byte. Differs: a start lowers offsets; a lock guards the table, so
+that no first commit is lost to another, and a persist writes the table of one moment.
 """
 
 from __future__ import annotations
@@ -44,6 +48,9 @@ LOWER = probe("consumer_offset.commit.lower", "a commit was lower than the one b
 PENDING = probe("consumer_offset.reset.pending", "a query met a reset that is pending")
 MET = probe("consumer_offset.reset.met", "a client met the reset of its queue")
 REMOVED = probe("consumer_offset.removed", "the offsets of a topic or group went")
+CORRECTED = probe(
+    "consumer_offset.corrected", "a start met offsets past the ends of their queues"
+)
 
 OffsetTable = dict[str, dict[int, int]]
 
@@ -106,6 +113,36 @@ class ConsumerOffsetManager:
         Source: ConfigManager#persist, which logs an error and goes on.
         """
         self._file.persist(self.encode())
+
+    def correct_offsets(self, ends: Mapping[tuple[str, int], int]) -> int:
+        """Move groups that are past the end of a queue to that end, durably.
+
+        Twice, so that the backup has it as well: once new messages lie there, a group
+        that is read from it would skip them.
+
+        Args:
+            ends: by topic and queue_id the next queue_offset; of any other it is 0.
+
+        Returns:
+            How many offsets that were.
+
+        Raises:
+            OSError: the disk failed; the next start corrects them again.
+        """
+        count = 0
+        with self._lock:
+            for key, offsets in self._offset_table.items():
+                topic = key.partition(SEPARATOR)[0]
+                for queue_id, offset in offsets.items():
+                    end = ends.get((topic, queue_id), 0)
+                    if offset > end:
+                        offsets[queue_id] = end
+                        count += 1
+        if count:
+            CORRECTED.hit()
+            self.persist()
+            self.persist()
+        return count
 
     def commit_offset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Take note that a group has consumed a queue up to ``offset``.

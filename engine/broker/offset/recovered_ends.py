@@ -12,7 +12,7 @@ RocketMQ has nothing of the kind: a surviving consumer skips what was written si
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from crashmq.engine.host.probe import probe
@@ -39,7 +39,7 @@ class RecoveredEnds:
         self._ends: dict[tuple[str, int], int] = {}
         self._knowing: set[tuple[str, QueueOfGroup]] = set()
 
-    def begin(self, ends: Iterable[tuple[tuple[str, int], int]]) -> None:
+    def begin(self, ends: Mapping[tuple[str, int], int]) -> None:
         """Take note of the next queue_offset of each queue that a start has found."""
         with self._lock:
             self._ends = dict(ends)
