@@ -358,7 +358,8 @@ class EndConsumer:
     """A client's consumer ends.
 
     ``stop`` is its orderly shutdown; with ``kill`` its process ends, and the broker
-    sees the connection close; with ``vanish`` the broker sees nothing.
+    sees the connection close; with ``vanish`` its machine loses power, and the broker
+    sees nothing.
     """
 
     client: str

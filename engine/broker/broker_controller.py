@@ -146,10 +146,10 @@ class BrokerController:
         except OSError:
             self.message_store.abandon()
             raise
-        self.message_store.start(self._begin_with_the_log)
+        self.message_store.start(self._correct_offsets)
         self.is_started = True
 
-    def _begin_with_the_log(self) -> None:
+    def _correct_offsets(self) -> None:
         """Have no group beyond the end of a queue of the log that was recovered.
 
         Source: none in RocketMQ, which serves a group whose offset lies past the log's

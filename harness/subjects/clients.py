@@ -6,7 +6,7 @@ that one asks and is answered, and what its listener gets, is passed on as event
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -39,7 +39,10 @@ from crashmq.engine.client.consumer.rebalance.allocate_message_queue_strategy im
 from crashmq.engine.client.consumer.store.local_file_offset_store import (
     LocalFileOffsetStore,
 )
-from crashmq.engine.client.consumer.store.offset_store import OffsetStore
+from crashmq.engine.client.consumer.store.offset_store import (
+    OffsetStore,
+    ReadOffsetType,
+)
 from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
     BrokerFailed,
     OffsetNotFound,
@@ -77,6 +80,7 @@ from crashmq.models.ops import (
     ConsumerEnd,
     ConsumerTask,
     ConsumeStatus,
+    Crash,
     StartConsumer,
     Strategy,
 )
@@ -102,6 +106,12 @@ _SERVICES: Final[dict[ConsumerTask, str]] = {
     "lock": "lock_mq_periodically",
     "clean": "clean_expired_msg",
 }
+_ENDS_OF_CLIENTS: Final[dict[ConsumerEnd, Crash]] = {
+    "stop": Crash("process_kill"),
+    "kill": Crash("process_kill"),
+    "vanish": Crash("power_loss"),
+}
+"""What a client's own disk sees of its end: whoever vanishes has lost power."""
 _NO_CONSUMER = Skipped("the client has no consumer")
 
 
@@ -147,7 +157,8 @@ class _Client:
         if not op.broadcasts:
             return RemoteBrokerOffsetStore(op.group, self, clients.runtime)
         mount = clients.disk_of(op.client).mount()
-        return LocalFileOffsetStore(mount, op.client, op.group, clients.runtime)
+        store = LocalFileOffsetStore(mount, op.client, op.group, clients.runtime)
+        return _ToldOffsets(store, self._one, clients)
 
     def run(self, task: ConsumerTask, times: int) -> int:
         """Do some rounds of a task; how much work that was."""
@@ -357,6 +368,49 @@ class _Orderly:
         return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
 
 
+class _ToldOffsets:
+    """A local offset store that passes on what is read from its file and kept there."""
+
+    def __init__(
+        self,
+        store: LocalFileOffsetStore,
+        one: Callable[[MessageQueue], OneQueue],
+        clients: Clients,
+    ) -> None:
+        self._store = store
+        self._one = one
+        self._clients = clients
+        self.load = store.load
+        self.update_offset = store.update_offset
+        self.update_and_freeze_offset = store.update_and_freeze_offset
+        self.remove_offset = store.remove_offset
+        self.clone_offset_table = store.clone_offset_table
+
+    def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
+        """The offset of a queue."""
+        offset = self._store.read_offset(queue, read_type)
+        if read_type is ReadOffsetType.READ_FROM_STORE:
+            self._clients.note(OffsetRead(self._one(queue), offset))
+        return offset
+
+    def persist(self, queue: MessageQueue) -> int:
+        """Keep the offset of one queue."""
+        kept = self._store.persist(queue)
+        self._tell([queue])
+        return kept
+
+    def persist_all(self, queues: Collection[MessageQueue]) -> None:
+        """Keep the offsets of all queues."""
+        self._store.persist_all(queues)
+        self._tell(queues)
+
+    def _tell(self, queues: Collection[MessageQueue]) -> None:
+        for queue in queues:
+            offset = self._store.read_offset(queue, ReadOffsetType.READ_FROM_MEMORY)
+            if offset >= 0:
+                self._clients.note(OffsetSent(self._one(queue), offset, offset))
+
+
 class Clients:
     """All clients that a subject ever had.
 
@@ -400,7 +454,7 @@ class Clients:
             self.broker.consumer_manager.do_channel_close_event(client)
         del self._running[client]
         if running.op.broadcasts:
-            self.disk_of(client).unmount()
+            self.disk_of(client).crash(_ENDS_OF_CLIENTS[how])
         self.note(ConsumerEnded(client, how))
         return Done()
 

@@ -81,6 +81,7 @@ class Consumption(Forked):
         taken: the queues that a consumer was given and has not pulled yet.
         shares: what each does with each queue that it pulls.
         done: by group, topic and queue the messages that were worked off.
+        local: the offsets that a broadcasting consumer keeps in its file.
         owed_from: the first queue_offset that a group must see of a queue.
     """
 
@@ -90,6 +91,7 @@ class Consumption(Forked):
     taken: dict[OneQueue, Taken] = field(default_factory=dict)
     shares: dict[OneQueue, Share] = field(default_factory=dict)
     done: dict[OffsetKey, frozenset[str]] = field(default_factory=dict)
+    local: dict[OffsetKey, int] = field(default_factory=dict)
     owed_from: dict[OffsetKey, int] = field(default_factory=dict)
 
     def began(self, op: StartConsumer) -> None:

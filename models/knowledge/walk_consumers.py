@@ -25,6 +25,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessagesPulled,
     PullGoesOn,
 )
+from crashmq.models.knowledge.progress import NO_OFFSET
 
 NOT_KNOWN = -2
 MOVED = "PULL_OFFSET_MOVED"
@@ -42,10 +43,8 @@ def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
         case QueuesHeld(client, queues):
             known.holds(client, queues)
         case OffsetRead(queue):
-            key = known.key_of(queue)
-            end = at.known.model.next_queue_offset(key[1:])
             known.shares.pop(queue, None)
-            known.taken[queue] = Taken(at.known.progress.of(key), end)
+            known.taken[queue] = _taken(at, queue)
         case PullSent(queue, queue_offset, commit_offset):
             yield from _saw_pull(at, queue, queue_offset)
             if commit_offset >= 0:
@@ -64,6 +63,15 @@ def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
             pass
 
 
+def _taken(at: At, queue: OneQueue) -> Taken:
+    known = at.known.consumption
+    key = known.key_of(queue)
+    end = at.known.model.next_queue_offset(key[1:])
+    if known.is_broadcast(queue.client):
+        return Taken(frozenset({known.local.get(key, NO_OFFSET)}), end)
+    return Taken(at.known.progress.of(key), end)
+
+
 def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     known = at.known.consumption
     share = known.shares.get(queue)
@@ -74,7 +82,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         known.shares[queue] = goes_on
         return
     taken = known.taken.pop(queue, None)
-    if taken is not None and not known.is_broadcast(queue.client):
+    if taken is not None:
         key = known.key_of(queue)
         possible, end = taken
         yield QueueBegun(*at, key, queue_offset, possible, end)
@@ -102,8 +110,11 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
 def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
     """Take note of an offset that the broker may have taken, or not."""
     known = at.known.consumption
-    if not known.is_broadcast(queue.client):
-        at.known.progress.set(known.key_of(queue), offset, is_certain=False)
+    key = known.key_of(queue)
+    if known.is_broadcast(queue.client):
+        known.local[key] = offset
+    else:
+        at.known.progress.set(key, offset, is_certain=False)
 
 
 def _saw_kept(at: At, queue: OneQueue, kept: int) -> Iterator[Moment]:
@@ -111,7 +122,7 @@ def _saw_kept(at: At, queue: OneQueue, kept: int) -> Iterator[Moment]:
     key, model = known.key_of(queue), at.known.model
     passed = list(known.passed_over(key, model, kept))
     yield GroupIsAt(*at, key, kept, passed, model.next_queue_offset(key[1:]))
-    if not at.step.is_alone:
+    if not at.step.is_alone or known.is_broadcast(queue.client):
         return
     is_pending = bool(progress.pending.get(key))
     yield OffsetAnswered(*at, key, kept, progress.of(key), is_pending)

@@ -22,6 +22,12 @@ def _of_group(
     )
 
 
+def _in_order(group: str, clients: tuple[str, ...]) -> tuple[StartConsumer, ...]:
+    return tuple(
+        [StartConsumer(one, group, TOPICS, is_orderly=True) for one in clients]
+    )
+
+
 WORKING = replace(
     PROGRESS,
     kinds=often(
@@ -39,7 +45,11 @@ WORKING = replace(
     sizes=often((Size(extra=16), 4), (Size(extra=200), 2)),
     burst_sizes=often((2, 2), (3, 3), (5, 2)),
     groups=("g",),
-    consumers=(*_of_group("g", ("c0", "c1", "c2")), *_of_group("h", ("c3",))),
+    consumers=(
+        *_of_group("g", ("c0", "c1", "c2")),
+        *_of_group("h", ("c3",)),
+        *_in_order("o", ("c4", "c5")),
+    ),
     progress_offsets=Numbers((0, 1, 2, 5), 12),
     consumed=often(("success", 6), ("later", 1), ("raises", 1)),
 )
@@ -52,6 +62,19 @@ SHARING = replace(
         *_of_group("h", CLIENTS[4:], "CONSISTENT_HASH"),
         *_of_group("h", ("c5", "c6"), "CONSISTENT_HASH"),
     ),
+)
+TELLING_ALL = replace(
+    WORKING,
+    kinds=often(
+        ("consume", 14), ("put", 2), ("burst", 3), ("service", 2), ("crash", 1)
+    ),
+    consumers=tuple(
+        [
+            StartConsumer(one, "b", TOPICS, where, broadcasts=True)
+            for one, where in (("c0", "first"), ("c1", "first"), ("c2", "last"))
+        ]
+    ),
+    groups=("b",),
 )
 CRASHING = replace(
     WORKING,
@@ -76,6 +99,15 @@ LIVING_CONSUMERS = (
         setups=STORES,
         required_probes=(),
         required_laws=("CON-1", "CON-2", "CON-3", "CON-7"),
+    ),
+    Scenario(
+        name="broadcast",
+        sentence="each consumer of a group gets every message, keeps its offsets in a "
+        "file of its own, and dies or loses power",
+        space=TELLING_ALL,
+        setups=STORES,
+        required_probes=(),
+        required_laws=("CON-1", "CON-2", "CON-3", "CON-7", "OFS-8"),
     ),
     Scenario(
         name="consumer_crash",

@@ -4,7 +4,8 @@ A crash may take the end of a log that consumers had read already. Then its queu
 offsets are given again, to other messages, and a consumer that goes on where it was
 would pass over these. Up to where a queue ended at the start every offset means what it
 always did. Beyond that, only a client knows what it means that has asked in this life
-where to begin; what another one says of such an offset is of an earlier life.
+where to begin, or came from below; what another one says of such an offset is of an
+earlier life.
 
 RocketMQ has nothing of the kind: a surviving consumer skips what was written since
 (``docs/sharp-edges.md``).
@@ -13,8 +14,6 @@ RocketMQ has nothing of the kind: a surviving consumer skips what was written si
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
-
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
 
@@ -23,21 +22,13 @@ STALE = probe(
 )
 
 
-class QueueOfGroup(NamedTuple):
-    """One queue, as a group consumes it."""
-
-    group: str
-    topic: str
-    queue_id: int
-
-
 class RecoveredEnds:
     """The ends of all queues at the start, and who has asked since then."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._lock = runtime.lock()
         self._ends: dict[tuple[str, int], int] = {}
-        self._knowing: set[tuple[str, QueueOfGroup]] = set()
+        self._knowing: set[tuple[str, str, int]] = set()
 
     def begin(self, ends: Mapping[tuple[str, int], int]) -> None:
         """Take note of the next queue_offset of each queue that a start has found."""
@@ -49,20 +40,22 @@ class RecoveredEnds:
         """Where a queue ended; 0: it is younger."""
         return self._ends.get((topic, queue_id), 0)
 
-    def has_asked(self, client_id: str, queue: QueueOfGroup) -> None:
-        """Take note that a client has asked where to begin with a queue."""
+    def knows(self, client_id: str, topic: str, queue_id: int) -> None:
+        """Take note that a client knows where it is in a queue of this life."""
         with self._lock:
-            self._knowing.add((client_id, queue))
+            self._knowing.add((client_id, topic, queue_id))
 
-    def is_stale(self, client_id: str, queue: QueueOfGroup, offset: int) -> bool:
+    def is_stale(
+        self, client_id: str, topic: str, queue_id: int, offset: int
+    ) -> bool:
         """Whether a client names an offset that it cannot know from this life.
 
         Whoever does not say who it is, is believed.
         """
-        if not client_id or offset <= self.end_of(queue.topic, queue.queue_id):
+        if not client_id or offset <= self.end_of(topic, queue_id):
             return False
         with self._lock:
-            is_stale = (client_id, queue) not in self._knowing
+            is_stale = (client_id, topic, queue_id) not in self._knowing
         if is_stale:
             STALE.hit()
         return is_stale

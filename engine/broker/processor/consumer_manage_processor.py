@@ -12,7 +12,7 @@ from crashmq.engine.broker.offset.consumer_offset_manager import (
     NO_OFFSET,
     ConsumerOffsetManager,
 )
-from crashmq.engine.broker.offset.recovered_ends import QueueOfGroup, RecoveredEnds
+from crashmq.engine.broker.offset.recovered_ends import RecoveredEnds
 from crashmq.engine.host.probe import probe
 from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.message_store import MessageStore
@@ -53,10 +53,9 @@ class ConsumerManageProcessor:
         """
         if queue_id < 0 or offset < 0:
             return ResponseCode.INVALID_PARAMETER
-        queue = QueueOfGroup(group, topic, queue_id)
         if self._manager.has_offset_reset(topic, group, queue_id):
             SWALLOWED.hit()
-        elif self._ends.is_stale(client_id, queue, offset):
+        elif self._ends.is_stale(client_id, topic, queue_id, offset):
             pass
         else:
             self._manager.commit_offset(group, topic, queue_id, offset)
@@ -76,7 +75,7 @@ class ConsumerManageProcessor:
 
         Source: ConsumerManageProcessor#queryConsumerOffset.
         """
-        self._ends.has_asked(client_id, QueueOfGroup(group, topic, queue_id))
+        self._ends.knows(client_id, topic, queue_id)
         offset = self._manager.query_offset(group, topic, queue_id)
         if offset >= 0:
             return OffsetResponse(ResponseCode.SUCCESS, offset)

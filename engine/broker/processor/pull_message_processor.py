@@ -22,7 +22,7 @@ from crashmq.engine.broker.longpolling.pull_request_hold_service import (
     PullRequestHoldService,
 )
 from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetManager
-from crashmq.engine.broker.offset.recovered_ends import QueueOfGroup, RecoveredEnds
+from crashmq.engine.broker.offset.recovered_ends import RecoveredEnds
 from crashmq.engine.broker.processor.pull_checks import PullChecks, PullRefused
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
@@ -173,13 +173,18 @@ class PullMessageProcessor:
             request.topic,
             request.queue_id,
         )
-        queue = QueueOfGroup(group, topic, queue_id)
-        if not self._ends.is_stale(request.client_id, queue, request.queue_offset):
+        client_id, ends = request.client_id, self._ends
+        if not ends.is_stale(client_id, topic, queue_id, request.queue_offset):
+            ends.knows(client_id, topic, queue_id)
             return None
+        end = ends.end_of(topic, queue_id)
+        if self._checks.is_broadcasting(group):
+            ends.knows(client_id, topic, queue_id)  # it asks nobody where to begin
+            return end
         begin = request.commit_offset
         if PullSysFlag.COMMIT_OFFSET not in request.sys_flag:
             begin = max(0, self._offsets.query_offset(group, topic, queue_id))
-        return min(begin, self._ends.end_of(topic, queue_id))
+        return min(begin, end)
 
     def _try_commit_offset(
         self,
