@@ -24,6 +24,7 @@ from crashmq.models.ops import (
     PlantFile,
     ProgressOp,
     PullMessage,
+    PullThroughBroker,
     PutBatch,
     PutMessage,
     QueryMessage,
@@ -72,6 +73,8 @@ def describe(op: Event) -> str:
             return f"delete topic {topic}" + (f"/{queue_id}" if queue_id >= 0 else "")
         case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
             return _describe_progress(op)
+        case PullThroughBroker():
+            return _describe_broker_pull(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():
@@ -108,6 +111,16 @@ def _describe_progress(op: ProgressOp) -> str:
             return f"reset {where} to {op.offset}"
         case TakeQueue():
             return f"a consumer takes over {where}, or begins at its {op.where} offset"
+
+
+def _describe_broker_pull(op: PullThroughBroker) -> str:
+    tagged = "" if op.tags == "*" else f" tagged {op.tags}"
+    commits = f", commits {op.commit_offset}" if op.commit_offset >= 0 else ""
+    waits = "" if op.suspends else ", does not wait"
+    return (
+        f"{op.group} pulls {op.topic}/{op.queue_id}{tagged} from {op.queue_offset}, "
+        f"at most {op.max_msg_nums}{commits}{waits}"
+    )
 
 
 def describe_schedule(schedule: Schedule) -> str:

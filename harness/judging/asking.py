@@ -66,6 +66,14 @@ from crashmq.models.knowledge.moments import (
     StoreUp,
     TopicGone,
 )
+from crashmq.models.knowledge.moments_of_pulls import (
+    OffsetBehindPull,
+    PullAnswered,
+    PullAsleep,
+    PullKept,
+    PullsLeft,
+    PullsLookedAt,
+)
 from crashmq.models.laws.file_laws import (
     CHECKPOINT_LAWS,
     DELETION_LAWS,
@@ -132,6 +140,11 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     **dict.fromkeys(
         (OffsetsFound, OffsetsRecovered), (*TELLS_ALL, Fact.TRACKS_PROGRESS)
     ),
+    **dict.fromkeys(
+        (PullAnswered, PullKept, PullAsleep, PullsLeft, PullsLookedAt),
+        (*TELLS_ALL, Fact.HOLDS_PULLS),
+    ),
+    OffsetBehindPull: (*TELLS_ALL, Fact.HOLDS_PULLS, Fact.TRACKS_PROGRESS),
     StepOver: (Fact.TAKES_DAMAGE,),
 }
 """What a subject must be able to do for a kind of moment to come at all."""

@@ -14,6 +14,7 @@ from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.scheduling.turns import Turns
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
+    BrokerPulled,
     Damaged,
     HalfMade,
     Observation,
@@ -28,6 +29,7 @@ from crashmq.models.ops import (
     FaultCall,
     FromWhere,
     PlantFile,
+    PullThroughBroker,
     ServiceName,
 )
 from crashmq.models.program import Setup
@@ -222,6 +224,23 @@ class TracksProgress(Protocol):
         """The offset of every group, topic and queue_id, sorted.
 
         None if this store keeps none.
+        """
+
+
+class HoldsPulls(Protocol):
+    """It answers pulls of a group, at once or when something has come."""
+
+    def pull_through_broker(
+        self,
+        pull: PullThroughBroker,
+        begins: Callable[[int], None],
+        answer: Callable[[BrokerPulled], None],
+    ) -> Observation:
+        """Pull as a consumer of a group.
+
+        ``begins`` is called first, with the offset of the group that the pull tells, or
+        -1; ``answer`` with the answer, during this call or a later one. Returns the
+        answer, or ``PullHeld`` if there is none yet.
         """
 
 

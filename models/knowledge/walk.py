@@ -39,6 +39,7 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.knowledge.walk_progress import walk_progress
+from crashmq.models.knowledge.walk_pulls import walk_pulls
 from crashmq.models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_reads
 from crashmq.models.knowledge.walk_start import walk_start
 from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
@@ -66,6 +67,8 @@ def walk(at: At) -> Iterator[Moment]:
         yield from walk_progress(at)
     known.expiry.begin_step(step)
     yield from _walk_lives(at)
+    if known.setup.keeps_progress:
+        yield from walk_pulls(at)
     known.expiry.end_step(step)
     yield from walk_debts(at)
     if step.crash is not None or step.log_end >= 0:

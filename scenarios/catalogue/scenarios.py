@@ -11,6 +11,7 @@ from crashmq.scenarios.catalogue.concurrency import INTERLEAVING
 from crashmq.scenarios.catalogue.consuming import CONSUMING
 from crashmq.scenarios.catalogue.expiry import ALWAYS, EXPIRING, KEEPING
 from crashmq.scenarios.catalogue.foreign_files import FOREIGN_FILES
+from crashmq.scenarios.catalogue.long_polling import LONG_POLLING
 from crashmq.scenarios.catalogue.message_scenarios import (
     MESSAGE_SCENARIOS,
     with_options,
@@ -413,5 +414,6 @@ MIXTURES = Scenario(
 )
 
 SCENARIOS: dict[str, Scenario] = {
-    scenario.name: scenario for scenario in (*_ALL, MIXTURES, _TORN_BLOCKS, *CONSUMING)
+    scenario.name: scenario
+    for scenario in (*_ALL, MIXTURES, _TORN_BLOCKS, *CONSUMING, *LONG_POLLING)
 }

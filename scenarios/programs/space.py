@@ -54,6 +54,7 @@ Kind = Literal[
     "fill",
     "delete",
     "progress",
+    "hold",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -188,7 +189,7 @@ class Space:
         schedules: who runs on then; of ``pct`` the seed is drawn, of ``preempt`` as
             many preemptions as its depth says, below its steps.
         fill_percents: how full others make the disk; as above for ``fill``.
-        groups: who consumes; a space has them to list ``progress``.
+        groups: who consumes; a space has them to list ``progress`` or ``hold``.
         progress_offsets: what is committed, or reset to.
         deletions: queues that are deleted, queue_id -1 for the whole topic; as above
             for ``delete``.
@@ -254,6 +255,8 @@ class Space:
         assert self.expiry_steps_ms != ONLY_ZERO or "contend" not in self.kinds
         assert self.fill_percents or "fill" not in self.kinds
         assert self.groups or "progress" not in self.kinds
+        holds = self.groups and self.crash_kinds and self.faults
+        assert holds or "hold" not in self.kinds
         deletes = self.deletions and self.crash_kinds and self.faults
         assert deletes or "delete" not in self.kinds
 
