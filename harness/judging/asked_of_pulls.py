@@ -1,4 +1,4 @@
-"""What is asked of pulls through a broker, and of those that it holds."""
+"""What is asked of pulls through a broker, of those that it holds, and of dispatch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments import Moment
 from crashmq.models.knowledge.moments_of_pulls import (
+    DispatchSeen,
     OffsetBehindPull,
     PullAnswered,
     PullAsleep,
@@ -14,6 +15,7 @@ from crashmq.models.knowledge.moments_of_pulls import (
     PullsLookedAt,
 )
 from crashmq.models.knowledge.walk_reads import behind_gaps
+from crashmq.models.laws.dispatching import queues_come_before_the_index
 from crashmq.models.laws.long_polling import (
     a_look_answers_all_that_is_due,
     a_pull_commits_once,
@@ -176,3 +178,19 @@ def _as_pulled(at: PullAnswered) -> Pulled:
     status = "FOUND" if answer.code == "SUCCESS" else "NO_MATCHED_MESSAGE"
     bounds = (answer.min_offset, answer.max_offset)
     return Pulled(status, answer.next_begin_offset, *bounds, answer.messages)
+
+
+def _indexes(at: DispatchSeen) -> bool:
+    return at.known.setup.has_index
+
+
+@asked(
+    queues_come_before_the_index,
+    on=DispatchSeen,
+    needs=(Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.UNTOUCHED),
+    where=_indexes,
+)
+def _ask_dsp_1(at: DispatchSeen) -> Breaches:
+    newest, _ = at.known.model.indexed
+    slots = at.known.setup.index_slots
+    return queues_come_before_the_index.judge(at.look.image(), slots, newest)

@@ -67,6 +67,7 @@ from crashmq.models.knowledge.moments import (
     TopicGone,
 )
 from crashmq.models.knowledge.moments_of_pulls import (
+    DispatchSeen,
     OffsetBehindPull,
     PullAnswered,
     PullAsleep,
@@ -145,6 +146,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (*TELLS_ALL, Fact.HOLDS_PULLS),
     ),
     OffsetBehindPull: (*TELLS_ALL, Fact.HOLDS_PULLS, Fact.TRACKS_PROGRESS),
+    DispatchSeen: (*TELLS_ALL, Fact.TURNS_SERVICES),
     StepOver: (Fact.TAKES_DAMAGE,),
 }
 """What a subject must be able to do for a kind of moment to come at all."""

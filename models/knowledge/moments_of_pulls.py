@@ -98,4 +98,4 @@ class PullsLookedAt(Moment):
 
 @dataclass(slots=True)
 class DispatchSeen(Moment):
-    """Dispatch has run, be it that it failed on its way; the store is up."""
+    """Dispatch has run, perhaps not to its end, in a store that is up."""

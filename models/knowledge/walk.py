@@ -37,6 +37,7 @@ from crashmq.models.knowledge.moments import (
     StopOver,
     TopicGone,
 )
+from crashmq.models.knowledge.moments_of_pulls import DispatchSeen
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.knowledge.walk_progress import walk_progress
 from crashmq.models.knowledge.walk_pulls import walk_pulls
@@ -69,6 +70,8 @@ def walk(at: At) -> Iterator[Moment]:
     yield from _walk_lives(at)
     if known.setup.keeps_progress:
         yield from walk_pulls(at)
+    if "reput" in step.services and at.now.max_phy_offset >= 0:
+        yield DispatchSeen(*at)
     known.expiry.end_step(step)
     yield from walk_debts(at)
     if step.crash is not None or step.log_end >= 0:

@@ -19,7 +19,6 @@ from crashmq.models.history import (
 )
 from crashmq.models.knowledge.moments import At, Moment
 from crashmq.models.knowledge.moments_of_pulls import (
-    DispatchSeen,
     PullAnswered,
     PullAsleep,
     PullKept,
@@ -80,8 +79,6 @@ def walk_pulls(at: At) -> Iterator[Moment]:
     for number in sorted(begun & pulls.open.keys()):
         if pulls.open[number].held_ms is None:
             del pulls.open[number]  # the call raised, which is judged as that
-    if "reput" in step.services:
-        yield DispatchSeen(*at)
     for pull in pulls.held:
         yield PullAsleep(*at, pull, _behind(at, pull.op))
 

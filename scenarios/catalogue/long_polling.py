@@ -80,8 +80,8 @@ STORES = often(
 LONG_POLLING = (
     Scenario(
         name="long_polling",
-        sentence="pulls wait at the broker for messages, among dispatch, looks, resets, "
-        "stops, crashes and failing calls",
+        sentence="pulls wait at the broker for messages, among dispatch, looks, "
+        "resets, stops, crashes and failing calls",
         space=HELD,
         setups=STORES,
         required_probes=(

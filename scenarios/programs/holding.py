@@ -1,4 +1,4 @@
-"""Holding: phrases in which pulls wait at the broker, and what happens to them there."""
+"""Holding: phrases in which pulls wait at the broker, and what happens to them."""
 
 from __future__ import annotations
 
@@ -151,9 +151,7 @@ def _deliver(draft: Draft) -> None:
     draft.add(REPUT)
 
 
-def _beside(
-    draft: Draft, address: Address, pulls: list[PullThroughBroker]
-) -> None:
+def _beside(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> None:
     """Pulls among what may wake them, all at the same time."""
     chance = draft.chance
     if chance.coin():
