@@ -445,10 +445,8 @@ def describe_observation(observation: Observation) -> str:
         case Put(status, phy_offset, size, queue_offset):
             where = f" [{queue_offset}] @{phy_offset} {size} B" if size >= 0 else ""
             return f"{status}{where}"
-        case Pulled(status, next_begin_offset, _, _, messages):
-            return f"{status}, {len(messages)} messages, next {next_begin_offset}"
-        case BrokerPulled(code, next_begin_offset, _, _, messages):
-            return f"{code}, {len(messages)} messages, next {next_begin_offset}"
+        case Pulled() | BrokerPulled():
+            return _describe_pulled(observation)
         case PullHeld():
             return "held"
         case Looked(message):
@@ -499,3 +497,9 @@ def describe_observation(observation: Observation) -> str:
             return f"{told} (turns {list(turns)} at {points} points)"
         case Failed(error, message):
             return f"RAISED {error}: {message}"
+
+
+def _describe_pulled(pulled: Pulled | BrokerPulled) -> str:
+    word = pulled.status if isinstance(pulled, Pulled) else pulled.code
+    found, goes_on = len(pulled.messages), pulled.next_begin_offset
+    return f"{word}, {found} messages, next {goes_on}"

@@ -134,14 +134,15 @@ def _ask_lp_8(at: PullAnswered) -> Breaches:
 
 
 def _has_messages(at: PullAnswered) -> bool:
-    is_same_log = not at.step.starts and _is_settled(at, at.pull.topic)
-    return bool(at.answer.messages) and is_same_log
+    is_same_log = not at.step.starts and at.step.crash is None
+    is_settled = _is_settled(at, at.pull.topic)
+    return bool(at.answer.messages) and is_same_log and is_settled
 
 
 @asked(
     pulled_messages_are_right,
     on=PullAnswered,
-    needs=(Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.LIVES),
+    needs=(Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.TOPIC_STAYS),
     where=_has_messages,
 )
 def _ask_rd_1(at: PullAnswered) -> Breaches:
@@ -158,7 +159,12 @@ def _has_found(at: PullAnswered) -> bool:
     return found and _is_plain(at) and at.reset_to is None
 
 
-@asked(pull_is_answered_right, on=PullAnswered, needs=ALONE, where=_has_found)
+@asked(
+    pull_is_answered_right,
+    on=PullAnswered,
+    needs=(*ALONE, Fact.TOPIC_STAYS),
+    where=_has_found,
+)
 def _ask_rd_2(at: PullAnswered) -> Breaches:
     pull, setup, stands = at.pull, at.known.setup, at.known.positions
     end = at.known.model.end if stands is None else stands.max_phy_offset

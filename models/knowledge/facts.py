@@ -21,6 +21,7 @@ from crashmq.models.knowledge.moments import (
     RoundOver,
     SearchOver,
 )
+from crashmq.models.knowledge.moments_of_pulls import PullAnswered
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.ops import Capability
 
@@ -237,7 +238,7 @@ def _may_be_deleted(model: ReferenceModel, topic: str) -> bool:
 
 
 def _topic_stays(at: Moment) -> bool:
-    assert isinstance(at, PullOver), at
+    assert isinstance(at, PullOver | PullAnswered), at
     deleted = [op.topic for op, _ in at.step.deletions]
     return at.step.is_alone or at.pull.topic not in deleted
 
