@@ -27,6 +27,7 @@ from crashmq.models.ops import (
     PlantFile,
     ProgressOp,
     PullMessage,
+    PullThroughBroker,
     PutBatch,
     PutMessage,
     QueryMessage,
@@ -79,6 +80,8 @@ def describe(op: Event) -> str:
             return _describe_progress(op)
         case StartConsumer() | EndConsumer() | TurnConsumer() | Consume():
             return _describe_consumer(op)
+        case PullThroughBroker():
+            return _describe_broker_pull(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():
@@ -136,6 +139,16 @@ def _describe_consumer(op: ConsumerOp) -> str:
         case Consume():
             many = f" and {op.times - 1} more" if op.times != 1 else ""
             return f"{client} consumes message {op.nth}{many}: {op.status}"
+
+
+def _describe_broker_pull(op: PullThroughBroker) -> str:
+    tagged = "" if op.tags == "*" else f" tagged {op.tags}"
+    commits = f", commits {op.commit_offset}" if op.commit_offset >= 0 else ""
+    waits = "" if op.suspends else ", does not wait"
+    return (
+        f"{op.group} pulls {op.topic}/{op.queue_id}{tagged} from {op.queue_offset}, "
+        f"at most {op.max_msg_nums}{commits}{waits}"
+    )
 
 
 def describe_schedule(schedule: Schedule) -> str:

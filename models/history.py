@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
+    BrokerPulled,
     Damaged,
     EndAwaited,
     Failed,
@@ -45,6 +46,7 @@ from crashmq.models.ops import (
     LookMessage,
     ProgressOp,
     PullMessage,
+    PullThroughBroker,
     QueryMessage,
     RunService,
     SearchOffset,
@@ -139,6 +141,42 @@ class ProgressAnswered:
 
     asked: int
     seen: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPullAsked:
+    """A pull comes to the broker.
+
+    Attributes:
+        number: of the pull, in the whole run.
+        told: the offset that it tells of its group; -1: none.
+    """
+
+    number: int
+    op: PullThroughBroker
+    told: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPullHeld:
+    """The broker holds a pull; ``kept`` is the offset of its group then, -1: none."""
+
+    number: int
+    op: PullThroughBroker
+    kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPullAnswered:
+    """A pull is answered, be it that an earlier op has asked it.
+
+    ``kept`` is the offset of its group then, -1: none.
+    """
+
+    number: int
+    op: PullThroughBroker
+    answer: BrokerPulled
+    kept: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +416,9 @@ Happening: TypeAlias = (
     | DeletionEnded
     | ProgressAsked
     | ProgressAnswered
+    | BrokerPullAsked
+    | BrokerPullHeld
+    | BrokerPullAnswered
     | OffsetsLoaded
     | ConsumerBegan
     | ConsumerEnded
@@ -619,6 +660,19 @@ class Step:
         )
 
     @property
+    def pulls_answered(self) -> list[BrokerPullAnswered]:
+        """The answers of the broker that came in the step, whichever op had asked."""
+        events = [entry.event for entry in self.entries]
+        return [event for event in events if isinstance(event, BrokerPullAnswered)]
+
+    @property
+    def pulls_woken(self) -> list[BrokerPullAnswered]:
+        """Those of them to pulls that earlier ops had asked."""
+        events = [entry.event for entry in self.entries]
+        asked = {one.number for one in events if isinstance(one, BrokerPullAsked)}
+        return [one for one in self.pulls_answered if one.number not in asked]
+
+    @property
     def lives(self) -> tuple[Life, ...]:
         """The lives of the store in this step, oldest first."""
         return (self.ended,) if self.begun is None else (self.ended, self.begun)
@@ -828,6 +882,9 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     DeletionEnded: Step._end_deletion,
     ProgressAsked: _pass,
     ProgressAnswered: _pass,
+    BrokerPullAsked: _pass,
+    BrokerPullHeld: _pass,
+    BrokerPullAnswered: _pass,
     OffsetsLoaded: _pass,
     ConsumerBegan: _pass,
     ConsumerEnded: _pass,

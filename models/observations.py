@@ -36,6 +36,34 @@ PullStatus: TypeAlias = Literal[
 ]
 """What a pull comes to."""
 
+BrokerCode: TypeAlias = Literal[
+    "SUCCESS",
+    "SYSTEM_ERROR",
+    "SYSTEM_BUSY",
+    "NO_PERMISSION",
+    "TOPIC_NOT_EXIST",
+    "PULL_NOT_FOUND",
+    "PULL_RETRY_IMMEDIATELY",
+    "PULL_OFFSET_MOVED",
+    "SUBSCRIPTION_PARSE_FAILED",
+    "SUBSCRIPTION_NOT_EXIST",
+    "SUBSCRIPTION_NOT_LATEST",
+    "SUBSCRIPTION_GROUP_NOT_EXIST",
+    "FILTER_DATA_NOT_EXIST",
+    "FILTER_DATA_NOT_LATEST",
+    "INVALID_PARAMETER",
+]
+"""What a pull through a broker comes to."""
+
+BROKER_CODES: Final[dict[str, BrokerCode]] = {
+    word: word for word in get_args(BrokerCode)
+}
+
+CODES_OF_READS: Final[frozenset[BrokerCode]] = frozenset(
+    {"SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY", "PULL_OFFSET_MOVED"}
+)
+"""What a pull comes to that was neither refused nor in vain."""
+
 PUT_STATUSES: Final[dict[str, PutStatus]] = {word: word for word in get_args(PutStatus)}
 PULL_STATUSES: Final[dict[str, PullStatus]] = {
     word: word for word in get_args(PullStatus)
@@ -131,6 +159,22 @@ class Pulled:
     min_offset: int
     max_offset: int
     messages: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPulled:
+    """A broker's answer to a pull; the messages as in ``Pulled``."""
+
+    code: BrokerCode
+    next_begin_offset: int = 0
+    min_offset: int = 0
+    max_offset: int = 0
+    messages: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PullHeld:
+    """A broker holds a pull; its answer comes later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +395,8 @@ Observation: TypeAlias = (
     Skipped
     | Put
     | Pulled
+    | BrokerPulled
+    | PullHeld
     | Looked
     | Searched
     | Queried
@@ -381,6 +427,8 @@ def status_of(observation: Observation) -> str:
     match observation:
         case Put(status) | Pulled(status):
             return status
+        case BrokerPulled(code):
+            return code
         case Interrupted(inner, event):
             return f"{status_of(inner)}+{status_of(event)}"
         case Interleaved(observations):
@@ -397,8 +445,10 @@ def describe_observation(observation: Observation) -> str:
         case Put(status, phy_offset, size, queue_offset):
             where = f" [{queue_offset}] @{phy_offset} {size} B" if size >= 0 else ""
             return f"{status}{where}"
-        case Pulled(status, next_begin_offset, _, _, messages):
-            return f"{status}, {len(messages)} messages, next {next_begin_offset}"
+        case Pulled() | BrokerPulled():
+            return _describe_pulled(observation)
+        case PullHeld():
+            return "held"
         case Looked(message):
             return "nothing there" if message is None else f"{len(message)} B"
         case Searched(queue_offset):
@@ -447,3 +497,9 @@ def describe_observation(observation: Observation) -> str:
             return f"{told} (turns {list(turns)} at {points} points)"
         case Failed(error, message):
             return f"RAISED {error}: {message}"
+
+
+def _describe_pulled(pulled: Pulled | BrokerPulled) -> str:
+    word = pulled.status if isinstance(pulled, Pulled) else pulled.code
+    found, goes_on = len(pulled.messages), pulled.next_begin_offset
+    return f"{word}, {found} messages, next {goes_on}"

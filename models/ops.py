@@ -22,6 +22,7 @@ ServiceName = Literal[
     "clean_consume_queue",
     "persist_consumer_offset",
     "client_housekeeping",
+    "pull_request_hold",
 ]
 SERVICE_NAMES: tuple[ServiceName, ...] = get_args(ServiceName)
 
@@ -74,6 +75,7 @@ class Capability(Enum):
     DELETES = "it deletes topics, and expired messages when it is asked to"
     TRACKS_PROGRESS = "it keeps how far groups of consumers have come"
     RUNS_CONSUMERS = "consumers of it are started, turned and ended one by one"
+    HOLDS_PULLS = "it answers pulls of a group, at once or when something has come"
     TELLS_POSITIONS = "it says where its log stands"
     TELLS_COUNTS = "it says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "it says what it holds of its directory, also after a stop"
@@ -390,6 +392,31 @@ class Consume:
 
 
 @dataclass(frozen=True, slots=True)
+class PullThroughBroker:
+    """A consumer of a group pulls a queue through the broker, which may hold the pull.
+
+    The answer comes during this op or, if the pull is held, during a later one: when a
+    message arrives, when the broker looks at what it holds, or when it stops.
+
+    Attributes:
+        commit_offset: before the pull the consumer is done with all before that; its
+            offset store takes note, never of less than it knows, and the pull tells
+            it. -1: the pull tells nothing.
+        suspends: whether the pull may be held, for 15 seconds.
+        tags: a tag expression, as of ``PullMessage``.
+    """
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+    max_msg_nums: int = 32
+    commit_offset: int = -1
+    suspends: bool = True
+    tags: str = "*"
+
+
+@dataclass(frozen=True, slots=True)
 class FillDisk:
     """Let a file that is not the store's fill the disk to ``percent``; 0 removes it."""
 
@@ -525,6 +552,7 @@ Op: TypeAlias = (
     | EndConsumer
     | TurnConsumer
     | Consume
+    | PullThroughBroker
     | FillDisk
     | Shutdown
     | Restart
@@ -553,6 +581,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     EndConsumer,
     TurnConsumer,
     Consume,
+    PullThroughBroker,
     FillDisk,
     Shutdown,
     Restart,
@@ -583,6 +612,7 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     EndConsumer,
     TurnConsumer,
     Consume,
+    PullThroughBroker,
     FillDisk,
     Shutdown,
 )
@@ -646,6 +676,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.TRACKS_PROGRESS})
         case StartConsumer() | EndConsumer() | TurnConsumer() | Consume():
             return frozenset({Capability.RUNS_CONSUMERS})
+        case PullThroughBroker():
+            return frozenset({Capability.TRACKS_PROGRESS, Capability.HOLDS_PULLS})
         case FillDisk():
             return frozenset({Capability.HAS_ROOM})
         case _:

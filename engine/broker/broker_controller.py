@@ -86,7 +86,7 @@ class BrokerController:
             tables.consumer_offset_manager,
             runtime,
             config,
-            PullChecks(config),
+            PullChecks(config, consumers=self.consumer_manager),
             ends,
         )
         self._hold = self.pull_message_processor.hold

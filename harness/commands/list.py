@@ -27,6 +27,7 @@ _SERVICES = {
     "clean_consume_queue": "removes queue files whose records are gone",
     "persist_consumer_offset": "writes how far groups of consumers have come",
     "client_housekeeping": "drops clients of which nothing was heard for too long",
+    "pull_request_hold": "looks at the pulls that the broker holds",
 }
 
 

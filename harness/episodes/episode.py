@@ -80,7 +80,10 @@ HEALING_ROUNDS_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class TracedStep:
-    """One step of a trace: the op, what was seen, where the log stood after it."""
+    """One step of a trace: the op, what was seen, where the log stood after it.
+
+    ``woken`` are the answers that came to pulls of earlier ops.
+    """
 
     number: int
     op: Op
@@ -89,6 +92,7 @@ class TracedStep:
     disk_actions: int
     at_ms: int
     turns: tuple[tuple[int, int], ...] = ()
+    woken: tuple[tuple[Op, Observation], ...] = ()
 
 
 @dataclass(slots=True)
@@ -222,6 +226,9 @@ class Episode:
     def _record(self, op: Op, number: int, done: Step, positions: Positions) -> None:
         seen, actions = done.seen, done.disk_actions
         self._hasher.update(_ENCODER.encode((seen, positions, actions)))
+        if self.setup.keeps_progress and (answers := done.pulls_answered):
+            told = [(one.op, one.answer) for one in answers]
+            self._hasher.update(_ENCODER.encode(told))
         counts = self._counts
         if not self.is_finishing and number >= 0:
             key = (type(op).__name__, status_of(seen))
@@ -232,7 +239,8 @@ class Episode:
             self._record_crash(op, number, done, done.crash)
         if self._keep_trace:
             at_ms = self.subject.now_ms()
-            step = (number, op, seen, positions, actions, at_ms, done.turns)
+            woken = tuple([(one.op, one.answer) for one in done.pulls_woken])
+            step = (number, op, seen, positions, actions, at_ms, done.turns, woken)
             self.trace.append(TracedStep(*step))
 
     def _record_recovery(self, start: Observation) -> None:
@@ -312,7 +320,8 @@ class Episode:
             healed_store_works.hold(self._judge.checks, status_of(answer), is_clean)
 
     def _ask_for_progress(self, number: int) -> None:
-        """Persist the offsets of all groups, and ask for each."""
+        """Persist the offsets of all groups, ask for each, and look at held pulls."""
+        self._take(RunService("pull_request_hold"), number)
         self._take(RunService("persist_consumer_offset"), number)
         for key in self._judge.known.progress.in_files():
             self._take(QueryOffset(*key), number)

@@ -115,7 +115,7 @@ def _rows(trace: list[TracedStep], steps: int) -> Iterator[_Row]:
             mark=FAULT_MARK if _has_fault(step.op) else " ",
             op=op,
             event=event,
-            observation=printable(_seen(step.observation)),
+            observation=printable(_seen_of(step)),
             positions=_moved(before, step.positions),
         )
         if step.positions != _DOWN:
@@ -132,6 +132,12 @@ def _has_fault(op: Event) -> bool:
     if isinstance(op, Crash | DiskFault | Damage | PlantFile):
         return True
     return any(map(_has_fault, parts(op)))
+
+
+def _seen_of(step: TracedStep) -> str:
+    """What was seen of a step, and which pulls were answered that others had asked."""
+    woken = [f"; {describe(op)}: {_seen(seen)}" for op, seen in step.woken]
+    return _seen(step.observation) + "".join(woken)
 
 
 def _seen(observation: Observation) -> str:

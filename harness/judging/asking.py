@@ -74,6 +74,15 @@ from crashmq.models.knowledge.moments_of_consumers import (
     PullGoesOn,
     QueuesShared,
 )
+from crashmq.models.knowledge.moments_of_pulls import (
+    DispatchSeen,
+    OffsetBehindPull,
+    PullAnswered,
+    PullAsleep,
+    PullKept,
+    PullsLeft,
+    PullsLookedAt,
+)
 from crashmq.models.laws.file_laws import (
     CHECKPOINT_LAWS,
     DELETION_LAWS,
@@ -145,6 +154,12 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (*TELLS_ALL, Fact.RUNS_CONSUMERS),
     ),
     **dict.fromkeys((QueuesShared, GroupCaughtUp), (*TELLS_ALL, Fact.RUNS_CONSUMERS)),
+    **dict.fromkeys(
+        (PullAnswered, PullKept, PullAsleep, PullsLeft, PullsLookedAt),
+        (*TELLS_ALL, Fact.HOLDS_PULLS),
+    ),
+    OffsetBehindPull: (*TELLS_ALL, Fact.HOLDS_PULLS, Fact.TRACKS_PROGRESS),
+    DispatchSeen: (*TELLS_ALL, Fact.TURNS_SERVICES),
     StepOver: (Fact.TAKES_DAMAGE,),
 }
 """What a subject must be able to do for a kind of moment to come at all."""

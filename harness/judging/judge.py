@@ -12,15 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from crashmq.harness.disk.profiles import PROFILES
-from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
-    asked_of_answers,
-    asked_of_consumers,
-    asked_of_lives,
-    asked_of_progress,
-    asked_of_reads,
-    asked_of_services,
-    asked_of_starts,
-)
+from crashmq.harness.judging import all_that_is_asked  # noqa: F401  so it is asked
 from crashmq.harness.judging.asking import askable
 from crashmq.models.files.store_image import StoreImage, read_store
 from crashmq.models.history import Step

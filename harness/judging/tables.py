@@ -16,7 +16,7 @@ import crashmq.harness.judging.judge  # noqa: F401  it gathers all that is asked
 from crashmq.harness.judging.asked_of_starts import is_after_orderly_end
 from crashmq.harness.judging.asking import Question, askable, questions
 from crashmq.harness.subjects.subject import CORE_METHODS, METHODS, PROTOCOLS
-from crashmq.models.knowledge import moments
+from crashmq.models.knowledge import moments, moments_of_pulls
 from crashmq.models.knowledge.facts import Fact, decided_by
 from crashmq.models.knowledge.moments import FilesFound, Moment
 from crashmq.models.laws.registry import declared_laws
@@ -150,7 +150,8 @@ def write() -> list[str]:
 
 def _moments() -> list[Kind]:
     """The kinds of moments at which something is asked, as they are defined."""
-    defined = [each for each in vars(moments).values() if isinstance(each, type)]
+    named = {**vars(moments), **vars(moments_of_pulls)}
+    defined = [each for each in named.values() if isinstance(each, type)]
     return [each for each in defined if each in questions()]
 
 

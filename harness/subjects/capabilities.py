@@ -15,6 +15,7 @@ from crashmq.harness.scheduling.turns import Turns
 from crashmq.models.history import Happening
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
+    BrokerPulled,
     Damaged,
     HalfMade,
     Observation,
@@ -32,6 +33,7 @@ from crashmq.models.ops import (
     FaultCall,
     FromWhere,
     PlantFile,
+    PullThroughBroker,
     ServiceName,
     StartConsumer,
 )
@@ -253,6 +255,23 @@ class RunsConsumers(Protocol):
         self, client: str, nth: int, times: int, status: ConsumeStatus
     ) -> Observation:
         """Let it work on messages that wait: ``Ran``, of so many."""
+
+
+class HoldsPulls(Protocol):
+    """It answers pulls of a group, at once or when something has come."""
+
+    def pull_through_broker(
+        self,
+        pull: PullThroughBroker,
+        begins: Callable[[int], None],
+        answer: Callable[[BrokerPulled], None],
+    ) -> Observation:
+        """Pull as a consumer of a group.
+
+        ``begins`` is called first, with the offset of the group that the pull tells, or
+        -1; ``answer`` with the answer, during this call or a later one. Returns the
+        answer, or ``PullHeld`` if there is none yet.
+        """
 
 
 class TellsPositions(Protocol):

@@ -6,6 +6,8 @@ broker for the offset of a queue before it commits one there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.client.consumer.pull_from_where import (
     ConsumeFromWhere,
@@ -19,18 +21,26 @@ from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
 from crashmq.engine.common.message_queue import MessageQueue
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.remoting.pull_message import (
+    PullMessageRequest,
+    PullMessageResponse,
+    PullSysFlag,
+)
 from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreStopped
 from crashmq.engine.store.message_store import MessageStore
 from crashmq.models.observations import (
+    BROKER_CODES,
+    BrokerPulled,
     Committed,
     Done,
     Observation,
     OffsetKept,
+    PullHeld,
     QueueTaken,
     Skipped,
 )
-from crashmq.models.ops import FromWhere
+from crashmq.models.ops import FromWhere, PullThroughBroker
 
 BROKER_NAME = "broker-a"
 _WHERE = {
@@ -102,6 +112,54 @@ class Consumers:
         except StoreStopped:
             return _STOPPING
 
+    def pull(
+        self,
+        pull: PullThroughBroker,
+        begins: Callable[[int], None],
+        answer: Callable[[BrokerPulled], None],
+    ) -> Observation:
+        """Let a consumer pull, and tell what its offset store knows.
+
+        A consumer that is sent elsewhere forgets its offset of the queue, as one does
+        that gives its queue up.
+        """
+        queue = MessageQueue(pull.topic, BROKER_NAME, pull.queue_id)
+        store = self._store_of(pull.group)
+        if not self.broker.is_started:
+            return _STOPPING
+        try:
+            told = self._known_after(store, queue, pull.commit_offset)
+        except StoreStopped:
+            return _STOPPING
+        begins(told)
+        answers: list[BrokerPulled] = []
+
+        def take(response: PullMessageResponse) -> None:
+            if response.code is ResponseCode.PULL_OFFSET_MOVED:
+                store.remove_offset(queue)
+            answers.append(_answer_of(response))
+            answer(answers[-1])
+
+        self.broker.pull_message_processor.process_request(_asked(pull, told), take)
+        return answers[0] if answers else PullHeld()
+
+    @staticmethod
+    def _known_after(
+        store: RemoteBrokerOffsetStore, queue: MessageQueue, offset: int
+    ) -> int:
+        """What a pull tells once its consumer is done with all before ``offset``.
+
+        0 is never told, nor is anything if ``offset`` is -1.
+
+        Source: DefaultMQPushConsumerImpl#pullMessage.
+        """
+        if offset < 0:
+            return -1
+        if store.read_offset(queue, ReadOffsetType.READ_FROM_MEMORY) < 0:
+            store.read_offset(queue, ReadOffsetType.READ_FROM_STORE)
+        store.update_offset(queue, offset, increase_only=True)
+        return store.read_offset(queue, ReadOffsetType.READ_FROM_MEMORY) or -1
+
     def _store_of(self, group: str) -> RemoteBrokerOffsetStore:
         known = self._stores.get(group)
         if known is None:
@@ -135,3 +193,31 @@ class Consumers:
         """The first message of a queue stored at or after a time."""
         store = self.broker.message_store
         return store.get_offset_in_queue_by_time(queue.topic, queue.queue_id, timestamp)
+
+
+def _asked(pull: PullThroughBroker, told: int) -> PullMessageRequest:
+    flag = PullSysFlag.SUBSCRIPTION
+    if told >= 0:
+        flag |= PullSysFlag.COMMIT_OFFSET
+    if pull.suspends:
+        flag |= PullSysFlag.SUSPEND
+    return PullMessageRequest(
+        pull.group,
+        pull.topic,
+        pull.queue_id,
+        pull.queue_offset,
+        pull.max_msg_nums,
+        flag,
+        max(told, 0),
+        subscription=pull.tags,
+    )
+
+
+def _answer_of(response: PullMessageResponse) -> BrokerPulled:
+    return BrokerPulled(
+        BROKER_CODES[response.code.name],
+        response.next_begin_offset,
+        response.min_offset,
+        response.max_offset,
+        response.messages,
+    )

@@ -24,6 +24,9 @@ from crashmq.models.describe import describe
 from crashmq.models.files.places import is_of_a_store
 from crashmq.models.history import (
     MAIN,
+    BrokerPullAnswered,
+    BrokerPullAsked,
+    BrokerPullHeld,
     DeletionAsked,
     DeletionEnded,
     Entry,
@@ -57,6 +60,7 @@ from crashmq.models.history import (
 from crashmq.models.messages import PROP_CRC_SIZE, MessageToPut, batch_for, message_for
 from crashmq.models.observations import (
     Armed,
+    BrokerPulled,
     ClockMoved,
     Crashed,
     Damaged,
@@ -65,8 +69,10 @@ from crashmq.models.observations import (
     Interrupted,
     Looked,
     Observation,
+    OffsetKept,
     Planted,
     Pulled,
+    PullHeld,
     Put,
     Queried,
     Ran,
@@ -98,6 +104,7 @@ from crashmq.models.ops import (
     PlantFile,
     ProgressOp,
     PullMessage,
+    PullThroughBroker,
     PutBatch,
     PutMessage,
     QueryMessage,
@@ -154,6 +161,7 @@ class Interpreter:
         self._lacks = EVERYTHING - capabilities_of(subject)
         self._life = life
         self._step = 0
+        self._pulls = 0
         self._history = History()
         self._running = _Running()
         self._subject.tell_consumers_to(partial(self._note, MAIN))
@@ -267,6 +275,8 @@ class Interpreter:
                 return self._progress(op, who)
             case StartConsumer() | EndConsumer() | TurnConsumer() | Consume():
                 return self._turn_consumer(op)
+            case PullThroughBroker():
+                return self._pull_through_broker(op, who)
             case FillDisk(percent):
                 return subject.fill_disk(percent)
             case Shutdown():
@@ -413,6 +423,31 @@ class Interpreter:
                 return subject.turn_consumer(client, task, times)
             case Consume(client, nth, times, status):
                 return subject.consume(client, nth, times, status)
+
+    def _pull_through_broker(self, op: PullThroughBroker, who: int) -> Observation:
+        subject = self._subject
+        if not subject.is_up:
+            return Skipped("the store is down")
+        self._pulls += 1
+        number = self._pulls
+
+        def begins(told: int) -> None:
+            self._note(who, BrokerPullAsked(number, op, told))
+
+        def answer(pulled: BrokerPulled) -> None:
+            # Perhaps in a later op: the store's own activities have no number then.
+            answered = BrokerPullAnswered(number, op, pulled, self._offset_for(op))
+            self._note(MAIN, answered)
+
+        seen = subject.pull_through_broker(op, begins, answer)
+        if isinstance(seen, PullHeld):
+            self._note(who, BrokerPullHeld(number, op, self._offset_for(op)))
+        return seen
+
+    def _offset_for(self, op: PullThroughBroker) -> int:
+        """The offset of the group that pulls, as the broker answers it."""
+        seen = self._subject.query_offset(op.group, op.topic, op.queue_id)
+        return seen.offset if isinstance(seen, OffsetKept) else -1
 
     def _answer_in(self, answer: Put, message: MessageToPut) -> Put:
         """What the answer to a batch says of one of its messages."""

@@ -32,6 +32,7 @@ from crashmq.models.observations import (
     EPOCH_MS,
     PULL_STATUSES,
     PUT_STATUSES,
+    BrokerPulled,
     ClockMoved,
     Damaged,
     Deleted,
@@ -65,6 +66,7 @@ from crashmq.models.ops import (
     FaultCall,
     FromWhere,
     PlantFile,
+    PullThroughBroker,
     ServiceName,
     StartConsumer,
 )
@@ -299,6 +301,17 @@ class PythonStore:
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
         return self._consumers.take_queue(group, topic, queue_id, where)
+
+    def pull_through_broker(
+        self,
+        pull: PullThroughBroker,
+        begins: Callable[[int], None],
+        answer: Callable[[BrokerPulled], None],
+    ) -> Observation:
+        """Let a consumer pull a queue, which the broker answers at once or later."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.pull(pull, begins, answer)
 
     def offsets(self) -> tuple[tuple[tuple[str, str, int], int], ...] | None:
         """The offset of every group, topic and queue_id, sorted."""

@@ -22,6 +22,7 @@ from crashmq.models.knowledge.moments import (
     RoundOver,
     SearchOver,
 )
+from crashmq.models.knowledge.moments_of_pulls import PullAnswered
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.ops import Capability
 
@@ -67,6 +68,7 @@ class Fact(Enum):
     DELETES = "the subject deletes topics, and what has expired"
     TRACKS_PROGRESS = "the subject keeps how far groups of consumers have come"
     RUNS_CONSUMERS = "consumers of the subject are turned one by one"
+    HOLDS_PULLS = "the subject answers pulls of a group, at once or later"
     TELLS_POSITIONS = "the subject says where its log stands"
     TELLS_COUNTS = "the subject says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "the subject says what it holds of its directory"
@@ -240,7 +242,7 @@ def _may_be_deleted(model: ReferenceModel, topic: str) -> bool:
 
 
 def _topic_stays(at: Moment) -> bool:
-    assert isinstance(at, PullOver), at
+    assert isinstance(at, PullOver | PullAnswered), at
     deleted = [op.topic for op, _ in at.step.deletions]
     return at.step.is_alone or at.pull.topic not in deleted
 

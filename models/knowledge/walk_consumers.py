@@ -119,10 +119,12 @@ def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
 
 def _saw_kept(at: At, queue: OneQueue, kept: int) -> Iterator[Moment]:
     progress, known = at.known.progress, at.known.consumption
+    if known.is_broadcast(queue.client):
+        return  # it cannot know that the log has lost its end
     key, model = known.key_of(queue), at.known.model
     passed = list(known.passed_over(key, model, kept))
     yield GroupIsAt(*at, key, kept, passed, model.next_queue_offset(key[1:]))
-    if not at.step.is_alone or known.is_broadcast(queue.client):
+    if not at.step.is_alone:
         return
     is_pending = bool(progress.pending.get(key))
     yield OffsetAnswered(*at, key, kept, progress.of(key), is_pending)
@@ -135,15 +137,18 @@ def _saw_consumed(at: At, event: Consumed) -> Iterator[Moment]:
     key, share = known.key_of(queue), known.shares.get(queue)
     op = known.living.get(queue.client)
     unique_key = key_in(event.record)
+    is_orderly = op is not None and op.is_orderly
     yield MessageConsumed(
         *at,
         event,
         share,
         unique_key,
         list(known.passed_over(key, at.known.model, event.queue_offset)),
-        is_orderly=op is not None and op.is_orderly,
+        is_orderly,
     )
-    if event.status == "success":
+    # One that broadcasts drops what it could not consume.
+    drops = known.is_broadcast(queue.client) and not is_orderly
+    if event.status == "success" or drops:
         known.worked_off(queue, unique_key)
 
 

@@ -11,6 +11,9 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from crashmq.models.files.offsets import OffsetKey, OffsetRows
 from crashmq.models.history import (
+    BrokerPullAnswered,
+    BrokerPullAsked,
+    BrokerPullHeld,
     FileDamaged,
     FilePlanted,
     LifeEnded,
@@ -33,9 +36,11 @@ from crashmq.models.knowledge.moments import (
     OffsetsRecovered,
     QueueBegun,
 )
+from crashmq.models.knowledge.moments_of_pulls import OffsetBehindPull
 from crashmq.models.knowledge.progress import Ends, Recovered
 from crashmq.models.knowledge.walk_consumers import walk_consumers
 from crashmq.models.observations import (
+    CODES_OF_READS,
     Committed,
     Done,
     OffsetKept,
@@ -47,6 +52,7 @@ from crashmq.models.ops import (
     CommitOffset,
     Crash,
     ProgressOp,
+    PullThroughBroker,
     QueryOffset,
     ResetOffset,
     TakeQueue,
@@ -62,6 +68,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     step, progress = at.step, at.known.progress
     recovered: list[Recovered] = []
     before = dict(progress.now)
+    told: dict[int, int] = {}
     worked = not step.fails_calls
     found: Mapping[str, bytes] = {}
     is_loaded = False
@@ -75,6 +82,13 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 before_it = step.entries[asked].event
                 assert isinstance(before_it, ProgressAsked), before_it
                 yield from _answered(at, before_it.op, seen)
+            case BrokerPullAsked(number, pull, offset):
+                told[number] = offset
+                _saw_pull_asked(at, pull, offset)
+            case BrokerPullAnswered(number, pull) | BrokerPullHeld(
+                number, pull
+            ) as seen:
+                yield from _saw_pull(at, seen, told.pop(number, None))
             case RoundsEnded(service="persist_consumer_offset", seen=Ran(work)) if work:
                 progress.persisted(before)
                 if step.is_alone and worked:
@@ -157,7 +171,7 @@ def _is_unanswered(step: Step) -> bool:
     return kinds.count(ProgressAsked) > kinds.count(ProgressAnswered)
 
 
-def _key_of(op: ProgressOp) -> OffsetKey:
+def _key_of(op: ProgressOp | PullThroughBroker) -> OffsetKey:
     return op.group, op.topic, op.queue_id
 
 
@@ -203,6 +217,45 @@ def _answered(at: At, op: ProgressOp, seen: object) -> Iterator[Moment]:
                     progress.now[key] = frozenset({offset})
         case _:
             pass
+
+
+def _saw_pull_asked(at: At, pull: PullThroughBroker, told: int) -> None:
+    """Take note of what a pull may do from now on."""
+    progress, key = at.known.progress, _key_of(pull)
+    if at.step.is_alone:
+        return
+    if told >= 0:
+        progress.set(key, told, is_certain=False)
+    if key in progress.pending:
+        progress.pending[key] = False
+
+
+def _saw_pull(
+    at: At, seen: BrokerPullAnswered | BrokerPullHeld, told: int | None
+) -> Iterator[Moment]:
+    """A pull has come to its hold or answer; ``told`` None: not for the first time.
+
+    Then it is read again, and so may meet a reset, but commits nothing.
+    """
+    progress, key, is_alone = at.known.progress, _key_of(seen.op), at.step.is_alone
+    is_answer = isinstance(seen, BrokerPullAnswered)
+    if not is_answer and told is None:
+        return  # it was answered meanwhile
+    pending = progress.pending.get(key)
+    is_read = not is_answer or seen.answer.code in CODES_OF_READS
+    has_told = told is not None and told >= 0
+    if is_read and has_told and is_alone and not pending:
+        # It is not known either whether a reset is pending.
+        progress.set(key, told or 0, is_certain=pending is None)
+    yield OffsetBehindPull(*at, key, seen.kept, progress.of(key), told)
+    if pending is None or not is_read:
+        return
+    target = min(progress.of(key)) if len(progress.of(key)) == 1 else -1
+    progress.pulls.resets[seen.number] = target if pending and is_alone else -1
+    if is_alone:
+        del progress.pending[key]
+    else:
+        progress.pending[key] = False
 
 
 def _saw_crash(known: Knowledge, crash: Crash) -> None:

@@ -61,7 +61,7 @@ def walk_reads(at: At, before: SeenBefore) -> Iterator[Moment]:
     model = known.model
     for read, answer in step.reads:
         if isinstance(read, PullMessage) and isinstance(answer, Pulled):
-            queue = _behind_gaps(model.queues.get((read.topic, read.queue_id), []))
+            queue = behind_gaps(model.queues.get((read.topic, read.queue_id), []))
             yield PullOver(*at, read, answer, queue)
     for read, answer in step.reads:
         if isinstance(read, QueryMessage) and isinstance(answer, Queried):
@@ -92,7 +92,7 @@ def _search_over(at: At, search: SearchOffset, searched: Searched) -> SearchOver
     return SearchOver(*at, search, searched, visible.min_offset, times)
 
 
-def _behind_gaps(queue: list[Appended]) -> list[Appended]:
+def behind_gaps(queue: list[Appended]) -> list[Appended]:
     """What follows on each other up to the last message.
 
     Where damage took expired messages and a queue's last file is all that says how far

@@ -12,6 +12,7 @@ from crashmq.scenarios.catalogue.consuming import CONSUMING
 from crashmq.scenarios.catalogue.expiry import ALWAYS, EXPIRING, KEEPING
 from crashmq.scenarios.catalogue.foreign_files import FOREIGN_FILES
 from crashmq.scenarios.catalogue.living_consumers import LIVING_CONSUMERS
+from crashmq.scenarios.catalogue.long_polling import LONG_POLLING
 from crashmq.scenarios.catalogue.message_scenarios import (
     MESSAGE_SCENARIOS,
     with_options,
@@ -415,5 +416,8 @@ MIXTURES = Scenario(
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
-    for scenario in (*_ALL, MIXTURES, _TORN_BLOCKS, *CONSUMING, *LIVING_CONSUMERS)
+    for scenario in (
+        *(*_ALL, MIXTURES, _TORN_BLOCKS),
+        *(*CONSUMING, *LONG_POLLING, *LIVING_CONSUMERS),
+    )
 }

@@ -37,6 +37,7 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
     "delete": frozenset({Capability.DELETES}),
     "progress": frozenset({Capability.TRACKS_PROGRESS}),
     "consume": frozenset({Capability.RUNS_CONSUMERS}),
+    "hold": frozenset({Capability.TRACKS_PROGRESS, Capability.HOLDS_PULLS}),
 }
 """What each kind of phrase is pointless without; the others need the core alone."""
 

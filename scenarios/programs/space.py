@@ -57,6 +57,7 @@ Kind = Literal[
     "delete",
     "progress",
     "consume",
+    "hold",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -191,7 +192,7 @@ class Space:
         schedules: who runs on then; of ``pct`` the seed is drawn, of ``preempt`` as
             many preemptions as its depth says, below its steps.
         fill_percents: how full others make the disk; as above for ``fill``.
-        groups: who consumes; a space has them to list ``progress``.
+        groups: who consumes; a space has them to list ``progress`` or ``hold``.
         progress_offsets: what is committed, or reset to.
         consumers: who may join; a space has them to list ``consume``.
         consumed: how consuming a message goes.
@@ -262,6 +263,8 @@ class Space:
         assert self.fill_percents or "fill" not in self.kinds
         assert self.groups or "progress" not in self.kinds
         assert self.consumers or "consume" not in self.kinds
+        holds = self.groups and self.crash_kinds and self.faults
+        assert holds or "hold" not in self.kinds
         deletes = self.deletions and self.crash_kinds and self.faults
         assert deletes or "delete" not in self.kinds
 

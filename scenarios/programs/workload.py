@@ -22,6 +22,7 @@ from crashmq.scenarios.programs.consuming import progress
 from crashmq.scenarios.programs.crashing import crash, restart
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.faulting import fault, fill_after_all
+from crashmq.scenarios.programs.holding import hold
 from crashmq.scenarios.programs.losing import damage, delete, expire, perhaps_dispatch
 from crashmq.scenarios.programs.meeting import contend, interleave, together
 from crashmq.scenarios.programs.overlapping import overlap
@@ -133,6 +134,7 @@ PHRASES: dict[Kind, Phrase] = {
     "delete": delete,
     "progress": progress,
     "consume": consume,
+    "hold": hold,
 }
 """What writes a phrase of each kind."""
 
@@ -164,6 +166,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "damage": ("damage",),
     "progress": ("progress",),
     "consume": ("consume",),
+    "hold": ("hold",),
 }
 
 

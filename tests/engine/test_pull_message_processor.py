@@ -10,6 +10,7 @@ from store_builder import StoreBuilder
 from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetManager
+from crashmq.engine.broker.offset.recovered_ends import RecoveredEnds
 from crashmq.engine.broker.processor.pull_checks import (
     PullChecks,
     subscription_by_tags,
@@ -18,7 +19,7 @@ from crashmq.engine.broker.processor.pull_message_processor import (
     PullMessageProcessor,
     code_of,
 )
-from crashmq.engine.remoting.heartbeat_data import MessageModel
+from crashmq.engine.remoting.heartbeat_data import ConsumerData, MessageModel
 from crashmq.engine.remoting.pull_message import (
     PullMessageRequest,
     PullMessageResponse,
@@ -44,6 +45,9 @@ def broker_around(
     broker = BrokerController(of_messages, store.mount, store.runtime, config)
     broker.load()
     broker.start()
+    topics = tuple([SubscriptionData(topic) for topic in ("T0", "T1", "%LMQ%a")])
+    groups = [ConsumerData(group, subscriptions=topics) for group in "gabc"]
+    broker.client_manage_processor.heart_beat("c", groups)
     store._store = broker.message_store
     return broker
 
@@ -222,9 +226,6 @@ class _Consumers:
     message_model: MessageModel = "CLUSTERING"
     subscription: SubscriptionData | None = _SUBSCRIBED
 
-    def find_subscription_data(self, topic: str) -> SubscriptionData | None:
-        return self.subscription
-
 
 @dataclass(frozen=True)
 class _Known:
@@ -240,8 +241,11 @@ class _Known:
     def find_subscription_group_config(self, group: str) -> _Group | None:
         return self.group
 
-    def get_consumer_group_info(self, group: str) -> _Consumers | None:
-        return self.consumers
+    def message_model_of(self, group: str) -> MessageModel | None:
+        return self.consumers.message_model if self.consumers else None
+
+    def find_subscription_data(self, group: str, topic: str) -> SubscriptionData | None:
+        return self.consumers.subscription if self.consumers else None
 
 
 def code_with(
@@ -257,6 +261,7 @@ def code_with(
         store.runtime,
         config,
         PullChecks(config, known, known, known, _parse),
+        RecoveredEnds(store.runtime),
     )
     answers: Answers = []
     processor.process_request(request, answers.append)

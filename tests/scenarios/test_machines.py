@@ -56,6 +56,7 @@ TestMixtures = machine_test("mixtures")
 TestTornBlocks = machine_test("torn_blocks")
 TestGroupProgress = machine_test("group_progress")
 TestOffsetFiles = machine_test("offset_files")
+TestLongPolling = machine_test("long_polling")
 
 
 def test_every_scenario_has_its_machine_here() -> None:

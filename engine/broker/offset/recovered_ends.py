@@ -14,6 +14,7 @@ RocketMQ has nothing of the kind: a surviving consumer skips what was written si
 from __future__ import annotations
 
 from collections.abc import Mapping
+
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
 
@@ -45,9 +46,7 @@ class RecoveredEnds:
         with self._lock:
             self._knowing.add((client_id, topic, queue_id))
 
-    def is_stale(
-        self, client_id: str, topic: str, queue_id: int, offset: int
-    ) -> bool:
+    def is_stale(self, client_id: str, topic: str, queue_id: int, offset: int) -> bool:
         """Whether a client names an offset that it cannot know from this life.
 
         Whoever does not say who it is, is believed.

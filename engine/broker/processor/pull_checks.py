@@ -70,22 +70,14 @@ class KnownGroups(Protocol):
         """A group; None: there is none. Source: SubscriptionGroupManager."""
 
 
-class ConsumerGroup(Protocol):
-    """The consumers of a group that are alive. Source: ConsumerGroupInfo."""
-
-    @property
-    def message_model(self) -> MessageModel:
-        """Whether they share the messages."""
-
-    def find_subscription_data(self, topic: str) -> SubscriptionData | None:
-        """What they subscribe of a topic; None: nothing."""
-
-
 class KnownConsumers(Protocol):
-    """The consumers of a broker."""
+    """The consumers of a broker that are alive. Source: ConsumerManager."""
 
-    def get_consumer_group_info(self, group: str) -> ConsumerGroup | None:
-        """The consumers of a group; None: there are none. Source: ConsumerManager."""
+    def message_model_of(self, group: str) -> MessageModel | None:
+        """Whether those of a group share the messages; None: there are none."""
+
+    def find_subscription_data(self, group: str, topic: str) -> SubscriptionData | None:
+        """What a group subscribes of a topic; None: nothing."""
 
 
 class PullChecks:
@@ -130,6 +122,14 @@ class PullChecks:
             REFUSED.hit()
             raise
         return subscription
+
+    def is_broadcasting(self, group: str) -> bool:
+        """Whether each consumer of a group gets every message."""
+        consumers = self._consumers
+        return (
+            consumers is not None
+            and consumers.message_model_of(group) == "BROADCASTING"
+        )
 
     def _check_broker(self, request: PullMessageRequest) -> None:
         is_lite = PullSysFlag.LITE_PULL_MESSAGE in request.sys_flag
@@ -198,18 +198,18 @@ class PullChecks:
         if self._consumers is None:
             return self._parse(request.topic, SUB_ALL)
         name, topic = request.consumer_group, request.topic
-        consumers = self._consumers.get_consumer_group_info(name)
-        if consumers is None:
+        model = self._consumers.message_model_of(name)
+        if model is None:
             raise PullRefused(
                 ResponseCode.SUBSCRIPTION_NOT_EXIST,
                 f"no consumer of group {name} is alive: send a heartbeat.",
             )
-        is_broadcast = consumers.message_model == "BROADCASTING"
+        is_broadcast = model == "BROADCASTING"
         if group is not None and is_broadcast and not group.consume_broadcast_enable:
             raise PullRefused(
                 ResponseCode.NO_PERMISSION, f"group {name} must not broadcast."
             )
-        found = consumers.find_subscription_data(topic)
+        found = self._consumers.find_subscription_data(name, topic)
         if found is None:
             raise PullRefused(
                 ResponseCode.SUBSCRIPTION_NOT_EXIST,

@@ -1,0 +1,14 @@
+"""All that is asked: importing this declares when each law is asked."""
+
+from __future__ import annotations
+
+from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
+    asked_of_answers,
+    asked_of_consumers,
+    asked_of_lives,
+    asked_of_progress,
+    asked_of_pulls,
+    asked_of_reads,
+    asked_of_services,
+    asked_of_starts,
+)

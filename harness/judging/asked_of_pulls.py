@@ -1,0 +1,202 @@
+"""What is asked of pulls through a broker, of those that it holds, and of dispatch."""
+
+from __future__ import annotations
+
+from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.moments import Moment
+from crashmq.models.knowledge.moments_of_pulls import (
+    DispatchSeen,
+    OffsetBehindPull,
+    PullAnswered,
+    PullAsleep,
+    PullKept,
+    PullsLeft,
+    PullsLookedAt,
+)
+from crashmq.models.knowledge.walk_reads import behind_gaps
+from crashmq.models.laws.dispatching import queues_come_before_the_index
+from crashmq.models.laws.long_polling import (
+    a_look_answers_all_that_is_due,
+    a_pull_commits_once,
+    a_pull_makes_progress,
+    a_stop_answers_all,
+    answered_by_its_code,
+    answered_once,
+    no_wakeup_is_lost,
+    woken_for_a_reason,
+)
+from crashmq.models.laws.reading import (
+    pull_is_answered_right,
+    pulled_messages_are_right,
+)
+from crashmq.models.observations import CODES_OF_READS, Pulled
+
+SURE = (Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.READABLE)
+
+
+@asked(answered_once, on=PullAnswered)
+def _ask_lp_1(at: PullAnswered) -> Breaches:
+    return answered_once.judge(at.pull, at.answer, is_open=at.open is not None)
+
+
+@asked(a_stop_answers_all, on=PullsLeft)
+def _ask_lp_2(at: PullsLeft) -> Breaches:
+    return a_stop_answers_all.judge(at.left)
+
+
+def _is_settled(at: Moment, topic: str) -> bool:
+    """Whether it is known what a topic has, as nobody deletes it."""
+    deleted = [op.topic for op, _ in at.step.deletions]
+    unsure = [key for key in at.known.model.may_be_deleted if key[0] == topic]
+    return topic not in deleted and not unsure
+
+
+def _sleeps_for_certain(at: PullAsleep) -> bool:
+    return _is_settled(at, at.pull.op.topic)
+
+
+@asked(
+    no_wakeup_is_lost,
+    on=PullAsleep,
+    needs=(Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG),
+    where=_sleeps_for_certain,
+)
+def _ask_lp_3(at: PullAsleep) -> Breaches:
+    return no_wakeup_is_lost.judge(at.pull.op, at.behind)
+
+
+def _is_woken(at: PullAnswered) -> bool:
+    return at.is_woken and at.open is not None and _is_settled(at, at.pull.topic)
+
+
+@asked(woken_for_a_reason, on=PullAnswered, where=_is_woken)
+def _ask_lp_4(at: PullAnswered) -> Breaches:
+    assert at.open is not None
+    step, known = at.step, at.known
+    return woken_for_a_reason.judge(
+        at.pull,
+        at.answer,
+        at.answered_ms - at.open.asked_ms,
+        is_stopping=step.is_stopping,
+        may_fail=step.fails_calls or step.is_unreadable or known.disk_failed,
+    )
+
+
+@asked(
+    a_look_answers_all_that_is_due,
+    on=PullsLookedAt,
+    needs=(Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG),
+)
+def _ask_lp_5(at: PullsLookedAt) -> Breaches:
+    held = [pair for pair in at.held if _is_settled(at, pair[0].op.topic)]
+    return a_look_answers_all_that_is_due.judge(held, at.now_ms)
+
+
+@asked(a_pull_commits_once, on=OffsetBehindPull)
+def _ask_lp_6(at: OffsetBehindPull) -> Breaches:
+    return a_pull_commits_once.judge(at.key, at.kept, at.possible, at.told)
+
+
+def _comes_by_itself(at: PullAnswered | PullKept) -> bool:
+    is_first = isinstance(at, PullKept) or not at.is_woken
+    return is_first and at.pull.queue_id >= 0 and at.reset_to != -1
+
+
+def _is_plain(at: PullAnswered) -> bool:
+    return _comes_by_itself(at) and _is_settled(at, at.pull.topic)
+
+
+ALONE = (*SURE, Fact.ALONE, Fact.DISK_WORKED)
+
+
+@asked(answered_by_its_code, on=PullAnswered, needs=ALONE, where=_is_plain)
+def _ask_lp_7(at: PullAnswered) -> Breaches:
+    return answered_by_its_code.judge(at.pull, at.answer, at.queue, at.reset_to)
+
+
+def _is_kept_plainly(at: PullKept) -> bool:
+    return _comes_by_itself(at) and _is_settled(at, at.pull.topic)
+
+
+@asked(answered_by_its_code, on=PullKept, needs=ALONE, where=_is_kept_plainly)
+def _ask_lp_7_held(at: PullKept) -> Breaches:
+    return answered_by_its_code.judge(at.pull, None, at.queue, at.reset_to)
+
+
+def _was_read(at: PullAnswered) -> bool:
+    return at.answer.code in CODES_OF_READS and at.reset_to is None
+
+
+@asked(a_pull_makes_progress, on=PullAnswered, where=_was_read)
+def _ask_lp_8(at: PullAnswered) -> Breaches:
+    return a_pull_makes_progress.judge(at.pull, at.answer)
+
+
+def _has_messages(at: PullAnswered) -> bool:
+    is_same_log = not at.step.starts and at.step.crash is None
+    is_settled = _is_settled(at, at.pull.topic)
+    return bool(at.answer.messages) and is_same_log and is_settled
+
+
+@asked(
+    pulled_messages_are_right,
+    on=PullAnswered,
+    needs=(Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.TOPIC_STAYS),
+    where=_has_messages,
+)
+def _ask_rd_1(at: PullAnswered) -> Breaches:
+    pull, model = at.pull, at.known.model
+    queue = behind_gaps(model.queues.get((pull.topic, pull.queue_id), []))
+    gone_below = 0 if at.step.is_alone else model.may_expire
+    return pulled_messages_are_right.judge(
+        _as_pulled(at), pull.queue_offset, queue, pull.tags, gone_below
+    )
+
+
+def _has_found(at: PullAnswered) -> bool:
+    found = at.answer.code in ("SUCCESS", "PULL_RETRY_IMMEDIATELY")
+    return found and _is_plain(at) and at.reset_to is None
+
+
+@asked(
+    pull_is_answered_right,
+    on=PullAnswered,
+    needs=(*ALONE, Fact.TOPIC_STAYS),
+    where=_has_found,
+)
+def _ask_rd_2(at: PullAnswered) -> Breaches:
+    pull, setup, stands = at.pull, at.known.setup, at.known.positions
+    end = at.known.model.end if stands is None else stands.max_phy_offset
+    return pull_is_answered_right.judge(
+        _as_pulled(at),
+        pull.queue_offset,
+        pull.max_msg_nums,
+        at.queue,
+        setup.queue_file_units,
+        pull.tags,
+        end - setup.in_memory_size,
+    )
+
+
+def _as_pulled(at: PullAnswered) -> Pulled:
+    answer = at.answer
+    status = "FOUND" if answer.code == "SUCCESS" else "NO_MATCHED_MESSAGE"
+    bounds = (answer.min_offset, answer.max_offset)
+    return Pulled(status, answer.next_begin_offset, *bounds, answer.messages)
+
+
+def _indexes(at: DispatchSeen) -> bool:
+    return at.known.setup.has_index
+
+
+@asked(
+    queues_come_before_the_index,
+    on=DispatchSeen,
+    needs=(Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.UNTOUCHED),
+    where=_indexes,
+)
+def _ask_dsp_1(at: DispatchSeen) -> Breaches:
+    newest, _ = at.known.model.indexed
+    slots = at.known.setup.index_slots
+    return queues_come_before_the_index.judge(at.look.image(), slots, newest)

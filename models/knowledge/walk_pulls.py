@@ -1,0 +1,98 @@
+"""The walk through pulls that a broker answers, or holds and answers later.
+
+It goes by the events of a step, in their order, once all that the step wrote is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from crashmq.models.appended import Appended
+from crashmq.models.history import (
+    BrokerPullAnswered,
+    BrokerPullAsked,
+    BrokerPullHeld,
+    LifeEnded,
+    RoundsEnded,
+    StopEnded,
+)
+from crashmq.models.knowledge.moments import At, Moment
+from crashmq.models.knowledge.moments_of_pulls import (
+    PullAnswered,
+    PullAsleep,
+    PullKept,
+    PullsLeft,
+    PullsLookedAt,
+)
+from crashmq.models.knowledge.pulls import OpenPull, Pulls
+from crashmq.models.knowledge.reference import VisibleQueue
+from crashmq.models.observations import Ran, Stopped
+from crashmq.models.ops import PullThroughBroker, RunService
+
+
+def walk_pulls(at: At) -> Iterator[Moment]:
+    """Lead what is known of held pulls through a step; stop at each moment."""
+    step, pulls = at.step, at.known.progress.pulls
+    begun: set[int] = set()
+    for entry in step.entries:
+        match entry.event:
+            case BrokerPullAsked(number, op):
+                begun.add(number)
+                pulls.open[number] = OpenPull(op, entry.at_ms)
+            case BrokerPullHeld(number, op):
+                if number in pulls.open:
+                    pulls.open[number] = replace(
+                        pulls.open[number], held_ms=entry.at_ms
+                    )
+                    if step.is_alone:
+                        reset_to = pulls.resets.get(number)
+                        yield PullKept(*at, op, _visible(at, op), reset_to)
+            case BrokerPullAnswered(number, op, answer):
+                is_woken = number not in begun
+                yield PullAnswered(
+                    *at,
+                    op,
+                    answer,
+                    pulls.open.pop(number, None),
+                    is_woken,
+                    entry.at_ms,
+                    pulls.resets.get(number),
+                )
+            case LifeEnded():
+                pulls.open.clear()
+            case StopEnded(seen=Stopped()):
+                yield from _left(at, pulls)
+            case RoundsEnded(service="pull_request_hold", seen=Ran()) if step.is_alone:
+                op = step.op
+                if isinstance(op, RunService) and op.times > 0:
+                    held = [(pull, _visible(at, pull.op)) for pull in pulls.held]
+                    yield PullsLookedAt(*at, held, entry.at_ms)
+            case _:
+                pass
+    pulls.resets.clear()
+    if step.crash is not None:
+        return
+    if at.now.max_phy_offset < 0:
+        yield from _left(at, pulls)
+        return
+    for number in sorted(begun & pulls.open.keys()):
+        if pulls.open[number].held_ms is None:
+            del pulls.open[number]  # the call raised, which is judged as that
+    for pull in pulls.held:
+        yield PullAsleep(*at, pull, _behind(at, pull.op))
+
+
+def _left(at: At, pulls: Pulls) -> Iterator[Moment]:
+    left = [*pulls.open.values()]
+    pulls.open.clear()
+    yield PullsLeft(*at, left)
+
+
+def _visible(at: At, pull: PullThroughBroker) -> VisibleQueue:
+    return at.known.model.visible((pull.topic, pull.queue_id))
+
+
+def _behind(at: At, pull: PullThroughBroker) -> list[Appended]:
+    messages = _visible(at, pull).messages
+    return [one for one in messages if one.queue_offset >= pull.queue_offset]

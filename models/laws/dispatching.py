@@ -1,0 +1,44 @@
+"""Laws of dispatch: in which order a record comes to what lists it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashmq.models.files.store_image import StoreImage
+from crashmq.models.laws.registry import law
+from crashmq.models.verdict import Violation
+
+
+@law(
+    "DSP-1",
+    "the index lists a record only once its queue does, wherever a dispatch failed",
+    catalogue="I4 I11",
+)
+def queues_come_before_the_index(
+    image: StoreImage, index_slots: int, newest_at_start: int
+) -> Iterator[Violation]:
+    """Else a query by key finds a message that no consumer gets.
+
+    Judged while the store is up. Of records up to ``newest_at_start``, a phy_offset, a
+    crash may have taken the unit and left the index entry.
+
+    Source: DefaultMessageStore#doDispatch, over its dispatcherList.
+    """
+    log, seen = image.commit_log, -1
+    for path, _, number, entry in reversed(image.index(index_slots).entries):
+        if entry.phy_offset <= newest_at_start:
+            return
+        record = log.record_at.get(entry.phy_offset)
+        if entry.phy_offset == seen or record is None or not record.is_indexed:
+            continue
+        seen = entry.phy_offset
+        key = (record.topic, record.queue_id)
+        if record.phy_offset < log.deleted.dead_below(*key):
+            continue
+        queue = image.queue_at.get(key)
+        last = queue.units[-1].phy_offset if queue and queue.units else -1
+        if last < record.phy_offset:
+            where = f"{path} entry {number}"
+            listed = f"its record at {record.phy_offset} is in the index"
+            topic, queue_id = key
+            yield Violation(where, listed, f"a unit of it in {topic}/{queue_id}")

@@ -1,0 +1,232 @@
+"""Laws of pulls through a broker: each is answered once, in time, and for a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+
+from crashmq.models.appended import Appended
+from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.knowledge.pulls import OpenPull
+from crashmq.models.knowledge.reference import VisibleQueue
+from crashmq.models.laws.reading import wanted_tags
+from crashmq.models.laws.registry import law
+from crashmq.models.observations import BrokerCode, BrokerPulled
+from crashmq.models.ops import PullThroughBroker
+from crashmq.models.verdict import Violation
+
+SUSPEND_MS = 15_000
+SCAN_ENTRIES_MAX = 800
+
+
+def _name(pull: PullThroughBroker) -> str:
+    return f"pull of {pull.group} on {pull.topic}/{pull.queue_id}"
+
+
+def _from(pull: PullThroughBroker) -> str:
+    return f"{_name(pull)} from {pull.queue_offset}"
+
+
+@law(
+    "LP-1",
+    "a pull is answered once: at once or, if it was held, later; never after a crash",
+    catalogue="I12",
+)
+def answered_once(
+    pull: PullThroughBroker, answer: BrokerPulled, *, is_open: bool
+) -> Iterator[Violation]:
+    """``is_open``: it was asked in this life of the broker, and not answered since.
+
+    Source: PullRequestHoldService#notifyMessageArriving.
+    """
+    if not is_open:
+        seen = f"it is answered {answer.code}"
+        yield Violation(_from(pull), seen, "nothing: nobody waits for it any more")
+
+
+@law(
+    "LP-2",
+    "a broker that stops has answered every pull that it held",
+    catalogue="I12",
+)
+def a_stop_answers_all(left: Sequence[OpenPull]) -> Iterator[Violation]:
+    """``left`` are the pulls without an answer. Differs: RocketMQ answers none."""
+    for pull in left:
+        yield Violation(_from(pull.op), "it is left without an answer", "an answer")
+
+
+@law(
+    "LP-3",
+    "no held pull sleeps past a message that it asks for and could read",
+    catalogue="I12",
+)
+def no_wakeup_is_lost(
+    pull: PullThroughBroker, behind: Sequence[Appended]
+) -> Iterator[Violation]:
+    """Judged after each step; ``behind`` can be read at its offset, or later.
+
+    Source: NotifyMessageArrivingListener#arriving.
+    """
+    wanted = wanted_tags(pull.tags)
+    for message in behind:
+        if not wanted or message.message.tags in wanted:
+            expected = f"an answer, with the message at {message.queue_offset}"
+            yield Violation(_from(pull), "it is held still", expected)
+            return
+
+
+@law(
+    "LP-4",
+    "a held pull is answered for nothing only once its time is up, or the broker stops",
+    catalogue="I12",
+)
+def woken_for_a_reason(
+    pull: PullThroughBroker,
+    answer: BrokerPulled,
+    held_ms: int,
+    *,
+    is_stopping: bool,
+    may_fail: bool,
+) -> Iterator[Violation]:
+    """Who is woken before the message can be read finds nothing, and asks again.
+
+    Args:
+        pull: what was asked.
+        answer: the broker's.
+        held_ms: how long it was held at most.
+        is_stopping: a stop has begun.
+        may_fail: the disk fails, or something cannot be read.
+
+    Source: PullRequestHoldService#notifyMessageArriving.
+    """
+    is_over = is_stopping or held_ms >= SUSPEND_MS
+    seen = f"{answer.code} after {held_ms} ms"
+    if answer.code == "PULL_NOT_FOUND" and not is_over:
+        yield Violation(_from(pull), seen, f"messages, or {SUSPEND_MS} ms of patience")
+    if answer.code == "SYSTEM_ERROR" and not (is_stopping or may_fail):
+        yield Violation(_from(pull), seen, "no error: all can be read")
+
+
+@law(
+    "LP-5",
+    "a look at held pulls answers each whose queue goes on behind its offset, and each "
+    "whose time is up",
+    catalogue="I12",
+)
+def a_look_answers_all_that_is_due(
+    held: Sequence[tuple[OpenPull, VisibleQueue]], now_ms: int
+) -> Iterator[Violation]:
+    """Judged after such a look; ``held`` are those that are held still.
+
+    Source: PullRequestHoldService#checkHoldRequest.
+    """
+    for pull, queue in held:
+        since_ms = pull.held_ms if pull.held_ms is not None else now_ms
+        if queue.max_offset > pull.op.queue_offset:
+            expected = f"an answer: its queue goes on up to {queue.max_offset}"
+            yield Violation(_from(pull.op), "it is held still", expected)
+        elif now_ms - since_ms >= SUSPEND_MS:
+            seen = f"it is held since {now_ms - since_ms} ms"
+            yield Violation(_from(pull.op), seen, f"an answer after {SUSPEND_MS} ms")
+
+
+@law(
+    "LP-6",
+    "a pull commits the offset that it tells when it first comes, unless it meets a "
+    "reset, and nothing when it is woken",
+    catalogue="I12",
+)
+def a_pull_commits_once(
+    key: OffsetKey, kept: int, possible: Set[int], told: int | None
+) -> Iterator[Violation]:
+    """``kept`` is the group's offset behind the pull, one of ``possible`` is right.
+
+    Source: PullMessageProcessor#tryCommitOffset.
+    """
+    if kept not in possible:
+        group, topic, queue_id = key
+        how = "a woken pull" if told is None else f"a pull that tells {told}"
+        expected = " or ".join([str(one) for one in sorted(possible)])
+        where = f"{group} on {topic}/{queue_id}"
+        yield Violation(where, f"offset {kept} behind {how}", expected)
+
+
+@law(
+    "LP-7",
+    "a pull by itself is answered by the code of what its queue has at its offset; "
+    "where that is nothing it is held, if it asks for that",
+    catalogue="I12 I16",
+)
+def answered_by_its_code(
+    pull: PullThroughBroker,
+    answer: BrokerPulled | None,
+    queue: VisibleQueue,
+    reset_to: int | None,
+) -> Iterator[Violation]:
+    """``answer`` None: the pull is held. A pending reset comes before everything.
+
+    Source: PullMessageProcessor#composeResponseHeader.
+    """
+    codes, goes_on = _expected(pull, queue, reset_to)
+    if answer is None:
+        if "PULL_NOT_FOUND" not in codes or not pull.suspends:
+            yield Violation(_from(pull), "it is held", " or ".join(codes))
+        return
+    if "PULL_NOT_FOUND" in codes and pull.suspends:
+        yield Violation(_from(pull), answer.code, "to be held")
+    elif answer.code not in codes:
+        yield Violation(_from(pull), answer.code, " or ".join(codes))
+    elif goes_on is not None and answer.next_begin_offset != goes_on:
+        seen = f"{answer.code}, go on at {answer.next_begin_offset}"
+        yield Violation(_from(pull), seen, f"go on at {goes_on}")
+
+
+def _expected(
+    pull: PullThroughBroker, queue: VisibleQueue, reset_to: int | None
+) -> tuple[tuple[BrokerCode, ...], int | None]:
+    """The codes that may answer a pull, and where it is to go on, if one can tell."""
+    offset, low, high = pull.queue_offset, queue.min_offset, queue.max_offset
+    if reset_to is not None:
+        return ("PULL_OFFSET_MOVED",), reset_to
+    if high == 0:
+        return ("PULL_NOT_FOUND" if offset == 0 else "PULL_OFFSET_MOVED",), 0
+    if offset < low:
+        return ("PULL_OFFSET_MOVED",), low
+    if offset == high:
+        return ("PULL_NOT_FOUND",), high
+    if offset > high:
+        return ("PULL_OFFSET_MOVED",), high
+    return ("SUCCESS", "PULL_RETRY_IMMEDIATELY"), None
+
+
+@law(
+    "LP-8",
+    "a pull goes on at or after its offset and at most at its queue's end, behind all "
+    "that it returns; where nothing matches, at most 800 entries further",
+    catalogue="I16",
+)
+def a_pull_makes_progress(
+    pull: PullThroughBroker, answer: BrokerPulled
+) -> Iterator[Violation]:
+    """Judged by what the answer says of itself, so also amid other ops.
+
+    Source: DefaultMessageStore#getMessage, its nextBeginOffset.
+    """
+    offset, goes_on = pull.queue_offset, answer.next_begin_offset
+    seen = f"{answer.code} with {len(answer.messages)}, go on at {goes_on}"
+    where = _from(pull)
+    if answer.code == "SUCCESS":
+        least = offset + len(answer.messages)
+        if not (answer.messages and least <= goes_on <= answer.max_offset):
+            expected = f"messages, and from {least} to {answer.max_offset}"
+            yield Violation(where, seen, expected)
+        return
+    if answer.messages:
+        yield Violation(where, seen, "no messages")
+    if answer.code == "PULL_RETRY_IMMEDIATELY":
+        looked_at = max(SCAN_ENTRIES_MAX, pull.max_msg_nums)
+        least = offset + (pull.max_msg_nums > 0)
+        most = min(answer.max_offset, offset + looked_at)
+        if not least <= goes_on <= most:
+            yield Violation(where, seen, f"from {least} to {most}")
+    elif answer.code == "PULL_NOT_FOUND" and goes_on not in (offset, 0):
+        yield Violation(where, seen, f"go on at {offset}")
