@@ -82,6 +82,7 @@ class FakeBroker:
         self.held: list[HeldPull] = []
         self.pulls: list[PullMessageRequest] = []
         self.sent_back: list[tuple[int, int]] = []
+        self.bodies_sent_back: set[str] = set()
         self.dead: list[bytes] = []
         self.commits: list[tuple[MessageQueue, int]] = []
         self.down = False
@@ -307,6 +308,7 @@ class FakeBroker:
             raise BrokerFailed("the broker has no room")
         message = decode_message(record)
         self.sent_back.append((message.queue_offset, delay_level))
+        self.bodies_sent_back.add(message.body.decode())
         if delay_level < 0 or message.reconsume_times >= max_reconsume_times:
             self.dead.append(record)
             return
