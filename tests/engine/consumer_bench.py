@@ -104,6 +104,6 @@ class Bench:
         """The offsets at which a topic was pulled, in order."""
         return [p.queue_offset for p in self.broker.pulls if p.topic == topic]
 
-    def fails(self, *_: object) -> int:
+    def fails(self, *_: object) -> Any:
         """What a broker answers that cannot be asked."""
         raise BrokerFailed("system busy")

@@ -329,3 +329,8 @@ class FakeBroker:
 def turn(consumer: DefaultMQPushConsumer, name: str) -> int:
     """Do one round of a service."""
     return next(s for s in consumer.services if s.name == name).run_once()
+
+
+def waits(consumer: DefaultMQPushConsumer) -> int:
+    """How many requests wait to be consumed."""
+    return len(consumer.waiting)

@@ -49,6 +49,11 @@ class ConsumersTogether(RuleBasedStateMachine):
         self.due: set[str] = set()  # bodies that have to be consumed
         self.done: set[str] = set()
         self.bench.listener.answer = self.answer
+        for client_id in CLIENTS[:2]:
+            self.join(client_id)
+        self.work()
+        for queue_id in range(QUEUES):
+            self.put(queue_id, 4)
 
     def answer(self, messages: Any, context: Any) -> Any:
         """What the listener comes to."""
@@ -70,6 +75,22 @@ class ConsumersTogether(RuleBasedStateMachine):
         offsets = self.bench.broker.put("T", queue_id, count)
         if self.has_begun(queue_id):
             self.due |= {f"T/{queue_id}/{offset}" for offset in offsets}
+
+    @rule()
+    def work(self) -> None:
+        """Each client gives up, takes and pulls what is its own."""
+        for name in ("rebalance", "pull_message", "pull_message"):
+            for client_id in tuple(self.consumers):
+                self.turn_one(client_id, name)
+            self.time_passes(1)
+
+    @rule(nths=st.lists(st.integers(0, 9), min_size=1, max_size=6))
+    def consume_some(self, nths: list[int]) -> None:
+        """Each client consumes some, in an order that is drawn, and tells it."""
+        for client_id in tuple(self.consumers):
+            for nth in nths:
+                self.consume(client_id, nth, "succeeds")
+            self.turn_one(client_id, "persist_all_consumer_offset")
 
     @rule(client_id=st.sampled_from(CLIENTS))
     def join(self, client_id: str) -> None:

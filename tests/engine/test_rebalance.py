@@ -78,7 +78,7 @@ def test_a_client_that_the_broker_does_not_know_gives_up_its_queues(
     bench.pull(consumer)
     bench.consume_all(consumer)
     bench.broker.clients["g"]["c9"] = bench.broker.clients["g"].pop("c0")
-    bench.broker.send_heartbeat = bench.fails  # type: ignore[method-assign] # for a while
+    bench.broker.send_heartbeat = bench.fails  # type: ignore[assignment,method-assign] # for a while
 
     turn(consumer, "rebalance")
 
@@ -112,7 +112,7 @@ def test_a_queue_whose_beginning_nobody_knows_is_begun_by_a_later_round(
 ) -> None:
     consumer = bench.consumer()
     consumer.start()
-    bench.broker.max_offset = bench.fails  # type: ignore[method-assign] # for a while
+    bench.broker.max_offset = bench.fails  # type: ignore[assignment,method-assign] # for a while
     turn(consumer, "rebalance")
     assert queues_of(consumer) == []
     assert consumer.services[0].interval_ms == 1_000
@@ -145,6 +145,18 @@ def test_where_a_group_begins_is_told_at_once(bench: Bench) -> None:
     bench.started(consume_from_where=LAST)
 
     assert [bench.committed(queue_id) for queue_id in (0, 1)] == [5, 0]
+
+
+def test_where_a_group_begins_is_decided_once_even_if_nobody_hears_of_it(
+    bench: Bench,
+) -> None:
+    bench.broker.loses_updates = True
+    consumer = bench.started(is_orderly=True, consume_from_where=LAST)
+    bench.broker.put("T", 0, count=4)  # before the first pull, which asks once more
+    bench.pull(consumer)
+    bench.consume_all(consumer)
+
+    assert bench.listener.offsets == [0, 1, 2, 3]
 
 
 def test_where_a_group_is_already_is_not_told_again(bench: Bench) -> None:
@@ -226,7 +238,7 @@ def test_a_queue_that_could_not_be_written_goes_in_a_later_round(
     def fails(*_: object) -> int:
         raise OSError("the disk is full")
 
-    store.persist = fails  # type: ignore[method-assign] # for a while
+    store.persist = fails  # type: ignore[assignment,method-assign] # for a while
     with pytest.raises(OSError, match="full"):
         turn(consumer, "rebalance")
     retry = queue_of("%RETRY%g")
