@@ -29,6 +29,7 @@ class Share(NamedTuple):
         newest: unique keys of the messages of that answer.
         waiting: those of older answers that are not worked off.
         worked: those that it has worked off.
+        life: of the broker in which it last said where it is, or asked.
     """
 
     asked: int
@@ -36,8 +37,9 @@ class Share(NamedTuple):
     newest: frozenset[str] = _NO_MESSAGE
     waiting: frozenset[str] = _NO_MESSAGE
     worked: frozenset[str] = _NO_MESSAGE
+    life: int = 0
 
-    def pulls(self, queue_offset: int) -> Share:
+    def pulls(self, queue_offset: int, life: int) -> Share:
         """The share once it pulls on; from where it has asked last, if no answer came.
 
         An answer that comes after the consumer's time-out is none to it.
@@ -45,12 +47,18 @@ class Share(NamedTuple):
         waiting = self.waiting
         if queue_offset == self.next_pull:
             waiting |= self.newest - self.worked
-        return Share(queue_offset, queue_offset, _NO_MESSAGE, waiting, self.worked)
+        done = self.worked
+        return Share(queue_offset, queue_offset, _NO_MESSAGE, waiting, done, life)
 
     def begins_again(self, queue_offset: int) -> Share:
         """The share once its pull was told to begin elsewhere; what waits may go on."""
         pulled = self.waiting | self.newest - self.worked
-        return Share(queue_offset, queue_offset, _NO_MESSAGE, pulled, self.worked)
+        return self._replace(
+            asked=queue_offset,
+            next_pull=queue_offset,
+            newest=_NO_MESSAGE,
+            waiting=pulled,
+        )
 
     def consumes(self, unique_key: str) -> Share:
         """The share once a message is worked off."""
@@ -64,10 +72,12 @@ class Taken(NamedTuple):
     Attributes:
         possible: the offsets of its group.
         end: where the queue counted to.
+        life: of the broker.
     """
 
     possible: frozenset[int]
     end: int
+    life: int
 
 
 @dataclass(slots=True)
@@ -83,6 +93,7 @@ class Consumption(Forked):
         done: by group, topic and queue the messages that were worked off.
         local: the offsets that a broadcasting consumer keeps in its file.
         owed_from: the first queue_offset that a group must see of a queue.
+        life: how often the broker has started.
     """
 
     living: dict[str, StartConsumer] = field(default_factory=dict)
@@ -93,6 +104,7 @@ class Consumption(Forked):
     done: dict[OffsetKey, frozenset[str]] = field(default_factory=dict)
     local: dict[OffsetKey, int] = field(default_factory=dict)
     owed_from: dict[OffsetKey, int] = field(default_factory=dict)
+    life: int = 0
 
     def began(self, op: StartConsumer) -> None:
         """Take note that a consumer has started."""
@@ -123,6 +135,17 @@ class Consumption(Forked):
         """Take note of where a group begins; ``is_anew``: perhaps it had no offset."""
         if is_anew or key not in self.owed_from:
             self.owed_from[key] = begin
+
+    def sees_where(self, queue: OneQueue, offset: int) -> None:
+        """Take note that a consumer says where it is.
+
+        Who has heard nothing of a whole life of the broker may name an offset that was
+        lost and given anew in it: nobody can tell, so what lies below is not owed.
+        """
+        share = self.shares.get(queue)
+        key = self.key_of(queue)
+        if share is not None and share.life < self.life - 1 and key in self.owed_from:
+            self.owed_from[key] = max(self.owed_from[key], offset)
 
     def was_reset(self, key: OffsetKey, offset: int) -> None:
         """Take note that a group's offset was set; what lies below is not owed."""

@@ -68,27 +68,28 @@ def _taken(at: At, queue: OneQueue) -> Taken:
     key = known.key_of(queue)
     end = at.known.model.next_queue_offset(key[1:])
     if known.is_broadcast(queue.client):
-        return Taken(frozenset({known.local.get(key, NO_OFFSET)}), end)
-    return Taken(at.known.progress.of(key), end)
+        return Taken(frozenset({known.local.get(key, NO_OFFSET)}), end, known.life)
+    return Taken(at.known.progress.of(key), end, known.life)
 
 
 def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     known = at.known.consumption
     share = known.shares.get(queue)
+    known.sees_where(queue, queue_offset)
     if share is not None:
-        goes_on = share.pulls(queue_offset)
+        goes_on = share.pulls(queue_offset, known.life)
         expected = (share.asked, share.next_pull)
         yield PullGoesOn(*at, queue, queue_offset, expected, len(goes_on.waiting))
         known.shares[queue] = goes_on
         return
-    taken = known.taken.pop(queue, None)
+    taken, life = known.taken.pop(queue, None), known.life
     if taken is not None:
         key = known.key_of(queue)
-        possible, end = taken
+        possible, end, life = taken
         yield QueueBegun(*at, key, queue_offset, possible, end)
         is_anew = -1 in possible and queue_offset not in possible
         known.begins(key, queue_offset, is_anew=is_anew)
-    known.shares[queue] = Share(queue_offset, queue_offset)
+    known.shares[queue] = Share(queue_offset, queue_offset, life=life)
 
 
 def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
@@ -111,6 +112,7 @@ def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
     """Take note of an offset that the broker may have taken, or not."""
     known = at.known.consumption
     key = known.key_of(queue)
+    known.sees_where(queue, offset)
     if known.is_broadcast(queue.client):
         known.local[key] = offset
     else:

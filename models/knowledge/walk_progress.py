@@ -108,6 +108,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 recovered.append(_recovered(at, found, rows))
                 progress.loaded(rows)
                 before, is_loaded = dict(progress.now), True
+                at.known.consumption.life += 1
             case other:
                 yield from walk_consumers(at, other)
     if at.known.promises.reverts and not is_loaded:

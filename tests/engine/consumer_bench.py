@@ -19,6 +19,7 @@ from crashmq.engine.client.consumer.listener.message_listener_orderly import (
 from crashmq.engine.client.consumer.pull_from_where import ConsumeFromWhere
 from crashmq.engine.client.consumer.push_consumer_config import PushConsumerConfig
 from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
+    BrokerFailed,
     RemoteBrokerOffsetStore,
 )
 from crashmq.engine.common.message_ext import MessageExt
@@ -102,3 +103,7 @@ class Bench:
     def asked_of(self, topic: str = "T") -> list[int]:
         """The offsets at which a topic was pulled, in order."""
         return [p.queue_offset for p in self.broker.pulls if p.topic == topic]
+
+    def fails(self, *_: object) -> Any:
+        """What a broker answers that cannot be asked."""
+        raise BrokerFailed("system busy")

@@ -82,6 +82,7 @@ class FakeBroker:
         self.held: list[HeldPull] = []
         self.pulls: list[PullMessageRequest] = []
         self.sent_back: list[tuple[int, int]] = []
+        self.bodies_sent_back: set[str] = set()
         self.dead: list[bytes] = []
         self.commits: list[tuple[MessageQueue, int]] = []
         self.down = False
@@ -307,6 +308,7 @@ class FakeBroker:
             raise BrokerFailed("the broker has no room")
         message = decode_message(record)
         self.sent_back.append((message.queue_offset, delay_level))
+        self.bodies_sent_back.add(message.body.decode())
         if delay_level < 0 or message.reconsume_times >= max_reconsume_times:
             self.dead.append(record)
             return
@@ -327,3 +329,8 @@ class FakeBroker:
 def turn(consumer: DefaultMQPushConsumer, name: str) -> int:
     """Do one round of a service."""
     return next(s for s in consumer.services if s.name == name).run_once()
+
+
+def waits(consumer: DefaultMQPushConsumer) -> int:
+    """How many requests wait to be consumed."""
+    return len(consumer.waiting)

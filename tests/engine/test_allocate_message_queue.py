@@ -213,12 +213,9 @@ def cases() -> Iterator[Case]:
             for i in range(chance.randrange(1, 30))
         )
         clients = sorted({drawn_client(chance) for _ in range(chance.randrange(1, 12))})
-        for strategy in (
-            *COVERING,
-            AllocateMessageQueueByMachineRoom(frozenset(rooms)),
-            NEARBY,
-        ):
-            yield strategy, rooms, clients, queues
+        by_room = AllocateMessageQueueByMachineRoom(frozenset(rooms))
+        for each in (*COVERING, by_room, NEARBY):
+            yield each, rooms, clients, queues
 
 
 def drawn_room(chance: Random) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from consumer_bench import COMMIT, FIRST, IN_ORDER, ROLLBACK, SUSPEND, Bench, T
-from fake_broker import ClientKilled, turn
+from fake_broker import ClientKilled, turn, waits
 
 from crashmq.engine.client.consumer.default_mq_push_consumer import (
     DefaultMQPushConsumer,
@@ -36,9 +36,9 @@ def told(bench: Bench, consumer: DefaultMQPushConsumer) -> int:
 def test_a_queue_is_consumed_in_its_order(bench: Bench) -> None:
     consumer = pulled(bench, 5, consume_message_batch_max_size=2)
 
-    assert len(consumer.waiting) == 1
+    assert waits(consumer) == 1
     commits = []
-    while consumer.waiting:
+    while waits(consumer):
         consumer.consume(7)
         commits.append(told(bench, consumer))
 
@@ -72,7 +72,7 @@ def test_after_a_failure_the_queue_stands_still_for_a_moment(
     bench.listener.answer = bench.listener.succeeds
 
     bench.runtime.advance(ms - 1)
-    assert consumer.waiting == ()
+    assert waits(consumer) == 0
     bench.runtime.advance(1)
     turn(consumer, "lock_mq_periodically")
     bench.consume_all(consumer)
@@ -210,9 +210,9 @@ def test_a_lock_that_another_client_has_is_asked_for_every_three_seconds(
 
     assert consumer.consume(0) == 1
     bench.runtime.advance(2_999)
-    assert consumer.waiting == ()
+    assert waits(consumer) == 0
     bench.runtime.advance(1)
-    assert len(consumer.waiting) == 1
+    assert waits(consumer) == 1
     assert bench.listener.got == []
 
 

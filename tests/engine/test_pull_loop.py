@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from consumer_bench import FIRST, SUCCESS, Bench, T
-from fake_broker import queue_of, turn
+from fake_broker import queue_of, turn, waits
 from messages import record_of
 
 from crashmq.engine.client.consumer.default_mq_push_consumer import (
@@ -234,10 +234,10 @@ def test_an_answer_waits_for_the_next_round(bench: Bench) -> None:
     consumer, mailbox = by_hand(bench)
 
     mailbox.answer(found(0, 1))
-    assert consumer.waiting == ()
+    assert waits(consumer) == 0
     turn(consumer, "pull_message")
 
-    assert len(consumer.waiting) == 2
+    assert waits(consumer) == 2
     assert mailbox.offsets() == [0, 2]
 
 
@@ -258,10 +258,10 @@ def test_a_pull_without_an_answer_is_tried_again_after_30_seconds(
 
     mailbox.answer(found(0, 1), nth=0)  # too late
     bench.pull(consumer)
-    assert consumer.waiting == ()
+    assert waits(consumer) == 0
     mailbox.answer(found(0, 1, 2))
     bench.pull(consumer)
-    assert len(consumer.waiting) == 3
+    assert waits(consumer) == 3
     assert mailbox.offsets() == [0, 0, 3]
 
 
@@ -272,7 +272,7 @@ def test_an_answer_counts_once(bench: Bench) -> None:
     mailbox.answer(found(0))
     bench.pull(consumer)
 
-    assert len(consumer.waiting) == 1
+    assert waits(consumer) == 1
     assert mailbox.offsets() == [0, 1]
 
 

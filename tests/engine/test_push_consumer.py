@@ -185,6 +185,21 @@ def test_shutdown_tells_the_offsets_and_lets_the_queues_go(bench: Bench) -> None
     assert not consumer.is_started
 
 
+def test_shutdown_tells_the_offsets_before_it_lets_the_locks_go(bench: Bench) -> None:
+    consumer = bench.started(is_orderly=True)
+    bench.broker.put("T", count=4)
+    bench.pull(consumer)
+    bench.consume_all(consumer)
+    told_when_unlocked = []
+    bench.broker.unlock_batch = (  # type: ignore[assignment,method-assign] # it tells
+        lambda *_: told_when_unlocked.append(bench.committed())
+    )
+
+    consumer.shutdown()
+
+    assert told_when_unlocked == [4]
+
+
 def test_shutdown_waits_for_the_listener_at_work(bench: Bench) -> None:
     consumer = bench.started()
     bench.broker.put("T", count=2)

@@ -42,6 +42,7 @@ FIRST_PULL_DELAY_MS = 500
 UNLOCK_DELAY_TIME_MILLS = 20_000
 HALF_AN_HOUR_MS = 30 * 60 * 1000
 
+BEGINS = probe("rebalance.begins", "a group began a queue of which it had no offset")
 ADDED = probe("rebalance.added", "a client was given a queue")
 REMOVED = probe("rebalance.removed", "a client gave up a queue")
 BUSY = probe("rebalance.busy", "a queue to be given up was being consumed in order")
@@ -232,15 +233,22 @@ class RebalanceImpl:
         offset = compute_pull_from_where(
             queue, self._offset_store, self._api, where, timestamp
         )
-        self._note_the_beginning(queue, offset)
-        return offset
+        return self._noted(queue, offset)
 
-    def _note_the_beginning(self, queue: MessageQueue, offset: int) -> None:
-        """Keep where a group without an offset begins: it may never say so again."""
+    def _noted(self, queue: MessageQueue, offset: int) -> int:
+        """Keep where a group without an offset begins: asked again, it would be later.
+
+        Returns:
+            The offset, or the one that was kept before and has not come to the broker.
+        """
         memory = ReadOffsetType.READ_FROM_MEMORY
-        if self._offset_store.read_offset(queue, memory) < 0:
-            self._offset_store.update_offset(queue, offset, increase_only=True)
-            self._offset_store.persist(queue)
+        kept = self._offset_store.read_offset(queue, memory)
+        if kept >= 0:
+            return kept
+        BEGINS.hit()
+        self._offset_store.update_offset(queue, offset, increase_only=True)
+        self._offset_store.persist(queue)
+        return offset
 
     def _truncate_message_queue_not_my_topic(self) -> int:
         """Give up the queues of topics that are subscribed no more; how many.
