@@ -125,12 +125,14 @@ def _ask_lp_7_held(at: PullKept) -> Breaches:
 
 
 def _was_read(at: PullAnswered) -> bool:
-    return at.answer.code in CODES_OF_READS and at.reset_to is None
+    is_read = at.answer.code in CODES_OF_READS and at.reset_to is None
+    return is_read and at.step.crash is None
 
 
 @asked(a_pull_makes_progress, on=PullAnswered, where=_was_read)
 def _ask_lp_8(at: PullAnswered) -> Breaches:
-    return a_pull_makes_progress.judge(at.pull, at.answer)
+    end = max(at.answer.max_offset, at.queue.max_offset)
+    return a_pull_makes_progress.judge(at.pull, at.answer, end)
 
 
 def _has_messages(at: PullAnswered) -> bool:

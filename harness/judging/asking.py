@@ -235,7 +235,10 @@ class Prepared(NamedTuple):
 
 
 class Askable(NamedTuple):
-    """What can be asked of a subject; and what never can, by the fact it lacks."""
+    """What can be asked of a subject; and what never can, by the fact it lacks.
+
+    A law that can be asked at one moment is none that never can.
+    """
 
     questions: Mapping[type[Moment], Sequence[Prepared]]
     never: Mapping[tuple[str, Fact], int]
@@ -261,7 +264,8 @@ def askable(capabilities: frozenset[Capability]) -> Askable:
             asked_so = replace(question, needs=open_facts)
             one = Prepared(question.where, proofs, question.ask, asked_so)
             kept.setdefault(on, []).append(one)
-    return Askable(kept, never)
+    can = {law.id for of in kept.values() for one in of for law in one.question.laws}
+    return Askable(kept, {key: n for key, n in never.items() if key[0] not in can})
 
 
 def hold_all(

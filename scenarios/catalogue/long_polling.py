@@ -11,7 +11,6 @@ from crashmq.scenarios.catalogue.consuming import PROGRESS
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.space import Address, Label, Size, often
 
-LIGHT = "%LMQ%a"
 HELD = replace(
     PROGRESS,
     kinds=often(
@@ -29,7 +28,6 @@ HELD = replace(
         (Address("T0", 0), 6),
         (Address("T0", 1), 2),
         (Address("T1", 0), 1),
-        (Address(LIGHT, 0), 2),
     ),
     labels=often(
         (Label(), 5),
@@ -37,8 +35,6 @@ HELD = replace(
         (Label(tags="TagB"), 2),
         (Label(tags="Aa"), 1),
         (Label(tags="BB"), 1),  # the same hash as Aa
-        (Label(tags="TagA", multi_dispatch=LIGHT), 2),
-        (Label(transaction="prepared"), 2),
         (Label(keys="key-1 key-2", wait_store_ok=False), 1),
     ),
     sizes=often((Size(extra=16), 6), (Size(extra=60), 2), (Size(parts=4), 1)),
@@ -51,12 +47,12 @@ HELD = replace(
         ("pull_request_hold", 3),
     ),
     faults=often(
-        (DiskFault("write", "EIO", path="consumequeue"), 3),
+        (DiskFault("write", "EIO", path="consumequeue"), 6),
         (DiskFault("create", "ENOSPC", path="consumequeue"), 2),
         (DiskFault("write", "EIO", path="index"), 3),
         (DiskFault("create", "ENOSPC", path="index"), 2),
         (DiskFault("write", "EIO", path="consumequeue_ext"), 1),
-        (DiskFault("read", "EIO", times=2), 2),
+        (DiskFault("read", "EIO", times=2), 4),
     ),
     schedules=(*PROGRESS.schedules * 2, *SCHEDULES),
 )
@@ -67,7 +63,7 @@ SYNC = replace(PLAIN, log_file_size=8192, queue_file_units=7, flush_mode="SYNC_F
 STORES = often(
     (PLAIN, 5),
     (LIGHTS, 4),
-    (INDEXING, 3),
+    (INDEXING, 5),
     (replace(INDEXING, multi_dispatch=True, queue_file_units=40), 1),
     (replace(LIGHTS, log_file_size=8192, queue_ext_size=600), 2),
     (SYNC, 3),

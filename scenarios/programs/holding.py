@@ -16,34 +16,39 @@ from crashmq.models.ops import (
     ResetOffset,
     Restart,
     RunService,
+    Schedule,
     Shutdown,
     TakeQueue,
     Together,
 )
 from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.draft import Draft
-from crashmq.scenarios.programs.space import Address, often
+from crashmq.scenarios.programs.space import Address, often, schedule_of
 
 LOOK = RunService("pull_request_hold")
 REPUT = RunService("reput")
 PULLS_MAX = 3
 SUSPEND_MS = 15_000
-ACTIONS_MAX = 12
-"""So many disk actions a round of dispatch makes at most, in most programs."""
+AT_ACTIONS = often((1, 5), (2, 2), (3, 1), (4, 1), (6, 1), (9, 1), (12, 1))
+"""Where something happens amid a round of dispatch; most rounds make few actions."""
+
+LIGHT = "%LMQ%a"
+EARLY = Schedule("preempt", depth=1, steps=7)
+"""Of two who meet the first is stopped early, until the other one has ended."""
 
 Way: TypeAlias = Literal[
     "arrival", "look", "time", "beside", "amid", "end", "crash", "progress", "fault"
 ]
 WAYS: tuple[Way, ...] = often(
-    ("arrival", 6),
+    ("arrival", 5),
     ("look", 3),
     ("time", 3),
-    ("beside", 6),
+    ("beside", 8),
     ("amid", 2),
     ("end", 2),
     ("crash", 2),
-    ("progress", 4),
-    ("fault", 3),
+    ("progress", 5),
+    ("fault", 5),
 )
 BEHIND_THE_END = often((0, 12), (1, 2), (-1, 1), (3, 1))
 """How far before the queue's end a pull begins, by what is known of it."""
@@ -62,6 +67,8 @@ def hold(draft: Draft) -> None:
     if chance.coin():
         _deliver(draft)
     address = chance.pick(draft.space.addresses)
+    if draft.setup.multi_dispatch and chance.one_in(3):
+        address = Address(LIGHT, 0)
     pulls = [_pull(draft, address) for _ in range(chance.integer(1, PULLS_MAX))]
     match chance.pick(WAYS):
         case "arrival":
@@ -85,27 +92,29 @@ def hold(draft: Draft) -> None:
         case "amid":
             _put(draft, address)
             _flush(draft)
-            add(*pulls[1:], During(REPUT, chance.integer(1, ACTIONS_MAX), pulls[0]))
+            add(*pulls[1:], During(REPUT, chance.pick(AT_ACTIONS), pulls[0]))
         case "end":
             add(*pulls, Shutdown() if chance.coin() else Restart(), Restart())
         case "crash":
             add(*pulls)
             _put(draft, address)
             _flush(draft)
-            at_action = chance.integer(1, ACTIONS_MAX)
+            at_action = chance.pick(AT_ACTIONS)
             add(During(REPUT, at_action, draft.drawn.crash()), Restart())
             _deliver(draft)
         case "progress":
             add(*pulls)
-            _progress(draft, address)
-            _put(draft, address)
-            _deliver(draft)
+            _progress(draft, address, pulls[0].group)
+            if chance.coin():
+                _put(draft, address)
+                _deliver(draft)
+            add(replace(_pull(draft, address), group=pulls[0].group))
             add(QueryOffset(pulls[0].group, *address))
         case "fault":
             add(*pulls)
             _put(draft, address)
             _flush(draft)
-            at_action = chance.integer(1, ACTIONS_MAX)
+            at_action = chance.pick(AT_ACTIONS)
             add(During(REPUT, at_action, draft.drawn.fault()))
             add(LOOK if chance.coin() else REPUT, REPUT)
 
@@ -126,14 +135,22 @@ def _pull(draft: Draft, address: Address) -> PullThroughBroker:
     )
 
 
-def _put(draft: Draft, address: Address) -> None:
-    """A put, mostly to the queue of the pulls."""
-    put = draft.drawn.put()
-    if isinstance(put, PutMessage) and not draft.chance.one_in(4):
-        drawn = Address(put.topic, put.queue_id)
-        draft.drawn.whereabouts.counts[drawn] -= 1
-        draft.drawn.whereabouts.counts[address] += 1
-        put = replace(put, topic=address.topic, queue_id=address.queue_id)
+def _put(draft: Draft, address: Address, *, is_certain: bool = False) -> None:
+    """A put, mostly to the queue of the pulls; to a light one beside its own.
+
+    Now and then one that no queue lists comes first.
+    """
+    chance = draft.chance
+    put, counts = draft.drawn.put(), draft.drawn.whereabouts.counts
+    if chance.one_in(8):
+        draft.add(PutMessage(*address, 16, transaction="prepared"))
+    if isinstance(put, PutMessage) and (is_certain or not chance.one_in(4)):
+        if address.topic == LIGHT:
+            put = replace(put, multi_dispatch=LIGHT)
+        else:
+            counts[Address(put.topic, put.queue_id)] -= 1
+            put = replace(put, topic=address.topic, queue_id=address.queue_id)
+        counts[address] += 1
     draft.add(put)
 
 
@@ -155,6 +172,9 @@ def _beside(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> N
     """Pulls among what may wake them, all at the same time."""
     chance = draft.chance
     if chance.coin():
+        _duel(draft, address, pulls)
+        return
+    if chance.coin():
         draft.add(pulls.pop())
     _put(draft, address)
     _flush(draft)
@@ -163,6 +183,19 @@ def _beside(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> N
     draft.add(Together(tuple(ops), draft.drawn.schedule(len(ops))))
     if chance.coin():
         draft.add(REPUT)
+
+
+def _duel(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> None:
+    """A pull, or a look at held ones, is stopped amid its work by dispatch."""
+    pulls = [replace(pull, suspends=True) for pull in pulls]
+    first: Op = LOOK
+    if draft.chance.coin():
+        first = replace(pulls.pop(), tags="*")
+    draft.add(*pulls)
+    _put(draft, address, is_certain=True)
+    _flush(draft)
+    schedule = schedule_of(EARLY, 2, draft.chance.word())
+    draft.add(Together((first, REPUT), schedule))
 
 
 def _other(draft: Draft, address: Address, chance: Chance) -> Op:
@@ -183,14 +216,13 @@ def _other(draft: Draft, address: Address, chance: Chance) -> Op:
             return REPUT
 
 
-def _progress(draft: Draft, address: Address) -> None:
-    """A group that waits is reset, commits, or is asked."""
+def _progress(draft: Draft, address: Address, group: str) -> None:
+    """A group that waits is reset, commits, or is given the queue."""
     chance, space = draft.chance, draft.space
-    group = chance.pick(space.groups)
     offset = chance.number(space.progress_offsets)
     ops: tuple[Op, ...] = (
         ResetOffset(group, *address, offset),
         CommitOffset(group, *address, offset),
         TakeQueue(group, *address),
     )
-    draft.add(chance.pick(ops))
+    draft.add(chance.pick(often(*zip(ops, (3, 1, 1), strict=True))))

@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "64ec84a50644ae714b7f14801d1f75ef1eab1c1f3f0aac6eeafecd630bf67272"
+DEFAULTS = "488a2354c6ef2e9e3b40cce798cee022343c7feceab84c2ad26f60f45c3d716d"
 
 
 def saved(path: Path, **changes: Any) -> Path:

@@ -8,6 +8,7 @@ from written_store import FIRST_MS, record_bytes
 
 from crashmq.models.files.index import guessed_slots, index_hash, read_index
 from crashmq.models.files.store_image import Record, decode_record, read_store
+from crashmq.models.laws.dispatching import queues_come_before_the_index
 from crashmq.models.laws.file_laws import FILE_LAWS
 from crashmq.models.laws.index import index_of
 from crashmq.models.laws.judged import Judged
@@ -104,6 +105,20 @@ def with_index_time(files: dict[str, bytes], ms: int) -> dict[str, bytes]:
 def test_a_right_index_breaks_no_law() -> None:
     assert broken(FILES) == set()
     assert broken(with_index_time(FILES, FIRST_MS + 1500), clean=False) == set()
+
+
+@pytest.mark.parametrize("units_left", range(len(KEYS) + 1))
+def test_the_index_lists_nothing_that_its_queue_does_not(units_left: int) -> None:
+    short = units()[: 20 * units_left].ljust(200, b"\0")
+    image = read_store({**FILES, "consumequeue/T0/0/00000000000000000000": short})
+
+    law, last = queues_come_before_the_index, RECORDS[units_left - 1].phy_offset
+    assert len(law.violations(image, SLOTS, -1)) == len(KEYS) - units_left
+    # What a start has found may lack its unit.
+    assert not law.violations(image, SLOTS, RECORDS[-1].phy_offset)
+    if units_left:
+        left = law.violations(image, SLOTS, last)
+        assert len(left) == len(KEYS) - units_left
 
 
 def test_no_index_is_asked_for_where_none_is_kept() -> None:
