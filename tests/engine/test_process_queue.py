@@ -23,6 +23,7 @@ from crashmq.engine.client.impl.consumer.process_queue import (
     QueueLease,
 )
 from crashmq.engine.common.message_ext import NOT_BEGUN
+from crashmq.engine.common.message_queue import MessageQueue
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
 
 T = queue_of("T")
@@ -87,6 +88,35 @@ def test_what_is_dropped_notes_no_offset() -> None:
     assert store.read_offset(T, memory) == 8
 
 
+class SlowStore(RemoteBrokerOffsetStore):
+    """A store during whose update another activity drops the queue."""
+
+    def __init__(self, runtime: SimRuntime, queue: ProcessQueue) -> None:
+        super().__init__("g", None, runtime)  # type: ignore[arg-type] # never asked
+        self.runtime, self.queue = runtime, queue
+        self.seen: list[str] = []
+
+    def update_offset(
+        self, queue: MessageQueue, offset: int, *, increase_only: bool
+    ) -> None:
+        self.runtime.spawn(self._drop)
+        self.seen.append("updated")
+
+    def _drop(self) -> None:
+        self.queue.drop()
+        self.seen.append("dropped")
+
+
+def test_a_queue_is_not_dropped_between_the_look_and_the_commit() -> None:
+    runtime = SimRuntime(0)
+    queue = ProcessQueue(runtime)
+    store = SlowStore(runtime, queue)
+
+    runtime.run(lambda: queue.commit_offset(T, 8, store, increase_only=True))
+
+    assert store.seen == ["updated", "dropped"]
+
+
 def test_what_is_dropped_or_held_is_not_held_again() -> None:
     queue = filled(7)
 
@@ -130,6 +160,8 @@ def test_nobody_pulls_a_queue_whose_request_is_lost() -> None:
 
     assert not queue.is_pull_expired(1000 + PULL_MAX_IDLE_TIME)
     assert queue.is_pull_expired(1001 + PULL_MAX_IDLE_TIME)
+    assert not queue.is_pull_expired(500)  # the clock was set back
+    assert queue.is_pull_expired(501 + PULL_MAX_IDLE_TIME)
 
 
 def test_a_tree_keeps_its_order() -> None:

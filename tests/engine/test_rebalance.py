@@ -210,6 +210,7 @@ def test_by_config_nobody_sees_to_it_that_each_queue_has_an_owner(
     )
 
     assert (queues_of(first), queues_of(second)) == ([0, 1], [1, 2])
+    assert queue_of("%RETRY%g") not in first.process_queue_table
 
 
 def test_on_the_ring_few_queues_move(bench: Bench) -> None:

@@ -197,12 +197,7 @@ class DefaultMQPushConsumer:
         Source: MQClientInstance#resetOffset, which waits ten seconds for completions;
         here none counts once its queue is dropped.
         """
-        for queue, process_queue in self.process_queue_table.items():
+        for queue in self.process_queue_table:
             if queue.topic == topic and queue in offsets:
-                process_queue.drop()
-                process_queue.clear()
-                self._offset_store.update_offset(
-                    queue, offsets[queue], increase_only=False
-                )
-                self._parts.rebalance_impl.remove_process_queue(queue, process_queue)
+                self._parts.rebalance_impl.begin_anew(queue, offsets[queue])
         self._parts.rebalance_service.rebalance_immediately()

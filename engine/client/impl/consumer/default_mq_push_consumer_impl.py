@@ -50,6 +50,7 @@ MIB = 1024 * 1024
 
 FLOW_CONTROL = probe("pull.flow_control", "too much was pulled and not consumed")
 NOT_LOCKED = probe("pull.not_locked", "a queue was due that is not locked")
+GONE = probe("pull.gone", "an answer came to a pull of a queue that was dropped")
 FOUND = probe("pull.found", "a pull brought messages")
 NOTHING = probe("pull.nothing", "a pull brought nothing")
 ILLEGAL = probe("pull.offset_illegal", "a pull's offset was not of its queue")
@@ -106,7 +107,7 @@ class DefaultMQPushConsumerImpl:
         Source: DefaultMQPushConsumerImpl#pullMessage.
         """
         if request.process_queue.dropped:
-            return 0  # The one way in which a request ends.
+            return 0  # Only with its queue a request ends.
         request.process_queue.last_pull_timestamp = self._runtime.now_ms()
         delay_ms = self._delay_of(request)
         if delay_ms:
@@ -167,6 +168,9 @@ class DefaultMQPushConsumerImpl:
     def on_answer(self, pull: OutstandingPull, response: PullMessageResponse) -> None:
         """Go on after an answer. Source: PullCallback#onSuccess, #onException."""
         request = pull.request
+        if request.process_queue.dropped:
+            GONE.hit()
+            return
         match response.code:
             case ResponseCode.SUCCESS:
                 self._on_found(pull, response)
@@ -232,13 +236,10 @@ class DefaultMQPushConsumerImpl:
         Source: DefaultMQPushConsumerImpl, its case OFFSET_ILLEGAL.
         """
         offset = response.next_begin_offset
-        request.process_queue.drop()
         if request.next_offset > response.max_offset:
             BEYOND.hit()
             offset = self._where_the_group_is(request.queue, offset)
-        request.next_offset = offset
-        self._offset_store.update_and_freeze_offset(request.queue, offset)
-        self._rebalance_impl.remove_process_queue(request.queue, request.process_queue)
+        self._rebalance_impl.begin_anew(request.queue, offset, request.process_queue)
         self._rebalance_service.rebalance_immediately()
 
     def _where_the_group_is(self, queue: MessageQueue, end: int) -> int:

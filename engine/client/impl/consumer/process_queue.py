@@ -139,8 +139,14 @@ class ProcessQueue:
             return self._tree.last - self._tree.first if self._tree else 0
 
     def is_pull_expired(self, now_ms: int) -> bool:
-        """Whether nobody has tried to pull for so long that its request is lost."""
-        return has_passed(self.last_pull_timestamp, PULL_MAX_IDLE_TIME + 1, now_ms)
+        """Whether nobody has tried to pull for so long that its request is lost.
+
+        Where the clock was set back, the time begins anew.
+
+        Source: ProcessQueue#isPullExpired.
+        """
+        self.last_pull_timestamp = min(self.last_pull_timestamp, now_ms)
+        return now_ms - self.last_pull_timestamp > PULL_MAX_IDLE_TIME
 
     def put_message(self, messages: Sequence[MessageExt]) -> bool:
         """Take what was pulled; whether an orderly run has to be begun.

@@ -68,6 +68,7 @@ class RebalanceImpl:
         self._offset_store = offset_store
         self._runtime = runtime
         self._lock = runtime.lock()
+        self._removing = runtime.lock()
         self._table: dict[MessageQueue, ProcessQueue] = {}
         self._begun_ms = runtime.now_ms()
         self._dispatch: Callable[[PullRequest, int], None] = _nowhere
@@ -171,15 +172,48 @@ class RebalanceImpl:
         Source: RebalancePushImpl#removeUnnecessaryMessageQueue.
         """
         process_queue.drop()
+        with self._removing:
+            return self._remove(queue, process_queue)
+
+    def begin_anew(
+        self,
+        queue: MessageQueue,
+        offset: int,
+        process_queue: ProcessQueue | None = None,
+    ) -> None:
+        """Drop a queue and keep ``offset`` for it: there the next rebalance begins.
+
+        Args:
+            queue: the queue; without a process queue there is nothing to do.
+            offset: where it begins, be that before or behind what is known.
+            process_queue: the one that is meant; None: whichever it has.
+
+        Raises:
+            OSError: a broadcasting client could not persist the offset; the queue is
+                dropped, and stays in the table.
+
+        Source: DefaultMQPushConsumerImpl, its case OFFSET_ILLEGAL, which may also hit
+        the process queue after the one that is meant; MQClientInstance#resetOffset.
+        """
+        with self._removing:
+            current = self.process_queue_table.get(queue)
+            if current is None or process_queue not in (None, current):
+                return
+            current.drop()
+            current.clear()
+            self._offset_store.update_and_freeze_offset(queue, offset)
+            self._remove(queue, current)
+
+    def _remove(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
+        if self.process_queue_table.get(queue) is not process_queue:
+            return False
         self._offset_store.persist(queue)
         if self._config.is_locking and not self._may_unlock(process_queue):
             BUSY.hit()
             return False
         with self._lock:
-            if self._table.get(queue) is not process_queue:
-                return False
             self._offset_store.remove_offset(queue)
-            del self._table[queue]
+            self._table.pop(queue, None)
         if self._config.is_locking:
             process_queue.lease.refuse()
             self._unlock([queue])
