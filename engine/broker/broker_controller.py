@@ -10,6 +10,14 @@ not be read is never written over; there, a start that fails persists empty tabl
 
 from __future__ import annotations
 
+from crashmq.engine.broker.broker_config import BrokerConfig
+from crashmq.engine.broker.filter.commit_log_dispatcher_calc_bit_map import (
+    CommitLogDispatcherCalcBitMap,
+)
+from crashmq.engine.broker.filter.consumer_filter_manager import ConsumerFilterManager
+from crashmq.engine.broker.filter.persist_consumer_filter_service import (
+    PersistConsumerFilterService,
+)
 from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetManager
 from crashmq.engine.broker.offset.persist_consumer_offset_service import (
     PersistConsumerOffsetService,
@@ -25,15 +33,32 @@ from crashmq.engine.store.errors import StoreError
 from crashmq.engine.store.message_store import MessageStore
 
 UNPERSISTED = probe(
-    "broker_controller.shutdown.unpersisted", "a shutdown could not persist the offsets"
+    "broker_controller.shutdown.unpersisted", "a shutdown could not persist a table"
 )
 
 
-class BrokerController:
-    """One store and the offsets of its groups, on one directory."""
+DEFAULTS = BrokerConfig()
 
-    def __init__(self, store: MessageStore, disk: Disk, runtime: Runtime) -> None:
+
+class BrokerController:
+    """One store, and the offsets and filters of its groups, on one directory.
+
+    Filters are read and kept only where property filters are on.
+    """
+
+    def __init__(
+        self,
+        store: MessageStore,
+        disk: Disk,
+        runtime: Runtime,
+        config: BrokerConfig = DEFAULTS,
+    ) -> None:
+        self.config = config
         self.message_store = store
+        self.consumer_filter_manager = ConsumerFilterManager(config, disk, runtime)
+        self._persist_filters = PersistConsumerFilterService(
+            self.consumer_filter_manager, runtime
+        )
         self.consumer_offset_manager = ConsumerOffsetManager(disk, runtime)
         self.consumer_manage_processor = ConsumerManageProcessor(
             self.consumer_offset_manager, store
@@ -48,7 +73,8 @@ class BrokerController:
     @property
     def services(self) -> tuple[Service, ...]:
         """The services that a host runs while the broker is started, in order."""
-        return (*self.message_store.services, self._persist)
+        filters = [self._persist_filters] if self.config.enable_property_filter else []
+        return (*self.message_store.services, self._persist, *filters)
 
     @property
     def waited_for(self) -> tuple[Service, ...]:
@@ -59,7 +85,7 @@ class BrokerController:
         """Lock the directory and read it whole; nothing on it is changed.
 
         Raises:
-            StoreError: as ``MessageStore.load``, or the offsets cannot be read.
+            StoreError: as ``MessageStore.load``, or a table cannot be read.
             OSError: the disk failed.
 
         Source: BrokerController#initialize.
@@ -67,6 +93,8 @@ class BrokerController:
         self.message_store.load()
         try:
             self.consumer_offset_manager.load()
+            if self.config.enable_property_filter:
+                self.consumer_filter_manager.load()
         except (StoreError, OSError):
             self.message_store.abandon()
             raise
@@ -82,17 +110,32 @@ class BrokerController:
         """
         try:
             self.consumer_offset_manager.settle()
+            if self.config.enable_property_filter:
+                self.consumer_filter_manager.settle()
         except OSError:
             self.message_store.abandon()
             raise
         self.message_store.start()
+        self._begin_to_filter()
         self.is_started = True
 
-    def shutdown(self) -> bool:
-        """Persist the offsets and stop the store; True if it has nothing to repair.
+    def _begin_to_filter(self) -> None:
+        """Let filters cover what is stored from now on, and dispatch ask them.
 
-        Offsets that could not be persisted are those of the last persist at the next
-        start. A second caller waits for the first one and gets its answer.
+        Source: BrokerController#registerProcessor's dispatchers,
+        CommitLogDispatcherCalcBitMap.
+        """
+        store, filters = self.message_store, self.consumer_filter_manager
+        if self.config.enable_calc_filter_bit_map:
+            store.calc_bit_map(CommitLogDispatcherCalcBitMap(filters).calc)
+        if self.config.enable_property_filter:
+            filters.open(store.commit_log.newest_store_time)
+
+    def shutdown(self) -> bool:
+        """Persist the tables and stop the store; True if it has nothing to repair.
+
+        What could not be persisted is that of the last persist at the next start. A
+        second caller waits for the first one and gets its answer.
 
         Source: BrokerController#shutdown.
         """
@@ -103,8 +146,12 @@ class BrokerController:
         return self._stopped_clean
 
     def _stop(self) -> bool:
-        try:
-            self._persist.stop()
-        except OSError:
-            UNPERSISTED.hit()
+        kept = [self._persist.stop]
+        if self.config.enable_property_filter:
+            kept.append(self._persist_filters.stop)
+        for stop in kept:
+            try:
+                stop()
+            except OSError:
+                UNPERSISTED.hit()
         return self.message_store.shutdown()

@@ -23,7 +23,8 @@ class DispatchRequest(NamedTuple):
     ============  ========  ===========================================
 
     ``flaw`` is why there is no success; ``properties`` are their bytes as they lie
-    there; ``light_places`` the light queues that list the record, with its offset.
+    there; ``light_places`` the light queues that list the record, with its offset;
+    ``bit_map`` says for which groups it may be, b"" if nobody computes one.
     """
 
     success: bool
@@ -38,6 +39,7 @@ class DispatchRequest(NamedTuple):
     properties: bytes = b""
     light_places: tuple[tuple[str, int], ...] = ()
     flaw: str = ""
+    bit_map: bytes = b""
 
     @property
     def has_unit(self) -> bool:
@@ -51,7 +53,11 @@ class DispatchRequest(NamedTuple):
         """The record once for each light queue (LMQ) that lists it."""
         return [
             self._replace(
-                topic=name, queue_id=0, consume_queue_offset=at, light_places=()
+                topic=name,
+                queue_id=0,
+                consume_queue_offset=at,
+                light_places=(),
+                bit_map=b"",
             )
             for name, at in self.light_places
         ]

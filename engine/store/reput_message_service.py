@@ -7,7 +7,7 @@ of the file, and the messages that it skips are never delivered.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from crashmq.engine.host.probe import probe
 from crashmq.engine.store.commit_log import CommitLog
@@ -39,6 +39,10 @@ class ReputMessageService:
 
     Every record below ``reput_from_offset`` was taken by every dispatcher.
 
+    Attributes:
+        calc_bit_map: comes before all dispatchers and gives a record its bit map; a
+            broker sets it. Source: CommitLogDispatcherCalcBitMap.
+
     Invariants:
         0 <= reput_from_offset <= the log's end, once a round has run
     """
@@ -58,6 +62,7 @@ class ReputMessageService:
         self.reput_from_offset = 0
         self.stopped_at = -1
         self.is_stopped = False
+        self.calc_bit_map: Callable[[DispatchRequest], bytes] | None = None
 
     def _check(self) -> None:
         assert self.reput_from_offset >= 0, self.reput_from_offset
@@ -143,6 +148,8 @@ class ReputMessageService:
         return True
 
     def _dispatch(self, request: DispatchRequest) -> None:
+        if self.calc_bit_map is not None and request.has_unit:
+            request = request._replace(bit_map=self.calc_bit_map(request))
         try:
             for dispatcher in self._dispatchers:
                 dispatcher.dispatch(request)

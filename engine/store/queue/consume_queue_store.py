@@ -43,9 +43,6 @@ class ConsumeQueueStore:
     """Every queue of the store, found by topic and queue id.
 
     Attributes:
-        calc_bit_map: returns a record's bit map for consumequeue_ext, if that is on.
-            A broker sets it and may set another after a start.
-            Source: CommitLogDispatcherCalcBitMap.
         deleted: the topics and queues whose older records are dead.
         flush_lock: held while queues are synced or removed.
     """
@@ -67,7 +64,6 @@ class ConsumeQueueStore:
         self.dispatched_offset = 0
         self.durable_dispatched_offset = 0
         self.flush_failed = False
-        self.calc_bit_map: Callable[[DispatchRequest], bytes] | None = None
 
     def load(self, trusted_below: int = 0) -> None:
         """Open every queue and find the end of its units without changing files.
@@ -267,8 +263,7 @@ class ConsumeQueueStore:
         else:
             # Or a queue might go while it is written.
             with self._dispatch_lock:
-                bit_map = self.calc_bit_map(request) if self.calc_bit_map else b""
-                self._list_in_queue(request, bit_map)
+                self._list_in_queue(request)
                 if request.light_places:
                     self._list_in_light_queues(request)
             if request.store_timestamp > self.dispatched_timestamp:
@@ -281,16 +276,16 @@ class ConsumeQueueStore:
     def _list_in_light_queues(self, request: DispatchRequest) -> None:
         for light in request.in_light_queues():
             LIGHT.hit()
-            self._list_in_queue(light, b"")
+            self._list_in_queue(light)
 
-    def _list_in_queue(self, request: DispatchRequest, bit_map: bytes) -> None:
+    def _list_in_queue(self, request: DispatchRequest) -> None:
         if self.deleted:
             dead_below = self.deleted.dead_below(request.topic, request.queue_id)
             if request.commit_log_offset < dead_below:
                 DEAD.hit()
                 return
         queue = self._queue(request.topic, request.queue_id)
-        queue.put_message_position_info(request, bit_map)
+        queue.put_message_position_info(request)
 
     def flush(self, least_pages: int) -> int:
         """Sync what is due in every queue; returns how many files were synced.

@@ -1,0 +1,31 @@
+"""BrokerConfig, the part that this broker honours, with RocketMQ's defaults.
+
+Source: org.apache.rocketmq.common.BrokerConfig, RocketMQ 5.3.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_DAY_MS = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """The configuration of one broker.
+
+    Attributes:
+        enable_property_filter: groups may subscribe by SQL92 expressions.
+        enable_calc_filter_bit_map: dispatch asks for whom each message is, and keeps
+            that beside the queue, if the store has consumequeue_ext.
+        max_error_rate_of_bloom_filter: percent.
+        expect_consumer_num_use_filter: how many groups filter one topic.
+        filter_data_clean_time_span: how long the filter of a group that is gone is
+            kept, in milliseconds.
+    """
+
+    enable_property_filter: bool = False
+    enable_calc_filter_bit_map: bool = False
+    max_error_rate_of_bloom_filter: int = 20
+    expect_consumer_num_use_filter: int = 32
+    filter_data_clean_time_span: int = _DAY_MS
