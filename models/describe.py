@@ -23,6 +23,7 @@ from crashmq.models.ops import (
     LookMessage,
     PlantFile,
     ProgressOp,
+    PullFiltered,
     PullMessage,
     PutBatch,
     PutMessage,
@@ -34,9 +35,11 @@ from crashmq.models.ops import (
     Schedule,
     SearchOffset,
     Shutdown,
+    Subscribe,
     Survivors,
     TakeQueue,
     Together,
+    Unsubscribe,
 )
 
 
@@ -72,6 +75,16 @@ def describe(op: Event) -> str:
             return f"delete topic {topic}" + (f"/{queue_id}" if queue_id >= 0 else "")
         case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
             return _describe_progress(op)
+        case Subscribe(group, topic, expression, kind, version):
+            told = f" in version {version}" if version else ""
+            return f"{group} subscribes {topic} by {kind} {expression}{told}"
+        case Unsubscribe(group):
+            return f"{group} is gone"
+        case PullFiltered(group, topic, queue_id, queue_offset, max_msg_nums):
+            return (
+                f"{group} pulls {topic}/{queue_id} from {queue_offset}, "
+                f"at most {max_msg_nums}"
+            )
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():
@@ -131,6 +144,8 @@ def _describe_put(op: PutMessage) -> str:
     parts = [f"put {kind}{op.body_size} B to {op.topic}/{op.queue_id}"]
     if op.tags:
         parts.append(f" tagged {op.tags}")
+    if op.properties:
+        parts.append(f" with {op.properties}")
     if op.multi_dispatch:
         parts.append(f", listed in {op.multi_dispatch} too")
     if op.delay_level:

@@ -20,7 +20,9 @@ from crashmq.models.observations import (
     Damaged,
     EndAwaited,
     Failed,
+    FilteredPull,
     Looked,
+    NotFiltered,
     Observation,
     Planted,
     Pulled,
@@ -40,8 +42,10 @@ from crashmq.models.ops import (
     DiskFault,
     Event,
     FaultCall,
+    FilterOp,
     LookMessage,
     ProgressOp,
+    PullFiltered,
     PullMessage,
     QueryMessage,
     RunService,
@@ -96,8 +100,10 @@ class PutAnswered:
     waited_ms: int
 
 
-Read: TypeAlias = PullMessage | LookMessage | SearchOffset | QueryMessage
-Answer: TypeAlias = Pulled | Looked | Searched | Queried
+Read: TypeAlias = (
+    PullMessage | LookMessage | SearchOffset | QueryMessage | PullFiltered
+)
+Answer: TypeAlias = Pulled | Looked | Searched | Queried | FilteredPull | NotFiltered
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +149,28 @@ class OffsetsLoaded:
     """A start came up with these offsets of all groups."""
 
     offsets: tuple[tuple[tuple[str, str, int], int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionAsked:
+    """A client tells the broker what its group subscribes."""
+
+    op: FilterOp
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionAnswered:
+    """It got an answer; ``asked`` is the number of the event that asked."""
+
+    asked: int
+    seen: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class FiltersLoaded:
+    """A start came up with these filters: group and topic, expression and version."""
+
+    filters: tuple[tuple[tuple[str, str], tuple[str, int]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +315,9 @@ Happening: TypeAlias = (
     | ProgressAsked
     | ProgressAnswered
     | OffsetsLoaded
+    | SubscriptionAsked
+    | SubscriptionAnswered
+    | FiltersLoaded
     | StopBegan
     | StopEnded
     | StartBegan
@@ -677,7 +708,7 @@ def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
 
 
 def _pass(step: Step, number: int, event: object) -> None:
-    """Leave it to ``models.knowledge.walk_progress``, which reads the events."""
+    """Leave it to the walks that read the events: of progress, and of filters."""
     del step, number, event
 
 
@@ -729,6 +760,9 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     ProgressAsked: _pass,
     ProgressAnswered: _pass,
     OffsetsLoaded: _pass,
+    SubscriptionAsked: _pass,
+    SubscriptionAnswered: _pass,
+    FiltersLoaded: _pass,
     StopBegan: _take_stop,
     StopEnded: Step._end_stop,
     StartBegan: Step._begin_start,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from crashmq.models.ops import CrashKind
+from crashmq.models.ops import CrashKind, ExpressionType
 
 PutStatus: TypeAlias = Literal[
     "PUT_OK",
@@ -180,6 +180,20 @@ class QueueTaken:
     """The offset at which a consumer that was given a queue begins."""
 
     offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredPull:
+    """The answer to a pull of a group, and by what expression it was filtered."""
+
+    pulled: Pulled
+    expression: str
+    expression_type: ExpressionType
+
+
+@dataclass(frozen=True, slots=True)
+class NotFiltered:
+    """A broker has no filter of what a group's client says that it subscribes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +371,8 @@ Observation: TypeAlias = (
     | Committed
     | OffsetKept
     | QueueTaken
+    | FilteredPull
+    | NotFiltered
     | Ran
     | ClockMoved
     | Stopped
@@ -380,6 +396,8 @@ def status_of(observation: Observation) -> str:
     """One word for tables: the status where there is one, else the kind."""
     match observation:
         case Put(status) | Pulled(status):
+            return status
+        case FilteredPull(Pulled(status)):
             return status
         case Interrupted(inner, event):
             return f"{status_of(inner)}+{status_of(event)}"
@@ -411,6 +429,10 @@ def describe_observation(observation: Observation) -> str:
             return f"offset {offset}" if offset >= 0 else "no offset"
         case QueueTaken(offset):
             return f"begins at {offset}"
+        case FilteredPull(pulled, expression):
+            return f"{describe_observation(pulled)}, by {expression}"
+        case NotFiltered():
+            return "the broker has no such filter"
         case Ran(work):
             return f"work {work}"
         case ClockMoved(now_ms):

@@ -21,6 +21,7 @@ ServiceName = Literal[
     "clean_commit_log",
     "clean_consume_queue",
     "persist_consumer_offset",
+    "persist_consumer_filter",
 ]
 SERVICE_NAMES: tuple[ServiceName, ...] = get_args(ServiceName)
 
@@ -40,6 +41,7 @@ DamageKind = Literal[
 ]
 ForeignContent = Literal["empty", "zeros", "garbage", "copy", "directory"]
 FromWhere = Literal["last", "first"]
+ExpressionType = Literal["TAG", "SQL92"]
 IPv6Hosts = Literal["none", "born", "store", "both"]
 TransactionType = Literal["none", "prepared", "commit", "rollback"]
 ScheduleKind = Literal["preempt", "pct"]
@@ -68,6 +70,7 @@ class Capability(Enum):
     SEARCHES = "it finds messages by their place, time or key"
     DELETES = "it deletes topics, and expired messages when it is asked to"
     TRACKS_PROGRESS = "it keeps how far groups of consumers have come"
+    FILTERS = "it filters the messages of a topic by what a group subscribes"
     TELLS_POSITIONS = "it says where its log stands"
     TELLS_COUNTS = "it says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "it says what it holds of its directory, also after a stop"
@@ -172,6 +175,7 @@ class PutMessage:
         multi_dispatch: names of light queues, joined by commas, that list it as well.
         delay_level: the DELAY property; 0 for none.
         sys_flag: bits besides those of transaction and hosts, as compression's.
+        properties: more of them, as ``a=1;b=x``.
     """
 
     topic: str
@@ -187,6 +191,7 @@ class PutMessage:
     delay_level: int = 0
     reconsume_times: int = 0
     sys_flag: int = 0
+    properties: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +329,39 @@ class TakeQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class Subscribe:
+    """A client says that its group subscribes a topic by an expression.
+
+    ``version`` is that of the subscription: the newest one counts; 0: newer than all
+    before.
+    """
+
+    group: str
+    topic: str
+    expression: str
+    expression_type: ExpressionType = "SQL92"
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """A group's client says that it is gone."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class PullFiltered:
+    """Read up to ``max_msg_nums`` messages of one queue that a group subscribes."""
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+    max_msg_nums: int = 32
+
+
+@dataclass(frozen=True, slots=True)
 class FillDisk:
     """Let a file that is not the store's fill the disk to ``percent``; 0 removes it."""
 
@@ -455,6 +493,9 @@ Op: TypeAlias = (
     | QueryOffset
     | ResetOffset
     | TakeQueue
+    | Subscribe
+    | Unsubscribe
+    | PullFiltered
     | FillDisk
     | Shutdown
     | Restart
@@ -479,6 +520,9 @@ OP_CLASSES: tuple[type[Op], ...] = (
     QueryOffset,
     ResetOffset,
     TakeQueue,
+    Subscribe,
+    Unsubscribe,
+    PullFiltered,
     FillDisk,
     Shutdown,
     Restart,
@@ -505,11 +549,16 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     QueryOffset,
     ResetOffset,
     TakeQueue,
+    Subscribe,
+    Unsubscribe,
+    PullFiltered,
     FillDisk,
     Shutdown,
 )
 ProgressOp: TypeAlias = CommitOffset | QueryOffset | ResetOffset | TakeQueue
 """What consumers, and who resets them, ask of the broker."""
+FilterOp: TypeAlias = Subscribe | Unsubscribe
+"""What clients say of what their groups subscribe."""
 
 Event: TypeAlias = Crash | DiskFault | Op
 EVENT_CLASSES: tuple[type[Event], ...] = (Crash, DiskFault, *OP_CLASSES)
@@ -563,6 +612,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.DELETES})
         case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
             return frozenset({Capability.TRACKS_PROGRESS})
+        case Subscribe() | Unsubscribe() | PullFiltered():
+            return frozenset({Capability.FILTERS})
         case FillDisk():
             return frozenset({Capability.HAS_ROOM})
         case _:

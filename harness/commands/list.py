@@ -26,6 +26,7 @@ _SERVICES = {
     "clean_commit_log": "removes log files that have expired",
     "clean_consume_queue": "removes queue files whose records are gone",
     "persist_consumer_offset": "writes how far groups of consumers have come",
+    "persist_consumer_filter": "writes by what groups of consumers filter",
 }
 
 

@@ -33,6 +33,9 @@ from crashmq.models.knowledge.moments import (
     CaughtUp,
     CleanerOver,
     DeletionOver,
+    FilteredPullOver,
+    FilterMissed,
+    FiltersRecovered,
     FilesAtRest,
     FilesFound,
     LogRecovered,
@@ -131,6 +134,9 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     ),
     **dict.fromkeys(
         (OffsetsFound, OffsetsRecovered), (*TELLS_ALL, Fact.TRACKS_PROGRESS)
+    ),
+    **dict.fromkeys(
+        (FilteredPullOver, FilterMissed, FiltersRecovered), (*TELLS_ALL, Fact.FILTERS)
     ),
     StepOver: (Fact.TAKES_DAMAGE,),
 }

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
     asked_of_answers,
+    asked_of_filters,
     asked_of_lives,
     asked_of_progress,
     asked_of_reads,

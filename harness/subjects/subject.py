@@ -121,6 +121,7 @@ class WholeSubject(
     capabilities.Searches,
     capabilities.Deletes,
     capabilities.TracksProgress,
+    capabilities.Filters,
     capabilities.TellsPositions,
     capabilities.TellsCounts,
     capabilities.TellsWhatItHolds,
@@ -147,6 +148,7 @@ PROTOCOLS: Final[Mapping[Capability, type]] = {
     Capability.SEARCHES: capabilities.Searches,
     Capability.DELETES: capabilities.Deletes,
     Capability.TRACKS_PROGRESS: capabilities.TracksProgress,
+    Capability.FILTERS: capabilities.Filters,
     Capability.TELLS_POSITIONS: capabilities.TellsPositions,
     Capability.TELLS_COUNTS: capabilities.TellsCounts,
     Capability.TELLS_WHAT_IT_HOLDS: capabilities.TellsWhatItHolds,
@@ -325,6 +327,9 @@ class _Completed:
     def positions(self) -> Positions:
         """No position is known, as of a store that is down."""
         return DOWN
+
+    def filters(self) -> None:
+        """None: no filters are kept."""
 
     def offsets(self) -> None:
         """None are kept."""

@@ -36,6 +36,7 @@ from crashmq.models.files.log import (
     common_size,
     read_log,
 )
+from crashmq.models.files.filters import FilterRows, whole_filters
 from crashmq.models.files.offsets import OffsetRows, whole_offsets
 from crashmq.models.files.queue import (
     UNIT_SIZE,
@@ -120,6 +121,11 @@ class StoreImage:
     def offsets(self) -> OffsetRows | None:
         """The consumers' offsets; None if there are such files and none is whole."""
         return whole_offsets(self.files)
+
+    @lazy
+    def filters(self) -> FilterRows | None:
+        """The groups' filters; None if there are such files and none is whole."""
+        return whole_filters(self.files)
 
     @lazy
     def queue_at(self) -> dict[QueueKey, QueueImage]:

@@ -16,6 +16,7 @@ from crashmq.models.files.store_image import StoreImage
 from crashmq.models.history import Step
 from crashmq.models.knowledge.debts import Debts
 from crashmq.models.knowledge.expiry import Expiry
+from crashmq.models.knowledge.filters import Filters
 from crashmq.models.knowledge.progress import Progress
 from crashmq.models.knowledge.promises import SPOILT, DiskKind, Promises, forgets
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
@@ -60,6 +61,7 @@ class Knowledge:
         expiry: clock, room and cleaners.
         debts: what this life owes.
         progress: how far groups of consumers have come.
+        filters: what groups subscribe.
         tampering: what was done to the files from outside.
         failed_parts: where calls to the disk failed in this life of the store, as
             names in its directory; "" stands for all.
@@ -81,6 +83,7 @@ class Knowledge:
     debts: Debts
     tampering: Tampering
     progress: Progress = field(default_factory=Progress)
+    filters: Filters = field(default_factory=Filters)
     failed_parts: frozenset[str] = frozenset()
     end: End = End.NEW
     positions: Positions | None = None
@@ -152,7 +155,8 @@ class Knowledge:
     ) -> Judged:
         """What the laws of the files are asked about this store's files."""
         setup = self.setup
-        knows_bit_maps = not self.tampering.bit_maps_may_rot
+        # What a filter says of a message, a pull shows.
+        knows_bit_maps = not (self.tampering.bit_maps_may_rot or setup.filters)
         return Judged(
             image,
             reput_from_offset,

@@ -38,6 +38,7 @@ from crashmq.models.knowledge.moments import (
     TopicGone,
 )
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
+from crashmq.models.knowledge.walk_filters import walk_filters
 from crashmq.models.knowledge.walk_progress import walk_progress
 from crashmq.models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_reads
 from crashmq.models.knowledge.walk_start import walk_start
@@ -64,6 +65,8 @@ def walk(at: At) -> Iterator[Moment]:
         return
     if known.setup.keeps_progress:
         yield from walk_progress(at)
+    if known.setup.filters:
+        yield from walk_filters(at)
     known.expiry.begin_step(step)
     yield from _walk_lives(at)
     known.expiry.end_step(step)

@@ -10,6 +10,7 @@ from crashmq.scenarios.catalogue.bit_rot import ROTTING, SERVING
 from crashmq.scenarios.catalogue.concurrency import INTERLEAVING
 from crashmq.scenarios.catalogue.consuming import CONSUMING
 from crashmq.scenarios.catalogue.expiry import ALWAYS, EXPIRING, KEEPING
+from crashmq.scenarios.catalogue.filtering import FILTERING
 from crashmq.scenarios.catalogue.foreign_files import FOREIGN_FILES
 from crashmq.scenarios.catalogue.message_scenarios import (
     MESSAGE_SCENARIOS,
@@ -413,5 +414,8 @@ MIXTURES = Scenario(
 )
 
 SCENARIOS: dict[str, Scenario] = {
-    scenario.name: scenario for scenario in (*_ALL, MIXTURES, _TORN_BLOCKS, *CONSUMING)
+    scenario.name: scenario for scenario in (
+        *(*_ALL, MIXTURES, _TORN_BLOCKS),
+        *(*CONSUMING, *FILTERING),
+    )
 }

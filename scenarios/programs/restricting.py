@@ -36,6 +36,7 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
     "fill": frozenset({Capability.HAS_ROOM}),
     "delete": frozenset({Capability.DELETES}),
     "progress": frozenset({Capability.TRACKS_PROGRESS}),
+    "filter": frozenset({Capability.FILTERS}),
 }
 """What each kind of phrase is pointless without; the others need the core alone."""
 

@@ -18,6 +18,7 @@ from crashmq.models.ops import (
     DamageKind,
     DeleteManually,
     DiskFault,
+    ExpressionType,
     IPv6Hosts,
     Op,
     PlantFile,
@@ -54,6 +55,7 @@ Kind = Literal[
     "fill",
     "delete",
     "progress",
+    "filter",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -98,6 +100,7 @@ class Label(NamedTuple):
     delay_level: int = 0
     reconsume_times: int = 0
     sys_flag: int = 0
+    properties: str = ""
 
 
 class Size(NamedTuple):
@@ -188,7 +191,8 @@ class Space:
         schedules: who runs on then; of ``pct`` the seed is drawn, of ``preempt`` as
             many preemptions as its depth says, below its steps.
         fill_percents: how full others make the disk; as above for ``fill``.
-        groups: who consumes; a space has them to list ``progress``.
+        groups: who consumes; a space has them to list ``progress``, or ``filter``.
+        expressions: by what they subscribe; as above for ``filter``.
         progress_offsets: what is committed, or reset to.
         deletions: queues that are deleted, queue_id -1 for the whole topic; as above
             for ``delete``.
@@ -240,6 +244,7 @@ class Space:
     plants: tuple[PlantFile, ...] = ()
     groups: tuple[str, ...] = ()
     progress_offsets: Numbers = ONLY_ZERO
+    expressions: tuple[tuple[str, ExpressionType], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""
@@ -254,6 +259,7 @@ class Space:
         assert self.expiry_steps_ms != ONLY_ZERO or "contend" not in self.kinds
         assert self.fill_percents or "fill" not in self.kinds
         assert self.groups or "progress" not in self.kinds
+        assert (self.groups and self.expressions) or "filter" not in self.kinds
         deletes = self.deletions and self.crash_kinds and self.faults
         assert deletes or "delete" not in self.kinds
 
@@ -344,6 +350,9 @@ def record_overhead(topic: str, label: Label) -> int:
         properties.append(("INNER_MULTI_DISPATCH", len(label.multi_dispatch)))
     if label.delay_level:
         properties.append(("DELAY", len(str(label.delay_level))))
+    for one in label.properties.split(";") if label.properties else ():
+        name, _, value = one.partition("=")
+        properties.append((name, len(value)))
     properties_size = sum(len(name) + 1 + value + 1 for name, value in properties)
     hosts = {"none": 0, "born": 12, "store": 12, "both": 24}[label.ipv6]
     is_v2 = len(topic) > TOPIC_SIZE_MAX_V1

@@ -21,6 +21,7 @@ from crashmq.scenarios.programs.consuming import progress
 from crashmq.scenarios.programs.crashing import crash, restart
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.faulting import fault, fill_after_all
+from crashmq.scenarios.programs.filtering import filtering
 from crashmq.scenarios.programs.losing import damage, delete, expire, perhaps_dispatch
 from crashmq.scenarios.programs.meeting import contend, interleave, together
 from crashmq.scenarios.programs.overlapping import overlap
@@ -131,6 +132,7 @@ PHRASES: dict[Kind, Phrase] = {
     "fill": fill_after_all,
     "delete": delete,
     "progress": progress,
+    "filter": filtering,
 }
 """What writes a phrase of each kind."""
 
@@ -160,7 +162,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "overlap": ("overlap",),
     "fill": ("fill",),
     "damage": ("damage",),
-    "progress": ("progress",),
+    "progress": ("progress", "filter"),
 }
 
 

@@ -200,6 +200,11 @@ class ConsumerFilterManager:
         with self._lock:
             return list(self._table.get(topic, {}).values())
 
+    def get_all(self) -> list[ConsumerFilterData]:
+        """The filters of all groups on all topics, dead ones too."""
+        with self._lock:
+            return [*self._all()]
+
     def is_registered(self, data: ConsumerFilterData) -> bool:
         """Whether dispatch still computes bit maps by what ``data`` asks for."""
         now = self.get(data.topic, data.consumer_group)
