@@ -19,6 +19,7 @@ from crashmq.models.ops import (
     During,
     Event,
     FillDisk,
+    FilterOp,
     KeptUnit,
     LookMessage,
     PlantFile,
@@ -75,16 +76,8 @@ def describe(op: Event) -> str:
             return f"delete topic {topic}" + (f"/{queue_id}" if queue_id >= 0 else "")
         case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
             return _describe_progress(op)
-        case Subscribe(group, topic, expression, kind, version):
-            told = f" in version {version}" if version else ""
-            return f"{group} subscribes {topic} by {kind} {expression}{told}"
-        case Unsubscribe(group):
-            return f"{group} is gone"
-        case PullFiltered(group, topic, queue_id, queue_offset, max_msg_nums):
-            return (
-                f"{group} pulls {topic}/{queue_id} from {queue_offset}, "
-                f"at most {max_msg_nums}"
-            )
+        case Subscribe() | Unsubscribe() | PullFiltered():
+            return _describe_filtering(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():
@@ -121,6 +114,18 @@ def _describe_progress(op: ProgressOp) -> str:
             return f"reset {where} to {op.offset}"
         case TakeQueue():
             return f"a consumer takes over {where}, or begins at its {op.where} offset"
+
+
+def _describe_filtering(op: FilterOp | PullFiltered) -> str:
+    match op:
+        case Subscribe(group, topic, expression, kind, version):
+            told = f" in version {version}" if version else ""
+            return f"{group} subscribes {topic} by {kind} {expression}{told}"
+        case Unsubscribe(group):
+            return f"{group} is gone"
+        case PullFiltered(group, topic, queue_id, queue_offset, most):
+            where = f"{topic}/{queue_id} from {queue_offset}"
+            return f"{group} pulls {where}, at most {most}"
 
 
 def describe_schedule(schedule: Schedule) -> str:

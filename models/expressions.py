@@ -79,10 +79,8 @@ def _tree(expression: str) -> Tree:
     return tree
 
 
-_WORDS = frozenset(
-    ("AND", "OR", "NOT", "IS", "NULL", "IN", "BETWEEN")
-    + ("CONTAINS", "STARTSWITH", "ENDSWITH")
-)
+_SEARCHES = ("CONTAINS", "STARTSWITH", "ENDSWITH")
+_WORDS = frozenset({"AND", "OR", "NOT", "IS", "NULL", "IN", "BETWEEN", *_SEARCHES})
 Parsed: TypeAlias = tuple[Tree, Sequence[str]]
 
 
@@ -128,9 +126,9 @@ def _one(tokens: Sequence[str]) -> Parsed:
         case [name, "IN", "(", *_]:
             texts, rest = _texts(tokens[3:])
             return ("IN", (name, *texts)), rest
-        case [name, "NOT", ("CONTAINS" | "STARTSWITH" | "ENDSWITH") as how, text, *rest]:
+        case [name, "NOT", how, text, *rest] if how in _SEARCHES:
             return (f"NOT {how}", (name, text)), rest
-        case [name, ("CONTAINS" | "STARTSWITH" | "ENDSWITH") as how, text, *rest]:
+        case [name, how, text, *rest] if how in _SEARCHES:
             return (how, (name, text)), rest
         case [name, "<>", literal, *rest]:
             return ("NOT", (("=", (name, literal)),)), rest
@@ -161,7 +159,7 @@ def _value(tree: Tree, properties: Properties) -> Outcome:
     value = properties.get(name)
     if how == "IS NULL":
         return "yes" if value is None else "no"
-    if how.endswith(("CONTAINS", "STARTSWITH", "ENDSWITH")):
+    if how.endswith(_SEARCHES):
         if value is None or literals[0] == "'":
             return "no"
         is_so = _is_found(how.removeprefix("NOT "), value, literals[0][1:])

@@ -100,9 +100,7 @@ class PutAnswered:
     waited_ms: int
 
 
-Read: TypeAlias = (
-    PullMessage | LookMessage | SearchOffset | QueryMessage | PullFiltered
-)
+Read: TypeAlias = PullMessage | LookMessage | SearchOffset | QueryMessage | PullFiltered
 Answer: TypeAlias = Pulled | Looked | Searched | Queried | FilteredPull | NotFiltered
 
 

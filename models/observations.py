@@ -429,10 +429,8 @@ def describe_observation(observation: Observation) -> str:
             return f"offset {offset}" if offset >= 0 else "no offset"
         case QueueTaken(offset):
             return f"begins at {offset}"
-        case FilteredPull(pulled, expression):
-            return f"{describe_observation(pulled)}, by {expression}"
-        case NotFiltered():
-            return "the broker has no such filter"
+        case FilteredPull() | NotFiltered():
+            return _describe_filtered(observation)
         case Ran(work):
             return f"work {work}"
         case ClockMoved(now_ms):
@@ -469,3 +467,9 @@ def describe_observation(observation: Observation) -> str:
             return f"{told} (turns {list(turns)} at {points} points)"
         case Failed(error, message):
             return f"RAISED {error}: {message}"
+
+
+def _describe_filtered(answer: FilteredPull | NotFiltered) -> str:
+    if isinstance(answer, NotFiltered):
+        return "the broker has no such filter"
+    return f"{describe_observation(answer.pulled)}, by {answer.expression}"

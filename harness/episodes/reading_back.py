@@ -46,7 +46,7 @@ def read_everything(judge: Judge, epoch_ms: int, take: Take) -> None:
 
 def pull_everything_filtered(judge: Judge, take: Take) -> None:
     """Pull every queue of each topic that a group subscribes, from end to end."""
-    for group, topic in sorted(judge.known.filters.now):
+    for group, topic in sorted(judge.known.progress.filters.now):
         for (name, queue_id), messages in judge.model.queues.items():
             at = 0
             while name == topic and messages and at <= messages[-1].queue_offset:

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_controller import BrokerController
-from crashmq.engine.broker.filter.expression_message_filter import (
-    ExpressionMessageFilter,
-)
 from crashmq.engine.client.consumer.pull_from_where import (
     ConsumeFromWhere,
     compute_pull_from_where,
@@ -23,23 +20,19 @@ from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
 from crashmq.engine.common.message_queue import MessageQueue
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
-from crashmq.engine.remoting.filter_api import build_subscription_data
 from crashmq.engine.remoting.response_code import ResponseCode
-from crashmq.engine.remoting.subscription_data import SubscriptionData
 from crashmq.engine.store.errors import StoreStopped
 from crashmq.engine.store.message_store import MessageStore
-from crashmq.harness.subjects.engine_messages import pulled_of
+from crashmq.harness.subjects.subscribers import Subscribers
 from crashmq.models.observations import (
     Committed,
     Done,
-    FilteredPull,
-    NotFiltered,
     Observation,
     OffsetKept,
     QueueTaken,
     Skipped,
 )
-from crashmq.models.ops import ExpressionType, FromWhere
+from crashmq.models.ops import FromWhere
 
 BROKER_NAME = "broker-a"
 _WHERE = {
@@ -62,11 +55,11 @@ class Consumers:
     ) -> None:
         config = BrokerConfig(filters, filters)
         self.broker = BrokerController(store, disk, runtime, config)
+        self.subscribers = Subscribers(self.broker)
         self._runtime = runtime
         self._manager = self.broker.consumer_offset_manager
         self._processor = self.broker.consumer_manage_processor
         self._stores: dict[str, RemoteBrokerOffsetStore] = {}
-        self._subscriptions: dict[str, dict[str, SubscriptionData]] = {}
 
     def offsets(self) -> tuple[tuple[tuple[str, str, int], int], ...]:
         """The offset of every group, topic and queue_id, sorted."""
@@ -75,83 +68,6 @@ class Consumers:
             topic, _, group = key.partition("@")
             rows += [((group, topic, queue), at) for queue, at in offsets.items()]
         return tuple(sorted(rows))
-
-    def filters(self) -> tuple[tuple[tuple[str, str], tuple[str, int]], ...] | None:
-        """By group and topic the expression and its version, sorted."""
-        if not self.broker.config.enable_property_filter:
-            return None
-        found = self.broker.consumer_filter_manager.get_all()
-        return tuple(
-            sorted(
-                ((one.consumer_group, one.topic), (one.expression, one.client_version))
-                for one in found
-            )
-        )
-
-    def subscribe(
-        self,
-        group: str,
-        topic: str,
-        expression: str,
-        expression_type: ExpressionType,
-        version: int,
-    ) -> Observation:
-        """Let a client's heartbeat say all that its group subscribes."""
-        if not self.broker.is_started:
-            return _STOPPING
-        if not self.broker.config.enable_property_filter:
-            return Skipped("the broker filters by no expression")
-        try:
-            told = build_subscription_data(topic, expression, expression_type, version)
-        except ValueError as error:
-            return Skipped(str(error))
-        known = self._subscriptions.setdefault(group, {})
-        old = known.get(topic)
-        if old is None or old.sub_version < version:
-            known[topic] = told
-        others = [one for name, one in known.items() if name != topic]
-        heartbeat = [told, *others]
-        self.broker.consumer_filter_manager.register(group, heartbeat)
-        return Done()
-
-    def unsubscribe(self, group: str) -> Observation:
-        """Let a client say that it is gone."""
-        if not self.broker.is_started:
-            return _STOPPING
-        self._subscriptions.pop(group, None)
-        self.broker.consumer_filter_manager.unregister(group)
-        return Done()
-
-    def pull_filtered(
-        self,
-        group: str,
-        topic: str,
-        queue_id: int,
-        queue_offset: int,
-        max_msg_nums: int,
-    ) -> Observation:
-        """Read a queue by what its group subscribes.
-
-        Source: PullMessageProcessor#processRequest, its checks of subscriptions.
-        """
-        told = self._subscriptions.get(group, {}).get(topic)
-        if told is None:
-            return Skipped("the group subscribes no such topic")
-        filters = self.broker.consumer_filter_manager
-        data = None
-        if told.expression_type != "TAG":
-            data = filters.get(topic, group)
-            if data is None or data.client_version < told.sub_version:
-                return NotFiltered()
-        wanted = ExpressionMessageFilter(told, data, filters)
-        try:
-            found = self.broker.message_store.get_message(
-                topic, queue_id, queue_offset, max_msg_nums, wanted
-            )
-        except StoreStopped:
-            return _STOPPING
-        expression = told.sub_string if data is None else data.expression
-        return FilteredPull(pulled_of(found), expression, told.expression_type)
 
     def commit_offset(
         self, group: str, topic: str, queue_id: int, offset: int

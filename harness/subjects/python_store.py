@@ -306,7 +306,7 @@ class PythonStore:
         """Take over what a group's client subscribes."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
-        return self._consumers.subscribe(
+        return self._consumers.subscribers.subscribe(
             group, topic, expression, expression_type, version
         )
 
@@ -314,7 +314,7 @@ class PythonStore:
         """Take note that a group's client is gone."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
-        return self._consumers.unsubscribe(group)
+        return self._consumers.subscribers.unsubscribe(group)
 
     def pull_filtered(
         self,
@@ -327,13 +327,14 @@ class PythonStore:
         """Read one queue as a group subscribes it."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
-        return self._consumers.pull_filtered(
+        return self._consumers.subscribers.pull_filtered(
             group, topic, queue_id, queue_offset, max_msg_nums
         )
 
     def filters(self) -> tuple[tuple[tuple[str, str], tuple[str, int]], ...] | None:
         """By group and topic the expression and its version, sorted."""
-        return self._consumers.filters() if self._consumers is not None else None
+        consumers = self._consumers
+        return None if consumers is None else consumers.subscribers.filters()
 
     def fill_disk(self, percent: int) -> Observation:
         """Let a foreign file fill the disk."""

@@ -26,6 +26,7 @@ from crashmq.models.files.deleted import (
     DeletedImage,
     read_deleted,
 )
+from crashmq.models.files.filters import FilterRows, whole_filters
 from crashmq.models.files.index import IndexImage, LogKey, keys_of_log, read_index
 from crashmq.models.files.lazy import lazy
 from crashmq.models.files.log import (
@@ -36,7 +37,6 @@ from crashmq.models.files.log import (
     common_size,
     read_log,
 )
-from crashmq.models.files.filters import FilterRows, whole_filters
 from crashmq.models.files.offsets import OffsetRows, whole_offsets
 from crashmq.models.files.queue import (
     UNIT_SIZE,

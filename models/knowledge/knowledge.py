@@ -16,7 +16,6 @@ from crashmq.models.files.store_image import StoreImage
 from crashmq.models.history import Step
 from crashmq.models.knowledge.debts import Debts
 from crashmq.models.knowledge.expiry import Expiry
-from crashmq.models.knowledge.filters import Filters
 from crashmq.models.knowledge.progress import Progress
 from crashmq.models.knowledge.promises import SPOILT, DiskKind, Promises, forgets
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
@@ -60,8 +59,7 @@ class Knowledge:
         promises: what the disk keeps of what it was told to.
         expiry: clock, room and cleaners.
         debts: what this life owes.
-        progress: how far groups of consumers have come.
-        filters: what groups subscribe.
+        progress: how far groups of consumers have come, and what they subscribe.
         tampering: what was done to the files from outside.
         failed_parts: where calls to the disk failed in this life of the store, as
             names in its directory; "" stands for all.
@@ -83,7 +81,6 @@ class Knowledge:
     debts: Debts
     tampering: Tampering
     progress: Progress = field(default_factory=Progress)
-    filters: Filters = field(default_factory=Filters)
     failed_parts: frozenset[str] = frozenset()
     end: End = End.NEW
     positions: Positions | None = None

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from crashmq.models.files.offsets import OffsetKey, OffsetRows
+from crashmq.models.knowledge.filters import Filters
 from crashmq.models.plain_state import Forked
 
 NO_OFFSET = -1
@@ -28,6 +29,7 @@ class Progress(Forked):
         pending: queues with a reset that the consumers have not met for certain.
         is_persisted: a persist has ended, so there is a file.
         is_doubtful: something else may have changed or taken what was persisted.
+        filters: what groups subscribe.
     """
 
     now: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
@@ -35,6 +37,7 @@ class Progress(Forked):
     pending: dict[OffsetKey, bool] = field(default_factory=dict)
     is_persisted: bool = False
     is_doubtful: bool = False
+    filters: Filters = field(default_factory=Filters)
 
     def of(self, key: OffsetKey) -> frozenset[int]:
         """The offsets that a group may have; -1: none."""

@@ -25,7 +25,7 @@ from crashmq.models.ops import FilterOp, Subscribe, Unsubscribe
 
 def walk_filters(at: At) -> Iterator[Moment]:
     """Lead what is known of filters through a step; stop at each moment."""
-    step, filters = at.step, at.known.filters
+    step, filters = at.step, at.known.progress.filters
     found: Mapping[str, bytes] = {}
     for entry in step.entries:
         match entry.event:

@@ -78,7 +78,7 @@ def walk_reads(at: At, before: SeenBefore) -> Iterator[Moment]:
             queue = _behind_gaps(model.queues.get((read.topic, read.queue_id), []))
             yield PullOver(*at, read, answer, queue)
         elif isinstance(read, PullFiltered):
-            possible = known.filters.now.get((read.group, read.topic))
+            possible = known.progress.filters.now.get((read.group, read.topic))
             if isinstance(answer, FilteredPull):
                 queue = _behind_gaps(model.queues.get((read.topic, read.queue_id), []))
                 yield FilteredPullOver(*at, read, answer, queue, possible)

@@ -49,7 +49,7 @@ def _where(pull: PullFiltered, answer: FilteredPull) -> str:
     "FLT-1",
     "a filtered pull returns messages of the queue that its group asked for, in order, "
     "each byte for byte as appended, and no other",
-    catalogue="P18",
+    catalogue="I3 I15",
 )
 def returns_what_was_asked_for(
     pull: PullFiltered, answer: FilteredPull, queue: Sequence[Appended]
@@ -86,7 +86,7 @@ def returns_what_was_asked_for(
     "FLT-2",
     "a filtered pull passes over no message that its group asked for, nor over one of "
     "which nobody knows that",
-    catalogue="P18 I15",
+    catalogue="I3 I15",
 )
 def passes_over_nothing_asked_for(
     pull: PullFiltered, answer: FilteredPull, there: Sequence[Appended]
@@ -119,9 +119,9 @@ def _queue_offset(data: bytes) -> int:
 
 @law(
     "FLT-3",
-    "a filtered pull goes on behind all that it looked at, so that a group that matches "
-    "nothing reaches the queue's end",
-    catalogue="P19 I16",
+    "a filtered pull goes on behind all that it looked at, so that a group that "
+    "matches nothing reaches the queue's end",
+    catalogue="I6 I16",
 )
 def goes_on_behind_what_it_saw(
     pull: PullFiltered,
@@ -147,9 +147,7 @@ def goes_on_behind_what_it_saw(
     looked_at = max(SCAN_UNITS_MAX, pull.max_msg_nums)
     looked_at = min(looked_at, queue_file_units - begin % queue_file_units)
     there = queue.messages[begin - low :][:looked_at]
-    taken, seen = _walked(
-        there, pull.max_msg_nums, lambda one: is_wanted(answer, one)
-    )
+    taken, seen = _walked(there, pull.max_msg_nums, lambda one: is_wanted(answer, one))
     expected = "FOUND" if taken else "NO_MATCHED_MESSAGE"
     told = (pulled.status, len(pulled.messages), pulled.next_begin_offset)
     if told != (expected, taken, begin + seen):
@@ -177,7 +175,7 @@ def _walked(
 @law(
     "FLT-4",
     "a broker that a group has told what it subscribes filters by the newest of that",
-    catalogue="P18",
+    catalogue="I12",
 )
 def filters_by_the_newest(
     pull: PullFiltered, asked: Asked | None, possible: Set[Asked]
@@ -198,7 +196,7 @@ def filters_by_the_newest(
 @law(
     "FLT-5",
     "a start loads the filters of their file if that is whole, else of its backup",
-    catalogue="P18 I9",
+    catalogue="I12 I9",
 )
 def start_loads_the_filters(
     files: Mapping[str, bytes], rows: FilterRows

@@ -57,7 +57,9 @@ FILTERED = replace(
         ("crash", 1),
     ),
     kept=("filter",),
-    addresses=often((Address("T0", 0), 6), (Address("T0", 1), 1), (Address("T1", 0), 1)),
+    addresses=often(
+        (Address("T0", 0), 6), (Address("T0", 1), 1), (Address("T1", 0), 1)
+    ),
     labels=LABELS,
     sizes=often((Size(extra=16), 6), (Size(extra=60), 2), (Size(parts=4), 1)),
     burst_sizes=often((2, 2), (3, 3), (8, 1)),

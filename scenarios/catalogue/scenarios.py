@@ -414,7 +414,8 @@ MIXTURES = Scenario(
 )
 
 SCENARIOS: dict[str, Scenario] = {
-    scenario.name: scenario for scenario in (
+    scenario.name: scenario
+    for scenario in (
         *(*_ALL, MIXTURES, _TORN_BLOCKS),
         *(*CONSUMING, *FILTERING),
     )

@@ -32,7 +32,7 @@ PULLS_MAX = 3
 PUTS_MAX = 4
 PULL_COUNTS = often((32, 4), (1, 1), (2, 1))
 OLD_VERSIONS = (1, 2)
-"""Of subscriptions that are older than any newer one: a client that was there before."""
+"""Of subscriptions older than any newer one: of a client that was there before."""
 SET_BACK_MS = (-1, -50, -1000)
 STEPS_MS = often((10, 3), (0, 1), (1, 1))
 A_DAY_MS = 24 * 3600 * 1000
