@@ -22,10 +22,12 @@ from crashmq.models.ops import (
     EndConsumer,
     Event,
     FillDisk,
+    FilterOp,
     KeptUnit,
     LookMessage,
     PlantFile,
     ProgressOp,
+    PullFiltered,
     PullMessage,
     PullThroughBroker,
     PutBatch,
@@ -39,10 +41,12 @@ from crashmq.models.ops import (
     SearchOffset,
     Shutdown,
     StartConsumer,
+    Subscribe,
     Survivors,
     TakeQueue,
     Together,
     TurnConsumer,
+    Unsubscribe,
 )
 
 
@@ -82,6 +86,8 @@ def describe(op: Event) -> str:
             return _describe_consumer(op)
         case PullThroughBroker():
             return _describe_broker_pull(op)
+        case Subscribe() | Unsubscribe() | PullFiltered():
+            return _describe_filtering(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():
@@ -151,6 +157,18 @@ def _describe_broker_pull(op: PullThroughBroker) -> str:
     )
 
 
+def _describe_filtering(op: FilterOp | PullFiltered) -> str:
+    match op:
+        case Subscribe(group, topic, expression, kind, version):
+            told = f" in version {version}" if version else ""
+            return f"{group} subscribes {topic} by {kind} {expression}{told}"
+        case Unsubscribe(group):
+            return f"{group} is gone"
+        case PullFiltered(group, topic, queue_id, queue_offset, most):
+            where = f"{topic}/{queue_id} from {queue_offset}"
+            return f"{group} pulls {where}, at most {most}"
+
+
 def describe_schedule(schedule: Schedule) -> str:
     """A schedule in words."""
     lines = ", at any line" if schedule.grain == "lines" else ""
@@ -172,6 +190,8 @@ def _describe_put(op: PutMessage) -> str:
     parts = [f"put {kind}{op.body_size} B to {op.topic}/{op.queue_id}"]
     if op.tags:
         parts.append(f" tagged {op.tags}")
+    if op.properties:
+        parts.append(f" with {op.properties}")
     if op.multi_dispatch:
         parts.append(f", listed in {op.multi_dispatch} too")
     if op.delay_level:

@@ -21,7 +21,9 @@ from crashmq.models.observations import (
     Damaged,
     EndAwaited,
     Failed,
+    FilteredPull,
     Looked,
+    NotFiltered,
     Observation,
     Planted,
     Pulled,
@@ -43,8 +45,10 @@ from crashmq.models.ops import (
     DiskFault,
     Event,
     FaultCall,
+    FilterOp,
     LookMessage,
     ProgressOp,
+    PullFiltered,
     PullMessage,
     PullThroughBroker,
     QueryMessage,
@@ -101,8 +105,8 @@ class PutAnswered:
     waited_ms: int
 
 
-Read: TypeAlias = PullMessage | LookMessage | SearchOffset | QueryMessage
-Answer: TypeAlias = Pulled | Looked | Searched | Queried
+Read: TypeAlias = PullMessage | LookMessage | SearchOffset | QueryMessage | PullFiltered
+Answer: TypeAlias = Pulled | Looked | Searched | Queried | FilteredPull | NotFiltered
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +280,28 @@ class Consumed:
 
 
 @dataclass(frozen=True, slots=True)
+class SubscriptionAsked:
+    """A client tells the broker what its group subscribes."""
+
+    op: FilterOp
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionAnswered:
+    """It got an answer; ``asked`` is the number of the event that asked."""
+
+    asked: int
+    seen: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class FiltersLoaded:
+    """A start came up with these filters: group and topic, expression and version."""
+
+    filters: tuple[tuple[tuple[str, str], tuple[str, int]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StopBegan:
     """The store begins to stop."""
 
@@ -428,6 +454,9 @@ Happening: TypeAlias = (
     | PullSent
     | PullReceived
     | Consumed
+    | SubscriptionAsked
+    | SubscriptionAnswered
+    | FiltersLoaded
     | StopBegan
     | StopEnded
     | StartBegan
@@ -894,6 +923,9 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     PullSent: _pass,
     PullReceived: _pass,
     Consumed: _pass,
+    SubscriptionAsked: _pass,
+    SubscriptionAnswered: _pass,
+    FiltersLoaded: _pass,
     StopBegan: _take_stop,
     StopEnded: Step._end_stop,
     StartBegan: Step._begin_start,

@@ -56,7 +56,8 @@ class MessageToPut:
 
     ``born_host`` and ``store_host`` are the address and a port of four bytes, as a
     record has them. ``batch`` is None unless it is put together with others.
-    ``properties_size`` is that of the properties as they are handed over, in bytes.
+    ``properties_size`` is that of the properties as they are handed over, in bytes;
+    ``user_properties`` are some of them, as ``a=1;b=x``.
     """
 
     topic: str
@@ -76,6 +77,7 @@ class MessageToPut:
     multi_dispatch: str = ""
     delay_level: int = 0
     batch: BatchPlace | None = None
+    user_properties: str = ""
     properties: dict[str, str] = field(init=False, compare=False)
     properties_size: int = field(init=False, compare=False)
 
@@ -92,6 +94,10 @@ class MessageToPut:
             properties[MULTI_DISPATCH] = self.multi_dispatch
         if self.delay_level:
             properties["DELAY"] = str(self.delay_level)
+        for one in self.user_properties.split(";") if self.user_properties else ():
+            name, _, value = one.partition("=")
+            if name and value:
+                properties[name] = value
         object.__setattr__(self, "properties", properties)
         text = "".join([*properties, *properties.values()])
         size = len(text.encode()) + 2 * len(properties)
@@ -162,6 +168,7 @@ def message_for(
         prepared_offset if ends else 0,
         op.multi_dispatch,
         op.delay_level,
+        user_properties=op.properties,
     )
 
 

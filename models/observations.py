@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from crashmq.models.ops import CrashKind
+from crashmq.models.ops import CrashKind, ExpressionType
 
 PutStatus: TypeAlias = Literal[
     "PUT_OK",
@@ -227,6 +227,20 @@ class QueueTaken:
 
 
 @dataclass(frozen=True, slots=True)
+class FilteredPull:
+    """The answer to a pull of a group, and by what expression it was filtered."""
+
+    pulled: Pulled
+    expression: str
+    expression_type: ExpressionType
+
+
+@dataclass(frozen=True, slots=True)
+class NotFiltered:
+    """A broker has no filter of what a group's client says that it subscribes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
     """The work of a service's rounds, in the service's own unit."""
 
@@ -403,6 +417,8 @@ Observation: TypeAlias = (
     | Committed
     | OffsetKept
     | QueueTaken
+    | FilteredPull
+    | NotFiltered
     | Ran
     | ClockMoved
     | Stopped
@@ -429,6 +445,8 @@ def status_of(observation: Observation) -> str:
             return status
         case BrokerPulled(code):
             return code
+        case FilteredPull(Pulled(status)):
+            return status
         case Interrupted(inner, event):
             return f"{status_of(inner)}+{status_of(event)}"
         case Interleaved(observations):
@@ -461,6 +479,8 @@ def describe_observation(observation: Observation) -> str:
             return f"offset {offset}" if offset >= 0 else "no offset"
         case QueueTaken(offset):
             return f"begins at {offset}"
+        case FilteredPull() | NotFiltered():
+            return _describe_filtered(observation)
         case Ran(work):
             return f"work {work}"
         case ClockMoved(now_ms):
@@ -503,3 +523,9 @@ def _describe_pulled(pulled: Pulled | BrokerPulled) -> str:
     word = pulled.status if isinstance(pulled, Pulled) else pulled.code
     found, goes_on = len(pulled.messages), pulled.next_begin_offset
     return f"{word}, {found} messages, next {goes_on}"
+
+
+def _describe_filtered(answer: FilteredPull | NotFiltered) -> str:
+    if isinstance(answer, NotFiltered):
+        return "the broker has no such filter"
+    return f"{describe_observation(answer.pulled)}, by {answer.expression}"

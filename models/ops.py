@@ -23,6 +23,7 @@ ServiceName = Literal[
     "persist_consumer_offset",
     "client_housekeeping",
     "pull_request_hold",
+    "persist_consumer_filter",
 ]
 SERVICE_NAMES: tuple[ServiceName, ...] = get_args(ServiceName)
 
@@ -46,6 +47,7 @@ Strategy = Literal["AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"]
 ConsumerTask = Literal["rebalance", "pull", "persist", "heartbeat", "lock", "clean"]
 ConsumeStatus = Literal["success", "later", "raises"]
 ConsumerEnd = Literal["stop", "kill", "vanish"]
+ExpressionType = Literal["TAG", "SQL92"]
 IPv6Hosts = Literal["none", "born", "store", "both"]
 TransactionType = Literal["none", "prepared", "commit", "rollback"]
 ScheduleKind = Literal["preempt", "pct"]
@@ -76,6 +78,7 @@ class Capability(Enum):
     TRACKS_PROGRESS = "it keeps how far groups of consumers have come"
     RUNS_CONSUMERS = "consumers of it are started, turned and ended one by one"
     HOLDS_PULLS = "it answers pulls of a group, at once or when something has come"
+    FILTERS = "it filters the messages of a topic by what a group subscribes"
     TELLS_POSITIONS = "it says where its log stands"
     TELLS_COUNTS = "it says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "it says what it holds of its directory, also after a stop"
@@ -180,6 +183,7 @@ class PutMessage:
         multi_dispatch: names of light queues, joined by commas, that list it as well.
         delay_level: the DELAY property; 0 for none.
         sys_flag: bits besides those of transaction and hosts, as compression's.
+        properties: more of them, as ``a=1;b=x``.
     """
 
     topic: str
@@ -195,6 +199,7 @@ class PutMessage:
     delay_level: int = 0
     reconsume_times: int = 0
     sys_flag: int = 0
+    properties: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,6 +422,39 @@ class PullThroughBroker:
 
 
 @dataclass(frozen=True, slots=True)
+class Subscribe:
+    """A client says that its group subscribes a topic by an expression.
+
+    ``version`` is that of the subscription: the newest one counts; 0: newer than all
+    before.
+    """
+
+    group: str
+    topic: str
+    expression: str
+    expression_type: ExpressionType = "SQL92"
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """A group's client says that it is gone."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class PullFiltered:
+    """Read up to ``max_msg_nums`` messages of one queue that a group subscribes."""
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+    max_msg_nums: int = 32
+
+
+@dataclass(frozen=True, slots=True)
 class FillDisk:
     """Let a file that is not the store's fill the disk to ``percent``; 0 removes it."""
 
@@ -553,6 +591,9 @@ Op: TypeAlias = (
     | TurnConsumer
     | Consume
     | PullThroughBroker
+    | Subscribe
+    | Unsubscribe
+    | PullFiltered
     | FillDisk
     | Shutdown
     | Restart
@@ -582,6 +623,9 @@ OP_CLASSES: tuple[type[Op], ...] = (
     TurnConsumer,
     Consume,
     PullThroughBroker,
+    Subscribe,
+    Unsubscribe,
+    PullFiltered,
     FillDisk,
     Shutdown,
     Restart,
@@ -613,11 +657,16 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     TurnConsumer,
     Consume,
     PullThroughBroker,
+    Subscribe,
+    Unsubscribe,
+    PullFiltered,
     FillDisk,
     Shutdown,
 )
 ProgressOp: TypeAlias = CommitOffset | QueryOffset | ResetOffset | TakeQueue
 """What consumers, and who resets them, ask of the broker."""
+FilterOp: TypeAlias = Subscribe | Unsubscribe
+"""What clients say of what their groups subscribe."""
 
 ConsumerOp: TypeAlias = StartConsumer | EndConsumer | TurnConsumer | Consume
 """What one consumer does, or what becomes of it."""
@@ -678,6 +727,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.RUNS_CONSUMERS})
         case PullThroughBroker():
             return frozenset({Capability.TRACKS_PROGRESS, Capability.HOLDS_PULLS})
+        case Subscribe() | Unsubscribe() | PullFiltered():
+            return frozenset({Capability.FILTERS})
         case FillDisk():
             return frozenset({Capability.HAS_ROOM})
         case _:

@@ -77,6 +77,8 @@ class Setup:
     of consumers have come. Every topic has ``topic_queues`` queues for their consumers.
     Each of these pulls ``pull_batch`` messages at a time, and none of a queue while
     more than ``pull_threshold`` of its messages wait.
+    of consumers have come; where it also ``filters``, groups subscribe by expressions,
+    and what lies beside queues says for whom a message is.
     """
 
     log_file_size: int = 4096
@@ -109,6 +111,7 @@ class Setup:
     topic_queues: int = 2
     pull_batch: int = 32
     pull_threshold: int = 1000
+    filters: bool = False
 
     @property
     def has_queue_ext(self) -> bool:

@@ -33,6 +33,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
 }
 ALSO: dict[str, set[str]] = {
+    # reads SQL92 expressions
+    "engine/filter/selector_parser.py": {"lark"},
     # the types of pytest's own hooks
     "harness/pytest_plugin.py": {"_pytest"},
     # where it was imported from

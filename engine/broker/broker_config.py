@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_DAY_MS = 24 * 3600 * 1000
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
@@ -16,9 +18,21 @@ class BrokerConfig:
         is_readable: the broker's permission to read, of ``brokerPermission``.
         long_polling_enable: whether held pulls are woken by messages that arrive; else
             each is held for ``short_polling_time_mills``, and looked at as often.
+        enable_property_filter: groups may subscribe by SQL92 expressions.
+        enable_calc_filter_bit_map: dispatch asks for whom each message is, and keeps
+            that beside the queue, if the store has consumequeue_ext.
+        max_error_rate_of_bloom_filter: percent.
+        expect_consumer_num_use_filter: how many groups filter one topic.
+        filter_data_clean_time_span: how long the filter of a group that is gone is
+            kept.
     """
 
     is_readable: bool = True
     lite_pull_message_enable: bool = True
     long_polling_enable: bool = True
     short_polling_time_mills: int = 1000
+    enable_property_filter: bool = False
+    enable_calc_filter_bit_map: bool = False
+    max_error_rate_of_bloom_filter: int = 20
+    expect_consumer_num_use_filter: int = 32
+    filter_data_clean_time_span: int = _DAY_MS

@@ -17,6 +17,13 @@ from crashmq.engine.broker.client.client_housekeeping_service import (
 )
 from crashmq.engine.broker.client.consumer_manager import ConsumerManager
 from crashmq.engine.broker.client.rebalance_lock_manager import RebalanceLockManager
+from crashmq.engine.broker.filter.commit_log_dispatcher_calc_bit_map import (
+    CommitLogDispatcherCalcBitMap,
+)
+from crashmq.engine.broker.filter.consumer_filter_manager import ConsumerFilterManager
+from crashmq.engine.broker.filter.persist_consumer_filter_service import (
+    PersistConsumerFilterService,
+)
 from crashmq.engine.broker.longpolling.notify_message_arriving_listener import (
     NotifyMessageArrivingListener,
 )
@@ -42,7 +49,7 @@ from crashmq.engine.store.errors import StoreError
 from crashmq.engine.store.message_store import MessageStore
 
 UNPERSISTED = probe(
-    "broker_controller.shutdown.unpersisted", "a shutdown could not persist the offsets"
+    "broker_controller.shutdown.unpersisted", "a shutdown could not persist a table"
 )
 
 
@@ -65,8 +72,12 @@ class BrokerController:
         runtime: Runtime,
         config: BrokerConfig | None = None,
     ) -> None:
-        config = config or BrokerConfig()
+        self.config = config = config or BrokerConfig()
         self.message_store = store
+        self.consumer_filter_manager = ConsumerFilterManager(config, disk, runtime)
+        self._persist_filters = PersistConsumerFilterService(
+            self.consumer_filter_manager, runtime
+        )
         tables = self.tables = BrokerTables(disk, runtime)
         self.consumer_manager = ConsumerManager(runtime)
         self.rebalance_lock_manager = RebalanceLockManager(runtime)
@@ -104,7 +115,9 @@ class BrokerController:
     def services(self) -> tuple[Service, ...]:
         """The services that a host runs while the broker is started, in order."""
         housekeeping = ClientHousekeepingService(self.consumer_manager)
-        return (*self.message_store.services, self._hold, self._persist, housekeeping)
+        filters = [self._persist_filters] if self.config.enable_property_filter else []
+        own = (self._hold, self._persist, housekeeping, *filters)
+        return (*self.message_store.services, *own)
 
     @property
     def consumer_offset_manager(self) -> ConsumerOffsetManager:
@@ -128,6 +141,8 @@ class BrokerController:
         self.message_store.load()
         try:
             self.tables.load()
+            if self.config.enable_property_filter:
+                self.consumer_filter_manager.load()
         except (StoreError, OSError):
             self.message_store.abandon()
             raise
@@ -143,11 +158,26 @@ class BrokerController:
         """
         try:
             self.tables.settle()
+            if self.config.enable_property_filter:
+                self.consumer_filter_manager.settle()
         except OSError:
             self.message_store.abandon()
             raise
         self.message_store.start(self._correct_offsets)
+        self._begin_to_filter()
         self.is_started = True
+
+    def _begin_to_filter(self) -> None:
+        """Let filters cover what is stored from now on, and dispatch ask them.
+
+        Source: BrokerController#registerProcessor's dispatchers,
+        CommitLogDispatcherCalcBitMap.
+        """
+        store, filters = self.message_store, self.consumer_filter_manager
+        if self.config.enable_calc_filter_bit_map:
+            store.calc_bit_map(CommitLogDispatcherCalcBitMap(filters).calc)
+        if self.config.enable_property_filter:
+            filters.open(store.commit_log.newest_store_time)
 
     def _correct_offsets(self) -> None:
         """Have no group beyond the end of a queue of the log that was recovered.
@@ -176,8 +206,12 @@ class BrokerController:
 
     def _stop(self) -> bool:
         self._hold.stop()
-        try:
-            self._persist.stop()
-        except OSError:
-            UNPERSISTED.hit()
+        kept = [self._persist.stop]
+        if self.config.enable_property_filter:
+            kept.append(self._persist_filters.stop)
+        for stop in kept:
+            try:
+                stop()
+            except OSError:
+                UNPERSISTED.hit()
         return self.message_store.shutdown()

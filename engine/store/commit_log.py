@@ -158,6 +158,14 @@ class CommitLog:
         """
         return self._writer.put_messages(batch, self._append_encoded)
 
+    def newest_store_time(self) -> int:
+        """Store time of the newest record; waits for a put that is in progress.
+
+        No record that is appended after this call has an earlier one.
+        """
+        with self.put_lock:
+            return self._newest_timestamp
+
     def _append_encoded(
         self,
         message: Message,

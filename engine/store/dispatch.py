@@ -25,8 +25,8 @@ class DispatchRequest(NamedTuple):
     ``flaw`` is why there is no success; ``properties`` are their bytes as they lie
     there; ``light_places`` the light queues that list the record, with its offset.
     ``buffer_size`` is how many bytes of the log the record takes, if that is not its
-    own size: -1 unless something is wrapped around it. ``bit_map`` is what filters made
-    of the record; None: nothing.
+    own size: -1 unless something is wrapped around it. ``bit_map`` says for which
+    groups it may be, b"" if nobody computes one.
     """
 
     success: bool
@@ -42,7 +42,7 @@ class DispatchRequest(NamedTuple):
     light_places: tuple[tuple[str, int], ...] = ()
     flaw: str = ""
     buffer_size: int = -1
-    bit_map: bytes | None = None
+    bit_map: bytes = b""
 
     @property
     def taken_size(self) -> int:
@@ -64,7 +64,11 @@ class DispatchRequest(NamedTuple):
         """The record once for each light queue (LMQ) that lists it."""
         return [
             self._replace(
-                topic=name, queue_id=0, consume_queue_offset=at, light_places=()
+                topic=name,
+                queue_id=0,
+                consume_queue_offset=at,
+                light_places=(),
+                bit_map=b"",
             )
             for name, at in self.light_places
         ]

@@ -40,7 +40,7 @@ from crashmq.engine.store.index.key_query import KeyQuery
 from crashmq.engine.store.log_sums import LogSums
 from crashmq.engine.store.message.message import Message
 from crashmq.engine.store.message.message_reader import MessageReader
-from crashmq.engine.store.message.tags_filter import ANY_TAGS
+from crashmq.engine.store.message.tags_filter import ANY_TAGS, Wanted
 from crashmq.engine.store.put_service import PutService
 from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
 from crashmq.engine.store.queue.queue_audit import QueueKey
@@ -306,9 +306,9 @@ class MessageStore:
         queue_id: int,
         queue_offset: int,
         max_msg_nums: int,
-        tags: str = ANY_TAGS,
+        wanted: Wanted = ANY_TAGS,
     ) -> GetMessageResult:
-        """Read up to ``max_msg_nums`` messages of one queue; ``tags`` as ``A || B``.
+        """Read up to ``max_msg_nums`` messages of one queue; tags as ``A || B``.
 
         Raises:
             StoreStopped: the store is not started, was stopped meanwhile, or must
@@ -319,7 +319,9 @@ class MessageStore:
         """
         self._refuse_unless_readable()
         return self._unless_let_go(
-            self._reader.get_message(topic, queue_id, queue_offset, max_msg_nums, tags)
+            self._reader.get_message(
+                topic, queue_id, queue_offset, max_msg_nums, wanted
+            )
         )
 
     def look_message_by_offset(self, phy_offset: int) -> bytes | None:

@@ -80,12 +80,12 @@ class ReputMessageService:
         self._commit_log = commit_log
         self._stats = stats
         self.dispatchers = dispatchers
-        self.calc_bit_map: Callable[[DispatchRequest], bytes | None] | None = None
         self.arriving_listener: MessageArrivingListener | None = None
         self._replicated_where = 0
         self.reput_from_offset = 0
         self.stopped_at = -1
         self.is_stopped = False
+        self.calc_bit_map: Callable[[DispatchRequest], bytes] | None = None
 
     def _check(self) -> None:
         assert self.reput_from_offset >= 0, self.reput_from_offset
@@ -214,7 +214,7 @@ class ReputMessageService:
 
         Source: CommitLogDispatcherCalcBitMap.
         """
-        if self.calc_bit_map is None:
+        if self.calc_bit_map is None or not request.has_unit:
             return request
         return request._replace(bit_map=self.calc_bit_map(request))
 
@@ -265,6 +265,6 @@ def _arrived(
         listed.consume_queue_offset + 1,
         request.tags_code,
         request.store_timestamp,
-        request.bit_map,
+        request.bit_map or None,
         properties,
     )

@@ -28,6 +28,7 @@ _SERVICES = {
     "persist_consumer_offset": "writes how far groups of consumers have come",
     "client_housekeeping": "drops clients of which nothing was heard for too long",
     "pull_request_hold": "looks at the pulls that the broker holds",
+    "persist_consumer_filter": "writes by what groups of consumers filter",
 }
 
 

@@ -18,7 +18,11 @@ import msgspec
 
 from crashmq.engine.host.probe import recording
 from crashmq.harness.episodes.last_consumers import work_off
-from crashmq.harness.episodes.reading_back import query_everything, read_everything
+from crashmq.harness.episodes.reading_back import (
+    pull_everything_filtered,
+    query_everything,
+    read_everything,
+)
 from crashmq.harness.judging.judge import Judge
 from crashmq.harness.subjects.interpreter import Interpreter
 from crashmq.harness.subjects.python_store import PythonStore
@@ -308,6 +312,9 @@ class Episode:
             work_off(self._judge, lambda op: self._take(op, number))
         if self.setup.keeps_progress:
             self._ask_for_progress(number)
+        if self.setup.filters:
+            self._take(RunService("persist_consumer_filter"), number)
+            pull_everything_filtered(self._judge, lambda op: self._take(op, number))
         if self.setup.has_index:
             query_everything(self._judge, epoch_ms, lambda op: self._take(op, number))
         if Capability.TELLS_WHAT_IT_HOLDS not in self._lacks:

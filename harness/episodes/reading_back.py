@@ -11,11 +11,12 @@ from crashmq.harness.judging.judge import Judge
 from crashmq.models.appended import Appended
 from crashmq.models.files.index import keys_of
 from crashmq.models.laws.querying import QUERY_MAX
-from crashmq.models.observations import Observation, Pulled
+from crashmq.models.observations import FilteredPull, Observation, Pulled
 from crashmq.models.ops import (
     BOUNDARIES,
     LookMessage,
     Op,
+    PullFiltered,
     PullMessage,
     QueryMessage,
     SearchOffset,
@@ -41,6 +42,19 @@ def read_everything(judge: Judge, epoch_ms: int, take: Take) -> None:
             _pull_on(PullMessage(topic, queue_id, 0, tags=tags), messages, take)
     for phy_offset in judge.known.tampering.degraded.lost:
         take(LookMessage(phy_offset))
+
+
+def pull_everything_filtered(judge: Judge, take: Take) -> None:
+    """Pull every queue of each topic that a group subscribes, from end to end."""
+    for group, topic in sorted(judge.known.progress.filters.now):
+        for (name, queue_id), messages in judge.model.queues.items():
+            at = 0
+            while name == topic and messages and at <= messages[-1].queue_offset:
+                seen = take(PullFiltered(group, topic, queue_id, at))
+                is_told = isinstance(seen, FilteredPull)
+                if not is_told or seen.pulled.next_begin_offset <= at:
+                    break  # the judge has found this wrong, or raises next
+                at = seen.pulled.next_begin_offset
 
 
 def _asked_once(take: Take) -> Take:

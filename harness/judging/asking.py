@@ -35,6 +35,9 @@ from crashmq.models.knowledge.moments import (
     DeletionOver,
     FilesAtRest,
     FilesFound,
+    FilteredPullOver,
+    FilterMissed,
+    FiltersRecovered,
     LogRecovered,
     LogRecoveredAround,
     LogShortened,
@@ -160,6 +163,9 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     ),
     OffsetBehindPull: (*TELLS_ALL, Fact.HOLDS_PULLS, Fact.TRACKS_PROGRESS),
     DispatchSeen: (*TELLS_ALL, Fact.TURNS_SERVICES),
+    **dict.fromkeys(
+        (FilteredPullOver, FilterMissed, FiltersRecovered), (*TELLS_ALL, Fact.FILTERS)
+    ),
     StepOver: (Fact.TAKES_DAMAGE,),
 }
 """What a subject must be able to do for a kind of moment to come at all."""

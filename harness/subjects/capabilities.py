@@ -30,6 +30,7 @@ from crashmq.models.ops import (
     Crash,
     Damage,
     DiskFault,
+    ExpressionType,
     FaultCall,
     FromWhere,
     PlantFile,
@@ -271,6 +272,42 @@ class HoldsPulls(Protocol):
         ``begins`` is called first, with the offset of the group that the pull tells, or
         -1; ``answer`` with the answer, during this call or a later one. Returns the
         answer, or ``PullHeld`` if there is none yet.
+        """
+
+
+class Filters(Protocol):
+    """It filters the messages of a topic by what groups subscribe."""
+
+    def subscribe(
+        self,
+        group: str,
+        topic: str,
+        expression: str,
+        expression_type: ExpressionType,
+        version: int,
+    ) -> Observation:
+        """Take over what a group's client subscribes: ``Done``, or ``Skipped``."""
+
+    def unsubscribe(self, group: str) -> Observation:
+        """Take note that a group's client is gone: ``Done``."""
+
+    def pull_filtered(
+        self,
+        group: str,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        max_msg_nums: int,
+    ) -> Observation:
+        """Read one queue as a group subscribes it: ``FilteredPull``.
+
+        ``NotFiltered`` without a filter of what its client has told.
+        """
+
+    def filters(self) -> tuple[tuple[tuple[str, str], tuple[str, int]], ...] | None:
+        """By group and topic the expression and its version, sorted.
+
+        None if this store keeps none.
         """
 
 

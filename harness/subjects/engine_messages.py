@@ -6,9 +6,9 @@ from functools import lru_cache
 
 from crashmq.engine.store.dispatch import DispatchRequest
 from crashmq.engine.store.message.message import Host, Message
-from crashmq.engine.store.results import PutMessageResult
+from crashmq.engine.store.results import GetMessageResult, PutMessageResult
 from crashmq.models.messages import MessageToPut, bit_map_at
-from crashmq.models.observations import PUT_STATUSES, Put
+from crashmq.models.observations import PULL_STATUSES, PUT_STATUSES, Pulled, Put
 
 
 def message_of(
@@ -38,6 +38,17 @@ def _host(raw: bytes) -> Host:
 def bit_map_of(request: DispatchRequest) -> bytes:
     """The bit map of a record, as the models' filter gives it."""
     return bit_map_at(request.commit_log_offset, request.msg_size)
+
+
+def pulled_of(result: GetMessageResult) -> Pulled:
+    """The observation of the engine's answer to a pull."""
+    return Pulled(
+        PULL_STATUSES[result.status.value],
+        result.next_begin_offset,
+        result.min_offset,
+        result.max_offset,
+        result.messages,
+    )
 
 
 def answer_of(result: PutMessageResult) -> Put:

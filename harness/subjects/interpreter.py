@@ -35,6 +35,7 @@ from crashmq.models.history import (
     FaultSet,
     FileDamaged,
     FilePlanted,
+    FiltersLoaded,
     Happening,
     History,
     LifeEnded,
@@ -55,6 +56,8 @@ from crashmq.models.history import (
     Step,
     StopBegan,
     StopEnded,
+    SubscriptionAnswered,
+    SubscriptionAsked,
     TimePassed,
 )
 from crashmq.models.messages import PROP_CRC_SIZE, MessageToPut, batch_for, message_for
@@ -65,9 +68,11 @@ from crashmq.models.observations import (
     Crashed,
     Damaged,
     Failed,
+    FilteredPull,
     Interleaved,
     Interrupted,
     Looked,
+    NotFiltered,
     Observation,
     OffsetKept,
     Planted,
@@ -99,10 +104,12 @@ from crashmq.models.ops import (
     EndConsumer,
     Event,
     FillDisk,
+    FilterOp,
     LookMessage,
     Op,
     PlantFile,
     ProgressOp,
+    PullFiltered,
     PullMessage,
     PullThroughBroker,
     PutBatch,
@@ -116,13 +123,16 @@ from crashmq.models.ops import (
     ServiceName,
     Shutdown,
     StartConsumer,
+    Subscribe,
     TakeQueue,
     Together,
     TurnConsumer,
+    Unsubscribe,
     needs,
     nesting,
 )
 
+_ANSWERS = (Pulled, Looked, Searched, Queried, FilteredPull, NotFiltered)
 _UNENDED = Failed("start", "it did not come to an end")
 
 
@@ -263,6 +273,8 @@ class Interpreter:
                 return self._put_batch(op, who)
             case PullMessage() | LookMessage() | SearchOffset() | QueryMessage():
                 return self._read(op, who)
+            case PullFiltered():
+                return self._read(op, who)
             case RunService(service, times):
                 return self._run_service(service, times, who)
             case AdvanceClock(ms):
@@ -277,6 +289,8 @@ class Interpreter:
                 return self._turn_consumer(op)
             case PullThroughBroker():
                 return self._pull_through_broker(op, who)
+            case Subscribe() | Unsubscribe():
+                return self._subscribe(op, who)
             case FillDisk(percent):
                 return subject.fill_disk(percent)
             case Shutdown():
@@ -313,9 +327,12 @@ class Interpreter:
                 seen = subject.search(topic, queue_id, at_ms, boundary)
             case QueryMessage(topic, key, max_num, begin_ms, end_ms):
                 seen = subject.query(topic, key, max_num, begin_ms, end_ms)
+            case PullFiltered(group, topic, queue_id, queue_offset, max_msg_nums):
+                place = topic, queue_id
+                seen = subject.pull_filtered(group, *place, queue_offset, max_msg_nums)
             case _:
                 assert_never(op)
-        if isinstance(seen, Pulled | Looked | Searched | Queried):
+        if isinstance(seen, _ANSWERS):
             self._note(who, ReadAnswered(op, seen))
         return seen
 
@@ -449,6 +466,26 @@ class Interpreter:
         seen = self._subject.query_offset(op.group, op.topic, op.queue_id)
         return seen.offset if isinstance(seen, OffsetKept) else -1
 
+    def _subscribe(self, op: FilterOp, who: int) -> Observation:
+        subject = self._subject
+        if not subject.is_up:
+            return Skipped("the store is down")
+        asked = self._note(who, SubscriptionAsked(op))
+        if isinstance(op, Unsubscribe):
+            seen = subject.unsubscribe(op.group)
+        else:
+            # Of one step they may come in any order, so each is newer in its own way.
+            newest = self._life << 40 | self._step << 16 | asked
+            seen = subject.subscribe(
+                op.group,
+                op.topic,
+                op.expression,
+                op.expression_type,
+                op.version or newest,
+            )
+        self._note(who, SubscriptionAnswered(asked, seen))
+        return seen
+
     def _answer_in(self, answer: Put, message: MessageToPut) -> Put:
         """What the answer to a batch says of one of its messages."""
         batch = message.batch
@@ -488,6 +525,9 @@ class Interpreter:
             offsets = subject.offsets()
             if offsets is not None:
                 self._note(who, OffsetsLoaded(offsets))
+            filters = subject.filters()
+            if filters is not None:
+                self._note(who, FiltersLoaded(filters))
             self._life += 1
             self._prepared_offset = 0
         return seen

@@ -23,14 +23,18 @@ from crashmq.harness.subjects.clients import Clients
 from crashmq.harness.subjects.consumers import Consumers
 from crashmq.harness.subjects.damage import Damages, plant, selected
 from crashmq.harness.subjects.engine_config import config_of
-from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
+from crashmq.harness.subjects.engine_messages import (
+    answer_of,
+    bit_map_of,
+    message_of,
+    pulled_of,
+)
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
 from crashmq.models.history import Happening
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
     EPOCH_MS,
-    PULL_STATUSES,
     PUT_STATUSES,
     BrokerPulled,
     ClockMoved,
@@ -44,7 +48,6 @@ from crashmq.models.observations import (
     Looked,
     Observation,
     Positions,
-    Pulled,
     Put,
     Queried,
     Ran,
@@ -63,6 +66,7 @@ from crashmq.models.ops import (
     Crash,
     Damage,
     DiskFault,
+    ExpressionType,
     FaultCall,
     FromWhere,
     PlantFile,
@@ -174,13 +178,7 @@ class PythonStore:
             )
         except StoreStopped:
             return _SKIPPED_STOPPING
-        return Pulled(
-            PULL_STATUSES[result.status.value],
-            result.next_begin_offset,
-            result.min_offset,
-            result.max_offset,
-            result.messages,
-        )
+        return pulled_of(result)
 
     def look(self, phy_offset: int) -> Observation:
         """Read the record at a phy_offset."""
@@ -343,6 +341,47 @@ class PythonStore:
     def _has_clients(self) -> bool:
         return self.setup.keeps_progress
 
+    def subscribe(
+        self,
+        group: str,
+        topic: str,
+        expression: str,
+        expression_type: ExpressionType,
+        version: int,
+    ) -> Observation:
+        """Take over what a group's client subscribes."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.subscribers.subscribe(
+            group, topic, expression, expression_type, version
+        )
+
+    def unsubscribe(self, group: str) -> Observation:
+        """Take note that a group's client is gone."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.subscribers.unsubscribe(group)
+
+    def pull_filtered(
+        self,
+        group: str,
+        topic: str,
+        queue_id: int,
+        queue_offset: int,
+        max_msg_nums: int,
+    ) -> Observation:
+        """Read one queue as a group subscribes it."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.subscribers.pull_filtered(
+            group, topic, queue_id, queue_offset, max_msg_nums
+        )
+
+    def filters(self) -> tuple[tuple[tuple[str, str], tuple[str, int]], ...] | None:
+        """By group and topic the expression and its version, sorted."""
+        consumers = self._consumers
+        return None if consumers is None else consumers.subscribers.filters()
+
     def fill_disk(self, percent: int) -> Observation:
         """Let a foreign file fill the disk."""
         if not self.setup.disk_capacity:
@@ -386,9 +425,11 @@ class PythonStore:
         store = MessageStore(self._config, mount, self._runtime)
         consumers = None
         if self.setup.keeps_progress:
-            consumers = Consumers(store, mount, self._runtime)
+            consumers = Consumers(
+                store, mount, self._runtime, filters=self.setup.filters
+            )
         hosted = store if consumers is None else consumers.broker
-        if self._config.enable_consume_queue_ext:
+        if self._config.enable_consume_queue_ext and not self.setup.filters:
             store.calc_bit_map(bit_map_of)
         damages, self._damages = self._damages, Damages()
         try:

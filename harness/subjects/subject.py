@@ -124,6 +124,7 @@ class WholeSubject(
     capabilities.TracksProgress,
     capabilities.RunsConsumers,
     capabilities.HoldsPulls,
+    capabilities.Filters,
     capabilities.TellsPositions,
     capabilities.TellsCounts,
     capabilities.TellsWhatItHolds,
@@ -152,6 +153,7 @@ PROTOCOLS: Final[Mapping[Capability, type]] = {
     Capability.TRACKS_PROGRESS: capabilities.TracksProgress,
     Capability.RUNS_CONSUMERS: capabilities.RunsConsumers,
     Capability.HOLDS_PULLS: capabilities.HoldsPulls,
+    Capability.FILTERS: capabilities.Filters,
     Capability.TELLS_POSITIONS: capabilities.TellsPositions,
     Capability.TELLS_COUNTS: capabilities.TellsCounts,
     Capability.TELLS_WHAT_IT_HOLDS: capabilities.TellsWhatItHolds,
@@ -330,6 +332,9 @@ class _Completed:
     def positions(self) -> Positions:
         """No position is known, as of a store that is down."""
         return DOWN
+
+    def filters(self) -> None:
+        """None: no filters are kept."""
 
     def offsets(self) -> None:
         """None are kept."""

@@ -26,6 +26,7 @@ from crashmq.models.files.deleted import (
     DeletedImage,
     read_deleted,
 )
+from crashmq.models.files.filters import FilterRows, whole_filters
 from crashmq.models.files.index import IndexImage, LogKey, keys_of_log, read_index
 from crashmq.models.files.lazy import lazy
 from crashmq.models.files.log import (
@@ -120,6 +121,11 @@ class StoreImage:
     def offsets(self) -> OffsetRows | None:
         """The consumers' offsets; None if there are such files and none is whole."""
         return whole_offsets(self.files)
+
+    @lazy
+    def filters(self) -> FilterRows | None:
+        """The groups' filters; None if there are such files and none is whole."""
+        return whole_filters(self.files)
 
     @lazy
     def queue_at(self) -> dict[QueueKey, QueueImage]:

@@ -14,6 +14,7 @@ from typing import Final
 
 from crashmq.models.knowledge.knowledge import DISPATCHED, LOG, QUEUES, End
 from crashmq.models.knowledge.moments import (
+    FilteredPullOver,
     Moment,
     OffsetsRecovered,
     PullOver,
@@ -69,6 +70,7 @@ class Fact(Enum):
     TRACKS_PROGRESS = "the subject keeps how far groups of consumers have come"
     RUNS_CONSUMERS = "consumers of the subject are turned one by one"
     HOLDS_PULLS = "the subject answers pulls of a group, at once or later"
+    FILTERS = "the subject filters messages by what groups subscribe"
     TELLS_POSITIONS = "the subject says where its log stands"
     TELLS_COUNTS = "the subject says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "the subject says what it holds of its directory"
@@ -229,7 +231,9 @@ def _life_is_known(at: Moment) -> bool:
 
 def _queue_is_settled(at: Moment) -> bool:
     match at:
-        case PullOver(pull=read) | SearchOver(search=read):
+        case (
+            PullOver(pull=read) | SearchOver(search=read) | FilteredPullOver(pull=read)
+        ):
             return not is_half_dispatched(at, (read.topic, read.queue_id))
         case QueryOver(query=query):
             return not _may_be_deleted(at.known.model, query.topic)
@@ -243,13 +247,16 @@ def _may_be_deleted(model: ReferenceModel, topic: str) -> bool:
 
 def _topic_stays(at: Moment) -> bool:
     assert isinstance(at, PullOver | PullAnswered), at
+    assert isinstance(at, PullOver | FilteredPullOver), at
     deleted = [op.topic for op, _ in at.step.deletions]
     return at.step.is_alone or at.pull.topic not in deleted
 
 
 def _content_is_known(at: Moment) -> bool:
     match at:
-        case PullOver(pull=asked) | PutOver(message=asked):
+        case (
+            PullOver(pull=asked) | PutOver(message=asked) | FilteredPullOver(pull=asked)
+        ):
             return not at.known.doubts((asked.topic, asked.queue_id))
         case _:
             raise AssertionError(f"no queue is asked of in {at}")

@@ -155,7 +155,8 @@ class Knowledge:
     ) -> Judged:
         """What the laws of the files are asked about this store's files."""
         setup = self.setup
-        knows_bit_maps = not self.tampering.bit_maps_may_rot
+        # What a filter says of a message, a pull shows.
+        knows_bit_maps = not (self.tampering.bit_maps_may_rot or setup.filters)
         return Judged(
             image,
             reput_from_offset,

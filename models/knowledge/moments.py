@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from crashmq.models.appended import Appended
+from crashmq.models.files.filters import FilterRows
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.files.store_image import Bytes, Record, StoreImage
 from crashmq.models.history import Step
@@ -24,6 +25,7 @@ from crashmq.models.laws.judged import Judged
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     Damaged,
+    FilteredPull,
     HalfMade,
     Looked,
     Positions,
@@ -36,7 +38,13 @@ from crashmq.models.observations import (
     Statistics,
     Stopped,
 )
-from crashmq.models.ops import LookMessage, PullMessage, QueryMessage, SearchOffset
+from crashmq.models.ops import (
+    LookMessage,
+    PullFiltered,
+    PullMessage,
+    QueryMessage,
+    SearchOffset,
+)
 
 
 class LookedAt(Protocol):
@@ -595,6 +603,37 @@ class OffsetsRecovered(Moment):
 
     recovered: Recovered
     ends: Ends
+
+
+@dataclass(slots=True)
+class FilteredPullOver(Moment):
+    """A store that skips no damaged records has answered a pull of a group.
+
+    Attributes:
+        queue: every message appended to the queue.
+        possible: by what it may have been filtered; None if nobody knows.
+    """
+
+    pull: PullFiltered
+    answer: FilteredPull
+    queue: Sequence[Appended]
+    possible: frozenset[tuple[str, str]] | None
+
+
+@dataclass(slots=True)
+class FilterMissed(Moment):
+    """A store had no filter for a pull of a group; ``possible`` as above."""
+
+    pull: PullFiltered
+    possible: frozenset[tuple[str, str]] | None
+
+
+@dataclass(slots=True)
+class FiltersRecovered(Moment):
+    """A start on these files came up with the filters ``rows``."""
+
+    files: Mapping[str, bytes]
+    rows: FilterRows
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from crashmq.models.files.offsets import OffsetKey, OffsetRows
+from crashmq.models.knowledge.filters import Filters
 from crashmq.models.knowledge.pulls import Pulls
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.plain_state import Forked
@@ -78,6 +79,7 @@ class Progress(Forked):
         is_persisted: a persist has ended, so there is a file.
         is_doubtful: something else may have changed or taken what was persisted.
         pulls: those that the broker has not answered yet.
+        filters: what groups subscribe.
     """
 
     now: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
@@ -86,6 +88,7 @@ class Progress(Forked):
     is_persisted: bool = False
     is_doubtful: bool = False
     pulls: Pulls = field(default_factory=Pulls)
+    filters: Filters = field(default_factory=Filters)
 
     def of(self, key: OffsetKey) -> frozenset[int]:
         """The offsets that a group may have; -1: none."""

@@ -40,6 +40,7 @@ from crashmq.models.knowledge.moments import (
 from crashmq.models.knowledge.moments_of_pulls import DispatchSeen
 from crashmq.models.knowledge.progress import Recovered
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
+from crashmq.models.knowledge.walk_filters import walk_filters
 from crashmq.models.knowledge.walk_progress import walk_progress, walk_recovered
 from crashmq.models.knowledge.walk_pulls import walk_pulls
 from crashmq.models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_reads
@@ -68,6 +69,8 @@ def walk(at: At) -> Iterator[Moment]:
     recovered: Sequence[Recovered] = ()
     if known.setup.keeps_progress:
         recovered = yield from walk_progress(at)
+    if known.setup.filters:
+        yield from walk_filters(at)
     known.expiry.begin_step(step)
     yield from _walk_lives(at)
     yield from walk_recovered(at, recovered)

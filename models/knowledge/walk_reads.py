@@ -14,6 +14,8 @@ from crashmq.models.history import Step
 from crashmq.models.knowledge.knowledge import DISPATCHED, Knowledge
 from crashmq.models.knowledge.moments import (
     At,
+    FilteredPullOver,
+    FilterMissed,
     LookOver,
     Moment,
     PullAround,
@@ -26,8 +28,20 @@ from crashmq.models.knowledge.moments import (
     SearchOver,
 )
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel, VisibleQueue
-from crashmq.models.observations import Looked, Pulled, Queried, Searched
-from crashmq.models.ops import LookMessage, PullMessage, QueryMessage, SearchOffset
+from crashmq.models.observations import (
+    FilteredPull,
+    Looked,
+    Pulled,
+    Queried,
+    Searched,
+)
+from crashmq.models.ops import (
+    LookMessage,
+    PullFiltered,
+    PullMessage,
+    QueryMessage,
+    SearchOffset,
+)
 
 
 class SeenBefore(NamedTuple):
@@ -63,6 +77,13 @@ def walk_reads(at: At, before: SeenBefore) -> Iterator[Moment]:
         if isinstance(read, PullMessage) and isinstance(answer, Pulled):
             queue = behind_gaps(model.queues.get((read.topic, read.queue_id), []))
             yield PullOver(*at, read, answer, queue)
+        elif isinstance(read, PullFiltered):
+            possible = known.progress.filters.now.get((read.group, read.topic))
+            if isinstance(answer, FilteredPull):
+                queue = behind_gaps(model.queues.get((read.topic, read.queue_id), []))
+                yield FilteredPullOver(*at, read, answer, queue, possible)
+            else:
+                yield FilterMissed(*at, read, possible)
     for read, answer in step.reads:
         if isinstance(read, QueryMessage) and isinstance(answer, Queried):
             yield QueryOver(*at, read, answer)

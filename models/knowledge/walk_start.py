@@ -93,6 +93,8 @@ def start_over(
         misfit = misfit or "whole records lie behind an end that no mark tells"
     if setup.keeps_progress and not misfit:
         misfit = _lost_offsets(found, start.unreadable)
+    if setup.filters and not misfit and found.filters is None:
+        misfit = "no table of the groups' filters is whole"
     return StartOver(
         *at,
         found,

@@ -10,6 +10,7 @@ from crashmq.scenarios.catalogue.bit_rot import ROTTING, SERVING
 from crashmq.scenarios.catalogue.concurrency import INTERLEAVING
 from crashmq.scenarios.catalogue.consuming import CONSUMING
 from crashmq.scenarios.catalogue.expiry import ALWAYS, EXPIRING, KEEPING
+from crashmq.scenarios.catalogue.filtering import FILTERING
 from crashmq.scenarios.catalogue.foreign_files import FOREIGN_FILES
 from crashmq.scenarios.catalogue.living_consumers import LIVING_CONSUMERS
 from crashmq.scenarios.catalogue.long_polling import LONG_POLLING
@@ -418,6 +419,6 @@ SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
         *(*_ALL, MIXTURES, _TORN_BLOCKS),
-        *(*CONSUMING, *LONG_POLLING, *LIVING_CONSUMERS),
+        *(*CONSUMING, *LONG_POLLING, *FILTERING, *LIVING_CONSUMERS),
     )
 }

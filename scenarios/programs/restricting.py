@@ -38,6 +38,7 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
     "progress": frozenset({Capability.TRACKS_PROGRESS}),
     "consume": frozenset({Capability.RUNS_CONSUMERS}),
     "hold": frozenset({Capability.TRACKS_PROGRESS, Capability.HOLDS_PULLS}),
+    "filter": frozenset({Capability.FILTERS}),
 }
 """What each kind of phrase is pointless without; the others need the core alone."""
 

@@ -19,6 +19,7 @@ from crashmq.models.ops import (
     DamageKind,
     DeleteManually,
     DiskFault,
+    ExpressionType,
     IPv6Hosts,
     Op,
     PlantFile,
@@ -58,6 +59,7 @@ Kind = Literal[
     "progress",
     "consume",
     "hold",
+    "filter",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -102,6 +104,7 @@ class Label(NamedTuple):
     delay_level: int = 0
     reconsume_times: int = 0
     sys_flag: int = 0
+    properties: str = ""
 
 
 class Size(NamedTuple):
@@ -192,7 +195,9 @@ class Space:
         schedules: who runs on then; of ``pct`` the seed is drawn, of ``preempt`` as
             many preemptions as its depth says, below its steps.
         fill_percents: how full others make the disk; as above for ``fill``.
-        groups: who consumes; a space has them to list ``progress`` or ``hold``.
+        groups: who consumes; a space has them to list ``progress``, ``hold`` or
+            ``filter``.
+        expressions: by what they subscribe; as above for ``filter``.
         progress_offsets: what is committed, or reset to.
         consumers: who may join; a space has them to list ``consume``.
         consumed: how consuming a message goes.
@@ -248,6 +253,7 @@ class Space:
     progress_offsets: Numbers = ONLY_ZERO
     consumers: tuple[StartConsumer, ...] = ()
     consumed: tuple[ConsumeStatus, ...] = ("success",)
+    expressions: tuple[tuple[str, ExpressionType], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""
@@ -265,6 +271,7 @@ class Space:
         assert self.consumers or "consume" not in self.kinds
         holds = self.groups and self.crash_kinds and self.faults
         assert holds or "hold" not in self.kinds
+        assert (self.groups and self.expressions) or "filter" not in self.kinds
         deletes = self.deletions and self.crash_kinds and self.faults
         assert deletes or "delete" not in self.kinds
 
@@ -355,6 +362,9 @@ def record_overhead(topic: str, label: Label) -> int:
         properties.append(("INNER_MULTI_DISPATCH", len(label.multi_dispatch)))
     if label.delay_level:
         properties.append(("DELAY", len(str(label.delay_level))))
+    for one in label.properties.split(";") if label.properties else ():
+        name, _, value = one.partition("=")
+        properties.append((name, len(value)))
     properties_size = sum(len(name) + 1 + value + 1 for name, value in properties)
     hosts = {"none": 0, "born": 12, "store": 12, "both": 24}[label.ipv6]
     is_v2 = len(topic) > TOPIC_SIZE_MAX_V1

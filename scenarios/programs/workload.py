@@ -22,6 +22,7 @@ from crashmq.scenarios.programs.consuming import progress
 from crashmq.scenarios.programs.crashing import crash, restart
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.faulting import fault, fill_after_all
+from crashmq.scenarios.programs.filtering import filtering
 from crashmq.scenarios.programs.holding import hold
 from crashmq.scenarios.programs.losing import damage, delete, expire, perhaps_dispatch
 from crashmq.scenarios.programs.meeting import contend, interleave, together
@@ -135,6 +136,7 @@ PHRASES: dict[Kind, Phrase] = {
     "progress": progress,
     "consume": consume,
     "hold": hold,
+    "filter": filtering,
 }
 """What writes a phrase of each kind."""
 
@@ -164,9 +166,9 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "overlap": ("overlap",),
     "fill": ("fill",),
     "damage": ("damage",),
-    "progress": ("progress",),
     "consume": ("consume",),
     "hold": ("hold",),
+    "progress": ("progress", "filter"),
 }
 
 

@@ -3,12 +3,16 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 from golden_kinds import Reader, Row
 from store_builder import StoreBuilder
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+AskFilters: TypeAlias = Callable[[Sequence[Row]], list[Any]]
 
 
 @pytest.fixture
@@ -39,3 +43,31 @@ def rocketmq(
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     return read
+
+
+@pytest.fixture(scope="session")
+def rocketmq_filters(tmp_path_factory: pytest.TempPathFactory) -> AskFilters:
+    """Asks RocketMQ's own filter classes; ``golden/filters`` says what."""
+    java, maven = shutil.which("java"), shutil.which("mvn")
+    if java is None or maven is None:
+        pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
+    build = tmp_path_factory.mktemp("golden-filters")
+
+    def ran(*command: str | Path, told: str = "") -> str:
+        done = subprocess.run(
+            command, input=told, capture_output=True, encoding="utf-8", timeout=300
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+        return done.stdout
+
+    settings = ("-q", "-B", f"-Dgolden.build={build}")
+    ran(maven, *settings, "-f", GOLDEN / "filters" / "pom.xml", "package")
+
+    def ask(requests: Sequence[Row]) -> list[Any]:
+        told = "".join(json.dumps(request) + "\n" for request in requests)
+        home = tmp_path_factory.mktemp("home")
+        jar = build / "golden-filters.jar"
+        answers = ran(java, f"-Duser.home={home}", "-jar", jar, told=told)
+        return [json.loads(line) for line in answers.splitlines()]
+
+    return ask

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from itertools import accumulate
 
 import pytest
@@ -50,6 +51,24 @@ def filled(mount: Mount, count: int = 10) -> list[int]:
     addresses = [ext.put(unit(number)) for number in range(count)]
     ext.close()
     return addresses
+
+
+class Asked:
+    """Takes all messages but those of tags code 7, and notes what it was told."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int | None, CqExtUnit | None]] = []
+
+    def is_matched_by_consume_queue(
+        self, tags_code: int | None, ext: CqExtUnit | None
+    ) -> bool:
+        self.seen.append((tags_code, ext))
+        return tags_code != 7
+
+    def is_matched_by_commit_log(
+        self, record: bytes | None, properties: Mapping[str, str] | None
+    ) -> bool:
+        return record is not None or properties is not None
 
 
 @pytest.fixture
@@ -211,9 +230,13 @@ def test_a_filter_reads_the_tags_code_behind_the_address(beside: StoreBuilder) -
     assert queue is not None
     code = beside.queue()[1].tags_code
 
-    assert queue.tags_code_of(code) == beside.image().commit_log.records[1].tags_code
-    assert queue.tags_code_of(7) == 7
-    assert queue.tags_code_of(code + 1) is None
+    asked = Asked()
+    passed = [queue.passes(asked, one) for one in (code, 7, code + 1)]
+
+    record = beside.image().commit_log.records[1]
+    there = CqExtUnit(record.tags_code, record.store_timestamp, BIT_MAP[:1])
+    assert asked.seen == [(record.tags_code, there), (7, None), (None, None)]
+    assert passed == [True, False, True]
 
 
 @pytest.mark.parametrize("at", range(0, 60, 2))

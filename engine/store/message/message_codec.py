@@ -199,7 +199,7 @@ def _check_names(
     place = (topic, fields[3], fields[6], code, fields[11], fields[5], fields[7])
     # Past its generated constructor: a start makes one for every record of the log.
     return tuple.__new__(
-        DispatchRequest, (True, fields[0], *place, properties, lights, "", -1, None)
+        DispatchRequest, (True, fields[0], *place, properties, lights, "", -1, b"")
     )
 
 

@@ -13,7 +13,13 @@ from crashmq.engine.host.probe import probe
 from crashmq.engine.store.commit_log import CommitLog
 from crashmq.engine.store.config import StoreConfig
 from crashmq.engine.store.message.message_codec import BLANK_SIZE_MIN
-from crashmq.engine.store.message.tags_filter import ANY_TAGS, TagsFilter, parse_tags
+from crashmq.engine.store.message.tags_filter import (
+    ANY_TAGS,
+    TagsFilter,
+    Wanted,
+    parse_tags,
+)
+from crashmq.engine.store.message_filter import MessageFilter
 from crashmq.engine.store.queue.consume_queue import ConsumeQueue
 from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
 from crashmq.engine.store.queue.cq_unit import (
@@ -35,6 +41,9 @@ FILTERED = probe("message_reader.filtered", "a unit's tags code did not match")
 COLLIDED = probe(
     "message_reader.collided",
     "a record's tags have the hash, but not the text, asked for",
+)
+UNMATCHED = probe(
+    "message_reader.unmatched", "a message that was read does not match the filter"
 )
 FOUND = probe("message_reader.found", "a read returned messages")
 DAMAGED = probe("message_reader.damaged", "a damaged record was not returned")
@@ -70,12 +79,12 @@ class MessageReader:
         queue_id: int,
         queue_offset: int,
         max_msg_nums: int,
-        tags: str = ANY_TAGS,
+        wanted: Wanted = ANY_TAGS,
     ) -> GetMessageResult:
         """Up to ``max_msg_nums`` messages from ``queue_offset`` on.
 
-        With a tag expression, only messages that match; the next read begins after
-        those passed over.
+        With a filter or a tag expression, only messages that match; the next read
+        begins after those passed over.
 
         Raises:
             OSError: the medium could not be read.
@@ -86,8 +95,8 @@ class MessageReader:
             return GetMessageResult(GetMessageStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
         low, high = queue.min_offset, queue.max_offset
         if low <= queue_offset < high:
-            wanted = parse_tags(tags)
-            return self._read_units(queue, queue_offset, max_msg_nums, wanted)
+            asked = parse_tags(wanted) if isinstance(wanted, str) else wanted
+            return self._read_units(queue, queue_offset, max_msg_nums, asked)
         status, next_begin = _out_of_range(queue_offset, low, high)
         return GetMessageResult(status, next_begin, low, high)
 
@@ -155,7 +164,7 @@ class MessageReader:
         queue: ConsumeQueue,
         queue_offset: int,
         max_msg_nums: int,
-        wanted: TagsFilter | None,
+        wanted: MessageFilter | None,
     ) -> GetMessageResult:
         low, high = queue.min_offset, queue.max_offset
         scan_max = max(
@@ -179,7 +188,7 @@ class MessageReader:
                 (BATCH_FULL if limits is near else FROM_DISK).hit()
                 break
             taken += 1
-            if wanted is not None and not _may_take(wanted, queue, code):
+            if wanted is not None and not queue.passes(wanted, code):
                 FILTERED.hit()
                 continue
             message = self._record_of(phy_offset, size)
@@ -187,8 +196,8 @@ class MessageReader:
                 REMOVING.hit()
                 filtered_only = False
                 continue
-            if wanted is not None and not wanted.takes(message):
-                COLLIDED.hit()
+            if wanted and not wanted.is_matched_by_commit_log(message, None):
+                (COLLIDED if isinstance(wanted, TagsFilter) else UNMATCHED).hit()
                 continue
             messages.append(message)
             sent += size
@@ -259,12 +268,6 @@ class MessageReader:
         """
         in_memory = self._config.access_message_in_memory_max_size
         return self._commit_log.max_offset - in_memory
-
-
-def _may_take(wanted: TagsFilter, queue: ConsumeQueue, code: int) -> bool:
-    """Whether the unit's tags code may match; an unknown code does."""
-    tags_code = queue.tags_code_of(code)
-    return tags_code is None or wanted.may_take(tags_code)
 
 
 def _out_of_range(

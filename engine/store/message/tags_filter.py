@@ -9,13 +9,19 @@ tags only share a hash pass, and the client has to drop them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 from crashmq.engine.store.message.message import PROPERTY_TAGS, tags_code
 from crashmq.engine.store.message.message_codec import properties_of
+from crashmq.engine.store.message_filter import MessageFilter
+from crashmq.engine.store.queue.consume_queue_ext import CqExtUnit
 
 ANY_TAGS = "*"
+Wanted: TypeAlias = str | MessageFilter
+"""What a read asks for: a tag expression, or a filter."""
 _OR = "||"
 _HASH_END = 1 << 31
 
@@ -27,7 +33,9 @@ class TagsFilter:
     tags: frozenset[str]
     codes: frozenset[int]
 
-    def may_take(self, code: int) -> bool:
+    def is_matched_by_consume_queue(
+        self, tags_code: int | None, ext: CqExtUnit | None
+    ) -> bool:
         """Whether the record of a unit with this tags code may match.
 
         A code that is not a hash is a delivery time or an address, and says nothing of
@@ -35,11 +43,20 @@ class TagsFilter:
 
         Source: DefaultMessageFilter#isMatchedByConsumeQueue; it takes the low half.
         """
-        return code in self.codes or not -_HASH_END <= code < _HASH_END
+        del ext
+        if tags_code is None or tags_code in self.codes:
+            return True
+        return not -_HASH_END <= tags_code < _HASH_END
 
-    def takes(self, record: bytes) -> bool:
+    def is_matched_by_commit_log(
+        self, record: bytes | None, properties: Mapping[str, str] | None
+    ) -> bool:
         """Whether the record's own tags match."""
-        return properties_of(record).get(PROPERTY_TAGS, "") in self.tags
+        if properties is None:
+            if record is None:
+                return True
+            properties = properties_of(record)
+        return properties.get(PROPERTY_TAGS, "") in self.tags
 
 
 @lru_cache(maxsize=1024)

@@ -19,6 +19,7 @@ from crashmq.engine.store.damage import Damage
 from crashmq.engine.store.dispatch import DispatchRequest
 from crashmq.engine.store.logfile.mapped_file import MappedFile
 from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
+from crashmq.engine.store.message_filter import MessageFilter
 from crashmq.engine.store.queue.consume_queue_ext import (
     NO_ADDRESS,
     ConsumeQueueExt,
@@ -129,12 +130,10 @@ class ConsumeQueue:
         if self._ext is not None:
             self._ext.load()
 
-    def put_message_position_info(
-        self, request: DispatchRequest, bit_map: bytes = b""
-    ) -> None:
+    def put_message_position_info(self, request: DispatchRequest) -> None:
         """Append the unit of one record, unless the queue already has it.
 
-        ``bit_map`` goes into consumequeue_ext, if the queue has it.
+        Its bit map goes into consumequeue_ext, if the queue has it.
 
         Raises:
             OSError: the unit was not appended; ask again.
@@ -147,40 +146,41 @@ class ConsumeQueue:
         )
         try:
             if self._ext is not None:
-                unit = self._unit_with_address(self._ext, request, bit_map)
+                unit = self._unit_with_address(self._ext, request)
             self._put_unit(request.consume_queue_offset, unit)
         except OSError:
             NO_SPACE.hit()
             raise
 
     def _unit_with_address(
-        self, ext: ConsumeQueueExt, request: DispatchRequest, bit_map: bytes
+        self, ext: ConsumeQueueExt, request: DispatchRequest
     ) -> bytes:
         """The record's unit, with the address of its consumequeue_ext entry."""
         if request.consume_queue_offset < self.max_offset:
             return self.unit_at(request.consume_queue_offset)
         place = (request.commit_log_offset, request.consume_queue_offset)
         if self._beside is None or self._beside[0] != place:
-            said = CqExtUnit(request.tags_code, request.store_timestamp, bit_map)
-            self._beside = (place, ext.put(said))
+            said = (request.tags_code, request.store_timestamp, request.bit_map)
+            self._beside = (place, ext.put(CqExtUnit(*said)))
         else:
             REUSED.hit()  # the append of its unit has failed, and no other leads there
         address = self._beside[1]
         code = address if is_address(address) else request.tags_code
         return encode_unit(request.commit_log_offset, request.msg_size, code)
 
-    def tags_code_of(self, code: int) -> int | None:
-        """The tags code that ``code`` stands for.
+    def passes(self, wanted: MessageFilter, code: int) -> bool:
+        """Whether the message of a unit with this tags code may be ``wanted``.
 
-        It is ``code`` itself, or what the entry at the ext address ``code`` holds; None
-        if there is no such entry.
+        A code that is an address stands for the entry there; without such an entry
+        nobody knows the message's tags.
 
-        Source: ConsumeQueue#getExt, DefaultMessageFilter#isMatchedByConsumeQueue.
+        Source: ConsumeQueue#getExt, MessageFilter#isMatchedByConsumeQueue.
         """
         if self._ext is None or not is_address(code):
-            return code
+            return wanted.is_matched_by_consume_queue(code, None)
         said = self._ext.get(code)
-        return None if said is None else said.tags_code
+        known = None if said is None else said.tags_code
+        return wanted.is_matched_by_consume_queue(known, said)
 
     def _put_unit(self, queue_offset: int, unit: bytes) -> None:
         expect = queue_offset * CQ_STORE_UNIT_SIZE

@@ -263,7 +263,7 @@ class ConsumeQueueStore:
         else:
             # Or a queue might go while it is written.
             with self._dispatch_lock:
-                self._list_in_queue(request, request.bit_map or b"")
+                self._list_in_queue(request)
                 if request.light_places:
                     self._list_in_light_queues(request)
             if request.store_timestamp > self.dispatched_timestamp:
@@ -276,16 +276,16 @@ class ConsumeQueueStore:
     def _list_in_light_queues(self, request: DispatchRequest) -> None:
         for light in request.in_light_queues():
             LIGHT.hit()
-            self._list_in_queue(light, b"")
+            self._list_in_queue(light)
 
-    def _list_in_queue(self, request: DispatchRequest, bit_map: bytes) -> None:
+    def _list_in_queue(self, request: DispatchRequest) -> None:
         if self.deleted:
             dead_below = self.deleted.dead_below(request.topic, request.queue_id)
             if request.commit_log_offset < dead_below:
                 DEAD.hit()
                 return
         queue = self._queue(request.topic, request.queue_id)
-        queue.put_message_position_info(request, bit_map)
+        queue.put_message_position_info(request)
 
     @property
     def max_phy_offset(self) -> int:

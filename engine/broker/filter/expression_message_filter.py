@@ -1,0 +1,108 @@
+"""ExpressionMessageFilter: what one pull takes, by its group's subscription.
+
+The first stage knows what lies beside the queue: a message's tags code, or its bit map.
+It passes over a message only if that is certain not to match. The second stage sees the
+message: it compares tags by their text, and evaluates the expression.
+
+Source: org.apache.rocketmq.broker.filter.ExpressionMessageFilter, RocketMQ 5.3.
+Differs: tags are compared by their text here, and not by the client alone; a message on
+which the expression fails is delivered, since nobody knows whether it was asked for;
+there it is passed over, and the group never gets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from crashmq.engine.broker.filter.consumer_filter_data import ConsumerFilterData
+from crashmq.engine.broker.filter.consumer_filter_manager import ConsumerFilterManager
+from crashmq.engine.filter.bits_array import BitsArray
+from crashmq.engine.filter.errors import EvaluationFailed
+from crashmq.engine.host.probe import probe
+from crashmq.engine.remoting.subscription_data import SUB_ALL, SubscriptionData
+from crashmq.engine.store.message.message_codec import properties_of
+from crashmq.engine.store.message.tags_filter import TagsFilter
+from crashmq.engine.store.queue.consume_queue_ext import CqExtUnit
+
+PASSED_OVER = probe("message_filter.passed_over", "a bit map was certain of no match")
+HIT = probe("message_filter.hit", "a bit map said that a message may match")
+UNCOVERED = probe(
+    "message_filter.uncovered",
+    "a bit map was computed before its filter, or by another",
+)
+NO_BIT_MAP = probe("message_filter.no_bit_map", "a message had no bit map of use")
+EVALUATED = probe("message_filter.evaluated", "an expression was evaluated in a pull")
+FAILED = probe("message_filter.failed", "an expression failed on a message in a pull")
+
+
+class ExpressionMessageFilter:
+    """The two stages for one subscription.
+
+    Args:
+        subscription: what the group subscribes; None: every message.
+        data: its filter, if the subscription is an expression and is registered.
+        manager: of all filters.
+    """
+
+    def __init__(
+        self,
+        subscription: SubscriptionData | None,
+        data: ConsumerFilterData | None,
+        manager: ConsumerFilterManager,
+    ) -> None:
+        self._subscription = subscription
+        self._data = data
+        self._manager = manager
+        self._tags: TagsFilter | None = None
+        is_by_tags = subscription is None or subscription.expression_type == "TAG"
+        self._is_by_tags = is_by_tags
+        if is_by_tags and subscription and subscription.sub_string != SUB_ALL:
+            tags, codes = frozenset(subscription.tags), frozenset(subscription.codes)
+            self._tags = TagsFilter(tags, codes)
+
+    def is_matched_by_consume_queue(
+        self, tags_code: int | None, ext: CqExtUnit | None
+    ) -> bool:
+        """Whether a message may match; false only if it is certain that it does not.
+
+        Source: ExpressionMessageFilter#isMatchedByConsumeQueue.
+        """
+        if self._is_by_tags:
+            tags = self._tags
+            return tags is None or tags.is_matched_by_consume_queue(tags_code, ext)
+        data = self._data
+        if data is None or data.condition is None or ext is None:
+            return True
+        if not ext.bit_map or len(ext.bit_map) * 8 != data.bloom_filter_data.bit_num:
+            NO_BIT_MAP.hit()
+            return True
+        if not data.covers(ext.msg_store_time) or not self._manager.is_registered(data):
+            UNCOVERED.hit()
+            return True
+        bits = BitsArray.of(ext.bit_map)
+        is_hit = self._manager.bloom_filter.is_hit(data.bloom_filter_data, bits)
+        (HIT if is_hit else PASSED_OVER).hit()
+        return is_hit
+
+    def is_matched_by_commit_log(
+        self, record: bytes | None, properties: Mapping[str, str] | None
+    ) -> bool:
+        """Whether a message matches; also if nobody can say.
+
+        Source: ExpressionMessageFilter#isMatchedByCommitLog.
+        """
+        if self._is_by_tags:
+            tags = self._tags
+            return tags is None or tags.is_matched_by_commit_log(record, properties)
+        if self._data is None or self._data.condition is None:
+            return True
+        if properties is None:
+            if record is None:
+                return True
+            properties = properties_of(record)
+        EVALUATED.hit()
+        try:
+            return self._data.condition.evaluate(properties) is True
+        except EvaluationFailed:
+            FAILED.hit()
+            return True

@@ -1,0 +1,85 @@
+"""What is asked of what groups subscribe, and of pulls that are filtered by it."""
+
+from __future__ import annotations
+
+from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.expressions import is_readable
+from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.moments import (
+    FilteredPullOver,
+    FilterMissed,
+    FiltersRecovered,
+)
+from crashmq.models.laws.filtering import (
+    filters_by_the_newest,
+    goes_on_behind_what_it_saw,
+    passes_over_nothing_asked_for,
+    returns_what_was_asked_for,
+    start_loads_the_filters,
+)
+
+KNOWN_CONTENT = (Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS, Fact.CONTENT_IS_KNOWN)
+
+
+def _is_told(at: FilteredPullOver) -> bool:
+    """Whether it can be said which messages were asked for."""
+    answer = at.answer
+    return answer.expression_type == "TAG" or is_readable(answer.expression)
+
+
+@asked(
+    returns_what_was_asked_for,
+    on=FilteredPullOver,
+    needs=KNOWN_CONTENT,
+    where=_is_told,
+)
+def _ask_flt_1(at: FilteredPullOver) -> Breaches:
+    return returns_what_was_asked_for.judge(at.pull, at.answer, at.queue)
+
+
+@asked(
+    passes_over_nothing_asked_for,
+    on=FilteredPullOver,
+    needs=(*KNOWN_CONTENT, Fact.READABLE),
+    where=_is_told,
+)
+def _ask_flt_2(at: FilteredPullOver) -> Breaches:
+    model = at.known.model
+    gone_below = model.log_min if at.step.is_alone else model.may_expire
+    there = [one for one in at.queue if one.phy_offset >= gone_below]
+    return passes_over_nothing_asked_for.judge(at.pull, at.answer, there)
+
+
+@asked(
+    goes_on_behind_what_it_saw,
+    on=FilteredPullOver,
+    needs=(*KNOWN_CONTENT, Fact.ALONE, Fact.READABLE, Fact.QUEUE_IS_SETTLED),
+    where=_is_told,
+)
+def _ask_flt_3(at: FilteredPullOver) -> Breaches:
+    pull, known = at.pull, at.known
+    visible = known.model.visible((pull.topic, pull.queue_id))
+    units = known.setup.queue_file_units
+    return goes_on_behind_what_it_saw.judge(pull, at.answer, visible, units)
+
+
+def _has_told(at: FilteredPullOver | FilterMissed) -> bool:
+    return at.possible is not None
+
+
+@asked(filters_by_the_newest, on=FilteredPullOver, where=_has_told)
+def _ask_flt_4(at: FilteredPullOver) -> Breaches:
+    assert at.possible is not None, at
+    by = at.answer.expression, at.answer.expression_type
+    return filters_by_the_newest.judge(at.pull, by, at.possible)
+
+
+@asked(filters_by_the_newest, on=FilterMissed, needs=(Fact.ALONE,), where=_has_told)
+def _ask_flt_4_missed(at: FilterMissed) -> Breaches:
+    assert at.possible is not None, at
+    return filters_by_the_newest.judge(at.pull, None, at.possible)
+
+
+@asked(start_loads_the_filters, on=FiltersRecovered, needs=(Fact.ALONE,))
+def _ask_flt_5(at: FiltersRecovered) -> Breaches:
+    return start_loads_the_filters.judge(at.files, at.rows)

@@ -1,0 +1,78 @@
+"""The walk through what groups subscribe.
+
+It goes by the events of a step, in their order. Where others acted amid the step, a
+pull may have been filtered by a subscription of before or after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from crashmq.models.expressions import is_readable
+from crashmq.models.history import (
+    FiltersLoaded,
+    LifeEnded,
+    StartBegan,
+    StopBegan,
+    SubscriptionAnswered,
+    SubscriptionAsked,
+)
+from crashmq.models.knowledge.filters import Filters
+from crashmq.models.knowledge.moments import At, FiltersRecovered, Moment
+from crashmq.models.observations import Done
+from crashmq.models.ops import FilterOp, Subscribe, Unsubscribe
+
+
+def walk_filters(at: At) -> Iterator[Moment]:
+    """Lead what is known of filters through a step; stop at each moment."""
+    step, filters = at.step, at.known.progress.filters
+    found: Mapping[str, bytes] = {}
+    for entry in step.entries:
+        match entry.event:
+            case SubscriptionAsked(op):
+                if not step.is_alone:
+                    _asked_amid_others(filters, op)
+            case SubscriptionAnswered(asked, seen):
+                before_it = step.entries[asked].event
+                assert isinstance(before_it, SubscriptionAsked), before_it
+                if step.is_alone:
+                    _answered(filters, before_it.op, is_taken=isinstance(seen, Done))
+            case StopBegan() | LifeEnded():
+                filters.ended()
+            case StartBegan(found, _):
+                filters.ended()
+            case FiltersLoaded(rows):
+                yield FiltersRecovered(*at, found, rows)
+            case _:
+                pass
+
+
+def _asked_amid_others(filters: Filters, op: FilterOp) -> None:
+    """Take note of what a subscription may do from now on."""
+    if isinstance(op, Unsubscribe):
+        filters.forget_group(op.group)
+        return
+    key = op.group, op.topic
+    if op.version:
+        return  # it is older than what is known, and changes nothing of that
+    if _is_of_use(op):
+        asked = op.expression, op.expression_type
+        filters.subscribed(key, asked, is_certain=False)
+    else:
+        filters.forget(key)
+
+
+def _answered(filters: Filters, op: FilterOp, *, is_taken: bool) -> None:
+    if isinstance(op, Unsubscribe):
+        filters.forget_group(op.group)
+    elif not op.version:
+        key = op.group, op.topic
+        filters.forget(key)
+        if is_taken and _is_of_use(op):
+            asked = op.expression, op.expression_type
+            filters.subscribed(key, asked, is_certain=True)
+
+
+def _is_of_use(op: Subscribe) -> bool:
+    """Whether a broker can filter by the expression."""
+    return op.expression_type == "TAG" or is_readable(op.expression)

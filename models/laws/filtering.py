@@ -1,0 +1,214 @@
+"""Laws of filtered pulls: a group gets all that it asked for, and nothing else.
+
+What a message is asked is told by ``models.expressions``. A message on which an
+expression fails belongs to those that were asked for: nobody knows better, and the
+group can still drop it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import TypeAlias
+
+from crashmq.models.appended import Appended, differs
+from crashmq.models.expressions import matches
+from crashmq.models.files.filters import (
+    FILTERS_PATH,
+    FilterRows,
+    whole_filters,
+)
+from crashmq.models.files.store_image import BadRecord, decode_record
+from crashmq.models.knowledge.reference import VisibleQueue
+from crashmq.models.laws.registry import law
+from crashmq.models.observations import FilteredPull
+from crashmq.models.ops import PullFiltered
+from crashmq.models.verdict import Violation
+
+SCAN_UNITS_MAX = 800
+TRANSFER_COUNT_MAX = 32
+TRANSFER_BYTES_MAX = 262_144
+Asked: TypeAlias = tuple[str, str]
+
+
+def is_wanted(answer: FilteredPull, appended: Appended) -> bool:
+    """Whether a group must get a message by the expression that a pull was filtered by.
+
+    Raises:
+        UnknownShape: no program draws such an expression.
+    """
+    message = (appended.listed_as or appended).message
+    told = answer.expression, answer.expression_type
+    return matches(*told, message.tags, message.properties) in ("yes", "fails")
+
+
+def _where(pull: PullFiltered, answer: FilteredPull) -> str:
+    return f"{pull.group} from {pull.queue_offset} by {answer.expression}"
+
+
+@law(
+    "FLT-1",
+    "a filtered pull returns messages of the queue that its group asked for, in order, "
+    "each byte for byte as appended, and no other",
+    catalogue="I3 I15",
+)
+def returns_what_was_asked_for(
+    pull: PullFiltered, answer: FilteredPull, queue: Sequence[Appended]
+) -> Iterator[Violation]:
+    """``queue`` has every message appended to the queue, the expired ones too.
+
+    Source: ExpressionMessageFilter#isMatchedByCommitLog.
+    """
+    at = {message.queue_offset: message for message in queue}
+    before = pull.queue_offset - 1
+    for data in answer.pulled.messages:
+        where = _where(pull, answer)
+        try:
+            record = decode_record(data)
+        except BadRecord as flaw:
+            yield Violation(where, str(flaw), "a whole record")
+            return
+        here = at.get(record.queue_offset)
+        if here is None or not before < record.queue_offset:
+            yield Violation(where, f"message {record.queue_offset}", "the next ones")
+            return
+        before = record.queue_offset
+        if difference := differs(record, here):
+            yield Violation(where, difference, "what was appended")
+        elif not is_wanted(answer, here):
+            seen = f"message {before} with {here.message.properties}"
+            yield Violation(where, seen, "a message that was asked for")
+    if answer.pulled.messages and before >= answer.pulled.next_begin_offset:
+        seen = f"next_begin_offset {answer.pulled.next_begin_offset}"
+        yield Violation(_where(pull, answer), seen, f"behind message {before}")
+
+
+@law(
+    "FLT-2",
+    "a filtered pull passes over no message that its group asked for, nor over one of "
+    "which nobody knows that",
+    catalogue="I3 I15",
+)
+def passes_over_nothing_asked_for(
+    pull: PullFiltered, answer: FilteredPull, there: Sequence[Appended]
+) -> Iterator[Violation]:
+    """Looks at what lies before next_begin_offset and was not returned.
+
+    The group never gets it: the next pull begins behind it. So a bit map beside the
+    queue must never say no of a message that matches.
+
+    ``there``: the messages of the queue that a reader must find.
+
+    Source: ExpressionMessageFilter#isMatchedByConsumeQueue.
+    """
+    returned = {_queue_offset(data) for data in answer.pulled.messages}
+    for message in there:
+        number = message.queue_offset
+        is_passed = pull.queue_offset <= number < answer.pulled.next_begin_offset
+        if is_passed and number not in returned and is_wanted(answer, message):
+            seen = f"message {number} is passed over"
+            told = message.message.properties
+            yield Violation(_where(pull, answer), seen, f"it is returned: {told}")
+
+
+def _queue_offset(data: bytes) -> int:
+    try:
+        return decode_record(data).queue_offset
+    except BadRecord:
+        return -1
+
+
+@law(
+    "FLT-3",
+    "a filtered pull goes on behind all that it looked at, so that a group that "
+    "matches nothing reaches the queue's end",
+    catalogue="I6 I16",
+)
+def goes_on_behind_what_it_saw(
+    pull: PullFiltered,
+    answer: FilteredPull,
+    queue: VisibleQueue,
+    queue_file_units: int,
+) -> Iterator[Violation]:
+    """Compares status, count and next_begin_offset with those of a walk.
+
+    A pull looks at 800 units or as many as were asked for, within one queue file, and
+    stops at its limits once it has a message.
+
+    Source: DefaultMessageStore#getMessage.
+    """
+    low, high, begin = queue.min_offset, queue.max_offset, pull.queue_offset
+    pulled = answer.pulled
+    if not low <= begin < high:
+        outside = pulled.status not in ("FOUND", "NO_MATCHED_MESSAGE")
+        if not outside:
+            where = _where(pull, answer)
+            yield Violation(where, pulled.status, f"it is not in [{low}, {high})")
+        return
+    looked_at = max(SCAN_UNITS_MAX, pull.max_msg_nums)
+    looked_at = min(looked_at, queue_file_units - begin % queue_file_units)
+    there = queue.messages[begin - low :][:looked_at]
+    taken, seen = _walked(there, pull.max_msg_nums, lambda one: is_wanted(answer, one))
+    expected = "FOUND" if taken else "NO_MATCHED_MESSAGE"
+    told = (pulled.status, len(pulled.messages), pulled.next_begin_offset)
+    if told != (expected, taken, begin + seen):
+        yield Violation(
+            _where(pull, answer),
+            f"{told[0]}, {told[1]} messages, next {told[2]}",
+            f"{expected}, {taken} messages, next {begin + seen}",
+        )
+
+
+def _walked(
+    there: Sequence[Appended], most: int, wanted: Callable[[Appended], bool]
+) -> tuple[int, int]:
+    """How many messages a pull returns, and how many it looks at."""
+    taken = sent = 0
+    for seen, message in enumerate(there):
+        is_enough = taken >= min(most, TRANSFER_COUNT_MAX)
+        if is_enough or (taken and sent + message.size > TRANSFER_BYTES_MAX):
+            return taken, seen
+        if wanted(message):
+            taken, sent = taken + 1, sent + message.size
+    return taken, len(there)
+
+
+@law(
+    "FLT-4",
+    "a broker that a group has told what it subscribes filters by the newest of that",
+    catalogue="I12",
+)
+def filters_by_the_newest(
+    pull: PullFiltered, asked: Asked | None, possible: Set[Asked]
+) -> Iterator[Violation]:
+    """Asked of pulls of groups that have subscribed in this life of the broker.
+
+    ``asked``: an expression and its type; None if the broker had none of the group.
+    ``possible``: what counts.
+
+    Source: FilterDataMapByTopic#register, ConsumerGroupInfo#updateSubscription.
+    """
+    if asked not in possible:
+        seen = "no filter" if asked is None else f"filtered by {asked[1]} {asked[0]}"
+        told = " or ".join([f"{kind} {text}" for text, kind in sorted(possible)])
+        yield Violation(f"{pull.group} on {pull.topic}", seen, told)
+
+
+@law(
+    "FLT-5",
+    "a start loads the filters of their file if that is whole, else of its backup",
+    catalogue="I12 I9",
+)
+def start_loads_the_filters(
+    files: Mapping[str, bytes], rows: FilterRows
+) -> Iterator[Violation]:
+    """With neither it begins without filters; if none is whole it must not start.
+
+    Asked of every start that succeeds, also on files that were damaged.
+
+    Source: ConfigManager#load, ConsumerFilterManager#decode.
+    """
+    expected = whole_filters(files)
+    if expected is None:
+        yield Violation(FILTERS_PATH, "a start, without a whole table", "a refusal")
+    elif rows != expected:
+        yield Violation(FILTERS_PATH, f"{rows} is loaded", f"{expected}")

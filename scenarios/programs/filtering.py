@@ -1,0 +1,148 @@
+"""Filtering: phrases in which groups subscribe by expressions, and pull by them."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from crashmq.models.ops import (
+    AdvanceClock,
+    During,
+    Op,
+    PullFiltered,
+    Restart,
+    RunService,
+    Shutdown,
+    Subscribe,
+    Together,
+    Unsubscribe,
+)
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.space import Address, often
+
+PERSIST: Final = RunService("persist_consumer_filter")
+REPUT: Final = RunService("reput")
+FLUSHES: tuple[Op, ...] = (
+    RunService("flush_commit_log"),
+    RunService("flush_consume_queue"),
+)
+ACTIONS_MAX = 14
+"""So many disk actions a persist makes at most, and a stop or start at first."""
+DISPATCH_ACTIONS_MAX = 8
+PULLS_MAX = 3
+PUTS_MAX = 4
+PULL_COUNTS = often((32, 4), (1, 1), (2, 1))
+OLD_VERSIONS = (1, 2)
+"""Of subscriptions older than any newer one: of a client that was there before."""
+SET_BACK_MS = (-1, -50, -1000)
+STEPS_MS = often((10, 3), (0, 1), (1, 1))
+A_DAY_MS = 24 * 3600 * 1000
+STRANGERS = 6
+"""One of so many pulls is of any group and queue."""
+
+Whom: TypeAlias = tuple[str, str]
+"""A group and a topic."""
+
+Way: TypeAlias = Literal[
+    "by itself", "again", "beside", "amid", "clock", "crash", "away", "old"
+]
+WAYS: tuple[Way, ...] = often(
+    ("by itself", 5),
+    ("again", 3),
+    ("beside", 4),
+    ("amid", 2),
+    ("clock", 2),
+    ("crash", 4),
+    ("away", 2),
+    ("old", 3),
+)
+CUT: tuple[Op, ...] = often((PERSIST, 3), (Shutdown(), 2), (Restart(), 2), (REPUT, 4))
+
+
+def filtering(draft: Draft) -> None:
+    """A group subscribes, messages come, and it pulls; or it meets more than that."""
+    chance, add = draft.chance, draft.add
+    whom = chance.pick(draft.space.groups), chance.pick(draft.space.addresses).topic
+    match chance.pick(WAYS):
+        case "by itself":
+            _subscribe(draft, whom)
+            _messages(draft)
+        case "again":
+            for _ in range(2):
+                _subscribe(draft, whom)
+                _messages(draft)
+        case "beside":
+            _subscribe(draft, whom)
+            again, put = _subscription(draft, whom), draft.drawn.put()
+            ops = (again, put, REPUT, _pull(draft, whom))
+            add(Together(ops, draft.drawn.schedule(len(ops))))
+        case "amid":
+            add(draft.drawn.put(), draft.drawn.put())
+            amid = chance.pick((REPUT, _pull(draft, whom), draft.drawn.put()))
+            at_action = chance.integer(1, DISPATCH_ACTIONS_MAX)
+            add(During(amid, at_action, _subscription(draft, whom)))
+        case "clock":
+            _messages(draft)
+            add(AdvanceClock(chance.pick(SET_BACK_MS)))
+            _subscribe(draft, whom)
+            _messages(draft)
+        case "crash":
+            if chance.coin():
+                _subscribe(draft, whom)
+                add(PERSIST)
+            _messages(draft)
+            if chance.coin():
+                add(*FLUSHES)
+            _cut_short(draft)
+            add(Restart())
+            _subscribe(draft, whom)
+        case "away":
+            add(Unsubscribe(whom[0]))
+            if chance.coin():
+                add(AdvanceClock(A_DAY_MS), PERSIST)
+            _messages(draft)
+            _subscribe(draft, whom)
+        case "old":
+            add(_subscription(draft, whom, chance.pick(OLD_VERSIONS)))
+            _messages(draft)
+            if chance.coin():
+                add(PERSIST)
+            if chance.coin():
+                add(Restart(), _subscription(draft, whom, chance.pick(OLD_VERSIONS)))
+    for _ in range(chance.integer(1, PULLS_MAX)):
+        add(_pull(draft, whom))
+
+
+def _messages(draft: Draft) -> None:
+    """Some puts, dispatched or not."""
+    draft.add(*[draft.drawn.put() for _ in range(draft.chance.integer(1, PUTS_MAX))])
+    if not draft.chance.one_in(PUTS_MAX):
+        draft.add(REPUT)
+
+
+def _cut_short(draft: Draft) -> None:
+    """A crash amid a persist, a dispatch, a stop or a start."""
+    at_action = draft.chance.integer(1, ACTIONS_MAX)
+    draft.add(During(draft.chance.pick(CUT), at_action, draft.drawn.crash()))
+
+
+def _subscribe(draft: Draft, whom: Whom) -> None:
+    """A group subscribes, and mostly some time passes before anything is stored."""
+    draft.add(_subscription(draft, whom))
+    passed = draft.chance.pick(STEPS_MS)
+    if passed:
+        draft.add(AdvanceClock(passed))
+
+
+def _subscription(draft: Draft, whom: Whom, version: int = 0) -> Subscribe:
+    expression, kind = draft.chance.pick(draft.space.expressions)
+    return Subscribe(*whom, expression, kind, version)
+
+
+def _pull(draft: Draft, whom: Whom) -> PullFiltered:
+    """A pull of a queue, mostly of one that was subscribed just now."""
+    chance, space = draft.chance, draft.space
+    group, address = chance.pick(space.groups), chance.pick(space.addresses)
+    if not chance.one_in(STRANGERS):
+        group, address = whom[0], Address(whom[1], address.queue_id)
+    offset = 0 if chance.coin() else chance.number(space.pull_offsets)
+    return PullFiltered(group, *address, offset, chance.pick(PULL_COUNTS))
