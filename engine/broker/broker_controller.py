@@ -21,6 +21,10 @@ from crashmq.engine.broker.filter.commit_log_dispatcher_calc_bit_map import (
     CommitLogDispatcherCalcBitMap,
 )
 from crashmq.engine.broker.filter.consumer_filter_manager import ConsumerFilterManager
+from crashmq.engine.broker.filter.expression_message_filter import (
+    ExpressionMessageFilter,
+)
+from crashmq.engine.broker.filter.filter_registrar import FilterRegistrar
 from crashmq.engine.broker.filter.persist_consumer_filter_service import (
     PersistConsumerFilterService,
 )
@@ -45,7 +49,9 @@ from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.host.service import Service
+from crashmq.engine.remoting.subscription_data import SubscriptionData
 from crashmq.engine.store.errors import StoreError
+from crashmq.engine.store.message_filter import MessageFilter
 from crashmq.engine.store.message_store import MessageStore
 
 UNPERSISTED = probe(
@@ -80,6 +86,9 @@ class BrokerController:
         )
         tables = self.tables = BrokerTables(disk, runtime)
         self.consumer_manager = ConsumerManager(runtime)
+        if config.enable_property_filter:
+            registrar = FilterRegistrar(self.consumer_filter_manager)
+            self.consumer_manager.append_listener(registrar)
         self.rebalance_lock_manager = RebalanceLockManager(runtime)
         ends = self._recovered_ends = RecoveredEnds(runtime)
         self.consumer_manage_processor = ConsumerManageProcessor(
@@ -97,8 +106,13 @@ class BrokerController:
             tables.consumer_offset_manager,
             runtime,
             config,
-            PullChecks(config, consumers=self.consumer_manager),
+            PullChecks(
+                config,
+                consumers=self.consumer_manager,
+                filters=self.consumer_filter_manager,
+            ),
             ends,
+            self._filter_of,
         )
         self._hold = self.pull_message_processor.hold
         if config.long_polling_enable:
@@ -166,6 +180,12 @@ class BrokerController:
         self.message_store.start(self._correct_offsets)
         self._begin_to_filter()
         self.is_started = True
+
+    def _filter_of(self, group: str, subscription: SubscriptionData) -> MessageFilter:
+        """What a pull of a group takes of a topic."""
+        filters = self.consumer_filter_manager
+        data = filters.get(subscription.topic, group)
+        return ExpressionMessageFilter(subscription, data, filters)
 
     def _begin_to_filter(self) -> None:
         """Let filters cover what is stored from now on, and dispatch ask them.

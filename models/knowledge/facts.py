@@ -246,8 +246,7 @@ def _may_be_deleted(model: ReferenceModel, topic: str) -> bool:
 
 
 def _topic_stays(at: Moment) -> bool:
-    assert isinstance(at, PullOver | PullAnswered), at
-    assert isinstance(at, PullOver | FilteredPullOver), at
+    assert isinstance(at, PullOver | PullAnswered | FilteredPullOver), at
     deleted = [op.topic for op, _ in at.step.deletions]
     return at.step.is_alone or at.pull.topic not in deleted
 

@@ -62,7 +62,7 @@ FILTERED = replace(
     ),
     labels=LABELS,
     sizes=often((Size(extra=16), 6), (Size(extra=60), 2), (Size(parts=4), 1)),
-    burst_sizes=often((2, 2), (3, 3), (8, 1)),
+    burst_sizes=often((2, 2), (3, 3), (21, 1)),
     pull_offsets=Numbers((0, 1, 2, 3, 5, 9, 10, 11), 16),
     services=often(
         ("reput", 5),
@@ -92,7 +92,10 @@ STORES = often(
     (replace(_BASE, queue_ext_size=100), 2),
     (replace(_BASE, queue_ext_size=0), 1),
     (replace(_BASE, disk_profile="kill9"), 1),
-    (replace(_BASE, flush_mode="SYNC_FLUSH"), 1),
+    (
+        replace(_BASE, log_file_size=8192, queue_file_units=7, flush_mode="SYNC_FLUSH"),
+        1,
+    ),
     (replace(_BASE, log_file_size=16384, queue_file_units=40), 1),
 )
 PULL_LAWS = ("FLT-1", "FLT-2", "FLT-3", "FLT-4", "FLT-5")

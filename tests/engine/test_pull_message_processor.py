@@ -29,6 +29,7 @@ from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.remoting.subscription_data import SubscriptionData
 from crashmq.engine.store.config import BrokerRole
 from crashmq.engine.store.message.message import tags_code
+from crashmq.engine.store.message.tags_filter import TagsFilter
 from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import GetMessageStatus
 
@@ -260,8 +261,11 @@ def code_with(
         ConsumerOffsetManager(store.mount, store.runtime),
         store.runtime,
         config,
-        PullChecks(config, known, known, known, _parse),
+        PullChecks(config, known, known, known, parse=_parse),
         RecoveredEnds(store.runtime),
+        lambda _, subscription: TagsFilter(
+            frozenset(subscription.tags), frozenset(subscription.codes)
+        ),
     )
     answers: Answers = []
     processor.process_request(request, answers.append)

@@ -16,8 +16,6 @@ from crashmq.engine.broker.longpolling.pull_request_hold_service import (
 from crashmq.engine.host.probe import recording
 from crashmq.engine.remoting.pull_message import PullMessageResponse, PullSysFlag
 from crashmq.engine.remoting.response_code import ResponseCode
-from crashmq.engine.remoting.subscription_data import SubscriptionData
-from crashmq.engine.store.default_message_filter import DefaultMessageFilter
 from crashmq.engine.store.errors import StoreStopped
 from crashmq.engine.store.message_arriving_listener import ArrivedMessage
 
@@ -162,9 +160,18 @@ class _Ends:
         return self.end
 
 
+class _Everything:
+    """A filter that lets everything through."""
+
+    def is_matched_by_consume_queue(self, *args: object) -> bool:
+        return True
+
+    def is_matched_by_commit_log(self, *args: object) -> bool:
+        return True
+
+
 def pull_to(answers: Answers, offset: int = 0, timeout_ms: int = 15_000) -> PullRequest:
-    everything = DefaultMessageFilter(SubscriptionData("T0"))
-    return PullRequest(HELD, answers.append, timeout_ms, 0, offset, everything)
+    return PullRequest(HELD, answers.append, timeout_ms, 0, offset, _Everything())
 
 
 def held(ends: _Ends, store: StoreBuilder) -> PullRequestHoldService:
@@ -189,13 +196,13 @@ def test_a_queue_whose_end_nobody_tells_keeps_its_pulls(store: StoreBuilder) -> 
 
 
 def test_a_filter_that_raises_loses_no_pull(store: StoreBuilder) -> None:
-    class Broken(DefaultMessageFilter):
+    class Broken(_Everything):
         def is_matched_by_consume_queue(self, *args: object) -> bool:
             raise ZeroDivisionError
 
     ends, answers = _Ends(), list[PullMessageResponse]()
     hold = held(ends, store)
-    broken = Broken(SubscriptionData("T0"))
+    broken = Broken()
     hold.suspend_pull_request(replace(pull_to(answers), message_filter=broken))
     ends.end = 1
 

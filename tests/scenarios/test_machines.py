@@ -57,6 +57,8 @@ TestTornBlocks = machine_test("torn_blocks")
 TestGroupProgress = machine_test("group_progress")
 TestOffsetFiles = machine_test("offset_files")
 TestLongPolling = machine_test("long_polling")
+TestFilters = machine_test("filters")
+TestFilterFiles = machine_test("filter_files")
 
 
 def test_every_scenario_has_its_machine_here() -> None:

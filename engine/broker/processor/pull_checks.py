@@ -80,6 +80,21 @@ class KnownConsumers(Protocol):
         """What a group subscribes of a topic; None: nothing."""
 
 
+class RegisteredFilter(Protocol):
+    """What a pull must know of a group's filter. Source: ConsumerFilterData."""
+
+    @property
+    def client_version(self) -> int:
+        """The version of the subscription that it was made for."""
+
+
+class KnownFilters(Protocol):
+    """The filters of a broker. Source: ConsumerFilterManager."""
+
+    def get(self, topic: str, group: str) -> RegisteredFilter | None:
+        """The filter of a group on a topic; None: it has none."""
+
+
 class PullChecks:
     """Refuses a pull, or says what it subscribes."""
 
@@ -89,9 +104,11 @@ class PullChecks:
         topics: KnownTopics | None = None,
         groups: KnownGroups | None = None,
         consumers: KnownConsumers | None = None,
+        filters: KnownFilters | None = None,
         parse: Callable[[str, str], SubscriptionData] | None = None,
     ) -> None:
         """Ask these managers; ``parse`` reads the expression for a topic, or raises."""
+        self._filters = filters
         self._config = config
         self._topics = topics
         self._groups = groups
@@ -113,15 +130,31 @@ class PullChecks:
             else:
                 subscription = self._from_heartbeat(request, group)
             if subscription.expression_type != "TAG":
-                kind = subscription.expression_type
-                raise PullRefused(
-                    ResponseCode.SYSTEM_ERROR,
-                    f"the broker does not filter by {kind}: subscribe by tags.",
-                )
+                self._check_filter(request.consumer_group, subscription)
         except PullRefused:
             REFUSED.hit()
             raise
         return subscription
+
+    def _check_filter(self, name: str, subscription: SubscriptionData) -> None:
+        kind, topic = subscription.expression_type, subscription.topic
+        if self._filters is None or not self._config.enable_property_filter:
+            raise PullRefused(
+                ResponseCode.SYSTEM_ERROR,
+                f"the broker does not filter by {kind}: subscribe by tags.",
+            )
+        known = self._filters.get(topic, name)
+        if known is None:
+            raise PullRefused(
+                ResponseCode.FILTER_DATA_NOT_EXIST,
+                f"group {name} has no filter on {topic}: send a heartbeat.",
+            )
+        if known.client_version < subscription.sub_version:
+            raise PullRefused(
+                ResponseCode.FILTER_DATA_NOT_LATEST,
+                f"the filter of group {name} on {topic} is older than what it "
+                f"subscribes: send a heartbeat.",
+            )
 
     def is_broadcasting(self, group: str) -> bool:
         """Whether each consumer of a group gets every message."""

@@ -32,9 +32,9 @@ from crashmq.engine.remoting.pull_message import (
     PullSysFlag,
 )
 from crashmq.engine.remoting.response_code import ResponseCode
-from crashmq.engine.remoting.subscription_data import SubscriptionData
-from crashmq.engine.store.default_message_filter import DefaultMessageFilter
+from crashmq.engine.remoting.subscription_data import SUB_ALL, SubscriptionData
 from crashmq.engine.store.errors import StoreStopped
+from crashmq.engine.store.message.tags_filter import ANY_TAGS
 from crashmq.engine.store.message_filter import MessageFilter
 from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import GetMessageResult, GetMessageStatus
@@ -85,7 +85,7 @@ class PullMessageProcessor:
         config: BrokerConfig,
         checks: PullChecks,
         ends: RecoveredEnds,
-        filter_of: Callable[[SubscriptionData], MessageFilter] = DefaultMessageFilter,
+        filter_of: Callable[[str, SubscriptionData], MessageFilter],
     ) -> None:
         self._store = store
         self._offsets = offsets
@@ -159,7 +159,9 @@ class PullMessageProcessor:
             queue_id,
             request.queue_offset,
             request.max_msg_nums,
-            subscription.sub_string,
+            ANY_TAGS
+            if subscription.sub_string == SUB_ALL
+            else self._filter_of(group, subscription),
         )
 
     def _where_to_begin_again(self, request: PullMessageRequest) -> int | None:
@@ -247,6 +249,6 @@ class PullMessageProcessor:
             timeout_ms,
             self._runtime.now_ms(),
             request.queue_offset,
-            self._filter_of(subscription),
+            self._filter_of(request.consumer_group, subscription),
         )
         return self.hold.suspend_pull_request(held)
