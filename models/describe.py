@@ -9,6 +9,7 @@ from crashmq.models.ops import (
     SILENT,
     AdvanceClock,
     CommitOffset,
+    ConfirmLog,
     Crash,
     CrashKind,
     Damage,
@@ -75,6 +76,9 @@ def describe(op: Event) -> str:
             return _describe_progress(op)
         case PullThroughBroker():
             return _describe_broker_pull(op)
+        case ConfirmLog(behind):
+            left = f" but its newest {behind} B" if behind else ""
+            return f"replicas have all of the log{left}"
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():

@@ -177,6 +177,13 @@ class BrokerPullAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicasTold:
+    """Replicas have the log up to ``phy_offset``."""
+
+    phy_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetsLoaded:
     """A start came up with these offsets of all groups."""
 
@@ -327,6 +334,7 @@ Happening: TypeAlias = (
     | BrokerPullAsked
     | BrokerPullHeld
     | BrokerPullAnswered
+    | ReplicasTold
     | OffsetsLoaded
     | StopBegan
     | StopEnded
@@ -785,6 +793,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     BrokerPullAsked: _pass,
     BrokerPullHeld: _pass,
     BrokerPullAnswered: _pass,
+    ReplicasTold: _pass,
     OffsetsLoaded: _pass,
     StopBegan: _take_stop,
     StopEnded: Step._end_stop,

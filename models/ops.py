@@ -70,6 +70,7 @@ class Capability(Enum):
     DELETES = "it deletes topics, and expired messages when it is asked to"
     TRACKS_PROGRESS = "it keeps how far groups of consumers have come"
     HOLDS_PULLS = "it answers pulls of a group, at once or when something has come"
+    IS_REPLICATED = "it can be told how far its replicas have its log"
     TELLS_POSITIONS = "it says where its log stands"
     TELLS_COUNTS = "it says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "it says what it holds of its directory, also after a stop"
@@ -351,6 +352,13 @@ class PullThroughBroker:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfirmLog:
+    """Replicas tell that they have the log but for its newest ``behind`` bytes."""
+
+    behind: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class FillDisk:
     """Let a file that is not the store's fill the disk to ``percent``; 0 removes it."""
 
@@ -483,6 +491,7 @@ Op: TypeAlias = (
     | ResetOffset
     | TakeQueue
     | PullThroughBroker
+    | ConfirmLog
     | FillDisk
     | Shutdown
     | Restart
@@ -508,6 +517,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     ResetOffset,
     TakeQueue,
     PullThroughBroker,
+    ConfirmLog,
     FillDisk,
     Shutdown,
     Restart,
@@ -535,6 +545,7 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     ResetOffset,
     TakeQueue,
     PullThroughBroker,
+    ConfirmLog,
     FillDisk,
     Shutdown,
 )
@@ -595,6 +606,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.TRACKS_PROGRESS})
         case PullThroughBroker():
             return frozenset({Capability.TRACKS_PROGRESS, Capability.HOLDS_PULLS})
+        case ConfirmLog():
+            return frozenset({Capability.IS_REPLICATED})
         case FillDisk():
             return frozenset({Capability.HAS_ROOM})
         case _:

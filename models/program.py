@@ -73,8 +73,9 @@ class Setup:
     lie over ``in_memory_size`` bytes before the log's end, and with ``checks_crc`` only
     records whose CRC is right.
 
-    With ``keeps_progress`` a broker runs around the store, which keeps how far groups
-    of consumers have come.
+    A store that ``duplicates`` dispatches only what its replicas have told that they
+    have. With ``keeps_progress`` a broker runs around the store, which keeps how far
+    groups of consumers have come.
     """
 
     log_file_size: int = 4096
@@ -104,6 +105,7 @@ class Setup:
     checks_crc: bool = False
     adopt: bool = False
     keeps_progress: bool = False
+    duplicates: bool = False
 
     @property
     def has_queue_ext(self) -> bool:

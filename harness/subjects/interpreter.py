@@ -49,6 +49,7 @@ from crashmq.models.history import (
     Raised,
     Read,
     ReadAnswered,
+    ReplicasTold,
     RoundsEnded,
     StartBegan,
     StartEnded,
@@ -67,6 +68,7 @@ from crashmq.models.observations import (
     Failed,
     Interleaved,
     Interrupted,
+    LogConfirmed,
     Looked,
     Observation,
     OffsetKept,
@@ -88,6 +90,7 @@ from crashmq.models.ops import (
     NESTING_MAX,
     AdvanceClock,
     CommitOffset,
+    ConfirmLog,
     Crash,
     Damage,
     DeleteManually,
@@ -269,6 +272,11 @@ class Interpreter:
                 return self._progress(op, who)
             case PullThroughBroker():
                 return self._pull_through_broker(op, who)
+            case ConfirmLog(behind):
+                seen = subject.confirm_log(behind)
+                if isinstance(seen, LogConfirmed):
+                    self._note(who, ReplicasTold(seen.phy_offset))
+                return seen
             case FillDisk(percent):
                 return subject.fill_disk(percent)
             case Shutdown():

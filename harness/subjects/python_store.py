@@ -39,6 +39,7 @@ from crashmq.models.observations import (
     EndAwaited,
     Failed,
     HalfMade,
+    LogConfirmed,
     Looked,
     Observation,
     Positions,
@@ -309,6 +310,16 @@ class PythonStore:
     def offsets(self) -> tuple[tuple[tuple[str, str, int], int], ...] | None:
         """The offset of every group, topic and queue_id, sorted."""
         return self._consumers.offsets() if self._consumers is not None else None
+
+    def confirm_log(self, behind: int) -> Observation:
+        """Tell how far replicas have the log."""
+        if self._store is None:
+            return _SKIPPED_DOWN
+        if not self.setup.duplicates:
+            return Skipped("this store waits for no replicas")
+        phy_offset = max(0, self._store.commit_log.max_offset - behind)
+        self._store.set_confirm_offset(phy_offset)
+        return LogConfirmed(phy_offset)
 
     def fill_disk(self, percent: int) -> Observation:
         """Let a foreign file fill the disk."""

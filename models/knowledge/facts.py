@@ -67,6 +67,7 @@ class Fact(Enum):
     DELETES = "the subject deletes topics, and what has expired"
     TRACKS_PROGRESS = "the subject keeps how far groups of consumers have come"
     HOLDS_PULLS = "the subject answers pulls of a group, at once or later"
+    IS_REPLICATED = "the subject can be told how far its replicas have its log"
     TELLS_POSITIONS = "the subject says where its log stands"
     TELLS_COUNTS = "the subject says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "the subject says what it holds of its directory"
