@@ -33,7 +33,7 @@ from crashmq.models.laws.reading import (
     pull_is_answered_right,
     pulled_messages_are_right,
 )
-from crashmq.models.observations import CODES_OF_READS, Pulled
+from crashmq.models.observations import CODES_OF_READS, Pulled, PullStatus
 
 SURE = (Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.READABLE)
 
@@ -186,7 +186,8 @@ def _ask_rd_2(at: PullAnswered) -> Breaches:
 
 def _as_pulled(at: PullAnswered) -> Pulled:
     answer = at.answer
-    status = "FOUND" if answer.code == "SUCCESS" else "NO_MATCHED_MESSAGE"
+    is_found = answer.code == "SUCCESS"
+    status: PullStatus = "FOUND" if is_found else "NO_MATCHED_MESSAGE"
     bounds = (answer.min_offset, answer.max_offset)
     return Pulled(status, answer.next_begin_offset, *bounds, answer.messages)
 

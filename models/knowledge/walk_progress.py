@@ -178,11 +178,12 @@ def _saw_pull(
     Then it is read again, and so may meet a reset, but commits nothing.
     """
     progress, key, is_alone = at.known.progress, _key_of(seen.op), at.step.is_alone
-    is_answer = isinstance(seen, BrokerPullAnswered)
-    if not is_answer and told is None:
+    is_read = True
+    if isinstance(seen, BrokerPullAnswered):
+        is_read = seen.answer.code in CODES_OF_READS
+    elif told is None:
         return  # it was answered meanwhile
     pending = progress.pending.get(key)
-    is_read = not is_answer or seen.answer.code in CODES_OF_READS
     has_told = told is not None and told >= 0
     if is_read and has_told and is_alone and not pending:
         # It is not known either whether a reset is pending.

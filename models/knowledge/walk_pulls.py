@@ -70,8 +70,8 @@ def walk_pulls(at: At) -> Iterator[Moment]:
             case StopEnded(seen=Stopped()):
                 yield from _left(at, pulls)
             case RoundsEnded(service="pull_request_hold", seen=Ran()) if step.is_alone:
-                op = step.op
-                if isinstance(op, RunService) and op.times > 0:
+                done = step.op
+                if isinstance(done, RunService) and done.times > 0:
                     held = [(pull, _visible(at, pull.op)) for pull in pulls.held]
                     yield PullsLookedAt(*at, held, entry.at_ms)
             case _:
