@@ -9,6 +9,7 @@ from crashmq.models.ops import (
     SILENT,
     AdvanceClock,
     CommitOffset,
+    ConfirmLog,
     Consume,
     ConsumerOp,
     Crash,
@@ -88,6 +89,9 @@ def describe(op: Event) -> str:
             return _describe_broker_pull(op)
         case Subscribe() | Unsubscribe() | PullFiltered():
             return _describe_filtering(op)
+        case ConfirmLog(behind):
+            left = f" but its newest {behind} B" if behind else ""
+            return f"replicas have all of the log{left}"
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():

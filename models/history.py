@@ -184,6 +184,13 @@ class BrokerPullAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicasTold:
+    """Replicas have the log up to ``phy_offset``."""
+
+    phy_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetsLoaded:
     """A start came up with these offsets of all groups."""
 
@@ -445,6 +452,7 @@ Happening: TypeAlias = (
     | BrokerPullAsked
     | BrokerPullHeld
     | BrokerPullAnswered
+    | ReplicasTold
     | OffsetsLoaded
     | ConsumerBegan
     | ConsumerEnded
@@ -914,6 +922,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     BrokerPullAsked: _pass,
     BrokerPullHeld: _pass,
     BrokerPullAnswered: _pass,
+    ReplicasTold: _pass,
     OffsetsLoaded: _pass,
     ConsumerBegan: _pass,
     ConsumerEnded: _pass,

@@ -213,6 +213,13 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
+class LogConfirmed:
+    """How far replicas have the log, as they told."""
+
+    phy_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetKept:
     """The offset of a group, as the broker answers it; -1: it has none."""
 
@@ -415,6 +422,7 @@ Observation: TypeAlias = (
     | Searched
     | Queried
     | Committed
+    | LogConfirmed
     | OffsetKept
     | QueueTaken
     | FilteredPull
@@ -463,10 +471,8 @@ def describe_observation(observation: Observation) -> str:
         case Put(status, phy_offset, size, queue_offset):
             where = f" [{queue_offset}] @{phy_offset} {size} B" if size >= 0 else ""
             return f"{status}{where}"
-        case Pulled() | BrokerPulled():
+        case Pulled() | BrokerPulled() | PullHeld():
             return _describe_pulled(observation)
-        case PullHeld():
-            return "held"
         case Looked(message):
             return "nothing there" if message is None else f"{len(message)} B"
         case Searched(queue_offset):
@@ -475,6 +481,8 @@ def describe_observation(observation: Observation) -> str:
             return f"{len(messages)} messages"
         case Committed(offset):
             return f"told {offset}"
+        case LogConfirmed(phy_offset):
+            return f"replicas have it up to {phy_offset}"
         case OffsetKept(offset):
             return f"offset {offset}" if offset >= 0 else "no offset"
         case QueueTaken(offset):
@@ -519,7 +527,9 @@ def describe_observation(observation: Observation) -> str:
             return f"RAISED {error}: {message}"
 
 
-def _describe_pulled(pulled: Pulled | BrokerPulled) -> str:
+def _describe_pulled(pulled: Pulled | BrokerPulled | PullHeld) -> str:
+    if isinstance(pulled, PullHeld):
+        return "held"
     word = pulled.status if isinstance(pulled, Pulled) else pulled.code
     found, goes_on = len(pulled.messages), pulled.next_begin_offset
     return f"{word}, {found} messages, next {goes_on}"

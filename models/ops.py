@@ -79,6 +79,7 @@ class Capability(Enum):
     RUNS_CONSUMERS = "consumers of it are started, turned and ended one by one"
     HOLDS_PULLS = "it answers pulls of a group, at once or when something has come"
     FILTERS = "it filters the messages of a topic by what a group subscribes"
+    IS_REPLICATED = "it can be told how far its replicas have its log"
     TELLS_POSITIONS = "it says where its log stands"
     TELLS_COUNTS = "it says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "it says what it holds of its directory, also after a stop"
@@ -455,6 +456,13 @@ class PullFiltered:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfirmLog:
+    """Replicas tell that they have the log but for its newest ``behind`` bytes."""
+
+    behind: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class FillDisk:
     """Let a file that is not the store's fill the disk to ``percent``; 0 removes it."""
 
@@ -594,6 +602,7 @@ Op: TypeAlias = (
     | Subscribe
     | Unsubscribe
     | PullFiltered
+    | ConfirmLog
     | FillDisk
     | Shutdown
     | Restart
@@ -626,6 +635,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     Subscribe,
     Unsubscribe,
     PullFiltered,
+    ConfirmLog,
     FillDisk,
     Shutdown,
     Restart,
@@ -660,6 +670,7 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     Subscribe,
     Unsubscribe,
     PullFiltered,
+    ConfirmLog,
     FillDisk,
     Shutdown,
 )
@@ -729,6 +740,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.TRACKS_PROGRESS, Capability.HOLDS_PULLS})
         case Subscribe() | Unsubscribe() | PullFiltered():
             return frozenset({Capability.FILTERS})
+        case ConfirmLog():
+            return frozenset({Capability.IS_REPLICATED})
         case FillDisk():
             return frozenset({Capability.HAS_ROOM})
         case _:

@@ -73,12 +73,13 @@ class Setup:
     lie over ``in_memory_size`` bytes before the log's end, and with ``checks_crc`` only
     records whose CRC is right.
 
-    With ``keeps_progress`` a broker runs around the store, which keeps how far groups
-    of consumers have come. Every topic has ``topic_queues`` queues for their consumers.
-    Each of these pulls ``pull_batch`` messages at a time, and none of a queue while
-    more than ``pull_threshold`` of its messages wait.
-    of consumers have come; where it also ``filters``, groups subscribe by expressions,
-    and what lies beside queues says for whom a message is.
+    A store that ``duplicates`` dispatches only what its replicas have told that they
+    have. With ``keeps_progress`` a broker runs around the store, which keeps how far
+    groups of consumers have come; where it also ``filters``, groups subscribe by
+    expressions, and what lies beside queues says for whom a message is. Every topic has
+    ``topic_queues`` queues for consumers. Each of these pulls ``pull_batch`` messages
+    at a time, and none of a queue while more than ``pull_threshold`` of its messages
+    wait.
     """
 
     log_file_size: int = 4096
@@ -112,6 +113,7 @@ class Setup:
     pull_batch: int = 32
     pull_threshold: int = 1000
     filters: bool = False
+    duplicates: bool = False
 
     @property
     def has_queue_ext(self) -> bool:

@@ -551,7 +551,8 @@ class MessageStore:
 
     def _wait_for_dispatch(self) -> None:
         waited = 0
-        while self.reput.behind > 0 and waited < self._config.shutdown_dispatch_timeout:
+        timeout = self._config.shutdown_dispatch_timeout
+        while self.reput.behind + self.reput.unconfirmed > 0 and waited < timeout:
             self._runtime.sleep_ms(_DISPATCH_POLL_MS)
             waited += _DISPATCH_POLL_MS
 

@@ -50,6 +50,7 @@ from crashmq.models.ops import (
     EVERYTHING,
     AdvanceClock,
     Capability,
+    ConfirmLog,
     Crash,
     DeleteManually,
     FillDisk,
@@ -305,6 +306,8 @@ class Episode:
             self._make_room(number)
         answer = self._take(PutMessage("T0", 0, 16), number)
         self._take(PutMessage("T0", 1, 16, wait_store_ok=False), number)
+        if self.setup.duplicates:
+            self._take(ConfirmLog(), number)
         self._catch_up(number)
         epoch_ms = self.subject.epoch_ms
         read_everything(self._judge, epoch_ms, lambda op: self._take(op, number))

@@ -24,6 +24,7 @@ from crashmq.models.files.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from crashmq.models.ops import (
     AdvanceClock,
     CommitOffset,
+    ConfirmLog,
     Crash,
     Damage,
     DeleteTopic,
@@ -227,6 +228,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     },
     Unsubscribe: {"group": _GROUP},
     PullFiltered: {**_OF_A_GROUP, "queue_offset": _ANY, "max_msg_nums": _COUNT},
+    ConfirmLog: {"behind": (0, _INT64)},
     FillDisk: {"percent": (0, 100)},
     During: {"at_action": _ANY},
     Crash: {"cut": (0, _INT64)},

@@ -15,7 +15,10 @@ from crashmq.models.knowledge.moments_of_pulls import (
     PullsLookedAt,
 )
 from crashmq.models.knowledge.walk_reads import behind_gaps
-from crashmq.models.laws.dispatching import queues_come_before_the_index
+from crashmq.models.laws.dispatching import (
+    dispatched_is_replicated,
+    queues_come_before_the_index,
+)
 from crashmq.models.laws.long_polling import (
     a_look_answers_all_that_is_due,
     a_pull_commits_once,
@@ -30,7 +33,7 @@ from crashmq.models.laws.reading import (
     pull_is_answered_right,
     pulled_messages_are_right,
 )
-from crashmq.models.observations import CODES_OF_READS, Pulled
+from crashmq.models.observations import CODES_OF_READS, Pulled, PullStatus
 
 SURE = (Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.READABLE)
 
@@ -183,7 +186,8 @@ def _ask_rd_2(at: PullAnswered) -> Breaches:
 
 def _as_pulled(at: PullAnswered) -> Pulled:
     answer = at.answer
-    status = "FOUND" if answer.code == "SUCCESS" else "NO_MATCHED_MESSAGE"
+    is_found = answer.code == "SUCCESS"
+    status: PullStatus = "FOUND" if is_found else "NO_MATCHED_MESSAGE"
     bounds = (answer.min_offset, answer.max_offset)
     return Pulled(status, answer.next_begin_offset, *bounds, answer.messages)
 
@@ -202,3 +206,18 @@ def _ask_dsp_1(at: DispatchSeen) -> Breaches:
     newest, _ = at.known.model.indexed
     slots = at.known.setup.index_slots
     return queues_come_before_the_index.judge(at.look.image(), slots, newest)
+
+
+def _duplicates(at: DispatchSeen) -> bool:
+    return at.known.setup.duplicates and at.known.setup.keeps_progress
+
+
+@asked(
+    dispatched_is_replicated,
+    on=DispatchSeen,
+    needs=(Fact.IS_REPLICATED, Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.UNTOUCHED),
+    where=_duplicates,
+)
+def _ask_dsp_2(at: DispatchSeen) -> Breaches:
+    replicated = at.known.progress.pulls.replicated
+    return dispatched_is_replicated.judge(at.look.image(), at.now, replicated)

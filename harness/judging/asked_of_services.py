@@ -124,7 +124,11 @@ def _ask_fl_8(at: RoundOver) -> Breaches:
     where=lambda at: at.service == "reput" and at.now.confirm_offset >= 0,
 )
 def _ask_run_8(at: RoundOver) -> Breaches:
-    return dispatch_reaches_what_is_confirmed.judge(at.now)
+    until = at.now.confirm_offset
+    if at.known.setup.duplicates:
+        ends = [one.end for one in at.known.model.messages if one.end <= until]
+        until = ends[-1] if ends else 0
+    return dispatch_reaches_what_is_confirmed.judge(at.now, until)
 
 
 def _after_checkpoint(at: MediumSeen) -> bool:

@@ -311,6 +311,13 @@ class Filters(Protocol):
         """
 
 
+class IsReplicated(Protocol):
+    """It can be told how far its replicas have its log."""
+
+    def confirm_log(self, behind: int) -> Observation:
+        """Tell that they have all but so many bytes: ``LogConfirmed``."""
+
+
 class TellsPositions(Protocol):
     """It says where its log stands."""
 

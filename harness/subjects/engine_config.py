@@ -39,6 +39,7 @@ def config_of(setup: Setup) -> StoreConfig:
         enabled_append_prop_crc=setup.prop_crc,
         force_verify_prop_crc=setup.prop_crc,
         enable_multi_dispatch=setup.multi_dispatch,
+        duplication_enable=setup.duplicates,
         file_reserved_time=setup.reserved_hours,
         delete_when=setup.delete_hours,
         delete_file_batch_max=setup.delete_batch,

@@ -50,6 +50,7 @@ from crashmq.models.history import (
     Raised,
     Read,
     ReadAnswered,
+    ReplicasTold,
     RoundsEnded,
     StartBegan,
     StartEnded,
@@ -71,6 +72,7 @@ from crashmq.models.observations import (
     FilteredPull,
     Interleaved,
     Interrupted,
+    LogConfirmed,
     Looked,
     NotFiltered,
     Observation,
@@ -93,6 +95,7 @@ from crashmq.models.ops import (
     NESTING_MAX,
     AdvanceClock,
     CommitOffset,
+    ConfirmLog,
     Consume,
     ConsumerOp,
     Crash,
@@ -291,6 +294,11 @@ class Interpreter:
                 return self._pull_through_broker(op, who)
             case Subscribe() | Unsubscribe():
                 return self._subscribe(op, who)
+            case ConfirmLog(behind):
+                seen = subject.confirm_log(behind)
+                if isinstance(seen, LogConfirmed):
+                    self._note(who, ReplicasTold(seen.phy_offset))
+                return seen
             case FillDisk(percent):
                 return subject.fill_disk(percent)
             case Shutdown():

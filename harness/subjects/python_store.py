@@ -45,6 +45,7 @@ from crashmq.models.observations import (
     EndAwaited,
     Failed,
     HalfMade,
+    LogConfirmed,
     Looked,
     Observation,
     Positions,
@@ -381,6 +382,16 @@ class PythonStore:
         """By group and topic the expression and its version, sorted."""
         consumers = self._consumers
         return None if consumers is None else consumers.subscribers.filters()
+
+    def confirm_log(self, behind: int) -> Observation:
+        """Tell how far replicas have the log."""
+        if self._store is None:
+            return _SKIPPED_DOWN
+        if not self.setup.duplicates:
+            return Skipped("this store waits for no replicas")
+        phy_offset = max(0, self._store.commit_log.max_offset - behind)
+        self._store.set_confirm_offset(phy_offset)
+        return LogConfirmed(phy_offset)
 
     def fill_disk(self, percent: int) -> Observation:
         """Let a foreign file fill the disk."""

@@ -71,6 +71,7 @@ class Fact(Enum):
     RUNS_CONSUMERS = "consumers of the subject are turned one by one"
     HOLDS_PULLS = "the subject answers pulls of a group, at once or later"
     FILTERS = "the subject filters messages by what groups subscribe"
+    IS_REPLICATED = "the subject can be told how far its replicas have its log"
     TELLS_POSITIONS = "the subject says where its log stands"
     TELLS_COUNTS = "the subject says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "the subject says what it holds of its directory"

@@ -30,10 +30,12 @@ class Pulls(Forked):
         open: by number those that have no answer.
         resets: of the step in progress, by number the offset of the reset that a pull
             must have met; -1: it may have met one.
+        replicated: how far replicas have the log, of a store that waits for them.
     """
 
     open: dict[int, OpenPull] = field(default_factory=dict)
     resets: dict[int, int] = field(default_factory=dict)
+    replicated: int = 0
 
     @property
     def held(self) -> list[OpenPull]:

@@ -16,10 +16,13 @@ from crashmq.models.history import (
     BrokerPullHeld,
     FileDamaged,
     FilePlanted,
+    Happening,
     LifeEnded,
+    OffsetSent,
     OffsetsLoaded,
     ProgressAnswered,
     ProgressAsked,
+    PullSent,
     RoundsEnded,
     StartBegan,
     Step,
@@ -124,8 +127,9 @@ def _settle_single_commits(at: At) -> None:
     What else was asked beside them cannot have changed what they left.
     """
     entries, progress = at.step.entries, at.known.progress
-    asked = [one.event.op for one in entries if isinstance(one.event, ProgressAsked)]
-    writers = Counter(_key_of(op) for op in asked if not isinstance(op, QueryOffset))
+    writers = Counter(
+        key for entry in entries if (key := _written_by(at, entry.event)) is not None
+    )
     for entry in entries:
         if not isinstance(entry.event, ProgressAnswered):
             continue
@@ -135,6 +139,19 @@ def _settle_single_commits(at: At) -> None:
         is_single = writers[key] == 1 and key not in progress.pending
         if isinstance(op, CommitOffset) and isinstance(seen, Committed) and is_single:
             progress.now[key] = frozenset({seen.offset})
+
+
+def _written_by(at: At, event: Happening) -> OffsetKey | None:
+    """Of which group and queue an event may change the offset."""
+    match event:
+        case ProgressAsked(op) if not isinstance(op, QueryOffset):
+            return _key_of(op)
+        case BrokerPullAsked(_, pull):
+            return _key_of(pull)
+        case OffsetSent(queue) | PullSent(queue):
+            return at.known.consumption.key_of(queue)
+        case _:
+            return None
 
 
 def walk_recovered(at: At, recovered: Sequence[Recovered]) -> Iterator[Moment]:
@@ -239,11 +256,12 @@ def _saw_pull(
     Then it is read again, and so may meet a reset, but commits nothing.
     """
     progress, key, is_alone = at.known.progress, _key_of(seen.op), at.step.is_alone
-    is_answer = isinstance(seen, BrokerPullAnswered)
-    if not is_answer and told is None:
+    is_read = True
+    if isinstance(seen, BrokerPullAnswered):
+        is_read = seen.answer.code in CODES_OF_READS
+    elif told is None:
         return  # it was answered meanwhile
     pending = progress.pending.get(key)
-    is_read = not is_answer or seen.answer.code in CODES_OF_READS
     has_told = told is not None and told >= 0
     if is_read and has_told and is_alone and not pending:
         # It is not known either whether a reset is pending.

@@ -14,7 +14,9 @@ from crashmq.models.history import (
     BrokerPullAsked,
     BrokerPullHeld,
     LifeEnded,
+    ReplicasTold,
     RoundsEnded,
+    StartEnded,
     StopEnded,
 )
 from crashmq.models.knowledge.moments import At, Moment
@@ -27,7 +29,7 @@ from crashmq.models.knowledge.moments_of_pulls import (
 )
 from crashmq.models.knowledge.pulls import OpenPull, Pulls
 from crashmq.models.knowledge.reference import VisibleQueue
-from crashmq.models.observations import Ran, Stopped
+from crashmq.models.observations import Ran, Started, Stopped
 from crashmq.models.ops import PullThroughBroker, RunService
 
 
@@ -59,13 +61,17 @@ def walk_pulls(at: At) -> Iterator[Moment]:
                     entry.at_ms,
                     pulls.resets.get(number),
                 )
+            case ReplicasTold(phy_offset):
+                pulls.replicated = max(pulls.replicated, phy_offset)
+            case StartEnded(seen=Started()) if at.known.setup.duplicates:
+                pulls.replicated = max(at.now.reput_from_offset, _listed_until(at))
             case LifeEnded():
                 pulls.open.clear()
             case StopEnded(seen=Stopped()):
                 yield from _left(at, pulls)
             case RoundsEnded(service="pull_request_hold", seen=Ran()) if step.is_alone:
-                op = step.op
-                if isinstance(op, RunService) and op.times > 0:
+                done = step.op
+                if isinstance(done, RunService) and done.times > 0:
                     held = [(pull, _visible(at, pull.op)) for pull in pulls.held]
                     yield PullsLookedAt(*at, held, entry.at_ms)
             case _:
@@ -87,6 +93,13 @@ def _left(at: At, pulls: Pulls) -> Iterator[Moment]:
     left = [*pulls.open.values()]
     pulls.open.clear()
     yield PullsLeft(*at, left)
+
+
+def _listed_until(at: At) -> int:
+    """Where the newest record ends that a queue lists: what was listed was told."""
+    queues = at.look.image().consume_queues
+    last = [queue.units[-1] for queue in queues if queue.units]
+    return max([unit.phy_offset + unit.size for unit in last], default=0)
 
 
 def _visible(at: At, pull: PullThroughBroker) -> VisibleQueue:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.laws.registry import law
+from crashmq.models.observations import Positions
 from crashmq.models.verdict import Violation
 
 
@@ -42,3 +43,27 @@ def queues_come_before_the_index(
             listed = f"its record at {record.phy_offset} is in the index"
             topic, queue_id = key
             yield Violation(where, listed, f"a unit of it in {topic}/{queue_id}")
+
+
+@law(
+    "DSP-2",
+    "with duplication, only records that replicas have whole are dispatched",
+    catalogue="I4 I13",
+)
+def dispatched_is_replicated(
+    image: StoreImage, now: Positions, replicated: int
+) -> Iterator[Violation]:
+    """``replicated`` is how far they told that they have the log, in this life.
+
+    Judged while the store is up; what any queue lists at a start counts as told.
+
+    Source: ReputMessageService#doReput, DefaultMessageStore#getConfirmOffset.
+    """
+    expected = f"at most {replicated}, what replicas have"
+    if now.reput_from_offset > replicated:
+        yield Violation("reput_from_offset", f"{now.reput_from_offset}", expected)
+    for queue in image.consume_queues:
+        end = queue.units[-1].phy_offset + queue.units[-1].size if queue.units else 0
+        if end > replicated:
+            seen = f"its last unit leads to a record that ends at {end}"
+            yield Violation(queue.name, seen, expected)

@@ -191,16 +191,19 @@ def rounds_tell_what_they_did(
     "of a fault",
     catalogue="I4 I19",
 )
-def dispatch_reaches_what_is_confirmed(now: Positions) -> Iterator[Violation]:
+def dispatch_reaches_what_is_confirmed(
+    now: Positions, until: int
+) -> Iterator[Violation]:
     """Compares both offsets after a round that ran alone on a working disk.
 
-    What an earlier round could not dispatch, this one does.
+    What an earlier round could not dispatch, this one does. ``until`` is
+    confirm_offset, or the end of the last record that is confirmed whole.
 
     Source: ReputMessageService#doReput.
     """
-    if now.reput_from_offset < now.confirm_offset:
+    if now.reput_from_offset < until:
         seen = f"{now.reput_from_offset} after a round"
-        expected = f"confirm_offset {now.confirm_offset}"
+        expected = f"{until}, of confirm_offset {now.confirm_offset}"
         yield Violation("reput_from_offset", seen, expected)
 
 

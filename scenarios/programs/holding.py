@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from crashmq.models.ops import (
     AdvanceClock,
     CommitOffset,
+    ConfirmLog,
     During,
     Op,
     PullThroughBroker,
@@ -55,6 +56,9 @@ BEHIND_THE_END = often((0, 12), (1, 2), (-1, 1), (3, 1))
 
 WAITS = often((True, 9), (False, 1))
 TIMES_MS = often((SUSPEND_MS, 3), (SUSPEND_MS - 1, 2), (5000, 2), (40_000, 1))
+BEHIND = often((0, 4), (1, 1), (131, 1), (300, 1))
+"""How many bytes replicas lack."""
+
 BESIDE: tuple[str, ...] = often(
     ("pull", 3), ("put", 2), ("reput", 5), ("look", 3), ("stop", 1), ("commit", 1)
 )
@@ -161,6 +165,8 @@ def _flush(draft: Draft) -> None:
         draft.add(AdvanceClock(1000), RunService("commit"))
     if setup.flush_mode == "SYNC_FLUSH":
         draft.add(RunService("flush_commit_log"))
+    if setup.duplicates:
+        draft.add(ConfirmLog(draft.chance.pick(BEHIND)))
 
 
 def _deliver(draft: Draft) -> None:

@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "488a2354c6ef2e9e3b40cce798cee022343c7feceab84c2ad26f60f45c3d716d"
+DEFAULTS = "d0c1938d552e2b594a0c5995d5a29866da0c169106cd1be926319b3fb0a7af44"
 
 
 def saved(path: Path, **changes: Any) -> Path:

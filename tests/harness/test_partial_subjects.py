@@ -179,6 +179,7 @@ def test_the_child_lacks_what_no_real_disk_gives(tmp_path: Path) -> None:
         Capability.HAS_ROOM,
         Capability.TRACKS_PROGRESS,
         Capability.HOLDS_PULLS,
+        Capability.IS_REPLICATED,
         Capability.TAKES_SNAPSHOTS,
     }
 

@@ -30,7 +30,7 @@ from crashmq.models.laws.recovery import (
     recovered_log_reaches_the_floor,
 )
 from crashmq.models.messages import MessageToPut, message_for
-from crashmq.models.observations import Pulled
+from crashmq.models.observations import PULL_STATUSES, Pulled
 from crashmq.models.ops import PutMessage
 
 PUTTERS = 3
@@ -158,7 +158,7 @@ def test_what_was_acknowledged_survives_sigkill(
     for queue_id, got in enumerate(pulls):
         queue = [one for one in expected if one.message.queue_id == queue_id]
         seen = Pulled(
-            got.status.value,
+            PULL_STATUSES[got.status.value],
             got.next_begin_offset,
             got.min_offset,
             got.max_offset,
