@@ -9,6 +9,7 @@ out, each queue is exactly one client's, and everything put was consumed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from consumer_bench import FIRST, IN_ORDER, LAST, LATER, SUCCESS, SUSPEND, Bench
@@ -21,12 +22,18 @@ from crashmq.engine.client.consumer.default_mq_push_consumer import (
     DefaultMQPushConsumer,
 )
 from crashmq.engine.common.message_ext import decode_message
+from crashmq.harness.scheduling.turns import Turns
+from crashmq.models.ops import Schedule
 
 QUEUES = 5
 CLIENTS = ("c0", "c1", "c2", "c3", "c4")
 SERVICES = (
     *("rebalance", "rebalance", "pull_message", "pull_message", "pull_message"),
     *("persist_all_consumer_offset", "heartbeat", "last"),
+)
+JOBS = (
+    *("rebalance", "pull_message", "persist_all_consumer_offset", "heartbeat"),
+    *("consume 0", "consume 1", "consume 3"),
 )
 QUIET_SECONDS = 200
 
@@ -91,6 +98,32 @@ class ConsumersTogether(RuleBasedStateMachine):
             for nth in nths:
                 self.consume(client_id, nth, "succeeds")
             self.turn_one(client_id, "persist_all_consumer_offset")
+
+    @rule(
+        jobs=st.lists(
+            st.tuples(st.sampled_from(CLIENTS[:3]), st.sampled_from(JOBS)),
+            min_size=2,
+            max_size=5,
+            unique=True,
+        ),
+        seed=st.integers(0, 1 << 16),
+    )
+    def at_once(self, jobs: list[tuple[str, str]], seed: int) -> None:
+        """Rounds and completions at the same time, in a drawn order of their steps."""
+        runtime = self.bench.runtime
+        bodies = [
+            (f"{client_id} {job}", self.body_of(self.consumers[client_id], job))
+            for client_id, job in jobs
+            if client_id in self.consumers
+        ]
+        schedule = Schedule(kind="pct", seed=seed, depth=3, steps=60)
+        if bodies:
+            runtime.run(lambda: runtime.together(bodies, Turns(schedule)))
+
+    def body_of(self, consumer: DefaultMQPushConsumer, job: str) -> Callable[[], int]:
+        if job.startswith("consume"):
+            return lambda: consumer.consume(int(job[-1]))
+        return next(s for s in consumer.services if s.name == job).run_once
 
     @rule(client_id=st.sampled_from(CLIENTS))
     def join(self, client_id: str) -> None:
