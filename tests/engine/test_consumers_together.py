@@ -3,7 +3,8 @@
 What happens is drawn: puts, rounds of services in any order, completions in any order
 and with any outcome, a broker that cannot be reached or forgets its connections and
 locks, a client that is killed in the middle of a call. After each step no committed
-offset may be above a message that is not finished; at the end, when all is let run
+offset may be above a message that is not finished, and no orderly listener got a
+message before one in front of it was consumed; at the end, when all is let run
 out, each queue is exactly one client's, and everything put was consumed.
 """
 
@@ -55,6 +56,7 @@ class ConsumersTogether(RuleBasedStateMachine):
         self.outcome: Any = None
         self.due: set[str] = set()  # bodies that have to be consumed
         self.done: set[str] = set()
+        self.out_of_order: list[str] = []
         self.bench.listener.answer = self.answer
         for client_id in CLIENTS[:2]:
             self.join(client_id)
@@ -68,8 +70,17 @@ class ConsumersTogether(RuleBasedStateMachine):
             raise ClientKilled("killed by its listener")
         if self.outcome == "fails":
             return SUSPEND if self.config["is_orderly"] else LATER
+        if self.config["is_orderly"]:
+            self.nothing_comes_before(messages)
         self.done |= {message.body.decode() for message in messages}
         return IN_ORDER if self.config["is_orderly"] else SUCCESS
+
+    def nothing_comes_before(self, messages: Any) -> None:
+        """Of an orderly queue all that has to be consumed came in its order."""
+        topic, queue_id, first = messages[0].body.decode().split("/")
+        earlier = {f"{topic}/{queue_id}/{offset}" for offset in range(int(first))}
+        if earlier & self.due - self.done:
+            self.out_of_order.append(messages[0].body.decode())
 
     def has_begun(self, queue_id: int) -> bool:
         """Whether the group's place in a queue is known: no message may be skipped."""
@@ -231,6 +242,7 @@ class ConsumersTogether(RuleBasedStateMachine):
                 if f"T/{queue.queue_id}/{offset}" in self.due - finished
             ]
             assert skipped == [], (queue, committed)
+        assert self.out_of_order == []
 
     def teardown(self) -> None:
         if hasattr(self, "bench"):
