@@ -163,6 +163,7 @@ class FakeBroker:
     # what clients ask
 
     def _call(self) -> None:
+        self.runtime.pause()  # whoever else is at work may go on here
         self.calls += 1
         if self.calls == self.breaks_at_call:
             raise ClientKilled("killed")

@@ -269,19 +269,30 @@ def test_a_queue_is_not_given_up_while_a_listener_has_it(bench: Bench) -> None:
     assert ("g", T) not in bench.broker.locks
 
 
-def test_a_queue_that_a_listener_has_too_long_is_given_up(bench: Bench) -> None:
+def test_a_queue_that_a_listener_has_for_long_goes_over_by_the_brokers_time(
+    bench: Bench,
+) -> None:
     consumer = pulled(bench, 1)
+    another = bench.broker.clients["g"]["c0"]
+    locked = []
 
     def give_up_amid(*_: object) -> object:
-        bench.broker.clients["g"]["b9"] = bench.broker.clients["g"]["c0"]
-        bench.runtime.advance(20_001)
-        turn(consumer, "rebalance")
-        assert T not in consumer.process_queue_table
+        bench.broker.clients["g"]["b9"] = another
+        for _ in range(4):
+            bench.runtime.advance(20_000)
+            turn(consumer, "rebalance")
+            turn(consumer, "lock_mq_periodically")
+            assert consumer.process_queue_table[T].dropped
+            locked.append(bool(bench.broker.lock_batch("g", "b9", (T,))))
         return IN_ORDER
 
     bench.listener.answer = give_up_amid
     consumer.consume(0)
+    turn(consumer, "rebalance")
 
+    assert locked == [False, False, True, True]
+    assert T not in consumer.process_queue_table
+    assert bench.broker.locks["g", T][0] == "b9"
     assert bench.committed() == 0
 
 

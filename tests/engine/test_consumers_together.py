@@ -3,12 +3,14 @@
 What happens is drawn: puts, rounds of services in any order, completions in any order
 and with any outcome, a broker that cannot be reached or forgets its connections and
 locks, a client that is killed in the middle of a call. After each step no committed
-offset may be above a message that is not finished; at the end, when all is let run
+offset may be above a message that is not finished, and no orderly listener got a
+message before one in front of it was consumed; at the end, when all is let run
 out, each queue is exactly one client's, and everything put was consumed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from consumer_bench import FIRST, IN_ORDER, LAST, LATER, SUCCESS, SUSPEND, Bench
@@ -21,12 +23,18 @@ from crashmq.engine.client.consumer.default_mq_push_consumer import (
     DefaultMQPushConsumer,
 )
 from crashmq.engine.common.message_ext import decode_message
+from crashmq.harness.scheduling.turns import Turns
+from crashmq.models.ops import Schedule
 
 QUEUES = 5
 CLIENTS = ("c0", "c1", "c2", "c3", "c4")
 SERVICES = (
     *("rebalance", "rebalance", "pull_message", "pull_message", "pull_message"),
     *("persist_all_consumer_offset", "heartbeat", "last"),
+)
+JOBS = (
+    *("rebalance", "pull_message", "persist_all_consumer_offset", "heartbeat"),
+    *("consume 0", "consume 1", "consume 3"),
 )
 QUIET_SECONDS = 200
 
@@ -48,6 +56,7 @@ class ConsumersTogether(RuleBasedStateMachine):
         self.outcome: Any = None
         self.due: set[str] = set()  # bodies that have to be consumed
         self.done: set[str] = set()
+        self.out_of_order: list[str] = []
         self.bench.listener.answer = self.answer
         for client_id in CLIENTS[:2]:
             self.join(client_id)
@@ -61,8 +70,17 @@ class ConsumersTogether(RuleBasedStateMachine):
             raise ClientKilled("killed by its listener")
         if self.outcome == "fails":
             return SUSPEND if self.config["is_orderly"] else LATER
+        if self.config["is_orderly"]:
+            self.nothing_comes_before(messages)
         self.done |= {message.body.decode() for message in messages}
         return IN_ORDER if self.config["is_orderly"] else SUCCESS
+
+    def nothing_comes_before(self, messages: Any) -> None:
+        """Of an orderly queue all that has to be consumed came in its order."""
+        topic, queue_id, first = messages[0].body.decode().split("/")
+        earlier = {f"{topic}/{queue_id}/{offset}" for offset in range(int(first))}
+        if earlier & self.due - self.done:
+            self.out_of_order.append(messages[0].body.decode())
 
     def has_begun(self, queue_id: int) -> bool:
         """Whether the group's place in a queue is known: no message may be skipped."""
@@ -91,6 +109,32 @@ class ConsumersTogether(RuleBasedStateMachine):
             for nth in nths:
                 self.consume(client_id, nth, "succeeds")
             self.turn_one(client_id, "persist_all_consumer_offset")
+
+    @rule(
+        jobs=st.lists(
+            st.tuples(st.sampled_from(CLIENTS[:3]), st.sampled_from(JOBS)),
+            min_size=2,
+            max_size=5,
+            unique=True,
+        ),
+        seed=st.integers(0, 1 << 16),
+    )
+    def at_once(self, jobs: list[tuple[str, str]], seed: int) -> None:
+        """Rounds and completions at the same time, in a drawn order of their steps."""
+        runtime = self.bench.runtime
+        bodies = [
+            (f"{client_id} {job}", self.body_of(self.consumers[client_id], job))
+            for client_id, job in jobs
+            if client_id in self.consumers
+        ]
+        schedule = Schedule(kind="pct", seed=seed, depth=3, steps=60)
+        if bodies:
+            runtime.run(lambda: runtime.together(bodies, Turns(schedule)))
+
+    def body_of(self, consumer: DefaultMQPushConsumer, job: str) -> Callable[[], int]:
+        if job.startswith("consume"):
+            return lambda: consumer.consume(int(job[-1]))
+        return next(s for s in consumer.services if s.name == job).run_once
 
     @rule(client_id=st.sampled_from(CLIENTS))
     def join(self, client_id: str) -> None:
@@ -198,6 +242,7 @@ class ConsumersTogether(RuleBasedStateMachine):
                 if f"T/{queue.queue_id}/{offset}" in self.due - finished
             ]
             assert skipped == [], (queue, committed)
+        assert self.out_of_order == []
 
     def teardown(self) -> None:
         if hasattr(self, "bench"):

@@ -7,7 +7,8 @@ queue and one pull request. Whatever fails is tried again by the next round.
 Source: org.apache.rocketmq.client.impl.consumer.RebalanceImpl, RebalancePushImpl,
 RocketMQ 5.3. Differs: a queue of a topic that is subscribed no more is persisted (and
 unlocked) before it goes; a dropped queue that could not be removed is tried again in
-each round, though it be the client's again; and where a group begins without an offset,
+each round, though it be the client's again, and never while a listener has it, there
+at the latest after 20 s; and where a group begins without an offset,
 that is told the broker at once, or a crash before the first commit would skip what came
 meanwhile.
 """
@@ -30,7 +31,6 @@ from crashmq.engine.client.consumer.store.offset_store import (
 )
 from crashmq.engine.client.consumer.store.remote_broker_offset_store import BrokerFailed
 from crashmq.engine.client.impl.broker_api import BrokerApi
-from crashmq.engine.client.impl.consumer.delays import has_passed
 from crashmq.engine.client.impl.consumer.process_queue import ProcessQueue
 from crashmq.engine.client.impl.consumer.pull_request import PullRequest
 from crashmq.engine.client.impl.consumer.subscription_table import SubscriptionTable
@@ -39,7 +39,6 @@ from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
 
 FIRST_PULL_DELAY_MS = 500
-UNLOCK_DELAY_TIME_MILLS = 20_000
 HALF_AN_HOUR_MS = 30 * 60 * 1000
 
 BEGINS = probe("rebalance.begins", "a group began a queue of which it had no offset")
@@ -208,7 +207,7 @@ class RebalanceImpl:
         if self.process_queue_table.get(queue) is not process_queue:
             return False
         self._offset_store.persist(queue)
-        if self._config.is_locking and not self._may_unlock(process_queue):
+        if self._config.is_locking and process_queue.is_held:
             BUSY.hit()
             return False
         with self._lock:
@@ -219,17 +218,6 @@ class RebalanceImpl:
             self._unlock([queue])
         REMOVED.hit()
         return True
-
-    def _may_unlock(self, process_queue: ProcessQueue) -> bool:
-        """Whether no listener has the queue, or has had it for long enough.
-
-        Source: RebalancePushImpl#tryRemoveOrderMessageQueue.
-        """
-        return not process_queue.is_held or has_passed(
-            process_queue.lease.last_lock_timestamp,
-            UNLOCK_DELAY_TIME_MILLS + 1,
-            self._runtime.now_ms(),
-        )
 
     def _add(self, queue: MessageQueue) -> bool:
         """Begin with a queue; False: not now."""
