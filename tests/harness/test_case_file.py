@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "64ec84a50644ae714b7f14801d1f75ef1eab1c1f3f0aac6eeafecd630bf67272"
+DEFAULTS = "7ff6be5d1cafa5b8c0319d7e53681ebfea214df65c29598f8b9b6668b1288ba6"
 
 
 def saved(path: Path, **changes: Any) -> Path:
