@@ -51,8 +51,9 @@ def pull_everything_filtered(judge: Judge, take: Take) -> None:
             at = 0
             while name == topic and messages and at <= messages[-1].queue_offset:
                 seen = take(PullFiltered(group, topic, queue_id, at))
-                is_told = isinstance(seen, FilteredPull)
-                if not is_told or seen.pulled.next_begin_offset <= at:
+                if not isinstance(seen, FilteredPull):
+                    break
+                if seen.pulled.next_begin_offset <= at:
                     break  # the judge has found this wrong, or raises next
                 at = seen.pulled.next_begin_offset
 

@@ -54,6 +54,7 @@ one: bugs lie in few moments, and nobody knows in which."""
 
 SHARES = {
     "contention": 4,
+    "filters": 3,
     "interleaved_deletion": 3,
     "interleavings": 3,
     "bit_rot": 5,

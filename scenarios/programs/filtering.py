@@ -50,7 +50,7 @@ WAYS: tuple[Way, ...] = often(
     ("again", 3),
     ("beside", 4),
     ("amid", 2),
-    ("clock", 2),
+    ("clock", 4),
     ("crash", 4),
     ("away", 2),
     ("old", 3),
@@ -81,10 +81,11 @@ def filtering(draft: Draft) -> None:
             at_action = chance.integer(1, DISPATCH_ACTIONS_MAX)
             add(During(amid, at_action, _subscription(draft, whom)))
         case "clock":
+            # Somebody filters the topic already, so its messages have bit maps.
+            _subscribe(draft, (chance.pick(draft.space.groups), whom[1]))
             _messages(draft)
-            add(AdvanceClock(chance.pick(SET_BACK_MS)))
+            add(REPUT, AdvanceClock(chance.pick(SET_BACK_MS)))
             _subscribe(draft, whom)
-            _messages(draft)
         case "crash":
             if chance.coin():
                 _subscribe(draft, whom)
