@@ -163,9 +163,13 @@ class Queried:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The offset that a consumer's store knows now, and has told the broker."""
+    """The offset that a consumer's store knows now, and has told the broker.
+
+    If the broker did not accept it, the consumer forgets it.
+    """
 
     offset: int
+    accepted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +177,20 @@ class OffsetKept:
     """The offset of a group, as the broker answers it; -1: it has none."""
 
     offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetReset:
+    """The offset to which a group was reset; -1: that was refused."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class LowestOffsets:
+    """The lowest offset of some groups on each queue_id of a topic, sorted."""
+
+    rows: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +374,8 @@ Observation: TypeAlias = (
     | Queried
     | Committed
     | OffsetKept
+    | OffsetReset
+    | LowestOffsets
     | QueueTaken
     | Ran
     | ClockMoved
@@ -405,12 +425,10 @@ def describe_observation(observation: Observation) -> str:
             return f"queue_offset {queue_offset}"
         case Queried(messages):
             return f"{len(messages)} messages"
-        case Committed(offset):
-            return f"told {offset}"
-        case OffsetKept(offset):
-            return f"offset {offset}" if offset >= 0 else "no offset"
-        case QueueTaken(offset):
-            return f"begins at {offset}"
+        case (
+            Committed() | OffsetKept() | OffsetReset() | LowestOffsets() | QueueTaken()
+        ):
+            return _describe_progress(observation)
         case Ran(work):
             return f"work {work}"
         case ClockMoved(now_ms):
@@ -447,3 +465,23 @@ def describe_observation(observation: Observation) -> str:
             return f"{told} (turns {list(turns)} at {points} points)"
         case Failed(error, message):
             return f"RAISED {error}: {message}"
+
+
+ProgressSeen: TypeAlias = (
+    Committed | OffsetKept | OffsetReset | LowestOffsets | QueueTaken
+)
+
+
+def _describe_progress(seen: ProgressSeen) -> str:
+    match seen:
+        case Committed(offset, accepted):
+            return f"told {offset}" if accepted else f"told {offset}, refused"
+        case OffsetKept(offset):
+            return f"offset {offset}" if offset >= 0 else "no offset"
+        case OffsetReset(offset):
+            return f"reset to {offset}" if offset >= 0 else "refused"
+        case LowestOffsets(rows):
+            told = ", ".join(f"{offset} on {queue_id}" for queue_id, offset in rows)
+            return told or "none"
+        case QueueTaken(offset):
+            return f"begins at {offset}"

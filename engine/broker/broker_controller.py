@@ -11,15 +11,12 @@ not be read is never written over; there, a start that fails persists empty tabl
 from __future__ import annotations
 
 from crashmq.engine.broker.broker_tables import BrokerTables
-from crashmq.engine.broker.client.client_housekeeping_service import (
-    ClientHousekeepingService,
-)
-from crashmq.engine.broker.client.consumer_manager import ConsumerManager
-from crashmq.engine.broker.client.rebalance_lock_manager import RebalanceLockManager
+from crashmq.engine.broker.client.broker_clients import BrokerClients
 from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetManager
 from crashmq.engine.broker.offset.persist_consumer_offset_service import (
     PersistConsumerOffsetService,
 )
+from crashmq.engine.broker.processor.admin_broker_processor import AdminBrokerProcessor
 from crashmq.engine.broker.processor.client_manage_processor import (
     ClientManageProcessor,
 )
@@ -46,6 +43,7 @@ class BrokerController:
         tables: of topics, groups and offsets, each with a file.
         consumer_manager: who consumes for which group, by their heartbeats.
         rebalance_lock_manager: who consumes a queue in order.
+        admin_broker_processor: answers who deletes and resets.
         client_manage_processor: answers heartbeats.
         consumer_manage_processor: answers commits and queries of offsets.
         send_message_processor: answers messages that are sent, and sent back.
@@ -54,8 +52,11 @@ class BrokerController:
     def __init__(self, store: MessageStore, disk: Disk, runtime: Runtime) -> None:
         self.message_store = store
         tables = self.tables = BrokerTables(disk, runtime)
-        self.consumer_manager = ConsumerManager(runtime)
-        self.rebalance_lock_manager = RebalanceLockManager(runtime)
+        tables.consumer_offset_manager.bound_by(store.next_queue_offset)
+        clients = BrokerClients(runtime)
+        self.consumer_manager = clients.consumer_manager
+        self.rebalance_lock_manager = clients.rebalance_lock_manager
+        self.admin_broker_processor = AdminBrokerProcessor(store, tables)
         self.consumer_manage_processor = ConsumerManageProcessor(
             tables.consumer_offset_manager, store
         )
@@ -66,8 +67,9 @@ class BrokerController:
         self.send_message_processor = SendMessageProcessor(
             store, topics, groups, self.rebalance_lock_manager
         )
-        self._persist = PersistConsumerOffsetService(
-            tables.consumer_offset_manager, runtime
+        self._services: tuple[PersistConsumerOffsetService, Service] = (
+            PersistConsumerOffsetService(tables.consumer_offset_manager, runtime),
+            clients.housekeeping,
         )
         self._stop_lock = runtime.lock()
         self.is_started = False
@@ -76,8 +78,7 @@ class BrokerController:
     @property
     def services(self) -> tuple[Service, ...]:
         """The services that a host runs while the broker is started, in order."""
-        housekeeping = ClientHousekeepingService(self.consumer_manager)
-        return (*self.message_store.services, self._persist, housekeeping)
+        return (*self.message_store.services, *self._services)
 
     @property
     def consumer_offset_manager(self) -> ConsumerOffsetManager:
@@ -147,7 +148,7 @@ class BrokerController:
 
     def _stop(self) -> bool:
         try:
-            self._persist.stop()
+            self._services[0].stop()
         except OSError:
             UNPERSISTED.hit()
         return self.message_store.shutdown()

@@ -32,6 +32,7 @@ from crashmq.models.knowledge.moments import (
     AfterFailedFlush,
     CaughtUp,
     CleanerOver,
+    CommitAnswered,
     DeletionOver,
     FilesAtRest,
     FilesFound,
@@ -39,6 +40,7 @@ from crashmq.models.knowledge.moments import (
     LogRecoveredAround,
     LogShortened,
     LookOver,
+    LowestAnswered,
     MediumSeen,
     Moment,
     OffsetAnswered,
@@ -55,6 +57,7 @@ from crashmq.models.knowledge.moments import (
     QueryOver,
     QueueBegun,
     QueuesRecovered,
+    ResetAnswered,
     RotRecovered,
     RoundDue,
     RoundOver,
@@ -126,7 +129,10 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (*TELLS_ALL, Fact.SEARCHES, Fact.HAS_CLOCK),
     ),
     **dict.fromkeys(
-        (OffsetAnswered, OffsetCommitted, QueueBegun, OffsetsPersisted),
+        (
+            *(OffsetAnswered, OffsetCommitted, QueueBegun, OffsetsPersisted),
+            *(CommitAnswered, ResetAnswered, LowestAnswered),
+        ),
         (*TELLS_ALL, Fact.TRACKS_PROGRESS),
     ),
     **dict.fromkeys(

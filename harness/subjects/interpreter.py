@@ -81,9 +81,11 @@ from crashmq.models.ops import (
     EVERYTHING,
     NESTING_MAX,
     AdvanceClock,
+    CloneOffset,
     CommitOffset,
     Crash,
     Damage,
+    DeleteGroup,
     DeleteManually,
     DeleteTopic,
     DiskFault,
@@ -97,6 +99,7 @@ from crashmq.models.ops import (
     PullMessage,
     PutBatch,
     PutMessage,
+    QueryLowestOffsets,
     QueryMessage,
     QueryOffset,
     ResetOffset,
@@ -259,6 +262,8 @@ class Interpreter:
                 return self._delete_topic(op, who)
             case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
                 return self._progress(op, who)
+            case DeleteGroup() | CloneOffset() | QueryLowestOffsets():
+                return self._progress(op, who)
             case FillDisk(percent):
                 return subject.fill_disk(percent)
             case Shutdown():
@@ -389,10 +394,16 @@ class Interpreter:
                 return subject.commit_offset(group, topic, queue_id, offset)
             case QueryOffset(group, topic, queue_id):
                 return subject.query_offset(group, topic, queue_id)
-            case ResetOffset(group, topic, queue_id, offset):
-                return subject.reset_offset(group, topic, queue_id, offset)
-            case TakeQueue(group, topic, queue_id, where):
-                return subject.take_queue(group, topic, queue_id, where)
+            case ResetOffset(group, topic, queue_id, offset, to):
+                return subject.reset_offset(group, topic, queue_id, offset, to)
+            case TakeQueue(group, topic, queue_id, where, at_ms):
+                return subject.take_queue(group, topic, queue_id, where, at_ms)
+            case DeleteGroup(group):
+                return subject.delete_group(group)
+            case CloneOffset(group, target, topic):
+                return subject.clone_offset(group, target, topic)
+            case QueryLowestOffsets(group, topic):
+                return subject.query_lowest_offsets(group, topic)
 
     def _answer_in(self, answer: Put, message: MessageToPut) -> Put:
         """What the answer to a batch says of one of its messages."""

@@ -14,11 +14,15 @@ from typing import Final
 
 from crashmq.models.knowledge.knowledge import DISPATCHED, LOG, QUEUES, End
 from crashmq.models.knowledge.moments import (
+    CommitAnswered,
+    LowestAnswered,
     Moment,
     OffsetsRecovered,
     PullOver,
     PutOver,
     QueryOver,
+    QueueBegun,
+    ResetAnswered,
     RoundOver,
     SearchOver,
 )
@@ -228,6 +232,11 @@ def _queue_is_settled(at: Moment) -> bool:
     match at:
         case PullOver(pull=read) | SearchOver(search=read):
             return not is_half_dispatched(at, (read.topic, read.queue_id))
+        case CommitAnswered() | ResetAnswered() | QueueBegun():
+            return not is_half_dispatched(at, at.key[1:])
+        case LowestAnswered(possible=queues):
+            keys = [(at.topic, queue_id) for queue_id in queues]
+            return not any(is_half_dispatched(at, key) for key in keys)
         case QueryOver(query=query):
             return not _may_be_deleted(at.known.model, query.topic)
         case _:

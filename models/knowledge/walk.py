@@ -39,7 +39,11 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.progress import Recovered
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
-from crashmq.models.knowledge.walk_progress import walk_progress, walk_recovered
+from crashmq.models.knowledge.walk_progress import (
+    bound_by_deletions,
+    walk_progress,
+    walk_recovered,
+)
 from crashmq.models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_reads
 from crashmq.models.knowledge.walk_start import walk_start
 from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
@@ -68,7 +72,9 @@ def walk(at: At) -> Iterator[Moment]:
         recovered = yield from walk_progress(at)
     known.expiry.begin_step(step)
     yield from _walk_lives(at)
-    yield from walk_recovered(at, recovered)
+    if known.setup.keeps_progress:
+        yield from walk_recovered(at, recovered)
+        bound_by_deletions(at)
     known.expiry.end_step(step)
     yield from walk_debts(at)
     if step.crash is not None or step.log_end >= 0:

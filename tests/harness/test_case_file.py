@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "64ec84a50644ae714b7f14801d1f75ef1eab1c1f3f0aac6eeafecd630bf67272"
+DEFAULTS = "1dddaf31bd4a8571d1d9c4dfe9c5ac29dd6dece9a5881f96ecccd6f525f5cfca"
 
 
 def saved(path: Path, **changes: Any) -> Path:

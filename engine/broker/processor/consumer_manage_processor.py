@@ -43,15 +43,18 @@ class ConsumerManageProcessor:
     ) -> ResponseCode:
         """Commit an offset; while a reset is pending it is answered and dropped.
 
+        One that is negative or past the queue's end is refused as an invalid parameter.
+
         Source: ConsumerManageProcessor#handleSetOffset.
         """
         if queue_id < 0 or offset < 0:
             return ResponseCode.INVALID_PARAMETER
         if self._manager.has_offset_reset(topic, group, queue_id):
             SWALLOWED.hit()
-        else:
-            self._manager.commit_offset(group, topic, queue_id, offset)
-        return ResponseCode.SUCCESS
+            return ResponseCode.SUCCESS
+        if self._manager.commit_offset(group, topic, queue_id, offset):
+            return ResponseCode.SUCCESS
+        return ResponseCode.INVALID_PARAMETER
 
     def query_consumer_offset(
         self, group: str, topic: str, queue_id: int
