@@ -8,6 +8,7 @@ from crashmq.models.ops import (
     ALL_TIME_MS,
     SILENT,
     AdvanceClock,
+    CloneOffset,
     CommitOffset,
     ConfirmLog,
     Consume,
@@ -16,6 +17,7 @@ from crashmq.models.ops import (
     CrashKind,
     Damage,
     DamageKind,
+    DeleteGroup,
     DeleteManually,
     DeleteTopic,
     DiskFault,
@@ -27,14 +29,15 @@ from crashmq.models.ops import (
     KeptUnit,
     LookMessage,
     PlantFile,
-    ProgressOp,
     PullFiltered,
     PullMessage,
     PullThroughBroker,
     PutBatch,
     PutMessage,
+    QueryLowestOffsets,
     QueryMessage,
     QueryOffset,
+    QueueOp,
     ResetOffset,
     Restart,
     RunService,
@@ -92,6 +95,12 @@ def describe(op: Event) -> str:
         case ConfirmLog(behind):
             left = f" but its newest {behind} B" if behind else ""
             return f"replicas have all of the log{left}"
+        case DeleteGroup(group):
+            return f"delete group {group}"
+        case CloneOffset(group, target, topic):
+            return f"give {target} the offsets of {group} on {topic}"
+        case QueryLowestOffsets(group, topic):
+            return f"ask for the lowest offsets on {topic} of all groups but {group}"
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():
@@ -117,7 +126,7 @@ def describe(op: Event) -> str:
             assert_never(op)
 
 
-def _describe_progress(op: ProgressOp) -> str:
+def _describe_progress(op: QueueOp) -> str:
     where = f"{op.group} on {op.topic}/{op.queue_id}"
     match op:
         case CommitOffset():
@@ -125,9 +134,15 @@ def _describe_progress(op: ProgressOp) -> str:
         case QueryOffset():
             return f"ask for the offset of {where}"
         case ResetOffset():
-            return f"reset {where} to {op.offset}"
+            target = f"{op.offset}" if op.to == "offset" else "its end"
+            if op.to == "time":
+                target = f"its first message since +{op.offset} ms"
+            return f"reset {where} to {target}"
         case TakeQueue():
-            return f"a consumer takes over {where}, or begins at its {op.where} offset"
+            begin = f"its {op.where} offset"
+            if op.where == "timestamp":
+                begin = f"its first message since +{op.at_ms} ms"
+            return f"a consumer takes over {where}, or begins at {begin}"
 
 
 def _describe_consumer(op: ConsumerOp) -> str:

@@ -207,9 +207,13 @@ class Queried:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The offset that a consumer's store knows now, and has told the broker."""
+    """The offset that a consumer's store knows now, and has told the broker.
+
+    If the broker did not accept it, the consumer forgets it.
+    """
 
     offset: int
+    accepted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +228,20 @@ class OffsetKept:
     """The offset of a group, as the broker answers it; -1: it has none."""
 
     offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetReset:
+    """The offset to which a group was reset; -1: that was refused."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class LowestOffsets:
+    """The lowest offset of some groups on each queue_id of a topic, sorted."""
+
+    rows: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,6 +442,8 @@ Observation: TypeAlias = (
     | Committed
     | LogConfirmed
     | OffsetKept
+    | OffsetReset
+    | LowestOffsets
     | QueueTaken
     | FilteredPull
     | NotFiltered
@@ -489,6 +509,10 @@ def describe_observation(observation: Observation) -> str:
             return f"begins at {offset}"
         case FilteredPull() | NotFiltered():
             return _describe_filtered(observation)
+        case (
+            Committed() | OffsetKept() | OffsetReset() | LowestOffsets() | QueueTaken()
+        ):
+            return _describe_progress(observation)
         case Ran(work):
             return f"work {work}"
         case ClockMoved(now_ms):
@@ -539,3 +563,23 @@ def _describe_filtered(answer: FilteredPull | NotFiltered) -> str:
     if isinstance(answer, NotFiltered):
         return "the broker has no such filter"
     return f"{describe_observation(answer.pulled)}, by {answer.expression}"
+
+
+ProgressSeen: TypeAlias = (
+    Committed | OffsetKept | OffsetReset | LowestOffsets | QueueTaken
+)
+
+
+def _describe_progress(seen: ProgressSeen) -> str:
+    match seen:
+        case Committed(offset, accepted):
+            return f"told {offset}" if accepted else f"told {offset}, refused"
+        case OffsetKept(offset):
+            return f"offset {offset}" if offset >= 0 else "no offset"
+        case OffsetReset(offset):
+            return f"reset to {offset}" if offset >= 0 else "refused"
+        case LowestOffsets(rows):
+            told = ", ".join(f"{offset} on {queue_id}" for queue_id, offset in rows)
+            return told or "none"
+        case QueueTaken(offset):
+            return f"begins at {offset}"

@@ -42,12 +42,13 @@ DamageKind = Literal[
     "truncate", "zero", "flip", "delete", "touch", "unreadable", "restore"
 ]
 ForeignContent = Literal["empty", "zeros", "garbage", "copy", "directory"]
-FromWhere = Literal["last", "first"]
 Strategy = Literal["AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"]
 ConsumerTask = Literal["rebalance", "pull", "persist", "heartbeat", "lock", "clean"]
 ConsumeStatus = Literal["success", "later", "raises"]
 ConsumerEnd = Literal["stop", "kill", "vanish"]
 ExpressionType = Literal["TAG", "SQL92"]
+FromWhere = Literal["last", "first", "timestamp"]
+ResetTarget = Literal["offset", "end", "time"]
 IPv6Hosts = Literal["none", "born", "store", "both"]
 TransactionType = Literal["none", "prepared", "commit", "rollback"]
 ScheduleKind = Literal["preempt", "pct"]
@@ -316,25 +317,59 @@ class QueryOffset:
 
 @dataclass(frozen=True, slots=True)
 class ResetOffset:
-    """Set the offset of a group at the broker; its consumers meet that later."""
+    """Set the offset of a group at the broker; its consumers meet that later.
+
+    ``to`` its ``offset``; or its queue's end; or the first message stored at or after
+    ``offset`` milliseconds since the run began.
+    """
 
     group: str
     topic: str
     queue_id: int
     offset: int
+    to: ResetTarget = "offset"
 
 
 @dataclass(frozen=True, slots=True)
 class TakeQueue:
     """A consumer of a group is given a queue, meets its reset, and asks where to begin.
 
-    ``where`` is where a group without an offset begins.
+    ``where`` is where a group without an offset begins; with ``timestamp`` that is the
+    first message stored at or after ``at_ms`` milliseconds since the run began.
     """
 
     group: str
     topic: str
     queue_id: int
     where: FromWhere = "last"
+    at_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGroup:
+    """Delete a group of consumers, and how far it and its consumer have come."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloneOffset:
+    """Give group ``target`` the offsets of ``group`` on a topic, if it has any.
+
+    What its consumer knew before it forgets.
+    """
+
+    group: str
+    target: str
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLowestOffsets:
+    """Ask for the lowest offset on each queue of a topic, of all groups but one."""
+
+    group: str
+    topic: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -603,6 +638,9 @@ Op: TypeAlias = (
     | Unsubscribe
     | PullFiltered
     | ConfirmLog
+    | DeleteGroup
+    | CloneOffset
+    | QueryLowestOffsets
     | FillDisk
     | Shutdown
     | Restart
@@ -636,6 +674,9 @@ OP_CLASSES: tuple[type[Op], ...] = (
     Unsubscribe,
     PullFiltered,
     ConfirmLog,
+    DeleteGroup,
+    CloneOffset,
+    QueryLowestOffsets,
     FillDisk,
     Shutdown,
     Restart,
@@ -671,16 +712,23 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     Unsubscribe,
     PullFiltered,
     ConfirmLog,
+    DeleteGroup,
+    CloneOffset,
+    QueryLowestOffsets,
     FillDisk,
     Shutdown,
 )
-ProgressOp: TypeAlias = CommitOffset | QueryOffset | ResetOffset | TakeQueue
-"""What consumers, and who resets them, ask of the broker."""
 FilterOp: TypeAlias = Subscribe | Unsubscribe
 """What clients say of what their groups subscribe."""
 
 ConsumerOp: TypeAlias = StartConsumer | EndConsumer | TurnConsumer | Consume
 """What one consumer does, or what becomes of it."""
+
+QueueOp: TypeAlias = CommitOffset | QueryOffset | ResetOffset | TakeQueue
+"""What is asked of the broker of one queue of one group."""
+
+ProgressOp: TypeAlias = QueueOp | DeleteGroup | CloneOffset | QueryLowestOffsets
+"""What consumers, and who administers them, ask of the broker."""
 
 Event: TypeAlias = Crash | DiskFault | Op
 EVENT_CLASSES: tuple[type[Event], ...] = (Crash, DiskFault, *OP_CLASSES)
@@ -742,6 +790,8 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.FILTERS})
         case ConfirmLog():
             return frozenset({Capability.IS_REPLICATED})
+        case DeleteGroup() | CloneOffset() | QueryLowestOffsets():
+            return frozenset({Capability.TRACKS_PROGRESS})
         case FillDisk():
             return frozenset({Capability.HAS_ROOM})
         case _:

@@ -12,11 +12,7 @@ from __future__ import annotations
 
 from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_tables import BrokerTables
-from crashmq.engine.broker.client.client_housekeeping_service import (
-    ClientHousekeepingService,
-)
-from crashmq.engine.broker.client.consumer_manager import ConsumerManager
-from crashmq.engine.broker.client.rebalance_lock_manager import RebalanceLockManager
+from crashmq.engine.broker.client.broker_clients import BrokerClients
 from crashmq.engine.broker.filter.commit_log_dispatcher_calc_bit_map import (
     CommitLogDispatcherCalcBitMap,
 )
@@ -36,6 +32,7 @@ from crashmq.engine.broker.offset.persist_consumer_offset_service import (
     PersistConsumerOffsetService,
 )
 from crashmq.engine.broker.offset.recovered_ends import RecoveredEnds
+from crashmq.engine.broker.processor.admin_broker_processor import AdminBrokerProcessor
 from crashmq.engine.broker.processor.client_manage_processor import (
     ClientManageProcessor,
 )
@@ -66,6 +63,7 @@ class BrokerController:
         tables: of topics, groups and offsets, each with a file.
         consumer_manager: who consumes for which group, by their heartbeats.
         rebalance_lock_manager: who consumes a queue in order.
+        admin_broker_processor: answers who deletes and resets.
         client_manage_processor: answers heartbeats.
         consumer_manage_processor: answers commits and queries of offsets.
         send_message_processor: answers messages that are sent, and sent back.
@@ -85,11 +83,14 @@ class BrokerController:
             self.consumer_filter_manager, runtime
         )
         tables = self.tables = BrokerTables(disk, runtime)
-        self.consumer_manager = ConsumerManager(runtime)
+        tables.consumer_offset_manager.bound_by(store.next_queue_offset)
+        clients = BrokerClients(runtime)
+        self.consumer_manager = clients.consumer_manager
         if config.enable_property_filter:
             registrar = FilterRegistrar(self.consumer_filter_manager)
             self.consumer_manager.append_listener(registrar)
-        self.rebalance_lock_manager = RebalanceLockManager(runtime)
+        self.rebalance_lock_manager = clients.rebalance_lock_manager
+        self.admin_broker_processor = AdminBrokerProcessor(store, tables)
         ends = self._recovered_ends = RecoveredEnds(runtime)
         self.consumer_manage_processor = ConsumerManageProcessor(
             tables.consumer_offset_manager, store, ends
@@ -121,6 +122,7 @@ class BrokerController:
         self._persist = PersistConsumerOffsetService(
             tables.consumer_offset_manager, runtime
         )
+        self._housekeeping = clients.housekeeping
         self._stop_lock = runtime.lock()
         self.is_started = False
         self._stopped_clean = False
@@ -128,9 +130,8 @@ class BrokerController:
     @property
     def services(self) -> tuple[Service, ...]:
         """The services that a host runs while the broker is started, in order."""
-        housekeeping = ClientHousekeepingService(self.consumer_manager)
         filters = [self._persist_filters] if self.config.enable_property_filter else []
-        own = (self._hold, self._persist, housekeeping, *filters)
+        own = (self._hold, self._persist, self._housekeeping, *filters)
         return (*self.message_store.services, *own)
 
     @property

@@ -147,6 +147,10 @@ class MessageStore:
         """The next queue_offset of each queue that ever had a message."""
         return self._consume_queues.next_queue_offsets()
 
+    def next_queue_offset(self, topic: str, queue_id: int) -> int:
+        """The queue_offset that the next message of a queue gets, dispatched or not."""
+        return self._consume_queues.next_queue_offset(topic, queue_id)
+
     def _services_of(self, config: StoreConfig, runtime: Runtime) -> tuple[Rounds, ...]:
         services: list[Service] = []
         if config.transient_store_pool_enable:

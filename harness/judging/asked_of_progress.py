@@ -5,12 +5,15 @@ from __future__ import annotations
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments import (
+    CommitAnswered,
+    LowestAnswered,
     OffsetAnswered,
     OffsetCommitted,
     OffsetsFound,
     OffsetsPersisted,
     OffsetsRecovered,
     QueueBegun,
+    ResetAnswered,
 )
 from crashmq.models.laws.progress import (
     a_copy_is_whole,
@@ -18,11 +21,17 @@ from crashmq.models.laws.progress import (
     answers_what_was_committed,
     begins_at_the_groups_offset,
     commits_never_go_back,
+    lowest_offsets_are_answered,
+    no_commit_passes_the_end,
     no_group_is_past_its_queue,
     persist_writes_all,
+    resets_go_where_they_are_told,
     start_finds_what_was_kept,
     start_loads_the_file,
 )
+
+SURE_QUEUE = (Fact.WRITTEN_STAYS, Fact.QUEUE_IS_SETTLED, Fact.UNDAMAGED_LOG)
+SURE_ENDS = (Fact.ANSWERS_ALL, Fact.QUEUE_IS_SETTLED, Fact.UNDAMAGED_LOG)
 
 
 def _is_settled(at: OffsetAnswered) -> bool:
@@ -48,9 +57,35 @@ def _ask_ofs_2(at: OffsetCommitted) -> Breaches:
     return commits_never_go_back.judge(at.key, at.told, at.asked, at.before)
 
 
-@asked(begins_at_the_groups_offset, on=QueueBegun)
+def _knows_beginnings(at: QueueBegun) -> bool:
+    return at.begins is not None
+
+
+@asked(
+    begins_at_the_groups_offset,
+    on=QueueBegun,
+    needs=SURE_QUEUE,
+    where=_knows_beginnings,
+)
 def _ask_ofs_8(at: QueueBegun) -> Breaches:
-    return begins_at_the_groups_offset.judge(at.key, at.begun, at.possible, at.end)
+    begins = at.begins or frozenset()
+    return begins_at_the_groups_offset.judge(at.key, at.begun, at.possible, begins)
+
+
+@asked(no_commit_passes_the_end, on=CommitAnswered, needs=SURE_ENDS)
+def _ask_ofs_10(at: CommitAnswered) -> Breaches:
+    judge = no_commit_passes_the_end.judge
+    return judge(at.key, at.told, at.end, accepted=at.accepted)
+
+
+@asked(resets_go_where_they_are_told, on=ResetAnswered, needs=SURE_QUEUE)
+def _ask_ofs_11(at: ResetAnswered) -> Breaches:
+    return resets_go_where_they_are_told.judge(at.key, at.offset, at.targets)
+
+
+@asked(lowest_offsets_are_answered, on=LowestAnswered, needs=SURE_QUEUE)
+def _ask_ofs_12(at: LowestAnswered) -> Breaches:
+    return lowest_offsets_are_answered.judge(at.topic, at.rows, at.possible)
 
 
 @asked(persist_writes_all, on=OffsetsPersisted)

@@ -32,6 +32,7 @@ from crashmq.models.knowledge.moments import (
     AfterFailedFlush,
     CaughtUp,
     CleanerOver,
+    CommitAnswered,
     DeletionOver,
     FilesAtRest,
     FilesFound,
@@ -42,6 +43,7 @@ from crashmq.models.knowledge.moments import (
     LogRecoveredAround,
     LogShortened,
     LookOver,
+    LowestAnswered,
     MediumSeen,
     Moment,
     OffsetAnswered,
@@ -58,6 +60,7 @@ from crashmq.models.knowledge.moments import (
     QueryOver,
     QueueBegun,
     QueuesRecovered,
+    ResetAnswered,
     RotRecovered,
     RoundDue,
     RoundOver,
@@ -146,7 +149,10 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (*TELLS_ALL, Fact.SEARCHES, Fact.HAS_CLOCK),
     ),
     **dict.fromkeys(
-        (OffsetAnswered, OffsetCommitted, QueueBegun, OffsetsPersisted),
+        (
+            *(OffsetAnswered, OffsetCommitted, QueueBegun, OffsetsPersisted),
+            *(CommitAnswered, ResetAnswered, LowestAnswered),
+        ),
         (*TELLS_ALL, Fact.TRACKS_PROGRESS),
     ),
     **dict.fromkeys(

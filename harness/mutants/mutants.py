@@ -20,9 +20,7 @@ __all__ = ["LEFT_OUT", "MUTANTS"]
 
 PLANTED = Path(__file__).parent / "planted"
 
-LEFT_OUT: dict[str, str] = {
-    **dict.fromkeys(("R70",), "consumer's side, built later"),
-}
+LEFT_OUT: dict[str, str] = {}
 """Bugs of the catalogue that are not planted, each with the reason."""
 
 

@@ -35,6 +35,7 @@ from crashmq.models.ops import (
     FromWhere,
     PlantFile,
     PullThroughBroker,
+    ResetTarget,
     ServiceName,
     StartConsumer,
 )
@@ -217,14 +218,23 @@ class TracksProgress(Protocol):
         """The offset of a group on a queue: ``OffsetKept``."""
 
     def reset_offset(
-        self, group: str, topic: str, queue_id: int, offset: int
+        self, group: str, topic: str, queue_id: int, offset: int, to: ResetTarget
     ) -> Observation:
-        """Set the offset of a group; its consumers meet that later: ``Done``."""
+        """Set a group; its consumers meet that later: ``OffsetReset``."""
 
     def take_queue(
-        self, group: str, topic: str, queue_id: int, where: FromWhere
+        self, group: str, topic: str, queue_id: int, where: FromWhere, at_ms: int
     ) -> Observation:
         """Let a consumer begin with a queue that it is given: ``QueueTaken``."""
+
+    def delete_group(self, group: str) -> Observation:
+        """Delete a group with its offsets: ``Done``."""
+
+    def clone_offset(self, group: str, target: str, topic: str) -> Observation:
+        """Give a group the offsets of another one on a topic: ``Done``."""
+
+    def query_lowest_offsets(self, group: str, topic: str) -> Observation:
+        """The lowest offsets of all groups but one: ``LowestOffsets``."""
 
     def offsets(self) -> tuple[tuple[tuple[str, str, int], int], ...] | None:
         """The offset of every group, topic and queue_id, sorted.

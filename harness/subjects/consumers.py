@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_controller import BrokerController
+from crashmq.engine.broker.processor.admin_broker_processor import LATEST
 from crashmq.engine.client.consumer.pull_from_where import (
     ConsumeFromWhere,
     compute_pull_from_where,
@@ -33,21 +34,25 @@ from crashmq.engine.store.message_store import MessageStore
 from crashmq.harness.subjects.subscribers import Subscribers
 from crashmq.models.observations import (
     BROKER_CODES,
+    EPOCH_MS,
     BrokerPulled,
     Committed,
     Done,
+    LowestOffsets,
     Observation,
     OffsetKept,
+    OffsetReset,
     PullHeld,
     QueueTaken,
     Skipped,
 )
-from crashmq.models.ops import FromWhere, PullThroughBroker
+from crashmq.models.ops import FromWhere, PullThroughBroker, ResetTarget
 
 BROKER_NAME = "broker-a"
 _WHERE = {
     "last": ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
     "first": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+    "timestamp": ConsumeFromWhere.CONSUME_FROM_TIMESTAMP,
 }
 _STOPPING = Skipped("the store is stopping")
 
@@ -72,6 +77,7 @@ class Consumers:
         self._manager = self.broker.consumer_offset_manager
         self._processor = self.broker.consumer_manage_processor
         self._stores: dict[str, RemoteBrokerOffsetStore] = {}
+        self._refused: dict[tuple[str, MessageQueue], ResponseCode] = {}
 
     def offsets(self) -> tuple[tuple[tuple[str, str, int], int], ...]:
         """The offset of every group, topic and queue_id, sorted."""
@@ -95,23 +101,75 @@ class Consumers:
             except StoreStopped:
                 return _STOPPING
         store.update_offset(queue, offset, increase_only=True)
-        return Committed(store.persist(queue))
+        told, refused = store.persist(queue), self._refused.pop((group, queue), None)
+        if refused is not None:
+            store.remove_offset(queue)
+        return Committed(told, accepted=refused is None)
 
     def query_offset(self, group: str, topic: str, queue_id: int) -> Observation:
         """The offset of a group, as the broker's manager answers it."""
         return OffsetKept(self._manager.query_offset(group, topic, queue_id))
 
     def reset_offset(
-        self, group: str, topic: str, queue_id: int, offset: int
+        self, group: str, topic: str, queue_id: int, offset: int, to: ResetTarget
     ) -> Observation:
         """Reset a group at the server."""
         if not self.broker.is_started:
             return _STOPPING
-        self._manager.assign_reset_offset(topic, group, queue_id, offset)
+        admin = self.broker.admin_broker_processor
+        try:
+            if to == "offset":
+                answer = admin.reset_offset(group, topic, queue_id, offset)
+            else:
+                at = LATEST if to == "end" else max(0, EPOCH_MS + offset)
+                answer = admin.reset_offset_by_time(group, topic, queue_id, at)
+        except StoreStopped:
+            return _STOPPING
+        return OffsetReset(answer.offset)
+
+    def delete_topic(self, topic: str, queue_id: int) -> int:
+        """Delete a topic, or a queue of it, with what groups have consumed there.
+
+        Their consumers forget it too.
+        """
+        admin = self.broker.admin_broker_processor
+        if queue_id < 0:
+            count = admin.delete_topic(topic)
+        else:
+            count = admin.delete_queue(topic, queue_id)
+        for store in self._stores.values():
+            for queue in store.clone_offset_table(topic):
+                if queue_id in (-1, queue.queue_id):
+                    store.remove_offset(queue)
+        return count
+
+    def delete_group(self, group: str) -> Observation:
+        """Delete a group with its offsets; its consumer forgets them too."""
+        if not self.broker.is_started:
+            return _STOPPING
+        self.broker.admin_broker_processor.delete_subscription_group(group)
+        self._stores.pop(group, None)
         return Done()
 
+    def clone_offset(self, group: str, target: str, topic: str) -> Observation:
+        """Give a group the offsets of another one; its consumer forgets its own."""
+        if not self.broker.is_started:
+            return _STOPPING
+        self.broker.admin_broker_processor.clone_group_offset(group, target, topic)
+        self._stores.pop(target, None)
+        return Done()
+
+    def query_lowest_offsets(self, group: str, topic: str) -> Observation:
+        """The lowest offset on each queue of a topic, of all groups but one."""
+        admin = self.broker.admin_broker_processor
+        try:
+            lowest = admin.query_correction_offset(topic, (group,))
+        except StoreStopped:
+            return _STOPPING
+        return LowestOffsets(tuple(sorted(lowest.items())))
+
     def take_queue(
-        self, group: str, topic: str, queue_id: int, where: FromWhere
+        self, group: str, topic: str, queue_id: int, where: FromWhere, since_ms: int
     ) -> Observation:
         """Let the consumer meet its reset, forget the queue and begin with it."""
         queue = MessageQueue(topic, BROKER_NAME, queue_id)
@@ -120,7 +178,7 @@ class Consumers:
         store.remove_offset(queue)
         try:
             return QueueTaken(
-                compute_pull_from_where(queue, store, self, _WHERE[where])
+                compute_pull_from_where(queue, store, self, _WHERE[where], since_ms)
             )
         except StoreStopped:
             return _STOPPING
@@ -193,9 +251,11 @@ class Consumers:
         self, group: str, queue: MessageQueue, offset: int
     ) -> None:
         """Commit an offset, as a client's offset store does."""
-        self._processor.update_consumer_offset(
+        code = self._processor.update_consumer_offset(
             group, queue.topic, queue.queue_id, offset
         )
+        if code is not ResponseCode.SUCCESS:
+            self._refused[group, queue] = code
 
     def max_offset(self, queue: MessageQueue) -> int:
         """The end of a queue."""

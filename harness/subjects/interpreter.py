@@ -94,12 +94,14 @@ from crashmq.models.ops import (
     EVERYTHING,
     NESTING_MAX,
     AdvanceClock,
+    CloneOffset,
     CommitOffset,
     ConfirmLog,
     Consume,
     ConsumerOp,
     Crash,
     Damage,
+    DeleteGroup,
     DeleteManually,
     DeleteTopic,
     DiskFault,
@@ -117,6 +119,7 @@ from crashmq.models.ops import (
     PullThroughBroker,
     PutBatch,
     PutMessage,
+    QueryLowestOffsets,
     QueryMessage,
     QueryOffset,
     ResetOffset,
@@ -299,6 +302,8 @@ class Interpreter:
                 if isinstance(seen, LogConfirmed):
                     self._note(who, ReplicasTold(seen.phy_offset))
                 return seen
+            case DeleteGroup() | CloneOffset() | QueryLowestOffsets():
+                return self._progress(op, who)
             case FillDisk(percent):
                 return subject.fill_disk(percent)
             case Shutdown():
@@ -432,10 +437,16 @@ class Interpreter:
                 return subject.commit_offset(group, topic, queue_id, offset)
             case QueryOffset(group, topic, queue_id):
                 return subject.query_offset(group, topic, queue_id)
-            case ResetOffset(group, topic, queue_id, offset):
-                return subject.reset_offset(group, topic, queue_id, offset)
-            case TakeQueue(group, topic, queue_id, where):
-                return subject.take_queue(group, topic, queue_id, where)
+            case ResetOffset(group, topic, queue_id, offset, to):
+                return subject.reset_offset(group, topic, queue_id, offset, to)
+            case TakeQueue(group, topic, queue_id, where, at_ms):
+                return subject.take_queue(group, topic, queue_id, where, at_ms)
+            case DeleteGroup(group):
+                return subject.delete_group(group)
+            case CloneOffset(group, target, topic):
+                return subject.clone_offset(group, target, topic)
+            case QueryLowestOffsets(group, topic):
+                return subject.query_lowest_offsets(group, topic)
 
     def _turn_consumer(self, op: ConsumerOp) -> Observation:
         subject = self._subject

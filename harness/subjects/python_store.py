@@ -72,6 +72,7 @@ from crashmq.models.ops import (
     FromWhere,
     PlantFile,
     PullThroughBroker,
+    ResetTarget,
     ServiceName,
     StartConsumer,
 )
@@ -261,8 +262,11 @@ class PythonStore:
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
+        consumers = self._consumers
         try:
-            if queue_id < 0:
+            if consumers is not None:
+                count = consumers.delete_topic(topic, queue_id)
+            elif queue_id < 0:
                 count = store.delete_topics((topic,))
             else:
                 count = store.delete_queue(topic, queue_id)
@@ -286,20 +290,39 @@ class PythonStore:
         return self._consumers.query_offset(group, topic, queue_id)
 
     def reset_offset(
-        self, group: str, topic: str, queue_id: int, offset: int
+        self, group: str, topic: str, queue_id: int, offset: int, to: ResetTarget
     ) -> Observation:
         """Set the offset of a group at the server."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
-        return self._consumers.reset_offset(group, topic, queue_id, offset)
+        return self._consumers.reset_offset(group, topic, queue_id, offset, to)
 
     def take_queue(
-        self, group: str, topic: str, queue_id: int, where: FromWhere
+        self, group: str, topic: str, queue_id: int, where: FromWhere, at_ms: int
     ) -> Observation:
         """Let a consumer begin with a queue that it is given."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
-        return self._consumers.take_queue(group, topic, queue_id, where)
+        since = EPOCH_MS + at_ms
+        return self._consumers.take_queue(group, topic, queue_id, where, since)
+
+    def delete_group(self, group: str) -> Observation:
+        """Delete a group with its offsets."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.delete_group(group)
+
+    def clone_offset(self, group: str, target: str, topic: str) -> Observation:
+        """Give a group the offsets of another one on a topic."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.clone_offset(group, target, topic)
+
+    def query_lowest_offsets(self, group: str, topic: str) -> Observation:
+        """The lowest offset on each queue of a topic, of all groups but one."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        return self._consumers.query_lowest_offsets(group, topic)
 
     def pull_through_broker(
         self,

@@ -71,12 +71,12 @@ class Taken(NamedTuple):
 
     Attributes:
         possible: the offsets of its group.
-        end: where the queue counted to.
+        begins: where a group without one may begin; None: anywhere.
         life: of the broker.
     """
 
     possible: frozenset[int]
-    end: int
+    begins: frozenset[int] | None
     life: int
 
 

@@ -14,12 +14,16 @@ from typing import Final
 
 from crashmq.models.knowledge.knowledge import DISPATCHED, LOG, QUEUES, End
 from crashmq.models.knowledge.moments import (
+    CommitAnswered,
     FilteredPullOver,
+    LowestAnswered,
     Moment,
     OffsetsRecovered,
     PullOver,
     PutOver,
     QueryOver,
+    QueueBegun,
+    ResetAnswered,
     RoundOver,
     SearchOver,
 )
@@ -236,6 +240,11 @@ def _queue_is_settled(at: Moment) -> bool:
             PullOver(pull=read) | SearchOver(search=read) | FilteredPullOver(pull=read)
         ):
             return not is_half_dispatched(at, (read.topic, read.queue_id))
+        case CommitAnswered() | ResetAnswered() | QueueBegun():
+            return not is_half_dispatched(at, at.key[1:])
+        case LowestAnswered(possible=queues):
+            keys = [(at.topic, queue_id) for queue_id in queues]
+            return not any(is_half_dispatched(at, key) for key in keys)
         case QueryOver(query=query):
             return not _may_be_deleted(at.known.model, query.topic)
         case _:

@@ -574,13 +574,52 @@ class OffsetCommitted(Moment):
 class QueueBegun(Moment):
     """A consumer that was given a queue begins with it.
 
-    ``possible`` are the offsets of its group, ``end`` is where the queue counts to.
+    Attributes:
+        possible: the offsets that its group may have; -1: none.
+        begins: where one without an offset begins; None: unknown.
     """
 
     key: OffsetKey
     begun: int
     possible: frozenset[int]
+    begins: frozenset[int] | None
+
+
+@dataclass(slots=True)
+class CommitAnswered(Moment):
+    """A broker took a commit or refused it, with nothing beside it; no reset pending.
+
+    ``end`` is the next offset of the queue, dispatched or not.
+    """
+
+    key: OffsetKey
+    told: int
+    accepted: bool
     end: int
+
+
+@dataclass(slots=True)
+class ResetAnswered(Moment):
+    """A group was reset with nothing beside it, or that was refused: ``offset`` -1.
+
+    ``targets`` are where it was to go, of which one is enough.
+    """
+
+    key: OffsetKey
+    offset: int
+    targets: frozenset[int]
+
+
+@dataclass(slots=True)
+class LowestAnswered(Moment):
+    """A broker answered the lowest offsets of groups, with nothing beside it.
+
+    ``possible`` are those of each queue; -1: no group has any.
+    """
+
+    topic: str
+    rows: Sequence[tuple[int, int]]
+    possible: Mapping[int, frozenset[int]]
 
 
 @dataclass(slots=True)

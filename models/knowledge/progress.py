@@ -104,6 +104,51 @@ class Progress(Forked):
         self.now[key] = told if is_certain else told | self.of(key)
         self.kept[key] = self.may_be_kept(key) | {offset}
 
+    def copied(self, source: str, target: str, topic: str, *, is_certain: bool) -> None:
+        """Take note that a group has, or may have, the offsets of another one."""
+        if source == target:
+            return
+        keys = [key for key in (*self.now, *self.kept) if key[1] == topic]
+        queues = {key[2] for key in keys if key[0] in (source, target)}
+        of_source = {queue: self.of((source, topic, queue)) for queue in queues}
+        if all(offsets == _NONE for offsets in of_source.values()):
+            return  # then the target keeps what it has
+        is_certain &= any(NO_OFFSET not in offsets for offsets in of_source.values())
+        for queue in sorted(queues):
+            key, told = (target, topic, queue), of_source[queue]
+            self.now[key] = told if is_certain else told | self.of(key)
+            self.kept[key] = self.may_be_kept(key) | told
+            if is_certain:
+                self.pending.pop(key, None)
+            elif key in self.pending:
+                self.pending[key] = False
+
+    def may_be_gone(self, keys: Iterable[OffsetKey]) -> None:
+        """Take note that offsets are being removed, or may have been."""
+        for key in keys:
+            self.now[key] = self.of(key) | _NONE
+            self.kept[key] = self.may_be_kept(key) | _NONE
+            if key in self.pending:
+                self.pending[key] = False
+
+    def gone(self, keys: Iterable[OffsetKey]) -> None:
+        """Take note that offsets were removed for good."""
+        for key in keys:
+            self.now[key] = self.kept[key] = _NONE
+            self.pending.pop(key, None)
+
+    def keys_of(
+        self, *, group: str = "", topic: str = "", queue_id: int = -1
+    ) -> list[OffsetKey]:
+        """The queues that may have an offset, of a group or topic; -1: all of it."""
+        return sorted(
+            key
+            for key in {*self.now, *self.kept, *self.pending}
+            if group in ("", key[0])
+            and topic in ("", key[1])
+            and queue_id in (-1, key[2])
+        )
+
     def persisted(self, before: dict[OffsetKey, frozenset[int]]) -> None:
         """Take note of a persist that ended; ``before`` is ``now`` when it began."""
         keys = {*before, *self.now}

@@ -41,7 +41,11 @@ from crashmq.models.knowledge.moments_of_pulls import DispatchSeen
 from crashmq.models.knowledge.progress import Recovered
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.knowledge.walk_filters import walk_filters
-from crashmq.models.knowledge.walk_progress import walk_progress, walk_recovered
+from crashmq.models.knowledge.walk_progress import (
+    bound_by_deletions,
+    walk_progress,
+    walk_recovered,
+)
 from crashmq.models.knowledge.walk_pulls import walk_pulls
 from crashmq.models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_reads
 from crashmq.models.knowledge.walk_start import walk_start
@@ -73,8 +77,9 @@ def walk(at: At) -> Iterator[Moment]:
         yield from walk_filters(at)
     known.expiry.begin_step(step)
     yield from _walk_lives(at)
-    yield from walk_recovered(at, recovered)
     if known.setup.keeps_progress:
+        yield from walk_recovered(at, recovered)
+        bound_by_deletions(at)
         yield from walk_pulls(at)
     if "reput" in step.services and at.now.max_phy_offset >= 0:
         yield DispatchSeen(*at)

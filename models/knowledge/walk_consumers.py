@@ -28,6 +28,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
 from crashmq.models.knowledge.progress import NO_OFFSET
 
 NOT_KNOWN = -2
+RETRY = "%RETRY%"
 MOVED = "PULL_OFFSET_MOVED"
 """The answer to a pull that has to begin elsewhere."""
 
@@ -65,11 +66,24 @@ def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
 
 def _taken(at: At, queue: OneQueue) -> Taken:
     known = at.known.consumption
-    key = known.key_of(queue)
-    end = at.known.model.next_queue_offset(key[1:])
+    key, begins = known.key_of(queue), _begins(at, queue)
     if known.is_broadcast(queue.client):
-        return Taken(frozenset({known.local.get(key, NO_OFFSET)}), end, known.life)
-    return Taken(at.known.progress.of(key), end, known.life)
+        return Taken(frozenset({known.local.get(key, NO_OFFSET)}), begins, known.life)
+    return Taken(at.known.progress.of(key), begins, known.life)
+
+
+def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
+    """Where a group without an offset may begin; None: anywhere in the queue.
+
+    A broker may answer 0 for a queue whose first message is in memory.
+    """
+    op = at.known.consumption.living.get(queue.client)
+    if op is None or not at.step.is_alone:
+        return None
+    there = at.known.model.visible((queue.topic, queue.queue_id))
+    begin = there.max_offset if op.where == "last" else 0
+    is_retry = queue.topic.startswith(RETRY)
+    return frozenset({0, begin} if is_retry or there.min_offset <= 0 else {begin})
 
 
 def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
@@ -85,8 +99,8 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     taken, life = known.taken.pop(queue, None), known.life
     if taken is not None:
         key = known.key_of(queue)
-        possible, end, life = taken
-        yield QueueBegun(*at, key, queue_offset, possible, end)
+        possible, begins, life = taken
+        yield QueueBegun(*at, key, queue_offset, possible, begins)
         is_anew = -1 in possible and queue_offset not in possible
         known.begins(key, queue_offset, is_anew=is_anew)
     known.shares[queue] = Share(queue_offset, queue_offset, life=life)

@@ -14,6 +14,8 @@ from crashmq.models.history import (
     BrokerPullAnswered,
     BrokerPullAsked,
     BrokerPullHeld,
+    DeletionAsked,
+    DeletionEnded,
     FileDamaged,
     FilePlanted,
     Happening,
@@ -31,6 +33,8 @@ from crashmq.models.history import (
 from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.moments import (
     At,
+    CommitAnswered,
+    LowestAnswered,
     Moment,
     OffsetAnswered,
     OffsetCommitted,
@@ -38,25 +42,34 @@ from crashmq.models.knowledge.moments import (
     OffsetsPersisted,
     OffsetsRecovered,
     QueueBegun,
+    ResetAnswered,
 )
-from crashmq.models.knowledge.moments_of_pulls import OffsetBehindPull
-from crashmq.models.knowledge.progress import Ends, Recovered
+from crashmq.models.knowledge.progress import NO_OFFSET, Ends, Recovered
 from crashmq.models.knowledge.walk_consumers import walk_consumers
 from crashmq.models.observations import (
     CODES_OF_READS,
     Committed,
+    Deleted,
     Done,
+    LowestOffsets,
+    Observation,
     OffsetKept,
+    OffsetReset,
     QueueTaken,
     Ran,
     Stopped,
 )
 from crashmq.models.ops import (
+    CloneOffset,
     CommitOffset,
     Crash,
+    DeleteGroup,
+    DeleteTopic,
     ProgressOp,
     PullThroughBroker,
+    QueryLowestOffsets,
     QueryOffset,
+    QueueOp,
     ResetOffset,
     TakeQueue,
 )
@@ -77,21 +90,26 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     is_loaded = False
     if at.known.promises.reverts:
         progress.is_doubtful = True
-    for entry in step.entries:
+    answers = _answers(at)
+    for number, entry in enumerate(step.entries):
         match entry.event:
             case ProgressAsked(op):
-                _saw_asked(at, op)
-            case ProgressAnswered(asked, seen):
-                before_it = step.entries[asked].event
-                assert isinstance(before_it, ProgressAsked), before_it
-                yield from _answered(at, before_it.op, seen)
-            case BrokerPullAsked(number, pull, offset):
-                told[number] = offset
+                _saw_asked(at, number, op)
+            case ProgressAnswered(asked, _):
+                yield from _answered(at, *answers[asked])
+            case BrokerPullAsked(pulled, pull, offset):
+                told[pulled] = offset
                 _saw_pull_asked(at, pull, offset)
-            case BrokerPullAnswered(number, pull) | BrokerPullHeld(
-                number, pull
+            case BrokerPullAnswered(pulled, pull) | BrokerPullHeld(
+                pulled, pull
             ) as seen:
-                yield from _saw_pull(at, seen, told.pop(number, None))
+                yield from _saw_pull(at, seen, told.pop(pulled, None))
+            case DeletionAsked(deletion):
+                _deletion_asked(at, deletion)
+            case DeletionEnded(asked, seen):
+                its = step.entries[asked].event
+                assert isinstance(its, DeletionAsked), its
+                _deletion_ended(at, its.op, seen)
             case RoundsEnded(service="persist_consumer_offset", seen=Ran(work)) if work:
                 progress.persisted(before)
                 if step.is_alone and worked:
@@ -117,34 +135,47 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
     if not (step.is_alone or step.crash or step.starts or step.is_stopping):
-        _settle_single_commits(at)
+        _settle_single_commits(at, before)
     return recovered
 
 
-def _settle_single_commits(at: At) -> None:
+def _settle_single_commits(at: At, before: Mapping[OffsetKey, frozenset[int]]) -> None:
     """Take note of commits that nobody else's request for their queues came near.
 
     What else was asked beside them cannot have changed what they left.
     """
     entries, progress = at.step.entries, at.known.progress
+    asked = [one.event.op for one in entries if isinstance(one.event, ProgressAsked)]
+    others = (DeleteGroup, CloneOffset)
+    if at.step.deletions or any(isinstance(op, others) for op in asked):
+        return
     writers = Counter(
         key for entry in entries if (key := _written_by(at, entry.event)) is not None
     )
-    for entry in entries:
-        if not isinstance(entry.event, ProgressAnswered):
-            continue
-        before_it = entries[entry.event.asked].event
-        assert isinstance(before_it, ProgressAsked), before_it
-        op, seen, key = before_it.op, entry.event.seen, _key_of(before_it.op)
-        is_single = writers[key] == 1 and key not in progress.pending
-        if isinstance(op, CommitOffset) and isinstance(seen, Committed) and is_single:
-            progress.now[key] = frozenset({seen.offset})
+    for op, seen in _answers(at).values():
+        if isinstance(op, CommitOffset) and isinstance(seen, Committed):
+            key = _key_of(op)
+            if writers[key] == 1 and key not in progress.pending:
+                was = before.get(key, frozenset({NO_OFFSET}))
+                told = frozenset({seen.offset})
+                progress.now[key] = told if seen.accepted else was
+
+
+def _answers(at: At) -> dict[int, tuple[ProgressOp, Observation]]:
+    """The answer to each request of a step, by the number of the event that asked."""
+    found: dict[int, tuple[ProgressOp, Observation]] = {}
+    for entry in at.step.entries:
+        if isinstance(entry.event, ProgressAnswered):
+            before_it = at.step.entries[entry.event.asked].event
+            assert isinstance(before_it, ProgressAsked), before_it
+            found[entry.event.asked] = before_it.op, entry.event.seen
+    return found
 
 
 def _written_by(at: At, event: Happening) -> OffsetKey | None:
     """Of which group and queue an event may change the offset."""
     match event:
-        case ProgressAsked(op) if not isinstance(op, QueryOffset):
+        case ProgressAsked(CommitOffset() | ResetOffset() | TakeQueue() as op):
             return _key_of(op)
         case BrokerPullAsked(_, pull):
             return _key_of(pull)
@@ -173,6 +204,24 @@ def _recovered(at: At, found: Mapping[str, bytes], rows: OffsetRows) -> Recovere
     )
 
 
+def bound_by_deletions(at: At) -> None:
+    """Take note that no offset of what a step has deleted lies past its new end.
+
+    Once the puts of the step are known. Of what was committed beside a deletion only
+    what came after it is left, and that was bound by the queue as it is then; a reset
+    may lie one further.
+    """
+    progress, model = at.known.progress, at.known.model
+    for op, seen in at.step.deletions:
+        if not isinstance(seen, Deleted) or at.step.crash is not None:
+            continue
+        for key in progress.keys_of(topic=op.topic, queue_id=op.queue_id):
+            end = model.next_queue_offset(key[1:]) + 1
+            for table in (progress.now, progress.kept):
+                left = {one for one in table.get(key, ()) if one <= end}
+                table[key] = frozenset(left or {NO_OFFSET})
+
+
 def _ends(at: At, *, log_was_damaged: bool) -> Ends:
     """Where the queues of the log end that a start of this step has recovered."""
     known, model = at.known, at.known.model
@@ -189,52 +238,170 @@ def _is_unanswered(step: Step) -> bool:
     return kinds.count(ProgressAsked) > kinds.count(ProgressAnswered)
 
 
-def _key_of(op: ProgressOp | PullThroughBroker) -> OffsetKey:
+def _key_of(op: QueueOp | PullThroughBroker) -> OffsetKey:
     return op.group, op.topic, op.queue_id
 
 
-def _saw_asked(at: At, op: ProgressOp) -> None:
+def _saw_asked(at: At, number: int, op: ProgressOp) -> None:
     """Take note of what a request may do from now on."""
-    progress, key = at.known.progress, _key_of(op)
+    progress = at.known.progress
+    if isinstance(op, DeleteGroup):
+        progress.may_be_gone(progress.keys_of(group=op.group))
     if at.step.is_alone:
         return
-    if isinstance(op, CommitOffset | ResetOffset):
-        # A commit tells what the consumer knows, which is not less.
-        higher = [one for one in progress.of(key) if one > op.offset]
-        for offset in (op.offset, *higher):
-            progress.set(key, offset, is_certain=False)
-    if isinstance(op, ResetOffset | TakeQueue):
-        progress.pending[key] = False
+    match op:
+        case CommitOffset():
+            # A commit tells what the consumer knows, which is not less.
+            key = _key_of(op)
+            higher = [one for one in progress.of(key) if one > op.offset]
+            for offset in (op.offset, *higher):
+                progress.set(key, offset, is_certain=False)
+        case ResetOffset():
+            _, seen = _answers(at).get(number, (op, None))
+            if isinstance(seen, OffsetReset) and seen.offset >= 0:
+                progress.set(_key_of(op), seen.offset, is_certain=False)
+                progress.pending[_key_of(op)] = False
+        case TakeQueue():
+            progress.pending[_key_of(op)] = False
+        case _:
+            pass
+    _spread(at)
+
+
+def _spread(at: At) -> None:
+    """Let groups that are given others' offsets in this step have them, or not."""
+    asked = [one.event for one in at.step.entries]
+    clones = [
+        event.op
+        for event in asked
+        if isinstance(event, ProgressAsked) and isinstance(event.op, CloneOffset)
+    ]
+    for _ in clones:
+        for op in clones:
+            progress = at.known.progress
+            progress.copied(op.group, op.target, op.topic, is_certain=False)
+
+
+def _deletion_asked(at: At, op: DeleteTopic) -> None:
+    progress = at.known.progress
+    progress.may_be_gone(progress.keys_of(topic=op.topic, queue_id=op.queue_id))
+
+
+def _deletion_ended(at: At, op: DeleteTopic, seen: Observation) -> None:
+    progress, is_sure = at.known.progress, at.step.is_alone and not at.step.fails_calls
+    if isinstance(seen, Deleted) and is_sure:
+        progress.gone(progress.keys_of(topic=op.topic, queue_id=op.queue_id))
 
 
 def _answered(at: At, op: ProgressOp, seen: object) -> Iterator[Moment]:
-    progress, key, is_alone = at.known.progress, _key_of(op), at.step.is_alone
-    pending = progress.pending.get(key)
+    progress, is_alone = at.known.progress, at.step.is_alone
     match op, seen:
-        case CommitOffset(), Committed(told):
-            if pending is None:
-                if is_alone:
-                    yield OffsetCommitted(*at, key, told, op.offset, progress.of(key))
-                progress.set(key, told, is_certain=is_alone)
-            elif not (pending and is_alone):  # else it is dropped
-                progress.set(key, told, is_certain=False)
-        case QueryOffset(), OffsetKept(offset):
-            yield OffsetAnswered(*at, key, offset, progress.of(key), bool(pending))
-            if is_alone and pending is None and offset in progress.of(key):
-                progress.now[key] = frozenset({offset})
-        case ResetOffset(), Done():
-            progress.set(key, op.offset, is_certain=is_alone)
-            progress.pending[key] = is_alone
-            at.known.consumption.was_reset(key, op.offset)
-        case TakeQueue(), QueueTaken(offset):
-            end = at.known.model.next_queue_offset((op.topic, op.queue_id))
-            yield QueueBegun(*at, key, offset, progress.of(key), end)
+        case DeleteGroup(group), Done():
+            if is_alone and not at.step.fails_calls:
+                progress.gone(progress.keys_of(group=group))
+        case CloneOffset(source, target, topic), Done():
+            progress.copied(source, target, topic, is_certain=is_alone)
+        case QueryLowestOffsets(group, topic), LowestOffsets(rows):
             if is_alone:
-                progress.pending.pop(key, None)
-                if progress.of(key) != {-1} and offset in progress.of(key):
-                    progress.now[key] = frozenset({offset})
+                yield LowestAnswered(*at, topic, rows, _lowest(at, group, topic))
+        case ((CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue()), _):
+            yield from _answered_of_queue(at, op, seen)
         case _:
             pass
+
+
+def _answered_of_queue(at: At, op: QueueOp, seen: object) -> Iterator[Moment]:
+    progress, key, is_alone = at.known.progress, _key_of(op), at.step.is_alone
+    pending, possible = progress.pending.get(key), progress.of(key)
+    match op, seen:
+        case CommitOffset(), Committed(told, accepted):
+            if is_alone and pending is None:
+                yield OffsetCommitted(*at, key, told, op.offset, possible)
+                yield CommitAnswered(*at, key, told, accepted, _end(at, op))
+            if accepted and not (pending and is_alone):  # else it is dropped
+                is_certain = is_alone and pending is None
+                progress.set(key, told, is_certain=is_certain)
+        case QueryOffset(), OffsetKept(offset):
+            yield OffsetAnswered(*at, key, offset, possible, bool(pending))
+            if is_alone and pending is None and offset in possible:
+                progress.now[key] = frozenset({offset})
+        case ResetOffset(), OffsetReset(offset):
+            if is_alone:
+                yield ResetAnswered(*at, key, offset, _targets(at, op))
+            if offset >= 0:
+                progress.set(key, offset, is_certain=is_alone)
+                progress.pending[key] = is_alone
+                at.known.consumption.was_reset(key, offset)
+        case TakeQueue(), QueueTaken(offset):
+            begins = _begins(at, op)
+            yield QueueBegun(*at, key, offset, possible, begins)
+            if is_alone:
+                progress.pending.pop(key, None)
+            if begins is not None and possible != {NO_OFFSET}:
+                meant = {offset, NO_OFFSET} if offset in begins else {offset}
+                progress.now[key] = (possible & meant) or possible
+        case _:
+            pass
+
+
+def _end(at: At, op: QueueOp) -> int:
+    return at.known.model.next_queue_offset((op.topic, op.queue_id))
+
+
+def _targets(at: At, op: ResetOffset) -> frozenset[int]:
+    """Where a reset may go; -1: it is to be refused."""
+    queue = at.known.model.visible((op.topic, op.queue_id))
+    match op.to:
+        case "offset":
+            is_there = queue.min_offset <= op.offset <= queue.max_offset + 1
+            return frozenset({op.offset if is_there else NO_OFFSET})
+        case "end":
+            return frozenset({queue.max_offset})
+        case "time":
+            return frozenset({_first_since(at, op, op.offset)})
+
+
+def _begins(at: At, op: TakeQueue) -> frozenset[int] | None:
+    """Where a group without an offset may begin; None: anywhere in the queue.
+
+    A broker may answer 0 for a queue whose first message is in memory.
+    """
+    if not at.step.is_alone:
+        return None
+    queue = at.known.model.visible((op.topic, op.queue_id))
+    begin = 0
+    if op.where == "last":
+        begin = queue.max_offset
+    elif op.where == "timestamp":
+        begin = _first_since(at, op, op.at_ms)
+    return frozenset({begin} if queue.min_offset > 0 else {0, begin})
+
+
+def _first_since(at: At, op: ResetOffset | TakeQueue, at_ms: int) -> int:
+    """The first message that can be read and was stored then or later; else the end."""
+    key, timestamp = (op.topic, op.queue_id), max(0, at.look.epoch_ms + at_ms)
+    queue = at.known.model.visible(key)
+    records = at.look.image().commit_log.indexed_records.get(key, [])
+    times = [one.store_timestamp for one in records[: len(queue.messages)]]
+    later = (n for n, time in enumerate(times, queue.min_offset) if time >= timestamp)
+    return next(later, queue.min_offset + len(times))
+
+
+def _lowest(at: At, but_for: str, topic: str) -> dict[int, frozenset[int]]:
+    """What may be the lowest offset of groups on each queue; -1: none has any."""
+    progress, found = at.known.progress, dict[int, frozenset[int]]()
+    for key in progress.keys_of(topic=topic):
+        if key[0] == but_for:
+            continue
+        least = at.known.model.visible(key[1:]).min_offset
+        told = {one if one >= least else NO_OFFSET for one in progress.of(key)}
+        others = found.get(key[2], frozenset({NO_OFFSET}))
+        found[key[2]] = frozenset(
+            max(one, other) if NO_OFFSET in (one, other) else min(one, other)
+            for one in told
+            for other in others
+        )
+    return found
 
 
 def _saw_pull_asked(at: At, pull: PullThroughBroker, told: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from crashmq.models.files.offsets import (
     OFFSETS_BACKUP,
@@ -179,24 +179,22 @@ def persist_writes_all(
 
 @law(
     "OFS-8",
-    "a consumer that is given a queue begins where its group is",
+    "a consumer that is given a queue begins where its group is, and one without an "
+    "offset where it was told to",
     catalogue="I12",
 )
 def begins_at_the_groups_offset(
-    key: OffsetKey, begun: int, possible: Set[int], end: int
+    key: OffsetKey, begun: int, possible: Set[int], begins: Set[int]
 ) -> Iterator[Violation]:
-    """A group without an offset begins in the queue, which counts up to ``end``.
+    """``possible`` are the offsets of the group; with -1 it may begin at ``begins``.
 
     Source: RebalancePushImpl#computePullFromWhere.
     """
-    if begun in possible - {NO_OFFSET}:
-        return
-    if NO_OFFSET in possible and 0 <= begun <= end:
-        return
-    expected = _one_of(possible)
+    expected = set(possible - _NONE)
     if NO_OFFSET in possible:
-        expected = f"in [0, {end}]"
-    yield Violation(_name(key), f"it begins at {begun}", expected)
+        expected |= begins
+    if begun not in expected:
+        yield Violation(_name(key), f"it begins at {begun}", _one_of(expected))
 
 
 @law(
@@ -220,3 +218,62 @@ def no_group_is_past_its_queue(
             if offset > end:
                 seen = f"offset {offset}{where}"
                 yield Violation(_name(key), seen, f"{end} at most, the queue's end")
+
+
+@law(
+    "OFS-10",
+    "a broker takes a commit, unless it lies past the end of its queue",
+    catalogue="I12 I16",
+)
+def no_commit_passes_the_end(
+    key: OffsetKey, told: int, end: int, *, accepted: bool
+) -> Iterator[Violation]:
+    """``end`` is the offset that the next message gets. RocketMQ takes any.
+
+    Source: ConsumerOffsetManager#commitOffset, invariant P4 of the consumer's
+    reference.
+    """
+    if accepted is not (told <= end):
+        taken = "taken" if accepted else "refused"
+        seen = f"offset {told} is {taken}"
+        yield Violation(_name(key), seen, f"the queue ends at {end}")
+
+
+@law(
+    "OFS-11",
+    "a reset goes to the offset, end or time it names, and is refused only outside its "
+    "queue",
+    catalogue="I12 I17",
+)
+def resets_go_where_they_are_told(
+    key: OffsetKey, offset: int, targets: Set[int]
+) -> Iterator[Violation]:
+    """``offset`` -1: it was refused, as it is to be if ``targets`` says so.
+
+    Source: AdminBrokerProcessor#resetOffset.
+    """
+    if offset not in targets:
+        seen = f"reset to {offset}" if offset >= 0 else "refused"
+        yield Violation(_name(key), seen, _one_of(targets))
+
+
+@law(
+    "OFS-12",
+    "a query of the lowest offsets on a topic answers those of the groups that count",
+    catalogue="I12",
+)
+def lowest_offsets_are_answered(
+    topic: str, rows: Sequence[tuple[int, int]], possible: Mapping[int, Set[int]]
+) -> Iterator[Violation]:
+    """``possible`` are those of each queue; -1: no group that counts has one.
+
+    That it leaves all as they are is for OFS-1 to see.
+
+    Source: ConsumerOffsetManager#queryMinOffsetInAllGroup.
+    """
+    found = dict(rows)
+    for queue_id in sorted({*found, *possible}):
+        offset, expected = found.get(queue_id, NO_OFFSET), possible.get(queue_id, _NONE)
+        if offset not in expected:
+            where = f"{topic}/{queue_id}"
+            yield Violation(where, f"lowest offset {offset}", _one_of(expected))

@@ -11,7 +11,7 @@ from crashmq.scenarios.programs.space import Address, Numbers, often
 from crashmq.scenarios.programs.spaces import CALM
 
 OFFSETS = "config/consumerOffset.json"
-KEPT_LAWS = (*(f"OFS-{number}" for number in range(1, 10)), "REC-1", "REC-4", "RUN-1")
+KEPT_LAWS = (*(f"OFS-{number}" for number in range(1, 13)), "REC-1", "REC-4", "RUN-1")
 PROGRESS = replace(
     CALM,
     kinds=often(
@@ -42,7 +42,7 @@ PROGRESS = replace(
     groups=often(("g", 3), ("h", 1)),
     progress_offsets=Numbers((1, 2, 3, 5, 8, 13, 0, 1 << 40), 40),
     schedules=often(
-        (Schedule(depth=2, steps=12), 3), (Schedule("pct", depth=3, steps=40), 1)
+        (Schedule(depth=2, steps=24), 3), (Schedule("pct", depth=3, steps=40), 1)
     ),
 )
 STORES = often(
@@ -58,8 +58,9 @@ STORES = often(
 CONSUMING = (
     Scenario(
         name="group_progress",
-        sentence="groups commit and are reset, and what they have done is persisted, "
-        "with crashes and failing calls at any disk action of it",
+        sentence="groups commit, are reset and deleted with their topics or without, "
+        "and what they have done is persisted, with crashes and failing calls at any "
+        "disk action of it",
         space=PROGRESS,
         setups=STORES,
         required_probes=(
@@ -67,7 +68,11 @@ CONSUMING = (
             "config_file.persist",
             "config_file.persist.left_over",
             "consumer_manage.update.swallowed",
+            "consumer_offset.commit.deleted",
+            "consumer_offset.commit.too_high",
             "consumer_offset.corrected",
+            "consumer_offset.removed",
+            "consumer_offset.removal.failed",
             "consumer_offset.reset.met",
         ),
         required_laws=KEPT_LAWS,

@@ -6,13 +6,18 @@ from typing import Final, Literal, TypeAlias
 
 from crashmq.models.ops import (
     AdvanceClock,
+    CloneOffset,
     CommitOffset,
+    DeleteGroup,
+    DeleteTopic,
     During,
     FromWhere,
     Op,
     ProgressOp,
+    QueryLowestOffsets,
     QueryOffset,
     ResetOffset,
+    ResetTarget,
     Restart,
     RunService,
     Shutdown,
@@ -20,7 +25,7 @@ from crashmq.models.ops import (
     Together,
 )
 from crashmq.scenarios.programs.draft import Draft
-from crashmq.scenarios.programs.space import often
+from crashmq.scenarios.programs.space import Address, often
 
 PERSIST: Final = RunService("persist_consumer_offset")
 INTERVAL: Final = AdvanceClock(5000)
@@ -30,16 +35,25 @@ RESTOCKED = 6
 ACTIONS_MAX = 14
 """So many disk actions a persist makes at most, and a stop or start at first."""
 
-Way: TypeAlias = Literal["by itself", "beside", "amid", "crash", "fault"]
+Way: TypeAlias = Literal[
+    "by itself", "beside", "amid", "crash", "fault", "first", "deletion"
+]
 WAYS: tuple[Way, ...] = often(
-    ("by itself", 6), ("beside", 2), ("amid", 2), ("crash", 6), ("fault", 2)
+    *(("by itself", 6), ("beside", 2), ("amid", 2), ("crash", 6), ("fault", 2)),
+    *(("first", 1), ("deletion", 2)),
 )
 ASKED: tuple[type[ProgressOp], ...] = often(
-    (CommitOffset, 6), (QueryOffset, 2), (ResetOffset, 2), (TakeQueue, 2)
+    *((CommitOffset, 14), (QueryOffset, 4), (ResetOffset, 5), (TakeQueue, 5)),
+    *((DeleteGroup, 1), (CloneOffset, 1), (QueryLowestOffsets, 1)),
 )
+RESET_TO: tuple[ResetTarget, ...] = often(("offset", 4), ("end", 1), ("time", 1))
 CUT: tuple[Op, ...] = often((PERSIST, 5), (Shutdown(), 2), (Restart(), 2))
-BEGINNINGS: tuple[FromWhere, ...] = ("last", "first")
+BEGINNINGS: tuple[FromWhere, ...] = ("last", "first", "timestamp")
+TIMES_MS: tuple[int, ...] = (0, 1, 5_000, 10_000, 10_001, 30_000, -1, 1_000_000)
 COMMITS_MAX = 4
+DELETED_BY: tuple[Literal["alone", "beside", "amid", "crash", "fault"], ...] = (
+    *("alone", "beside", "amid", "crash", "fault"),
+)
 
 
 def progress(draft: Draft) -> None:
@@ -66,6 +80,10 @@ def progress(draft: Draft) -> None:
             if chance.coin():
                 _cut_short(draft)
             add(Restart(), _request(draft))
+        case "first":
+            _commit_first(draft)
+        case "deletion":
+            _delete(draft)
         case "fault":
             fault = draft.drawn.fault()
             add(During(PERSIST, chance.integer(1, ACTIONS_MAX), fault))
@@ -86,6 +104,45 @@ def _cut_short(draft: Draft) -> None:
     draft.add(During(draft.chance.pick(CUT), at_action, draft.drawn.crash()))
 
 
+def _commit_first(draft: Draft) -> None:
+    """The first commits of a group on a topic, on two queues at once."""
+    group, address = draft.chance.pick(draft.space.groups), _address(draft)
+    draft.add(DeleteGroup(group))
+    ops = [
+        CommitOffset(group, address.topic, queue_id, draft.chance.integer(0, 1))
+        for queue_id in (0, 1)
+    ]
+    draft.add(Together((*ops,), draft.drawn.schedule(len(ops))))
+
+
+def _delete(draft: Draft) -> None:
+    """A topic or a queue goes, alone, cut short or beside a commit, and comes again."""
+    chance, address = draft.chance, _address(draft)
+    queue_id = address.queue_id if chance.one_in(4) else -1
+    op = DeleteTopic(address.topic, queue_id)
+    match chance.pick(DELETED_BY):
+        case "alone":
+            draft.add(op)
+        case "beside":
+            ops = (op, _request(draft))
+            draft.add(Together(ops, draft.drawn.schedule(len(ops))))
+        case "amid":
+            at_action = chance.integer(1, ACTIONS_MAX)
+            draft.add(During(op, at_action, _request(draft)))
+        case "crash":
+            at_action = chance.integer(1, 2 * ACTIONS_MAX)
+            draft.add(During(op, at_action, draft.drawn.crash()), Restart())
+        case "fault":
+            at_action = chance.integer(1, ACTIONS_MAX)
+            draft.add(During(op, at_action, draft.drawn.fault()))
+    if chance.coin():
+        _stock(draft)
+
+
+def _address(draft: Draft) -> Address:
+    return draft.chance.pick(draft.space.addresses)
+
+
 def _request(draft: Draft) -> ProgressOp:
     chance, space = draft.chance, draft.space
     kind = chance.pick(ASKED)
@@ -95,8 +152,18 @@ def _request(draft: Draft) -> ProgressOp:
         offset = max(0, draft.drawn.whereabouts.counts[address] - offset)
     if kind is CommitOffset:
         return CommitOffset(group, *address, offset)
+    if kind is DeleteGroup:
+        return DeleteGroup(group)
+    if kind is CloneOffset:
+        return CloneOffset(group, chance.pick(space.groups), address.topic)
+    if kind is QueryLowestOffsets:
+        return QueryLowestOffsets(group, address.topic)
     if kind is ResetOffset:
-        return ResetOffset(group, *address, offset)
+        to = chance.pick(RESET_TO)
+        at = chance.pick(TIMES_MS) if to == "time" else offset
+        return ResetOffset(group, *address, max(0, at), to)
     if kind is QueryOffset:
         return QueryOffset(group, *address)
-    return TakeQueue(group, *address, chance.pick(BEGINNINGS))
+    where = chance.pick(BEGINNINGS)
+    at_ms = chance.pick(TIMES_MS) if where == "timestamp" else 0
+    return TakeQueue(group, *address, where, at_ms)

@@ -83,6 +83,8 @@ def test_a_persist_that_fails_keeps_the_store_from_nothing(store: StoreBuilder) 
 
 def test_commits_are_swallowed_while_a_reset_is_pending(store: StoreBuilder) -> None:
     broker = started_on(store)
+    for _ in range(26):
+        store.put(20)
     processor = broker.consumer_manage_processor
     manager = broker.consumer_offset_manager
 
@@ -122,6 +124,7 @@ def test_no_group_begins_at_0_of_a_queue_far_behind(store: StoreBuilder) -> None
 def test_threads_turn_its_services(store: StoreBuilder) -> None:
     broker = started_on(store)
 
+    store.put(8)
     with ServiceThreads(broker) as threads:
         broker.consumer_offset_manager.commit_offset("g", "T0", 0, 7)
 

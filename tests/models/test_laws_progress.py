@@ -19,8 +19,11 @@ from crashmq.models.laws.progress import (
     answers_what_was_committed,
     begins_at_the_groups_offset,
     commits_never_go_back,
+    lowest_offsets_are_answered,
+    no_commit_passes_the_end,
     no_group_is_past_its_queue,
     persist_writes_all,
+    resets_go_where_they_are_told,
     start_finds_what_was_kept,
     start_loads_the_file,
 )
@@ -146,13 +149,14 @@ def test_an_answer_is_one_of_those_that_a_group_may_have() -> None:
     assert not commits_never_go_back.violations(G0, 6, 3, {5})
 
 
-def test_a_group_without_an_offset_begins_within_the_queue() -> None:
+def test_a_group_without_an_offset_begins_where_it_was_told_to() -> None:
     begins = begins_at_the_groups_offset.violations
 
-    assert not begins(G0, 7, {7}, 3)
-    assert begins(G0, 3, {7}, 3)
-    assert not begins(G0, 3, {-1}, 3)
-    assert begins(G0, 4, {-1}, 3)
+    assert not begins(G0, 7, {7}, {0, 3})
+    assert begins(G0, 3, {7}, {0, 3})
+    assert not begins(G0, 3, {-1}, {0, 3})
+    assert begins(G0, 2, {-1}, {0, 3})
+    assert not begins(G0, 7, {-1, 7}, {0, 3})
 
 
 def test_files_are_judged_by_what_they_say() -> None:
@@ -170,3 +174,58 @@ def test_files_are_judged_by_what_they_say() -> None:
     assert not start_loads_the_file.violations(files, ((G0, 5),), ends)
     assert start_loads_the_file.violations(files, ((G0, 4),), ends)
     assert start_loads_the_file.violations({OFFSETS_PATH: b""}, (), ends)
+
+
+def test_a_commit_is_taken_up_to_the_end_of_its_queue() -> None:
+    judge = no_commit_passes_the_end.violations
+
+    assert not judge(G0, 5, 5, accepted=True)
+    assert not judge(G0, 6, 5, accepted=False)
+    assert judge(G0, 6, 5, accepted=True)
+    assert judge(G0, 5, 5, accepted=False)
+
+
+def test_a_reset_goes_to_its_target() -> None:
+    assert not resets_go_where_they_are_told.violations(G0, 5, {5})
+    assert not resets_go_where_they_are_told.violations(G0, -1, {-1})
+    assert resets_go_where_they_are_told.violations(G0, 5, {-1})
+    assert resets_go_where_they_are_told.violations(G0, -1, {5})
+
+
+def test_the_lowest_offsets_are_those_of_the_groups_that_count() -> None:
+    judge = lowest_offsets_are_answered.violations
+
+    assert not judge("T", ((0, 3), (1, 4)), {0: {3}, 1: {4, 5}, 2: {-1}})
+    assert judge("T", ((0, 4),), {0: {3}})
+    assert judge("T", (), {0: {3}})
+    assert judge("T", ((0, 3),), {})
+
+
+def test_a_group_that_is_given_anothers_offsets_has_them_all() -> None:
+    progress, of_h = Progress(), ("h", "T", 0)
+    progress.copied("g", "h", "T", is_certain=True)
+    assert progress.of(of_h) == {-1}
+    progress.set(G0, 3, is_certain=True)
+    progress.set(("h", "T", 1), 7, is_certain=True)
+
+    progress.copied("g", "h", "T", is_certain=True)
+
+    assert progress.of(of_h) == {3}
+    assert progress.of(("h", "T", 1)) == {-1}
+    assert progress.may_be_kept(("h", "T", 1)) == {-1, 7}
+
+
+def test_what_was_removed_is_gone_and_what_may_be_is_not_certain() -> None:
+    progress = Progress()
+    for key in (G0, G1, ("h", "U", 0)):
+        progress.set(key, 3, is_certain=True)
+    progress.pending = {G0: True}
+
+    progress.may_be_gone(progress.keys_of(topic="T", queue_id=0))
+    assert progress.of(G0) == {-1, 3}
+    assert progress.of(G1) == {3}
+    assert progress.pending == {G0: False}
+    progress.gone(progress.keys_of(group="g"))
+    assert progress.may_be_kept(G0) == progress.of(G1) == {-1}
+    assert progress.of(("h", "U", 0)) == {3}
+    assert progress.pending == {}

@@ -1,26 +1,36 @@
 """ConsumerOffsetManager: how far each group has consumed each queue.
 
 The table maps ``topic@group`` to the offset of each queue: the next one to consume, so
-all before it is done. Clients commit; a commit is taken as it is, also a lower one, as
-RocketMQ takes it. The table is written to ``config/consumerOffset.json`` every five
-seconds, whether it has changed or not; a crash takes what was committed since, and
-what it took is consumed again. How the file is replaced belongs to ``ConfigFile``.
+all before it is done. Clients commit; a lower offset is taken as it is, as RocketMQ
+takes it, and one past the queue's end is refused: it is of messages that a crash or a
+deletion took, and new ones would be skipped for it.
+
+The table is written to ``config/consumerOffset.json`` every five seconds, whether it
+has changed or not; a crash takes what was committed since, and what it took is consumed
+again. How the file is replaced belongs to ``ConfigFile``.
 
 A crash may take messages that groups had consumed, and new ones get their offsets. So
 a start lowers offsets past the ends of the recovered queues, in file and backup, before
 a message can take such an offset.
 
+The offsets of a topic or group that is deleted go durably before it does, and nothing
+is committed there meanwhile; so no message of a new topic is skipped for an old offset.
+
 A reset by the server holds until the client has met it: until then commits are
 answered and dropped. Which resets are pending is not written.
 
 Source: org.apache.rocketmq.broker.offset.ConsumerOffsetManager, RocketMQ 5.3.0, and
-its file byte for byte. Differs: a start lowers offsets; a lock guards the table, so
-that no first commit is lost to another, and a persist writes the table of one moment.
+its file byte for byte. Differs: a start lowers offsets, commits past a queue's end are
+refused, what is removed is gone for good, and a query removes nothing. A lock guards
+the table, so that no first commit is lost to another, and a persist writes the table of
+one moment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from crashmq.engine.common.config_file import ConfigFile
 from crashmq.engine.common.data_version import DataVersion
@@ -34,6 +44,7 @@ from crashmq.engine.common.fastjson import (
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.errors import StoreError
 from crashmq.engine.store.message.message import java_string_hash
 
 PATH = "config/consumerOffset.json"
@@ -48,6 +59,13 @@ LOWER = probe("consumer_offset.commit.lower", "a commit was lower than the one b
 PENDING = probe("consumer_offset.reset.pending", "a query met a reset that is pending")
 MET = probe("consumer_offset.reset.met", "a client met the reset of its queue")
 REMOVED = probe("consumer_offset.removed", "the offsets of a topic or group went")
+KEPT = probe("consumer_offset.removal.failed", "a deletion failed and kept the offsets")
+TOO_HIGH = probe(
+    "consumer_offset.commit.too_high", "a commit past its queue's end was refused"
+)
+DELETED_MEANWHILE = probe(
+    "consumer_offset.commit.deleted", "a commit met a deletion of its topic or group"
+)
 CORRECTED = probe(
     "consumer_offset.corrected", "a start met offsets past the ends of their queues"
 )
@@ -71,6 +89,8 @@ class ConsumerOffsetManager:
         self._offset_table: OffsetTable = {}
         self._reset_offset_table: OffsetTable = {}
         self._pull_offset_table: OffsetTable = {}
+        self._under_removal: list[Part] = []
+        self._end_of: Callable[[str, int], int] | None = None
         self._version_step = version_step
         self._version_changes = 0
         self.data_version = DataVersion(runtime.now_ms())
@@ -81,6 +101,10 @@ class ConsumerOffsetManager:
                 for queue_id, offset in offsets.items():
                     assert queue_id >= 0, (key, queue_id)
                     assert offset >= 0, (key, queue_id, offset)
+
+    def bound_by(self, end_of: Callable[[str, int], int]) -> None:
+        """Let no commit pass the end of a queue, which ``end_of`` tells."""
+        self._end_of = end_of
 
     @property
     def offset_table(self) -> Mapping[str, Mapping[int, int]]:
@@ -144,16 +168,26 @@ class ConsumerOffsetManager:
             self.persist()
         return count
 
-    def commit_offset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+    def commit_offset(self, group: str, topic: str, queue_id: int, offset: int) -> bool:
         """Take note that a group has consumed a queue up to ``offset``.
+
+        Returns:
+            Whether it was taken: not past the queue's end, nor while the topic or group
+            is being deleted.
 
         Raises:
             ValueError: ``queue_id`` or ``offset`` is negative.
 
-        Source: ConsumerOffsetManager#commitOffset.
+        Source: ConsumerOffsetManager#commitOffset, which takes any.
         """
         _refuse_negative(queue_id, offset)
         with self._lock:
+            if self._is_under_removal(topic, group, queue_id):
+                DELETED_MEANWHILE.hit()
+                return False
+            if self._end_of is not None and offset > self._end_of(topic, queue_id):
+                TOO_HIGH.hit()
+                return False
             offsets = self._offset_table.setdefault(_key(topic, group), {})
             if offset < offsets.get(queue_id, 0):
                 LOWER.hit()
@@ -161,6 +195,7 @@ class ConsumerOffsetManager:
             self._version_changes += 1
             if self._version_changes % self._version_step == 0:
                 self.data_version.next_version(self._runtime.now_ms())
+        return True
 
     def commit_pull_offset(
         self, group: str, topic: str, queue_id: int, offset: int
@@ -203,8 +238,11 @@ class ConsumerOffsetManager:
 
     def assign_reset_offset(
         self, topic: str, group: str, queue_id: int, offset: int
-    ) -> None:
+    ) -> bool:
         """Set the offset of a group, and let its client meet that at its next pull.
+
+        Returns:
+            Whether it was set: not while the topic or group is being deleted.
 
         Raises:
             ValueError: ``queue_id`` or ``offset`` is negative.
@@ -214,8 +252,12 @@ class ConsumerOffsetManager:
         _refuse_negative(queue_id, offset)
         key = _key(topic, group)
         with self._lock:
+            if self._is_under_removal(topic, group, queue_id):
+                DELETED_MEANWHILE.hit()
+                return False
             self._reset_offset_table.setdefault(key, {})[queue_id] = offset
             self._offset_table.setdefault(key, {})[queue_id] = offset
+        return True
 
     def has_offset_reset(self, topic: str, group: str, queue_id: int) -> bool:
         """Whether a reset of the queue is pending. Source: #hasOffsetReset."""
@@ -239,20 +281,97 @@ class ConsumerOffsetManager:
     def clone_offset(self, source: str, target: str, topic: str) -> None:
         """Give group ``target`` the offsets of ``source`` on a topic, if it has any.
 
-        Source: ConsumerOffsetManager#cloneOffset.
+        A reset of ``target`` that is pending there ends with it.
+
+        Source: ConsumerOffsetManager#cloneOffset, after which a pending reset holds.
         """
+        if source == target:
+            return
         with self._lock:
             offsets = self._offset_table.get(_key(topic, source))
-            if offsets is not None:
+            is_going = self._is_under_removal(topic, target)
+            if offsets is not None and not is_going:
                 self._offset_table[_key(topic, target)] = dict(offsets)
+                self._reset_offset_table.pop(_key(topic, target), None)
 
     def clean_offset_by_topic(self, topic: str) -> None:
-        """Forget all groups' offsets on a topic. Source: #cleanOffsetByTopic."""
-        self._remove(0, topic)
+        """Forget all groups' offsets on a topic, durably.
+
+        Raises:
+            OSError: the disk failed; the offsets are those of before.
+
+        Source: ConsumerOffsetManager#cleanOffsetByTopic.
+        """
+        with self.removal(Part(topic=topic)):
+            pass
 
     def remove_offset(self, group: str) -> None:
-        """Forget a group's offsets on all topics. Source: #removeOffset."""
-        self._remove(1, group)
+        """Forget a group's offsets on all topics, durably.
+
+        Raises:
+            OSError: the disk failed; the offsets are those of before.
+
+        Source: ConsumerOffsetManager#removeOffset.
+        """
+        with self.removal(Part(group=group)):
+            pass
+
+    @contextmanager
+    def removal(self, part: Part) -> Iterator[None]:
+        """Forget offsets durably; while the context lasts, none of them is committed.
+
+        If it ends by an error, what was to go with them may still be there: then this
+        life has them again, and the next start what fits in their queues.
+
+        Raises:
+            OSError: the disk failed; the context is not entered.
+        """
+        with self._lock:
+            self._under_removal.append(part)
+            gone = _take(self._offset_table, part)
+            gone_resets = _take(self._reset_offset_table, part)
+            _take(self._pull_offset_table, part)
+        try:
+            if gone:
+                REMOVED.hit()
+                self.persist()
+            yield
+        except (OSError, StoreError):
+            KEPT.hit()
+            with self._lock:
+                _put_back(self._offset_table, gone)
+                _put_back(self._reset_offset_table, gone_resets)
+                self._under_removal.remove(part)
+            raise
+        with self._lock:
+            self._under_removal.remove(part)
+
+    def _is_under_removal(self, topic: str, group: str, queue_id: int = -1) -> bool:
+        parts = self._under_removal
+        return any(part.has(topic, group, queue_id) for part in parts)
+
+    def query_min_offset_in_all_group(
+        self, topic: str, but_for: Collection[str], min_of: Callable[[str, int], int]
+    ) -> dict[int, int]:
+        """The lowest offset of all groups on each queue of a topic.
+
+        Args:
+            topic: the topic.
+            but_for: groups that do not count.
+            min_of: where a queue begins; groups that are behind it do not count.
+
+        Source: ConsumerOffsetManager#queryMinOffsetInAllGroup, which removes all that
+        the groups of ``but_for`` have, on every topic.
+        """
+        lowest: dict[int, int] = {}
+        for key, offsets in self.offset_table.items():
+            pairs = [*_pairs([key])]
+            if not pairs or pairs[0][0] != topic or pairs[0][1] in but_for:
+                continue
+            for queue_id, offset in offsets.items():
+                if offset >= min_of(topic, queue_id):
+                    lowest[queue_id] = min(offset, lowest.get(queue_id, offset))
+        return {queue_id: lowest[queue_id] for queue_id in sorted(lowest)}
 
     def which_topic_by_consumer(self, group: str) -> list[str]:
         """The topics a group has offsets on, sorted. Source: #whichTopicByConsumer."""
@@ -265,22 +384,6 @@ class ConsumerOffsetManager:
         with self._lock:
             pairs = [*_pairs(self._offset_table)]
         return sorted(group for name, group in pairs if name == topic)
-
-    def _remove(self, place: int, name: str) -> None:
-        """Forget the keys of which the topic (0) or the group (1) is ``name``.
-
-        Source: there, keys that only a pending reset has survive.
-        """
-        with self._lock:
-            for table in (
-                self._offset_table,
-                self._reset_offset_table,
-                self._pull_offset_table,
-            ):
-                for pair in [*_pairs(table)]:
-                    if pair[place] == name:
-                        REMOVED.hit()
-                        del table[_key(*pair)]
 
     def encode(self) -> str:
         """The table as its file has it. Source: ConsumerOffsetManager#encode."""
@@ -313,6 +416,43 @@ class ConsumerOffsetManager:
             version.assign(found["dataVersion"])
         with self._lock:
             self._offset_table, self.data_version = table, version
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The offsets of a topic, of a queue of it, or of a group; "" and -1 are any."""
+
+    topic: str = ""
+    group: str = ""
+    queue_id: int = -1
+
+    def has(self, topic: str, group: str, queue_id: int) -> bool:
+        """Whether these are offsets of that part; -1: of any queue."""
+        is_of = self.topic in ("", topic) and self.group in ("", group)
+        return is_of and (-1 in (self.queue_id, queue_id) or self.queue_id == queue_id)
+
+
+def _take(table: OffsetTable, part: Part) -> OffsetTable:
+    """Take the offsets of a part out of a table.
+
+    Source: there, keys that only a pending reset has survive.
+    """
+    gone: OffsetTable = {}
+    for topic, group in [*_pairs(table)]:
+        key = _key(topic, group)
+        offsets = table[key]
+        taken = {one: at for one, at in offsets.items() if part.has(topic, group, one)}
+        if taken or (not offsets and part.has(topic, group, -1)):
+            gone[key] = taken
+            table[key] = {one: at for one, at in offsets.items() if one not in taken}
+            if not table[key]:
+                del table[key]
+    return gone
+
+
+def _put_back(table: OffsetTable, gone: OffsetTable) -> None:
+    for key, offsets in gone.items():
+        table[key] = {**offsets, **table.get(key, {})}
 
 
 def _key(topic: str, group: str) -> str:

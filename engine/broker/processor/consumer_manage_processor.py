@@ -47,7 +47,8 @@ class ConsumerManageProcessor:
     ) -> ResponseCode:
         """Commit an offset; while a reset is pending it is answered and dropped.
 
-        So is one of an earlier life of the log (``RecoveredEnds``).
+        So is one of an earlier life of the log (``RecoveredEnds``). A negative one, or
+        one past the queue's end, is refused as an invalid parameter.
 
         Source: ConsumerManageProcessor#handleSetOffset.
         """
@@ -55,11 +56,12 @@ class ConsumerManageProcessor:
             return ResponseCode.INVALID_PARAMETER
         if self._manager.has_offset_reset(topic, group, queue_id):
             SWALLOWED.hit()
-        elif self._ends.is_stale(client_id, topic, queue_id, offset):
-            pass
-        else:
-            self._manager.commit_offset(group, topic, queue_id, offset)
-        return ResponseCode.SUCCESS
+            return ResponseCode.SUCCESS
+        if self._ends.is_stale(client_id, topic, queue_id, offset):
+            return ResponseCode.SUCCESS
+        if self._manager.commit_offset(group, topic, queue_id, offset):
+            return ResponseCode.SUCCESS
+        return ResponseCode.INVALID_PARAMETER
 
     def query_consumer_offset(
         self, group: str, topic: str, queue_id: int, client_id: str = ""

@@ -1,0 +1,146 @@
+"""AdminBrokerProcessor: topics and groups are deleted, and offsets are set by hand.
+
+Source: org.apache.rocketmq.broker.processor.AdminBrokerProcessor, RocketMQ 5.3.
+Differs: what a deleted topic or group had consumed is gone durably before the topic is,
+and nothing is committed meanwhile; a query removes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from crashmq.engine.broker.broker_tables import BrokerTables
+from crashmq.engine.broker.offset.consumer_offset_manager import Part
+from crashmq.engine.host.probe import probe
+from crashmq.engine.remoting.response_code import ResponseCode
+from crashmq.engine.store.message_store import MessageStore
+
+LATEST = -1
+"""As the time of a reset: the end of the queue."""
+
+OUT_OF_RANGE = probe("admin.reset.out_of_range", "a reset had no place in its queue")
+TO_A_TIME = probe("admin.reset.to_a_time", "a reset went by the time of messages")
+
+
+class ResetResponse(NamedTuple):
+    """The answer to a reset; ``offset`` is -1 unless it is a success."""
+
+    code: ResponseCode
+    offset: int = -1
+    remark: str = ""
+
+
+class AdminBrokerProcessor:
+    """Answers who administers a broker; stateless."""
+
+    def __init__(self, store: MessageStore, tables: BrokerTables) -> None:
+        self._store = store
+        self._offsets = tables.consumer_offset_manager
+        self._topics = tables.topic_config_manager
+        self._groups = tables.subscription_group_manager
+
+    def delete_topic(self, topic: str) -> int:
+        """Delete a topic, its configuration, and what groups have consumed of it.
+
+        Returns:
+            1 if it had messages, else 0.
+
+        Raises:
+            StoreStopped: the store takes no deletion; the groups keep their offsets.
+            OSError: the disk failed, and some of it may be done.
+
+        Source: AdminBrokerProcessor#deleteTopic.
+        """
+        with self._offsets.removal(Part(topic=topic)):
+            self._topics.delete_topic_config(topic)
+            return self._store.delete_topics((topic,))
+
+    def delete_queue(self, topic: str, queue_id: int) -> int:
+        """Delete one queue of a topic, and what groups have consumed of it.
+
+        Returns 1 if it had messages, else 0; raises the exceptions of ``delete_topic``.
+        """
+        with self._offsets.removal(Part(topic=topic, queue_id=queue_id)):
+            return self._store.delete_queue(topic, queue_id)
+
+    def delete_subscription_group(
+        self, group: str, *, clean_offset: bool = True
+    ) -> None:
+        """Delete a group's configuration, and with ``clean_offset`` its offsets.
+
+        Raises:
+            OSError: the disk failed; its configuration is there, its offsets may be.
+
+        Source: AdminBrokerProcessor#deleteSubscriptionGroup.
+        """
+        if clean_offset:
+            self._offsets.remove_offset(group)
+        self._groups.delete_subscription_group_config(group)
+
+    def reset_offset(
+        self, group: str, topic: str, queue_id: int, offset: int
+    ) -> ResetResponse:
+        """Set a group to an offset from the queue's first to one past its end.
+
+        Raises:
+            StoreStopped: the store is not started.
+
+        Source: AdminBrokerProcessor#resetOffset.
+        """
+        least = self._store.get_min_offset_in_queue(topic, queue_id)
+        most = self._store.get_max_offset_in_queue(topic, queue_id) + 1
+        if not least <= offset <= most or offset < 0:
+            OUT_OF_RANGE.hit()
+            why = f"offset {offset} is not in [{least}, {most}] of {topic}/{queue_id}."
+            return ResetResponse(ResponseCode.SYSTEM_ERROR, remark=why)
+        return self._reset(group, topic, queue_id, offset)
+
+    def reset_offset_by_time(
+        self, group: str, topic: str, queue_id: int, timestamp: int
+    ) -> ResetResponse:
+        """Set a group to the first message stored at or after a time; ``LATEST``: none.
+
+        Raises:
+            StoreStopped: the store is not started.
+            OSError: the medium could not be read.
+
+        Source: AdminBrokerProcessor#resetOffset, #searchOffsetByTimestamp.
+        """
+        if timestamp < 0:
+            found = self._store.get_max_offset_in_queue(topic, queue_id)
+        else:
+            TO_A_TIME.hit()
+            search = self._store.get_offset_in_queue_by_time
+            found = search(topic, queue_id, timestamp)
+        return self._reset(group, topic, queue_id, found)
+
+    def _reset(
+        self, group: str, topic: str, queue_id: int, offset: int
+    ) -> ResetResponse:
+        if self._offsets.assign_reset_offset(topic, group, queue_id, offset):
+            return ResetResponse(ResponseCode.SUCCESS, offset)
+        why = f"topic {topic} or group {group} is being deleted: ask again."
+        return ResetResponse(ResponseCode.SYSTEM_ERROR, remark=why)
+
+    def clone_group_offset(self, source: str, target: str, topic: str) -> None:
+        """Give a group the offsets of another one on a topic.
+
+        Source: AdminBrokerProcessor#cloneGroupOffset.
+        """
+        self._offsets.clone_offset(source, target, topic)
+
+    def query_correction_offset(
+        self, topic: str, filter_groups: Collection[str] = ()
+    ) -> dict[int, int]:
+        """The lowest offset on each queue of a topic of all groups but some.
+
+        Raises:
+            StoreStopped: the store is not started.
+
+        Source: AdminBrokerProcessor#queryCorrectionOffset, which removes the offsets
+        of ``filter_groups``.
+        """
+        least = self._store.get_min_offset_in_queue
+        query = self._offsets.query_min_offset_in_all_group
+        return query(topic, filter_groups, least)
