@@ -88,6 +88,7 @@ class FakeBroker:
         self.down = False
         self.loses_updates = False
         self.bounds_commits = False
+        self.lists_backwards = 0
         self.refuse_next: list[bool] = []
         self.pending_resets: dict[tuple[str, MessageQueue], int] = {}
         self.refuses: dict[str, ResponseCode] = {}
@@ -206,11 +207,13 @@ class FakeBroker:
 
     def topic_queues(self, topic: str) -> Sequence[MessageQueue]:
         self._call()
-        return sorted(queue for queue in self.queues if queue.topic == topic)
+        queues = (queue for queue in self.queues if queue.topic == topic)
+        return sorted(queues, reverse=bool(self.lists_backwards))
 
     def consumer_id_list(self, group: str) -> Sequence[str]:
         self._call()
-        return sorted(self.clients.get(group, {}))
+        clients = self.clients.get(group, {})
+        return sorted(clients, reverse=bool(self.lists_backwards))
 
     def send_heartbeat(self, client_id: str, consumers: Sequence[ConsumerData]) -> None:
         self._call()

@@ -278,7 +278,7 @@ def test_a_queue_that_a_listener_has_for_long_goes_over_by_the_brokers_time(
 
     def give_up_amid(*_: object) -> object:
         bench.broker.clients["g"]["b9"] = another
-        for _ in range(4):
+        for _round in range(4):
             bench.runtime.advance(20_000)
             turn(consumer, "rebalance")
             turn(consumer, "lock_mq_periodically")

@@ -191,7 +191,7 @@ def test_shutdown_tells_the_offsets_before_it_lets_the_locks_go(bench: Bench) ->
     bench.pull(consumer)
     bench.consume_all(consumer)
     told_when_unlocked = []
-    bench.broker.unlock_batch = (  # type: ignore[assignment,method-assign] # it tells
+    bench.broker.unlock_batch = (  # type: ignore[method-assign] # it tells
         lambda *_: told_when_unlocked.append(bench.committed())
     )
 

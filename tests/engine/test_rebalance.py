@@ -47,6 +47,18 @@ def test_queues_go_over_to_who_joins_and_come_back_from_who_leaves(
     assert turn(first, "rebalance") == 0
 
 
+def test_in_whatever_order_brokers_list_clients_and_queues_each_has_one_owner(
+    bench: Bench,
+) -> None:
+    consumers = [bench.started(cid) for cid in ("c2", "c0", "c1")]
+    for bench.broker.lists_backwards, consumer in zip(
+        (0, 1, 0), consumers, strict=True
+    ):
+        turn(consumer, "rebalance")
+
+    assert [queues_of(each) for each in consumers] == [[6, 7], [0, 1, 2], [3, 4, 5]]
+
+
 def test_a_queue_that_goes_is_told_and_the_next_owner_goes_on_there(
     bench: Bench,
 ) -> None:
