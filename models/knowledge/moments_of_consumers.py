@@ -60,7 +60,7 @@ class MessageConsumed(Moment):
         consumed: what it was given.
         share: what it has done with the queue; None if it gave that back.
         unique_key: of the message.
-        passed: messages before it that are owed and not worked off.
+        passed: messages before it that it has pulled too, and not worked off.
         is_orderly: it asked for the messages of each queue in their order.
     """
 

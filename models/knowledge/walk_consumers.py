@@ -154,12 +154,14 @@ def _saw_consumed(at: At, event: Consumed) -> Iterator[Moment]:
     op = known.living.get(queue.client)
     unique_key = key_in(event.record)
     is_orderly = op is not None and op.is_orderly
+    passed = known.passed_over(key, at.known.model, event.queue_offset)
+    pulled = share.newest | share.waiting if share is not None else ()
     yield MessageConsumed(
         *at,
         event,
         share,
         unique_key,
-        list(known.passed_over(key, at.known.model, event.queue_offset)),
+        [one for one in passed if one.message.unique_key in pulled],
         is_orderly,
     )
     # One that broadcasts drops what it could not consume.

@@ -44,6 +44,7 @@ from crashmq.models.knowledge.moments import (
     QueueBegun,
     ResetAnswered,
 )
+from crashmq.models.knowledge.moments_of_pulls import OffsetBehindPull
 from crashmq.models.knowledge.progress import NO_OFFSET, Ends, Recovered
 from crashmq.models.knowledge.walk_consumers import walk_consumers
 from crashmq.models.observations import (
@@ -208,15 +209,14 @@ def bound_by_deletions(at: At) -> None:
     """Take note that no offset of what a step has deleted lies past its new end.
 
     Once the puts of the step are known. Of what was committed beside a deletion only
-    what came after it is left, and that was bound by the queue as it is then; a reset
-    may lie one further.
+    what came after it is left, and that was bound by the queue as it is then.
     """
     progress, model = at.known.progress, at.known.model
     for op, seen in at.step.deletions:
         if not isinstance(seen, Deleted) or at.step.crash is not None:
             continue
         for key in progress.keys_of(topic=op.topic, queue_id=op.queue_id):
-            end = model.next_queue_offset(key[1:]) + 1
+            end = model.next_queue_offset(key[1:])
             for table in (progress.now, progress.kept):
                 left = {one for one in table.get(key, ()) if one <= end}
                 table[key] = frozenset(left or {NO_OFFSET})
@@ -353,7 +353,7 @@ def _targets(at: At, op: ResetOffset) -> frozenset[int]:
     queue = at.known.model.visible((op.topic, op.queue_id))
     match op.to:
         case "offset":
-            is_there = queue.min_offset <= op.offset <= queue.max_offset + 1
+            is_there = queue.min_offset <= op.offset <= queue.max_offset
             return frozenset({op.offset if is_there else NO_OFFSET})
         case "end":
             return frozenset({queue.max_offset})
@@ -429,7 +429,8 @@ def _saw_pull(
     elif told is None:
         return  # it was answered meanwhile
     pending = progress.pending.get(key)
-    has_told = told is not None and told >= 0
+    end = at.known.model.next_queue_offset(key[1:])
+    has_told = told is not None and 0 <= told <= end  # else it is refused
     if is_read and has_told and is_alone and not pending:
         # It is not known either whether a reset is pending.
         progress.set(key, told or 0, is_certain=pending is None)

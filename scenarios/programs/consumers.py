@@ -71,7 +71,7 @@ def consume(draft: Draft) -> None:
         case "together":
             ops = tuple([_beside(draft, joined) for _ in range(chance.integer(2, 3))])
             add(Together(ops, draft.drawn.schedule(len(ops))))
-        case "reset" if False:
+        case "reset":
             offset = chance.number(draft.space.progress_offsets)
             group = chance.pick(draft.space.consumers).group
             address = chance.pick(draft.space.addresses)

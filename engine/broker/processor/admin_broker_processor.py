@@ -81,15 +81,16 @@ class AdminBrokerProcessor:
     def reset_offset(
         self, group: str, topic: str, queue_id: int, offset: int
     ) -> ResetResponse:
-        """Set a group to an offset from the queue's first to one past its end.
+        """Set a group to an offset from the queue's first to its end.
 
         Raises:
             StoreStopped: the store is not started.
 
-        Source: AdminBrokerProcessor#resetOffset.
+        Source: AdminBrokerProcessor#resetOffset, which lets a group pass the next
+        message too.
         """
         least = self._store.get_min_offset_in_queue(topic, queue_id)
-        most = self._store.get_max_offset_in_queue(topic, queue_id) + 1
+        most = self._store.get_max_offset_in_queue(topic, queue_id)
         if not least <= offset <= most or offset < 0:
             OUT_OF_RANGE.hit()
             why = f"offset {offset} is not in [{least}, {most}] of {topic}/{queue_id}."

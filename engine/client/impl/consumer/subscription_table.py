@@ -10,14 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crashmq.engine.host.runtime import Runtime
-from crashmq.engine.remoting.subscription_data import (
-    SUB_ALL,
-    ExpressionType,
-    SubscriptionData,
-)
-from crashmq.engine.store.message.message import tags_code
-
-_OR = "||"
+from crashmq.engine.remoting.filter_api import build_subscription_data
+from crashmq.engine.remoting.subscription_data import ExpressionType, SubscriptionData
 
 
 class SubscriptionTable:
@@ -65,27 +59,3 @@ class SubscriptionTable:
         """All subscriptions, sorted by topic."""
         with self._lock:
             return tuple(self._by_topic[topic] for topic in sorted(self._by_topic))
-
-
-def build_subscription_data(
-    topic: str, expression: str, expression_type: ExpressionType
-) -> SubscriptionData:
-    """A subscription without its version.
-
-    Raises:
-        ValueError: the expression has no tag.
-
-    Source: FilterAPI#build, #buildSubscriptionData.
-    """
-    if expression_type != "TAG":
-        return SubscriptionData(topic, expression, expression_type=expression_type)
-    if expression in ("", SUB_ALL):
-        return SubscriptionData(topic)
-    if not expression.replace("|", ""):
-        raise ValueError(
-            f"{topic}: {expression!r} names no tag. Write * for every message, or tags "
-            f"with || between them."
-        )
-    tags = {part.strip() for part in expression.split(_OR)} - {""}
-    codes = sorted({tags_code(tag) for tag in tags})
-    return SubscriptionData(topic, expression, tuple(sorted(tags)), tuple(codes))
