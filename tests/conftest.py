@@ -39,10 +39,21 @@ def golden_store(tmp_path: Path) -> GoldenStore:
 @pytest.fixture(scope="session")
 def golden_writer(tmp_path_factory: pytest.TempPathFactory) -> GoldenWriter:
     """Runs a verb of ``golden/writer`` on the released jars; needs Maven Central."""
+    return built_writer("writer", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def golden_config_writer(tmp_path_factory: pytest.TempPathFactory) -> GoldenWriter:
+    """Runs a verb of ``golden/config_writer``, on the released broker's jar."""
+    return built_writer("config_writer", tmp_path_factory)
+
+
+def built_writer(name: str, tmp_path_factory: pytest.TempPathFactory) -> GoldenWriter:
+    """Builds a Java program of ``golden``; skips where no JVM or Maven is."""
     java, maven = shutil.which("java"), shutil.which("mvn")
     if java is None or maven is None:
         pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
-    build = tmp_path_factory.mktemp("golden-writer")
+    build = tmp_path_factory.mktemp(f"golden-{name}")
     home = tmp_path_factory.mktemp("home")
 
     def ran(*command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -51,7 +62,7 @@ def golden_writer(tmp_path_factory: pytest.TempPathFactory) -> GoldenWriter:
         )
 
     settings = ("-q", "-B", f"-Dgolden.build={build}")
-    done = ran(maven, *settings, "-f", GOLDEN / "writer" / "pom.xml", "package")
+    done = ran(maven, *settings, "-f", GOLDEN / name / "pom.xml", "package")
     assert done.returncode == 0, done.stdout + done.stderr
-    jar = build / "golden-writer.jar"
+    (jar,) = build.glob("golden-*.jar")
     return lambda *verb: ran(java, f"-Duser.home={home}", "-jar", jar, *verb)

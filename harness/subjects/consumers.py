@@ -137,7 +137,7 @@ class Consumers:
             count = admin.delete_topic(topic)
         else:
             count = admin.delete_queue(topic, queue_id)
-        for store in self._stores.values():
+        for store in [*self._stores.values()]:
             for queue in store.clone_offset_table(topic):
                 if queue_id in (-1, queue.queue_id):
                     store.remove_offset(queue)

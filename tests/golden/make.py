@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 WRITER = Path(__file__).resolve().parent / "writer"
+CONFIG_WRITER = WRITER.parent / "config_writer"
+CONFIG = "rocketmq-5.3.0-config"
 LOG_FILES_MIN = 3
 RUN_SECONDS_MAX = 600
 MAGIC_V1 = 0xDAA320A7
@@ -156,11 +158,11 @@ def require(tool: str) -> str:
     return path
 
 
-def build_writer(build: Path) -> Writer:
-    """Compile the Java program into ``build``, with the released jars beside it."""
+def build_writer(build: Path, source: Path = WRITER) -> Writer:
+    """Compile a Java program into ``build``, with the released jars beside it."""
     require("java")
     settings = ("-q", "-B", "-Dstyle.color=never", f"-Dgolden.build={build}")
-    done = run(require("mvn"), *settings, "-f", WRITER / "pom.xml", "package")
+    done = run(require("mvn"), *settings, "-f", source / "pom.xml", "package")
     if done.returncode != 0:
         errors = [line for line in done.stdout.splitlines() if "[ERROR]" in line]
         raise MissingTool(
@@ -168,7 +170,24 @@ def build_writer(build: Path) -> Writer:
             "Maven Central or a filled local repository: "
             + " ".join(errors[:1] or ["it printed no error."])
         )
-    return Writer(build / "golden-writer.jar", build)
+    (jar,) = build.glob("golden-*.jar")
+    return Writer(jar, build)
+
+
+def make_config(out: Path, scratch: Path) -> Path:
+    """Let a broker's managers write their files; check what they load; pack them."""
+    writer = build_writer(scratch / "build", CONFIG_WRITER)
+    store, manifest = scratch / "store", scratch / "manifest.json"
+    writer.run("write", store)
+    told = writer.run("read", store)
+    loaded = json.loads(told)
+    for table in ("topics", "groups", "offsets"):
+        expect(loaded[table] == "true", f"RocketMQ does not load its own {table}")
+    manifest.write_text(told, "utf-8")
+    version = json.loads((store / "config" / "topics.json").read_text("utf-8"))
+    archive = out / f"{CONFIG}.tar.xz"
+    pack(archive, [store, manifest], version["dataVersion"]["timestamp"] // 1000)
+    return archive
 
 
 def make_fixture(fixture: Fixture, writer: Writer, out: Path, scratch: Path) -> Path:
@@ -332,15 +351,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     said = parser.parse_args(arguments)
     out: Path = said.out
     out.mkdir(parents=True, exist_ok=True)
-    known = [fixture.name for fixture in FIXTURES]
+    known = [CONFIG, *[fixture.name for fixture in FIXTURES]]
     for name in said.only or ():
         if name not in known:
             parser.error(f"no fixture named {name}; there are {', '.join(known)}")
     with tempfile.TemporaryDirectory(prefix="golden-") as scratch:
+        if not said.only or CONFIG in said.only:
+            room = Path(scratch) / CONFIG
+            room.mkdir()
+            archive = make_config(out, room)
+            print(f"{archive}: {archive.stat().st_size:,} bytes")
+        wanted = [one for one in FIXTURES if not said.only or one.name in said.only]
+        if not wanted:
+            return 0
         writer = build_writer(Path(scratch) / "build")
-        for fixture in FIXTURES:
-            if said.only and fixture.name not in said.only:
-                continue
+        for fixture in wanted:
             room = Path(scratch) / fixture.name
             room.mkdir()
             archive = make_fixture(fixture, writer, out, room)

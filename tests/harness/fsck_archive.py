@@ -19,6 +19,7 @@ ARCHIVES = tuple(
     sorted(
         path.name.removeprefix("rocketmq-5.3.0-").removesuffix(".tar.xz")
         for path in (Path(__file__).parents[1] / "golden").glob("*.tar.xz")
+        if not path.name.endswith("-config.tar.xz")
     )
 )
 INDEX_SLOTS = 256
