@@ -72,10 +72,19 @@ def consume(draft: Draft) -> None:
             ops = tuple([_beside(draft, joined) for _ in range(chance.integer(2, 3))])
             add(Together(ops, draft.drawn.schedule(len(ops))))
         case "reset":
-            offset = chance.number(draft.space.progress_offsets)
-            group = chance.pick(draft.space.consumers).group
-            address = chance.pick(draft.space.addresses)
-            add(ResetOffset(group, *address, offset))
+            _reset(draft)
+
+
+def _reset(draft: Draft) -> None:
+    """A group is reset at the broker, which knows nothing of one that broadcasts."""
+    chance = draft.chance
+    who, address = (
+        chance.pick(draft.space.consumers),
+        chance.pick(draft.space.addresses),
+    )
+    offset = chance.number(draft.space.progress_offsets)
+    if not who.broadcasts:
+        draft.add(ResetOffset(who.group, *address, offset))
 
 
 def _joined(draft: Draft) -> tuple[str, ...]:
