@@ -17,6 +17,14 @@ from crashmq.engine.broker.offset.persist_consumer_offset_service import (
 from crashmq.engine.broker.processor.consumer_manage_processor import (
     ConsumerManageProcessor,
 )
+from crashmq.engine.broker.schedule.delayed_message import DelayedMessages
+from crashmq.engine.broker.schedule.schedule_message_service import (
+    ScheduleMessageService,
+)
+from crashmq.engine.broker.schedule.schedule_services import (
+    DeliverDelayedService,
+    PersistDelayOffsetService,
+)
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
@@ -29,10 +37,34 @@ UNPERSISTED = probe(
 )
 
 
-class BrokerController:
-    """One store and the offsets of its groups, on one directory."""
+UNFLUSHED = probe(
+    "broker_controller.shutdown.unflushed", "a shutdown could not sync the deliveries"
+)
+
+
+class Schedule:
+    """What a broker has that delivers delayed messages."""
 
     def __init__(self, store: MessageStore, disk: Disk, runtime: Runtime) -> None:
+        self.service = ScheduleMessageService(store, disk, runtime)
+        self.deliver = DeliverDelayedService(self.service, runtime)
+        self.persist = PersistDelayOffsetService(self.service, runtime)
+
+
+class BrokerController:
+    """One store and the offsets of its groups, on one directory.
+
+    With ``delivers_delayed`` messages that ask for a delay level wait for it.
+    """
+
+    def __init__(
+        self,
+        store: MessageStore,
+        disk: Disk,
+        runtime: Runtime,
+        *,
+        delivers_delayed: bool = False,
+    ) -> None:
         self.message_store = store
         self.consumer_offset_manager = ConsumerOffsetManager(disk, runtime)
         self.consumer_manage_processor = ConsumerManageProcessor(
@@ -41,6 +73,10 @@ class BrokerController:
         self._persist = PersistConsumerOffsetService(
             self.consumer_offset_manager, runtime
         )
+        self.schedule: Schedule | None = None
+        if delivers_delayed:
+            self.schedule = Schedule(store, disk, runtime)
+            store.put_message_hook = DelayedMessages(store.config).schedule
         self._stop_lock = runtime.lock()
         self.is_started = False
         self._stopped_clean = False
@@ -48,7 +84,10 @@ class BrokerController:
     @property
     def services(self) -> tuple[Service, ...]:
         """The services that a host runs while the broker is started, in order."""
-        return (*self.message_store.services, self._persist)
+        services = (*self.message_store.services, self._persist)
+        if self.schedule is None:
+            return services
+        return (*services, self.schedule.deliver, self.schedule.persist)
 
     @property
     def waited_for(self) -> tuple[Service, ...]:
@@ -67,6 +106,8 @@ class BrokerController:
         self.message_store.load()
         try:
             self.consumer_offset_manager.load()
+            if self.schedule is not None:
+                self.schedule.service.load()
         except (StoreError, OSError):
             self.message_store.abandon()
             raise
@@ -82,10 +123,14 @@ class BrokerController:
         """
         try:
             self.consumer_offset_manager.settle()
+            if self.schedule is not None:
+                self.schedule.service.settle()
         except OSError:
             self.message_store.abandon()
             raise
         self.message_store.start()
+        if self.schedule is not None:
+            self.schedule.service.correct_delay_offset()
         self.is_started = True
 
     def shutdown(self) -> bool:
@@ -103,8 +148,22 @@ class BrokerController:
         return self._stopped_clean
 
     def _stop(self) -> bool:
+        if self.schedule is not None:
+            self._stop_delivery(self.schedule)
         try:
             self._persist.stop()
         except OSError:
             UNPERSISTED.hit()
         return self.message_store.shutdown()
+
+    def _stop_delivery(self, schedule: Schedule) -> None:
+        """Deliver nothing more, and persist all that was, made durable first."""
+        schedule.deliver.stop()
+        try:
+            self.message_store.flush()
+        except OSError:
+            UNFLUSHED.hit()
+        try:
+            schedule.persist.stop()
+        except OSError:
+            UNPERSISTED.hit()

@@ -13,7 +13,7 @@ anything is changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from crashmq.engine.host.disk import Disk, FileLock
 from crashmq.engine.host.probe import probe
@@ -39,7 +39,8 @@ from crashmq.engine.store.index.index_service import FlushIndexService, IndexSer
 from crashmq.engine.store.index.key_query import KeyQuery
 from crashmq.engine.store.log_sums import LogSums
 from crashmq.engine.store.message.message import Message
-from crashmq.engine.store.message.message_reader import MessageReader
+from crashmq.engine.store.message.message_encoder import MessageRejected
+from crashmq.engine.store.message.message_reader import ListedMessage, MessageReader
 from crashmq.engine.store.message.tags_filter import ANY_TAGS
 from crashmq.engine.store.put_service import PutService
 from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
@@ -67,7 +68,14 @@ BEHIND = probe("message_store.shutdown.behind", "a shutdown met undispatched rec
 UNFLUSHED = probe("message_store.shutdown.unflushed", "a shutdown could not sync")
 CLOSED_UNDER = probe("message_store.read.closed", "files were let go under a read")
 
+HOOKED = probe("message_store.put.hooked", "a broker refused what a caller put")
+
 _T = TypeVar("_T")
+PutMessageHook: TypeAlias = Callable[[Message], Message]
+"""What a broker makes of each message before it is put; it raises MessageRejected.
+
+Source: org.apache.rocketmq.store.hook.PutMessageHook.
+"""
 
 
 class MessageStore:
@@ -87,6 +95,7 @@ class MessageStore:
         self._checkpoint = StoreCheckpoint(disk)
         self._consume_queues = ConsumeQueueStore(config, disk, runtime)
         self.deleted_topics = self._consume_queues.deleted
+        self.put_message_hook: PutMessageHook | None = None
         space = DiskSpace(config, disk, self._flags)
         queues, marks = self._consume_queues, self._checkpoint
         log = self.commit_log = CommitLog(config, disk, runtime, queues, space)
@@ -160,6 +169,11 @@ class MessageStore:
         if config.allocate_ahead:
             services.append(self.commit_log.allocate)
         return tuple([Rounds(service, runtime) for service in services])
+
+    @property
+    def config(self) -> StoreConfig:
+        """The configuration of the store."""
+        return self._config
 
     @property
     def services(self) -> tuple[Service, ...]:
@@ -261,11 +275,23 @@ class MessageStore:
 
         Source: DefaultMessageStore#putMessage, CommitLog#handleDiskFlush.
         """
+        if self.put_message_hook is not None and self.is_started:
+            try:
+                message = self.put_message_hook(message)
+            except MessageRejected as rejected:
+                HOOKED.hit()
+                return PutMessageResult(rejected.status)
         append = self.commit_log.put_message
         return self._puts.put(message, append, is_started=self.is_started)
 
     def put_messages(self, batch: Message) -> PutMessageResult:
         """Store the messages of a batch's body, all or none."""
+        if self.put_message_hook is not None and self.is_started:
+            try:
+                batch = self.put_message_hook(batch)
+            except MessageRejected as rejected:
+                HOOKED.hit()
+                return PutMessageResult(rejected.status)
         append = self.commit_log.put_messages
         return self._puts.put(batch, append, is_started=self.is_started)
 
@@ -289,6 +315,23 @@ class MessageStore:
         self._refuse_unless_readable()
         return self._unless_let_go(
             self._reader.get_message(topic, queue_id, queue_offset, max_msg_nums, tags)
+        )
+
+    def listed_messages(
+        self, topic: str, queue_id: int, queue_offset: int, count: int
+    ) -> list[ListedMessage]:
+        """Up to ``count`` units of a queue; fewer, or none, at a file's end.
+
+        Raises:
+            StoreStopped: the store is not started, was stopped meanwhile, or must
+                not be read.
+            OSError: the medium could not be read.
+
+        Source: DefaultMessageStore#getConsumeQueue, ConsumeQueue#iterateFrom.
+        """
+        self._refuse_unless_readable()
+        return self._unless_let_go(
+            self._reader.listed_messages(topic, queue_id, queue_offset, count)
         )
 
     def look_message_by_offset(self, phy_offset: int) -> bytes | None:
@@ -415,6 +458,22 @@ class MessageStore:
                 "the store was stopped while this was read: start() it to read."
             )
         return answer
+
+    def get_next_offset_in_queue(self, topic: str, queue_id: int) -> int:
+        """The queue_offset that the next put gets, what is not dispatched included."""
+        return self._consume_queues.next_queue_offset(topic, queue_id)
+
+    def flush(self) -> int:
+        """Make durable what was put so far; returns up to which phy_offset.
+
+        Raises:
+            OSError: the disk failed; no put is taken until the next start.
+
+        Source: DefaultMessageStore#flush.
+        """
+        self.commit_log.commit_all()
+        self._flusher.flush_all()
+        return self.commit_log.flushed_where
 
     def query_message(
         self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int
