@@ -76,7 +76,7 @@ class BrokerController:
         self.schedule: Schedule | None = None
         if delivers_delayed:
             self.schedule = Schedule(store, disk, runtime)
-            store.put_message_hook = DelayedMessages(store.config).schedule
+            store.hook_puts(DelayedMessages(store.config).schedule)
         self._stop_lock = runtime.lock()
         self.is_started = False
         self._stopped_clean = False

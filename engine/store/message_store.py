@@ -13,7 +13,7 @@ anything is changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from crashmq.engine.host.disk import Disk, FileLock
 from crashmq.engine.host.probe import probe
@@ -39,10 +39,9 @@ from crashmq.engine.store.index.index_service import FlushIndexService, IndexSer
 from crashmq.engine.store.index.key_query import KeyQuery
 from crashmq.engine.store.log_sums import LogSums
 from crashmq.engine.store.message.message import Message
-from crashmq.engine.store.message.message_encoder import MessageRejected
 from crashmq.engine.store.message.message_reader import ListedMessage, MessageReader
 from crashmq.engine.store.message.tags_filter import ANY_TAGS
-from crashmq.engine.store.put_service import PutService
+from crashmq.engine.store.put_service import PutMessageHook, PutService
 from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
 from crashmq.engine.store.queue.queue_audit import QueueKey
 from crashmq.engine.store.reput_message_service import ReputMessageService
@@ -68,14 +67,8 @@ BEHIND = probe("message_store.shutdown.behind", "a shutdown met undispatched rec
 UNFLUSHED = probe("message_store.shutdown.unflushed", "a shutdown could not sync")
 CLOSED_UNDER = probe("message_store.read.closed", "files were let go under a read")
 
-HOOKED = probe("message_store.put.hooked", "a broker refused what a caller put")
 
 _T = TypeVar("_T")
-PutMessageHook: TypeAlias = Callable[[Message], Message]
-"""What a broker makes of each message before it is put; it raises MessageRejected.
-
-Source: org.apache.rocketmq.store.hook.PutMessageHook.
-"""
 
 
 class MessageStore:
@@ -95,7 +88,6 @@ class MessageStore:
         self._checkpoint = StoreCheckpoint(disk)
         self._consume_queues = ConsumeQueueStore(config, disk, runtime)
         self.deleted_topics = self._consume_queues.deleted
-        self.put_message_hook: PutMessageHook | None = None
         space = DiskSpace(config, disk, self._flags)
         queues, marks = self._consume_queues, self._checkpoint
         log = self.commit_log = CommitLog(config, disk, runtime, queues, space)
@@ -270,28 +262,23 @@ class MessageStore:
         """
         self._consume_queues.calc_bit_map = bit_map_of
 
+    def hook_puts(self, hook: PutMessageHook) -> None:
+        """From now on let ``hook`` make of each message what is put.
+
+        Source: DefaultMessageStore#setPutMessageHook.
+        """
+        self._puts.hook = hook
+
     def put_message(self, message: Message) -> PutMessageResult:
         """Store one message, and wait for its sync under SYNC_FLUSH.
 
         Source: DefaultMessageStore#putMessage, CommitLog#handleDiskFlush.
         """
-        if self.put_message_hook is not None and self.is_started:
-            try:
-                message = self.put_message_hook(message)
-            except MessageRejected as rejected:
-                HOOKED.hit()
-                return PutMessageResult(rejected.status)
         append = self.commit_log.put_message
         return self._puts.put(message, append, is_started=self.is_started)
 
     def put_messages(self, batch: Message) -> PutMessageResult:
         """Store the messages of a batch's body, all or none."""
-        if self.put_message_hook is not None and self.is_started:
-            try:
-                batch = self.put_message_hook(batch)
-            except MessageRejected as rejected:
-                HOOKED.hit()
-                return PutMessageResult(rejected.status)
         append = self.commit_log.put_messages
         return self._puts.put(batch, append, is_started=self.is_started)
 

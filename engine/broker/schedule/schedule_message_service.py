@@ -74,13 +74,7 @@ class ScheduleMessageService:
         the deliveries of a level are in the order of their offsets
     """
 
-    def __init__(
-        self,
-        store: MessageStore,
-        disk: Disk,
-        runtime: Runtime,
-        version_step: int = UPDATE_VERSION_STEP,
-    ) -> None:
+    def __init__(self, store: MessageStore, disk: Disk, runtime: Runtime) -> None:
         self._store = store
         self._levels = store.config.delay_levels
         self._file = ConfigFile(disk, PATH, runtime)
@@ -89,7 +83,6 @@ class ScheduleMessageService:
         self._offset_table: dict[int, int] = {}
         self._durable_table: dict[int, int] = {}
         self._deliveries: dict[int, deque[Delivery]] = {}
-        self._version_step = version_step
         self._version_changes = 0
         self.put: PutDelivered = store.put_message
         self.is_stopping = False
@@ -247,7 +240,7 @@ class ScheduleMessageService:
                 waiting.append(Delivery(offset, end_offset))
             self._offset_table[level] = offset
             self._version_changes += 1
-            if self._version_changes % self._version_step == 0:
+            if self._version_changes % UPDATE_VERSION_STEP == 0:
                 self.data_version.next_version(self._runtime.now_ms())
 
     def persist(self) -> None:
@@ -307,7 +300,7 @@ def _table_of(found: Json) -> dict[int, int]:
     table: dict[int, int] = {}
     for level, offset in found.items():
         is_number = isinstance(offset, int) and not isinstance(offset, bool)
-        if isinstance(level, tuple) or not is_number:
+        if isinstance(level, tuple) or not is_number or not f"{level}".isascii():
             raise ValueError(f"level {level!r} has offset {offset!r}")
         assert isinstance(offset, int), offset
         table[int(level)] = offset
