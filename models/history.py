@@ -74,7 +74,10 @@ class OthersMayAct:
 
 @dataclass(frozen=True, slots=True)
 class PutAsked:
-    """A message, or the messages of one batch, were passed to the store."""
+    """A message, or the messages of one batch, were passed to the store.
+
+    A delayed message as it is to be stored; a delivered one by the broker itself.
+    """
 
     messages: tuple[MessageToPut, ...]
 
@@ -143,6 +146,13 @@ class OffsetsLoaded:
     """A start came up with these offsets of all groups."""
 
     offsets: tuple[tuple[tuple[str, str, int], int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DelaysLoaded:
+    """A start came up with these offsets: of each level the next one to deliver."""
+
+    offsets: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +297,7 @@ Happening: TypeAlias = (
     | ProgressAsked
     | ProgressAnswered
     | OffsetsLoaded
+    | DelaysLoaded
     | StopBegan
     | StopEnded
     | StartBegan
@@ -677,7 +688,7 @@ def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
 
 
 def _pass(step: Step, number: int, event: object) -> None:
-    """Leave it to ``models.knowledge.walk_progress``, which reads the events."""
+    """Leave it to ``walk_progress`` or ``walk_delays``, which read the events."""
     del step, number, event
 
 
@@ -729,6 +740,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     ProgressAsked: _pass,
     ProgressAnswered: _pass,
     OffsetsLoaded: _pass,
+    DelaysLoaded: _pass,
     StopBegan: _take_stop,
     StopEnded: Step._end_stop,
     StartBegan: Step._begin_start,

@@ -21,6 +21,8 @@ ServiceName = Literal[
     "clean_commit_log",
     "clean_consume_queue",
     "persist_consumer_offset",
+    "deliver_delayed",
+    "persist_delay_offset",
 ]
 SERVICE_NAMES: tuple[ServiceName, ...] = get_args(ServiceName)
 
@@ -68,6 +70,7 @@ class Capability(Enum):
     SEARCHES = "it finds messages by their place, time or key"
     DELETES = "it deletes topics, and expired messages when it is asked to"
     TRACKS_PROGRESS = "it keeps how far groups of consumers have come"
+    DELIVERS_DELAYED = "it lets messages wait, and tells of each that it delivers"
     TELLS_POSITIONS = "it says where its log stands"
     TELLS_COUNTS = "it says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "it says what it holds of its directory, also after a stop"

@@ -74,7 +74,8 @@ class Setup:
     records whose CRC is right.
 
     With ``keeps_progress`` a broker runs around the store, which keeps how far groups
-    of consumers have come.
+    of consumers have come; with ``delivers_delayed`` one that lets messages wait which
+    ask for a delay level, and puts them into their queues once they are due.
     """
 
     log_file_size: int = 4096
@@ -104,6 +105,7 @@ class Setup:
     checks_crc: bool = False
     adopt: bool = False
     keeps_progress: bool = False
+    delivers_delayed: bool = False
 
     @property
     def has_queue_ext(self) -> bool:

@@ -26,6 +26,8 @@ _SERVICES = {
     "clean_commit_log": "removes log files that have expired",
     "clean_consume_queue": "removes queue files whose records are gone",
     "persist_consumer_offset": "writes how far groups of consumers have come",
+    "deliver_delayed": "puts delayed messages that are due into their queues",
+    "persist_delay_offset": "writes how far each delay level is delivered",
 }
 
 

@@ -30,9 +30,15 @@ from crashmq.models.knowledge.facts import HOLDS, Fact, decided_by
 from crashmq.models.knowledge.knowledge import INDEX, LOG, QUEUES, Knowledge
 from crashmq.models.knowledge.moments import (
     AfterFailedFlush,
+    AllDelivered,
     CaughtUp,
     CleanerOver,
+    DelaysFound,
+    DelaysPersisted,
+    DelaysRecovered,
+    DelaysWritten,
     DeletionOver,
+    DeliveryRoundOver,
     FilesAtRest,
     FilesFound,
     LogRecovered,
@@ -40,6 +46,7 @@ from crashmq.models.knowledge.moments import (
     LogShortened,
     LookOver,
     MediumSeen,
+    MessageDelivered,
     Moment,
     OffsetAnswered,
     OffsetCommitted,
@@ -131,6 +138,13 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     ),
     **dict.fromkeys(
         (OffsetsFound, OffsetsRecovered), (*TELLS_ALL, Fact.TRACKS_PROGRESS)
+    ),
+    **dict.fromkeys(
+        (
+            *(MessageDelivered, DelaysWritten, DelaysPersisted),
+            *(DelaysFound, DelaysRecovered, AllDelivered, DeliveryRoundOver),
+        ),
+        (*TELLS_ALL, Fact.DELIVERS_DELAYED),
     ),
     StepOver: (Fact.TAKES_DAMAGE,),
 }

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
     asked_of_answers,
+    asked_of_delays,
     asked_of_lives,
     asked_of_progress,
     asked_of_reads,
@@ -26,6 +27,7 @@ from crashmq.models.history import Step
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import End, Knowledge
 from crashmq.models.knowledge.moments import (
+    AllDelivered,
     At,
     CaughtUp,
     FilesFound,
@@ -172,6 +174,10 @@ class Judge:
         """Ask the laws of a store in which no service should have work left."""
         self.ask([CaughtUp(_NOTHING_DONE, self.known, self, now, busy)])
 
+    def judge_all_delivered(self, now: Positions) -> None:
+        """Ask the law of a store in which no delayed message should wait any more."""
+        self.ask([AllDelivered(_NOTHING_DONE, self.known, self, now)])
+
     def judge_statistics(self, seen: Statistics) -> None:
         """Compare the store's statistics with the puts it has answered."""
         self.ask([StatisticsSeen(_NOTHING_DONE, self.known, self, _NOWHERE, seen)])
@@ -190,8 +196,10 @@ class Judge:
             What alone of these files the rest depends on; None if more matters.
         """
         known, start = self.known, step.starts[0]
-        seen = start.seen
-        if not step.is_alone or known.is_degraded or known.setup.keeps_progress:
+        seen, setup = start.seen, known.setup
+        if setup.keeps_progress or setup.delivers_delayed:
+            return None
+        if not step.is_alone or known.is_degraded:
             return None
         if not isinstance(seen, Started) or seen.damaged:
             return None

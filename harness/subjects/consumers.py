@@ -17,11 +17,9 @@ from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
     RemoteBrokerOffsetStore,
 )
 from crashmq.engine.common.message_queue import MessageQueue
-from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreStopped
-from crashmq.engine.store.message_store import MessageStore
 from crashmq.models.observations import (
     Committed,
     Done,
@@ -43,8 +41,8 @@ _STOPPING = Skipped("the store is stopping")
 class Consumers:
     """One life of a broker, and what its clients know in it."""
 
-    def __init__(self, store: MessageStore, disk: Disk, runtime: Runtime) -> None:
-        self.broker = BrokerController(store, disk, runtime)
+    def __init__(self, broker: BrokerController, runtime: Runtime) -> None:
+        self.broker = broker
         self._runtime = runtime
         self._manager = self.broker.consumer_offset_manager
         self._processor = self.broker.consumer_manage_processor

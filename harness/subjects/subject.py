@@ -121,6 +121,7 @@ class WholeSubject(
     capabilities.Searches,
     capabilities.Deletes,
     capabilities.TracksProgress,
+    capabilities.DeliversDelayed,
     capabilities.TellsPositions,
     capabilities.TellsCounts,
     capabilities.TellsWhatItHolds,
@@ -147,6 +148,7 @@ PROTOCOLS: Final[Mapping[Capability, type]] = {
     Capability.SEARCHES: capabilities.Searches,
     Capability.DELETES: capabilities.Deletes,
     Capability.TRACKS_PROGRESS: capabilities.TracksProgress,
+    Capability.DELIVERS_DELAYED: capabilities.DeliversDelayed,
     Capability.TELLS_POSITIONS: capabilities.TellsPositions,
     Capability.TELLS_COUNTS: capabilities.TellsCounts,
     Capability.TELLS_WHAT_IT_HOLDS: capabilities.TellsWhatItHolds,
@@ -327,6 +329,12 @@ class _Completed:
         return DOWN
 
     def offsets(self) -> None:
+        """None are kept."""
+
+    def tell_deliveries(self, put: capabilities.PutOfBroker) -> None:
+        """Nothing is delivered."""
+
+    def delays(self) -> None:
         """None are kept."""
 
     def statistics(self) -> Statistics:

@@ -15,6 +15,7 @@ from crashmq.models.files.checkpoint import CheckpointImage
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.history import Step
 from crashmq.models.knowledge.debts import Debts
+from crashmq.models.knowledge.delays import Delays
 from crashmq.models.knowledge.expiry import Expiry
 from crashmq.models.knowledge.progress import Progress
 from crashmq.models.knowledge.promises import SPOILT, DiskKind, Promises, forgets
@@ -60,6 +61,7 @@ class Knowledge:
         expiry: clock, room and cleaners.
         debts: what this life owes.
         progress: how far groups of consumers have come.
+        delays: how far each delay level is delivered.
         tampering: what was done to the files from outside.
         failed_parts: where calls to the disk failed in this life of the store, as
             names in its directory; "" stands for all.
@@ -81,6 +83,7 @@ class Knowledge:
     debts: Debts
     tampering: Tampering
     progress: Progress = field(default_factory=Progress)
+    delays: Delays = field(default_factory=Delays)
     failed_parts: frozenset[str] = frozenset()
     end: End = End.NEW
     positions: Positions | None = None
@@ -211,6 +214,7 @@ class Knowledge:
             self.debts,
             self.tampering,
             self.progress,
+            self.delays,
             self.failed_parts,
             self.end,
             self.positions,

@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "64ec84a50644ae714b7f14801d1f75ef1eab1c1f3f0aac6eeafecd630bf67272"
+DEFAULTS = "b84aa1bd66bc54de68c135719c1548cc91495e41659cfa28df5d961338961ea5"
 
 
 def saved(path: Path, **changes: Any) -> Path:
