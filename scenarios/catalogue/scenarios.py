@@ -9,6 +9,7 @@ from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.bit_rot import ROTTING, SERVING
 from crashmq.scenarios.catalogue.concurrency import INTERLEAVING
 from crashmq.scenarios.catalogue.consuming import CONSUMING
+from crashmq.scenarios.catalogue.delaying import DELAYING
 from crashmq.scenarios.catalogue.expiry import ALWAYS, EXPIRING, KEEPING
 from crashmq.scenarios.catalogue.foreign_files import FOREIGN_FILES
 from crashmq.scenarios.catalogue.message_scenarios import (
@@ -413,5 +414,6 @@ MIXTURES = Scenario(
 )
 
 SCENARIOS: dict[str, Scenario] = {
-    scenario.name: scenario for scenario in (*_ALL, MIXTURES, _TORN_BLOCKS, *CONSUMING)
+    scenario.name: scenario
+    for scenario in (*_ALL, MIXTURES, _TORN_BLOCKS, *CONSUMING, *DELAYING)
 }

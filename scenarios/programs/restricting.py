@@ -36,6 +36,12 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
     "fill": frozenset({Capability.HAS_ROOM}),
     "delete": frozenset({Capability.DELETES}),
     "progress": frozenset({Capability.TRACKS_PROGRESS}),
+    "delay": frozenset(
+        {
+            *(Capability.DELIVERS_DELAYED, Capability.HAS_CLOCK),
+            Capability.TURNS_SERVICES,
+        }
+    ),
 }
 """What each kind of phrase is pointless without; the others need the core alone."""
 

@@ -54,6 +54,7 @@ Kind = Literal[
     "fill",
     "delete",
     "progress",
+    "delay",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -190,6 +191,7 @@ class Space:
         fill_percents: how full others make the disk; as above for ``fill``.
         groups: who consumes; a space has them to list ``progress``.
         progress_offsets: what is committed, or reset to.
+        delay_levels: of messages that wait; a space has them to list ``delay``.
         deletions: queues that are deleted, queue_id -1 for the whole topic; as above
             for ``delete``.
     """
@@ -240,6 +242,7 @@ class Space:
     plants: tuple[PlantFile, ...] = ()
     groups: tuple[str, ...] = ()
     progress_offsets: Numbers = ONLY_ZERO
+    delay_levels: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""
@@ -254,6 +257,7 @@ class Space:
         assert self.expiry_steps_ms != ONLY_ZERO or "contend" not in self.kinds
         assert self.fill_percents or "fill" not in self.kinds
         assert self.groups or "progress" not in self.kinds
+        assert self.delay_levels or "delay" not in self.kinds
         deletes = self.deletions and self.crash_kinds and self.faults
         assert deletes or "delete" not in self.kinds
 

@@ -19,6 +19,7 @@ from crashmq.scenarios.programs.ageing import wait
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.consuming import progress
 from crashmq.scenarios.programs.crashing import crash, restart
+from crashmq.scenarios.programs.delaying import delay
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.faulting import fault, fill_after_all
 from crashmq.scenarios.programs.losing import damage, delete, expire, perhaps_dispatch
@@ -131,6 +132,7 @@ PHRASES: dict[Kind, Phrase] = {
     "fill": fill_after_all,
     "delete": delete,
     "progress": progress,
+    "delay": delay,
 }
 """What writes a phrase of each kind."""
 
@@ -161,6 +163,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "fill": ("fill",),
     "damage": ("damage",),
     "progress": ("progress",),
+    "delay": ("delay",),
 }
 
 

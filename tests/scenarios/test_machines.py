@@ -56,6 +56,7 @@ TestMixtures = machine_test("mixtures")
 TestTornBlocks = machine_test("torn_blocks")
 TestGroupProgress = machine_test("group_progress")
 TestOffsetFiles = machine_test("offset_files")
+TestDelayed = machine_test("delayed")
 
 
 def test_every_scenario_has_its_machine_here() -> None:
