@@ -229,7 +229,7 @@ def test_what_has_rotted_costs_only_itself(delaying: DelayingBroker) -> None:
 
     log.get_message = rotten  # type: ignore[method-assign]
     assert delaying.after(1000) == 2
-    del log.get_message  # type: ignore[attr-defined]
+    del log.get_message
 
     assert delaying.delivered() == [b"second body"]
 
@@ -248,7 +248,7 @@ def test_a_read_that_fails_stops_its_level_alone(delaying: DelayingBroker) -> No
     delaying.world.runtime.advance(5000)
     with pytest.raises(OSError, match="EIO"):
         delaying.turn("deliver_delayed")
-    del log.get_message  # type: ignore[attr-defined]
+    del log.get_message
 
     assert delaying.after(0) == 1
     assert delaying.delivered() == [b"b", b"a"]
