@@ -9,6 +9,7 @@ from crashmq.models.files.record import delay_ms
 from crashmq.models.messages import FILLER_SIZE_MIN, PROP_CRC_SIZE, message_for
 from crashmq.models.ops import (
     AdvanceClock,
+    DiskFault,
     During,
     Op,
     PutMessage,
@@ -18,7 +19,8 @@ from crashmq.models.ops import (
     Together,
 )
 from crashmq.scenarios.programs.draft import Draft
-from crashmq.scenarios.programs.space import often
+from crashmq.scenarios.programs.drawn_ops import fault_by
+from crashmq.scenarios.programs.space import Space, often
 
 DELIVER: Final = RunService("deliver_delayed")
 PERSIST: Final = RunService("persist_delay_offset")
@@ -37,7 +39,7 @@ WAYS: tuple[Way, ...] = often(
     ("beside", 2),
     ("amid", 2),
     ("crash", 6),
-    ("fault", 2),
+    ("fault", 3),
     ("set back", 1),
 )
 BEFORE_OR_AFTER_MS = (0, 0, 0, -1, 1, 100, -500)
@@ -78,15 +80,22 @@ def delay(draft: Draft) -> None:
             add(Restart(), REPUT, DELIVER)
         case "fault":
             if chance.coin():
-                at_action = chance.integer(1, MESSAGES_MAX)
-                add(During(DELIVER, at_action, draft.drawn.fault()), DELIVER)
+                fault = fault_by(chance, _faults_on(draft.space, "commitlog"))
+                add(During(DELIVER, chance.integer(1, 2), fault), DELIVER)
             else:
+                fault = fault_by(chance, _faults_on(draft.space, "config"))
                 at_action = chance.integer(1, ACTIONS_MAX)
-                add(DELIVER, During(PERSIST, at_action, draft.drawn.fault()))
+                add(DELIVER, During(PERSIST, at_action, fault))
             if chance.coin():
                 add(PERSIST)
         case "set back":
             add(AdvanceClock(-chance.integer(1, 3 * delay_ms(level))), DELIVER)
+
+
+def _faults_on(space: Space, part: str) -> tuple[DiskFault, ...]:
+    """The faults of calls on one part of the store; any where it has none there."""
+    of_part = tuple([fault for fault in space.faults if fault.path == part])
+    return of_part or space.faults
 
 
 def _settle(draft: Draft) -> None:
