@@ -83,7 +83,10 @@ class OthersMayAct:
 
 @dataclass(frozen=True, slots=True)
 class PutAsked:
-    """A message, or the messages of one batch, were passed to the store."""
+    """A message, or the messages of one batch, were passed to the store.
+
+    A delayed message as it is to be stored; a delivered one by the broker itself.
+    """
 
     messages: tuple[MessageToPut, ...]
 
@@ -309,6 +312,13 @@ class FiltersLoaded:
 
 
 @dataclass(frozen=True, slots=True)
+class DelaysLoaded:
+    """A start came up with these offsets: of each level the next one to deliver."""
+
+    offsets: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StopBegan:
     """The store begins to stop."""
 
@@ -465,6 +475,7 @@ Happening: TypeAlias = (
     | SubscriptionAsked
     | SubscriptionAnswered
     | FiltersLoaded
+    | DelaysLoaded
     | StopBegan
     | StopEnded
     | StartBegan
@@ -869,6 +880,7 @@ def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
 
 def _pass(step: Step, number: int, event: object) -> None:
     """Leave it to the walks that read the events themselves."""
+    """Leave it to ``walk_progress`` or ``walk_delays``, which read the events."""
     del step, number, event
 
 
@@ -935,6 +947,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     SubscriptionAsked: _pass,
     SubscriptionAnswered: _pass,
     FiltersLoaded: _pass,
+    DelaysLoaded: _pass,
     StopBegan: _take_stop,
     StopEnded: Step._end_stop,
     StartBegan: Step._begin_start,

@@ -51,6 +51,38 @@ def pulled_of(result: GetMessageResult) -> Pulled:
     )
 
 
+def delivered_of(message: Message) -> MessageToPut:
+    """What a broker puts when it delivers a delayed message."""
+    said = message.properties
+    queue_id = said.get("REAL_QID", "")
+    level = said.get("DELAY", "")
+    return MessageToPut(
+        message.topic,
+        message.queue_id,
+        message.body,
+        said.get("TAGS", ""),
+        said.get("KEYS", ""),
+        said.get("UNIQ_KEY", ""),
+        said.get("WAIT", "true") != "false",
+        message.flag,
+        message.sys_flag,
+        message.born_timestamp,
+        _raw(message.born_host),
+        _raw(message.store_host),
+        message.reconsume_times,
+        message.prepared_transaction_offset,
+        said.get("INNER_MULTI_DISPATCH", ""),
+        int(level) if level.isdecimal() else 0,
+        real_topic=said.get("REAL_TOPIC", ""),
+        real_queue_id=int(queue_id) if queue_id.isdecimal() else 0,
+        is_delivered=message.is_delivered,
+    )
+
+
+def _raw(host: Host) -> bytes:
+    return host.ip + host.port.to_bytes(4, "big")
+
+
 def answer_of(result: PutMessageResult) -> Put:
     """The observation of the engine's answer to a put."""
     place = (result.phy_offset, result.size, result.queue_offset)

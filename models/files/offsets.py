@@ -28,14 +28,14 @@ _TOKEN = re.compile(
     r"|(?P<mark>[][{}:,])"
     r"|(?P<space>[ \t\r\n]+)"
 )
-_VERSION_FIELDS = ("counter", "stateVersion", "timestamp")
+VERSION_FIELDS = ("counter", "stateVersion", "timestamp")
 
 
 @lru_cache(maxsize=4096)
 def read_offsets(data: bytes) -> OffsetRows | None:
     """The rows of a table, sorted; None if these bytes are no whole table."""
     try:
-        found = json.loads(_strict(data.decode()))
+        found = json.loads(strict_json(data.decode()))
         return _rows_of(found)
     except (ValueError, RecursionError):
         return None
@@ -54,7 +54,7 @@ def whole_offsets(files: Mapping[str, Bytes]) -> OffsetRows | None:
     return None if found else ()
 
 
-def _strict(text: str) -> str:
+def strict_json(text: str) -> str:
     """The text with its integer keys in quotes."""
     parts: list[str] = []
     number_at = -1
@@ -77,7 +77,7 @@ def _rows_of(found: Any) -> OffsetRows:
         raise ValueError("no object")
     version = found.get("dataVersion", {})
     if not isinstance(version, dict) or any(
-        type(version.get(name, 0)) is not int for name in _VERSION_FIELDS
+        type(version.get(name, 0)) is not int for name in VERSION_FIELDS
     ):
         raise ValueError("no version")
     table = found.get("offsetTable", {})
