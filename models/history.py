@@ -290,6 +290,14 @@ class Consumed:
 
 
 @dataclass(frozen=True, slots=True)
+class SentBack:
+    """A consumer gave back a message that it could not consume; the broker has it."""
+
+    queue: OneQueue
+    record: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class SubscriptionAsked:
     """A client tells the broker what its group subscribes."""
 
@@ -472,6 +480,7 @@ Happening: TypeAlias = (
     | PullSent
     | PullReceived
     | Consumed
+    | SentBack
     | SubscriptionAsked
     | SubscriptionAnswered
     | FiltersLoaded
@@ -944,6 +953,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     PullSent: _pass,
     PullReceived: _pass,
     Consumed: _pass,
+    SentBack: _pass,
     SubscriptionAsked: _pass,
     SubscriptionAnswered: _pass,
     FiltersLoaded: _pass,

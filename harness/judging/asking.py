@@ -83,6 +83,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     GroupCaughtUp,
     GroupIsAt,
     MessageConsumed,
+    MessageSentBack,
     MessagesPulled,
     PullGoesOn,
     QueuesShared,
@@ -166,7 +167,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (OffsetsFound, OffsetsRecovered), (*TELLS_ALL, Fact.TRACKS_PROGRESS)
     ),
     **dict.fromkeys(
-        (PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed),
+        (PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS),
     ),
     **dict.fromkeys((QueuesShared, GroupCaughtUp), (*TELLS_ALL, Fact.RUNS_CONSUMERS)),

@@ -13,7 +13,7 @@ from crashmq.engine.store.message.message import Message
 from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import PutMessageResult
 from crashmq.harness.subjects.capabilities import PutOfBroker
-from crashmq.harness.subjects.engine_messages import answer_of, delivered_of
+from crashmq.harness.subjects.engine_messages import answer_of, put_of_broker
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import Observation
 from crashmq.models.program import Setup
@@ -46,7 +46,8 @@ class Brokers:
             store, disk, runtime, config, delivers_delayed=delivers
         )
         if broker.schedule is not None:
-            broker.schedule.service.put = partial(self._deliver, store)
+            put = partial(self._put, store)
+            broker.schedule.service.put = broker.send_message_processor.put = put
         return broker
 
     def delays(self) -> tuple[tuple[int, int], ...] | None:
@@ -55,14 +56,17 @@ class Brokers:
             return None
         return tuple(sorted(self.broker.schedule.service.offset_table.items()))
 
-    def _deliver(self, store: MessageStore, message: Message) -> PutMessageResult:
+    def _put(self, store: MessageStore, message: Message) -> PutMessageResult:
         results: list[PutMessageResult] = []
 
         def put() -> Observation:
             results.append(store.put_message(message))
             return answer_of(results[0])
 
-        self.put(delivered_of(message), put)
+        told = put_of_broker(message)
+        if not told.is_delivered:
+            told = told.scheduled()
+        self.put(told, put)
         return results[0]
 
 

@@ -149,8 +149,7 @@ class Consumption(Forked):
 
     def was_reset(self, key: OffsetKey, offset: int) -> None:
         """Take note that a group's offset was set; what lies below is not owed."""
-        if key in self.owed_from:
-            self.owed_from[key] = offset
+        self.owed_from[key] = offset
 
     def worked_off(self, queue: OneQueue, unique_key: str) -> None:
         """Take note that a message was consumed."""

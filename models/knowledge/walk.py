@@ -219,8 +219,8 @@ def _put_over(
     size = model.record_size(message)
     place = -1
     if stood is not None and step.is_alone:
-        # A round may deliver several; whatever else puts alone does so once.
-        behind = model.end if message.is_delivered else 0
+        # A round may deliver several, and a consumer give several back.
+        behind = model.end if len(step.puts) > 1 else 0
         place = _place_of(message, size, max(stood.max_phy_offset, behind), setup)
     elif end_among_others >= 0 and answer.phy_offset >= 0:
         place = _place_of(message, size, end_among_others, setup)

@@ -15,13 +15,16 @@ from crashmq.models.history import (
     OneQueue,
     PullReceived,
     PullSent,
+    PutAsked,
     QueuesHeld,
+    SentBack,
 )
 from crashmq.models.knowledge.consumption import Share, Taken
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupIsAt,
     MessageConsumed,
+    MessageSentBack,
     MessagesPulled,
     PullGoesOn,
 )
@@ -56,6 +59,8 @@ def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
                 yield from _saw_kept(at, event.queue, event.kept)
         case Consumed():
             yield from _saw_consumed(at, event)
+        case SentBack(queue, record):
+            yield _saw_sent_back(at, queue, record)
         case OffsetSent(queue, offset, kept):
             _saw_told(at, queue, offset)
             if kept != NOT_KNOWN:
@@ -168,6 +173,20 @@ def _saw_consumed(at: At, event: Consumed) -> Iterator[Moment]:
     drops = known.is_broadcast(queue.client) and not is_orderly
     if event.status == "success" or drops:
         known.worked_off(queue, unique_key)
+
+
+def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
+    """Take note that the broker has a message that was not consumed once more."""
+    unique_key, tries = key_in(record), decode_record(record).reconsume_times
+    asked = [one.event for one in at.step.entries if isinstance(one.event, PutAsked)]
+    copies = [
+        message
+        for event in asked
+        for message in event.messages
+        if message.unique_key == unique_key and message.reconsume_times == tries + 1
+    ]
+    at.known.consumption.worked_off(queue, unique_key)
+    return MessageSentBack(*at, queue, unique_key, copies)
 
 
 def key_in(record: bytes) -> str:
