@@ -31,7 +31,9 @@ from crashmq.engine.store.store_stats_service import StoreStatsService
 
 IDLE = probe("reput.idle", "a round found nothing to dispatch")
 BELOW_MIN = probe(
-    "reput.below_min", "the log begins behind where dispatch stood: a filler went"
+    "reput.below_min",
+    "records were deleted before they were dispatched",
+    unreachable="cleaners keep what is not dispatched, and a start resumes at a record",
 )
 DISPATCHED = probe("reput.dispatched", "a record was handed to the dispatchers")
 FILLER = probe("reput.filler", "a BLANK was met; dispatch continues in the next file")
@@ -129,20 +131,6 @@ class ReputMessageService:
     def unconfirmed(self) -> int:
         """Bytes of the log that must not be dispatched yet, for want of replicas."""
         return self._stored_where - self.confirm_offset
-
-    @property
-    def next_record_offset(self) -> int:
-        """Where the next record to dispatch can begin: past a filler, if that is next.
-
-        Raises:
-            OSError: the medium could not be read.
-        """
-        at, end = self.reput_from_offset, self._commit_log.committed_where
-        head = self._commit_log.read_from(at, end, BLANK_SIZE_MIN) if at < end else b""
-        found = self._commit_log.check_message(at, head, 0)
-        if found.success and found.msg_size == 0:
-            return self._commit_log.roll_next_file(at)
-        return at
 
     def run_once(self) -> int:
         """Dispatch everything there is; returns how many bytes.
