@@ -184,8 +184,11 @@ class ReputMessageService:
                 self.reput_from_offset = start + at
                 self._notify_message_arrive(request)
             elif request.success:
+                behind = self._commit_log.roll_next_file(start + at)
+                if self._is_unconfirmed(behind):
+                    return False
                 FILLER.hit()
-                self.reput_from_offset = self._commit_log.roll_next_file(start + at)
+                self.reput_from_offset = behind
                 return True
             elif size := self._commit_log.size_beyond(start + at, data, at):
                 BEYOND_WINDOW.hit()
@@ -234,9 +237,15 @@ class ReputMessageService:
             ARRIVED_LIGHT.hit()
             listener.arriving(_arrived(light, request, properties))
 
+    def _is_unconfirmed(self, end: int) -> bool:
+        """Whether replicas lack a part of what ends there."""
+        if self.unconfirmed <= 0 or end <= self.confirm_offset:
+            return False
+        UNCONFIRMED.hit()
+        return True
+
     def _stop_at(self, phy_offset: int, size: int, request: DispatchRequest) -> bool:
-        if self.unconfirmed > 0 and phy_offset + size > self.confirm_offset:
-            UNCONFIRMED.hit()
+        if self._is_unconfirmed(phy_offset + size):
             return False
         (HALF if request.msg_size > 0 else ILLEGAL).hit()
         self.stopped_at = phy_offset

@@ -164,6 +164,7 @@ def test_a_filler_that_replicas_have_in_part_is_passed_in_time(
 
     store.reput()
     assert store.live.reput.stopped_at == -1
+    assert store.live.reput.reput_from_offset == PER_FILE * RECORD_SIZE
     assert store.served() == list(range(PER_FILE))
     store.live.set_confirm_offset(1 << 40)
 
