@@ -22,17 +22,13 @@ from crashmq.harness.subjects.callers import Callers
 from crashmq.harness.subjects.consumers import Consumers
 from crashmq.harness.subjects.damage import Damages, plant, selected
 from crashmq.harness.subjects.engine_config import config_of
-from crashmq.harness.subjects.engine_messages import (
-    answer_of,
-    bit_map_of,
-    message_of,
-    pulled_of,
-)
+from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
     EPOCH_MS,
+    PULL_STATUSES,
     PUT_STATUSES,
     ClockMoved,
     Damaged,
@@ -45,6 +41,7 @@ from crashmq.models.observations import (
     Looked,
     Observation,
     Positions,
+    Pulled,
     Put,
     Queried,
     Ran,
@@ -169,7 +166,13 @@ class PythonStore:
             )
         except StoreStopped:
             return _SKIPPED_STOPPING
-        return pulled_of(result)
+        return Pulled(
+            PULL_STATUSES[result.status.value],
+            result.next_begin_offset,
+            result.min_offset,
+            result.max_offset,
+            result.messages,
+        )
 
     def look(self, phy_offset: int) -> Observation:
         """Read the record at a phy_offset."""

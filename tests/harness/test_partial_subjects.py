@@ -178,6 +178,7 @@ def test_the_child_lacks_what_no_real_disk_gives(tmp_path: Path) -> None:
         Capability.RUNS_SEVERAL,
         Capability.HAS_ROOM,
         Capability.TRACKS_PROGRESS,
+        Capability.FILTERS,
         Capability.TAKES_SNAPSHOTS,
     }
 
