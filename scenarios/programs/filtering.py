@@ -52,7 +52,7 @@ Way: TypeAlias = Literal[
 WAYS: tuple[Way, ...] = often(
     ("by itself", 5),
     ("again", 3),
-    ("beside", 4),
+    ("beside", 6),
     ("amid", 2),
     ("clock", 4),
     ("crash", 4),
