@@ -176,9 +176,10 @@ class Judge:
         for group, op in sorted(known.newest.items()):
             queues = queues_of(op, self.known.setup.topic_queues)
             self.ask([QueuesShared(*at, group, queues, known.members(group))])
-        for key in sorted(known.owed_from):
-            left = [*known.passed_over(key, self.known.model, _ANYWHERE)]
-            self.ask([GroupCaughtUp(*at, key, left)])
+            for queue in queues:
+                key = (group, *queue)
+                left = [*known.passed_over(key, self.known.model, _ANYWHERE)]
+                self.ask([GroupCaughtUp(*at, key, left)])
 
     def judge_all_delivered(self, now: Positions) -> None:
         """Ask the law of a store in which no delayed message should wait any more."""

@@ -25,18 +25,14 @@ from crashmq.harness.subjects.clients import Clients
 from crashmq.harness.subjects.consumers import Consumers
 from crashmq.harness.subjects.damage import Damages, plant, selected
 from crashmq.harness.subjects.engine_config import config_of
-from crashmq.harness.subjects.engine_messages import (
-    answer_of,
-    bit_map_of,
-    message_of,
-    pulled_of,
-)
+from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
 from crashmq.models.history import Happening
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
     EPOCH_MS,
+    PULL_STATUSES,
     PUT_STATUSES,
     BrokerPulled,
     ClockMoved,
@@ -51,6 +47,7 @@ from crashmq.models.observations import (
     Looked,
     Observation,
     Positions,
+    Pulled,
     Put,
     Queried,
     Ran,
@@ -183,7 +180,13 @@ class PythonStore:
             )
         except StoreStopped:
             return _SKIPPED_STOPPING
-        return pulled_of(result)
+        return Pulled(
+            PULL_STATUSES[result.status.value],
+            result.next_begin_offset,
+            result.min_offset,
+            result.max_offset,
+            result.messages,
+        )
 
     def look(self, phy_offset: int) -> Observation:
         """Read the record at a phy_offset."""

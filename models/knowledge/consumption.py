@@ -73,11 +73,13 @@ class Taken(NamedTuple):
         possible: the offsets of its group.
         begins: where a group without one may begin; None: anywhere.
         life: of the broker.
+        was_reset: its group was reset since.
     """
 
     possible: frozenset[int]
     begins: frozenset[int] | None
     life: int
+    was_reset: bool = False
 
 
 @dataclass(slots=True)
@@ -150,6 +152,9 @@ class Consumption(Forked):
     def was_reset(self, key: OffsetKey, offset: int) -> None:
         """Take note that a group's offset was set; what lies below is not owed."""
         self.owed_from[key] = offset
+        for queue, taken in self.taken.items():
+            if self.key_of(queue) == key:
+                self.taken[queue] = taken._replace(was_reset=True)
 
     def worked_off(self, queue: OneQueue, unique_key: str) -> None:
         """Take note that a message was consumed."""

@@ -104,9 +104,10 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     taken, life = known.taken.pop(queue, None), known.life
     if taken is not None:
         key = known.key_of(queue)
-        possible, begins, life = taken
+        possible, begins, life, was_reset = taken
         yield QueueBegun(*at, key, queue_offset, possible, begins)
-        is_anew = -1 in possible and queue_offset not in possible
+        is_anew = NO_OFFSET in possible and queue_offset not in possible
+        is_anew = is_anew and not was_reset
         known.begins(key, queue_offset, is_anew=is_anew)
     known.shares[queue] = Share(queue_offset, queue_offset, life=life)
 
