@@ -29,7 +29,7 @@ class Share(NamedTuple):
         newest: unique keys of the messages of that answer.
         waiting: those of older answers that are not worked off.
         worked: those that it has worked off.
-        life: of the broker in which it last said where it is, or asked.
+        life: of the broker that has told it last where it is.
     """
 
     asked: int
@@ -39,7 +39,7 @@ class Share(NamedTuple):
     worked: frozenset[str] = _NO_MESSAGE
     life: int = 0
 
-    def pulls(self, queue_offset: int, life: int) -> Share:
+    def pulls(self, queue_offset: int) -> Share:
         """The share once it pulls on; from where it has asked last, if no answer came.
 
         An answer that comes after the consumer's time-out is none to it.
@@ -47,8 +47,12 @@ class Share(NamedTuple):
         waiting = self.waiting
         if queue_offset == self.next_pull:
             waiting |= self.newest - self.worked
-        done = self.worked
-        return Share(queue_offset, queue_offset, _NO_MESSAGE, waiting, done, life)
+        return self._replace(
+            asked=queue_offset,
+            next_pull=queue_offset,
+            newest=_NO_MESSAGE,
+            waiting=waiting,
+        )
 
     def begins_again(self, queue_offset: int) -> Share:
         """The share once its pull was told to begin elsewhere; what waits may go on."""

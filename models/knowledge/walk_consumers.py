@@ -34,6 +34,8 @@ NOT_KNOWN = -2
 RETRY = "%RETRY%"
 MOVED = "PULL_OFFSET_MOVED"
 """The answer to a pull that has to begin elsewhere."""
+READ = ("SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY")
+"""The answers to a pull for which the broker has read the queue."""
 
 
 def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
@@ -96,7 +98,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     share = known.shares.get(queue)
     known.sees_where(queue, queue_offset)
     if share is not None:
-        goes_on = share.pulls(queue_offset, known.life)
+        goes_on = share.pulls(queue_offset)
         expected = (share.asked, share.next_pull)
         yield PullGoesOn(*at, queue, queue_offset, expected, len(goes_on.waiting))
         known.shares[queue] = goes_on
@@ -119,12 +121,16 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         return  # it has given the queue back since
     if answer.code == MOVED:
         at.known.progress.pending.pop(known.key_of(queue), None)
-        known.shares[queue] = share.begins_again(answer.next_begin_offset)
+        again = share.begins_again(answer.next_begin_offset)
+        known.shares[queue] = again._replace(life=known.life)
+        return
+    if answer.code not in READ:
         return
     yield MessagesPulled(*at, answer)
     known.shares[queue] = share._replace(
         next_pull=answer.next_begin_offset,
         newest=frozenset(map(key_in, answer.messages)),
+        life=known.life,
     )
 
 
