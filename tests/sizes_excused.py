@@ -35,7 +35,6 @@ EXCUSED: dict[str, dict[str, int]] = {
     },
     "harness/explore/certificate.py": {"Certificate attributes": 17},
     "harness/explore/recovery.py": {"imports": 17},
-    "harness/fsck/fsck.py": {"imports": 16},
     "harness/judging/judge.py": {"imports": 20},
     "harness/mutants/search_slices.py": {"imports": 18},
     "harness/scheduling/activity.py": {"Activity attributes": 14},
