@@ -28,7 +28,7 @@ _TOKEN = re.compile(
     r"|(?P<mark>[][{}:,])"
     r"|(?P<space>[ \t\r\n]+)"
 )
-VERSION_FIELDS = ("counter", "stateVersion", "timestamp")
+_VERSION_FIELDS = ("counter", "stateVersion", "timestamp")
 
 
 @lru_cache(maxsize=4096)
@@ -55,7 +55,11 @@ def whole_offsets(files: Mapping[str, Bytes]) -> OffsetRows | None:
 
 
 def strict_json(text: str) -> str:
-    """The text with its integer keys in quotes."""
+    """The text with its integer keys in quotes.
+
+    Raises:
+        ValueError: there is something in it that no such text has.
+    """
     parts: list[str] = []
     number_at = -1
     at = 0
@@ -77,7 +81,7 @@ def _rows_of(found: Any) -> OffsetRows:
         raise ValueError("no object")
     version = found.get("dataVersion", {})
     if not isinstance(version, dict) or any(
-        type(version.get(name, 0)) is not int for name in VERSION_FIELDS
+        type(version.get(name, 0)) is not int for name in _VERSION_FIELDS
     ):
         raise ValueError("no version")
     table = found.get("offsetTable", {})
