@@ -59,12 +59,7 @@ def _ask_con_8(at: PullGoesOn) -> Breaches:
 @asked(
     pulled_messages_are_right,
     on=MessagesPulled,
-    needs=(
-        Fact.ALONE,
-        Fact.WRITTEN_STAYS,
-        Fact.UNDAMAGED_LOG,
-        Fact.TOPIC_STAYS,
-    ),
+    needs=(Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.ALONE),
 )
 def _ask_rd_1(at: MessagesPulled) -> Breaches:
     answer, key = at.answer, at.answer.queue[2:]
