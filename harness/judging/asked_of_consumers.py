@@ -58,7 +58,11 @@ def _ask_con_8(at: PullGoesOn) -> Breaches:
     return a_full_consumer_does_not_pull.judge(at.queue, at.waiting, threshold)
 
 
-@asked(pulled_messages_are_right, on=MessagesPulled, needs=(Fact.ALONE,))
+@asked(
+    pulled_messages_are_right,
+    on=MessagesPulled,
+    needs=(Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.ALONE),
+)
 def _ask_rd_1(at: MessagesPulled) -> Breaches:
     answer, key = at.answer, at.answer.queue[2:]
     queue = at.known.model.queues.get(key, [])

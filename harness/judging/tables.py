@@ -16,7 +16,11 @@ import crashmq.harness.judging.judge  # noqa: F401  it gathers all that is asked
 from crashmq.harness.judging.asked_of_starts import is_after_orderly_end
 from crashmq.harness.judging.asking import Question, askable, questions
 from crashmq.harness.subjects.subject import CORE_METHODS, METHODS, PROTOCOLS
-from crashmq.models.knowledge import moments, moments_of_pulls
+from crashmq.models.knowledge import (
+    moments,
+    moments_of_consumers,
+    moments_of_pulls,
+)
 from crashmq.models.knowledge.facts import Fact, decided_by
 from crashmq.models.knowledge.moments import FilesFound, Moment
 from crashmq.models.laws.registry import declared_laws
@@ -152,7 +156,8 @@ def write() -> list[str]:
 
 def _moments() -> list[Kind]:
     """The kinds of moments at which something is asked, as they are defined."""
-    named = {**vars(moments), **vars(moments_of_pulls)}
+    modules = (moments, moments_of_pulls, moments_of_consumers)
+    named = {name: each for one in modules for name, each in vars(one).items()}
     defined = [each for each in named.values() if isinstance(each, type)]
     return [each for each in defined if each in questions()]
 

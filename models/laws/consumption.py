@@ -32,7 +32,7 @@ def _messages(passed: Sequence[Appended]) -> str:
 @law(
     "CON-1",
     "the offset that a broker keeps of a group passes no message that was not consumed",
-    catalogue="P1",
+    catalogue="I12",
 )
 def no_offset_passes_a_message(
     key: OffsetKey, offset: int, passed: Sequence[Appended]
@@ -55,7 +55,7 @@ def no_offset_passes_a_message(
     "CON-2",
     "once its consumers have nothing left to do, a group has consumed every message "
     "it is owed",
-    catalogue="P2",
+    catalogue="I12",
 )
 def every_message_is_consumed(
     key: OffsetKey, left: Sequence[Appended]
@@ -71,7 +71,7 @@ def every_message_is_consumed(
 @law(
     "CON-3",
     "a consumer pulls on where its last pull of the queue ended",
-    catalogue="P15",
+    catalogue="I12 I16",
 )
 def a_pull_goes_on(
     queue: OneQueue, queue_offset: int, expected: tuple[int, int]
@@ -95,7 +95,7 @@ def a_pull_goes_on(
 @law(
     "CON-4",
     "a consumer is given only messages that its pulls of the queue have brought",
-    catalogue="P18",
+    catalogue="I3 I12",
 )
 def only_what_was_pulled_is_consumed(
     queue: OneQueue, queue_offset: int, unique_key: str, share: Share
@@ -113,7 +113,7 @@ def only_what_was_pulled_is_consumed(
     "CON-5",
     "an orderly consumer is given each message of a queue only once those before it "
     "are consumed",
-    catalogue="P11",
+    catalogue="I12",
 )
 def an_orderly_consumer_is_given_the_next_message(
     queue: OneQueue, queue_offset: int, passed: Sequence[Appended]
@@ -131,7 +131,7 @@ def an_orderly_consumer_is_given_the_next_message(
     "CON-6",
     "a consumer is given a message that it has consumed again only after it gave the "
     "queue back",
-    catalogue="P20",
+    catalogue="I12",
 )
 def nothing_is_consumed_twice(
     queue: OneQueue, queue_offset: int, unique_key: str, share: Share
@@ -147,7 +147,7 @@ def nothing_is_consumed_twice(
     "CON-7",
     "once all consumers of a group have rebalanced, each of its queues has exactly "
     "one of them",
-    catalogue="P10 P11",
+    catalogue="I12",
 )
 def each_queue_has_one_consumer(
     group: str, queues: Sequence[QueueKey], held: Mapping[str, Sequence[QueueKey]]
@@ -168,7 +168,7 @@ def each_queue_has_one_consumer(
     "CON-8",
     "a consumer pulls no more of a queue while more messages of it wait than its "
     "threshold says",
-    catalogue="P14",
+    catalogue="I12",
 )
 def a_full_consumer_does_not_pull(
     queue: OneQueue, waiting: int, threshold: int
@@ -205,7 +205,7 @@ def what_was_given_back_is_put_again(
 @law(
     "CON-9",
     "an offset that a broker keeps of consumers is never past the end of its queue",
-    catalogue="P4 P5",
+    catalogue="I12 I16",
 )
 def no_kept_offset_is_past_the_end(
     key: OffsetKey, kept: int, end: int

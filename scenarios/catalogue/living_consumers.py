@@ -48,7 +48,14 @@ WORKING = replace(
     consumers=(
         *_of_group("g", ("c0", "c1", "c2")),
         *_of_group("h", ("c3",)),
-        *_in_order("o", ("c4", "c5")),
+        *_in_order("o", ("c4", "c5", "c6")),
+    ),
+    services=often(
+        ("reput", 3),
+        ("flush_commit_log", 1),
+        ("persist_consumer_offset", 2),
+        ("pull_request_hold", 2),
+        ("client_housekeeping", 1),
     ),
     progress_offsets=Numbers((0, 1, 2, 5), 12),
     consumed=often(("success", 6), ("later", 1), ("raises", 1)),

@@ -107,15 +107,15 @@ def test_a_fact_names_what_it_excuses_and_where_that_is_still_asked() -> None:
 
     assert row_of(table, "topic stays")[1:] == [
         Fact.TOPIC_STAYS.value,
-        "FL-7, FLT-1 to FLT-3, RD-1, RD-2",
-        "",
+        "FL-7, FLT-1 to FLT-3, RD-2",
+        "RD-1 at `MessagesPulled`",
     ]
     assert row_of(table, "lives")[2:] == [
         "DLY-3, PUT-7, REC-14, RUN-8",
         "RUN-2 at `StopOver`",
     ]
     assert table.count("\n| ") == len(Fact) - len(decided_by(EVERYTHING))
-    assert "No fact ever excuses DEL-2, DEL-3," in table
+    assert "No fact ever excuses CON-3 to CON-8, DEL-2, DEL-3," in table
 
 
 def test_after_a_crash_only_the_laws_are_asked_that_no_crash_may_break() -> None:
