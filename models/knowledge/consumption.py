@@ -30,6 +30,7 @@ class Share(NamedTuple):
         waiting: those of older answers that are not worked off.
         worked: those that it has worked off.
         life: of the broker in which it last said where it is, or asked.
+        life_before: the same, before its newest pull.
     """
 
     asked: int
@@ -38,6 +39,7 @@ class Share(NamedTuple):
     waiting: frozenset[str] = _NO_MESSAGE
     worked: frozenset[str] = _NO_MESSAGE
     life: int = 0
+    life_before: int = 0
 
     def pulls(self, queue_offset: int, life: int) -> Share:
         """The share once it pulls on; from where it has asked last, if no answer came.
@@ -48,7 +50,12 @@ class Share(NamedTuple):
         if queue_offset == self.next_pull:
             waiting |= self.newest - self.worked
         done = self.worked
-        return Share(queue_offset, queue_offset, _NO_MESSAGE, waiting, done, life)
+        lives = (life, self.life)
+        return Share(queue_offset, queue_offset, _NO_MESSAGE, waiting, done, *lives)
+
+    def hears_nothing(self) -> Share:
+        """The share once its pull was refused, so nobody looked where it is."""
+        return self._replace(life=self.life_before)
 
     def begins_again(self, queue_offset: int) -> Share:
         """The share once its pull was told to begin elsewhere; what waits may go on."""
@@ -73,11 +80,18 @@ class Taken(NamedTuple):
         possible: the offsets of its group.
         begins: where a group without one may begin; None: anywhere.
         life: of the broker.
+        is_reset: its group was reset since.
     """
 
     possible: frozenset[int]
     begins: frozenset[int] | None
     life: int
+    is_reset: bool = False
+
+    def is_anew(self, begin: int) -> bool:
+        """Whether its group has perhaps begun by that, without an offset."""
+        has_none = -1 in self.possible and begin not in self.possible
+        return has_none and not self.is_reset
 
 
 @dataclass(slots=True)
@@ -116,6 +130,8 @@ class Consumption(Forked):
         self.living.pop(client, None)
         self.held.pop(client, None)
         self._keep_of(client, ())
+        for queue in [queue for queue in self.taken if queue.client == client]:
+            del self.taken[queue]
 
     def holds(self, client: str, queues: tuple[tuple[str, int], ...]) -> None:
         """Take note of all the queues that a consumer works on."""
@@ -148,8 +164,14 @@ class Consumption(Forked):
             self.owed_from[key] = max(self.owed_from[key], offset)
 
     def was_reset(self, key: OffsetKey, offset: int) -> None:
-        """Take note that a group's offset was set; what lies below is not owed."""
-        if key in self.owed_from:
+        """Take note that a group's offset was set; what lies below is not owed.
+
+        A consumer that was given the queue before meets the reset by its first pull.
+        """
+        begun = [queue for queue in self.taken if self.key_of(queue) == key]
+        for queue in begun:
+            self.taken[queue] = self.taken[queue]._replace(is_reset=True)
+        if begun or key in self.owed_from:
             self.owed_from[key] = offset
 
     def worked_off(self, queue: OneQueue, unique_key: str) -> None:

@@ -31,6 +31,8 @@ NOT_KNOWN = -2
 RETRY = "%RETRY%"
 MOVED = "PULL_OFFSET_MOVED"
 """The answer to a pull that has to begin elsewhere."""
+LOOKED = frozenset({"SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY"})
+"""The answers to pulls that say what the queue has; all others refuse them."""
 
 
 def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
@@ -99,11 +101,10 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     taken, life = known.taken.pop(queue, None), known.life
     if taken is not None:
         key = known.key_of(queue)
-        possible, begins, life = taken
-        yield QueueBegun(*at, key, queue_offset, possible, begins)
-        is_anew = -1 in possible and queue_offset not in possible
-        known.begins(key, queue_offset, is_anew=is_anew)
-    known.shares[queue] = Share(queue_offset, queue_offset, life=life)
+        life = taken.life
+        yield QueueBegun(*at, key, queue_offset, taken.possible, taken.begins)
+        known.begins(key, queue_offset, is_anew=taken.is_anew(queue_offset))
+    known.shares[queue] = Share(queue_offset, queue_offset, life=life, life_before=life)
 
 
 def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
@@ -114,6 +115,9 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
     if answer.code == MOVED:
         at.known.progress.pending.pop(known.key_of(queue), None)
         known.shares[queue] = share.begins_again(answer.next_begin_offset)
+        return
+    if answer.code not in LOOKED:
+        known.shares[queue] = share.hears_nothing()
         return
     yield MessagesPulled(*at, answer)
     known.shares[queue] = share._replace(

@@ -289,7 +289,7 @@ def test_a_topic_subscribed_later_is_consumed_and_one_unsubscribed_is_told(
     assert bench.listener.got[3:] == [("U", 0, 0), ("U", 0, 1)]
     queues = [queue.topic for queue in consumer.process_queue_table]
     assert queues == ["%RETRY%g", "U"]
-    with pytest.raises(ValueError, match="names no tag"):
+    with pytest.raises(ValueError, match="write tags between"):
         consumer.subscribe("U", "||")
 
 

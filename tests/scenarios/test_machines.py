@@ -67,6 +67,8 @@ def test_every_scenario_has_its_machine_here() -> None:
     ]
 
     assert len(here) == len(SCENARIOS)
+
+
 TestRebalance = machine_test("rebalance")
 TestBroadcast = machine_test("broadcast")
 TestConsumerCrash = machine_test("consumer_crash")
