@@ -83,7 +83,10 @@ class OthersMayAct:
 
 @dataclass(frozen=True, slots=True)
 class PutAsked:
-    """A message, or the messages of one batch, were passed to the store."""
+    """A message, or the messages of one batch, were passed to the store.
+
+    A delayed message as it is to be stored; a delivered one by the broker itself.
+    """
 
     messages: tuple[MessageToPut, ...]
 
@@ -287,6 +290,14 @@ class Consumed:
 
 
 @dataclass(frozen=True, slots=True)
+class SentBack:
+    """A consumer gave back a message that it could not consume; the broker has it."""
+
+    queue: OneQueue
+    record: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class SubscriptionAsked:
     """A client tells the broker what its group subscribes."""
 
@@ -306,6 +317,13 @@ class FiltersLoaded:
     """A start came up with these filters: group and topic, expression and version."""
 
     filters: tuple[tuple[tuple[str, str], tuple[str, int]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DelaysLoaded:
+    """A start came up with these offsets: of each level the next one to deliver."""
+
+    offsets: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,9 +480,11 @@ Happening: TypeAlias = (
     | PullSent
     | PullReceived
     | Consumed
+    | SentBack
     | SubscriptionAsked
     | SubscriptionAnswered
     | FiltersLoaded
+    | DelaysLoaded
     | StopBegan
     | StopEnded
     | StartBegan
@@ -869,6 +889,7 @@ def _adds(name: str, part: str = "") -> Callable[[Step, int, Any], None]:
 
 def _pass(step: Step, number: int, event: object) -> None:
     """Leave it to the walks that read the events themselves."""
+    """Leave it to ``walk_progress`` or ``walk_delays``, which read the events."""
     del step, number, event
 
 
@@ -932,9 +953,11 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     PullSent: _pass,
     PullReceived: _pass,
     Consumed: _pass,
+    SentBack: _pass,
     SubscriptionAsked: _pass,
     SubscriptionAnswered: _pass,
     FiltersLoaded: _pass,
+    DelaysLoaded: _pass,
     StopBegan: _take_stop,
     StopEnded: Step._end_stop,
     StartBegan: Step._begin_start,

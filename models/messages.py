@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from crashmq.models.files.record import SCHEDULE_TOPIC, is_light_queue
+from crashmq.models.files.record import (
+    DELAY_LEVEL_MAX,
+    SCHEDULE_TOPIC,
+    is_light_queue,
+)
 from crashmq.models.ops import PutBatch, PutMessage, TransactionType
 
 RECORD_OVERHEAD = 91
@@ -58,6 +62,10 @@ class MessageToPut:
     record has them. ``batch`` is None unless it is put together with others.
     ``properties_size`` is that of the properties as they are handed over, in bytes;
     ``user_properties`` are some of them, as ``a=1;b=x``.
+    ``properties_size`` is that of the properties as they are handed over, in bytes.
+
+    A delayed message has its ``real_topic`` and ``real_queue_id``, as it waits in its
+    level's queue, and once it ``is_delivered``.
     """
 
     topic: str
@@ -78,6 +86,9 @@ class MessageToPut:
     delay_level: int = 0
     batch: BatchPlace | None = None
     user_properties: str = ""
+    real_topic: str = ""
+    real_queue_id: int = 0
+    is_delivered: bool = False
     properties: dict[str, str] = field(init=False, compare=False)
     properties_size: int = field(init=False, compare=False)
 
@@ -98,6 +109,9 @@ class MessageToPut:
             name, _, value = one.partition("=")
             if name and value:
                 properties[name] = value
+        if self.real_topic:
+            properties["REAL_TOPIC"] = self.real_topic
+            properties["REAL_QID"] = str(self.real_queue_id)
         object.__setattr__(self, "properties", properties)
         text = "".join([*properties, *properties.values()])
         size = len(text.encode()) + 2 * len(properties)
@@ -107,6 +121,40 @@ class MessageToPut:
     def has_place(self) -> bool:
         """Whether queues list it; prepared and rolled-back messages are not listed."""
         return self.sys_flag & 0x4 == 0
+
+    @property
+    def waits_for_sync(self) -> bool:
+        """Whether it is answered once it is synced; a delivered one never is so."""
+        return self.wait_store_ok and not self.is_delivered
+
+    def scheduled(self) -> MessageToPut:
+        """As a broker stores it that delivers delayed messages when they are due.
+
+        Source: HookUtils#handleScheduleMessage.
+        """
+        is_final = self.sys_flag & 0xC in (0x0, 0x8)
+        if self.topic == SCHEDULE_TOPIC or self.delay_level <= 0 or not is_final:
+            return self
+        level = min(self.delay_level, DELAY_LEVEL_MAX)
+        return replace(
+            self,
+            topic=SCHEDULE_TOPIC,
+            queue_id=level - 1,
+            delay_level=level,
+            real_topic=self.topic,
+            real_queue_id=self.queue_id,
+        )
+
+    def delivered(self) -> MessageToPut:
+        """As a broker puts it once it is due. Source: #messageTimeUp."""
+        assert self.real_topic, self
+        return replace(
+            self,
+            topic=self.real_topic,
+            queue_id=self.real_queue_id,
+            prepared_transaction_offset=0,
+            is_delivered=True,
+        )
 
     @property
     def light_queues(self) -> tuple[str, ...]:

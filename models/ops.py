@@ -24,6 +24,8 @@ ServiceName = Literal[
     "client_housekeeping",
     "pull_request_hold",
     "persist_consumer_filter",
+    "deliver_delayed",
+    "persist_delay_offset",
 ]
 SERVICE_NAMES: tuple[ServiceName, ...] = get_args(ServiceName)
 
@@ -81,6 +83,7 @@ class Capability(Enum):
     HOLDS_PULLS = "it answers pulls of a group, at once or when something has come"
     FILTERS = "it filters the messages of a topic by what a group subscribes"
     IS_REPLICATED = "it can be told how far its replicas have its log"
+    DELIVERS_DELAYED = "it lets messages wait, and tells of each that it delivers"
     TELLS_POSITIONS = "it says where its log stands"
     TELLS_COUNTS = "it says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "it says what it holds of its directory, also after a stop"

@@ -80,6 +80,8 @@ class Setup:
     ``topic_queues`` queues for consumers. Each of these pulls ``pull_batch`` messages
     at a time, and none of a queue while more than ``pull_threshold`` of its messages
     wait.
+    With ``delivers_delayed`` a broker lets messages wait which ask for a delay level,
+    and puts them into their queues once they are due.
     """
 
     log_file_size: int = 4096
@@ -114,6 +116,7 @@ class Setup:
     pull_threshold: int = 1000
     filters: bool = False
     duplicates: bool = False
+    delivers_delayed: bool = False
 
     @property
     def has_queue_ext(self) -> bool:

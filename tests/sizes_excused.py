@@ -41,9 +41,9 @@ EXCUSED: dict[str, dict[str, int]] = {
     "harness/scheduling/activity.py": {"Activity attributes": 14},
     "harness/scheduling/sim_runtime.py": {"SimRuntime attributes": 20},
     "harness/searches/soak.py": {"imports": 19},
-    "harness/subjects/python_store.py": {"imports": 22},
+    "harness/subjects/python_store.py": {"PythonStore attributes": 13, "imports": 24},
     "models/history.py": {"Step attributes": 34, "Step booleans": 4},
-    "models/knowledge/knowledge.py": {"Knowledge attributes": 15, "imports": 16},
+    "models/knowledge/knowledge.py": {"Knowledge attributes": 16, "imports": 17},
     "models/knowledge/moments.py": {"StartOver booleans": 5},
     "models/knowledge/promises.py": {"Promises booleans": 4},
     "models/knowledge/reference.py": {

@@ -42,6 +42,14 @@ from crashmq.engine.broker.processor.consumer_manage_processor import (
 from crashmq.engine.broker.processor.pull_checks import PullChecks
 from crashmq.engine.broker.processor.pull_message_processor import PullMessageProcessor
 from crashmq.engine.broker.processor.send_message_processor import SendMessageProcessor
+from crashmq.engine.broker.schedule.delayed_message import DelayedMessages
+from crashmq.engine.broker.schedule.schedule_message_service import (
+    ScheduleMessageService,
+)
+from crashmq.engine.broker.schedule.schedule_services import (
+    DeliverDelayedService,
+    PersistDelayOffsetService,
+)
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
@@ -56,6 +64,20 @@ UNPERSISTED = probe(
 )
 
 
+UNFLUSHED = probe(
+    "broker_controller.shutdown.unflushed", "a shutdown could not sync the deliveries"
+)
+
+
+class Schedule:
+    """What a broker has that delivers delayed messages."""
+
+    def __init__(self, store: MessageStore, disk: Disk, runtime: Runtime) -> None:
+        self.service = ScheduleMessageService(store, disk, runtime)
+        self.deliver = DeliverDelayedService(self.service, runtime)
+        self.persist = PersistDelayOffsetService(self.service, runtime)
+
+
 class BrokerController:
     """One store, its tables and its clients, on one directory.
 
@@ -67,6 +89,8 @@ class BrokerController:
         client_manage_processor: answers heartbeats.
         consumer_manage_processor: answers commits and queries of offsets.
         send_message_processor: answers messages that are sent, and sent back.
+
+    With ``delivers_delayed`` messages that ask for a delay level wait for it.
     """
 
     def __init__(
@@ -75,6 +99,8 @@ class BrokerController:
         disk: Disk,
         runtime: Runtime,
         config: BrokerConfig | None = None,
+        *,
+        delivers_delayed: bool = False,
     ) -> None:
         self.config = config = config or BrokerConfig()
         self.message_store = store
@@ -123,6 +149,10 @@ class BrokerController:
             tables.consumer_offset_manager, runtime
         )
         self._housekeeping = clients.housekeeping
+        self.schedule: Schedule | None = None
+        if delivers_delayed:
+            self.schedule = Schedule(store, disk, runtime)
+            store.hook_puts(DelayedMessages(store.config).schedule)
         self._stop_lock = runtime.lock()
         self.is_started = False
         self._stopped_clean = False
@@ -130,8 +160,11 @@ class BrokerController:
     @property
     def services(self) -> tuple[Service, ...]:
         """The services that a host runs while the broker is started, in order."""
-        filters = [self._persist_filters] if self.config.enable_property_filter else []
-        own = (self._hold, self._persist, self._housekeeping, *filters)
+        own = [self._hold, self._persist, self._housekeeping]
+        if self.config.enable_property_filter:
+            own.append(self._persist_filters)
+        if self.schedule is not None:
+            own += [self.schedule.deliver, self.schedule.persist]
         return (*self.message_store.services, *own)
 
     @property
@@ -158,6 +191,8 @@ class BrokerController:
             self.tables.load()
             if self.config.enable_property_filter:
                 self.consumer_filter_manager.load()
+            if self.schedule is not None:
+                self.schedule.service.load()
         except (StoreError, OSError):
             self.message_store.abandon()
             raise
@@ -175,11 +210,15 @@ class BrokerController:
             self.tables.settle()
             if self.config.enable_property_filter:
                 self.consumer_filter_manager.settle()
+            if self.schedule is not None:
+                self.schedule.service.settle()
         except OSError:
             self.message_store.abandon()
             raise
         self.message_store.start(self._correct_offsets)
         self._begin_to_filter()
+        if self.schedule is not None:
+            self.schedule.service.correct_delay_offset()
         self.is_started = True
 
     def _filter_of(self, group: str, subscription: SubscriptionData) -> MessageFilter:
@@ -227,6 +266,8 @@ class BrokerController:
 
     def _stop(self) -> bool:
         self._hold.stop()
+        if self.schedule is not None:
+            self._stop_delivery(self.schedule)
         kept = [self._persist.stop]
         if self.config.enable_property_filter:
             kept.append(self._persist_filters.stop)
@@ -236,3 +277,15 @@ class BrokerController:
             except OSError:
                 UNPERSISTED.hit()
         return self.message_store.shutdown()
+
+    def _stop_delivery(self, schedule: Schedule) -> None:
+        """Deliver nothing more, and persist all that was, made durable first."""
+        schedule.deliver.stop()
+        try:
+            self.message_store.flush()
+        except OSError:
+            UNFLUSHED.hit()
+        try:
+            schedule.persist.stop()
+        except OSError:
+            UNPERSISTED.hit()

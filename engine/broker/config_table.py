@@ -34,11 +34,7 @@ Row = TypeVar("Row")
 
 
 class ConfigTable(Generic[Row]):
-    """The rows of one file, by name; others of its fields are kept as they were.
-
-    Invariants:
-        rows and version are what was loaded, or written last by this table
-    """
+    """The rows of one file, by name; others of its fields are kept as they were."""
 
     def __init__(
         self,

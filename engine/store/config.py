@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from crashmq.engine.store.message.delay_level import DEFAULT_LEVELS, DelayLevels
+
 
 class OnDamage(Enum):
     """What a start does about damage in data that was durable: refuse or serve."""
@@ -94,6 +96,7 @@ class StoreConfig:
     disk_max_used_space_ratio: int = 75
     disk_space_clean_forcibly_ratio: int = 85
     disk_space_warning_level_ratio: int = 90
+    message_delay_level: str = DEFAULT_LEVELS
 
     def __post_init__(self) -> None:
         if self.mapped_file_size_commit_log < 128:
@@ -121,6 +124,8 @@ class StoreConfig:
                 f"entries, of which the first is never used."
             )
 
+        DelayLevels.parse(self.message_delay_level)  # or it says why it cannot
+
         for hour in self.delete_when.split(";"):
             if not (hour.isascii() and hour.isdigit() and int(hour) < 24):
                 raise ValueError(
@@ -143,6 +148,11 @@ class StoreConfig:
                 f"file_reserved_time {self.file_reserved_time}: at least one file must "
                 f"go in a round, and files are kept for 0 hours or more."
             )
+
+    @property
+    def delay_levels(self) -> DelayLevels:
+        """``message_delay_level`` as milliseconds."""
+        return DelayLevels.parse(self.message_delay_level)
 
     @property
     def delete_hours(self) -> tuple[int, ...]:

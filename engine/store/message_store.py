@@ -39,9 +39,9 @@ from crashmq.engine.store.index.index_service import FlushIndexService, IndexSer
 from crashmq.engine.store.index.key_query import KeyQuery
 from crashmq.engine.store.log_sums import LogSums
 from crashmq.engine.store.message.message import Message
-from crashmq.engine.store.message.message_reader import MessageReader
+from crashmq.engine.store.message.message_reader import ListedMessage, MessageReader
 from crashmq.engine.store.message.tags_filter import ANY_TAGS, Wanted
-from crashmq.engine.store.put_service import PutService
+from crashmq.engine.store.put_service import PutMessageHook, PutService
 from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
 from crashmq.engine.store.queue.queue_audit import QueueKey
 from crashmq.engine.store.reput_message_service import ReputMessageService
@@ -66,6 +66,7 @@ CLEAN = probe("message_store.shutdown.clean", "a shutdown left nothing to repair
 BEHIND = probe("message_store.shutdown.behind", "a shutdown met undispatched records")
 UNFLUSHED = probe("message_store.shutdown.unflushed", "a shutdown could not sync")
 CLOSED_UNDER = probe("message_store.read.closed", "files were let go under a read")
+
 
 _T = TypeVar("_T")
 
@@ -166,6 +167,11 @@ class MessageStore:
         if config.allocate_ahead:
             services.append(self.commit_log.allocate)
         return tuple([Rounds(service, runtime) for service in services])
+
+    @property
+    def config(self) -> StoreConfig:
+        """The configuration of the store."""
+        return self._config
 
     @property
     def services(self) -> tuple[Service, ...]:
@@ -275,11 +281,6 @@ class MessageStore:
         """
         self.reput.calc_bit_map = bit_map_of
 
-    @property
-    def config(self) -> StoreConfig:
-        """What it was made with."""
-        return self._config
-
     def add_dispatcher(self, dispatcher: CommitLogDispatcher) -> None:
         """Let another dispatcher take each record, after those that are there.
 
@@ -290,6 +291,13 @@ class MessageStore:
     def set_confirm_offset(self, phy_offset: int) -> None:
         """Take note that replicas have the log up to there; see ``reput``."""
         self.reput.set_confirm_offset(phy_offset)
+
+    def hook_puts(self, hook: PutMessageHook) -> None:
+        """From now on let ``hook`` make of each message what is put.
+
+        Source: DefaultMessageStore#setPutMessageHook.
+        """
+        self._puts.hook = hook
 
     def put_message(self, message: Message) -> PutMessageResult:
         """Store one message, and wait for its sync under SYNC_FLUSH.
@@ -326,6 +334,23 @@ class MessageStore:
             self._reader.get_message(
                 topic, queue_id, queue_offset, max_msg_nums, wanted
             )
+        )
+
+    def listed_messages(
+        self, topic: str, queue_id: int, queue_offset: int, count: int
+    ) -> list[ListedMessage]:
+        """Up to ``count`` units of a queue; fewer, or none, at a file's end.
+
+        Raises:
+            StoreStopped: the store is not started, was stopped meanwhile, or must
+                not be read.
+            OSError: the medium could not be read.
+
+        Source: DefaultMessageStore#getConsumeQueue, ConsumeQueue#iterateFrom.
+        """
+        self._refuse_unless_readable()
+        return self._unless_let_go(
+            self._reader.listed_messages(topic, queue_id, queue_offset, count)
         )
 
     def look_message_by_offset(self, phy_offset: int) -> bytes | None:
@@ -452,6 +477,22 @@ class MessageStore:
                 "the store was stopped while this was read: start() it to read."
             )
         return answer
+
+    def get_next_offset_in_queue(self, topic: str, queue_id: int) -> int:
+        """The queue_offset that the next put gets, what is not dispatched included."""
+        return self._consume_queues.next_queue_offset(topic, queue_id)
+
+    def flush(self) -> int:
+        """Make durable what was put so far; returns up to which phy_offset.
+
+        Raises:
+            OSError: the disk failed; no put is taken until the next start.
+
+        Source: DefaultMessageStore#flush.
+        """
+        self.commit_log.commit_all()
+        self._flusher.flush_all()
+        return self.commit_log.flushed_where
 
     def query_message(
         self, topic: str, key: str, max_num: int, begin_ms: int, end_ms: int

@@ -10,17 +10,26 @@ HookUtils#checkBeforePutMessage, RocketMQ 5.3.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.store.config import FlushDiskType, StoreConfig
 from crashmq.engine.store.group_commit import GroupCommitService
 from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message.message_encoder import MessageRejected
 from crashmq.engine.store.results import PutMessageResult, PutMessageStatus
 from crashmq.engine.store.running_flags import RunningFlags
 from crashmq.engine.store.store_stats_service import StoreStatsService
 
 NOT_WRITEABLE = probe("message_store.put.refused", "a put met a store that takes none")
+HOOKED = probe("message_store.put.hooked", "a broker refused what a caller put")
+
+PutMessageHook: TypeAlias = Callable[[Message], Message]
+"""What a broker makes of each message before it is put; it raises MessageRejected.
+
+Source: org.apache.rocketmq.store.hook.PutMessageHook.
+"""
 
 
 class PutService:
@@ -39,6 +48,7 @@ class PutService:
         self._group_commit = group_commit
         self._runtime = runtime
         self.stats = stats
+        self.hook: PutMessageHook | None = None
 
     def put(
         self,
@@ -52,6 +62,12 @@ class PutService:
         if not takes_puts or not self._flags.is_writeable:
             NOT_WRITEABLE.hit()
             return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
+        if self.hook is not None:
+            try:
+                message = self.hook(message)
+            except MessageRejected as rejected:
+                HOOKED.hit()
+                return PutMessageResult(rejected.status)
         began_ms = self._runtime.now_ms()
         try:
             result = append(message)

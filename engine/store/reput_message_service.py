@@ -31,7 +31,9 @@ from crashmq.engine.store.store_stats_service import StoreStatsService
 
 IDLE = probe("reput.idle", "a round found nothing to dispatch")
 BELOW_MIN = probe(
-    "reput.below_min", "the log begins behind where dispatch stood: a filler went"
+    "reput.below_min",
+    "records were deleted before they were dispatched",
+    unreachable="cleaners keep what is not dispatched, and a start resumes at a record",
 )
 DISPATCHED = probe("reput.dispatched", "a record was handed to the dispatchers")
 FILLER = probe("reput.filler", "a BLANK was met; dispatch continues in the next file")
@@ -130,20 +132,6 @@ class ReputMessageService:
         """Bytes of the log that must not be dispatched yet, for want of replicas."""
         return self._stored_where - self.confirm_offset
 
-    @property
-    def next_record_offset(self) -> int:
-        """Where the next record to dispatch can begin: past a filler, if that is next.
-
-        Raises:
-            OSError: the medium could not be read.
-        """
-        at, end = self.reput_from_offset, self._commit_log.committed_where
-        head = self._commit_log.read_from(at, end, BLANK_SIZE_MIN) if at < end else b""
-        found = self._commit_log.check_message(at, head, 0)
-        if found.success and found.msg_size == 0:
-            return self._commit_log.roll_next_file(at)
-        return at
-
     def run_once(self) -> int:
         """Dispatch everything there is; returns how many bytes.
 
@@ -196,8 +184,11 @@ class ReputMessageService:
                 self.reput_from_offset = start + at
                 self._notify_message_arrive(request)
             elif request.success:
+                behind = self._commit_log.roll_next_file(start + at)
+                if self._is_unconfirmed(behind):
+                    return False
                 FILLER.hit()
-                self.reput_from_offset = self._commit_log.roll_next_file(start + at)
+                self.reput_from_offset = behind
                 return True
             elif size := self._commit_log.size_beyond(start + at, data, at):
                 BEYOND_WINDOW.hit()
@@ -246,9 +237,15 @@ class ReputMessageService:
             ARRIVED_LIGHT.hit()
             listener.arriving(_arrived(light, request, properties))
 
+    def _is_unconfirmed(self, end: int) -> bool:
+        """Whether replicas lack a part of what ends there."""
+        if self.unconfirmed <= 0 or end <= self.confirm_offset:
+            return False
+        UNCONFIRMED.hit()
+        return True
+
     def _stop_at(self, phy_offset: int, size: int, request: DispatchRequest) -> bool:
-        if self.unconfirmed > 0 and phy_offset + size > self.confirm_offset:
-            UNCONFIRMED.hit()
+        if self._is_unconfirmed(phy_offset + size):
             return False
         (HALF if request.msg_size > 0 else ILLEGAL).hit()
         self.stopped_at = phy_offset

@@ -82,3 +82,9 @@ def _ranges(report: FsckReport) -> Iterator[str]:
     )
     if found.durable_offset is not None:
         yield f"  durable to     {found.durable_offset:,}"
+    for config in found.config:
+        name = config.path.removeprefix("config/")
+        yield (
+            f"  config         {name} {config.state}, backup {config.backup}, "
+            f"{config.rows:,} rows"
+        )

@@ -29,6 +29,8 @@ _SERVICES = {
     "client_housekeeping": "drops clients of which nothing was heard for too long",
     "pull_request_hold": "looks at the pulls that the broker holds",
     "persist_consumer_filter": "writes by what groups of consumers filter",
+    "deliver_delayed": "puts delayed messages that are due into their queues",
+    "persist_delay_offset": "writes how far each delay level is delivered",
 }
 
 

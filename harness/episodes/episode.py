@@ -19,12 +19,13 @@ import msgspec
 from crashmq.engine.host.probe import recording
 from crashmq.harness.episodes.last_consumers import work_off
 from crashmq.harness.episodes.reading_back import (
+    deliver_everything,
     pull_everything_filtered,
     query_everything,
     read_everything,
 )
 from crashmq.harness.judging.judge import Judge
-from crashmq.harness.subjects.interpreter import Interpreter
+from crashmq.harness.subjects.interpreter import Interpreter, interpreter_of
 from crashmq.harness.subjects.python_store import PythonStore
 from crashmq.harness.subjects.subject import (
     Subject,
@@ -81,6 +82,7 @@ _CANNOT = Skipped("the subject cannot do it, and need not at the end")
 _NOTHING_DONE = Step.that_saw(_UNJUDGED)
 HEALING_HOURS = 1000  # whatever was set back or touched, it has expired by then
 HEALING_ROUNDS_MAX = 200
+AT_ONCE = ("reput", "deliver_delayed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ class Episode:
         self.ops: list[Op] = list(after)
         self._keep_trace = keep_trace
         self._judge = judge or Judge(setup, self.subject, can)
-        self._interpreter = Interpreter(self.subject, life, prop_crc=setup.prop_crc)
+        self._interpreter = interpreter_of(setup, self.subject, life)
         self._hasher = blake2b(digest_size=16)
         self._counts = _Counts()
         self._stack = ExitStack()
@@ -309,6 +311,8 @@ class Episode:
         if self.setup.duplicates:
             self._take(ConfirmLog(), number)
         self._catch_up(number)
+        if self.setup.delivers_delayed:
+            self._deliver_all(number)
         epoch_ms = self.subject.epoch_ms
         read_everything(self._judge, epoch_ms, lambda op: self._take(op, number))
         if self._judge.known.consumption.newest:
@@ -335,6 +339,17 @@ class Episode:
         self._take(RunService("persist_consumer_offset"), number)
         for key in self._judge.known.progress.in_files():
             self._take(QueryOffset(*key), number)
+
+    def _deliver_all(self, number: int) -> None:
+        """Let all that waits be delivered, and services catch up again."""
+        deliver_everything(
+            self._judge,
+            lambda op: self._take(op, number),
+            lambda: self._turn_until_idle("deliver_delayed", number),
+        )
+        self._catch_up(number)
+        self._judge.judge_all_delivered(self.subject.positions())
+        self._take(RunService("persist_delay_offset"), number)
 
     def _make_room(self, number: int) -> None:
         """Free the disk; if what the store has fills it, let that expire and go."""
@@ -371,7 +386,7 @@ class Episode:
     def _turn_until_idle(self, service: ServiceName, number: int) -> bool:
         """Give a service rounds until it finds nothing to do; whether it came to it."""
         for _ in range(HEALING_ROUNDS_MAX):
-            if service != "reput":  # the others do all only now and then
+            if service not in AT_ONCE:  # the others do all only now and then
                 self._take(AdvanceClock(THOROUGH_MS), number)
             seen = self._take(RunService(service), number)
             if not (isinstance(seen, Ran) and seen.work):

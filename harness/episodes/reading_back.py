@@ -1,5 +1,7 @@
 """What an episode reads at its end: all that was ever put, and where nothing may be.
 
+What was put to be delivered later has to be delivered first.
+
 The ops say what is asked; whoever takes them has each answer judged.
 """
 
@@ -10,10 +12,13 @@ from collections.abc import Callable, Sequence
 from crashmq.harness.judging.judge import Judge
 from crashmq.models.appended import Appended
 from crashmq.models.files.index import keys_of
+from crashmq.models.files.record import DELAY_LEVEL_MAX, delay_ms
+from crashmq.models.knowledge.walk_delays import undelivered
 from crashmq.models.laws.querying import QUERY_MAX
 from crashmq.models.observations import FilteredPull, Observation, Pulled
 from crashmq.models.ops import (
     BOUNDARIES,
+    AdvanceClock,
     LookMessage,
     Op,
     PullFiltered,
@@ -23,6 +28,19 @@ from crashmq.models.ops import (
 )
 
 Take = Callable[[Op], Observation]
+
+
+def deliver_everything(judge: Judge, take: Take, deliver: Callable[[], bool]) -> None:
+    """Let all that waits fall due, and give it rounds that ``deliver`` turns.
+
+    A message before which the clock was set back may hide another one behind it.
+    """
+    deliver()
+    for _ in undelivered(judge.known):
+        take(AdvanceClock(delay_ms(DELAY_LEVEL_MAX)))
+        deliver()
+        if not undelivered(judge.known):
+            break
 
 
 def read_everything(judge: Judge, epoch_ms: int, take: Take) -> None:

@@ -25,7 +25,7 @@ from crashmq.harness.explore.judges import Judges
 from crashmq.harness.explore.read_log import ReadLog
 from crashmq.harness.explore.state_key import NEVER_READ, StateKey, StateKeys
 from crashmq.harness.judging.judge import Judge
-from crashmq.harness.subjects.interpreter import Interpreter
+from crashmq.harness.subjects.interpreter import interpreter_of
 from crashmq.harness.subjects.subject import SnapshotSubject
 from crashmq.models.history import Step
 from crashmq.models.laws.registry import LawUnknown, LawViolated
@@ -197,7 +197,7 @@ class Recoveries:
         disk = SimDisk.fork(remnant.disk())
         subject = moment.subject.down_on(disk, moment.clock)
         asked = None if disk.seen().has_bad else disk.note_reads()
-        interpreter = Interpreter(subject, moment.life, prop_crc=subject.setup.prop_crc)
+        interpreter = interpreter_of(subject.setup, subject, moment.life)
         with recording() as probes:
             step = interpreter.run(Restart(), len(fall.ops))
         left, files = self._left(subject, step, probes), step.starts[0].found

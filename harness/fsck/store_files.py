@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from crashmq.models.files.config_files import CONFIG_PATHS
 from crashmq.models.files.deleted import DELETED_PATH
 from crashmq.models.files.sparse import SparseMap
 from crashmq.models.files.store_image import Bytes
@@ -23,7 +24,7 @@ from crashmq.models.files.store_image import Bytes
 _MAPPED_SIZE_MIN = 1 << 18
 _JUDGED_FILES = (
     *("checkpoint", DELETED_PATH),
-    *("config/topics.json", "config/topics.json.bak"),
+    *CONFIG_PATHS,
 )
 _FILE_PLACE = re.compile(r"commitlog/\d{20}|consumequeue/[^/]+/\d+/\d{20}|checkpoint")
 _JUDGED_DIRS = ("commitlog/", "consumequeue/", "consumequeue_ext/", "index/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
     asked_of_answers,
     asked_of_consumers,
+    asked_of_delays,
     asked_of_filters,
     asked_of_lives,
     asked_of_progress,

@@ -8,6 +8,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     GroupCaughtUp,
     GroupIsAt,
     MessageConsumed,
+    MessageSentBack,
     MessagesPulled,
     PullGoesOn,
     QueuesShared,
@@ -22,6 +23,7 @@ from crashmq.models.laws.consumption import (
     no_offset_passes_a_message,
     nothing_is_consumed_twice,
     only_what_was_pulled_is_consumed,
+    what_was_given_back_is_put_again,
 )
 from crashmq.models.laws.reading import pulled_messages_are_right
 from crashmq.models.observations import Pulled
@@ -96,6 +98,11 @@ def _ask_con_5(at: MessageConsumed) -> Breaches:
     return an_orderly_consumer_is_given_the_next_message.judge(
         given.queue, given.queue_offset, at.passed
     )
+
+
+@asked(what_was_given_back_is_put_again, on=MessageSentBack)
+def _ask_con_10(at: MessageSentBack) -> Breaches:
+    return what_was_given_back_is_put_again.judge(at.queue, at.unique_key, at.copies)
 
 
 @asked(each_queue_has_one_consumer, on=QueuesShared)

@@ -30,10 +30,16 @@ from crashmq.models.knowledge.facts import HOLDS, Fact, decided_by
 from crashmq.models.knowledge.knowledge import INDEX, LOG, QUEUES, Knowledge
 from crashmq.models.knowledge.moments import (
     AfterFailedFlush,
+    AllDelivered,
     CaughtUp,
     CleanerOver,
     CommitAnswered,
+    DelaysFound,
+    DelaysPersisted,
+    DelaysRecovered,
+    DelaysWritten,
     DeletionOver,
+    DeliveryRoundOver,
     FilesAtRest,
     FilesFound,
     FilteredPullOver,
@@ -45,6 +51,7 @@ from crashmq.models.knowledge.moments import (
     LookOver,
     LowestAnswered,
     MediumSeen,
+    MessageDelivered,
     Moment,
     OffsetAnswered,
     OffsetCommitted,
@@ -76,6 +83,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     GroupCaughtUp,
     GroupIsAt,
     MessageConsumed,
+    MessageSentBack,
     MessagesPulled,
     PullGoesOn,
     QueuesShared,
@@ -159,7 +167,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (OffsetsFound, OffsetsRecovered), (*TELLS_ALL, Fact.TRACKS_PROGRESS)
     ),
     **dict.fromkeys(
-        (PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed),
+        (PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS),
     ),
     **dict.fromkeys((QueuesShared, GroupCaughtUp), (*TELLS_ALL, Fact.RUNS_CONSUMERS)),
@@ -170,7 +178,15 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     OffsetBehindPull: (*TELLS_ALL, Fact.HOLDS_PULLS, Fact.TRACKS_PROGRESS),
     DispatchSeen: (*TELLS_ALL, Fact.TURNS_SERVICES),
     **dict.fromkeys(
-        (FilteredPullOver, FilterMissed, FiltersRecovered), (*TELLS_ALL, Fact.FILTERS)
+        (FilteredPullOver, FilterMissed, FiltersRecovered),
+        (*TELLS_ALL, Fact.FILTERS),
+    ),
+    **dict.fromkeys(
+        (
+            *(MessageDelivered, DelaysWritten, DelaysPersisted),
+            *(DelaysFound, DelaysRecovered, AllDelivered, DeliveryRoundOver),
+        ),
+        (*TELLS_ALL, Fact.DELIVERS_DELAYED),
     ),
     StepOver: (Fact.TAKES_DAMAGE,),
 }

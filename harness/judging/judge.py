@@ -20,6 +20,7 @@ from crashmq.models.knowledge.consumption import queues_of
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import End, Knowledge
 from crashmq.models.knowledge.moments import (
+    AllDelivered,
     At,
     CaughtUp,
     FilesFound,
@@ -175,9 +176,14 @@ class Judge:
         for group, op in sorted(known.newest.items()):
             queues = queues_of(op, self.known.setup.topic_queues)
             self.ask([QueuesShared(*at, group, queues, known.members(group))])
-        for key in sorted(known.owed_from):
-            left = [*known.passed_over(key, self.known.model, _ANYWHERE)]
-            self.ask([GroupCaughtUp(*at, key, left)])
+            for queue in queues:
+                key = (group, *queue)
+                left = [*known.passed_over(key, self.known.model, _ANYWHERE)]
+                self.ask([GroupCaughtUp(*at, key, left)])
+
+    def judge_all_delivered(self, now: Positions) -> None:
+        """Ask the law of a store in which no delayed message should wait any more."""
+        self.ask([AllDelivered(_NOTHING_DONE, self.known, self, now)])
 
     def judge_statistics(self, seen: Statistics) -> None:
         """Compare the store's statistics with the puts it has answered."""
@@ -197,8 +203,10 @@ class Judge:
             What alone of these files the rest depends on; None if more matters.
         """
         known, start = self.known, step.starts[0]
-        seen = start.seen
-        if not step.is_alone or known.is_degraded or known.setup.keeps_progress:
+        seen, setup = start.seen, known.setup
+        if setup.keeps_progress or setup.delivers_delayed:
+            return None
+        if not step.is_alone or known.is_degraded:
             return None
         if not isinstance(seen, Started) or seen.damaged:
             return None

@@ -58,12 +58,13 @@ SHARES = {
     "interleaved_deletion": 3,
     "interleavings": 3,
     "bit_rot": 5,
+    "delayed": 3,
     "latent_errors": 3,
     "mixtures": 4,
 }
 """Turns of scenarios that have more than one: what they ask has more sides than an
 episode can show, who is preempted where, which bytes of which record rot, what meets
-what."""
+what, what is due when."""
 
 _SEEDS_APART = 1_000_003
 

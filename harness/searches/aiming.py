@@ -11,7 +11,7 @@ from typing import TypeGuard
 
 from crashmq.harness.searches.supervised import Around, Lost, supervised
 from crashmq.harness.subjects.damage import selected
-from crashmq.harness.subjects.interpreter import Interpreter
+from crashmq.harness.subjects.interpreter import interpreter_of
 from crashmq.harness.subjects.python_store import PythonStore
 from crashmq.models.files.store_image import StoreImage, read_store
 from crashmq.models.observations import Skipped
@@ -93,7 +93,7 @@ class _Aiming:
         self._slots = setup.index_slots
         self._chance = chance
         self._image: StoreImage | None = None
-        self._interpreter = Interpreter(self.subject, prop_crc=setup.prop_crc)
+        self._interpreter = interpreter_of(setup, self.subject)
         self._seen = self._interpreter.run(Restart(), 0).seen
 
     def do(self, op: Op) -> None:

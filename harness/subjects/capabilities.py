@@ -7,7 +7,7 @@ each, since ops and laws say by these names what they need.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol, Self, TypeAlias
 
 from crashmq.harness.disk.controls import Healed
 from crashmq.harness.disk.sim_disk import SimDisk
@@ -326,6 +326,23 @@ class IsReplicated(Protocol):
 
     def confirm_log(self, behind: int) -> Observation:
         """Tell that they have all but so many bytes: ``LogConfirmed``."""
+
+
+PutOfBroker: TypeAlias = Callable[[MessageToPut, Callable[[], Observation]], None]
+"""Is told the message that a broker delivers, and does the put."""
+
+
+class DeliversDelayed(Protocol):
+    """It lets messages wait, and tells of each that it delivers."""
+
+    def tell_deliveries(self, put: PutOfBroker) -> None:
+        """From now on let ``put`` do what the broker puts of its own."""
+
+    def delays(self) -> tuple[tuple[int, int], ...] | None:
+        """Of each level the offset of the next message to deliver, sorted.
+
+        None if this store delivers no delayed messages.
+        """
 
 
 class TellsPositions(Protocol):

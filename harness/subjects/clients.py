@@ -49,7 +49,7 @@ from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
     RemoteBrokerOffsetStore,
 )
 from crashmq.engine.client.impl.broker_api import PullAnswer
-from crashmq.engine.common.message_ext import MessageExt
+from crashmq.engine.common.message_ext import MessageExt, decode_message
 from crashmq.engine.common.message_queue import MessageQueue
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.remoting.heartbeat_data import ConsumerData
@@ -74,6 +74,7 @@ from crashmq.models.history import (
     PullReceived,
     PullSent,
     QueuesHeld,
+    SentBack,
 )
 from crashmq.models.observations import Done, Observation, Ran, Skipped
 from crashmq.models.ops import (
@@ -89,6 +90,9 @@ from crashmq.models.program import Setup
 BROKER_NAME = "broker-a"
 RETRY_PREFIX = "%RETRY%"
 NOT_KNOWN = -2
+TRIES = 2
+"""After so many a message is a dead letter; far below RocketMQ's, so that short
+histories come to it."""
 _WHERE = {
     "last": ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
     "first": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
@@ -151,6 +155,7 @@ class _Client:
             subscriptions=tuple([(topic, "*", "TAG") for topic in topics]),
             pull_batch_size=setup.pull_batch,
             pull_threshold_for_queue=setup.pull_threshold,
+            max_reconsume_times=TRIES,
         )
 
     def _offset_store(self, op: StartConsumer, clients: Clients) -> OffsetStore:
@@ -333,7 +338,17 @@ class _Client:
         self, group: str, record: bytes, delay_level: int, max_reconsume_times: int
     ) -> None:
         """Give a message back."""
-        raise BrokerFailed("not yet")
+        message = decode_message(record)
+        with self._asked() as broker:
+            if broker.schedule is None:
+                raise BrokerFailed("the broker delivers no message again")
+            answer = broker.send_message_processor.consumer_send_msg_back(
+                group, message.phy_offset, delay_level, max_reconsume_times
+            )
+            if answer.code is not ResponseCode.SUCCESS:
+                raise BrokerFailed(answer.remark)
+            queue = OneQueue(self.op.client, group, message.topic, message.queue_id)
+            self._clients.note(SentBack(queue, record))
 
 
 class _Concurrently:

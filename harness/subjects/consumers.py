@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.broker.processor.admin_broker_processor import LATEST
 from crashmq.engine.client.consumer.pull_from_where import (
@@ -21,7 +20,6 @@ from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
     RemoteBrokerOffsetStore,
 )
 from crashmq.engine.common.message_queue import MessageQueue
-from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.remoting.pull_message import (
     PullMessageRequest,
@@ -30,7 +28,6 @@ from crashmq.engine.remoting.pull_message import (
 )
 from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreStopped
-from crashmq.engine.store.message_store import MessageStore
 from crashmq.harness.subjects.subscribers import Subscribers
 from crashmq.models.observations import (
     BROKER_CODES,
@@ -60,19 +57,9 @@ _STOPPING = Skipped("the store is stopping")
 class Consumers:
     """One life of a broker, and what its clients know in it."""
 
-    def __init__(
-        self,
-        store: MessageStore,
-        disk: Disk,
-        runtime: Runtime,
-        *,
-        filters: bool = False,
-    ) -> None:
-        config = BrokerConfig(
-            enable_property_filter=filters, enable_calc_filter_bit_map=filters
-        )
-        self.broker = BrokerController(store, disk, runtime, config)
-        self.subscribers = Subscribers(self.broker)
+    def __init__(self, broker: BrokerController, runtime: Runtime) -> None:
+        self.broker = broker
+        self.subscribers = Subscribers(broker)
         self._runtime = runtime
         self._manager = self.broker.consumer_offset_manager
         self._processor = self.broker.consumer_manage_processor

@@ -5,7 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from crashmq.engine.store.dispatch import DispatchRequest
-from crashmq.engine.store.message.message import Host, Message
+from crashmq.engine.store.message.message import (
+    PROPERTY_CRC32,
+    PROPERTY_MULTI_QUEUE_OFFSET,
+    Host,
+    Message,
+)
 from crashmq.engine.store.results import GetMessageResult, PutMessageResult
 from crashmq.models.messages import MessageToPut, bit_map_at
 from crashmq.models.observations import PULL_STATUSES, PUT_STATUSES, Pulled, Put
@@ -49,6 +54,53 @@ def pulled_of(result: GetMessageResult) -> Pulled:
         result.max_offset,
         result.messages,
     )
+
+
+_TOLD_BY_FIELDS = frozenset(
+    {
+        *("TAGS", "KEYS", "UNIQ_KEY", "WAIT", "INNER_MULTI_DISPATCH", "DELAY"),
+        *("REAL_TOPIC", "REAL_QID"),
+        *(PROPERTY_CRC32, PROPERTY_MULTI_QUEUE_OFFSET),  # each record gets its own
+    }
+)
+
+
+def put_of_broker(message: Message) -> MessageToPut:
+    """What a broker puts of its own: a delayed message, or one that was sent back."""
+    others = {
+        name: value
+        for name, value in message.properties.items()
+        if name not in _TOLD_BY_FIELDS
+    }
+    said = message.properties
+    queue_id = said.get("REAL_QID", "")
+    level = said.get("DELAY", "")
+    return MessageToPut(
+        message.topic,
+        message.queue_id,
+        message.body,
+        said.get("TAGS", ""),
+        said.get("KEYS", ""),
+        said.get("UNIQ_KEY", ""),
+        said.get("WAIT", "true") != "false",
+        message.flag,
+        message.sys_flag,
+        message.born_timestamp,
+        _raw(message.born_host),
+        _raw(message.store_host),
+        message.reconsume_times,
+        message.prepared_transaction_offset,
+        said.get("INNER_MULTI_DISPATCH", ""),
+        int(level) if level.isdecimal() else 0,
+        user_properties=";".join([f"{name}={others[name]}" for name in others]),
+        real_topic=said.get("REAL_TOPIC", ""),
+        real_queue_id=int(queue_id) if queue_id.isdecimal() else 0,
+        is_delivered=message.is_delivered,
+    )
+
+
+def _raw(host: Host) -> bytes:
+    return host.ip + host.port.to_bytes(4, "big")
 
 
 def answer_of(result: PutMessageResult) -> Put:

@@ -27,6 +27,7 @@ from crashmq.models.history import (
     BrokerPullAnswered,
     BrokerPullAsked,
     BrokerPullHeld,
+    DelaysLoaded,
     DeletionAsked,
     DeletionEnded,
     Entry,
@@ -137,6 +138,7 @@ from crashmq.models.ops import (
     needs,
     nesting,
 )
+from crashmq.models.program import Setup
 
 _ANSWERS = (Pulled, Looked, Searched, Queried, FilteredPull, NotFiltered)
 _UNENDED = Failed("start", "it did not come to an end")
@@ -165,13 +167,32 @@ class _Running:
     faults: list[DiskFault] = field(default_factory=list)
 
 
+def interpreter_of(setup: Setup, subject: Subject, life: int = 0) -> Interpreter:
+    """An interpreter of a store of this setup, which was started so often."""
+    return Interpreter(
+        subject,
+        life,
+        prop_crc=setup.prop_crc,
+        delivers_delayed=setup.delivers_delayed,
+    )
+
+
 class Interpreter:
     """Runs ops on one subject, one after the other, and notes what happens."""
 
     def __init__(
-        self, subject: Subject, life: int = 0, *, prop_crc: bool = False
+        self,
+        subject: Subject,
+        life: int = 0,
+        *,
+        prop_crc: bool = False,
+        delivers_delayed: bool = False,
     ) -> None:
         self._subject = whole(subject)
+        self._delivers_delayed = delivers_delayed
+        self._deliverer = MAIN
+        if delivers_delayed:
+            self._subject.tell_deliveries(self._put_of_broker)
         self._extra_size = PROP_CRC_SIZE if prop_crc else 0
         self._prepared_offset = 0
         self._lacks = EVERYTHING - capabilities_of(subject)
@@ -350,6 +371,8 @@ class Interpreter:
         return seen
 
     def _run_service(self, service: ServiceName, times: int, who: int) -> Observation:
+        if service == "deliver_delayed":
+            self._deliverer = who
         seen = self._subject.run_service(service, times)
         is_cleaner = service == "clean_commit_log" and isinstance(seen, Ran)
         first_mtime_ms = self._first_mtime_ms() if is_cleaner else 0
@@ -369,7 +392,8 @@ class Interpreter:
             return Skipped("the store is down")
         place = self._running.puts
         message = message_for(op, self._life, self._step, place, self._prepared_offset)
-        asked = self._ask(who, (message,))
+        stored = message.scheduled() if self._delivers_delayed else message
+        asked = self._ask(who, (stored,))
         answer, waited_ms = self._timed(partial(self._subject.put, message))
         if not isinstance(answer, Put):
             return answer
@@ -377,6 +401,15 @@ class Interpreter:
         if op.transaction == "prepared" and answer.phy_offset >= 0:
             self._prepared_offset = answer.phy_offset
         return answer
+
+    def _put_of_broker(
+        self, message: MessageToPut, put: Callable[[], Observation]
+    ) -> None:
+        """Note what the broker delivers, and what it is answered."""
+        asked = self._ask(self._deliverer, (message,))
+        answer, waited_ms = self._timed(put)
+        if isinstance(answer, Put):
+            self._note(self._deliverer, PutAnswered(asked, (answer,), None, waited_ms))
 
     def _put_batch(self, op: PutBatch, who: int) -> Observation:
         if not self._subject.is_up:
@@ -547,6 +580,9 @@ class Interpreter:
             filters = subject.filters()
             if filters is not None:
                 self._note(who, FiltersLoaded(filters))
+            delays = subject.delays()
+            if delays is not None:
+                self._note(who, DelaysLoaded(delays))
             self._life += 1
             self._prepared_offset = 0
         return seen

@@ -18,23 +18,21 @@ from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.scheduling.sim_runtime import Deadlock, SimRuntime
 from crashmq.harness.scheduling.turns import Turns
+from crashmq.harness.subjects.brokers import Brokers
 from crashmq.harness.subjects.callers import Callers
+from crashmq.harness.subjects.capabilities import PutOfBroker
 from crashmq.harness.subjects.clients import Clients
 from crashmq.harness.subjects.consumers import Consumers
 from crashmq.harness.subjects.damage import Damages, plant, selected
 from crashmq.harness.subjects.engine_config import config_of
-from crashmq.harness.subjects.engine_messages import (
-    answer_of,
-    bit_map_of,
-    message_of,
-    pulled_of,
-)
+from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
 from crashmq.models.history import Happening
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
     EPOCH_MS,
+    PULL_STATUSES,
     PUT_STATUSES,
     BrokerPulled,
     ClockMoved,
@@ -49,6 +47,7 @@ from crashmq.models.observations import (
     Looked,
     Observation,
     Positions,
+    Pulled,
     Put,
     Queried,
     Ran,
@@ -100,6 +99,7 @@ class PythonStore:
         self.disk = disk
         disk.keep_time_by(runtime.now_ms)
         self._store: MessageStore | None = None
+        self._brokers = Brokers()
         self._consumers: Consumers | None = None
         self._clients = Clients(self.setup, runtime)
         self._services: dict[str, Service] = {}
@@ -180,7 +180,13 @@ class PythonStore:
             )
         except StoreStopped:
             return _SKIPPED_STOPPING
-        return pulled_of(result)
+        return Pulled(
+            PULL_STATUSES[result.status.value],
+            result.next_begin_offset,
+            result.min_offset,
+            result.max_offset,
+            result.messages,
+        )
 
     def look(self, phy_offset: int) -> Observation:
         """Read the record at a phy_offset."""
@@ -436,7 +442,7 @@ class PythonStore:
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
-        hosted = store if self._consumers is None else self._consumers.broker
+        hosted = self._brokers.broker or store
         if not hosted.is_started:
             return EndAwaited(hosted.shutdown())
         try:
@@ -457,12 +463,8 @@ class PythonStore:
             return Skipped("the store is up")
         mount = self.disk.mount()
         store = MessageStore(self._config, mount, self._runtime)
-        consumers = None
-        if self.setup.keeps_progress:
-            consumers = Consumers(
-                store, mount, self._runtime, filters=self.setup.filters
-            )
-        hosted = store if consumers is None else consumers.broker
+        broker = self._brokers.around(self.setup, store, mount, self._runtime)
+        hosted = broker or store
         if self._config.enable_consume_queue_ext and not self.setup.filters:
             store.calc_bit_map(bit_map_of)
         damages, self._damages = self._damages, Damages()
@@ -473,8 +475,10 @@ class PythonStore:
             self._damages = damages  # it has changed nothing
             return Refused(str(refusal), refusal.path)
         else:
-            self._store, self._consumers = store, consumers
-            self._clients.broker = None if consumers is None else consumers.broker
+            self._store, self._brokers.broker = store, broker
+            if broker is not None and self.setup.keeps_progress:
+                self._consumers = Consumers(broker, self._runtime)
+                self._clients.broker = broker
         finally:
             if self._store is None:
                 self._left_by_start = self.disk.left_open()
@@ -484,6 +488,14 @@ class PythonStore:
         self._runtime.serve([service for service in answering if service is not None])
         damaged = tuple([(at.start, at.end) for at in store.damaged_ranges])
         return Started(store.last_exit_ok, store.commit_log.scanned_bytes, damaged)
+
+    def tell_deliveries(self, put: PutOfBroker) -> None:
+        """From now on let ``put`` do what the broker puts of its own."""
+        self._brokers.put = put
+
+    def delays(self) -> tuple[tuple[int, int], ...] | None:
+        """Of each level the offset of the next message to deliver, sorted."""
+        return self._brokers.delays()
 
     def _turned_alone(self, name: str) -> Service | None:
         """A service whose rounds do not overlap; None if there is none."""
@@ -503,7 +515,8 @@ class PythonStore:
         return Started(last_exit_ok=False)
 
     def _end_life(self) -> None:
-        self._store = self._consumers = self._clients.broker = None
+        self._store = self._consumers = None
+        self._brokers.broker = self._clients.broker = None
         self._services = {}
         self._runtime.serve(())
         self.disk.unmount()
@@ -591,7 +604,8 @@ class PythonStore:
         """End this life; returns the ``StoreCrashed`` for the call in progress."""
         end = self.disk.crash(crash)
         self._runtime.end_by(end)
-        self._store = self._consumers = self._clients.broker = None
+        self._store = self._consumers = None
+        self._brokers.broker = self._clients.broker = None
         self._services = {}
         self._runtime.serve(())
         return end

@@ -126,6 +126,7 @@ class WholeSubject(
     capabilities.HoldsPulls,
     capabilities.Filters,
     capabilities.IsReplicated,
+    capabilities.DeliversDelayed,
     capabilities.TellsPositions,
     capabilities.TellsCounts,
     capabilities.TellsWhatItHolds,
@@ -156,6 +157,7 @@ PROTOCOLS: Final[Mapping[Capability, type]] = {
     Capability.HOLDS_PULLS: capabilities.HoldsPulls,
     Capability.FILTERS: capabilities.Filters,
     Capability.IS_REPLICATED: capabilities.IsReplicated,
+    Capability.DELIVERS_DELAYED: capabilities.DeliversDelayed,
     Capability.TELLS_POSITIONS: capabilities.TellsPositions,
     Capability.TELLS_COUNTS: capabilities.TellsCounts,
     Capability.TELLS_WHAT_IT_HOLDS: capabilities.TellsWhatItHolds,
@@ -344,6 +346,12 @@ class _Completed:
     def tell_consumers_to(self, note: Callable[[Happening], None]) -> None:
         """Nothing will be told: it has no consumers."""
         del note
+
+    def tell_deliveries(self, put: capabilities.PutOfBroker) -> None:
+        """Nothing is delivered."""
+
+    def delays(self) -> None:
+        """None are kept."""
 
     def statistics(self) -> Statistics:
         """None are known."""

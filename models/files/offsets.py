@@ -35,7 +35,7 @@ _VERSION_FIELDS = ("counter", "stateVersion", "timestamp")
 def read_offsets(data: bytes) -> OffsetRows | None:
     """The rows of a table, sorted; None if these bytes are no whole table."""
     try:
-        found = json.loads(_strict(data.decode()))
+        found = json.loads(strict_json(data.decode()))
         return _rows_of(found)
     except (ValueError, RecursionError):
         return None
@@ -54,8 +54,12 @@ def whole_offsets(files: Mapping[str, Bytes]) -> OffsetRows | None:
     return None if found else ()
 
 
-def _strict(text: str) -> str:
-    """The text with its integer keys in quotes."""
+def strict_json(text: str) -> str:
+    """The text with its integer keys in quotes.
+
+    Raises:
+        ValueError: there is something in it that no such text has.
+    """
     parts: list[str] = []
     number_at = -1
     at = 0

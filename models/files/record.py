@@ -70,6 +70,12 @@ _DELAYS_S = (
     *(1, 5, 10, 30, 60, 120, 180, 240, 300, 360),
     *(420, 480, 540, 600, 1200, 1800, 3600, 7200),
 )
+DELAY_LEVEL_MAX = len(_DELAYS_S)
+
+
+def delay_ms(level: int) -> int:
+    """How long a message of a level waits, in RocketMQ's own levels."""
+    return 1000 * _DELAYS_S[min(level, DELAY_LEVEL_MAX) - 1]
 
 
 class BadRecord(ValueError):

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from crashmq.models.files.checkpoint import CheckpointImage, Mark, read_checkpoint
+from crashmq.models.files.delays import DelayRows, whole_delays
 from crashmq.models.files.deleted import (
     DELETED_PATH,
     NOTHING_DELETED,
@@ -126,6 +127,11 @@ class StoreImage:
     def filters(self) -> FilterRows | None:
         """The groups' filters; None if there are such files and none is whole."""
         return whole_filters(self.files)
+
+    @lazy
+    def delays(self) -> DelayRows | None:
+        """How far delays are delivered; None if there are files and none is whole."""
+        return whole_delays(self.files)
 
     @lazy
     def queue_at(self) -> dict[QueueKey, QueueImage]:

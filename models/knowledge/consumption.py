@@ -29,8 +29,7 @@ class Share(NamedTuple):
         newest: unique keys of the messages of that answer.
         waiting: those of older answers that are not worked off.
         worked: those that it has worked off.
-        life: of the broker in which it last said where it is, or asked.
-        life_before: the same, before its newest pull.
+        life: of the broker that has told it last where it is.
     """
 
     asked: int
@@ -39,9 +38,8 @@ class Share(NamedTuple):
     waiting: frozenset[str] = _NO_MESSAGE
     worked: frozenset[str] = _NO_MESSAGE
     life: int = 0
-    life_before: int = 0
 
-    def pulls(self, queue_offset: int, life: int) -> Share:
+    def pulls(self, queue_offset: int) -> Share:
         """The share once it pulls on; from where it has asked last, if no answer came.
 
         An answer that comes after the consumer's time-out is none to it.
@@ -49,13 +47,12 @@ class Share(NamedTuple):
         waiting = self.waiting
         if queue_offset == self.next_pull:
             waiting |= self.newest - self.worked
-        done = self.worked
-        lives = (life, self.life)
-        return Share(queue_offset, queue_offset, _NO_MESSAGE, waiting, done, *lives)
-
-    def hears_nothing(self) -> Share:
-        """The share once its pull was refused, so nobody looked where it is."""
-        return self._replace(life=self.life_before)
+        return self._replace(
+            asked=queue_offset,
+            next_pull=queue_offset,
+            newest=_NO_MESSAGE,
+            waiting=waiting,
+        )
 
     def begins_again(self, queue_offset: int) -> Share:
         """The share once its pull was told to begin elsewhere; what waits may go on."""
@@ -80,18 +77,13 @@ class Taken(NamedTuple):
         possible: the offsets of its group.
         begins: where a group without one may begin; None: anywhere.
         life: of the broker.
-        is_reset: its group was reset since.
+        was_reset: its group was reset since.
     """
 
     possible: frozenset[int]
     begins: frozenset[int] | None
     life: int
-    is_reset: bool = False
-
-    def is_anew(self, begin: int) -> bool:
-        """Whether its group has perhaps begun by that, without an offset."""
-        has_none = -1 in self.possible and begin not in self.possible
-        return has_none and not self.is_reset
+    was_reset: bool = False
 
 
 @dataclass(slots=True)
@@ -130,8 +122,6 @@ class Consumption(Forked):
         self.living.pop(client, None)
         self.held.pop(client, None)
         self._keep_of(client, ())
-        for queue in [queue for queue in self.taken if queue.client == client]:
-            del self.taken[queue]
 
     def holds(self, client: str, queues: tuple[tuple[str, int], ...]) -> None:
         """Take note of all the queues that a consumer works on."""
@@ -164,15 +154,11 @@ class Consumption(Forked):
             self.owed_from[key] = max(self.owed_from[key], offset)
 
     def was_reset(self, key: OffsetKey, offset: int) -> None:
-        """Take note that a group's offset was set; what lies below is not owed.
-
-        A consumer that was given the queue before meets the reset by its first pull.
-        """
-        begun = [queue for queue in self.taken if self.key_of(queue) == key]
-        for queue in begun:
-            self.taken[queue] = self.taken[queue]._replace(is_reset=True)
-        if begun or key in self.owed_from:
-            self.owed_from[key] = offset
+        """Take note that a group's offset was set; what lies below is not owed."""
+        self.owed_from[key] = offset
+        for queue, taken in self.taken.items():
+            if self.key_of(queue) == key:
+                self.taken[queue] = taken._replace(was_reset=True)
 
     def worked_off(self, queue: OneQueue, unique_key: str) -> None:
         """Take note that a message was consumed."""

@@ -46,6 +46,8 @@ class Fact(Enum):
     DISK_WORKS = "no call met a failing disk in this step"
     READS_WORKED = "no read was made to fail, so a start saw the files as they are"
     OFFSETS_STAY = "nothing but a crash came over what was persisted of the offsets"
+    DELAYS_STAY = "nothing but a crash came over what was persisted of the delays"
+    DELAYS_LACK_NOTHING = "no offset of a delay level was ever changed from outside"
     READABLE = "each sector of the files can be read"
     SYNCED_STAYS = "what a sync covered is on the medium"
     WRITTEN_STAYS = "what was written and not synced can still be read"
@@ -76,6 +78,7 @@ class Fact(Enum):
     HOLDS_PULLS = "the subject answers pulls of a group, at once or later"
     FILTERS = "the subject filters messages by what groups subscribe"
     IS_REPLICATED = "the subject can be told how far its replicas have its log"
+    DELIVERS_DELAYED = "the subject lets messages wait, and tells of deliveries"
     TELLS_POSITIONS = "the subject says where its log stands"
     TELLS_COUNTS = "the subject says how many puts it has counted"
     TELLS_WHAT_IT_HOLDS = "the subject says what it holds of its directory"
@@ -204,6 +207,14 @@ def _offsets_stay(at: Moment) -> bool:
     return not (at.known.progress.is_doubtful or at.known.tampering.damaged)
 
 
+def _delays_stay(at: Moment) -> bool:
+    return not (at.known.delays.is_doubtful or at.known.delays.may_lack)
+
+
+def _delays_lack_nothing(at: Moment) -> bool:
+    return not at.known.delays.may_lack
+
+
 def _undamaged_log(at: Moment) -> bool:
     return not at.known.is_degraded
 
@@ -291,6 +302,8 @@ HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.DISK_WORKS: _disk_works,
     Fact.READS_WORKED: _reads_worked,
     Fact.OFFSETS_STAY: _offsets_stay,
+    Fact.DELAYS_STAY: _delays_stay,
+    Fact.DELAYS_LACK_NOTHING: _delays_lack_nothing,
     Fact.READABLE: _readable,
     Fact.SYNCED_STAYS: _synced_stays,
     Fact.WRITTEN_STAYS: _written_stays,

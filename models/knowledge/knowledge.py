@@ -16,6 +16,7 @@ from crashmq.models.files.store_image import StoreImage
 from crashmq.models.history import Step
 from crashmq.models.knowledge.consumption import Consumption
 from crashmq.models.knowledge.debts import Debts
+from crashmq.models.knowledge.delays import Delays
 from crashmq.models.knowledge.expiry import Expiry
 from crashmq.models.knowledge.progress import Progress
 from crashmq.models.knowledge.promises import SPOILT, DiskKind, Promises, forgets
@@ -62,6 +63,7 @@ class Knowledge:
         debts: what this life owes.
         progress: how far groups of consumers have come.
         consumption: what their consumers have worked off.
+        delays: how far each delay level is delivered.
         tampering: what was done to the files from outside.
         failed_parts: where calls to the disk failed in this life of the store, as
             names in its directory; "" stands for all.
@@ -84,6 +86,7 @@ class Knowledge:
     tampering: Tampering
     progress: Progress = field(default_factory=Progress)
     consumption: Consumption = field(default_factory=Consumption)
+    delays: Delays = field(default_factory=Delays)
     failed_parts: frozenset[str] = frozenset()
     end: End = End.NEW
     positions: Positions | None = None
@@ -216,6 +219,7 @@ class Knowledge:
             self.tampering,
             self.progress,
             self.consumption,
+            self.delays,
             self.failed_parts,
             self.end,
             self.positions,

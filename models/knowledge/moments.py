@@ -164,7 +164,7 @@ class PutOver(Moment):
     def waits_for_sync(self) -> bool:
         """Whether the put is answered only once it is on the medium."""
         return self.known.model.flush_mode == "SYNC_FLUSH" and (
-            self.message.wait_store_ok
+            self.message.waits_for_sync
         )
 
 
@@ -673,6 +673,95 @@ class FiltersRecovered(Moment):
 
     files: Mapping[str, bytes]
     rows: FilterRows
+
+
+@dataclass(slots=True)
+class DeliveryRoundOver(Moment):
+    """A round of delivery, with nothing beside it, came to its end.
+
+    ``first`` is, by level, the first dispatched message that it has left waiting.
+    """
+
+    first: Mapping[int, Appended]
+
+    @property
+    def stored_ms(self) -> Mapping[int, int]:
+        """By level, when that message was stored, where a record says so."""
+        image = self.look.image()
+        times = {level: _stored_ms(image, one) for level, one in self.first.items()}
+        return {level: time for level, time in times.items() if time > 0}
+
+
+def _stored_ms(image: StoreImage, waiting: Appended) -> int:
+    """When a waiting message was stored, as its record says; 0: it has none."""
+    key = (waiting.message.topic, waiting.message.queue_id)
+    for record in reversed(image.commit_log.indexed_records.get(key, [])):
+        if record.phy_offset == waiting.phy_offset:
+            return record.store_timestamp
+    return 0
+
+
+@dataclass(slots=True)
+class MessageDelivered(Moment):
+    """A broker put a delayed message; the model does not have it yet.
+
+    Attributes:
+        message: as the broker put it.
+        answer: of the store.
+        waited: the delayed message, as it lies in its level's queue; None: none does.
+        expected: the offset of the message that its level had to deliver next.
+        asked_ms: the store's clock when it was put.
+    """
+
+    message: MessageToPut
+    answer: Put
+    waited: Appended | None
+    expected: int
+    asked_ms: int
+
+    @property
+    def stored_ms(self) -> int:
+        """When the delayed message was stored, as its record says; 0: it has none."""
+        assert self.waited is not None
+        return _stored_ms(self.look.image(), self.waited)
+
+
+@dataclass(slots=True)
+class DelaysWritten(Moment):
+    """A store whose rounds have persisted how far delays are delivered has files."""
+
+    files: Mapping[str, bytes]
+
+
+@dataclass(slots=True)
+class DelaysPersisted(Moment):
+    """A persist of the delays' offsets, with nothing beside it, has left these files.
+
+    ``flushed`` is up to where the log was durable then.
+    """
+
+    files: Mapping[str, bytes]
+    flushed: int
+
+
+@dataclass(slots=True)
+class DelaysFound(Moment):
+    """A start of a store that delivers delayed messages found these files."""
+
+    files: Mapping[str, bytes]
+
+
+@dataclass(slots=True)
+class DelaysRecovered(Moment):
+    """A start on these files came up with these offsets; the model has its log."""
+
+    files: Mapping[str, bytes]
+    offsets: Mapping[int, int]
+
+
+@dataclass(slots=True)
+class AllDelivered(Moment):
+    """A healed store has delivered for as long as anything could be due."""
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from crashmq.models.history import Consumed, OneQueue, PullReceived
 from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.moments import Moment
 from crashmq.models.knowledge.reference import QueueKey
+from crashmq.models.messages import MessageToPut
 
 
 @dataclass(slots=True)
@@ -69,6 +70,18 @@ class MessageConsumed(Moment):
     unique_key: str
     passed: Sequence[Appended]
     is_orderly: bool
+
+
+@dataclass(slots=True)
+class MessageSentBack(Moment):
+    """A consumer was told that the broker has a message of it once more.
+
+    ``copies`` are the puts of the step that hold it, with one more try.
+    """
+
+    queue: OneQueue
+    unique_key: str
+    copies: Sequence[MessageToPut]
 
 
 @dataclass(slots=True)

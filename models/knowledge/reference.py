@@ -159,7 +159,7 @@ class ReferenceModel(Forked):
             return
         if not self.buffers_appends:
             self.floor_kill = appended.end
-        if self.flush_mode == "SYNC_FLUSH" and message.wait_store_ok:
+        if self.flush_mode == "SYNC_FLUSH" and message.waits_for_sync:
             self.floor_power = max(self.floor_power, appended.end)
             self.floor_kill = max(self.floor_kill, appended.end)
 
@@ -397,12 +397,12 @@ class ReferenceModel(Forked):
     ) -> list[Appended]:
         """The records' messages, including unanswered puts among them."""
         known = {appended.phy_offset: appended for appended in answered}
-        unanswered = {message.unique_key: message for message in self.in_flight}
+        unanswered = {(one.unique_key, one.topic): one for one in self.in_flight}
         found: list[Appended] = []
         for record in records:
             appended = known.get(record.phy_offset)
             if appended is None:
-                message = unanswered[record.properties["UNIQ_KEY"]]
+                message = unanswered[record.properties["UNIQ_KEY"], record.topic]
                 appended = Appended(
                     message,
                     record.phy_offset,

@@ -20,6 +20,7 @@ from crashmq.models.knowledge.moments import (
     At,
     CheckedReads,
     CleanerOver,
+    DelaysFound,
     DeletionOver,
     FilesAtRest,
     FilesFound,
@@ -40,6 +41,13 @@ from crashmq.models.knowledge.moments import (
 from crashmq.models.knowledge.moments_of_pulls import DispatchSeen
 from crashmq.models.knowledge.progress import Recovered
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
+from crashmq.models.knowledge.walk_delays import (
+    saw_what_else,
+    walk_delivery,
+    walk_loaded,
+    walk_rounds,
+    walk_stop,
+)
 from crashmq.models.knowledge.walk_filters import walk_filters
 from crashmq.models.knowledge.walk_progress import (
     bound_by_deletions,
@@ -75,6 +83,8 @@ def walk(at: At) -> Iterator[Moment]:
         recovered = yield from walk_progress(at)
     if known.setup.filters:
         yield from walk_filters(at)
+    if known.setup.delivers_delayed:
+        saw_what_else(at)
     known.expiry.begin_step(step)
     yield from _walk_lives(at)
     if known.setup.keeps_progress:
@@ -113,16 +123,20 @@ def _walk_lives(at: At) -> Iterator[Moment]:
         )
     known.failed_parts |= step.failed_parts
     found = [look.image_of(start.found) for start in step.starts]
-    for image in found:
+    for start, image in zip(step.starts, found, strict=True):
         yield FilesFound(*at, image)
+        if known.setup.delivers_delayed:
+            yield DelaysFound(*at, start.found)
     if step.starts and step.fails_reads:
         known.checkpoint = None  # it may have lowered its mark for what it missed
     _see_cut_short(known, step)
     if step.crash is not None:
         known.crashed(step, in_flight)
         return
-    for start, image in zip(step.starts, found, strict=True):
+    for number, (start, image) in enumerate(zip(step.starts, found, strict=True)):
         yield from walk_start(at, start, image)
+        if known.setup.delivers_delayed:
+            yield from walk_loaded(at, start, number)
     if step.starts and not step.is_alone:
         known.saw_faults(step)  # it may have met that start too
         if known.promises.errors_come_late:
@@ -131,6 +145,8 @@ def _walk_lives(at: At) -> Iterator[Moment]:
         yield from _walk_puts(at, step.begun)
         if step.begun.stops:
             yield from _walk_stops(at, step.begun.stops, known.model.end)
+    if known.setup.delivers_delayed:
+        yield from walk_rounds(at)
     yield from _walk_services(at)
     if now.max_phy_offset >= 0:
         yield from _walk_running(at)
@@ -165,6 +181,8 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
         if is_first and _may_be_emptied(step, (message.topic, message.queue_id)):
             model.empty((message.topic, message.queue_id), answer.phy_offset)
         yield _put_over(at, message, answer, place, in_flight)
+        if message.is_delivered:
+            yield from walk_delivery(at, message, answer)
         if answer.phy_offset >= 0:
             model.put(message, answer, known.expiry.now_ms)
     if step.is_together and life.puts:
@@ -201,7 +219,9 @@ def _put_over(
     size = model.record_size(message)
     place = -1
     if stood is not None and step.is_alone:
-        place = _place_of(message, size, stood.max_phy_offset, setup)
+        # A round may deliver several, and a consumer give several back.
+        behind = model.end if len(step.puts) > 1 else 0
+        place = _place_of(message, size, max(stood.max_phy_offset, behind), setup)
     elif end_among_others >= 0 and answer.phy_offset >= 0:
         place = _place_of(message, size, end_among_others, setup)
     begins_a_file = place < 0 or place % setup.log_file_size == 0
@@ -288,6 +308,8 @@ def _walk_stops(at: At, stops: Sequence[Stopped], end: int) -> Iterator[Moment]:
     step, known = at.step, at.known
     for stop in stops:
         yield StopOver(*at, stop)
+        if known.setup.delivers_delayed:
+            yield from walk_stop(at)
         known.model.stopped(end, clean=stop.clean)
         known.end = End.ABORT_STAYS
         if stop.clean:

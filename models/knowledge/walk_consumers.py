@@ -15,13 +15,16 @@ from crashmq.models.history import (
     OneQueue,
     PullReceived,
     PullSent,
+    PutAsked,
     QueuesHeld,
+    SentBack,
 )
 from crashmq.models.knowledge.consumption import Share, Taken
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupIsAt,
     MessageConsumed,
+    MessageSentBack,
     MessagesPulled,
     PullGoesOn,
 )
@@ -31,8 +34,8 @@ NOT_KNOWN = -2
 RETRY = "%RETRY%"
 MOVED = "PULL_OFFSET_MOVED"
 """The answer to a pull that has to begin elsewhere."""
-LOOKED = frozenset({"SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY"})
-"""The answers to pulls that say what the queue has; all others refuse them."""
+READ = ("SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY")
+"""The answers to a pull for which the broker has read the queue."""
 
 
 def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
@@ -58,6 +61,8 @@ def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
                 yield from _saw_kept(at, event.queue, event.kept)
         case Consumed():
             yield from _saw_consumed(at, event)
+        case SentBack(queue, record):
+            yield _saw_sent_back(at, queue, record)
         case OffsetSent(queue, offset, kept):
             _saw_told(at, queue, offset)
             if kept != NOT_KNOWN:
@@ -93,7 +98,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     share = known.shares.get(queue)
     known.sees_where(queue, queue_offset)
     if share is not None:
-        goes_on = share.pulls(queue_offset, known.life)
+        goes_on = share.pulls(queue_offset)
         expected = (share.asked, share.next_pull)
         yield PullGoesOn(*at, queue, queue_offset, expected, len(goes_on.waiting))
         known.shares[queue] = goes_on
@@ -101,10 +106,12 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     taken, life = known.taken.pop(queue, None), known.life
     if taken is not None:
         key = known.key_of(queue)
-        life = taken.life
-        yield QueueBegun(*at, key, queue_offset, taken.possible, taken.begins)
-        known.begins(key, queue_offset, is_anew=taken.is_anew(queue_offset))
-    known.shares[queue] = Share(queue_offset, queue_offset, life=life, life_before=life)
+        possible, begins, life, was_reset = taken
+        yield QueueBegun(*at, key, queue_offset, possible, begins)
+        is_anew = NO_OFFSET in possible and queue_offset not in possible
+        is_anew = is_anew and not was_reset
+        known.begins(key, queue_offset, is_anew=is_anew)
+    known.shares[queue] = Share(queue_offset, queue_offset, life=life)
 
 
 def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
@@ -114,15 +121,16 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         return  # it has given the queue back since
     if answer.code == MOVED:
         at.known.progress.pending.pop(known.key_of(queue), None)
-        known.shares[queue] = share.begins_again(answer.next_begin_offset)
+        again = share.begins_again(answer.next_begin_offset)
+        known.shares[queue] = again._replace(life=known.life)
         return
-    if answer.code not in LOOKED:
-        known.shares[queue] = share.hears_nothing()
+    if answer.code not in READ:
         return
     yield MessagesPulled(*at, answer)
     known.shares[queue] = share._replace(
         next_pull=answer.next_begin_offset,
         newest=frozenset(map(key_in, answer.messages)),
+        life=known.life,
     )
 
 
@@ -172,6 +180,20 @@ def _saw_consumed(at: At, event: Consumed) -> Iterator[Moment]:
     drops = known.is_broadcast(queue.client) and not is_orderly
     if event.status == "success" or drops:
         known.worked_off(queue, unique_key)
+
+
+def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
+    """Take note that the broker has a message that was not consumed once more."""
+    unique_key, tries = key_in(record), decode_record(record).reconsume_times
+    asked = [one.event for one in at.step.entries if isinstance(one.event, PutAsked)]
+    copies = [
+        message
+        for event in asked
+        for message in event.messages
+        if message.unique_key == unique_key and message.reconsume_times == tries + 1
+    ]
+    at.known.consumption.worked_off(queue, unique_key)
+    return MessageSentBack(*at, queue, unique_key, copies)
 
 
 def key_in(record: bytes) -> str:

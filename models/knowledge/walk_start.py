@@ -95,6 +95,8 @@ def start_over(
         misfit = _lost_offsets(found, start.unreadable)
     if setup.filters and not misfit and found.filters is None:
         misfit = "no table of the groups' filters is whole"
+    if setup.delivers_delayed and not misfit:
+        misfit = _lost_delays(found, start.unreadable)
     return StartOver(
         *at,
         found,
@@ -117,6 +119,14 @@ def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
         return "the consumers' offsets cannot be read"
     is_lost = found.offsets is None
     return "no table of the consumers' offsets is whole" if is_lost else ""
+
+
+def _lost_delays(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
+    """Why nobody knows how far delays are delivered; "" if a start can."""
+    if any(place.path.startswith("config/") for place in unreadable):
+        return "the offsets of the delay levels cannot be read"
+    is_lost = found.delays is None or found.offsets is None
+    return "no table of the delay levels is whole" if is_lost else ""
 
 
 def extended(found: StoreImage, log_file_size: int) -> StoreImage:

@@ -10,6 +10,7 @@ from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.laws.registry import law
+from crashmq.models.messages import MessageToPut
 from crashmq.models.verdict import Violation
 
 
@@ -178,6 +179,26 @@ def a_full_consumer_does_not_pull(
             _of(queue),
             f"it pulls while {waiting} messages wait",
             f"at most {threshold}",
+        )
+
+
+@law(
+    "CON-10",
+    "a message that was given back is put once more, with one more try, for its group "
+    "or among its dead letters",
+    catalogue="P21",
+)
+def what_was_given_back_is_put_again(
+    queue: OneQueue, unique_key: str, copies: Sequence[MessageToPut]
+) -> Iterator[Violation]:
+    """Source: AbstractSendMessageProcessor#consumerSendMsgBack."""
+    topics = {f"%RETRY%{queue.group}", f"%DLQ%{queue.group}"}
+    right = [one for one in copies if (one.real_topic or one.topic) in topics]
+    if len(right) != 1:
+        found = [one.real_topic or one.topic for one in copies]
+        told = f"put to {', '.join(found)}" if found else "put nowhere"
+        yield Violation(
+            f"{_of(queue)}, {unique_key}", told, f"once to {sorted(topics)[1]}"
         )
 
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 from crashmq.models.laws import (
     checkpoint,
     commit_log,
+    config_files,
     consume_queue,
     index,
     offsets,
@@ -38,6 +39,12 @@ QUEUE_LAWS: Laws = (
     queue_ext.nothing_lies_behind_the_last_address,
     offsets.queue_offsets_rise_by_one,
 )
+CONFIG_LAWS: Laws = (
+    config_files.config_files_are_whole,
+    config_files.no_offset_is_past_its_queue,
+)
+"""Of a broker's config files; fsck asks them, the judge of episodes does not."""
+
 CHECKPOINT_LAWS: Laws = (
     checkpoint.durable_mark_is_in_the_log,
     checkpoint.flushed_time_is_in_the_log,

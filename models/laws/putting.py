@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.laws.registry import law
 from crashmq.models.messages import (
     FILLER_SIZE_MIN,
+    MULTI_QUEUE_OFFSET,
     PROP_CRC_SIZE,
     PROPERTIES_SIZE_MAX,
     TOPIC_SIZE_MAX,
@@ -248,10 +250,33 @@ def _expected_of_batch(
     return "PUT_OK" if fits else "MESSAGE_ILLEGAL"
 
 
+def _expected_once_due(message: MessageToPut, setup: Setup) -> PutStatus:
+    """The status that a delayed message must get once it is delivered.
+
+    Its places in light queues count as long as can be: nobody knows them yet.
+    """
+    delivered = message.delivered()
+    added = PROP_CRC_SIZE if setup.prop_crc else 0
+    if setup.multi_dispatch and delivered.light_queues:
+        places = 20 * len(delivered.light_queues) - 1
+        added += len(MULTI_QUEUE_OFFSET) + places + 2
+    sizes = (delivered.record_size + added, delivered.properties_size + added)
+    return _expected_status(delivered, setup, *sizes)
+
+
 def _expected_status(
     message: MessageToPut, setup: Setup, size: int, properties_size: int
 ) -> PutStatus:
     body, topic = message.body, message.topic
+    if setup.delivers_delayed and not message.is_delivered:
+        if message.topic == SCHEDULE_TOPIC and not message.real_topic:
+            return "MESSAGE_ILLEGAL"
+        if message.real_topic:
+            once_due = _expected_once_due(message, setup)
+            if once_due != "PUT_OK":
+                return once_due
+        elif message.sys_flag & 0x4 == 0 and abs(message.delay_level) >= _I32:
+            return "MESSAGE_ILLEGAL"
     lights = setup.multi_dispatch and message.light_queues
     if lights and message.asks_for_no_light_queue:
         return "MESSAGE_ILLEGAL"

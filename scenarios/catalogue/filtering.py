@@ -80,7 +80,8 @@ FILTERED = replace(
     groups=often(("g", 3), ("h", 2)),
     expressions=EXPRESSIONS,
     schedules=often(
-        (Schedule(depth=2, steps=24), 3),
+        (Schedule(depth=2, steps=8), 4),
+        (Schedule(depth=3, steps=24), 1),
         (Schedule("pct", depth=3, steps=40), 2),
         (Schedule("pct", depth=3, steps=400, grain="lines"), 1),
     ),

@@ -95,6 +95,8 @@ STORES = often(
     (Setup(keeps_progress=True, pull_batch=3, pull_threshold=4), 3),
     (Setup(keeps_progress=True, topic_queues=5, disk_profile="posix_min"), 2),
     (Setup(8192, 7, "SYNC_FLUSH", keeps_progress=True, pull_threshold=2), 2),
+    (Setup(keeps_progress=True, delivers_delayed=True, topic_queues=1), 2),
+    (Setup(16384, keeps_progress=True, delivers_delayed=True, pull_batch=4), 2),
 )
 
 LIVING_CONSUMERS = (

@@ -9,6 +9,7 @@ from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.bit_rot import ROTTING, SERVING
 from crashmq.scenarios.catalogue.concurrency import INTERLEAVING
 from crashmq.scenarios.catalogue.consuming import CONSUMING
+from crashmq.scenarios.catalogue.delaying import DELAYING
 from crashmq.scenarios.catalogue.expiry import ALWAYS, EXPIRING, KEEPING
 from crashmq.scenarios.catalogue.filtering import FILTERING
 from crashmq.scenarios.catalogue.foreign_files import FOREIGN_FILES
@@ -420,5 +421,6 @@ SCENARIOS: dict[str, Scenario] = {
     for scenario in (
         *(*_ALL, MIXTURES, _TORN_BLOCKS),
         *(*CONSUMING, *LONG_POLLING, *FILTERING, *LIVING_CONSUMERS),
+        *DELAYING,
     )
 }

@@ -24,7 +24,11 @@ REPUT: Final = RunService("reput")
 FLUSHES: tuple[Op, ...] = (
     RunService("flush_commit_log"),
     RunService("flush_consume_queue"),
+    RunService("checkpoint"),
 )
+STEP: Final = AdvanceClock(10)
+LONG: Final = AdvanceClock(60_000)
+"""After so long a flush takes all there is."""
 ACTIONS_MAX = 14
 """So many disk actions a persist makes at most, and a stop or start at first."""
 DISPATCH_ACTIONS_MAX = 8
@@ -43,17 +47,18 @@ Whom: TypeAlias = tuple[str, str]
 """A group and a topic."""
 
 Way: TypeAlias = Literal[
-    "by itself", "again", "beside", "amid", "clock", "crash", "away", "old"
+    "by itself", "again", "beside", "amid", "clock", "crash", "away", "old", "older"
 ]
 WAYS: tuple[Way, ...] = often(
     ("by itself", 5),
     ("again", 3),
-    ("beside", 4),
+    ("beside", 6),
     ("amid", 2),
     ("clock", 4),
     ("crash", 4),
     ("away", 2),
     ("old", 3),
+    ("older", 2),
 )
 CUT: tuple[Op, ...] = often((PERSIST, 3), (Shutdown(), 2), (Restart(), 2), (REPUT, 4))
 
@@ -73,7 +78,9 @@ def filtering(draft: Draft) -> None:
         case "beside":
             _subscribe(draft, whom)
             again, put = _subscription(draft, whom), draft.drawn.put()
-            ops = (again, put, REPUT, _pull(draft, whom))
+            ops: tuple[Op, ...] = (again, put, REPUT)
+            if chance.coin():
+                ops = (_pull(draft, whom), *ops)
             add(Together(ops, draft.drawn.schedule(len(ops))))
         case "amid":
             add(draft.drawn.put(), draft.drawn.put())
@@ -109,6 +116,12 @@ def filtering(draft: Draft) -> None:
                 add(PERSIST)
             if chance.coin():
                 add(Restart(), _subscription(draft, whom, chance.pick(OLD_VERSIONS)))
+        case "older":
+            old, newer = _subscription(draft, whom, 1), _subscription(draft, whom)
+            add(old, PERSIST, newer, STEP)
+            _messages(draft)
+            add(REPUT, LONG, *FLUSHES, During(PERSIST, 1, draft.drawn.crash()))
+            add(Restart(), old)
     for _ in range(chance.integer(1, PULLS_MAX)):
         add(_pull(draft, whom))
 

@@ -39,6 +39,12 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
     "consume": frozenset({Capability.RUNS_CONSUMERS}),
     "hold": frozenset({Capability.TRACKS_PROGRESS, Capability.HOLDS_PULLS}),
     "filter": frozenset({Capability.FILTERS}),
+    "delay": frozenset(
+        {
+            *(Capability.DELIVERS_DELAYED, Capability.HAS_CLOCK),
+            Capability.TURNS_SERVICES,
+        }
+    ),
 }
 """What each kind of phrase is pointless without; the others need the core alone."""
 

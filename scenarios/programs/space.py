@@ -60,6 +60,7 @@ Kind = Literal[
     "consume",
     "hold",
     "filter",
+    "delay",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -201,6 +202,7 @@ class Space:
         progress_offsets: what is committed, or reset to.
         consumers: who may join; a space has them to list ``consume``.
         consumed: how consuming a message goes.
+        delay_levels: of messages that wait; a space has them to list ``delay``.
         deletions: queues that are deleted, queue_id -1 for the whole topic; as above
             for ``delete``.
     """
@@ -254,6 +256,7 @@ class Space:
     consumers: tuple[StartConsumer, ...] = ()
     consumed: tuple[ConsumeStatus, ...] = ("success",)
     expressions: tuple[tuple[str, ExpressionType], ...] = ()
+    delay_levels: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a space in which a listed kind could not be drawn."""
@@ -272,6 +275,7 @@ class Space:
         holds = self.groups and self.crash_kinds and self.faults
         assert holds or "hold" not in self.kinds
         assert (self.groups and self.expressions) or "filter" not in self.kinds
+        assert self.delay_levels or "delay" not in self.kinds
         deletes = self.deletions and self.crash_kinds and self.faults
         assert deletes or "delete" not in self.kinds
 

@@ -20,6 +20,7 @@ from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.consumers import consume
 from crashmq.scenarios.programs.consuming import progress
 from crashmq.scenarios.programs.crashing import crash, restart
+from crashmq.scenarios.programs.delaying import delay
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.faulting import fault, fill_after_all
 from crashmq.scenarios.programs.filtering import filtering
@@ -137,6 +138,7 @@ PHRASES: dict[Kind, Phrase] = {
     "consume": consume,
     "hold": hold,
     "filter": filtering,
+    "delay": delay,
 }
 """What writes a phrase of each kind."""
 
@@ -169,6 +171,7 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "consume": ("consume",),
     "hold": ("hold",),
     "progress": ("progress", "filter"),
+    "delay": ("delay",),
 }
 
 

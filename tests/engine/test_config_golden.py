@@ -129,11 +129,11 @@ def test_rocketmq_loads_what_we_write(
     root.mkdir()
     tables = tables_on(root)
     offsets = tables.consumer_offset_manager
-    for group, topic, queue_id, offset in (
+    for committed in (
         *(("g", "T0", 0, 5), ("g", "T0", 11, 1 << 40), ("h", "%RETRY%h", 0, 0)),
         *(("g", "T1", 2, 7), ("g@broadcast", "T1", 3, 9)),
     ):
-        offsets.commit_offset(group, topic, queue_id, offset)
+        offsets.commit_offset(*committed)
     offsets.persist()
     topic = TopicConfig("T0", 12, 12, Perm.READ, attributes={"+message.type": "FIFO"})
     tables.topic_config_manager.update_topic_config(topic)

@@ -9,7 +9,6 @@ from store_builder import (
     RECORD_SIZE,
     SYNC,
     StoreBuilder,
-    log_file,
 )
 
 from crashmq.engine.host.probe import recording
@@ -165,6 +164,7 @@ def test_a_filler_that_replicas_have_in_part_is_passed_in_time(
 
     store.reput()
     assert store.live.reput.stopped_at == -1
+    assert store.live.reput.reput_from_offset == PER_FILE * RECORD_SIZE
     assert store.served() == list(range(PER_FILE))
     store.live.set_confirm_offset(1 << 40)
 
@@ -249,18 +249,3 @@ def test_a_slave_with_duplication_counts_nothing(store: StoreBuilder) -> None:
 
     assert store.live.stats.put_by_topic == {}
     assert store.served() == [0, 1, 2]
-
-
-def test_a_file_of_which_a_filler_alone_is_left_may_go(store: StoreBuilder) -> None:
-    store.configured(file_reserved_time=0).put(PER_FILE).reput().put().flush()
-    assert store.live.reput.reput_from_offset == PER_FILE * RECORD_SIZE
-    store.live.deletion.execute_delete_files_manually()
-
-    with recording() as hits:
-        assert store.turn("clean_commit_log") == 1
-        assert store.live.commit_log.min_offset == LOG_FILE_SIZE
-        assert store.turn("reput") == RECORD_SIZE
-
-    assert hits["reput.below_min"] == 1
-    assert log_file() not in store.disk.files()
-    assert store.pull(PER_FILE).messages != ()

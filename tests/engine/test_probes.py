@@ -13,6 +13,7 @@ UNREACHABLE = {
     "mapped_file.flush.gone",
     "mapped_file_queue.reset",
     "mapped_file_queue.reset.too_far",
+    "reput.below_min",
 }
 
 

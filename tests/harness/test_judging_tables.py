@@ -110,7 +110,10 @@ def test_a_fact_names_what_it_excuses_and_where_that_is_still_asked() -> None:
         "FL-7, FLT-1 to FLT-3, RD-2",
         "RD-1 at `MessagesPulled`",
     ]
-    assert row_of(table, "lives")[2:] == ["PUT-7, REC-14, RUN-8", "RUN-2 at `StopOver`"]
+    assert row_of(table, "lives")[2:] == [
+        "DLY-3, PUT-7, REC-14, RUN-8",
+        "RUN-2 at `StopOver`",
+    ]
     assert table.count("\n| ") == len(Fact) - len(decided_by(EVERYTHING))
     assert "No fact ever excuses CON-3 to CON-8, DEL-2, DEL-3," in table
 

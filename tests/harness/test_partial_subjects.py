@@ -180,6 +180,7 @@ def test_the_child_lacks_what_no_real_disk_gives(tmp_path: Path) -> None:
         Capability.TRACKS_PROGRESS,
         Capability.HOLDS_PULLS,
         Capability.IS_REPLICATED,
+        Capability.DELIVERS_DELAYED,
         Capability.TAKES_SNAPSHOTS,
     }
 

@@ -320,8 +320,8 @@ def test_a_pull_among_others_is_judged_by_what_lay_before_and_after() -> None:
             Edit(
                 module="crashmq.engine.store.message_store",
                 function="MessageStore.get_message",
-                before="queue_offset, max_msg_nums, tags",
-                after="queue_offset, 1, tags",
+                before="queue_offset, max_msg_nums, wanted",
+                after="queue_offset, 1, wanted",
             ),
         ),
         source="a test",

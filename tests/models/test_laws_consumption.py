@@ -21,7 +21,6 @@ from crashmq.models.history import (
 from crashmq.models.knowledge.consumption import (
     Consumption,
     Share,
-    Taken,
     queues_of,
 )
 from crashmq.models.knowledge.knowledge import Knowledge
@@ -147,8 +146,8 @@ def test_bounds_are_held_up_to_the_bound_itself() -> None:
 def test_a_share_keeps_what_waits_and_forgets_an_answer_that_never_came() -> None:
     share = Share(0, 3, frozenset("abc"), worked=frozenset("a"))
 
-    assert share.pulls(3, 1).waiting == {"b", "c"}
-    assert share.pulls(0, 1).waiting == frozenset()
+    assert share.pulls(3).waiting == {"b", "c"}
+    assert share.pulls(0).waiting == frozenset()
     assert share.consumes("b").worked == {"a", "b"}
     assert share.begins_again(1) == share._replace(
         asked=1, next_pull=1, newest=frozenset(), waiting=frozenset("bc")
@@ -211,14 +210,6 @@ def test_a_reset_says_what_is_owed_to_whoever_has_begun(is_given_before: bool) -
     walked.tell(PullSent(AT_C0, 0, -1))
 
     assert walked.owed_from() == (2 if is_given_before else 0)
-
-
-def test_a_group_begins_anew_only_if_it_had_perhaps_no_offset() -> None:
-    none, some = frozenset({-1}), frozenset({-1, 3})
-
-    assert Taken(none, None, 1).is_anew(3)
-    assert not Taken(some, None, 1).is_anew(3)
-    assert not Taken(none, None, 1, is_reset=True).is_anew(3)
 
 
 def test_one_that_broadcasts_makes_progress_of_its_own() -> None:

@@ -59,6 +59,7 @@ TestOffsetFiles = machine_test("offset_files")
 TestLongPolling = machine_test("long_polling")
 TestFilters = machine_test("filters")
 TestFilterFiles = machine_test("filter_files")
+TestDelayed = machine_test("delayed")
 
 
 def test_every_scenario_has_its_machine_here() -> None:

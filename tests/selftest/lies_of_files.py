@@ -31,11 +31,23 @@ from misreporting import (
     patched,
 )
 
-from crashmq.models.ops import Restart
+from crashmq.models.ops import Restart, RunService
+from crashmq.models.program import Setup
+
+_DELAYS = "config/delayOffset.json"
+_DELAYS_KEPT = does(
+    Setup(delivers_delayed=True), RunService("persist_delay_offset"), KILL, Restart()
+)
 
 LIES_OF_FILES = (
     down("CP-7", f"files.pop({QUEUE!r}, None)", TOLD_AND_KILLED),
     down("CP-4", patched("checkpoint", 0, bytes(8)), TOLD_AND_KILLED),
+    down("DLY-9", f"files.pop({_DELAYS!r}, None)", _DELAYS_KEPT),
+    down(
+        "DLY-9",
+        f"files.update({{path: b'{{' for path in files if path == {_DELAYS!r}}})",
+        _DELAYS_KEPT,
+    ),
     files("CL-2", 'files["commitlog/odd"] = b""', ONE),
     files("CL-2", 'files["commitlog/0000000000000000409x"] = b""', ONE),
     files(

@@ -72,7 +72,11 @@ class SendResponse(NamedTuple):
 
 
 class SendMessageProcessor:
-    """Answers messages of producers, and those that consumers send back; stateless."""
+    """Answers messages of producers, and those that consumers send back.
+
+    Attributes:
+        put: puts a message into the store.
+    """
 
     def __init__(
         self,
@@ -82,6 +86,7 @@ class SendMessageProcessor:
         locks: RebalanceLockManager,
     ) -> None:
         self._store = store
+        self.put = store.put_message
         self._topics = topics
         self._groups = groups
         self._locks = locks
@@ -203,7 +208,7 @@ class SendMessageProcessor:
         if not topic.is_writeable:
             why = f"topic {topic.topic_name} takes no message: its perm says so."
             return SendResponse(ResponseCode.NO_PERMISSION, remark=why)
-        result = self._store.put_message(message)
+        result = self.put(message)
         if result.status is PutMessageStatus.PUT_OK:
             return SendResponse(ResponseCode.SUCCESS, result)
         return SendResponse(ResponseCode.SYSTEM_ERROR, result, result.status.value)

@@ -166,8 +166,7 @@ class CleanCommitLogService:
     def _end_of_what_may_go(self, *, immediately: bool) -> int:
         """The end of the last file that this round may delete; -1 if none."""
         # What is not durable or not dispatched may be asked for after a crash.
-        # A filler is nothing that somebody could ask for.
-        safe = min(self._reput.next_record_offset, self._commit_log.flushed_where)
+        safe = min(self._reput.reput_from_offset, self._commit_log.flushed_where)
         files = list(self._commit_log.mapped_files.files)
         end, count = -1, 0
         for file in files[:-1]:

@@ -15,6 +15,8 @@ PROPERTY_KEYS = "KEYS"
 PROPERTY_UNIQ_KEY = "UNIQ_KEY"
 PROPERTY_WAIT_STORE_OK = "WAIT"
 PROPERTY_DELAY = "DELAY"
+PROPERTY_REAL_TOPIC = "REAL_TOPIC"
+PROPERTY_REAL_QUEUE_ID = "REAL_QID"
 PROPERTY_INNER_NUM = "INNER_NUM"
 PROPERTY_CRC32 = "__CRC32#"
 PROPERTY_MULTI_DISPATCH = "INNER_MULTI_DISPATCH"
@@ -76,6 +78,8 @@ LOCAL_STORE = Host(b"\x7f\x00\x00\x01", 10912)
 class Message:
     """One message; ``born_timestamp`` is the producer's clock in milliseconds.
 
+    ``is_delivered``: the broker puts it into its real queue, since its delay is over.
+
     Nothing here assigns to one; that it is not frozen saves a tenth of a put.
     """
 
@@ -90,11 +94,16 @@ class Message:
     prepared_transaction_offset: int = 0
     born_host: Host = LOCAL_BORN
     store_host: Host = LOCAL_STORE
+    is_delivered: bool = False
 
     @property
     def waits_for_store(self) -> bool:
-        """Whether the producer waits for the flush under SYNC_FLUSH."""
-        return self.properties.get(PROPERTY_WAIT_STORE_OK, "true") != "false"
+        """Whether the producer waits for the flush under SYNC_FLUSH.
+
+        Nobody waits for that of a delayed message that is delivered.
+        """
+        wants = self.properties.get(PROPERTY_WAIT_STORE_OK, "true") != "false"
+        return wants and not self.is_delivered
 
     @property
     def light_queues(self) -> tuple[str, ...]:

@@ -60,6 +60,15 @@ class PullLimits(NamedTuple):
     size: int
 
 
+class ListedMessage(NamedTuple):
+    """One unit of a queue; ``tags_code`` is None where nobody knows it any more."""
+
+    queue_offset: int
+    phy_offset: int
+    size: int
+    tags_code: int | None
+
+
 class MessageReader:
     """Reads messages by queue and queue offset; stateless."""
 
@@ -130,6 +139,22 @@ class MessageReader:
             if size != BLANK_SIZE:
                 return self._commit_log.store_timestamp_at(phy_offset)
         return -1
+
+    def listed_messages(
+        self, topic: str, queue_id: int, queue_offset: int, count: int
+    ) -> list[ListedMessage]:
+        """Up to ``count`` units from ``queue_offset`` on, within one file.
+
+        Source: ConsumeQueue#iterateFrom.
+        """
+        queue = self._consume_queues.find(topic, queue_id)
+        if queue is None or not queue.min_offset <= queue_offset < queue.max_offset:
+            return []
+        units = queue.units_from(queue_offset, count)
+        return [
+            ListedMessage(queue_offset + n, phy, size, queue.tags_code_of(code))
+            for n, (phy, size, code) in enumerate(decode_units(units))
+        ]
 
     def min_offset(self, topic: str, queue_id: int) -> int:
         """The first queue_offset that a queue still has; 0: no such queue."""

@@ -182,6 +182,16 @@ class ConsumeQueue:
         known = None if said is None else said.tags_code
         return wanted.is_matched_by_consume_queue(known, said)
 
+    def tags_code_of(self, code: int) -> int | None:
+        """The tags code that ``code`` stands for, by itself or as an address.
+
+        None: it is an address, and no entry is there. Source: ConsumeQueue#getExt.
+        """
+        if self._ext is None or not is_address(code):
+            return code
+        said = self._ext.get(code)
+        return None if said is None else said.tags_code
+
     def _put_unit(self, queue_offset: int, unit: bytes) -> None:
         expect = queue_offset * CQ_STORE_UNIT_SIZE
         end = self.mapped_files.max_offset

@@ -19,10 +19,15 @@ from crashmq.engine.store.dispatch import DispatchRequest
 from crashmq.engine.store.foreign import Losses, UnitsToCome, count_queues
 from crashmq.engine.store.log_scan import LogScan
 from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
-from crashmq.engine.store.message.message import is_light_queue
+from crashmq.engine.store.message.message import (
+    DELAYS_MS,
+    SCHEDULE_TOPIC,
+    is_light_queue,
+)
 from crashmq.engine.store.queue.consume_queue import ConsumeQueue
 from crashmq.engine.store.queue.consume_queue_ext import EXT_DIR, ConsumeQueueExt
 from crashmq.engine.store.queue.queue_audit import QueueAudit, QueueKey
+from crashmq.engine.store.queue.schedule_consume_queue import ScheduleConsumeQueue
 
 AGREED = probe("consume_queue_store.audit.agreed", "every record had its unit")
 UNLOGGED = probe(
@@ -113,7 +118,11 @@ class ConsumeQueueStore:
             if self._config.enable_consume_queue_ext and not is_light_queue(topic):
                 ext_size = self._config.mapped_file_size_consume_queue_ext
                 ext = ConsumeQueueExt(self._disk, topic, queue_id, ext_size)
-            queue = ConsumeQueue(self._disk, topic, queue_id, size, ext)
+            levels = self._config.delay_levels
+            if topic == SCHEDULE_TOPIC and levels.delays_ms != DELAYS_MS:
+                queue = ScheduleConsumeQueue(self._disk, key, size, ext, levels)
+            else:
+                queue = ConsumeQueue(self._disk, topic, queue_id, size, ext)
             self._queues[key] = queue
         return queue
 

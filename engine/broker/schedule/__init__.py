@@ -1,0 +1,1 @@
+"""Delayed messages: how they are put, delivered, and how far that has come."""

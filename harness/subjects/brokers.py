@@ -1,0 +1,76 @@
+"""Brokers: what a setup runs around its store, and who is told what that delivers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from crashmq.engine.broker.broker_config import BrokerConfig
+from crashmq.engine.broker.broker_controller import BrokerController
+from crashmq.engine.host.disk import Disk
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message_store import MessageStore
+from crashmq.engine.store.results import PutMessageResult
+from crashmq.harness.subjects.capabilities import PutOfBroker
+from crashmq.harness.subjects.engine_messages import answer_of, put_of_broker
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import Observation
+from crashmq.models.program import Setup
+
+
+class Brokers:
+    """The broker of each life of a store.
+
+    Attributes:
+        broker: of the life that goes on; None if there is none.
+        put: does what a broker puts of its own, and tells of it.
+    """
+
+    def __init__(self) -> None:
+        self.broker: BrokerController | None = None
+        self.put: PutOfBroker = _just_put
+
+    def around(
+        self, setup: Setup, store: MessageStore, disk: Disk, runtime: Runtime
+    ) -> BrokerController | None:
+        """A broker for a life that begins; None: the store runs by itself."""
+        delivers = setup.delivers_delayed
+        if not (setup.keeps_progress or delivers):
+            return None
+        filters = setup.filters
+        config = BrokerConfig(
+            enable_property_filter=filters, enable_calc_filter_bit_map=filters
+        )
+        broker = BrokerController(
+            store, disk, runtime, config, delivers_delayed=delivers
+        )
+        if broker.schedule is not None:
+            put = partial(self._put, store)
+            broker.schedule.service.put = broker.send_message_processor.put = put
+        return broker
+
+    def delays(self) -> tuple[tuple[int, int], ...] | None:
+        """Of each level the offset of the next message to deliver, sorted."""
+        if self.broker is None or self.broker.schedule is None:
+            return None
+        return tuple(sorted(self.broker.schedule.service.offset_table.items()))
+
+    def _put(self, store: MessageStore, message: Message) -> PutMessageResult:
+        results: list[PutMessageResult] = []
+
+        def put() -> Observation:
+            results.append(store.put_message(message))
+            return answer_of(results[0])
+
+        told = put_of_broker(message)
+        if not told.is_delivered:
+            told = told.scheduled()
+        self.put(told, put)
+        return results[0]
+
+
+def _just_put(message: MessageToPut, put: Callable[[], Observation]) -> None:
+    """Do a put of the broker that nobody is told of."""
+    del message
+    put()

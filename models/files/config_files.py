@@ -1,0 +1,120 @@
+"""The config files of a broker, decoded apart from the engine.
+
+Each has one table of rows by name, and a backup beside it. RocketMQ's text is no strict
+JSON where a table has integer keys; ``offsets`` puts them into quotes. A text is whole
+if it is an object whose table is one, or that has none.
+
+Source: ConsumerOffsetManager, ScheduleMessageService, TopicConfigManager,
+SubscriptionGroupManager, ConsumerFilterManager, their encode, RocketMQ 5.3.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from crashmq.models.files.offsets import OFFSETS_PATH, read_offsets, strict_json
+from crashmq.models.files.record import Bytes
+
+DELAYS_PATH: Final = "config/delayOffset.json"
+TOPICS_PATH: Final = "config/topics.json"
+GROUPS_PATH: Final = "config/subscriptionGroup.json"
+FILTERS_PATH: Final = "config/consumerFilter.json"
+BACKUP: Final = ".bak"
+TABLES: Final[Mapping[str, str]] = {
+    TOPICS_PATH: "topicConfigTable",
+    OFFSETS_PATH: "offsetTable",
+    GROUPS_PATH: "subscriptionGroupTable",
+    FILTERS_PATH: "filterDataByTopic",
+    DELAYS_PATH: "offsetTable",
+}
+"""The name of the table in each file, in the order in which a broker reads them."""
+
+CONFIG_PATHS: Final = tuple(path + ending for path in TABLES for ending in ("", BACKUP))
+State: TypeAlias = Literal["missing", "empty", "torn", "whole"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigText:
+    """One file or backup; ``rows`` is its table, empty unless it is whole."""
+
+    path: str
+    state: State
+    rows: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigPair:
+    """A config file and its backup."""
+
+    file: ConfigText
+    backup: ConfigText
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is either."""
+        return (self.file.state, self.backup.state) != ("missing", "missing")
+
+    @property
+    def loaded(self) -> ConfigText | None:
+        """The one that a careful start takes; None: none is whole."""
+        for text in (self.file, self.backup):
+            if text.state == "whole":
+                return text
+        return None
+
+    @property
+    def rows(self) -> Mapping[str, Any]:
+        """What a careful start loads."""
+        text = self.loaded
+        return {} if text is None else text.rows
+
+
+def config_pairs(files: Mapping[str, Bytes]) -> dict[str, ConfigPair]:
+    """Every config file that has a copy, by its path."""
+    pairs = {
+        path: ConfigPair(_text(files, path), _text(files, path + BACKUP))
+        for path in TABLES
+    }
+    return {path: pair for path, pair in pairs.items() if pair.is_there}
+
+
+def config_pair(files: Mapping[str, Bytes], path: str) -> ConfigPair:
+    """One config file and its backup, be they there or not."""
+    return ConfigPair(_text(files, path), _text(files, path + BACKUP))
+
+
+def _text(files: Mapping[str, Bytes], path: str) -> ConfigText:
+    if path not in files:
+        return ConfigText(path, "missing", {})
+    data = bytes(files[path])
+    rows = _rows(path.removesuffix(BACKUP), data)
+    if rows is not None:
+        return ConfigText(path, "whole", rows)
+    return ConfigText(path, "torn" if data else "empty", {})
+
+
+def _rows(path: str, data: bytes) -> Mapping[str, Any] | None:
+    """The table of a whole text; None if it is not whole."""
+    if path == OFFSETS_PATH and read_offsets(data) is None:
+        return None
+    try:
+        found = json.loads(strict_json(data.decode()))
+    except (ValueError, RecursionError):
+        return None
+    table = found.get(TABLES[path], {}) if isinstance(found, dict) else None
+    if not isinstance(table, dict):
+        return None
+    is_delay = path == DELAYS_PATH
+    numbers = [type(one) is int and key.isdecimal() for key, one in table.items()]
+    return None if is_delay and not all(numbers) else table
+
+
+def committed(files: Mapping[str, Bytes]) -> Iterator[tuple[str, str, int, int]]:
+    """(group, topic, queue_id, offset) of each offset that a careful start loads."""
+    for key, offsets in config_pair(files, OFFSETS_PATH).rows.items():
+        topic, _, group = key.partition("@")
+        for queue_id, offset in offsets.items():
+            yield group, topic, int(queue_id), offset

@@ -1,0 +1,61 @@
+"""How far each delay level is delivered, as its file has it, decoded by ourselves.
+
+The file is written as that of the consumers' offsets is: integer keys are bare.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from crashmq.models.files.offsets import VERSION_FIELDS, strict_json
+from crashmq.models.files.record import Bytes
+
+DELAYS_PATH = "config/delayOffset.json"
+DELAYS_BACKUP = f"{DELAYS_PATH}.bak"
+DelayRows: TypeAlias = tuple[tuple[int, int], ...]
+"""Of each level the offset of the next message to deliver, sorted."""
+
+
+@lru_cache(maxsize=4096)
+def read_delays(data: bytes) -> DelayRows | None:
+    """The rows of a table; None if these bytes are no whole table."""
+    try:
+        return _rows_of(json.loads(strict_json(data.decode())))
+    except (ValueError, RecursionError):
+        return None
+
+
+def whole_delays(files: Mapping[str, Bytes]) -> DelayRows | None:
+    """What a start is to load of these files: the file, else its backup, else nothing.
+
+    None where there are such files, and none of them is whole.
+    """
+    found = [files[path] for path in (DELAYS_PATH, DELAYS_BACKUP) if path in files]
+    for data in found:
+        rows = read_delays(bytes(data))
+        if rows is not None:
+            return rows
+    return None if found else ()
+
+
+def _rows_of(found: Any) -> DelayRows:
+    if not isinstance(found, dict):
+        raise ValueError("no object")
+    version = found.get("dataVersion", {})
+    if not isinstance(version, dict) or any(
+        type(version.get(name, 0)) is not int for name in VERSION_FIELDS
+    ):
+        raise ValueError("no version")
+    table = found.get("offsetTable", {})
+    if not isinstance(table, dict):
+        raise ValueError("no table")
+    rows: dict[int, int] = {}
+    for level, offset in table.items():
+        is_level = level.isascii() and level.isdecimal() and int(level) > 0
+        if type(offset) is not int or offset < 0 or not is_level:
+            raise ValueError("no offset")
+        rows[int(level)] = offset
+    return tuple(sorted(rows.items()))

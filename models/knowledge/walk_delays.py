@@ -1,0 +1,198 @@
+"""The walk through what a broker delivers of delayed messages, and what it keeps of it.
+
+A delivery is a put of the broker, and walked as one; what it delivers is looked up in
+the model, where the delayed message lies in its level's queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from crashmq.models.appended import Appended
+from crashmq.models.files.delays import DELAYS_BACKUP, DELAYS_PATH, read_delays
+from crashmq.models.files.record import SCHEDULE_TOPIC
+from crashmq.models.history import (
+    DelaysLoaded,
+    FileDamaged,
+    FilePlanted,
+    PutAnswered,
+    PutAsked,
+    Start,
+    Step,
+)
+from crashmq.models.knowledge.knowledge import Knowledge
+from crashmq.models.knowledge.moments import (
+    At,
+    DelaysPersisted,
+    DelaysRecovered,
+    DelaysWritten,
+    DeliveryRoundOver,
+    MessageDelivered,
+    Moment,
+)
+from crashmq.models.messages import MessageToPut
+from crashmq.models.observations import Put, Ran, Started
+from crashmq.models.ops import Damage, RunService
+
+DELIVER = "deliver_delayed"
+PERSIST = "persist_delay_offset"
+
+
+def walk_delivery(
+    at: At, message: MessageToPut, answer: Put
+) -> Iterator[MessageDelivered]:
+    """Walk one put of the broker that was answered; the model does not have it yet."""
+    delays = at.known.delays
+    level = message.delay_level
+    waited = _waiting(at.known, level, message.unique_key)
+    least = at.known.model.visible(queue_of(level)).min_offset
+    expected = max(delays.next_of(level), least)
+    asked_ms = _asked_ms(at.step, answer)
+    yield MessageDelivered(*at, message, answer, waited, expected, asked_ms)
+    if waited is not None and answer.phy_offset >= 0:
+        delays.deliver(level, waited.queue_offset, answer.phy_offset + answer.size)
+
+
+def queue_of(level: int) -> tuple[str, int]:
+    """The queue in which the messages of a level wait."""
+    return SCHEDULE_TOPIC, level - 1
+
+
+def _waiting(known: Knowledge, level: int, unique_key: str) -> Appended | None:
+    queue = known.model.queues.get(queue_of(level), [])
+    for appended in reversed(queue):
+        if appended.message.unique_key == unique_key:
+            return appended
+    return None
+
+
+def _asked_ms(step: Step, answer: Put) -> int:
+    """The store's clock when a put was asked that got this answer."""
+    for entry in step.entries:
+        event = entry.event
+        if isinstance(event, PutAnswered) and answer in event.answers:
+            asked = step.entries[event.asked]
+            assert isinstance(asked.event, PutAsked), asked
+            return asked.at_ms
+    raise AssertionError(f"no event has the answer {answer}")
+
+
+def walk_rounds(at: At) -> Iterator[Moment]:
+    """Walk what rounds left waiting and have persisted; all delivered is known."""
+    step, known = at.step, at.known
+    op, seen = step.op, step.seen
+    if isinstance(op, RunService) and op.service == DELIVER and isinstance(seen, Ran):
+        yield DeliveryRoundOver(*at, _left_waiting(known))
+    done = [
+        one
+        for one in step.rounds
+        if one.service == PERSIST and isinstance(one.seen, Ran) and one.seen.work
+    ]
+    if not done or step.starts or step.crash is not None:
+        return
+    is_round = isinstance(step.op, RunService) and step.is_alone
+    files = at.look.files()
+    yield DelaysWritten(*at, files)
+    if is_round:
+        yield DelaysPersisted(*at, files, at.now.flushed_where)
+    rows = read_delays(bytes(files.get(DELAYS_PATH, b"")))
+    if rows is not None and not step.fails_calls:
+        known.delays.persisted(rows)
+
+
+def _left_waiting(known: Knowledge) -> dict[int, Appended]:
+    """Of each level the first message that waits and can be read."""
+    first: dict[int, Appended] = {}
+    for topic, queue_id in known.model.queues:
+        if topic != SCHEDULE_TOPIC:
+            continue
+        offset = known.delays.next_of(queue_id + 1)
+        for appended in known.model.visible((topic, queue_id)).messages:
+            if appended.queue_offset >= offset and appended.message.real_topic:
+                first[queue_id + 1] = appended
+                break
+    return first
+
+
+def walk_stop(at: At) -> Iterator[Moment]:
+    """Walk an orderly stop, which makes all durable before it persists."""
+    step, known = at.step, at.known
+    if known.disk_failed or step.fails_calls:
+        return
+    if step.is_alone and not step.starts and step.crash is None:
+        yield DelaysPersisted(*at, at.look.files(), known.model.end)
+    known.delays.stopped()
+
+
+def walk_loaded(at: At, start: Start, number: int) -> Iterator[Moment]:
+    """Walk the offsets of the ``number``-th start, which the model has adopted."""
+    if not isinstance(start.seen, Started):
+        return
+    events = [entry.event for entry in at.step.entries]
+    rows = [event.offsets for event in events if isinstance(event, DelaysLoaded)]
+    starts = at.step.starts[:number]
+    succeeded = [one for one in starts if isinstance(one.seen, Started)]
+    offsets = dict(rows[len(succeeded)])
+    delays = at.known.delays
+    yield DelaysRecovered(*at, start.found, offsets)
+    has_table = DELAYS_PATH in start.found or DELAYS_BACKUP in start.found
+    delays.load(offsets, is_persisted=has_table)
+
+
+def saw_what_else(at: At) -> None:
+    """Note what other than a crash may have changed or taken what was persisted."""
+    step, known = at.step, at.known
+    promises, delays = known.promises, known.delays
+    if promises.reverts:
+        delays.is_doubtful = delays.may_lack = True
+    for entry in step.entries:
+        if isinstance(entry.event, FileDamaged | FilePlanted):
+            delays.is_doubtful = True
+            delays.may_lack |= not _only_forgets(step)
+    crash = step.crash
+    if crash is None:
+        return
+    is_lost = crash.kind == "power_loss" and not promises.keeps_what_is_synced
+    if is_lost or promises.is_broken_by(crash.kind):
+        delays.is_doubtful = delays.may_lack = True
+
+
+def _only_forgets(step: Step) -> bool:
+    """Whether damage is such that no whole table can say more than it did.
+
+    What is cut, zeroed or removed is no table any more, and its backup is older.
+    """
+    kinds = [one.kind for one in step.acts if isinstance(one, Damage)]
+    places = [one.path for one in step.damaged]
+    is_of_a_table = all(path.startswith("config/") for path in places)
+    is_harmless = all(kind in ("truncate", "zero", "delete") for kind in kinds)
+    return is_of_a_table and is_harmless and not step.planted
+
+
+def bounds(known: Knowledge, level: int) -> tuple[int, int]:
+    """The first offset of a level's queue, and its end, undispatched ones included."""
+    key = queue_of(level)
+    return known.model.visible(key).min_offset, known.model.next_queue_offset(key)
+
+
+def undelivered(
+    known: Knowledge, before: Mapping[int, int] | None = None
+) -> list[Appended]:
+    """The delayed messages in the log of which no delivered record lies there.
+
+    Of each level only those in front of the offset that ``before`` says; None: all.
+    """
+    model = known.model
+    delivered = {
+        one.message.unique_key for one in model.messages if one.message.is_delivered
+    }
+    return [
+        one
+        for (topic, queue_id), queue in model.queues.items()
+        if topic == SCHEDULE_TOPIC
+        for one in queue
+        if one.phy_offset >= model.log_min
+        and one.message.real_topic
+        and one.message.unique_key not in delivered
+        and (before is None or one.queue_offset < before.get(queue_id + 1, 0))
+    ]

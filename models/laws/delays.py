@@ -1,0 +1,263 @@
+"""Laws of delayed messages: each arrives, when it is due, as it was, in order.
+
+Together they are P22 of the consumers' invariants, and what its crash table asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from crashmq.models.appended import Appended
+from crashmq.models.files.delays import (
+    DELAYS_BACKUP,
+    DELAYS_PATH,
+    read_delays,
+    whole_delays,
+)
+from crashmq.models.files.record import delay_ms
+from crashmq.models.laws.registry import law
+from crashmq.models.messages import MessageToPut
+from crashmq.models.verdict import Violation
+
+
+def _name(level: int, offset: int) -> str:
+    return f"level {level}, offset {offset}"
+
+
+@law(
+    "DLY-1",
+    "a broker delivers the messages of a level one after the other, each once in a "
+    "life, from the offset on that it began with",
+    catalogue="I5 I16",
+)
+def level_is_delivered_in_order(
+    level: int, waited: Appended | None, expected: int
+) -> Iterator[Violation]:
+    """Compares the message that was delivered with the one that was next.
+
+    ``waited`` is the delayed message; None: no such message waits in the level's queue.
+
+    Source: DeliverDelayedMessageTimerTask#executeOnTimeUp.
+    """
+    if waited is None:
+        where = f"level {level}"
+        yield Violation(where, "a message is delivered that did not wait there", "none")
+    elif waited.queue_offset != expected:
+        seen = f"the message at offset {waited.queue_offset} is delivered"
+        yield Violation(f"level {level}", seen, f"that at {expected}")
+
+
+@law(
+    "DLY-2",
+    "a delayed message is delivered as it was put, to its topic and queue",
+    catalogue="I3",
+)
+def delivered_as_it_was_put(
+    message: MessageToPut, waited: Appended
+) -> Iterator[Violation]:
+    """Compares all of it: RocketMQ changes topic and queue, and keeps the properties.
+
+    Source: ScheduleMessageService#messageTimeUp.
+    """
+    expected = waited.message.delivered()
+    for name in MessageToPut.__slots__:
+        seen, wanted = getattr(message, name), getattr(expected, name)
+        if seen != wanted:
+            where = _name(message.delay_level, waited.queue_offset)
+            yield Violation(where, f"{name} {seen!r} is delivered", f"{wanted!r}")
+            return
+
+
+@law(
+    "DLY-3",
+    "no delayed message is delivered before it is due, unless the clock was set back "
+    "by more than what is left of its delay",
+    catalogue="I13",
+)
+def not_delivered_before_it_is_due(
+    level: int, stored_ms: int, began_ms: int, asked_ms: int
+) -> Iterator[Violation]:
+    """Compares the clock with when the delayed message was stored, and its delay.
+
+    A message that is due more than one full delay ahead counts as due. The clock was
+    looked at between ``began_ms`` and ``asked_ms``.
+
+    Source: DeliverDelayedMessageTimerTask#correctDeliverTimestamp.
+    """
+    due = stored_ms + delay_ms(level)
+    if asked_ms < due <= began_ms + delay_ms(level):
+        seen = f"a message stored at {stored_ms} is delivered at {asked_ms}"
+        yield Violation(f"level {level}", seen, f"not before {due}")
+
+
+@law(
+    "DLY-4",
+    "a delayed message arrives: once all can be due and the broker has had its rounds, "
+    "the log holds what it delivered of each",
+    catalogue="I1 I4",
+)
+def every_delayed_message_arrives(lacking: Sequence[Appended]) -> Iterator[Violation]:
+    """Asked at the end of an episode, of a healed store, whatever came before.
+
+    ``lacking`` are the delayed messages without a delivered record in the log.
+    """
+    for waited in lacking[:3]:
+        message = waited.message
+        where = _name(message.delay_level, waited.queue_offset)
+        seen = f"{message.unique_key} waits at phy_offset {waited.phy_offset} for ever"
+        expected = f"it is in {message.real_topic}/{message.real_queue_id}"
+        yield Violation(where, seen, expected)
+
+
+@law(
+    "DLY-5",
+    "no start finds a level ahead of what lies delivered in the log that it recovered",
+    catalogue="I1 I12",
+)
+def no_level_is_ahead_of_the_log(
+    offsets: Mapping[int, int], lacking: Sequence[Appended]
+) -> Iterator[Violation]:
+    """Else a crash has taken a delivered record, and nobody delivers it again.
+
+    ``lacking`` are the delayed messages before these offsets of which no delivered
+    record is there.
+
+    Source: none in RocketMQ, which persists an offset as soon as its record is put.
+    """
+    for waited in lacking[:3]:
+        level = waited.message.delay_level
+        where = _name(level, waited.queue_offset)
+        seen = f"the start goes on at {offsets[level]}"
+        expected = f"no more than {waited.queue_offset}: its delivery is lost"
+        yield Violation(where, seen, expected)
+
+
+@law(
+    "DLY-6",
+    "a start loads the offsets of their file if that is whole, else of its backup, and "
+    "brings each into its queue",
+    catalogue="I9 I12",
+)
+def start_loads_the_delays(
+    files: Mapping[str, bytes],
+    offsets: Mapping[int, int],
+    bounds: Mapping[int, tuple[int, int]],
+) -> Iterator[Violation]:
+    """With neither it begins without offsets; if none is whole it must not start.
+
+    ``bounds`` are, by level, where its queue begins and ends.
+
+    Source: ScheduleMessageService#load, #correctDelayOffset.
+    """
+    rows = whole_delays(files)
+    if rows is None:
+        yield Violation(DELAYS_PATH, "a start, without a whole table", "a refusal")
+        return
+    wanted = dict(rows)
+    for level in sorted({*wanted, *offsets}):
+        least, end = bounds[level]
+        expected = min(max(wanted.get(level, 0), least), end) if level in wanted else 0
+        seen = offsets.get(level, 0)
+        if seen != expected:
+            yield Violation(f"level {level}", f"offset {seen} is loaded", f"{expected}")
+
+
+@law(
+    "DLY-7",
+    "a persist writes of each level how far its deliveries are durable",
+    catalogue="I8 I12",
+)
+def persist_writes_what_is_durable(
+    files: Mapping[str, bytes], durable: Mapping[int, int]
+) -> Iterator[Violation]:
+    """Asked of a round with nothing beside it, and of an orderly stop.
+
+    Source: ScheduleMessageService#persist, which writes how far they are put.
+    """
+    rows = read_delays(bytes(files.get(DELAYS_PATH, b"")))
+    if rows is None:
+        yield Violation(DELAYS_PATH, "no whole table", "the offsets of all levels")
+        return
+    written = dict(rows)
+    for level in sorted({*written, *durable}):
+        seen, expected = written.get(level, 0), durable.get(level, 0)
+        if seen != expected:
+            yield Violation(f"level {level}", f"{seen} is written", f"{expected}")
+
+
+@law(
+    "DLY-8",
+    "a start finds each level at least where the last persist or orderly end left it, "
+    "so that nothing is delivered twice but for a crash",
+    catalogue="I12",
+)
+def start_finds_what_was_persisted(
+    offsets: Mapping[int, int], kept: Mapping[int, int]
+) -> Iterator[Violation]:
+    """Asked where nothing but crashes came between. Source: ConfigManager#load."""
+    for level in sorted(kept):
+        seen = offsets.get(level, 0)
+        if seen < kept[level]:
+            yield Violation(
+                f"level {level}", f"offset {seen}", f"{kept[level]} at least"
+            )
+
+
+@law(
+    "DLY-9",
+    "once the delays' offsets were persisted, every start finds their file or its "
+    "backup whole",
+    catalogue="I9 I12",
+)
+def a_table_of_delays_is_whole(files: Mapping[str, bytes]) -> Iterator[Violation]:
+    """Not both of them empty, torn, zeroed or missing.
+
+    Asked where nothing but crashes came between. Source: ConfigManager#persist.
+    """
+    paths = [path for path in (DELAYS_PATH, DELAYS_BACKUP) if path in files]
+    if not paths:
+        yield Violation(DELAYS_PATH, "it is missing, its backup too", "a whole table")
+    elif whole_delays(files) is None:
+        sizes = ", ".join(f"{len(files[path])} bytes" for path in paths)
+        yield Violation(DELAYS_PATH, f"{sizes}, no table", "a whole table")
+
+
+@law(
+    "DLY-10",
+    "in a life no written offset of a level goes back, nor beyond its queue's end",
+    catalogue="I12",
+)
+def written_delays_only_rise(
+    files: Mapping[str, bytes], before: Mapping[int, int], ends: Mapping[int, int]
+) -> Iterator[Violation]:
+    """Asked after every persist. ``before`` is what the file had earlier in the life.
+
+    Source: ScheduleMessageService#updateOffset.
+    """
+    for level, offset in read_delays(bytes(files.get(DELAYS_PATH, b""))) or ():
+        least, end = before.get(level, 0), ends.get(level, 0)
+        if not least <= offset <= end:
+            seen = f"offset {offset} is written"
+            yield Violation(f"level {level}", seen, f"in [{least}, {end}]")
+
+
+@law(
+    "DLY-11",
+    "a round of delivery leaves no message waiting that is due",
+    catalogue="I4 I19",
+)
+def a_round_leaves_nothing_that_is_due(
+    stored_ms: Mapping[int, int], now_ms: int
+) -> Iterator[Violation]:
+    """Asked of a round with nothing beside it, on a disk that works.
+
+    ``stored_ms`` is, by level, when the first message was stored that waits on. One
+    that is due more than its full delay ahead counts as due.
+
+    Source: DeliverDelayedMessageTimerTask#executeOnTimeUp.
+    """
+    for level, stored in sorted(stored_ms.items()):
+        due = stored + delay_ms(level)
+        if due <= now_ms or due > now_ms + delay_ms(level):
+            seen = f"a message waits that is due at {due}"
+            yield Violation(f"level {level}", seen, f"delivered by {now_ms}")

@@ -1,0 +1,116 @@
+"""Scenarios of delayed messages, and of the file that says how far they came."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crashmq.models.ops import DiskFault, Schedule
+from crashmq.models.program import Setup
+from crashmq.scenarios.catalogue.scenario import Scenario
+from crashmq.scenarios.programs.space import Address, Label, Numbers, Size, often
+from crashmq.scenarios.programs.spaces import CALM, LONG_TOPIC
+
+DELAYS = "config/delayOffset.json"
+DELIVERY_LAWS = (*(f"DLY-{number}" for number in range(1, 11)), "REC-1", "RUN-1")
+DELAYED = replace(
+    CALM,
+    kinds=often(
+        ("delay", 12),
+        ("put", 2),
+        ("burst", 1),
+        ("pull", 1),
+        ("service", 3),
+        ("clock", 2),
+        ("damage", 1),
+        ("restart", 2),
+        ("crash", 2),
+    ),
+    kept=("delay",),
+    addresses=often(
+        (Address("T0", 0), 5),
+        (Address("T0", 1), 2),
+        (Address("T1", 0), 1),
+        (Address(LONG_TOPIC, 3), 1),
+    ),
+    labels=often(
+        (Label(), 3),
+        (Label(tags="TagA", keys="k1"), 2),
+        (Label(delay_level=1), 2),
+        (Label(delay_level=19, tags="Aa"), 1),
+        (Label(delay_level=2, wait_store_ok=False, flag=7), 1),
+        (Label(delay_level=1, transaction="commit", reconsume_times=3), 1),
+        (Label(delay_level=1, transaction="prepared"), 1),
+        (Label(delay_level=1, ipv6="both"), 1),
+    ),
+    sizes=often((Size(extra=16), 6), (Size(extra=333), 2), (Size(parts=3), 1)),
+    services=often(
+        ("reput", 3),
+        ("flush_commit_log", 2),
+        ("deliver_delayed", 4),
+        ("persist_delay_offset", 3),
+        ("checkpoint", 1),
+    ),
+    service_times=often((1, 6), (2, 1)),
+    clock_steps_ms=Numbers((1000, 5000, 999, 1, 100, 10_000, -1000, 2000), 8000),
+    crash_kinds=often(("power_loss", 3), ("process_kill", 2)),
+    survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),
+    faults=often(
+        (DiskFault("create", "ENOSPC", path="config"), 2),
+        (DiskFault("write", "ENOSPC", path="config", written=9), 2),
+        (DiskFault("sync", "EIO", path="config"), 2),
+        (DiskFault("remove", "EIO", path="config"), 1),
+        (DiskFault("read", "EIO", path="commitlog"), 4),
+        (DiskFault("write", "EIO", path="commitlog"), 1),
+        (DiskFault("create", "ENOSPC", path="commitlog"), 1),
+        (DiskFault("sync", "EIO", path="commitlog"), 1),
+    ),
+    damage_targets=often(
+        ((DELAYS, "truncate"), 3),
+        ((DELAYS, "zero"), 2),
+        ((DELAYS, "delete"), 2),
+        ((f"{DELAYS}.bak", "truncate"), 2),
+        ((f"{DELAYS}.bak", "delete"), 1),
+    ),
+    damage_offsets=Numbers((0, 1, 40, 90, -1), 120),
+    damage_sizes=(0, 1, 8),
+    damages_a_stop=often((1, 3), (2, 1)),
+    schedules=often(
+        (Schedule(depth=2, steps=12), 3), (Schedule("pct", depth=3, steps=40), 1)
+    ),
+    delay_levels=often((1, 6), (2, 3), (3, 1), (18, 1), (30, 1)),
+)
+STORES = often(
+    (Setup(delivers_delayed=True), 4),
+    (Setup(delivers_delayed=True, disk_profile="posix_min"), 4),
+    (Setup(delivers_delayed=True, disk_profile="btrfs"), 1),
+    (Setup(delivers_delayed=True, disk_profile="xfs"), 1),
+    (Setup(delivers_delayed=True, disk_profile="kill9"), 1),
+    (Setup(8192, 7, "SYNC_FLUSH", delivers_delayed=True), 2),
+    (Setup(16384, 40, delivers_delayed=True), 1),
+    (Setup(delivers_delayed=True, queue_ext_size=256), 1),
+    (Setup(delivers_delayed=True, index_slots=8, index_entries=24), 1),
+    (Setup(delivers_delayed=True, transient_store_pool=True), 1),
+    (Setup(delivers_delayed=True, prop_crc=True, preallocate=True), 1),
+)
+
+DELAYING = (
+    Scenario(
+        name="delayed",
+        sentence="messages wait for their level's time and are delivered, with "
+        "crashes, failing calls and a clock that is set back at any step of it",
+        space=DELAYED,
+        setups=STORES,
+        required_probes=(
+            "config_file.load.backup",
+            "delayed_message.clamped",
+            "delayed_message.undeliverable",
+            "schedule.delivered",
+            "schedule.waits",
+            "schedule.clock_went_back",
+            "schedule.failed",
+            "schedule.persist.held_back",
+        ),
+        required_laws=DELIVERY_LAWS,
+    ),
+)
+"""What `catalogue` lists of them."""

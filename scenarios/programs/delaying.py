@@ -1,0 +1,141 @@
+"""Delaying: phrases in which messages wait, fall due, and are delivered or not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias
+
+from crashmq.models.files.record import delay_ms
+from crashmq.models.messages import FILLER_SIZE_MIN, PROP_CRC_SIZE, message_for
+from crashmq.models.ops import (
+    AdvanceClock,
+    DiskFault,
+    During,
+    Op,
+    PutMessage,
+    Restart,
+    RunService,
+    Shutdown,
+    Together,
+)
+from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.drawn_ops import fault_by
+from crashmq.scenarios.programs.space import Space, often
+
+DELIVER: Final = RunService("deliver_delayed")
+PERSIST: Final = RunService("persist_delay_offset")
+REPUT: Final = RunService("reput")
+FLUSH: Final = RunService("flush_commit_log")
+ACTIONS_MAX = 14
+"""So many disk actions a persist makes at most, and a few deliveries."""
+MESSAGES_MAX = 4
+LARGE = 8
+"""Of so many delayed messages one is as large as its log file lets it be."""
+BEYOND = (0, 1, PROP_CRC_SIZE, PROP_CRC_SIZE + 1, PROP_CRC_SIZE + 40)
+
+Way: TypeAlias = Literal["by itself", "beside", "amid", "crash", "fault", "set back"]
+WAYS: tuple[Way, ...] = often(
+    ("by itself", 6),
+    ("beside", 2),
+    ("amid", 2),
+    ("crash", 6),
+    ("fault", 3),
+    ("set back", 1),
+)
+BEFORE_OR_AFTER_MS = (0, 0, 0, -1, 1, 100, -500)
+CUT: tuple[Op, ...] = often(
+    (DELIVER, 4), (PERSIST, 4), (Shutdown(), 2), (Restart(), 2), (FLUSH, 1)
+)
+AMID: tuple[Op, ...] = often((PERSIST, 3), (REPUT, 1), (FLUSH, 2), (AdvanceClock(1), 1))
+
+
+def delay(draft: Draft) -> None:
+    """Some messages that wait, and a round that delivers those that are due."""
+    chance, add = draft.chance, draft.add
+    level = chance.pick(draft.space.delay_levels)
+    for _ in range(chance.integer(1, MESSAGES_MAX)):
+        add(_delayed(draft, level))
+    if chance.coin():
+        add(FLUSH)
+    add(REPUT)
+    add(AdvanceClock(delay_ms(level) + chance.pick(BEFORE_OR_AFTER_MS)))
+    match chance.pick(WAYS):
+        case "by itself":
+            add(DELIVER)
+            _settle(draft)
+        case "beside":
+            others = (_delayed(draft, level), PERSIST, REPUT)
+            ops = (DELIVER, chance.pick(others), chance.pick(others))
+            add(Together(ops, draft.drawn.schedule(len(ops))))
+        case "amid":
+            event = chance.pick((*AMID, _delayed(draft, level)))
+            add(During(DELIVER, chance.integer(1, ACTIONS_MAX), event))
+        case "crash":
+            if chance.coin():
+                add(DELIVER)
+                _settle(draft)
+            _cut_short(draft)
+            if chance.coin():
+                _cut_short(draft)
+            add(Restart(), REPUT, DELIVER)
+        case "fault":
+            if chance.coin():
+                fault = fault_by(chance, _faults_on(draft.space, "commitlog"))
+                add(During(DELIVER, chance.integer(1, 2), fault), DELIVER)
+            else:
+                fault = fault_by(chance, _faults_on(draft.space, "config"))
+                at_action = chance.integer(1, ACTIONS_MAX)
+                add(DELIVER, During(PERSIST, at_action, fault))
+            if chance.coin():
+                add(PERSIST)
+        case "set back":
+            add(AdvanceClock(-chance.integer(1, 3 * delay_ms(level))), DELIVER)
+
+
+def _faults_on(space: Space, part: str) -> tuple[DiskFault, ...]:
+    """The faults of calls on one part of the store; any where it has none there."""
+    of_part = tuple([fault for fault in space.faults if fault.path == part])
+    return of_part or space.faults
+
+
+def _settle(draft: Draft) -> None:
+    """Make durable what was delivered, and persist how far, in one order or another."""
+    chance, add = draft.chance, draft.add
+    if chance.coin():
+        if chance.coin():
+            add(FLUSH)
+        add(PERSIST)
+        if chance.coin():
+            add(FLUSH)
+
+
+def _cut_short(draft: Draft) -> None:
+    """A crash amid a delivery, a persist, a stop or a start."""
+    at_action = draft.chance.integer(1, ACTIONS_MAX)
+    draft.add(During(draft.chance.pick(CUT), at_action, draft.drawn.crash()))
+
+
+def _delayed(draft: Draft, level: int) -> Op:
+    """A put that waits for the level, or a little one below or above."""
+    put = draft.drawn.put()
+    if not isinstance(put, PutMessage):
+        return put
+    other = draft.chance.pick(draft.space.delay_levels)
+    chosen = level if draft.chance.integer(0, 3) else other
+    delayed = replace(put, delay_level=chosen)
+    return (
+        _as_large_as_can_be(draft, delayed) if draft.chance.one_in(LARGE) else delayed
+    )
+
+
+def _as_large_as_can_be(draft: Draft, put: PutMessage) -> Op:
+    """A put that just fits a log file once it is delivered, or just does not."""
+    # The longest name tells best a record from what it becomes when it is delivered.
+    address = max(draft.space.addresses, key=lambda one: len(one.topic))
+    put = replace(put, topic=address.topic, queue_id=address.queue_id)
+    empty = message_for(replace(put, body_size=0), 0, 0, 0).scheduled()
+    if not empty.real_topic:
+        return put
+    room = draft.setup.log_file_size - FILLER_SIZE_MIN - PROP_CRC_SIZE
+    body_size = room - empty.delivered().record_size + draft.chance.pick(BEYOND)
+    return replace(put, body_size=max(0, body_size))

@@ -1,0 +1,112 @@
+"""Laws of filtered pulls, each fired by an answer that breaks it and by no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from crashmq.harness.episodes.episode import run_program
+from crashmq.models.appended import Appended
+from crashmq.models.files.filters import FILTERS_BACKUP, FILTERS_PATH, read_filters
+from crashmq.models.knowledge.reference import VisibleQueue
+from crashmq.models.laws.filtering import (
+    filters_by_the_newest,
+    goes_on_behind_what_it_saw,
+    passes_over_nothing_asked_for,
+    returns_what_was_asked_for,
+    start_loads_the_filters,
+)
+from crashmq.models.messages import message_for
+from crashmq.models.observations import FilteredPull, Pulled, Put
+from crashmq.models.ops import Op, PullFiltered, PullMessage, PutMessage, RunService
+from crashmq.models.program import Program, Setup
+
+PULL = PullFiltered("g", "T0", 0, 0)
+PUTS = tuple(
+    PutMessage("T0", 0, 16, properties=text) for text in ("a=6", "a=3", "a=many")
+)
+
+
+@pytest.fixture(scope="module")
+def queue() -> list[Appended]:
+    """What a store appended: a match, no match, and one on which `a > 5` fails."""
+    ops: tuple[Op, ...] = (*PUTS, RunService("reput"), PullMessage("T0", 0, 0))
+    appended: list[Appended] = []
+    for step in run_program(Program(Setup(), ops)).trace:
+        seen = step.observation
+        if isinstance(seen, Put) and len(appended) < len(PUTS):
+            assert isinstance(step.op, PutMessage)
+            message = message_for(step.op, 1, step.number, 0)
+            place = seen.phy_offset, seen.size, seen.queue_offset
+            appended.append(Appended(message, *place))
+        elif isinstance(seen, Pulled) and not RECORDS:
+            RECORDS[:] = seen.messages
+    return appended
+
+
+RECORDS: list[bytes] = []
+
+
+def answered(*numbers: int, next_begin: int = 3, status: str = "FOUND") -> FilteredPull:
+    records = tuple(RECORDS[number] for number in numbers)
+    pulled = Pulled(status, next_begin, 0, 3, records)  # type: ignore[arg-type]
+    return FilteredPull(pulled, "a > 5", "SQL92")
+
+
+def test_what_matches_or_fails_is_right(queue: list[Appended]) -> None:
+    answer = answered(0, 2)
+
+    assert [*returns_what_was_asked_for.judge(PULL, answer, queue)] == []
+    assert [*passes_over_nothing_asked_for.judge(PULL, answer, queue)] == []
+    visible = VisibleQueue(queue, 0, 3)
+    assert [*goes_on_behind_what_it_saw.judge(PULL, answer, visible, 10)] == []
+
+
+def test_a_message_nobody_asked_for_is_wrong(queue: list[Appended]) -> None:
+    answer = answered(0, 1, 2)
+
+    assert [*returns_what_was_asked_for.judge(PULL, answer, queue)]
+    assert [*passes_over_nothing_asked_for.judge(PULL, answer, queue)] == []
+
+
+@pytest.mark.parametrize("kept", [(0,), (2,), ()])
+def test_a_message_passed_over_is_lost(
+    queue: list[Appended], kept: tuple[int, ...]
+) -> None:
+    answer = answered(*kept)
+
+    assert [*passes_over_nothing_asked_for.judge(PULL, answer, queue)]
+    assert [*returns_what_was_asked_for.judge(PULL, answer, queue)] == []
+
+
+def test_a_pull_that_stands_still_is_wrong(queue: list[Appended]) -> None:
+    visible = VisibleQueue(queue, 0, 3)
+    answer = answered(0, next_begin=1)
+
+    assert [*passes_over_nothing_asked_for.judge(PULL, answer, queue)] == []
+    assert [*goes_on_behind_what_it_saw.judge(PULL, answer, visible, 10)]
+
+
+def test_only_what_was_subscribed_filters() -> None:
+    possible = {("a > 5", "SQL92")}
+
+    assert [*filters_by_the_newest.judge(PULL, ("a > 5", "SQL92"), possible)] == []
+    assert [*filters_by_the_newest.judge(PULL, ("a > 6", "SQL92"), possible)]
+    assert [*filters_by_the_newest.judge(PULL, None, possible)]
+
+
+TABLE = (
+    b'{"filterDataByTopic":{"T0":{"groupFilterData":{"g":{"expression":"a > 5",'
+    b'"clientVersion":7}}}}}'
+)
+ROWS = ((("g", "T0"), ("a > 5", 7)),)
+
+
+def test_a_start_loads_the_file_or_else_its_backup() -> None:
+    judge = start_loads_the_filters.judge
+
+    assert read_filters(TABLE) == ROWS
+    assert [*judge({FILTERS_PATH: TABLE}, ROWS)] == []
+    assert [*judge({FILTERS_PATH: b"", FILTERS_BACKUP: TABLE}, ROWS)] == []
+    assert [*judge({FILTERS_PATH: TABLE}, ())]
+    assert [*judge({FILTERS_PATH: TABLE[:-1]}, ())]
+    assert [*judge({}, ())] == []
