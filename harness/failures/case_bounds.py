@@ -26,12 +26,14 @@ from crashmq.models.ops import (
     CloneOffset,
     CommitOffset,
     ConfirmLog,
+    Consume,
     Crash,
     Damage,
     DeleteGroup,
     DeleteTopic,
     DiskFault,
     During,
+    EndConsumer,
     Event,
     FillDisk,
     LookMessage,
@@ -48,10 +50,12 @@ from crashmq.models.ops import (
     RunService,
     Schedule,
     SearchOffset,
+    StartConsumer,
     Subscribe,
     Survivors,
     TakeQueue,
     Together,
+    TurnConsumer,
     Unsubscribe,
     parts,
 )
@@ -123,6 +127,10 @@ _GROUP = _text(
     r"[%|a-zA-Z0-9_-]{1,255}",
     "a group, or the topic that it consumes: 1 to 255 of RocketMQ's characters",
 )
+_NAMES = _text(
+    r"[%|a-zA-Z0-9_-]{1,255}(?:,[%|a-zA-Z0-9_-]{1,255}){0,15}",
+    "topics: at most 16 names of RocketMQ's characters, joined by commas",
+)
 _PROPERTY = _text(
     r"[^\1\2]{0,100000}",
     "a property: at most 100000 characters, none of the separators U+0001 and U+0002",
@@ -163,6 +171,9 @@ SETUP_BOUNDS: Mapping[str, Bound] = {
     "flush_least_pages": (0, 1_000_000),
     "read_window": (64, _INT64),
     "in_memory_size": (0, _INT64),
+    "topic_queues": (1, 64),
+    "pull_batch": (1, 10_000),
+    "pull_threshold": (0, 1_000_000),
 }
 _OF_A_GROUP: Mapping[str, Bound] = {
     "group": _GROUP,
@@ -235,6 +246,10 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     DeleteGroup: {"group": _GROUP},
     CloneOffset: {"group": _GROUP, "target": _GROUP, "topic": _GROUP},
     QueryLowestOffsets: {"group": _GROUP, "topic": _GROUP},
+    StartConsumer: {"client": _GROUP, "group": _GROUP, "topics": _NAMES},
+    EndConsumer: {"client": _GROUP},
+    TurnConsumer: {"client": _GROUP, "times": (0, ROUNDS_MAX)},
+    Consume: {"client": _GROUP, "nth": (0, _INT64), "times": (0, ROUNDS_MAX)},
     FillDisk: {"percent": (0, 100)},
     During: {"at_action": _ANY},
     Crash: {"cut": (0, _INT64)},

@@ -28,7 +28,7 @@ _TOKEN = re.compile(
     r"|(?P<mark>[][{}:,])"
     r"|(?P<space>[ \t\r\n]+)"
 )
-_VERSION_FIELDS = ("counter", "stateVersion", "timestamp")
+VERSION_FIELDS = ("counter", "stateVersion", "timestamp")
 
 
 @lru_cache(maxsize=4096)
@@ -81,7 +81,7 @@ def _rows_of(found: Any) -> OffsetRows:
         raise ValueError("no object")
     version = found.get("dataVersion", {})
     if not isinstance(version, dict) or any(
-        type(version.get(name, 0)) is not int for name in _VERSION_FIELDS
+        type(version.get(name, 0)) is not int for name in VERSION_FIELDS
     ):
         raise ValueError("no version")
     table = found.get("offsetTable", {})

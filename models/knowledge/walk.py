@@ -59,7 +59,7 @@ from crashmq.models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_r
 from crashmq.models.knowledge.walk_start import walk_start
 from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
 from crashmq.models.observations import Deleted, Put, Ran, Stopped
-from crashmq.models.ops import DeleteTopic, RunService
+from crashmq.models.ops import Consume, DeleteTopic, RunService
 from crashmq.models.program import HOUR_MS, Setup
 
 _ANYWHERE = 1 << 62
@@ -220,7 +220,8 @@ def _put_over(
     place = -1
     if stood is not None and step.is_alone:
         # A round may deliver several, and a consumer give several back.
-        behind = model.end if len(step.puts) > 1 else 0
+        is_one_of_several = message.is_delivered or isinstance(step.op, Consume)
+        behind = model.end if is_one_of_several else 0
         place = _place_of(message, size, max(stood.max_phy_offset, behind), setup)
     elif end_among_others >= 0 and answer.phy_offset >= 0:
         place = _place_of(message, size, end_among_others, setup)

@@ -186,7 +186,7 @@ def a_full_consumer_does_not_pull(
     "CON-10",
     "a message that was given back is put once more, with one more try, for its group "
     "or among its dead letters",
-    catalogue="P21",
+    catalogue="I12",
 )
 def what_was_given_back_is_put_again(
     queue: OneQueue, unique_key: str, copies: Sequence[MessageToPut]

@@ -192,9 +192,6 @@ def test_a_broker_filters_by_bit_maps_that_dispatch_has_computed(
 
     assert got.status is GetMessageStatus.FOUND
     assert (len(got.messages), got.next_begin_offset) == (3, 5)
-    assert [service.name for service in broker.services][-2:] == [
-        "persist_consumer_offset",
-        "persist_consumer_filter",
-    ]
+    assert "persist_consumer_filter" in [one.name for one in broker.services]
     assert store.runtime.run(broker.shutdown)
     assert "config/consumerFilter.json" in store.disk.files()

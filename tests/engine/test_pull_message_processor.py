@@ -133,14 +133,16 @@ def test_a_pull_commits_when_it_first_arrives_and_never_again(
     broker = broker_around(store)
     offsets = broker.consumer_offset_manager
 
-    answers = asked(broker, replace(PULL, sys_flag=COMMIT | SUSPEND, commit_offset=4))
+    store.put(6).reput()
+    pull = replace(PULL, queue_offset=6, sys_flag=COMMIT | SUSPEND, commit_offset=4)
+    answers = asked(broker, pull)
     assert offsets.query_offset("g", "T0", 0) == 4
     offsets.commit_offset("g", "T0", 0, 6)
     store.put().reput()
 
     assert codes(answers) == [ResponseCode.SUCCESS]
     assert offsets.query_offset("g", "T0", 0) == 6
-    assert offsets.query_pull_offset("g", "T0", 0) == 1
+    assert offsets.query_pull_offset("g", "T0", 0) == 7
 
 
 @pytest.mark.parametrize("flag", [PullSysFlag.NONE, SUSPEND])

@@ -35,11 +35,9 @@ class ScheduleConsumeQueue(ConsumeQueue):
         super().__init__(disk, *address, file_size, ext)
         self._levels = levels
 
-    def put_message_position_info(
-        self, request: DispatchRequest, bit_map: bytes = b""
-    ) -> None:
+    def put_message_position_info(self, request: DispatchRequest) -> None:
         """As of any queue, with the time of delivery for its code."""
-        super().put_message_position_info(self._timed(request), bit_map)
+        super().put_message_position_info(self._timed(request))
 
     def agrees_with(
         self,
