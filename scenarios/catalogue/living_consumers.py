@@ -116,7 +116,7 @@ LIVING_CONSUMERS = (
         space=TELLING_ALL,
         setups=STORES,
         required_probes=(),
-        required_laws=("CON-1", "CON-2", "CON-3", "CON-7", "OFS-8"),
+        required_laws=("CON-2", "CON-3", "CON-4", "CON-6", "CON-7", "OFS-8"),
     ),
     Scenario(
         name="consumer_crash",

@@ -171,6 +171,17 @@ def test_where_a_group_begins_is_decided_once_even_if_nobody_hears_of_it(
     assert bench.listener.offsets == [0, 1, 2, 3]
 
 
+def test_what_a_broker_has_lost_since_is_no_beginning_any_more(bench: Bench) -> None:
+    bench.broker.offsets["g", T] = 3
+    consumer = bench.started(is_orderly=True, consume_from_where=FIRST)
+    del bench.broker.offsets["g", T]  # with the end of its log, by a power loss
+    bench.broker.put("T", 0, count=4)
+    bench.pull(consumer)
+    bench.consume_all(consumer)
+
+    assert bench.listener.offsets == [0, 1, 2, 3]
+
+
 def test_where_a_group_is_already_is_not_told_again(bench: Bench) -> None:
     bench.broker.offsets["g", T] = 3
     bench.started()

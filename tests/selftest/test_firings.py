@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from lies_of_answers import LIES_OF_ANSWERS
+from lies_of_consumers import LIES_OF_CONSUMERS
 from lies_of_files import LIES_OF_FILES
 from lies_of_lives import LIES_OF_LIVES
 from lies_of_the_medium import LIES_OF_THE_MEDIUM
@@ -22,7 +23,13 @@ from crashmq.harness.mutants.mutation import applied
 from crashmq.models.laws.registry import declared_laws
 from crashmq.models.verdict import Outcome
 
-LIES = (*LIES_OF_FILES, *LIES_OF_ANSWERS, *LIES_OF_LIVES, *LIES_OF_THE_MEDIUM)
+LIES = (
+    *LIES_OF_FILES,
+    *LIES_OF_ANSWERS,
+    *LIES_OF_LIVES,
+    *LIES_OF_THE_MEDIUM,
+    *LIES_OF_CONSUMERS,
+)
 TRIGGERED: dict[str, str] = json.loads(
     (Path(__file__).parent / "triggered.json").read_text("utf-8")
 )

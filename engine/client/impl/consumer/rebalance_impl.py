@@ -261,14 +261,15 @@ class RebalanceImpl:
         """Keep where a group without an offset begins: asked again, it would be later.
 
         Returns:
-            The offset, or the one that was kept before and has not come to the broker.
+            The offset, or the lower one that was kept before and has not come to the
+            broker. A higher one is of a log that has lost its end since.
         """
         memory = ReadOffsetType.READ_FROM_MEMORY
         kept = self._offset_store.read_offset(queue, memory)
-        if kept >= 0:
+        if 0 <= kept <= offset:
             return kept
         BEGINS.hit()
-        self._offset_store.update_offset(queue, offset, increase_only=True)
+        self._offset_store.update_offset(queue, offset, increase_only=False)
         self._offset_store.persist(queue)
         return offset
 

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from crashmq.harness.disk.profiles import PROFILES
+from crashmq.harness.judging.judge import Judge
+from crashmq.harness.subjects.python_store import PythonStore
+from crashmq.models.appended import Appended
+from crashmq.models.history import (
+    ConsumerBegan,
+    Happening,
+    OffsetRead,
+    OffsetSent,
+    OneQueue,
+    PullReceived,
+    PullSent,
+    Step,
+)
+from crashmq.models.knowledge.consumption import (
+    Consumption,
+    Share,
+    queues_of,
+)
+from crashmq.models.knowledge.knowledge import Knowledge
+from crashmq.models.knowledge.moments import At, Moment, QueueBegun
+from crashmq.models.knowledge.moments_of_consumers import (
+    GroupIsAt,
+    MessagesPulled,
+    PullGoesOn,
+)
+from crashmq.models.knowledge.walk_consumers import walk_consumers
+from crashmq.models.laws.consumption import (
+    a_full_consumer_does_not_pull,
+    a_pull_goes_on,
+    an_orderly_consumer_is_given_the_next_message,
+    each_queue_has_one_consumer,
+    every_message_is_consumed,
+    no_kept_offset_is_past_the_end,
+    no_offset_passes_a_message,
+    nothing_is_consumed_twice,
+    only_what_was_pulled_is_consumed,
+)
+from crashmq.models.messages import message_for
+from crashmq.models.observations import Done, Positions, Put
+from crashmq.models.ops import PutMessage, StartConsumer
+from crashmq.models.program import Setup
+
+KEY = ("g", "T0", 0)
+C0 = StartConsumer("c0", "g", "T0")
+AT_C0 = OneQueue("c0", "g", "T0", 0)
+SETUP = Setup(keeps_progress=True)
+
+
+def message(queue_offset: int) -> Appended:
+    put = message_for(PutMessage("T0", 0, 16), queue_offset, 0, 0)
+    return Appended(put, 100 * queue_offset, 100, queue_offset)
+
+
+class Walked:
+    """What is known of a broker with some messages, while events are told."""
+
+    def __init__(self, messages: int = 0) -> None:
+        self.known = Knowledge.of_new_store(SETUP, PROFILES[SETUP.disk_profile])
+        self.known.consumption.life = 1
+        model = self.known.model
+        for number in range(messages):
+            put = message(number)
+            model.put(
+                put.message, Put("PUT_OK", put.phy_offset, 100, number), stored_ms=0
+            )
+        model.saw_positions(Positions(0, 100 * messages, 0, 100 * messages))
+
+    def tell(self, *events: Happening) -> list[Moment]:
+        nowhere = Positions(-1, -1, -1, -1)
+        judge = Judge(SETUP, PythonStore(SETUP))
+        at = At(Step.that_saw(Done()), self.known, judge, nowhere)
+        return [moment for event in events for moment in walk_consumers(at, event)]
+
+    @property
+    def share(self) -> Share:
+        return self.known.consumption.shares[AT_C0]
+
+    def owed_from(self) -> int | None:
+        return self.known.consumption.owed_from.get(KEY)
+
+
+def pulled(asked: int, next_begin: int, code: str = "SUCCESS") -> PullReceived:
+    return PullReceived(AT_C0, asked, code, next_begin, (), -2)
+
+
+def test_no_offset_is_kept_before_what_lies_below_it_is_consumed() -> None:
+    assert not no_offset_passes_a_message.violations(KEY, 5, [])
+    (found,) = no_offset_passes_a_message.violations(KEY, 5, [message(3), message(4)])
+    assert found.expected == "at most offset 3"
+    assert not every_message_is_consumed.violations(KEY, [])
+    assert every_message_is_consumed.violations(KEY, [message(3)])
+
+
+@pytest.mark.parametrize(("offset", "is_right"), [(3, True), (5, True), (4, False)])
+def test_a_pull_goes_on_at_the_end_of_the_last_or_asks_again(
+    offset: int, is_right: bool
+) -> None:
+    assert bool(a_pull_goes_on.violations(AT_C0, offset, (3, 5))) is not is_right
+
+
+def test_a_consumer_is_given_what_its_pulls_have_brought_once() -> None:
+    share = Share(0, 2, frozenset({"new"}), frozenset({"old"}), frozenset({"done"}))
+    brought = only_what_was_pulled_is_consumed.violations
+    twice = nothing_is_consumed_twice.violations
+
+    assert [bool(brought(AT_C0, 0, key, share)) for key in ("new", "old", "done")] == [
+        False
+    ] * 3
+    assert brought(AT_C0, 0, "another", share)
+    assert brought(AT_C0, 0, "", share)
+    assert [bool(twice(AT_C0, 0, key, share)) for key in ("new", "old", "done")] == [
+        *(False, False, True)
+    ]
+
+
+def test_order_is_that_of_what_waits_before() -> None:
+    judge = an_orderly_consumer_is_given_the_next_message.violations
+
+    assert not judge(AT_C0, 3, [])
+    assert judge(AT_C0, 3, [message(2)])
+
+
+def test_each_queue_has_one_consumer_and_none_has_two() -> None:
+    queues = [("T0", 0), ("T0", 1)]
+    judge = each_queue_has_one_consumer.violations
+
+    assert not judge("g", queues, {"a": queues[:1], "b": queues[1:]})
+    assert len(judge("g", queues, {"a": queues, "b": queues[1:]})) == 1
+    assert len(judge("g", queues, {"a": (), "b": ()})) == 2
+
+
+def test_bounds_are_held_up_to_the_bound_itself() -> None:
+    assert not a_full_consumer_does_not_pull.violations(AT_C0, 4, 4)
+    assert a_full_consumer_does_not_pull.violations(AT_C0, 5, 4)
+    assert not no_kept_offset_is_past_the_end.violations(KEY, 5, 5)
+    assert no_kept_offset_is_past_the_end.violations(KEY, 6, 5)
+
+
+def test_a_share_keeps_what_waits_and_forgets_an_answer_that_never_came() -> None:
+    share = Share(0, 3, frozenset("abc"), worked=frozenset("a"))
+
+    assert share.pulls(3).waiting == {"b", "c"}
+    assert share.pulls(0).waiting == frozenset()
+    assert share.consumes("b").worked == {"a", "b"}
+    assert share.begins_again(1) == share._replace(
+        asked=1, next_pull=1, newest=frozenset(), waiting=frozenset("bc")
+    )
+
+
+def test_the_queues_of_a_group_are_those_of_its_topics_and_its_retry_topic() -> None:
+    both = replace(C0, topics="T0,T1")
+    assert queues_of(both, 1) == [("T0", 0), ("T1", 0), ("%RETRY%g", 0)]
+    assert queues_of(replace(C0, broadcasts=True), 2) == [("T0", 0), ("T0", 1)]
+
+
+def test_a_consumer_begins_pulls_and_tells_where_it_is() -> None:
+    walked = Walked(messages=3)
+    began = walked.tell(ConsumerBegan(C0), OffsetRead(AT_C0, 0), PullSent(AT_C0, 0, -1))
+    went_on = walked.tell(pulled(0, 3), PullSent(AT_C0, 3, -1))
+    told = walked.tell(OffsetSent(AT_C0, 2, 2))
+
+    assert [type(each) for each in began] == [QueueBegun]
+    assert [type(each) for each in went_on] == [MessagesPulled, PullGoesOn]
+    (group_is_at,) = [each for each in told if isinstance(each, GroupIsAt)]
+    assert [one.queue_offset for one in group_is_at.passed] == [0, 1]
+    assert group_is_at.end == 3
+
+
+@pytest.mark.parametrize(("code", "life"), [("SUCCESS", 2), ("SYSTEM_ERROR", 1)])
+def test_only_a_broker_that_looked_knows_where_a_consumer_is(
+    code: str, life: int
+) -> None:
+    walked = Walked(messages=3)
+    walked.tell(ConsumerBegan(C0), OffsetRead(AT_C0, 0), PullSent(AT_C0, 0, -1))
+    walked.tell(pulled(0, 3))
+    walked.known.consumption.life = 2
+    moments = walked.tell(PullSent(AT_C0, 3, -1), pulled(3, 0, code))
+
+    assert walked.share.life == life
+    assert walked.share.next_pull == (0 if code == "SUCCESS" else 3)
+    assert len(moments) == 1 + (code == "SUCCESS")
+
+
+def test_who_missed_a_life_of_the_broker_is_not_owed_what_lies_below_it() -> None:
+    walked = Walked(messages=3)
+    walked.tell(ConsumerBegan(C0), OffsetRead(AT_C0, 0), PullSent(AT_C0, 0, -1))
+    walked.tell(pulled(0, 2))
+    walked.known.consumption.life = 3
+    walked.tell(PullSent(AT_C0, 2, -1))
+
+    assert walked.owed_from() == 2
+
+
+@pytest.mark.parametrize("is_given_before", [True, False])
+def test_a_reset_says_what_is_owed_to_whoever_has_begun(is_given_before: bool) -> None:
+    walked = Walked(messages=3)
+    walked.tell(ConsumerBegan(C0))
+    if is_given_before:
+        walked.tell(OffsetRead(AT_C0, -1))
+    walked.known.consumption.was_reset(KEY, 2)
+    if not is_given_before:
+        walked.tell(OffsetRead(AT_C0, -1))
+    walked.tell(PullSent(AT_C0, 0, -1))
+
+    assert walked.owed_from() == (2 if is_given_before else 0)
+
+
+def test_one_that_broadcasts_makes_progress_of_its_own() -> None:
+    known = Consumption()
+    known.began(replace(C0, broadcasts=True))
+    known.began(StartConsumer("c1", "g", "T0"))
+
+    assert known.key_of(AT_C0) == ("g@c0", "T0", 0)
+    assert known.key_of(AT_C0._replace(client="c1")) == KEY
+    assert [*known.members("g@c0")] == ["c0"]
+    known.ended("c0")
+    assert known.members("g@c0") == {}
+    assert known.newest["g@c0"].client == "c0"

@@ -1,0 +1,46 @@
+"""Clients that pass on what their consumers have not done."""
+
+from __future__ import annotations
+
+from misreporting import Lie, bug, does
+
+from crashmq.models.ops import (
+    AdvanceClock,
+    Consume,
+    PutBatch,
+    RunService,
+    StartConsumer,
+    TurnConsumer,
+)
+from crashmq.models.program import Setup
+
+_CONSUMED = does(
+    Setup(keeps_progress=True),
+    *(PutBatch("T0", 0, (1, 1)), RunService("reput"), StartConsumer("c0", "g", "T0")),
+    *(TurnConsumer("c0", "rebalance"), AdvanceClock(500)),
+    *(TurnConsumer("c0", "pull", 2), Consume("c0", times=2)),
+    TurnConsumer("c0", "persist"),
+)
+
+
+def _lie(law: str, function: str, before: str, after: str) -> Lie:
+    place = f"crashmq.harness.subjects.clients:_Client.{function}"
+    return bug(law, place, before, after, _CONSUMED)
+
+
+LIES_OF_CONSUMERS = (
+    _lie(
+        "CON-3",
+        "pull_message",
+        "PullSent(queue, request.queue_offset, told)",
+        "PullSent(queue, 2 * request.queue_offset, told)",
+    ),
+    _lie("CON-4", "take", "message.record, status", "message.record[::-1], status"),
+    _lie("CON-7", "tell_queues", "if not its.dropped", "if its.dropped"),
+    _lie(
+        "CON-9",
+        "update_consumer_offset_oneway",
+        "kept = self._kept(broker, queue)",
+        "kept = 3 * self._kept(broker, queue)",
+    ),
+)
