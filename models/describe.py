@@ -59,17 +59,10 @@ def describe(op: Event) -> str:
     match op:
         case PutMessage():
             return _describe_put(op)
-        case PutBatch(topic, queue_id, body_sizes, tags):
-            tagged = f" tagged {tags}" if tags else ""
-            waits = "" if op.wait_store_ok else ", not waiting for the flush"
-            sizes = ", ".join(map(str, body_sizes))
-            return f"put a batch of {sizes} B to {topic}/{queue_id}{tagged}{waits}"
-        case PullMessage(topic, queue_id, queue_offset, max_msg_nums, tags):
-            tagged = "" if tags == "*" else f" tagged {tags}"
-            return (
-                f"pull {topic}/{queue_id}{tagged} from {queue_offset}, "
-                f"at most {max_msg_nums}"
-            )
+        case PutBatch():
+            return _describe_batch(op)
+        case PullMessage():
+            return _describe_pull(op)
         case LookMessage(phy_offset):
             return f"look at phy_offset {phy_offset}"
         case SearchOffset(topic, queue_id, at_ms, boundary):
@@ -95,12 +88,8 @@ def describe(op: Event) -> str:
         case ConfirmLog(behind):
             left = f" but its newest {behind} B" if behind else ""
             return f"replicas have all of the log{left}"
-        case DeleteGroup(group):
-            return f"delete group {group}"
-        case CloneOffset(group, target, topic):
-            return f"give {target} the offsets of {group} on {topic}"
-        case QueryLowestOffsets(group, topic):
-            return f"ask for the lowest offsets on {topic} of all groups but {group}"
+        case DeleteGroup() | CloneOffset() | QueryLowestOffsets():
+            return _describe_group(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
         case Shutdown():
@@ -124,6 +113,29 @@ def describe(op: Event) -> str:
             return _describe_fault(op)
         case _:
             assert_never(op)
+
+
+def _describe_batch(op: PutBatch) -> str:
+    tagged = f" tagged {op.tags}" if op.tags else ""
+    waits = "" if op.wait_store_ok else ", not waiting for the flush"
+    sizes = ", ".join(map(str, op.body_sizes))
+    return f"put a batch of {sizes} B to {op.topic}/{op.queue_id}{tagged}{waits}"
+
+
+def _describe_pull(op: PullMessage) -> str:
+    tagged = "" if op.tags == "*" else f" tagged {op.tags}"
+    where = f"{op.topic}/{op.queue_id}{tagged}"
+    return f"pull {where} from {op.queue_offset}, at most {op.max_msg_nums}"
+
+
+def _describe_group(op: DeleteGroup | CloneOffset | QueryLowestOffsets) -> str:
+    match op:
+        case DeleteGroup(group):
+            return f"delete group {group}"
+        case CloneOffset(group, target, topic):
+            return f"give {target} the offsets of {group} on {topic}"
+        case QueryLowestOffsets(group, topic):
+            return f"ask for the lowest offsets on {topic} of all groups but {group}"
 
 
 def _describe_progress(op: QueueOp) -> str:

@@ -499,14 +499,8 @@ def describe_observation(observation: Observation) -> str:
             return f"queue_offset {queue_offset}"
         case Queried(messages):
             return f"{len(messages)} messages"
-        case Committed(offset):
-            return f"told {offset}"
         case LogConfirmed(phy_offset):
             return f"replicas have it up to {phy_offset}"
-        case OffsetKept(offset):
-            return f"offset {offset}" if offset >= 0 else "no offset"
-        case QueueTaken(offset):
-            return f"begins at {offset}"
         case FilteredPull() | NotFiltered():
             return _describe_filtered(observation)
         case (

@@ -6,6 +6,14 @@
 from __future__ import annotations
 
 EXCUSED: dict[str, dict[str, int]] = {
+    "engine/broker/broker_controller.py": {
+        "BrokerController attributes": 19,
+        "imports": 22,
+    },
+    "engine/broker/processor/pull_message_processor.py": {
+        "PullMessageProcessor.__init__ parameters": 7,
+        "imports": 16,
+    },
     "engine/store/clean/clean_commit_log_service.py": {
         "CleanCommitLogService.__init__ parameters": 8
     },
@@ -32,24 +40,28 @@ EXCUSED: dict[str, dict[str, int]] = {
     "harness/episodes/episode.py": {
         "Episode attributes": 16,
         "Episode.__init__ parameters": 7,
+        "imports": 16,
     },
     "harness/explore/certificate.py": {"Certificate attributes": 17},
     "harness/explore/recovery.py": {"imports": 17},
-    "harness/fsck/fsck.py": {"imports": 16},
-    "harness/judging/judge.py": {"imports": 21},
+    "harness/judging/judge.py": {"imports": 17},
     "harness/mutants/search_slices.py": {"imports": 18},
     "harness/scheduling/activity.py": {"Activity attributes": 14},
     "harness/scheduling/sim_runtime.py": {"SimRuntime attributes": 20},
     "harness/searches/soak.py": {"imports": 19},
-    "harness/subjects/python_store.py": {"PythonStore attributes": 13, "imports": 24},
+    "harness/subjects/clients.py": {"imports": 28},
+    "harness/subjects/python_store.py": {"PythonStore attributes": 14, "imports": 26},
     "models/history.py": {"Step attributes": 34, "Step booleans": 4},
-    "models/knowledge/knowledge.py": {"Knowledge attributes": 16, "imports": 17},
+    "models/knowledge/knowledge.py": {"Knowledge attributes": 17, "imports": 18},
     "models/knowledge/moments.py": {"StartOver booleans": 5},
     "models/knowledge/promises.py": {"Promises booleans": 4},
     "models/knowledge/reference.py": {
         "ReferenceModel attributes": 25,
         "ReferenceModel booleans": 4,
     },
+    "models/knowledge/walk.py": {"imports": 18},
     "models/knowledge/walk_start.py": {"imports": 17},
     "models/laws/reading.py": {"pull_is_answered_right parameters": 7},
+    "scenarios/catalogue/scenarios.py": {"imports": 17},
+    "scenarios/programs/workload.py": {"imports": 18},
 }

@@ -13,17 +13,8 @@ from __future__ import annotations
 from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_tables import BrokerTables
 from crashmq.engine.broker.client.broker_clients import BrokerClients
-from crashmq.engine.broker.filter.commit_log_dispatcher_calc_bit_map import (
-    CommitLogDispatcherCalcBitMap,
-)
 from crashmq.engine.broker.filter.consumer_filter_manager import ConsumerFilterManager
-from crashmq.engine.broker.filter.expression_message_filter import (
-    ExpressionMessageFilter,
-)
-from crashmq.engine.broker.filter.filter_registrar import FilterRegistrar
-from crashmq.engine.broker.filter.persist_consumer_filter_service import (
-    PersistConsumerFilterService,
-)
+from crashmq.engine.broker.filter.filtering import Filtering
 from crashmq.engine.broker.longpolling.notify_message_arriving_listener import (
     NotifyMessageArrivingListener,
 )
@@ -42,40 +33,20 @@ from crashmq.engine.broker.processor.consumer_manage_processor import (
 from crashmq.engine.broker.processor.pull_checks import PullChecks
 from crashmq.engine.broker.processor.pull_message_processor import PullMessageProcessor
 from crashmq.engine.broker.processor.send_message_processor import SendMessageProcessor
-from crashmq.engine.broker.schedule.delayed_message import DelayedMessages
-from crashmq.engine.broker.schedule.schedule_message_service import (
-    ScheduleMessageService,
-)
-from crashmq.engine.broker.schedule.schedule_services import (
-    DeliverDelayedService,
-    PersistDelayOffsetService,
-)
+from crashmq.engine.broker.schedule.schedule import Schedule
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.host.service import Service
-from crashmq.engine.remoting.subscription_data import SubscriptionData
 from crashmq.engine.store.errors import StoreError
-from crashmq.engine.store.message_filter import MessageFilter
 from crashmq.engine.store.message_store import MessageStore
 
 UNPERSISTED = probe(
     "broker_controller.shutdown.unpersisted", "a shutdown could not persist a table"
 )
-
-
 UNFLUSHED = probe(
     "broker_controller.shutdown.unflushed", "a shutdown could not sync the deliveries"
 )
-
-
-class Schedule:
-    """What a broker has that delivers delayed messages."""
-
-    def __init__(self, store: MessageStore, disk: Disk, runtime: Runtime) -> None:
-        self.service = ScheduleMessageService(store, disk, runtime)
-        self.deliver = DeliverDelayedService(self.service, runtime)
-        self.persist = PersistDelayOffsetService(self.service, runtime)
 
 
 class BrokerController:
@@ -104,17 +75,11 @@ class BrokerController:
     ) -> None:
         self.config = config = config or BrokerConfig()
         self.message_store = store
-        self.consumer_filter_manager = ConsumerFilterManager(config, disk, runtime)
-        self._persist_filters = PersistConsumerFilterService(
-            self.consumer_filter_manager, runtime
-        )
         tables = self.tables = BrokerTables(disk, runtime)
         tables.consumer_offset_manager.bound_by(store.next_queue_offset)
         clients = BrokerClients(runtime)
         self.consumer_manager = clients.consumer_manager
-        if config.enable_property_filter:
-            registrar = FilterRegistrar(self.consumer_filter_manager)
-            self.consumer_manager.append_listener(registrar)
+        self._filtering = Filtering(config, disk, runtime, clients.consumer_manager)
         self.rebalance_lock_manager = clients.rebalance_lock_manager
         self.admin_broker_processor = AdminBrokerProcessor(store, tables)
         ends = self._recovered_ends = RecoveredEnds(runtime)
@@ -135,11 +100,11 @@ class BrokerController:
             config,
             PullChecks(
                 config,
-                consumers=self.consumer_manager,
-                filters=self.consumer_filter_manager,
+                consumers=clients.consumer_manager,
+                filters=self._filtering.manager,
             ),
             ends,
-            self._filter_of,
+            self._filtering.filter_of,
         )
         self._hold = self.pull_message_processor.hold
         if config.long_polling_enable:
@@ -152,7 +117,6 @@ class BrokerController:
         self.schedule: Schedule | None = None
         if delivers_delayed:
             self.schedule = Schedule(store, disk, runtime)
-            store.hook_puts(DelayedMessages(store.config).schedule)
         self._stop_lock = runtime.lock()
         self.is_started = False
         self._stopped_clean = False
@@ -160,9 +124,9 @@ class BrokerController:
     @property
     def services(self) -> tuple[Service, ...]:
         """The services that a host runs while the broker is started, in order."""
-        own = [self._hold, self._persist, self._housekeeping]
-        if self.config.enable_property_filter:
-            own.append(self._persist_filters)
+        own: list[Service] = [self._hold, self._persist, self._housekeeping]
+        if self._filtering.persist is not None:
+            own.append(self._filtering.persist)
         if self.schedule is not None:
             own += [self.schedule.deliver, self.schedule.persist]
         return (*self.message_store.services, *own)
@@ -189,8 +153,7 @@ class BrokerController:
         self.message_store.load()
         try:
             self.tables.load()
-            if self.config.enable_property_filter:
-                self.consumer_filter_manager.load()
+            self._filtering.load()
             if self.schedule is not None:
                 self.schedule.service.load()
         except (StoreError, OSError):
@@ -208,36 +171,22 @@ class BrokerController:
         """
         try:
             self.tables.settle()
-            if self.config.enable_property_filter:
-                self.consumer_filter_manager.settle()
+            self._filtering.settle()
             if self.schedule is not None:
                 self.schedule.service.settle()
         except OSError:
             self.message_store.abandon()
             raise
         self.message_store.start(self._correct_offsets)
-        self._begin_to_filter()
+        self._filtering.begin(self.message_store)
         if self.schedule is not None:
             self.schedule.service.correct_delay_offset()
         self.is_started = True
 
-    def _filter_of(self, group: str, subscription: SubscriptionData) -> MessageFilter:
-        """What a pull of a group takes of a topic."""
-        filters = self.consumer_filter_manager
-        data = filters.get(subscription.topic, group)
-        return ExpressionMessageFilter(subscription, data, filters)
-
-    def _begin_to_filter(self) -> None:
-        """Let filters cover what is stored from now on, and dispatch ask them.
-
-        Source: BrokerController#registerProcessor's dispatchers,
-        CommitLogDispatcherCalcBitMap.
-        """
-        store, filters = self.message_store, self.consumer_filter_manager
-        if self.config.enable_calc_filter_bit_map:
-            store.calc_bit_map(CommitLogDispatcherCalcBitMap(filters).calc)
-        if self.config.enable_property_filter:
-            filters.open(store.commit_log.newest_store_time)
+    @property
+    def consumer_filter_manager(self) -> ConsumerFilterManager:
+        """What groups filter by."""
+        return self._filtering.manager
 
     def _correct_offsets(self) -> None:
         """Have no group beyond the end of a queue of the log that was recovered.
@@ -269,8 +218,8 @@ class BrokerController:
         if self.schedule is not None:
             self._stop_delivery(self.schedule)
         kept = [self._persist.stop]
-        if self.config.enable_property_filter:
-            kept.append(self._persist_filters.stop)
+        if self._filtering.persist is not None:
+            kept.append(self._filtering.persist.stop)
         for stop in kept:
             try:
                 stop()

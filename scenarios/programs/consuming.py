@@ -25,6 +25,7 @@ from crashmq.models.ops import (
     Together,
 )
 from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.drawn_ops import STOCK
 from crashmq.scenarios.programs.space import Address, often
 
 PERSIST: Final = RunService("persist_consumer_offset")
@@ -36,11 +37,11 @@ ACTIONS_MAX = 14
 """So many disk actions a persist makes at most, and a stop or start at first."""
 
 Way: TypeAlias = Literal[
-    "by itself", "beside", "amid", "crash", "fault", "first", "deletion"
+    "by itself", "beside", "amid", "crash", "fault", "first", "deletion", "lost tail"
 ]
 WAYS: tuple[Way, ...] = often(
     *(("by itself", 6), ("beside", 2), ("amid", 2), ("crash", 6), ("fault", 2)),
-    *(("first", 1), ("deletion", 2)),
+    *(("first", 2), ("deletion", 3), ("lost tail", 3)),
 )
 ASKED: tuple[type[ProgressOp], ...] = often(
     *((CommitOffset, 14), (QueryOffset, 4), (ResetOffset, 5), (TakeQueue, 5)),
@@ -84,6 +85,8 @@ def progress(draft: Draft) -> None:
             _commit_first(draft)
         case "deletion":
             _delete(draft)
+        case "lost tail":
+            _lose_the_tail(draft)
         case "fault":
             fault = draft.drawn.fault()
             add(During(PERSIST, chance.integer(1, ACTIONS_MAX), fault))
@@ -113,6 +116,20 @@ def _commit_first(draft: Draft) -> None:
         for queue_id in (0, 1)
     ]
     draft.add(Together((*ops,), draft.drawn.schedule(len(ops))))
+
+
+def _lose_the_tail(draft: Draft) -> None:
+    """A group consumes what is not durable, commits, and a crash takes it, or not."""
+    group, address = draft.chance.pick(draft.space.groups), _address(draft)
+    draft.add(draft.drawn.stock(address))
+    end = draft.drawn.whereabouts.counts[address]
+    if draft.chance.coin():  # less may be there than was put
+        end = draft.chance.integer(1, STOCK[0])
+    draft.add(CommitOffset(group, *address, end), PERSIST)
+    asked = QueryOffset(group, *address)
+    draft.add(During(asked, 1, draft.drawn.crash()), Restart())
+    if draft.chance.coin():
+        draft.add(draft.drawn.stock(address), asked)
 
 
 def _delete(draft: Draft) -> None:

@@ -32,6 +32,7 @@ from crashmq.models.program import Setup
 from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.space import (
     BLANK_SIZE_MIN,
+    Address,
     Label,
     Space,
     TogetherKind,
@@ -121,9 +122,10 @@ class OpDrawer:
             pick(space.labels),
         )
 
-    def stock(self) -> Op:
+    def stock(self, address: Address | None = None) -> Op:
         """A batch that gives a queue as many small messages as groups may consume."""
-        address = self._chance.pick(self._space.addresses)
+        if address is None:
+            address = self._chance.pick(self._space.addresses)
         count = self._chance.integer(*STOCK)
         size = record_overhead(address.topic, Label()) + 1
         self.whereabouts.put(address, size, count)

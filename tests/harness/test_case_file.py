@@ -62,10 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "d0c1938d552e2b594a0c5995d5a29866da0c169106cd1be926319b3fb0a7af44"
-DEFAULTS = "7ff6be5d1cafa5b8c0319d7e53681ebfea214df65c29598f8b9b6668b1288ba6"
-DEFAULTS = "1dddaf31bd4a8571d1d9c4dfe9c5ac29dd6dece9a5881f96ecccd6f525f5cfca"
-DEFAULTS = "b84aa1bd66bc54de68c135719c1548cc91495e41659cfa28df5d961338961ea5"
+DEFAULTS = "bf2ed9bcfd7c862aed9a4759dfe81735be895bd980588abf8c81069718df5784"
 
 
 def saved(path: Path, **changes: Any) -> Path:

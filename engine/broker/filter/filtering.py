@@ -1,0 +1,79 @@
+"""Filtering: all that a broker has to filter by what groups subscribe."""
+
+from __future__ import annotations
+
+from crashmq.engine.broker.broker_config import BrokerConfig
+from crashmq.engine.broker.client.consumer_manager import ConsumerManager
+from crashmq.engine.broker.filter.commit_log_dispatcher_calc_bit_map import (
+    CommitLogDispatcherCalcBitMap,
+)
+from crashmq.engine.broker.filter.consumer_filter_manager import ConsumerFilterManager
+from crashmq.engine.broker.filter.expression_message_filter import (
+    ExpressionMessageFilter,
+)
+from crashmq.engine.broker.filter.filter_registrar import FilterRegistrar
+from crashmq.engine.broker.filter.persist_consumer_filter_service import (
+    PersistConsumerFilterService,
+)
+from crashmq.engine.host.disk import Disk
+from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.remoting.subscription_data import SubscriptionData
+from crashmq.engine.store.message_filter import MessageFilter
+from crashmq.engine.store.message_store import MessageStore
+
+
+class Filtering:
+    """The filters of one broker; read and kept only where property filters are on.
+
+    Attributes:
+        manager: of all filters.
+        persist: writes them from time to time; None: they are not kept.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        disk: Disk,
+        runtime: Runtime,
+        consumers: ConsumerManager,
+    ) -> None:
+        self._config = config
+        self.manager = ConsumerFilterManager(config, disk, runtime)
+        self.persist: PersistConsumerFilterService | None = None
+        if config.enable_property_filter:
+            self.persist = PersistConsumerFilterService(self.manager, runtime)
+            consumers.append_listener(FilterRegistrar(self.manager))
+
+    def load(self) -> None:
+        """Read the file of filters.
+
+        Raises:
+            StoreCorrupted: there was one, and no copy of it can be read.
+        """
+        if self.persist is not None:
+            self.manager.load()
+
+    def settle(self) -> None:
+        """Make durable what was loaded.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        if self.persist is not None:
+            self.manager.settle()
+
+    def begin(self, store: MessageStore) -> None:
+        """Let filters cover what is stored from now on, and dispatch ask them.
+
+        Source: BrokerController#registerProcessor's dispatchers,
+        CommitLogDispatcherCalcBitMap.
+        """
+        if self._config.enable_calc_filter_bit_map:
+            store.calc_bit_map(CommitLogDispatcherCalcBitMap(self.manager).calc)
+        if self.persist is not None:
+            self.manager.open(store.commit_log.newest_store_time)
+
+    def filter_of(self, group: str, subscription: SubscriptionData) -> MessageFilter:
+        """What a pull of a group takes of a topic."""
+        data = self.manager.get(subscription.topic, group)
+        return ExpressionMessageFilter(subscription, data, self.manager)
