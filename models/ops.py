@@ -384,7 +384,8 @@ class StartConsumer:
     Attributes:
         client: its name; a client has at most one consumer.
         topics: what it subscribes, joined by commas; the same in all of the group.
-        where: where a group without an offset begins.
+        where: where a group without an offset begins; ``timestamp`` is half an hour
+            before the consumer's start.
         strategy: how queues are shared out among the consumers of the group.
         is_orderly: it locks its queues, and works on one message of each at a time.
         broadcasts: it gets every queue, and keeps its offsets in a file of its own.

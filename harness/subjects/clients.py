@@ -51,7 +51,6 @@ from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
 from crashmq.engine.client.impl.broker_api import PullAnswer
 from crashmq.engine.common.message_ext import MessageExt, decode_message
 from crashmq.engine.common.message_queue import MessageQueue
-from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.remoting.heartbeat_data import ConsumerData
 from crashmq.engine.remoting.pull_message import (
     PullMessageRequest,
@@ -62,6 +61,7 @@ from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreStopped
 from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
 from crashmq.models.history import (
     Consumed,
@@ -96,6 +96,7 @@ histories come to it."""
 _WHERE = {
     "last": ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
     "first": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+    "timestamp": ConsumeFromWhere.CONSUME_FROM_TIMESTAMP,
 }
 _STRATEGIES: Final[dict[Strategy, Callable[[], AllocateMessageQueueStrategy]]] = {
     "AVG": averagely.AllocateMessageQueueAveragely,
@@ -434,7 +435,7 @@ class Clients:
         note: who is told what consumers do.
     """
 
-    def __init__(self, setup: Setup, runtime: Runtime) -> None:
+    def __init__(self, setup: Setup, runtime: SimRuntime) -> None:
         self.setup = setup
         self.runtime = runtime
         self.broker: BrokerController | None = None

@@ -201,7 +201,7 @@ class Interpreter:
         self._pulls = 0
         self._history = History()
         self._running = _Running()
-        self._subject.tell_consumers_to(partial(self._note, MAIN))
+        self._subject.tell_consumers_to(self._note_of_consumer)
 
     @property
     def life(self) -> int:
@@ -257,6 +257,10 @@ class Interpreter:
         if self._running.faults:
             self._note_faults_met()
         return self._history.append(self._subject.now_ms(), who, event)
+
+    def _note_of_consumer(self, event: Happening) -> None:
+        """Note what a consumer did, in whichever activity."""
+        self._note(MAIN, event)
 
     def _note_faults_met(self) -> None:
         """Note the calls that have met a fault since the newest event."""

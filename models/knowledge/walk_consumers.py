@@ -85,7 +85,7 @@ def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
     A broker may answer 0 for a queue whose first message is in memory.
     """
     op = at.known.consumption.living.get(queue.client)
-    if op is None or not at.step.is_alone:
+    if op is None or op.where == "timestamp" or not at.step.is_alone:
         return None
     there = at.known.model.visible((queue.topic, queue.queue_id))
     begin = there.max_offset if op.where == "last" else 0

@@ -75,11 +75,10 @@ TELLING_ALL = replace(
     kinds=often(
         ("consume", 14), ("put", 2), ("burst", 3), ("service", 2), ("crash", 1)
     ),
-    consumers=tuple(
-        [
-            StartConsumer(one, "b", TOPICS, where, broadcasts=True)
-            for one, where in (("c0", "first"), ("c1", "first"), ("c2", "last"))
-        ]
+    consumers=(
+        StartConsumer("c0", "b", TOPICS, broadcasts=True),
+        StartConsumer("c1", "b", TOPICS, broadcasts=True),
+        StartConsumer("c2", "b", TOPICS, "last", broadcasts=True),
     ),
     groups=("b",),
 )
