@@ -41,8 +41,9 @@ from crashmq.models.laws.consumption import (
     no_offset_passes_a_message,
     nothing_is_consumed_twice,
     only_what_was_pulled_is_consumed,
+    what_was_given_back_is_put_again,
 )
-from crashmq.models.messages import message_for
+from crashmq.models.messages import MessageToPut, message_for
 from crashmq.models.observations import Done, Positions, Put
 from crashmq.models.ops import PutMessage, StartConsumer
 from crashmq.models.program import Setup
@@ -141,6 +142,20 @@ def test_bounds_are_held_up_to_the_bound_itself() -> None:
     assert a_full_consumer_does_not_pull.violations(AT_C0, 5, 4)
     assert not no_kept_offset_is_past_the_end.violations(KEY, 5, 5)
     assert no_kept_offset_is_past_the_end.violations(KEY, 6, 5)
+
+
+def test_what_is_given_back_is_put_once_to_a_topic_of_its_group() -> None:
+    def copy(topic: str) -> MessageToPut:
+        return replace(message(0).message, topic=topic)
+
+    judge = what_was_given_back_is_put_again.violations
+    retry, dead, own = copy("%RETRY%g"), copy("%DLQ%g"), copy("T0")
+
+    assert not judge(AT_C0, "key", [retry])
+    assert not judge(AT_C0, "key", [dead])
+    assert judge(AT_C0, "key", [])
+    assert judge(AT_C0, "key", [own])
+    assert judge(AT_C0, "key", [retry, dead])
 
 
 def test_a_share_keeps_what_waits_and_forgets_an_answer_that_never_came() -> None:
