@@ -43,7 +43,7 @@ WORKING = replace(
     ),
     labels=often((Label(), 4), (Label(tags="TagA"), 1)),
     sizes=often((Size(extra=16), 4), (Size(extra=200), 2)),
-    burst_sizes=often((2, 2), (3, 3), (5, 2)),
+    burst_sizes=often((2, 3), (3, 4), (5, 3), (20, 1)),
     groups=("g",),
     consumers=(
         *_of_group("g", ("c0", "c1", "c2")),
@@ -62,7 +62,7 @@ WORKING = replace(
 )
 SHARING = replace(
     WORKING,
-    kinds=often(("consume", 16), ("burst", 3), ("service", 1)),
+    kinds=often(("consume", 16), ("burst", 3), ("service", 1), ("restart", 1)),
     kept=("consume", "burst"),
     consumers=(
         *_of_group("g", CLIENTS[:4], "AVG_BY_CIRCLE"),
@@ -95,7 +95,7 @@ STORES = often(
     (Setup(keeps_progress=True, topic_queues=5, disk_profile="posix_min"), 2),
     (Setup(8192, 7, "SYNC_FLUSH", keeps_progress=True, pull_threshold=2), 2),
     (Setup(keeps_progress=True, delivers_delayed=True, topic_queues=1), 2),
-    (Setup(16384, keeps_progress=True, delivers_delayed=True, pull_batch=4), 2),
+    (Setup(16384, 40, keeps_progress=True, delivers_delayed=True, pull_batch=4), 2),
 )
 
 LIVING_CONSUMERS = (
