@@ -181,8 +181,7 @@ class PullMessageProcessor:
             return None
         end = ends.end_of(topic, queue_id)
         if self._checks.is_broadcasting(group):
-            ends.knows(client_id, topic, queue_id)  # it asks nobody where to begin
-            return end
+            return end  # it asks nobody where to begin, and then comes from there
         begin = request.commit_offset
         if PullSysFlag.COMMIT_OFFSET not in request.sys_flag:
             begin = max(0, self._offsets.query_offset(group, topic, queue_id))
