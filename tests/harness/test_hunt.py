@@ -76,7 +76,7 @@ def test_slices_of_a_kind_come_to_every_scenario(kind: SliceKind) -> None:
 
 
 def test_sweeps_of_failing_calls_come_to_every_scenario() -> None:
-    numbers = [n for n in range(ROUND * 10) if kind_of(n) == "failures"]
+    numbers = [n for n in range(ROUND * 20) if kind_of(n) == "failures"]
     sweeps = {one for n in numbers for one in range(n * FAILURES, (n + 1) * FAILURES)}
 
     assert {scenario_of_turn(one) for one in sweeps} == {*SCENARIOS}
