@@ -170,7 +170,10 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS),
     ),
-    **dict.fromkeys((QueuesShared, GroupCaughtUp), (*TELLS_ALL, Fact.RUNS_CONSUMERS)),
+    **dict.fromkeys(
+        (QueuesShared, GroupCaughtUp),
+        (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
+    ),
     **dict.fromkeys(
         (PullAnswered, PullKept, PullAsleep, PullsLeft, PullsLookedAt),
         (*TELLS_ALL, Fact.HOLDS_PULLS),

@@ -132,6 +132,8 @@ def walk_loaded(at: At, start: Start, number: int) -> Iterator[Moment]:
     rows = [event.offsets for event in events if isinstance(event, DelaysLoaded)]
     starts = at.step.starts[:number]
     succeeded = [one for one in starts if isinstance(one.seen, Started)]
+    if len(rows) <= len(succeeded):
+        return  # it does not tell them
     offsets = dict(rows[len(succeeded)])
     delays = at.known.delays
     yield DelaysRecovered(*at, start.found, offsets)

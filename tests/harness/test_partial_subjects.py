@@ -121,6 +121,8 @@ def test_no_law_fires_of_an_engine_that_shows_less(lacks: set[Capability]) -> No
         buffers = program.setup.transient_store_pool
         if buffers and Capability.STORES_AS_ROCKETMQ in lacks:
             continue  # a kill takes from its buffers what it has acknowledged
+        if program.setup.duplicates and Capability.IS_REPLICATED in lacks:
+            continue  # nobody tells it what its replicas have, so it dispatches nothing
 
         result = run_program(program, subject=Partial(program.setup, can))
 
@@ -178,7 +180,9 @@ def test_the_child_lacks_what_no_real_disk_gives(tmp_path: Path) -> None:
         Capability.RUNS_SEVERAL,
         Capability.HAS_ROOM,
         Capability.TRACKS_PROGRESS,
+        Capability.RUNS_CONSUMERS,
         Capability.HOLDS_PULLS,
+        Capability.FILTERS,
         Capability.IS_REPLICATED,
         Capability.DELIVERS_DELAYED,
         Capability.TAKES_SNAPSHOTS,
