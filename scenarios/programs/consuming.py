@@ -38,11 +38,19 @@ ACTIONS_MAX = 14
 """So many disk actions a persist makes at most, and a stop or start at first."""
 
 Way: TypeAlias = Literal[
-    "by itself", "beside", "amid", "crash", "fault", "first", "deletion", "lost tail"
+    "by itself",
+    "beside",
+    "amid",
+    "crash",
+    "fault",
+    "first",
+    "begin",
+    "deletion",
+    "lost tail",
 ]
 WAYS: tuple[Way, ...] = often(
     *(("by itself", 6), ("beside", 2), ("amid", 2), ("crash", 6), ("fault", 2)),
-    *(("first", 2), ("deletion", 3), ("lost tail", 3)),
+    *(("first", 2), ("begin", 1), ("deletion", 3), ("lost tail", 3)),
 )
 ASKED: tuple[type[ProgressOp], ...] = often(
     *((CommitOffset, 14), (QueryOffset, 4), (ResetOffset, 5), (TakeQueue, 5)),
@@ -89,6 +97,8 @@ def progress(draft: Draft) -> None:
             add(Restart(), _request(draft))
         case "first":
             _commit_first(draft)
+        case "begin":
+            _begin_anew(draft)
         case "deletion":
             _delete(draft)
         case "lost tail":
@@ -126,6 +136,19 @@ def _commit_first(draft: Draft) -> None:
         draft.add(DeleteGroup(group), together)
         draft.add(QueryOffset(group, address.topic, 0))
         draft.add(QueryOffset(group, address.topic, 1))
+
+
+def _begin_anew(draft: Draft) -> None:
+    """A group without an offset is given a queue that has messages."""
+    group, address = draft.chance.pick(draft.space.groups), _address(draft)
+    draft.add(DeleteGroup(group), INTERVAL, draft.drawn.stock(address))
+    draft.add(RunService("reput"), _taken(draft, group, address))
+
+
+def _taken(draft: Draft, group: str, address: Address) -> TakeQueue:
+    where = draft.chance.pick(BEGINNINGS)
+    at_ms = draft.chance.pick(TIMES_MS) if where == "timestamp" else 0
+    return TakeQueue(group, *address, where, at_ms)
 
 
 def _lose_the_tail(draft: Draft) -> None:
@@ -191,6 +214,4 @@ def _request(draft: Draft) -> ProgressOp:
         return ResetOffset(group, *address, max(0, at), to)
     if kind is QueryOffset:
         return QueryOffset(group, *address)
-    where = chance.pick(BEGINNINGS)
-    at_ms = chance.pick(TIMES_MS) if where == "timestamp" else 0
-    return TakeQueue(group, *address, where, at_ms)
+    return _taken(draft, group, address)
