@@ -39,7 +39,7 @@ PROGRESS = replace(
         (DiskFault("sync", "EIO", path="config"), 3),
         (DiskFault("remove", "EIO", path="config"), 2),
     ),
-    groups=often(("g", 3), ("h", 1)),
+    groups=often(("g", 3), ("h", 2), ("k", 1)),
     progress_offsets=Numbers((1, 2, 3, 5, 8, 13, 0, 1 << 40), 40),
     schedules=often(
         (Schedule(depth=2, steps=24), 3), (Schedule("pct", depth=3, steps=40), 1)
@@ -53,6 +53,7 @@ STORES = often(
     (Setup(keeps_progress=True, disk_profile="kill9"), 1),
     (Setup(8192, 7, "SYNC_FLUSH", keeps_progress=True), 1),
     (Setup(16384, 40, keeps_progress=True), 1),
+    (Setup(keeps_progress=True, in_memory_size=150), 2),
 )
 
 CONSUMING = (

@@ -20,6 +20,7 @@ from crashmq.models.ops import (
     ResetTarget,
     Restart,
     RunService,
+    Schedule,
     Shutdown,
     TakeQueue,
     Together,
@@ -37,21 +38,34 @@ ACTIONS_MAX = 14
 """So many disk actions a persist makes at most, and a stop or start at first."""
 
 Way: TypeAlias = Literal[
-    "by itself", "beside", "amid", "crash", "fault", "first", "deletion", "lost tail"
+    "by itself",
+    "beside",
+    "amid",
+    "crash",
+    "fault",
+    "first",
+    "begin",
+    "deletion",
+    "lost tail",
 ]
 WAYS: tuple[Way, ...] = often(
     *(("by itself", 6), ("beside", 2), ("amid", 2), ("crash", 6), ("fault", 2)),
-    *(("first", 2), ("deletion", 3), ("lost tail", 3)),
+    *(("first", 2), ("begin", 1), ("deletion", 3), ("lost tail", 3)),
 )
 ASKED: tuple[type[ProgressOp], ...] = often(
     *((CommitOffset, 14), (QueryOffset, 4), (ResetOffset, 5), (TakeQueue, 5)),
     *((DeleteGroup, 1), (CloneOffset, 1), (QueryLowestOffsets, 1)),
 )
-RESET_TO: tuple[ResetTarget, ...] = often(("offset", 4), ("end", 1), ("time", 1))
+RESET_TO: tuple[ResetTarget, ...] = often(("offset", 3), ("end", 1), ("time", 2))
 CUT: tuple[Op, ...] = often((PERSIST, 5), (Shutdown(), 2), (Restart(), 2))
 BEGINNINGS: tuple[FromWhere, ...] = ("last", "first", "timestamp")
 TIMES_MS: tuple[int, ...] = (0, 1, 5_000, 10_000, 10_001, 30_000, -1, 1_000_000)
 COMMITS_MAX = 4
+COMMIT_POINTS = 20
+"""At so many points a commit can be stopped, beside another one."""
+
+FIRST_TIMES = 3
+"""So often in a row a group commits for the first time."""
 DELETED_BY: tuple[Literal["alone", "beside", "amid", "crash", "fault"], ...] = (
     *("alone", "beside", "amid", "crash", "fault"),
 )
@@ -83,6 +97,8 @@ def progress(draft: Draft) -> None:
             add(Restart(), _request(draft))
         case "first":
             _commit_first(draft)
+        case "begin":
+            _begin_anew(draft)
         case "deletion":
             _delete(draft)
         case "lost tail":
@@ -110,12 +126,29 @@ def _cut_short(draft: Draft) -> None:
 def _commit_first(draft: Draft) -> None:
     """The first commits of a group on a topic, on two queues at once."""
     group, address = draft.chance.pick(draft.space.groups), _address(draft)
-    draft.add(DeleteGroup(group))
-    ops = [
-        CommitOffset(group, address.topic, queue_id, draft.chance.integer(0, 1))
-        for queue_id in (0, 1)
-    ]
-    draft.add(Together((*ops,), draft.drawn.schedule(len(ops))))
+    for _ in range(FIRST_TIMES):
+        ops = [
+            CommitOffset(group, address.topic, queue_id, draft.chance.integer(0, 1))
+            for queue_id in (0, 1)
+        ]
+        point = draft.chance.integer(1, COMMIT_POINTS)
+        together = Together((*ops,), Schedule(preemptions=((point, 1),)))
+        draft.add(DeleteGroup(group), together)
+        draft.add(QueryOffset(group, address.topic, 0))
+        draft.add(QueryOffset(group, address.topic, 1))
+
+
+def _begin_anew(draft: Draft) -> None:
+    """A group without an offset is given a queue that has messages."""
+    group, address = draft.chance.pick(draft.space.groups), _address(draft)
+    draft.add(DeleteGroup(group), INTERVAL, draft.drawn.stock(address))
+    draft.add(RunService("reput"), _taken(draft, group, address))
+
+
+def _taken(draft: Draft, group: str, address: Address) -> TakeQueue:
+    where = draft.chance.pick(BEGINNINGS)
+    at_ms = draft.chance.pick(TIMES_MS) if where == "timestamp" else 0
+    return TakeQueue(group, *address, where, at_ms)
 
 
 def _lose_the_tail(draft: Draft) -> None:
@@ -181,6 +214,4 @@ def _request(draft: Draft) -> ProgressOp:
         return ResetOffset(group, *address, max(0, at), to)
     if kind is QueryOffset:
         return QueryOffset(group, *address)
-    where = chance.pick(BEGINNINGS)
-    at_ms = chance.pick(TIMES_MS) if where == "timestamp" else 0
-    return TakeQueue(group, *address, where, at_ms)
+    return _taken(draft, group, address)

@@ -141,6 +141,16 @@ def test_a_reset_to_an_offset_stays_by_its_queue(
     assert refused.code is ResponseCode.SYSTEM_ERROR
 
 
+def test_a_reset_chosen_before_a_deletion_is_refused(broker: BrokerController) -> None:
+    offsets = broker.consumer_offset_manager
+    broker.admin_broker_processor.delete_topic("T0")
+
+    assert not offsets.assign_reset_offset("T0", "g", 0, 5)
+    assert offsets.query_offset("g", "T0", 0) == -1
+    assert not offsets.assign_reset_offset("T0", "g", 0, 1)
+    assert offsets.assign_reset_offset("T0", "g", 0, 0)
+
+
 def test_a_reset_below_the_first_message_is_refused(store: StoreBuilder) -> None:
     broker = broker_on(store)
     store.put(12).reput()

@@ -63,6 +63,9 @@ KEPT = probe("consumer_offset.removal.failed", "a deletion failed and kept the o
 TOO_HIGH = probe(
     "consumer_offset.commit.too_high", "a commit past its queue's end was refused"
 )
+RESET_TOO_HIGH = probe(
+    "consumer_offset.reset.too_high", "a queue was deleted before a reset of it"
+)
 DELETED_MEANWHILE = probe(
     "consumer_offset.commit.deleted", "a commit met a deletion of its topic or group"
 )
@@ -185,7 +188,7 @@ class ConsumerOffsetManager:
             if self._is_under_removal(topic, group, queue_id):
                 DELETED_MEANWHILE.hit()
                 return False
-            if self._end_of is not None and offset > self._end_of(topic, queue_id):
+            if self._is_past_the_end(topic, queue_id, offset):
                 TOO_HIGH.hit()
                 return False
             offsets = self._offset_table.setdefault(_key(topic, group), {})
@@ -242,7 +245,8 @@ class ConsumerOffsetManager:
         """Set the offset of a group, and let its client meet that at its next pull.
 
         Returns:
-            Whether it was set: not while the topic or group is being deleted.
+            Whether it was set: not while the topic or group is being deleted, nor past
+            the queue's end, which a deletion may have moved since it was chosen.
 
         Raises:
             ValueError: ``queue_id`` or ``offset`` is negative.
@@ -254,6 +258,9 @@ class ConsumerOffsetManager:
         with self._lock:
             if self._is_under_removal(topic, group, queue_id):
                 DELETED_MEANWHILE.hit()
+                return False
+            if self._is_past_the_end(topic, queue_id, offset):
+                RESET_TOO_HIGH.hit()
                 return False
             self._reset_offset_table.setdefault(key, {})[queue_id] = offset
             self._offset_table.setdefault(key, {})[queue_id] = offset
@@ -345,6 +352,9 @@ class ConsumerOffsetManager:
             raise
         with self._lock:
             self._under_removal.remove(part)
+
+    def _is_past_the_end(self, topic: str, queue_id: int, offset: int) -> bool:
+        return self._end_of is not None and offset > self._end_of(topic, queue_id)
 
     def _is_under_removal(self, topic: str, group: str, queue_id: int = -1) -> bool:
         parts = self._under_removal

@@ -121,7 +121,7 @@ class AdminBrokerProcessor:
     ) -> ResetResponse:
         if self._offsets.assign_reset_offset(topic, group, queue_id, offset):
             return ResetResponse(ResponseCode.SUCCESS, offset)
-        why = f"topic {topic} or group {group} is being deleted: ask again."
+        why = f"topic {topic} or group {group} is deleted meanwhile: ask again."
         return ResetResponse(ResponseCode.SYSTEM_ERROR, remark=why)
 
     def clone_group_offset(self, source: str, target: str, topic: str) -> None:
