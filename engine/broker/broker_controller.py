@@ -100,6 +100,7 @@ class BrokerController:
             config,
             PullChecks(
                 config,
+                topics,
                 consumers=clients.consumer_manager,
                 filters=self._filtering.manager,
             ),
@@ -116,7 +117,8 @@ class BrokerController:
         self._housekeeping = clients.housekeeping
         self.schedule: Schedule | None = None
         if delivers_delayed:
-            self.schedule = Schedule(store, disk, runtime)
+            put_in_its_topic = self.send_message_processor.put_in_its_topic
+            self.schedule = Schedule(store, disk, runtime, put_in_its_topic)
         self._stop_lock = runtime.lock()
         self.is_started = False
         self._stopped_clean = False

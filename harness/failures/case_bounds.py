@@ -171,7 +171,7 @@ SETUP_BOUNDS: Mapping[str, Bound] = {
     "flush_least_pages": (0, 1_000_000),
     "read_window": (64, _INT64),
     "in_memory_size": (0, _INT64),
-    "topic_queues": (1, 64),
+    "topic_queues": (1, 8),
     "pull_batch": (1, 10_000),
     "pull_threshold": (0, 1_000_000),
 }

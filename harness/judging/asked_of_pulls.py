@@ -27,13 +27,19 @@ from crashmq.models.laws.long_polling import (
     answered_by_its_code,
     answered_once,
     no_wakeup_is_lost,
+    refused_for_its_topic,
     woken_for_a_reason,
 )
 from crashmq.models.laws.reading import (
     pull_is_answered_right,
     pulled_messages_are_right,
 )
-from crashmq.models.observations import CODES_OF_READS, Pulled, PullStatus
+from crashmq.models.observations import (
+    CODES_OF_READS,
+    BrokerCode,
+    Pulled,
+    PullStatus,
+)
 
 SURE = (Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.READABLE)
 
@@ -107,7 +113,8 @@ def _comes_by_itself(at: PullAnswered | PullKept) -> bool:
 
 
 def _is_plain(at: PullAnswered) -> bool:
-    return _comes_by_itself(at) and _is_settled(at, at.pull.topic)
+    is_refused = at.answer.code in ("TOPIC_NOT_EXIST", "INVALID_PARAMETER")
+    return not is_refused and _comes_by_itself(at) and _is_settled(at, at.pull.topic)
 
 
 ALONE = (*SURE, Fact.ALONE, Fact.DISK_WORKED)
@@ -125,6 +132,35 @@ def _is_kept_plainly(at: PullKept) -> bool:
 @asked(answered_by_its_code, on=PullKept, needs=ALONE, where=_is_kept_plainly)
 def _ask_lp_7_held(at: PullKept) -> Breaches:
     return answered_by_its_code.judge(at.pull, None, at.queue, at.reset_to)
+
+
+def _knows_topics(at: PullAnswered | PullKept) -> bool:
+    deletions = [op for op, _ in at.step.deletions if op.topic == at.pull.topic]
+    return not at.known.progress.topics.is_doubtful and not deletions
+
+
+def _ask_of_topic(at: PullAnswered | PullKept, code: BrokerCode | None) -> Breaches:
+    topics, topic = at.known.progress.topics, at.pull.topic
+    return refused_for_its_topic.judge(
+        at.pull,
+        code,
+        topics.queue_nums(topic, at.known.setup.topic_queues),
+        must_know=topics.must_know(topic),
+        may_know=topics.may_know(topic),
+    )
+
+
+OF_TOPICS = (Fact.WRITTEN_STAYS, Fact.ALONE)
+
+
+@asked(refused_for_its_topic, on=PullAnswered, needs=OF_TOPICS, where=_knows_topics)
+def _ask_lp_9(at: PullAnswered) -> Breaches:
+    return _ask_of_topic(at, at.answer.code)
+
+
+@asked(refused_for_its_topic, on=PullKept, needs=OF_TOPICS, where=_knows_topics)
+def _ask_lp_9_held(at: PullKept) -> Breaches:
+    return _ask_of_topic(at, None)
 
 
 def _was_read(at: PullAnswered) -> bool:

@@ -7,9 +7,10 @@ from functools import partial
 
 from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_controller import BrokerController
+from crashmq.engine.broker.topic.topic_config_manager import CLIENT_QUEUE_NUMS
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
-from crashmq.engine.store.message.message import Message
+from crashmq.engine.store.message.message import Message, is_topic
 from crashmq.engine.store.message_store import MessageStore
 from crashmq.engine.store.results import PutMessageResult
 from crashmq.harness.subjects.capabilities import PutOfBroker
@@ -30,6 +31,7 @@ class Brokers:
     def __init__(self) -> None:
         self.broker: BrokerController | None = None
         self.put: PutOfBroker = _just_put
+        self._topic_queues = 0
 
     def around(
         self, setup: Setup, store: MessageStore, disk: Disk, runtime: Runtime
@@ -46,9 +48,24 @@ class Brokers:
             store, disk, runtime, config, delivers_delayed=delivers
         )
         if broker.schedule is not None:
-            put = partial(self._put, store)
-            broker.schedule.service.put = broker.send_message_processor.put = put
+            service, sender = broker.schedule.service, broker.send_message_processor
+            service.put = partial(self._put, service.put)
+            sender.put = partial(self._put, sender.put)
+        self._topic_queues = setup.topic_queues
         return broker
+
+    def put_of_client(
+        self, topic: str, put: Callable[[], PutMessageResult]
+    ) -> PutMessageResult:
+        """Do a client's put, of which the broker has to know the topic.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        if self.broker is None or not is_topic(topic):
+            return put()
+        nums = max(CLIENT_QUEUE_NUMS, self._topic_queues)
+        return self.broker.send_message_processor.put_in_its_topic(topic, put, nums)
 
     def delays(self) -> tuple[tuple[int, int], ...] | None:
         """Of each level the offset of the next message to deliver, sorted."""
@@ -56,11 +73,13 @@ class Brokers:
             return None
         return tuple(sorted(self.broker.schedule.service.offset_table.items()))
 
-    def _put(self, store: MessageStore, message: Message) -> PutMessageResult:
+    def _put(
+        self, put_message: Callable[[Message], PutMessageResult], message: Message
+    ) -> PutMessageResult:
         results: list[PutMessageResult] = []
 
         def put() -> Observation:
-            results.append(store.put_message(message))
+            results.append(put_message(message))
             return answer_of(results[0])
 
         told = put_of_broker(message)

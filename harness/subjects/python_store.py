@@ -134,10 +134,9 @@ class PythonStore:
         store = self._store
         if store is None:
             return _SKIPPED_DOWN
-        result = store.put_message(
-            message_of(message, message.body, message.properties)
-        )
-        return answer_of(result)
+        told = message_of(message, message.body, message.properties)
+        put = partial(store.put_message, told)
+        return answer_of(self._brokers.put_of_client(message.topic, put))
 
     def put_batch(self, messages: Sequence[MessageToPut]) -> Observation:
         """Store several messages as one batch; returns a ``Put``."""
@@ -159,8 +158,8 @@ class PythonStore:
             body = encode_batch(inner)
         except MessageRejected as rejected:
             return Put(PUT_STATUSES[rejected.status.value])
-        result = store.put_messages(message_of(messages[0], body, waits))
-        return answer_of(result)
+        put = partial(store.put_messages, message_of(messages[0], body, waits))
+        return answer_of(self._brokers.put_of_client(messages[0].topic, put))
 
     def pull(
         self,

@@ -15,6 +15,7 @@ from crashmq.models.files.offsets import OffsetKey, OffsetRows
 from crashmq.models.knowledge.filters import Filters
 from crashmq.models.knowledge.pulls import Pulls
 from crashmq.models.knowledge.reference import QueueKey
+from crashmq.models.knowledge.topics import Topics
 from crashmq.models.plain_state import Forked
 
 NO_OFFSET = -1
@@ -80,6 +81,7 @@ class Progress(Forked):
         is_doubtful: something else may have changed or taken what was persisted.
         pulls: those that the broker has not answered yet.
         filters: what groups subscribe.
+        topics: those that the broker knows.
     """
 
     now: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class Progress(Forked):
     is_doubtful: bool = False
     pulls: Pulls = field(default_factory=Pulls)
     filters: Filters = field(default_factory=Filters)
+    topics: Topics = field(default_factory=Topics)
 
     def of(self, key: OffsetKey) -> frozenset[int]:
         """The offsets that a group may have; -1: none."""

@@ -77,6 +77,7 @@ def walk(at: At) -> Iterator[Moment]:
     if not step.is_alone:
         known.saw_faults(step)
     if known.tampering.log_has_hidden_rot:
+        known.progress.topics.is_doubtful = True
         return
     recovered: Sequence[Recovered] = ()
     if known.setup.keeps_progress:

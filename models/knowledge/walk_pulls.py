@@ -37,7 +37,9 @@ def walk_pulls(at: At) -> Iterator[Moment]:
     """Lead what is known of held pulls through a step; stop at each moment."""
     step, pulls = at.step, at.known.progress.pulls
     begun: set[int] = set()
+    topics = at.known.progress.topics
     for entry in step.entries:
+        topics.saw(entry.event, step, at.known.promises)
         match entry.event:
             case BrokerPullAsked(number, op):
                 begun.add(number)

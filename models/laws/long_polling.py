@@ -180,6 +180,45 @@ def answered_by_its_code(
         yield Violation(_from(pull), seen, f"go on at {goes_on}")
 
 
+@law(
+    "LP-9",
+    "a pull is refused for its topic or its queue only if there is none of them: a "
+    "topic is from its first message on, until it is deleted",
+    catalogue="I16",
+)
+def refused_for_its_topic(
+    pull: PullThroughBroker,
+    code: BrokerCode | None,
+    queue_nums: int | None,
+    *,
+    must_know: bool,
+    may_know: bool,
+) -> Iterator[Violation]:
+    """Compares a refusal with the topics that the broker must know, and may know.
+
+    Args:
+        pull: what was asked.
+        code: of its answer; None: it is held.
+        queue_nums: how many queues its topic has; None: that is not known.
+        must_know: somebody has put a message there, and nobody deleted it.
+        may_know: somebody has tried to.
+
+    Source: PullMessageProcessor#processRequest, its checks of the topic.
+    """
+    where, seen = _name(pull), code or "it is held"
+    is_queue = queue_nums is None or 0 <= pull.queue_id < queue_nums
+    if code == "TOPIC_NOT_EXIST":
+        if must_know:
+            yield Violation(where, seen, "an answer: the topic has had a message")
+    elif not may_know:
+        yield Violation(where, seen, "TOPIC_NOT_EXIST: nobody has put a message there")
+    elif code == "INVALID_PARAMETER":
+        if is_queue and queue_nums is not None:
+            yield Violation(where, seen, f"an answer: it has {queue_nums} queues")
+    elif not is_queue:
+        yield Violation(where, seen, f"INVALID_PARAMETER: it has {queue_nums} queues")
+
+
 def _expected(
     pull: PullThroughBroker, queue: VisibleQueue, reset_to: int | None
 ) -> tuple[tuple[BrokerCode, ...], int | None]:

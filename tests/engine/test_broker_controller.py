@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from store_builder import StoreBuilder
 
 from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.broker.offset.consumer_offset_manager import PATH
 from crashmq.engine.broker.processor.consumer_manage_processor import OffsetResponse
+from crashmq.engine.common.mix_all import Perm
+from crashmq.engine.common.topic_config import TopicConfig
 from crashmq.engine.host.service_threads import ServiceThreads
+from crashmq.engine.remoting.pull_message import (
+    PullMessageRequest,
+    PullMessageResponse,
+    PullSysFlag,
+)
 from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreCorrupted
 from crashmq.engine.store.message_store import MessageStore
@@ -182,3 +191,23 @@ def test_a_start_that_cannot_correct_offsets_opens_nothing(store: StoreBuilder) 
     store.disk.unmount()
     store._mount = None
     assert started_on(store).consumer_offset_manager.query_offset("g", "T0", 0) == 7
+
+
+def test_a_pull_is_answered_by_what_the_broker_knows_of_its_topic(
+    store: StoreBuilder,
+) -> None:
+    broker = started_on(store)
+    topics = broker.tables.topic_config_manager
+    pull = PullMessageRequest("g", "T0", 0, 0, sys_flag=PullSysFlag.SUBSCRIPTION)
+    answers: list[PullMessageResponse] = []
+
+    def code_of(request: PullMessageRequest) -> ResponseCode:
+        broker.pull_message_processor.process_request(request, answers.append)
+        return answers[-1].code
+
+    assert code_of(pull) is ResponseCode.TOPIC_NOT_EXIST
+    topics.update_topic_config(TopicConfig("T0", 2, 4))
+    assert code_of(pull) is ResponseCode.PULL_NOT_FOUND
+    assert code_of(replace(pull, queue_id=2)) is ResponseCode.INVALID_PARAMETER
+    topics.update_topic_config(TopicConfig("T0", 2, 4, Perm.WRITE))
+    assert code_of(pull) is ResponseCode.NO_PERMISSION

@@ -13,6 +13,7 @@ from crashmq.engine.broker.offset.consumer_offset_manager import ConsumerOffsetM
 from crashmq.engine.broker.offset.recovered_ends import RecoveredEnds
 from crashmq.engine.broker.processor.pull_checks import (
     PullChecks,
+    PullRefused,
     subscription_by_tags,
 )
 from crashmq.engine.broker.processor.pull_message_processor import (
@@ -46,6 +47,8 @@ def broker_around(
     broker = BrokerController(of_messages, store.mount, store.runtime, config)
     broker.load()
     broker.start()
+    for topic in ("T0", "T1"):
+        broker.send_message_processor.topic_of(topic)
     topics = tuple([SubscriptionData(topic) for topic in ("T0", "T1", "%LMQ%a")])
     groups = [ConsumerData(group, subscriptions=topics) for group in "gabc"]
     broker.client_manage_processor.heart_beat("c", groups)
@@ -345,12 +348,13 @@ def test_a_broker_refuses_what_it_may_not_answer(store: StoreBuilder) -> None:
     assert code_with(store, _Known(), config=none_lite) is ResponseCode.PULL_NOT_FOUND
 
 
-def test_a_broker_without_managers_knows_everybody(store: StoreBuilder) -> None:
-    broker = broker_around(store)
+def test_checks_without_managers_know_everybody() -> None:
+    checks = PullChecks(BrokerConfig())
 
-    assert codes(asked(broker, PULL)) == [ResponseCode.PULL_NOT_FOUND]
-    negative = asked(broker, replace(PULL, queue_id=-1))
-    assert codes(negative) == [ResponseCode.INVALID_PARAMETER]
+    assert checks.check(replace(PULL, queue_id=99)) == SubscriptionData("T0")
+    with pytest.raises(PullRefused) as refused:
+        checks.check(replace(PULL, queue_id=-1))
+    assert refused.value.code is ResponseCode.INVALID_PARAMETER
 
 
 def test_a_subscription_by_tags_has_their_hashes() -> None:

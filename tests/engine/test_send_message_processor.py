@@ -18,6 +18,7 @@ from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.message.message import Message
 from crashmq.engine.store.message.message_decoder import MessageExt, decode_message_ext
 from crashmq.engine.store.message_store import MessageStore
+from crashmq.engine.store.results import PutMessageResult
 
 
 class Broker:
@@ -200,3 +201,25 @@ def test_a_group_that_consumes_in_order_retries_nothing_there(broker: Broker) ->
 
     broker.store.runtime.advance(60_001)
     assert broker.stored(broker.send(retry)).message.topic == "%RETRY%g"
+
+
+def test_a_topic_that_is_deleted_amid_a_put_is_made_again(broker: Broker) -> None:
+    broker.send(ORDER)
+
+    def put() -> PutMessageResult:
+        broker.topics.delete_topic_config("orders")
+        return broker.controller.message_store.put_message(ORDER)
+
+    put_in_its_topic = broker.processor.put_in_its_topic
+    result = broker.store.runtime.run(lambda: put_in_its_topic("orders", put))
+
+    assert result.is_appended
+    assert broker.topics.topics["orders"] == TopicConfig("orders", 4, 4)
+
+
+def test_a_topic_gets_the_queues_it_asks_for_as_far_as_it_may(broker: Broker) -> None:
+    assert broker.processor.topic_of("T0", 6) == TopicConfig("T0", 6, 6)
+    assert broker.processor.topic_of("T1", 60) == TopicConfig("T1", 8, 8)
+    assert broker.processor.topic_of("%RETRY%g", 6) == TopicConfig("%RETRY%g", 1, 1)
+    assert broker.processor.topic_of("%LMQ%a") == TopicConfig("%LMQ%a", 1, 1)
+    assert "%LMQ%a" not in broker.topics.topics

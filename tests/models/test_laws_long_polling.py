@@ -16,6 +16,7 @@ from crashmq.models.laws.long_polling import (
     answered_by_its_code,
     answered_once,
     no_wakeup_is_lost,
+    refused_for_its_topic,
     woken_for_a_reason,
 )
 from crashmq.models.messages import message_for
@@ -186,3 +187,44 @@ def test_whoever_asks_for_no_message_need_not_go_on() -> None:
 
     pull = replace(PULL, max_msg_nums=0)
     assert not a_pull_makes_progress.violations(pull, answer, 2000)
+
+
+@pytest.mark.parametrize(
+    ("code", "queue_id", "must_know", "may_know", "is_right"),
+    [
+        ("TOPIC_NOT_EXIST", 0, False, False, True),
+        ("TOPIC_NOT_EXIST", 9, False, True, True),
+        ("TOPIC_NOT_EXIST", 0, True, True, False),
+        ("SUCCESS", 3, True, True, True),
+        ("SUCCESS", 3, False, False, False),
+        ("SUCCESS", 4, True, True, False),
+        (None, 0, False, True, True),
+        (None, 0, False, False, False),
+        (None, -1, True, True, False),
+        ("INVALID_PARAMETER", 4, True, True, True),
+        ("INVALID_PARAMETER", 0, True, True, False),
+    ],
+)
+def test_a_pull_is_refused_where_there_is_no_such_topic_or_queue(
+    code: BrokerCode | None,
+    queue_id: int,
+    must_know: bool,
+    may_know: bool,
+    is_right: bool,
+) -> None:
+    found = refused_for_its_topic.violations(
+        replace(PULL, queue_id=queue_id),
+        code,
+        4,
+        must_know=must_know,
+        may_know=may_know,
+    )
+
+    assert bool(found) is not is_right
+
+
+def test_how_many_queues_a_groups_topic_has_only_its_broker_knows() -> None:
+    ask = refused_for_its_topic.violations
+
+    assert not ask(PULL, "INVALID_PARAMETER", None, must_know=False, may_know=True)
+    assert not ask(PULL, "SUCCESS", None, must_know=False, may_know=True)

@@ -12,6 +12,7 @@ stores nothing; under SYNC_FLUSH a copy is answered once it is durable, as any m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -19,7 +20,10 @@ from crashmq.engine.broker.client.rebalance_lock_manager import RebalanceLockMan
 from crashmq.engine.broker.subscription.subscription_group_manager import (
     SubscriptionGroupManager,
 )
-from crashmq.engine.broker.topic.topic_config_manager import TopicConfigManager
+from crashmq.engine.broker.topic.topic_config_manager import (
+    CLIENT_QUEUE_NUMS,
+    TopicConfigManager,
+)
 from crashmq.engine.common.message_queue import RETRY_GROUP_TOPIC_PREFIX
 from crashmq.engine.common.mix_all import dlq_topic_of, retry_topic_of
 from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
@@ -117,11 +121,56 @@ class SendMessageProcessor:
             if topic is None:
                 return _no_retry_queue(name)
             return self._put(message, topic)
-        known = self._topics.create_topic_in_send_message_method(message.topic)
+        known = self.topic_of(message.topic)
         if known is None:
             why = f"topic {message.topic} does not exist: create it."
             return SendResponse(ResponseCode.TOPIC_NOT_EXIST, remark=why)
-        return self._put(message, known)
+        response = self._put(message, known)
+        self.topic_of(message.topic)  # as ``put_in_its_topic``
+        return response
+
+    def topic_of(
+        self, topic: str, queue_nums: int = CLIENT_QUEUE_NUMS
+    ) -> TopicConfig | None:
+        """The topic of a message; a new one is made, with ``queue_nums`` queues.
+
+        Returns:
+            None: there is no such topic, and it cannot be made.
+
+        Raises:
+            OSError: the disk failed; nothing has changed.
+
+        Source: AbstractSendMessageProcessor#msgCheck.
+        """
+        known = self._topics.select_topic_config(topic)
+        if known is not None:
+            return known
+        if topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
+            name = topic.removeprefix(RETRY_GROUP_TOPIC_PREFIX)
+            group = self._groups.find_subscription_group_config(name)
+            return self._retry_of(group) if group is not None else None
+        return self._topics.create_topic_in_send_message_method(
+            topic, queue_nums=queue_nums
+        )
+
+    def put_in_its_topic(
+        self,
+        topic: str,
+        put: Callable[[], PutMessageResult],
+        queue_nums: int = CLIENT_QUEUE_NUMS,
+    ) -> PutMessageResult:
+        """Put a message so that its topic is known, whoever deletes that meanwhile.
+
+        Raises:
+            OSError: the disk failed, before the message was put or after.
+
+        Source: SendMessageProcessor#sendMessage. Differs: there, a message that is put
+        after its topic was deleted lies in one that no consumer may pull.
+        """
+        self.topic_of(topic, queue_nums)
+        result = put()
+        self.topic_of(topic, queue_nums)
+        return result
 
     def _is_dead_at_once(
         self, message: Message, group: SubscriptionGroupConfig, max_times: int

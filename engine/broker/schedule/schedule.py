@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from crashmq.engine.broker.schedule.delayed_message import DelayedMessages
 from crashmq.engine.broker.schedule.schedule_message_service import (
     ScheduleMessageService,
@@ -12,14 +14,30 @@ from crashmq.engine.broker.schedule.schedule_services import (
 )
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
+from crashmq.engine.store.message.message import Message
 from crashmq.engine.store.message_store import MessageStore
+from crashmq.engine.store.results import PutMessageResult
+
+PutInItsTopic = Callable[[str, Callable[[], PutMessageResult]], PutMessageResult]
 
 
 class Schedule:
     """What lets messages of a store wait, and delivers them."""
 
-    def __init__(self, store: MessageStore, disk: Disk, runtime: Runtime) -> None:
+    def __init__(
+        self,
+        store: MessageStore,
+        disk: Disk,
+        runtime: Runtime,
+        put_in_its_topic: PutInItsTopic,
+    ) -> None:
+        """``put_in_its_topic`` does a put so that its topic is known."""
         self.service = ScheduleMessageService(store, disk, runtime)
+
+        def put(message: Message) -> PutMessageResult:
+            return put_in_its_topic(message.topic, lambda: store.put_message(message))
+
+        self.service.put = put
         self.deliver = DeliverDelayedService(self.service, runtime)
         self.persist = PersistDelayOffsetService(self.service, runtime)
         store.hook_puts(DelayedMessages(store.config).schedule)

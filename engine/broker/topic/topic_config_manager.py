@@ -24,7 +24,11 @@ from crashmq.engine.common.topic_config import (
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
-from crashmq.engine.store.message.message import DELAYS_MS, SCHEDULE_TOPIC
+from crashmq.engine.store.message.message import (
+    DELAYS_MS,
+    SCHEDULE_TOPIC,
+    is_light_queue,
+)
 
 PATH = "config/topics.json"
 DEFAULT_TOPIC_QUEUE_NUMS = 8  # BrokerConfig#defaultTopicQueueNums
@@ -63,9 +67,14 @@ class TopicConfigManager:
     def select_topic_config(self, topic: str) -> TopicConfig | None:
         """A topic's configuration; None: there is no such topic.
 
-        Source: TopicConfigManager#selectTopicConfig.
+        A light queue always counts as one of one queue.
+
+        Source: TopicConfigManager#selectTopicConfig, LmqTopicConfigManager.
         """
-        return self.table.get(topic)
+        known = self.table.get(topic)
+        if known is None and is_light_queue(topic):
+            return TopicConfig(topic, 1, 1)
+        return known
 
     def update_topic_config(self, topic: TopicConfig) -> None:
         """Have a topic, or another configuration of it.
