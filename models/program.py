@@ -80,6 +80,7 @@ class Setup:
     ``topic_queues`` queues for consumers. Each of these pulls ``pull_batch`` messages
     at a time, and none of a queue while more than ``pull_threshold`` of its messages
     wait.
+    One that ``filters_retries`` asks what a group sent back for its real topic.
     With ``delivers_delayed`` a broker lets messages wait which ask for a delay level,
     and puts them into their queues once they are due.
     """
@@ -117,6 +118,7 @@ class Setup:
     filters: bool = False
     duplicates: bool = False
     delivers_delayed: bool = False
+    filters_retries: bool = False
 
     @property
     def has_queue_ext(self) -> bool:

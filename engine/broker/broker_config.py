@@ -23,6 +23,8 @@ class BrokerConfig:
             that beside the queue, if the store has consumequeue_ext.
         max_error_rate_of_bloom_filter: percent.
         expect_consumer_num_use_filter: how many groups filter one topic.
+        filter_support_retry: what a group sent back is filtered again, by its
+            expression of the topic that it came from.
         filter_data_clean_time_span: how long the filter of a group that is gone is
             kept.
     """
@@ -35,4 +37,5 @@ class BrokerConfig:
     enable_calc_filter_bit_map: bool = False
     max_error_rate_of_bloom_filter: int = 20
     expect_consumer_num_use_filter: int = 32
+    filter_support_retry: bool = False
     filter_data_clean_time_span: int = _DAY_MS

@@ -60,6 +60,7 @@ class BrokerController:
         client_manage_processor: answers heartbeats.
         consumer_manage_processor: answers commits and queries of offsets.
         send_message_processor: answers messages that are sent, and sent back.
+        filtering: what groups filter by.
 
     With ``delivers_delayed`` messages that ask for a delay level wait for it.
     """
@@ -79,7 +80,7 @@ class BrokerController:
         tables.consumer_offset_manager.bound_by(store.next_queue_offset)
         clients = BrokerClients(runtime)
         self.consumer_manager = clients.consumer_manager
-        self._filtering = Filtering(config, disk, runtime, clients.consumer_manager)
+        self.filtering = Filtering(config, disk, runtime, clients.consumer_manager)
         self.rebalance_lock_manager = clients.rebalance_lock_manager
         self.admin_broker_processor = AdminBrokerProcessor(store, tables)
         ends = self._recovered_ends = RecoveredEnds(runtime)
@@ -102,10 +103,10 @@ class BrokerController:
                 config,
                 topics,
                 consumers=clients.consumer_manager,
-                filters=self._filtering.manager,
+                filters=self.filtering.manager,
             ),
             ends,
-            self._filtering.filter_of,
+            self.filtering.filter_of,
         )
         self._hold = self.pull_message_processor.hold
         if config.long_polling_enable:
@@ -127,8 +128,8 @@ class BrokerController:
     def services(self) -> tuple[Service, ...]:
         """The services that a host runs while the broker is started, in order."""
         own: list[Service] = [self._hold, self._persist, self._housekeeping]
-        if self._filtering.persist is not None:
-            own.append(self._filtering.persist)
+        if self.filtering.persist is not None:
+            own.append(self.filtering.persist)
         if self.schedule is not None:
             own += [self.schedule.deliver, self.schedule.persist]
         return (*self.message_store.services, *own)
@@ -155,7 +156,7 @@ class BrokerController:
         self.message_store.load()
         try:
             self.tables.load()
-            self._filtering.load()
+            self.filtering.load()
             if self.schedule is not None:
                 self.schedule.service.load()
         except (StoreError, OSError):
@@ -173,14 +174,14 @@ class BrokerController:
         """
         try:
             self.tables.settle()
-            self._filtering.settle()
+            self.filtering.settle()
             if self.schedule is not None:
                 self.schedule.service.settle()
         except OSError:
             self.message_store.abandon()
             raise
         self.message_store.start(self._correct_offsets)
-        self._filtering.begin(self.message_store)
+        self.filtering.begin(self.message_store)
         if self.schedule is not None:
             self.schedule.service.correct_delay_offset()
         self.is_started = True
@@ -188,7 +189,7 @@ class BrokerController:
     @property
     def consumer_filter_manager(self) -> ConsumerFilterManager:
         """What groups filter by."""
-        return self._filtering.manager
+        return self.filtering.manager
 
     def _correct_offsets(self) -> None:
         """Have no group beyond the end of a queue of the log that was recovered.
@@ -220,8 +221,8 @@ class BrokerController:
         if self.schedule is not None:
             self._stop_delivery(self.schedule)
         kept = [self._persist.stop]
-        if self._filtering.persist is not None:
-            kept.append(self._filtering.persist.stop)
+        if self.filtering.persist is not None:
+            kept.append(self.filtering.persist.stop)
         for stop in kept:
             try:
                 stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.appended import Appended
 from crashmq.models.expressions import is_readable
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments import (
@@ -14,10 +15,12 @@ from crashmq.models.laws.filtering import (
     filters_by_the_newest,
     goes_on_behind_what_it_saw,
     passes_over_nothing_asked_for,
+    retries_are_asked_for_their_topic,
     returns_what_was_asked_for,
     start_loads_the_filters,
 )
 
+RETRY = "%RETRY%"
 KNOWN_CONTENT = (Fact.WRITTEN_STAYS, Fact.TOPIC_STAYS, Fact.CONTENT_IS_KNOWN)
 
 
@@ -37,24 +40,51 @@ def _ask_flt_1(at: FilteredPullOver) -> Breaches:
     return returns_what_was_asked_for.judge(at.pull, at.answer, at.queue)
 
 
+def _asks_retries(at: FilteredPullOver) -> bool:
+    """Whether messages are asked for another topic than that of the pull."""
+    return at.known.setup.filters_retries and at.pull.topic.startswith(RETRY)
+
+
+def _is_told_alone(at: FilteredPullOver) -> bool:
+    return _is_told(at) and not _asks_retries(at)
+
+
+def _there(at: FilteredPullOver) -> list[Appended]:
+    """The messages of the queue that a reader must find."""
+    model = at.known.model
+    gone_below = model.log_min if at.step.is_alone else model.may_expire
+    return [one for one in at.queue if one.phy_offset >= gone_below]
+
+
 @asked(
     passes_over_nothing_asked_for,
     on=FilteredPullOver,
     needs=(*KNOWN_CONTENT, Fact.READABLE),
-    where=_is_told,
+    where=_is_told_alone,
 )
 def _ask_flt_2(at: FilteredPullOver) -> Breaches:
-    model = at.known.model
-    gone_below = model.log_min if at.step.is_alone else model.may_expire
-    there = [one for one in at.queue if one.phy_offset >= gone_below]
-    return passes_over_nothing_asked_for.judge(at.pull, at.answer, there)
+    return passes_over_nothing_asked_for.judge(at.pull, at.answer, _there(at))
+
+
+@asked(
+    retries_are_asked_for_their_topic,
+    on=FilteredPullOver,
+    needs=(*KNOWN_CONTENT, Fact.READABLE),
+    where=_asks_retries,
+)
+def _ask_flt_6(at: FilteredPullOver) -> Breaches:
+    subscribed = at.known.progress.filters.now.items()
+    asked_of = {key[1]: one for key, one in subscribed if key[0] == at.pull.group}
+    return retries_are_asked_for_their_topic.judge(
+        at.pull, at.answer, _there(at), asked_of
+    )
 
 
 @asked(
     goes_on_behind_what_it_saw,
     on=FilteredPullOver,
     needs=(*KNOWN_CONTENT, Fact.ALONE, Fact.READABLE, Fact.QUEUE_IS_SETTLED),
-    where=_is_told,
+    where=_is_told_alone,
 )
 def _ask_flt_3(at: FilteredPullOver) -> Breaches:
     pull, known = at.pull, at.known

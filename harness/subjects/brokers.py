@@ -42,7 +42,9 @@ class Brokers:
             return None
         filters = setup.filters
         config = BrokerConfig(
-            enable_property_filter=filters, enable_calc_filter_bit_map=filters
+            enable_property_filter=filters,
+            enable_calc_filter_bit_map=filters,
+            filter_support_retry=setup.filters_retries,
         )
         broker = BrokerController(
             store, disk, runtime, config, delivers_delayed=delivers

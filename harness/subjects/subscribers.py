@@ -7,10 +7,9 @@ broker knows of its heartbeat.
 from __future__ import annotations
 
 from crashmq.engine.broker.broker_controller import BrokerController
-from crashmq.engine.broker.filter.expression_message_filter import (
-    ExpressionMessageFilter,
-)
+from crashmq.engine.common.mix_all import retry_topic_of
 from crashmq.engine.remoting.filter_api import build_subscription_data
+from crashmq.engine.remoting.heartbeat_data import ConsumerData
 from crashmq.engine.remoting.subscription_data import SubscriptionData
 from crashmq.engine.store.errors import StoreStopped
 from crashmq.harness.subjects.engine_messages import pulled_of
@@ -31,7 +30,6 @@ class Subscribers:
 
     def __init__(self, broker: BrokerController) -> None:
         self._broker = broker
-        self._subscriptions: dict[str, dict[str, SubscriptionData]] = {}
 
     def filters(self) -> tuple[tuple[tuple[str, str], tuple[str, int]], ...] | None:
         """By group and topic the expression and its version, sorted."""
@@ -62,21 +60,21 @@ class Subscribers:
             told = build_subscription_data(topic, expression, expression_type, version)
         except ValueError as error:
             return Skipped(str(error))
-        known = self._subscriptions.setdefault(group, {})
-        old = known.get(topic)
-        if old is None or old.sub_version < version:
-            known[topic] = told
-        others = [one for name, one in known.items() if name != topic]
-        heartbeat = [told, *others]
-        self._broker.consumer_filter_manager.register(group, heartbeat)
+        consumers = self._broker.consumer_manager
+        # A client subscribes its group's retries, whatever else it subscribes.
+        retries = SubscriptionData(retry_topic_of(group))
+        known = {one.topic: one for one in consumers.subscriptions_of(group)}
+        heartbeat = {retries.topic: retries, **known, topic: told}
+        consumers.register_consumer(
+            _client_of(group), ConsumerData(group, subscriptions=(*heartbeat.values(),))
+        )
         return Done()
 
     def unsubscribe(self, group: str) -> Observation:
         """Let a client say that it is gone."""
         if not self._broker.is_started:
             return _STOPPING
-        self._subscriptions.pop(group, None)
-        self._broker.consumer_filter_manager.unregister(group)
+        self._broker.consumer_manager.unregister_consumer(group, _client_of(group))
         return Done()
 
     def pull_filtered(
@@ -91,7 +89,7 @@ class Subscribers:
 
         Source: PullMessageProcessor#processRequest, its checks of subscriptions.
         """
-        told = self._subscriptions.get(group, {}).get(topic)
+        told = self._broker.consumer_manager.find_subscription_data(group, topic)
         if told is None:
             return Skipped("the group subscribes no such topic")
         filters = self._broker.consumer_filter_manager
@@ -100,7 +98,7 @@ class Subscribers:
             data = filters.get(topic, group)
             if data is None or data.client_version < told.sub_version:
                 return NotFiltered()
-        wanted = ExpressionMessageFilter(told, data, filters)
+        wanted = self._broker.filtering.filter_by(told, data)
         try:
             found = self._broker.message_store.get_message(
                 topic, queue_id, queue_offset, max_msg_nums, wanted
@@ -109,3 +107,8 @@ class Subscribers:
             return _STOPPING
         expression = told.sub_string if data is None else data.expression
         return FilteredPull(pulled_of(found), expression, told.expression_type)
+
+
+def _client_of(group: str) -> str:
+    """The client that speaks for a group; living consumers are others."""
+    return f"subscriber-of-{group}"

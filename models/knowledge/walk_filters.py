@@ -27,6 +27,7 @@ def walk_filters(at: At) -> Iterator[Moment]:
     """Lead what is known of filters through a step; stop at each moment."""
     step, filters = at.step, at.known.progress.filters
     found: Mapping[str, bytes] = {}
+    _forget_unsure(at, filters)
     for entry in step.entries:
         match entry.event:
             case SubscriptionAsked(op):
@@ -45,6 +46,18 @@ def walk_filters(at: At) -> Iterator[Moment]:
                 yield FiltersRecovered(*at, found, rows)
             case _:
                 pass
+    _forget_unsure(at, filters)
+
+
+def _forget_unsure(at: At, filters: Filters) -> None:
+    """Forget what clients may have lost that are silent, or that share a group.
+
+    A consumer that lives tells its broker what it subscribes by itself.
+    """
+    if "client_housekeeping" in at.step.services:
+        filters.ended()
+    for op in at.known.consumption.newest.values():
+        filters.forget_group(op.group)
 
 
 def _asked_amid_others(filters: Filters, op: FilterOp) -> None:

@@ -28,6 +28,9 @@ SCAN_UNITS_MAX = 800
 TRANSFER_COUNT_MAX = 32
 TRANSFER_BYTES_MAX = 262_144
 Asked: TypeAlias = tuple[str, str]
+RETRY_TOPIC = "RETRY_TOPIC"
+"""The property that says from which topic a message was sent back."""
+EVERYTHING = frozenset({("*", "TAG")})
 
 
 def is_wanted(answer: FilteredPull, appended: Appended) -> bool:
@@ -170,6 +173,55 @@ def _walked(
         if wanted(message):
             taken, sent = taken + 1, sent + message.size
     return taken, len(there)
+
+
+@law(
+    "FLT-6",
+    "a broker that filters retries passes over a message of a group's retry topic if, "
+    "and only if, the group filters the topic it came from by an expression that says "
+    "no of it",
+    catalogue="I3 I15",
+)
+def retries_are_asked_for_their_topic(
+    pull: PullFiltered,
+    answer: FilteredPull,
+    there: Sequence[Appended],
+    asked: Mapping[str, Set[Asked]],
+) -> Iterator[Violation]:
+    """Judged of messages between the pull's offset and where it goes on.
+
+    Args:
+        pull: of a retry topic.
+        answer: to it.
+        there: the messages of the queue that a reader must find.
+        asked: by topic what the group may subscribe there; nobody knows of others.
+
+    Source: ExpressionForRetryMessageFilter#isMatchedByCommitLog.
+    """
+    returned = {_queue_offset(data) for data in answer.pulled.messages}
+    for message in there:
+        number = message.queue_offset
+        if not pull.queue_offset <= number < answer.pulled.next_begin_offset:
+            continue
+        properties = message.message.properties
+        real_topic = properties.get(RETRY_TOPIC)
+        known = EVERYTHING if real_topic is None else asked.get(real_topic)
+        if known is None:
+            continue
+        wanted = {_asks_for(one, properties) for one in known}
+        told = f"message {number} of {real_topic} with {properties}"
+        where = f"{pull.group} on {pull.topic} from {pull.queue_offset}"
+        if number in returned and True not in wanted:
+            yield Violation(where, f"{told} is returned", f"not by {sorted(known)}")
+        elif number not in returned and False not in wanted:
+            yield Violation(where, f"{told} is passed over", "it is returned")
+
+
+def _asks_for(asked: Asked, properties: Mapping[str, str]) -> bool:
+    """Whether a retry is to be returned; tags are not asked again."""
+    expression, kind = asked
+    outcome = matches(expression, kind, "", properties) if kind != "TAG" else "yes"
+    return outcome in ("yes", "fails")
 
 
 @law(

@@ -88,7 +88,8 @@ FILTERED = replace(
 )
 _BASE = Setup(keeps_progress=True, filters=True, queue_ext_size=512)
 STORES = often(
-    (_BASE, 4),
+    (_BASE, 3),
+    (replace(_BASE, filters_retries=True), 3),
     (replace(_BASE, disk_profile="posix_min"), 3),
     (replace(_BASE, queue_ext_size=100), 2),
     (replace(_BASE, queue_ext_size=0), 1),
@@ -100,6 +101,7 @@ STORES = often(
     (replace(_BASE, log_file_size=16384, queue_file_units=40), 1),
 )
 PULL_LAWS = ("FLT-1", "FLT-2", "FLT-3", "FLT-4", "FLT-5")
+RETRY_LAWS = ("FLT-6",)
 
 FILTERING = (
     Scenario(
@@ -120,8 +122,10 @@ FILTERING = (
             "message_filter.hit",
             "message_filter.passed_over",
             "message_filter.uncovered",
+            "retry_filter.dropped",
+            "retry_filter.unknown",
         ),
-        required_laws=(*PULL_LAWS, "REC-1", "RUN-1"),
+        required_laws=(*PULL_LAWS, *RETRY_LAWS, "REC-1", "RUN-1"),
     ),
     Scenario(
         name="filter_files",

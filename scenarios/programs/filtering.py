@@ -9,6 +9,7 @@ from crashmq.models.ops import (
     During,
     Op,
     PullFiltered,
+    PutMessage,
     Restart,
     RunService,
     Shutdown,
@@ -47,7 +48,16 @@ Whom: TypeAlias = tuple[str, str]
 """A group and a topic."""
 
 Way: TypeAlias = Literal[
-    "by itself", "again", "beside", "amid", "clock", "crash", "away", "old", "older"
+    "by itself",
+    "again",
+    "beside",
+    "amid",
+    "clock",
+    "crash",
+    "away",
+    "old",
+    "older",
+    "retry",
 ]
 WAYS: tuple[Way, ...] = often(
     ("by itself", 5),
@@ -59,6 +69,7 @@ WAYS: tuple[Way, ...] = often(
     ("away", 2),
     ("old", 3),
     ("older", 2),
+    ("retry", 4),
 )
 CUT: tuple[Op, ...] = often((PERSIST, 3), (Shutdown(), 2), (Restart(), 2), (REPUT, 4))
 
@@ -117,11 +128,9 @@ def filtering(draft: Draft) -> None:
             if chance.coin():
                 add(Restart(), _subscription(draft, whom, chance.pick(OLD_VERSIONS)))
         case "older":
-            old, newer = _subscription(draft, whom, 1), _subscription(draft, whom)
-            add(old, PERSIST, newer, STEP)
-            _messages(draft)
-            add(REPUT, LONG, *FLUSHES, During(PERSIST, 1, draft.drawn.crash()))
-            add(Restart(), old)
+            _older_comes_back(draft, whom)
+        case "retry":
+            _retries(draft, whom)
     for _ in range(chance.integer(1, PULLS_MAX)):
         add(_pull(draft, whom))
 
@@ -131,6 +140,38 @@ def _messages(draft: Draft) -> None:
     draft.add(*[draft.drawn.put() for _ in range(draft.chance.integer(1, PUTS_MAX))])
     if not draft.chance.one_in(PUTS_MAX):
         draft.add(REPUT)
+
+
+def _older_comes_back(draft: Draft, whom: Whom) -> None:
+    """A crash brings back a table, and its client, from before the newest filter."""
+    old, newer = _subscription(draft, whom, 1), _subscription(draft, whom)
+    draft.add(old, PERSIST, newer, STEP)
+    _messages(draft)
+    draft.add(REPUT, LONG, *FLUSHES, During(PERSIST, 1, draft.drawn.crash()))
+    draft.add(Restart(), old)
+
+
+def _retries(draft: Draft, whom: Whom) -> None:
+    """A group subscribes, gets messages back and pulls them; then perhaps otherwise."""
+    chance, add, group = draft.chance, draft.add, whom[0]
+    retry_topic = f"%RETRY%{group}"
+    other = chance.pick(draft.space.addresses).topic
+    _subscribe(draft, whom)
+    for _ in range(chance.integer(1, PUTS_MAX)):
+        told = [chance.pick(draft.space.labels).properties]
+        if not chance.one_in(PUTS_MAX):
+            told.append(f"RETRY_TOPIC={whom[1] if chance.coin() else other}")
+        properties = ";".join([one for one in told if one])
+        add(PutMessage(retry_topic, 0, 16, properties=properties))
+    add(REPUT)
+    pull = PullFiltered(group, retry_topic, 0, 0)
+    if chance.coin():
+        again: Op = _subscription(draft, (group, other))
+        if chance.one_in(3):
+            add(Together((pull, again), draft.drawn.schedule(2)))
+        else:
+            add(again)
+    add(pull)
 
 
 def _cut_short(draft: Draft) -> None:

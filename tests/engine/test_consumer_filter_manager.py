@@ -140,6 +140,18 @@ def test_a_topic_that_a_group_names_no_more_dies(store: StoreBuilder) -> None:
     assert dead == {"T0": False, "T1": True}
 
 
+@pytest.mark.parametrize(("version", "is_dead"), [(1, False), (2, False), (3, True)])
+def test_newer_tags_end_an_expression_and_older_ones_do_not(
+    store: StoreBuilder, version: int, is_dead: bool
+) -> None:
+    manager = opened_on(store)
+    manager.register("g", [asked("a > 5", version=2)])
+
+    manager.register("g", [build_subscription_data("T0", "TagA", "TAG", version)])
+
+    assert known(manager).is_dead is is_dead
+
+
 def test_a_group_that_is_gone_is_forgotten_after_a_day(store: StoreBuilder) -> None:
     manager = opened_on(store)
     manager.register_one("g", asked("a > 5"))

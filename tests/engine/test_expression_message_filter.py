@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from store_builder import StoreBuilder
@@ -13,12 +14,20 @@ from crashmq.engine.broker.filter.commit_log_dispatcher_calc_bit_map import (
     CommitLogDispatcherCalcBitMap,
 )
 from crashmq.engine.broker.filter.consumer_filter_manager import ConsumerFilterManager
+from crashmq.engine.broker.filter.expression_for_retry_message_filter import (
+    ExpressionForRetryMessageFilter,
+)
 from crashmq.engine.broker.filter.expression_message_filter import (
     ExpressionMessageFilter,
 )
 from crashmq.engine.filter.bits_array import BitsArray
 from crashmq.engine.filter.bloom_filter import BloomFilter
 from crashmq.engine.remoting.filter_api import build_subscription_data
+from crashmq.engine.remoting.heartbeat_data import ConsumerData
+from crashmq.engine.remoting.pull_message import (
+    PullMessageRequest,
+    PullMessageResponse,
+)
 from crashmq.engine.store.dispatch import DispatchRequest
 from crashmq.engine.store.message.message import (
     Message,
@@ -195,3 +204,89 @@ def test_a_broker_filters_by_bit_maps_that_dispatch_has_computed(
     assert "persist_consumer_filter" in [one.name for one in broker.services]
     assert store.runtime.run(broker.shutdown)
     assert "config/consumerFilter.json" in store.disk.files()
+
+
+RETRIES = build_subscription_data("%RETRY%group_a", "*")
+
+
+def retry_of(topic: str, **properties: str) -> dict[str, str]:
+    return {**properties, "RETRY_TOPIC": topic}
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        (retry_of("orders", a="6"), True),
+        (retry_of("orders", a="5"), False),
+        (retry_of("orders"), False),
+        (retry_of("orders", a="many"), True),
+        (retry_of("invoices", a="5"), True),
+        ({"a": "5"}, True),
+    ],
+)
+def test_a_retry_is_asked_for_the_topic_that_it_came_from(
+    manager: ConsumerFilterManager, properties: Mapping[str, str], expected: bool
+) -> None:
+    filter_of(manager, "a > 5")
+    filter_of(manager, "a > 9", group="group_b")
+    asked = ExpressionForRetryMessageFilter(RETRIES, None, manager)
+
+    assert asked.is_matched_by_commit_log(None, properties) is expected
+    assert asked.is_matched_by_consume_queue(7, None) is True
+
+
+def test_an_expression_that_was_given_up_drops_no_retry(
+    manager: ConsumerFilterManager,
+) -> None:
+    filter_of(manager, "a > 5")
+    asked = ExpressionForRetryMessageFilter(RETRIES, None, manager)
+    retry = retry_of("orders", a="5")
+    assert asked.is_matched_by_commit_log(None, retry) is False
+
+    manager.unregister("group_a")
+
+    assert asked.is_matched_by_commit_log(None, retry) is True
+
+
+def test_what_is_no_retry_topic_is_filtered_as_ever(
+    manager: ConsumerFilterManager,
+) -> None:
+    plain = filter_of(manager, "a > 5")
+    told = build_subscription_data("orders", "a > 5", "SQL92", 1)
+    asked = ExpressionForRetryMessageFilter(
+        told, manager.get("orders", "group_a"), manager
+    )
+
+    for properties in ({"a": "6"}, retry_of("invoices", a="5"), {}, {"a": "x"}):
+        by_both = [
+            one.is_matched_by_commit_log(None, properties) for one in (plain, asked)
+        ]
+        assert by_both[0] is by_both[1]
+
+
+@pytest.mark.parametrize(("is_asked_again", "count"), [(False, 3), (True, 2)])
+def test_a_broker_filters_retries_only_if_told_so(
+    store: StoreBuilder, is_asked_again: bool, count: int
+) -> None:
+    config = replace(CONFIG, filter_support_retry=is_asked_again)
+    of_messages = MessageStore(store.config, store.mount, store.runtime)
+    broker = BrokerController(of_messages, store.mount, store.runtime, config)
+    broker.load()
+    broker.start()
+    broker.send_message_processor.topic_of(RETRIES.topic)
+    by_a = build_subscription_data("orders", "a > 5", "SQL92", 1)
+    told = ConsumerData("group_a", subscriptions=(by_a, RETRIES))
+    broker.client_manage_processor.heart_beat("c", [told])
+    for value in ("6", "5", "7"):
+        retry = retry_of("orders", a=value)
+        of_messages.put_message(Message(RETRIES.topic, 0, b"body", retry))
+    of_messages.reput.run_once()
+    answers: list[PullMessageResponse] = []
+
+    broker.pull_message_processor.process_request(
+        PullMessageRequest("group_a", RETRIES.topic, 0, 0), answers.append
+    )
+
+    assert [len(answer.messages) for answer in answers] == [count]
+    assert answers[0].next_begin_offset == 3
+    assert store.runtime.run(broker.shutdown)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from crashmq.harness.episodes.episode import run_program
@@ -12,6 +14,7 @@ from crashmq.models.laws.filtering import (
     filters_by_the_newest,
     goes_on_behind_what_it_saw,
     passes_over_nothing_asked_for,
+    retries_are_asked_for_their_topic,
     returns_what_was_asked_for,
     start_loads_the_filters,
 )
@@ -76,6 +79,46 @@ def test_a_message_passed_over_is_lost(
 
     assert [*passes_over_nothing_asked_for.judge(PULL, answer, queue)]
     assert [*returns_what_was_asked_for.judge(PULL, answer, queue)] == []
+
+
+BY_A = {"T0": frozenset({("a > 5", "SQL92")})}
+EITHER = {"T0": frozenset({("a > 5", "SQL92"), ("*", "TAG")})}
+
+
+@pytest.mark.parametrize(
+    ("origin", "asked", "kept", "is_right"),
+    [
+        ("T0", BY_A, (0, 2), True),
+        ("T0", BY_A, (0, 1, 2), False),
+        ("T0", BY_A, (0,), False),
+        ("T0", EITHER, (0, 2), True),
+        ("T0", EITHER, (0, 1, 2), True),
+        ("T0", EITHER, (0, 1), False),
+        ("T1", BY_A, (), True),
+        (None, BY_A, (0, 1, 2), True),
+        (None, BY_A, (0, 2), False),
+    ],
+)
+def test_retries_are_judged_by_the_topic_that_they_came_from(
+    queue: list[Appended],
+    origin: str | None,
+    asked: dict[str, frozenset[tuple[str, str]]],
+    kept: tuple[int, ...],
+    is_right: bool,
+) -> None:
+    origins = "" if origin is None else f";RETRY_TOPIC={origin}"
+    messages = [one.message for one in queue]
+    there = [
+        replace(
+            one, message=replace(put, user_properties=put.user_properties + origins)
+        )
+        for one, put in zip(queue, messages, strict=True)
+    ]
+
+    answer = answered(*kept)
+    found = [*retries_are_asked_for_their_topic.judge(PULL, answer, there, asked)]
+
+    assert (not found) is is_right
 
 
 def test_a_pull_that_stands_still_is_wrong(queue: list[Appended]) -> None:

@@ -148,7 +148,6 @@ class ConsumerManager:
             is_new = known.update_channel(channel or client_id, client_id, now_ms)
             is_other = known.update_subscription(consumer.subscriptions)
             client_ids = known.client_ids
-            subscriptions = (*known.subscriptions.values(),)
         if is_new:
             (REPLACED if client_id in others else REGISTERED).hit()
         if is_other:
@@ -156,7 +155,7 @@ class ConsumerManager:
         if (is_new or is_other) and notify:
             self._tell_members(group, client_ids)
         for listener in self._listeners:
-            listener.group_registered(group, subscriptions)
+            listener.group_registered(group, consumer.subscriptions)
         return is_new or is_other
 
     def unregister_consumer(
@@ -254,6 +253,12 @@ class ConsumerManager:
         with self._lock:
             known = self._groups.get(group)
             return known.subscriptions.get(topic) if known is not None else None
+
+    def subscriptions_of(self, group: str) -> tuple[SubscriptionData, ...]:
+        """All that a group subscribes, in the order in which it began to."""
+        with self._lock:
+            known = self._groups.get(group)
+            return (*known.subscriptions.values(),) if known is not None else ()
 
     def message_model_of(self, group: str) -> MessageModel | None:
         """How the members of a group share; None: it has none.

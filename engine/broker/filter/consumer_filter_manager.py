@@ -112,10 +112,13 @@ class ConsumerFilterManager:
         for one in subscriptions:
             if one.expression_type != "TAG":
                 self.register_one(group, one)
-        named = {one.topic for one in subscriptions}
+        named = {one.topic: one for one in subscriptions}
         with self._lock:
             for data in self._all():
-                if data.consumer_group == group and data.topic not in named:
+                if data.consumer_group != group:
+                    continue
+                told = named.get(data.topic)
+                if told is None or _is_by_tags_now(data, told):
                     self._die(data)
 
     def register_one(self, group: str, subscription: SubscriptionData) -> bool:
@@ -261,6 +264,15 @@ class ConsumerFilterManager:
     def _all(self) -> Iterable[ConsumerFilterData]:
         """Every filter; a list, so that the table may change meanwhile."""
         return [data for groups in self._table.values() for data in groups.values()]
+
+
+def _is_by_tags_now(data: ConsumerFilterData, told: SubscriptionData) -> bool:
+    """Whether a group has newer tags in place of an expression.
+
+    Source: none in RocketMQ, where such an expression lives as long as the group.
+    """
+    is_newer = told.sub_version > data.client_version
+    return told.expression_type == "TAG" and is_newer
 
 
 def _revived(data: ConsumerFilterData) -> ConsumerFilterData:

@@ -18,6 +18,7 @@ from crashmq.engine.broker.filter.consumer_filter_data import ConsumerFilterData
 from crashmq.engine.broker.filter.consumer_filter_manager import ConsumerFilterManager
 from crashmq.engine.filter.bits_array import BitsArray
 from crashmq.engine.filter.errors import EvaluationFailed
+from crashmq.engine.filter.expression import Condition
 from crashmq.engine.host.probe import probe
 from crashmq.engine.remoting.subscription_data import SUB_ALL, SubscriptionData
 from crashmq.engine.store.message.message_codec import properties_of
@@ -100,9 +101,14 @@ class ExpressionMessageFilter:
             if record is None:
                 return True
             properties = properties_of(record)
-        EVALUATED.hit()
-        try:
-            return self._data.condition.evaluate(properties) is True
-        except EvaluationFailed:
-            FAILED.hit()
-            return True
+        return is_match(self._data.condition, properties)
+
+
+def is_match(condition: Condition, properties: Mapping[str, str]) -> bool:
+    """Whether a message matches an expression; also one on which it fails."""
+    EVALUATED.hit()
+    try:
+        return condition.evaluate(properties) is True
+    except EvaluationFailed:
+        FAILED.hit()
+        return True

@@ -7,7 +7,11 @@ from crashmq.engine.broker.client.consumer_manager import ConsumerManager
 from crashmq.engine.broker.filter.commit_log_dispatcher_calc_bit_map import (
     CommitLogDispatcherCalcBitMap,
 )
+from crashmq.engine.broker.filter.consumer_filter_data import ConsumerFilterData
 from crashmq.engine.broker.filter.consumer_filter_manager import ConsumerFilterManager
+from crashmq.engine.broker.filter.expression_for_retry_message_filter import (
+    ExpressionForRetryMessageFilter,
+)
 from crashmq.engine.broker.filter.expression_message_filter import (
     ExpressionMessageFilter,
 )
@@ -74,6 +78,16 @@ class Filtering:
             self.manager.open(store.commit_log.newest_store_time)
 
     def filter_of(self, group: str, subscription: SubscriptionData) -> MessageFilter:
-        """What a pull of a group takes of a topic."""
-        data = self.manager.get(subscription.topic, group)
+        """What a pull of a group takes of a topic, as it is registered now."""
+        return self.filter_by(subscription, self.manager.get(subscription.topic, group))
+
+    def filter_by(
+        self, subscription: SubscriptionData, data: ConsumerFilterData | None
+    ) -> MessageFilter:
+        """What a pull takes by a subscription, and by its filter if it has one.
+
+        Source: PullMessageProcessor#processRequest, its choice of a MessageFilter.
+        """
+        if self._config.filter_support_retry:
+            return ExpressionForRetryMessageFilter(subscription, data, self.manager)
         return ExpressionMessageFilter(subscription, data, self.manager)

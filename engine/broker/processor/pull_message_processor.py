@@ -154,13 +154,15 @@ class PullMessageProcessor:
         if target is not None:
             RESET.hit()
             return GetMessageResult(GetMessageStatus.OFFSET_RESET, target, low, high)
+        takes_all = subscription.sub_string == SUB_ALL
+        is_asked_again = self._config.filter_support_retry
         return self._store.get_message(
             topic,
             queue_id,
             request.queue_offset,
             request.max_msg_nums,
             ANY_TAGS
-            if subscription.sub_string == SUB_ALL
+            if takes_all and not is_asked_again
             else self._filter_of(group, subscription),
         )
 

@@ -24,6 +24,7 @@ from crashmq.engine.broker.topic.topic_config_manager import (
     CLIENT_QUEUE_NUMS,
     TopicConfigManager,
 )
+from crashmq.engine.common.message_ext import PROPERTY_RETRY_TOPIC
 from crashmq.engine.common.message_queue import RETRY_GROUP_TOPIC_PREFIX
 from crashmq.engine.common.mix_all import dlq_topic_of, retry_topic_of
 from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
@@ -40,7 +41,6 @@ from crashmq.engine.store.message.message import (
 from crashmq.engine.store.message.message_decoder import MessageExt, decode_message_ext
 from crashmq.engine.store.results import PutMessageResult, PutMessageStatus
 
-PROPERTY_RETRY_TOPIC = "RETRY_TOPIC"
 PROPERTY_ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
 DLQ_NUMS_PER_GROUP = 1
 FIRST_DELAY_LEVEL = 3
