@@ -9,6 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from crashmq.harness.fsck.filter_notes import (
+    BROKERS_OWN_GROUPS,
+    filters_next_start,
+    notes_on_filters,
+)
 from crashmq.models.files.config_files import (
     BACKUP,
     DELAYS_PATH,
@@ -26,13 +31,6 @@ from crashmq.models.laws.config_files import queue_ends
 
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 LIGHT_PREFIX: Final = "%LMQ%"
-_BROKERS_OWN_GROUPS: Final = frozenset(
-    {
-        *("TOOLS_CONSUMER", "FILTERSRV_CONSUMER", "SELF_TEST_C_GROUP"),
-        *("CID_ONS-HTTP-PROXY", "CID_ONSAPI_PULL", "CID_ONSAPI_PERMISSION"),
-        *("CID_ONSAPI_OWNER", "CID_RMQ_SYS_TRANS", "CID_SYS_RMQ_TRANS"),
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +59,7 @@ def config_notes(image: StoreImage) -> Iterator[str]:
     yield from _of_delays(image)
     yield from _of_groups(image)
     yield from _of_topics(image)
+    yield from notes_on_filters(image)
 
 
 def _of_copies(path: str, pair: ConfigPair) -> Iterator[str]:
@@ -118,7 +117,7 @@ def _of_groups(image: StoreImage) -> Iterator[str]:
     consumes = {group for group, *_ in committed(image.files)}
     if not consumes:
         return  # that table is lost, or nobody consumes yet
-    for group in sorted(set(groups) - consumes - _BROKERS_OWN_GROUPS):
+    for group in sorted(set(groups) - consumes - BROKERS_OWN_GROUPS):
         yield f"{GROUPS_PATH}: group {group} has consumed of no topic."
 
 
@@ -144,6 +143,7 @@ def config_next_start(image: StoreImage) -> Iterator[str]:
             yield f"takes {path}{BACKUP}, since {path} is {pair.file.state}."
     if is_refused:
         return
+    yield from filters_next_start(image)
     ends = queue_ends(image)
     for group, topic, queue_id, offset in committed(image.files):
         end = ends.get((topic, queue_id), 0)

@@ -15,13 +15,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from crashmq.models.files.filters import (
+    FILTERS_PATH,
+    FilterEntry,
+    filter_entries,
+    read_filters,
+)
 from crashmq.models.files.offsets import OFFSETS_PATH, read_offsets, strict_json
 from crashmq.models.files.record import Bytes
 
 DELAYS_PATH: Final = "config/delayOffset.json"
 TOPICS_PATH: Final = "config/topics.json"
 GROUPS_PATH: Final = "config/subscriptionGroup.json"
-FILTERS_PATH: Final = "config/consumerFilter.json"
 BACKUP: Final = ".bak"
 TABLES: Final[Mapping[str, str]] = {
     TOPICS_PATH: "topicConfigTable",
@@ -100,6 +105,8 @@ def _rows(path: str, data: bytes) -> Mapping[str, Any] | None:
     """The table of a whole text; None if it is not whole."""
     if path == OFFSETS_PATH and read_offsets(data) is None:
         return None
+    if path == FILTERS_PATH and read_filters(data) is None:
+        return None
     try:
         found = json.loads(strict_json(data.decode()))
     except (ValueError, RecursionError):
@@ -118,3 +125,10 @@ def committed(files: Mapping[str, Bytes]) -> Iterator[tuple[str, str, int, int]]
         topic, _, group = key.partition("@")
         for queue_id, offset in offsets.items():
             yield group, topic, int(queue_id), offset
+
+
+def filters_in(files: Mapping[str, Bytes]) -> Iterator[tuple[str, FilterEntry]]:
+    """Each filter, with the path of its file or backup; of those that are whole."""
+    for path in (FILTERS_PATH, FILTERS_PATH + BACKUP):
+        for entry in filter_entries(bytes(files.get(path, b""))) or ():
+            yield path, entry

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crashmq.models.files.config_files import BACKUP, committed, config_pairs
+from crashmq.models.files.bloom_bits import bits_of
+from crashmq.models.files.config_files import (
+    BACKUP,
+    committed,
+    config_pairs,
+    filters_in,
+)
 from crashmq.models.files.offsets import OFFSETS_PATH
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.laws.judged import Judged
@@ -35,7 +41,7 @@ def config_files_are_whole(judged: Judged) -> Iterator[Violation]:
     RocketMQ writes the file in place, and a second crash may take its backup too.
     Source: ConfigManager#load, #persist.
     """
-    if not judged.clean and judged.image.checkpoint.mark is None:
+    if _may_be_torn(judged):
         return
     for path, pair in config_pairs(judged.image.files).items():
         if pair.loaded is None:
@@ -61,3 +67,68 @@ def no_offset_is_past_its_queue(judged: Judged) -> Iterator[Violation]:
         if end is not None and offset > end + RESET_BEYOND:
             seen = f"offset {offset} of {group} on {topic}/{queue_id}"
             yield Violation(OFFSETS_PATH, seen, f"{end} at most, the queue's end")
+
+
+@law(
+    "CFG-3",
+    "each filter in a broker's table of filters says that it is of the topic and the "
+    "group that it is filed under",
+    catalogue="I12",
+)
+def filters_are_in_their_place(judged: Judged) -> Iterator[Violation]:
+    """Bits are computed for the place, and pulls of the group are filtered by it.
+
+    Source: ConsumerFilterManager.FilterDataMapByTopic#register.
+    """
+    if _may_be_torn(judged):
+        return
+    for path, one in filters_in(judged.image.files):
+        if one.names != (one.group, one.topic, one.topic):
+            group, topic, holder = one.names
+            seen = f"a filter of {group} on {topic}, among those of topic {holder}"
+            yield Violation(path, seen, f"one of {one.group} on {one.topic}")
+
+
+@law(
+    "CFG-4",
+    "the bits of each filter in a broker's table of filters are those of its group and "
+    "topic, and all filters of a table have as many, of as many",
+    catalogue="I12 I15",
+)
+def bits_are_those_of_their_group(judged: Judged) -> Iterator[Violation]:
+    """A pull by other bits is told no by the bit maps that were computed by these.
+
+    How many there are follows from the broker's configuration, by which a load passes
+    over a table whose filters have another number: so one table has one.
+
+    Source: BloomFilter#generate, ConsumerFilterManager#decode.
+    """
+    if _may_be_torn(judged):
+        return
+    shapes: dict[str, tuple[int, int]] = {}
+    for path, one in filters_in(judged.image.files):
+        where = f"filter of {one.group} on {one.topic}"
+        shape = len(one.bit_pos), one.bit_num
+        first = shapes.setdefault(path, shape)
+        if not one.bit_pos or one.bit_num <= 0 or one.bit_num % 8:
+            yield Violation(path, f"{where}: {_shape(shape)}", "some, of whole bytes")
+        elif shape != first:
+            seen = f"{where}: {_shape(shape)}"
+            yield Violation(path, seen, f"{_shape(first)}, as others of the table")
+        else:
+            expected = bits_of(one.group, one.topic, *shape)
+            if one.bit_pos != expected:
+                seen = f"{where}: bits {[*one.bit_pos]}"
+                yield Violation(path, seen, f"{[*expected]} of {one.bit_num}")
+
+
+def _shape(shape: tuple[int, int]) -> str:
+    return f"{shape[0]} bits of {shape[1]}"
+
+
+def _may_be_torn(judged: Judged) -> bool:
+    """Whether a crash may have left text of two tables in one file.
+
+    RocketMQ writes in place and unsynced.
+    """
+    return not judged.clean and judged.image.checkpoint.mark is None

@@ -42,6 +42,8 @@ QUEUE_LAWS: Laws = (
 CONFIG_LAWS: Laws = (
     config_files.config_files_are_whole,
     config_files.no_offset_is_past_its_queue,
+    config_files.filters_are_in_their_place,
+    config_files.bits_are_those_of_their_group,
 )
 """Of a broker's config files; fsck asks them, the judge of episodes does not."""
 

@@ -139,7 +139,7 @@ def test_only_what_was_subscribed_filters() -> None:
 
 TABLE = (
     b'{"filterDataByTopic":{"T0":{"groupFilterData":{"g":{"expression":"a > 5",'
-    b'"clientVersion":7}}}}}'
+    b'"expressionType":"SQL92","clientVersion":7}}}}}'
 )
 ROWS = ((("g", "T0"), ("a > 5", 7)),)
 

@@ -38,6 +38,8 @@ NOT_IN_EPISODES = {
     "RocketMQ wrote, whose left-over bytes CL-1 excuses",
     "CFG-1": "judged by fsck alone; OFS-5 and OFS-6 are its like in episodes",
     "CFG-2": "judged by fsck alone; OFS-9 is its like in episodes",
+    "CFG-3": "judged by fsck alone; FLT-5 is its like in episodes",
+    "CFG-4": "judged by fsck alone; FLT-2 is its like in episodes",
     "CP-10": "judged by fsck alone, since episodes rot such bytes too",
     "DET-1": "judged over two runs, by soak and by the gate",
     "RES-1": "judged where there is a process to count handles of: on real disks",
