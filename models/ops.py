@@ -548,7 +548,7 @@ class Schedule:
         preemptions: pairs of a point's number and the activity that runs on from
             there; one that cannot run is passed over.
         grain: where the points lie: at calls of the host alone (the disk, locks,
-            events), or at each line of the store as well.
+            events), or at each line of the engine as well that others could tell.
 
     Source: Musuvathi and Qadeer, PLDI 2007, for bounded preemption; Burckhardt et al.,
     ASPLOS 2010, for probabilistic concurrency testing.

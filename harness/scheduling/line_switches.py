@@ -1,47 +1,64 @@
-"""A switch point at each line of the store, for races between calls of the host.
+"""A switch point at each line of the engine, for races between calls of the host.
 
 Threads of a real host can be interrupted between any two lines. Python's tracing
 reports each line; what it calls may switch to another greenlet, whose lines must be
-reported as well, hence ``sys.call_tracing``.
+reported as well, hence ``sys.call_tracing``. Lines that no other activity can tell
+apart are left out, so that a schedule's few switches meet those that matter.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
-from crashmq.engine import store
+from crashmq import engine
 from crashmq.harness.mutants.mutation import forget_results
 from crashmq.harness.mutants.swaps import MARK
 
-_STORE = str(Path(store.__file__).parent)
-_EDITED = re.compile(re.escape(MARK) + r"\S+ of crashmq\.engine\.store\.")
+LINED: Final = ("broker", "client", "common", "remoting", "store")
+"""The packages of the engine whose lines are switch points."""
+
+NOT_LINED: Final[Mapping[str, str]] = {
+    "client.consumer.rebalance": "a strategy reckons from what it is given alone",
+    "common.fastjson": "it makes and reads texts, which nobody shares",
+    "filter": "an expression and its bits share nothing, and parsing takes a thousand "
+    "lines; what uses them is in broker.filter",
+    "host": "it is the host's: its calls are switch points already",
+}
+"""Packages and modules of the engine without such lines, and why."""
+
+_ENGINE = Path(engine.__file__).parent
+_EDITED = re.compile(re.escape(MARK) + r"\S+ of crashmq\.engine\.([\w.]+)>")
 
 
 @contextmanager
 def at_each_line(pause: Callable[[], None], *, enabled: bool) -> Iterator[None]:
-    """While the context lasts, if enabled, ``pause`` before each line of the store."""
+    """While the context lasts, if enabled, ``pause`` before each line of the engine.
+
+    Only those of ``LINED`` count, and none of ``NOT_LINED``.
+    """
     if not enabled:
         yield
         return
 
-    def in_store(_: FrameType, event: str, __: Any) -> Any:
+    def in_engine(_: FrameType, event: str, __: Any) -> Any:
         if event == "line":
             sys.call_tracing(pause, ())
-        return in_store
+        return in_engine
 
     def begins(frame: FrameType, _: str, __: Any) -> Any:
-        return in_store if _is_store(frame.f_code.co_filename) else None
+        return in_engine if has_lines(frame.f_code.co_filename) else None
 
     # What was worked out before takes no line again: a program's lines would depend on
     # the programs that ran before it.
-    forget_results(("crashmq.engine", "crashmq.harness.subjects"))
+    lined = tuple([f"crashmq.engine.{package}" for package in LINED])
+    forget_results((*lined, "crashmq.harness.subjects"))
     before = sys.gettrace()
     sys.settrace(begins)
     try:
@@ -51,6 +68,19 @@ def at_each_line(pause: Callable[[], None], *, enabled: bool) -> Iterator[None]:
 
 
 @cache
-def _is_store(filename: str) -> bool:
-    """Whether a code name belongs to the store, with or without a planted bug."""
-    return filename.startswith(_STORE) or _EDITED.match(filename) is not None
+def has_lines(filename: str) -> bool:
+    """Whether lines of a code name count, be there a planted bug in it or not."""
+    edited = _EDITED.match(filename)
+    if edited is not None:
+        return _is_lined(edited[1])
+    path = Path(filename)
+    if not path.is_relative_to(_ENGINE):
+        return False
+    return _is_lined(".".join(path.relative_to(_ENGINE).with_suffix("").parts))
+
+
+def _is_lined(module: str) -> bool:
+    """``module``: its name below ``crashmq.engine``."""
+    if module.partition(".")[0] not in LINED:
+        return False
+    return not any(f"{module}.".startswith(f"{name}.") for name in NOT_LINED)

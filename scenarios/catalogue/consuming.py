@@ -42,7 +42,9 @@ PROGRESS = replace(
     groups=often(("g", 3), ("h", 2), ("k", 1)),
     progress_offsets=Numbers((1, 2, 3, 5, 8, 13, 0, 1 << 40), 40),
     schedules=often(
-        (Schedule(depth=2, steps=24), 3), (Schedule("pct", depth=3, steps=40), 1)
+        (Schedule(depth=2, steps=24), 6),
+        (Schedule("pct", depth=3, steps=40), 2),
+        (Schedule("pct", depth=3, steps=200, grain="lines"), 1),
     ),
 )
 STORES = often(

@@ -75,7 +75,9 @@ DELAYED = replace(
     damage_sizes=(0, 1, 8),
     damages_a_stop=often((1, 3), (2, 1)),
     schedules=often(
-        (Schedule(depth=2, steps=12), 3), (Schedule("pct", depth=3, steps=40), 1)
+        (Schedule(depth=2, steps=12), 6),
+        (Schedule("pct", depth=3, steps=40), 2),
+        (Schedule("pct", depth=3, steps=400, grain="lines"), 1),
     ),
     delay_levels=often((1, 6), (2, 3), (3, 1), (18, 1), (30, 1)),
 )
