@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OneQueue
+from crashmq.models.knowledge.locks import Locks
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.ops import StartConsumer
 from crashmq.models.plain_state import Forked
 
+NOTHING_TOLD: Final = -1
 _NO_MESSAGE: frozenset[str] = frozenset()
+_NOWHERE: Final = 1 << 62
 
 
 class Share(NamedTuple):
@@ -30,6 +33,7 @@ class Share(NamedTuple):
         waiting: those of older answers that are not worked off.
         worked: those that it has worked off.
         life: of the broker that has told it last where it is.
+        begun: where it began, as far as that is known.
     """
 
     asked: int
@@ -38,6 +42,7 @@ class Share(NamedTuple):
     waiting: frozenset[str] = _NO_MESSAGE
     worked: frozenset[str] = _NO_MESSAGE
     life: int = 0
+    begun: int = _NOWHERE
 
     def pulls(self, queue_offset: int) -> Share:
         """The share once it pulls on; from where it has asked last, if no answer came.
@@ -62,6 +67,7 @@ class Share(NamedTuple):
             next_pull=queue_offset,
             newest=_NO_MESSAGE,
             waiting=pulled,
+            begun=_NOWHERE,
         )
 
     def consumes(self, unique_key: str) -> Share:
@@ -78,12 +84,26 @@ class Taken(NamedTuple):
         begins: where a group without one may begin; None: anywhere.
         life: of the broker.
         was_reset: its group was reset since.
+        told: the offset that it has told since.
     """
 
     possible: frozenset[int]
     begins: frozenset[int] | None
     life: int
     was_reset: bool = False
+    told: int = NOTHING_TOLD
+
+
+class HandedOver(NamedTuple):
+    """What a consumer of an orderly group had done when it gave a queue's lock back.
+
+    Attributes:
+        told: the offset that it has told.
+        worked: unique keys of the messages that it has worked off.
+    """
+
+    told: int
+    worked: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -99,6 +119,9 @@ class Consumption(Forked):
         done: by group, topic and queue the messages that were worked off.
         local: the offsets that a broadcasting consumer keeps in its file.
         owed_from: the first queue_offset that a group must see of a queue.
+        told: the newest offset that each has told this life of the broker.
+        handed_over: what was worked off of queues before their locks were given back.
+        locks: of the queues of orderly groups.
         life: how often the broker has started.
     """
 
@@ -110,7 +133,16 @@ class Consumption(Forked):
     done: dict[OffsetKey, frozenset[str]] = field(default_factory=dict)
     local: dict[OffsetKey, int] = field(default_factory=dict)
     owed_from: dict[OffsetKey, int] = field(default_factory=dict)
+    told: dict[OneQueue, int] = field(default_factory=dict)
+    handed_over: dict[OffsetKey, HandedOver] = field(default_factory=dict)
+    locks: Locks = field(default_factory=Locks)
     life: int = 0
+
+    def broker_started(self) -> None:
+        """Take note that a broker has come up, which knows what was persisted."""
+        self.life += 1
+        self.told, self.handed_over = {}, {}
+        self.locks.broker_started()
 
     def began(self, op: StartConsumer) -> None:
         """Take note that a consumer has started."""
@@ -136,6 +168,7 @@ class Consumption(Forked):
         ]
         for one in gone:
             del self.shares[one]
+        self.locks.forgotten(client, queues)
 
     def begins(self, key: OffsetKey, begin: int, *, is_anew: bool) -> None:
         """Take note of where a group begins; ``is_anew``: perhaps it had no offset."""
@@ -159,6 +192,42 @@ class Consumption(Forked):
         for queue, taken in self.taken.items():
             if self.key_of(queue) == key:
                 self.taken[queue] = taken._replace(was_reset=True)
+
+    def tells(self, queue: OneQueue, offset: int) -> None:
+        """Take note that a consumer tells how far it is."""
+        self.told[queue] = offset
+        taken = self.taken.get(queue)
+        if taken is not None:
+            self.taken[queue] = taken._replace(told=offset)
+
+    def worked_until(self, queue: OneQueue, model: ReferenceModel) -> int:
+        """The end of what a consumer has worked off of a queue without a gap; or -1."""
+        share, until = self.shares.get(queue), NOTHING_TOLD
+        if share is None or not share.worked:
+            return until
+        due = share.begun
+        for appended in model.visible((queue.topic, queue.queue_id)).messages:
+            if appended.queue_offset < due:
+                continue
+            is_worked = appended.message.unique_key in share.worked
+            if appended.queue_offset != due or not is_worked:
+                break
+            due = until = due + 1
+        return until
+
+    def hands_over(self, queue: OneQueue) -> None:
+        """Take note that a consumer gives a queue back that it had locked."""
+        share, key = self.shares.get(queue), self.key_of(queue)
+        told = self.told.get(queue, NOTHING_TOLD)
+        if share is not None and told >= 0:
+            before = self.handed_over.get(key, HandedOver(told, _NO_MESSAGE))
+            self.handed_over[key] = HandedOver(told, before.worked | share.worked)
+
+    def goes_back(self, key: OffsetKey, offset: int) -> None:
+        """Take note of where a group goes on, if that is before where it was told."""
+        handed = self.handed_over.get(key)
+        if handed is not None and offset < handed.told:
+            del self.handed_over[key]
 
     def worked_off(self, queue: OneQueue, unique_key: str) -> None:
         """Take note that a message was consumed."""
@@ -187,6 +256,11 @@ class Consumption(Forked):
             if self.reader(op) == reader
         }
 
+    def held_by(self, key: OffsetKey) -> list[str]:
+        """The clients of a group that work on a queue."""
+        members = self.members(key[0])
+        return [client for client, held in members.items() if key[1:] in held]
+
     def key_of(self, queue: OneQueue) -> OffsetKey:
         """Whose progress on which queue: of a group, or of one that broadcasts."""
         op = self.living.get(queue.client)
@@ -197,6 +271,11 @@ class Consumption(Forked):
         """Whether a client's consumer keeps its offsets itself."""
         op = self.living.get(client)
         return op is not None and op.broadcasts
+
+    def is_locking(self, client: str) -> bool:
+        """Whether a client's consumer works only on queues that it has locked."""
+        op = self.living.get(client)
+        return op is not None and op.is_orderly and not op.broadcasts
 
     @staticmethod
     def reader(op: StartConsumer) -> str:
