@@ -13,6 +13,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
+    OffsetTold,
     PullGoesOn,
     QueueBegunAnew,
     QueueGivenBack,
@@ -35,6 +36,7 @@ from crashmq.models.laws.consumption import (
     nothing_is_consumed_twice,
     one_consumer_has_the_lock,
     only_what_was_pulled_is_consumed,
+    what_a_consumer_tells_is_kept,
     what_was_given_back_is_put_again,
     what_was_handed_over_is_not_consumed_again,
 )
@@ -198,3 +200,14 @@ def _ask_con_17(at: MessageConsumed) -> Breaches:
 @asked(an_idle_group_is_at_the_end, on=GroupIdle, needs=(Fact.UNDAMAGED_LOG,))
 def _ask_con_18(at: GroupIdle) -> Breaches:
     return an_idle_group_is_at_the_end.judge(at.key, at.told, at.end)
+
+
+def _is_there(at: OffsetTold) -> bool:
+    return at.offset <= at.end
+
+
+@asked(
+    what_a_consumer_tells_is_kept, on=OffsetTold, needs=(Fact.ALONE,), where=_is_there
+)
+def _ask_con_19(at: OffsetTold) -> Breaches:
+    return what_a_consumer_tells_is_kept.judge(at.queue, at.offset, at.kept)

@@ -30,7 +30,11 @@ from crashmq.models.knowledge.moments import (
     StatisticsSeen,
     StoreUp,
 )
-from crashmq.models.knowledge.moments_of_consumers import GroupCaughtUp, QueuesShared
+from crashmq.models.knowledge.moments_of_consumers import (
+    GroupCaughtUp,
+    GroupIdle,
+    QueuesShared,
+)
 from crashmq.models.knowledge.reference import ReferenceModel
 from crashmq.models.knowledge.walk_start import start_over
 from crashmq.models.knowledge.walk_untold import walk_for

@@ -84,7 +84,7 @@ class Taken(NamedTuple):
         begins: where a group without one may begin; None: anywhere.
         life: of the broker.
         was_reset: its group was reset since.
-        told: the offset that it has told since.
+        told: the offset that it was answered, or has told since; -1: none.
     """
 
     possible: frozenset[int]
@@ -116,8 +116,11 @@ class Consumption(Forked):
         held: the queues that each of them works on.
         taken: the queues that a consumer was given and has not pulled yet.
         shares: what each does with each queue that it pulls.
+        leaving: what it has done with queues that it pulls no more, and whose locks it
+            has not given back.
         done: by group, topic and queue the messages that were worked off.
-        local: the offsets that a broadcasting consumer keeps in its file.
+        local: the offsets that a broadcasting consumer keeps in its file, and the life
+            of the broker in which it wrote them.
         owed_from: the first queue_offset that a group must see of a queue.
         told: the newest offset that each has told this life of the broker.
         handed_over: what was worked off of queues before their locks were given back.
@@ -130,8 +133,9 @@ class Consumption(Forked):
     held: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     taken: dict[OneQueue, Taken] = field(default_factory=dict)
     shares: dict[OneQueue, Share] = field(default_factory=dict)
+    leaving: dict[OneQueue, Share] = field(default_factory=dict)
     done: dict[OffsetKey, frozenset[str]] = field(default_factory=dict)
-    local: dict[OffsetKey, int] = field(default_factory=dict)
+    local: dict[OffsetKey, tuple[int, int]] = field(default_factory=dict)
     owed_from: dict[OffsetKey, int] = field(default_factory=dict)
     told: dict[OneQueue, int] = field(default_factory=dict)
     handed_over: dict[OffsetKey, HandedOver] = field(default_factory=dict)
@@ -154,6 +158,8 @@ class Consumption(Forked):
         self.living.pop(client, None)
         self.held.pop(client, None)
         self._keep_of(client, ())
+        for queue in [one for one in self.leaving if one.client == client]:
+            del self.leaving[queue]
 
     def holds(self, client: str, queues: tuple[tuple[str, int], ...]) -> None:
         """Take note of all the queues that a consumer works on."""
@@ -167,7 +173,9 @@ class Consumption(Forked):
             if one.client == client and (one.topic, one.queue_id) not in queues
         ]
         for one in gone:
-            del self.shares[one]
+            share = self.shares.pop(one)
+            if self.is_locking(client):
+                self.leaving[one] = share
         self.locks.forgotten(client, queues)
 
     def begins(self, key: OffsetKey, begin: int, *, is_anew: bool) -> None:
@@ -186,6 +194,18 @@ class Consumption(Forked):
         if share is not None and share.life < self.life - 1 and key in self.owed_from:
             self.owed_from[key] = max(self.owed_from[key], offset)
 
+    def reads_file(self, queue: OneQueue) -> int:
+        """Take note that a consumer reads its own file; the offset, or -1.
+
+        A file knows nothing of the log: what lies below an offset of an earlier life
+        may have been lost and put anew, and is not owed.
+        """
+        key = self.key_of(queue)
+        offset, life = self.local.get(key, (NOTHING_TOLD, self.life))
+        if life < self.life and key in self.owed_from:
+            self.owed_from[key] = max(self.owed_from[key], offset)
+        return offset
+
     def was_reset(self, key: OffsetKey, offset: int) -> None:
         """Take note that a group's offset was set; what lies below is not owed."""
         self.owed_from[key] = offset
@@ -202,7 +222,7 @@ class Consumption(Forked):
 
     def worked_until(self, queue: OneQueue, model: ReferenceModel) -> int:
         """The end of what a consumer has worked off of a queue without a gap; or -1."""
-        share, until = self.shares.get(queue), NOTHING_TOLD
+        share, until = self._share_of(queue), NOTHING_TOLD
         if share is None or not share.worked:
             return until
         due = share.begun
@@ -217,11 +237,15 @@ class Consumption(Forked):
 
     def hands_over(self, queue: OneQueue) -> None:
         """Take note that a consumer gives a queue back that it had locked."""
-        share, key = self.shares.get(queue), self.key_of(queue)
+        share, key = self._share_of(queue), self.key_of(queue)
         told = self.told.get(queue, NOTHING_TOLD)
         if share is not None and told >= 0:
             before = self.handed_over.get(key, HandedOver(told, _NO_MESSAGE))
             self.handed_over[key] = HandedOver(told, before.worked | share.worked)
+        self.leaving.pop(queue, None)
+
+    def _share_of(self, queue: OneQueue) -> Share | None:
+        return self.shares.get(queue) or self.leaving.get(queue)
 
     def goes_back(self, key: OffsetKey, offset: int) -> None:
         """Take note of where a group goes on, if that is before where it was told."""
@@ -233,9 +257,9 @@ class Consumption(Forked):
         """Take note that a message was consumed."""
         key = self.key_of(queue)
         self.done[key] = self.done.get(key, _NO_MESSAGE) | {unique_key}
-        share = self.shares.get(queue)
-        if share is not None:
-            self.shares[queue] = share.consumes(unique_key)
+        for shares in (self.shares, self.leaving):
+            if queue in shares:
+                shares[queue] = shares[queue].consumes(unique_key)
 
     def passed_over(
         self, key: OffsetKey, model: ReferenceModel, end: int

@@ -39,6 +39,19 @@ class MessagesPulled(Moment):
 
 
 @dataclass(slots=True)
+class OffsetTold(Moment):
+    """A consumer has told an offset of the log as it is, and the broker keeps ``kept``.
+
+    ``end`` is the queue_offset of the next message that is put there.
+    """
+
+    queue: OneQueue
+    offset: int
+    kept: int
+    end: int
+
+
+@dataclass(slots=True)
 class GroupIsAt(Moment):
     """A consumer has told its group's offset, and the broker keeps ``offset`` then.
 

@@ -29,6 +29,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
+    OffsetTold,
     PullGoesOn,
     QueueBegunAnew,
     QueueGivenBack,
@@ -68,7 +69,8 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _needs_lock(at, queue)
             known.goes_back(known.key_of(queue), offset)
             known.shares.pop(queue, None)
-            known.taken[queue] = _taken(at, queue)
+            known.leaving.pop(queue, None)
+            known.taken[queue] = _taken(at, queue)._replace(told=offset)
         case PullSent(queue, queue_offset, commit_offset):
             yield from _needs_lock(at, queue)
             yield from _saw_pull(at, queue, queue_offset)
@@ -86,6 +88,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             _saw_told(at, queue, offset)
             if kept != NOT_KNOWN:
                 yield from _saw_kept(at, queue, kept)
+                yield from _was_told(at, queue, offset, kept)
         case _:
             pass
 
@@ -94,7 +97,7 @@ def _taken(at: At, queue: OneQueue) -> Taken:
     known = at.known.consumption
     key, begins = known.key_of(queue), _begins(at, queue)
     if known.is_broadcast(queue.client):
-        return Taken(frozenset({known.local.get(key, NO_OFFSET)}), begins, known.life)
+        return Taken(frozenset({known.reads_file(queue)}), begins, known.life)
     return Taken(at.known.progress.of(key), begins, known.life)
 
 
@@ -165,7 +168,7 @@ def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
     known.tells(queue, offset)
     known.sees_where(queue, offset)
     if known.is_broadcast(queue.client):
-        known.local[key] = offset
+        known.local[key] = offset, known.life
     else:
         at.known.progress.set(key, offset, is_certain=False)
 
@@ -183,6 +186,18 @@ def _saw_kept(at: At, queue: OneQueue, kept: int) -> Iterator[Moment]:
     yield OffsetAnswered(*at, key, kept, progress.of(key), is_pending)
     if key not in progress.pending and kept in progress.of(key):
         progress.now[key] = frozenset({kept})
+
+
+def _was_told(at: At, queue: OneQueue, offset: int, kept: int) -> Iterator[Moment]:
+    """Stop where a broker was told an offset that the client has from it."""
+    known = at.known.consumption
+    share = known.shares.get(queue)
+    if share is None or share.life != known.life or known.is_broadcast(queue.client):
+        return  # it may name an offset of a log that has lost its end since
+    if at.known.progress.pending.get(known.key_of(queue)):
+        return  # until it has heard of a reset, what it tells is dropped
+    end = at.known.model.next_queue_offset((queue.topic, queue.queue_id))
+    yield OffsetTold(*at, queue, offset, kept, end)
 
 
 def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:

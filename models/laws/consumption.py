@@ -345,6 +345,9 @@ def a_queue_is_given_back_with_its_offset(
 def a_beginning_is_told(queue: OneQueue, told: int) -> Iterator[Violation]:
     """Or the next one begins behind messages that were put since.
 
+    ``told`` is the offset that it has told, or that the broker has answered of a group
+    without one.
+
     Source: example E5 of what RocketMQ loses, which tells nothing then.
     """
     if told < 0:
@@ -386,3 +389,20 @@ def an_idle_group_is_at_the_end(
     """
     if told != end:
         yield Violation(_name(key), f"offset {told} is told", f"offset {end}")
+
+
+@law(
+    "CON-19",
+    "a broker keeps the offset of a queue that a consumer tells it, if the consumer has "
+    "read the queue since the broker has started, and no reset waits for it",
+    catalogue="I12",
+)
+def what_a_consumer_tells_is_kept(
+    queue: OneQueue, told: int, kept: int
+) -> Iterator[Violation]:
+    """``told`` lies not past the end of the queue.
+
+    Source: ConsumerManageProcessor#updateConsumerOffset.
+    """
+    if kept != told:
+        yield Violation(_of(queue), f"offset {kept} is kept", f"offset {told}, as told")

@@ -43,4 +43,10 @@ LIES_OF_CONSUMERS = (
         "kept = self._kept(broker, queue)",
         "kept = 3 * self._kept(broker, queue)",
     ),
+    _lie(
+        "CON-19",
+        "update_consumer_offset_oneway",
+        "kept = self._kept(broker, queue)",
+        "kept = self._kept(broker, queue) - 1",
+    ),
 )
