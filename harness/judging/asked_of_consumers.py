@@ -38,7 +38,6 @@ from crashmq.models.laws.consumption import (
     only_what_was_pulled_is_consumed,
     what_a_consumer_tells_is_kept,
     what_was_given_back_is_put_again,
-    what_was_handed_over_is_not_consumed_again,
 )
 from crashmq.models.laws.reading import pulled_messages_are_right
 from crashmq.models.observations import Pulled
@@ -184,21 +183,8 @@ def _ask_con_16(at: QueueBegunAnew) -> Breaches:
     return a_beginning_is_told.judge(at.queue, at.told)
 
 
-@asked(
-    what_was_handed_over_is_not_consumed_again,
-    on=MessageConsumed,
-    needs=(Fact.UNDAMAGED_LOG,),
-    where=_is_locking,
-)
-def _ask_con_17(at: MessageConsumed) -> Breaches:
-    given = at.consumed
-    return what_was_handed_over_is_not_consumed_again.judge(
-        given.queue, given.queue_offset, at.unique_key, at.handed_over
-    )
-
-
 @asked(an_idle_group_is_at_the_end, on=GroupIdle, needs=(Fact.UNDAMAGED_LOG,))
-def _ask_con_18(at: GroupIdle) -> Breaches:
+def _ask_con_17(at: GroupIdle) -> Breaches:
     return an_idle_group_is_at_the_end.judge(at.key, at.told, at.end)
 
 
@@ -209,5 +195,5 @@ def _is_there(at: OffsetTold) -> bool:
 @asked(
     what_a_consumer_tells_is_kept, on=OffsetTold, needs=(Fact.ALONE,), where=_is_there
 )
-def _ask_con_19(at: OffsetTold) -> Breaches:
+def _ask_con_18(at: OffsetTold) -> Breaches:
     return what_a_consumer_tells_is_kept.judge(at.queue, at.offset, at.kept)

@@ -88,6 +88,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
+    OffsetTold,
     PullGoesOn,
     QueueBegunAnew,
     QueueGivenBack,
@@ -174,7 +175,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     **dict.fromkeys(
         (
             *(PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
-            *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew),
+            *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew, OffsetTold),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS),
     ),

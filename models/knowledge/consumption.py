@@ -94,18 +94,6 @@ class Taken(NamedTuple):
     told: int = NOTHING_TOLD
 
 
-class HandedOver(NamedTuple):
-    """What a consumer of an orderly group had done when it gave a queue's lock back.
-
-    Attributes:
-        told: the offset that it has told.
-        worked: unique keys of the messages that it has worked off.
-    """
-
-    told: int
-    worked: frozenset[str]
-
-
 @dataclass(slots=True)
 class Consumption(Forked):
     """Of all groups.
@@ -123,7 +111,6 @@ class Consumption(Forked):
             of the broker in which it wrote them.
         owed_from: the first queue_offset that a group must see of a queue.
         told: the newest offset that each has told this life of the broker.
-        handed_over: what was worked off of queues before their locks were given back.
         locks: of the queues of orderly groups.
         life: how often the broker has started.
     """
@@ -138,14 +125,13 @@ class Consumption(Forked):
     local: dict[OffsetKey, tuple[int, int]] = field(default_factory=dict)
     owed_from: dict[OffsetKey, int] = field(default_factory=dict)
     told: dict[OneQueue, int] = field(default_factory=dict)
-    handed_over: dict[OffsetKey, HandedOver] = field(default_factory=dict)
     locks: Locks = field(default_factory=Locks)
     life: int = 0
 
     def broker_started(self) -> None:
         """Take note that a broker has come up, which knows what was persisted."""
         self.life += 1
-        self.told, self.handed_over = {}, {}
+        self.told = {}
         self.locks.broker_started()
 
     def began(self, op: StartConsumer) -> None:
@@ -235,23 +221,8 @@ class Consumption(Forked):
             due = until = due + 1
         return until
 
-    def hands_over(self, queue: OneQueue) -> None:
-        """Take note that a consumer gives a queue back that it had locked."""
-        share, key = self._share_of(queue), self.key_of(queue)
-        told = self.told.get(queue, NOTHING_TOLD)
-        if share is not None and told >= 0:
-            before = self.handed_over.get(key, HandedOver(told, _NO_MESSAGE))
-            self.handed_over[key] = HandedOver(told, before.worked | share.worked)
-        self.leaving.pop(queue, None)
-
     def _share_of(self, queue: OneQueue) -> Share | None:
         return self.shares.get(queue) or self.leaving.get(queue)
-
-    def goes_back(self, key: OffsetKey, offset: int) -> None:
-        """Take note of where a group goes on, if that is before where it was told."""
-        handed = self.handed_over.get(key)
-        if handed is not None and offset < handed.told:
-            del self.handed_over[key]
 
     def worked_off(self, queue: OneQueue, unique_key: str) -> None:
         """Take note that a message was consumed."""

@@ -79,7 +79,6 @@ class MessageConsumed(Moment):
         is_orderly: it asked for the messages of each queue in their order.
         lock_ms: how long ago it was told that it has the queue's lock; None: it has
             none, or needs none.
-        handed_over: what others had worked off before they gave the queue's lock back.
     """
 
     consumed: Consumed
@@ -88,7 +87,6 @@ class MessageConsumed(Moment):
     passed: Sequence[Appended]
     is_orderly: bool
     lock_ms: int | None
-    handed_over: frozenset[str]
 
 
 @dataclass(slots=True)

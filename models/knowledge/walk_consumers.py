@@ -67,7 +67,6 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             saw_returned(at, event)
         case OffsetRead(queue, offset):
             yield from _needs_lock(at, queue)
-            known.goes_back(known.key_of(queue), offset)
             known.shares.pop(queue, None)
             known.leaving.pop(queue, None)
             known.taken[queue] = _taken(at, queue)._replace(told=offset)
@@ -147,7 +146,6 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         return  # it has given the queue back since
     if answer.code == MOVED:
         at.known.progress.pending.pop(known.key_of(queue), None)
-        known.handed_over.pop(known.key_of(queue), None)
         again = share.begins_again(answer.next_begin_offset)
         known.shares[queue] = again._replace(life=known.life)
         return
@@ -209,7 +207,6 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
     passed = known.passed_over(key, at.known.model, event.queue_offset)
     pulled = share.newest | share.waiting if share is not None else ()
     locked_ms = known.locks.of_clients.get(queue)
-    handed_over = known.handed_over.get(key)
     yield MessageConsumed(
         *at,
         event,
@@ -218,7 +215,6 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
         [one for one in passed if one.message.unique_key in pulled],
         is_orderly,
         at_ms - locked_ms if locked_ms is not None else None,
-        handed_over.worked if handed_over is not None else frozenset(),
     )
     # One that broadcasts drops what it could not consume.
     drops = known.is_broadcast(queue.client) and not is_orderly
@@ -242,7 +238,7 @@ def _hands_over(at: At, queue: OneQueue) -> Iterator[Moment]:
     known = at.known.consumption
     if known.is_locking(queue.client):
         yield _given_back(at, queue)
-        known.hands_over(queue)
+        known.leaving.pop(queue, None)
 
 
 def _given_back(at: At, queue: OneQueue) -> QueueGivenBack:

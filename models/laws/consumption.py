@@ -356,27 +356,6 @@ def a_beginning_is_told(queue: OneQueue, told: int) -> Iterator[Violation]:
 
 @law(
     "CON-17",
-    "what a consumer has worked off of a queue, and told, before it gave the lock back "
-    "is given to no other one",
-    catalogue="I12",
-)
-def what_was_handed_over_is_not_consumed_again(
-    queue: OneQueue, queue_offset: int, unique_key: str, worked: Collection[str]
-) -> Iterator[Violation]:
-    """``worked`` are the unique keys of such messages.
-
-    Source: the promise of orderly consumption, but for crashes and resets.
-    """
-    if unique_key in worked:
-        yield Violation(
-            _of(queue),
-            f"message {queue_offset} ({unique_key}) is given again",
-            "worked off before the lock was given back",
-        )
-
-
-@law(
-    "CON-18",
     "a consumer that has nothing left to do tells the end of its queue",
     catalogue="I12 I16",
 )
@@ -392,7 +371,7 @@ def an_idle_group_is_at_the_end(
 
 
 @law(
-    "CON-19",
+    "CON-18",
     "a broker keeps the offset of a queue that a consumer tells it, if the consumer has "
     "read the queue since the broker has started, and no reset waits for it",
     catalogue="I12",

@@ -212,7 +212,9 @@ def test_an_interrupt_while_python_ends_leaves_the_exit_code_alone() -> None:
         "import sys; sys.modules['at_the_end'] = at();"
         "sys.argv = ['crashmq', 'list', 'laws']; main()"
     )
-    end = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    end = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    )
 
     assert (end.returncode, end.stderr) == (0, "")
 
