@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "bf2ed9bcfd7c862aed9a4759dfe81735be895bd980588abf8c81069718df5784"
+DEFAULTS = "6ac6eec0081583bfc4d0a01e4b7746ef40ab04edaef73a19d0d5a1c8a293dd70"
 
 
 def saved(path: Path, **changes: Any) -> Path:
