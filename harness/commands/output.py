@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from crashmq.harness.episodes.timeline import (
+from crashmq.harness.episodes.marks import (
     BREACH_MARK,
     FAULT_MARK,
     PASSED_MARK,

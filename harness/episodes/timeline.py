@@ -13,17 +13,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from crashmq.harness.episodes.episode import EpisodeResult, TracedStep
+from crashmq.harness.episodes.marks import (
+    BREACH_MARK,
+    FAULT_MARK,
+    PASSED_MARK,
+    UNKNOWN_MARK,
+)
 from crashmq.models.describe import describe
 from crashmq.models.observations import Observation, Positions, describe_observation
 from crashmq.models.ops import Crash, Damage, DiskFault, During, Event, PlantFile, parts
 from crashmq.models.printable import printable
 from crashmq.models.program import Setup
 from crashmq.models.verdict import Outcome
-
-BREACH_MARK = "✗"
-UNKNOWN_MARK = "?"
-PASSED_MARK = "✓"
-FAULT_MARK = "!"
 
 _INDENT = 7  # number, mark and the spaces around them
 _OP_WIDTH_MAX = 46

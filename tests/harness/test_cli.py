@@ -16,9 +16,9 @@ from toy_episode import PLANTED
 from unpacking import unpacked
 
 from crashmq.harness.cli import _COMMANDS, main
-from crashmq.harness.commands import list as list_command
 from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.failures.case_file import CaseFile
+from crashmq.harness.listing import ops as listed_ops
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches import gate
@@ -350,7 +350,7 @@ def test_a_defect_of_ours_leaves_a_file_to_send(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     broken = raising(ZeroDivisionError("oh"))
-    monkeypatch.setitem(list_command._KINDS, "ops", broken)
+    monkeypatch.setattr(listed_ops, "rows", broken)
 
     result = crashmq("list", "ops")
 
@@ -362,7 +362,7 @@ def test_a_defect_of_ours_leaves_a_file_to_send(
 
 
 def test_an_interrupt_is_no_defect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(list_command._KINDS, "ops", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(listed_ops, "rows", raising(KeyboardInterrupt()))
 
     assert crashmq("list", "ops").exit_code == 130
 

@@ -1,0 +1,1 @@
+"""What ``crashmq list`` tells, a module a kind, each with its ``rows``."""

@@ -1,0 +1,12 @@
+"""The laws."""
+
+from __future__ import annotations
+
+import crashmq.harness.episodes.episode  # noqa: F401  # declares every law of a run
+from crashmq.models.laws.registry import declared_laws
+
+
+def rows() -> dict[str, str]:
+    """Each law's sentence, with what it states of the catalogue, by its id."""
+    laws = declared_laws()
+    return {name: f"{law.sentence} ({law.catalogue})" for name, law in laws.items()}

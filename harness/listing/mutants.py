@@ -1,0 +1,24 @@
+"""The planted bugs, and those that were left out."""
+
+from __future__ import annotations
+
+from crashmq.harness.mutants.mutants import LEFT_OUT, MUTANTS
+from crashmq.harness.mutants.mutation import Mutant
+
+
+def rows() -> dict[str, str]:
+    """What each mutant is, takes and breaks, by its id."""
+    return {name: _told(mutant) for name, mutant in MUTANTS.items()} | {
+        name: f"left out: {reason}" for name, reason in LEFT_OUT.items()
+    }
+
+
+def _told(mutant: Mutant) -> str:
+    told = [
+        mutant.title,
+        f"{mutant.component} D{mutant.difficulty}" if mutant.component else "",
+        f"needs {mutant.needs}" if mutant.needs else "",
+        "as shipped" if mutant.as_shipped else "",
+        f"killed by {' or '.join(mutant.killed_by)}",
+    ]
+    return ", ".join(filter(None, told))
