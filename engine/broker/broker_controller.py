@@ -10,6 +10,8 @@ not be read is never written over; there, a start that fails persists empty tabl
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_tables import BrokerTables
 from crashmq.engine.broker.client.broker_clients import BrokerClients
@@ -83,7 +85,7 @@ class BrokerController:
         self.filtering = Filtering(config, disk, runtime, clients.consumer_manager)
         self.rebalance_lock_manager = clients.rebalance_lock_manager
         self.admin_broker_processor = AdminBrokerProcessor(store, tables)
-        ends = self._recovered_ends = RecoveredEnds(runtime)
+        ends = self._recovered_ends = RecoveredEnds(disk, runtime)
         self.consumer_manage_processor = ConsumerManageProcessor(
             tables.consumer_offset_manager, store, ends
         )
@@ -156,6 +158,7 @@ class BrokerController:
         self.message_store.load()
         try:
             self.tables.load()
+            self._recovered_ends.load()
             self.filtering.load()
             if self.schedule is not None:
                 self.schedule.service.load()
@@ -199,7 +202,8 @@ class BrokerController:
         """
         ends = dict(self.message_store.next_queue_offsets)
         self.consumer_offset_manager.correct_offsets(ends)
-        self._recovered_ends.begin(ends)
+        is_orderly = self.message_store.last_exit_ok
+        self._recovered_ends.begin(ends, is_orderly=is_orderly)
 
     def shutdown(self) -> bool:
         """Answer held pulls, persist the offsets and stop the store.
@@ -220,7 +224,7 @@ class BrokerController:
         self._hold.stop()
         if self.schedule is not None:
             self._stop_delivery(self.schedule)
-        kept = [self._persist.stop]
+        kept: list[Callable[[], object]] = [self._persist.stop, self._end_life]
         if self.filtering.persist is not None:
             kept.append(self.filtering.persist.stop)
         for stop in kept:
@@ -229,6 +233,9 @@ class BrokerController:
             except OSError:
                 UNPERSISTED.hit()
         return self.message_store.shutdown()
+
+    def _end_life(self) -> None:
+        self._recovered_ends.end(self.message_store.flush)
 
     def _stop_delivery(self, schedule: Schedule) -> None:
         """Deliver nothing more, and persist all that was, made durable first."""

@@ -32,6 +32,8 @@ class PullMessageRequest:
         suspend_timeout_millis: how long the broker may hold it, with ``SUSPEND``.
         subscription: the expression; counts only with ``SUBSCRIPTION``, else the
             broker takes that of the consumer's heartbeat.
+        broker_life: the life of the broker that has told the client last where it is in
+            the queue; 0: it does not know.
     """
 
     consumer_group: str
@@ -46,11 +48,15 @@ class PullMessageRequest:
     sub_version: int = 0
     expression_type: ExpressionType = "TAG"
     client_id: str = ""
+    broker_life: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PullMessageResponse:
-    """The answer to a pull; ``messages`` are records as they lie in the log."""
+    """The answer to a pull; ``messages`` are records as they lie in the log.
+
+    ``broker_life`` is the life of the broker that answers, or 0.
+    """
 
     code: ResponseCode
     next_begin_offset: int = 0
@@ -58,3 +64,4 @@ class PullMessageResponse:
     max_offset: int = 0
     messages: tuple[bytes, ...] = ()
     remark: str = ""
+    broker_life: int = 0

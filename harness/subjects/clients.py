@@ -45,6 +45,7 @@ from crashmq.engine.client.consumer.store.offset_store import (
 )
 from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
     BrokerFailed,
+    KeptOffset,
     OffsetNotFound,
     RemoteBrokerOffsetStore,
 )
@@ -223,7 +224,7 @@ class _Client:
         except (StoreStopped, OSError) as error:
             raise BrokerFailed(str(error)) from None
 
-    def query_consumer_offset(self, group: str, queue: MessageQueue) -> int:
+    def query_consumer_offset(self, group: str, queue: MessageQueue) -> KeptOffset:
         """Ask for a group's offset."""
         with self._asked() as broker:
             answer = broker.consumer_manage_processor.query_consumer_offset(
@@ -231,16 +232,16 @@ class _Client:
             )
             self._clients.note(OffsetRead(self._one(queue), answer.offset))
         if answer.code is not ResponseCode.SUCCESS:
-            raise OffsetNotFound
-        return answer.offset
+            raise OffsetNotFound(answer.broker_life)
+        return KeptOffset(answer.offset, answer.broker_life)
 
     def update_consumer_offset_oneway(
-        self, group: str, queue: MessageQueue, offset: int
+        self, group: str, queue: MessageQueue, offset: int, broker_life: int
     ) -> None:
         """Tell a group's offset."""
         with self._asked() as broker:
             broker.consumer_manage_processor.update_consumer_offset(
-                group, queue.topic, queue.queue_id, offset, self.op.client
+                group, queue.topic, queue.queue_id, offset, self.op.client, broker_life
             )
             kept = self._kept(broker, queue)
             self._clients.note(OffsetSent(self._one(queue), offset, kept))
@@ -403,6 +404,8 @@ class _ToldOffsets:
         self.update_and_freeze_offset = store.update_and_freeze_offset
         self.remove_offset = store.remove_offset
         self.clone_offset_table = store.clone_offset_table
+        self.heard_of = store.heard_of
+        self.broker_life_of = store.broker_life_of
 
     def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
         """The offset of a queue."""

@@ -16,6 +16,7 @@ from crashmq.engine.client.consumer.pull_from_where import (
 )
 from crashmq.engine.client.consumer.store.offset_store import ReadOffsetType
 from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
+    KeptOffset,
     OffsetNotFound,
     RemoteBrokerOffsetStore,
 )
@@ -225,21 +226,21 @@ class Consumers:
             self._stores[group] = known
         return known
 
-    def query_consumer_offset(self, group: str, queue: MessageQueue) -> int:
+    def query_consumer_offset(self, group: str, queue: MessageQueue) -> KeptOffset:
         """Ask the broker for an offset, as a client's offset store does."""
         answer = self._processor.query_consumer_offset(
             group, queue.topic, queue.queue_id
         )
         if answer.code is not ResponseCode.SUCCESS:
-            raise OffsetNotFound
-        return answer.offset
+            raise OffsetNotFound(answer.broker_life)
+        return KeptOffset(answer.offset, answer.broker_life)
 
     def update_consumer_offset_oneway(
-        self, group: str, queue: MessageQueue, offset: int
+        self, group: str, queue: MessageQueue, offset: int, broker_life: int
     ) -> None:
         """Commit an offset, as a client's offset store does."""
         code = self._processor.update_consumer_offset(
-            group, queue.topic, queue.queue_id, offset
+            group, queue.topic, queue.queue_id, offset, broker_life=broker_life
         )
         if code is not ResponseCode.SUCCESS:
             self._refused[group, queue] = code

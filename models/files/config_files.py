@@ -24,6 +24,8 @@ from crashmq.models.files.filters import (
 from crashmq.models.files.offsets import OFFSETS_PATH, read_offsets, strict_json
 from crashmq.models.files.record import Bytes
 
+ENDS_PATH: Final = "config/recoveredEnds.json"
+"""Ours: where queues ended as lives of the log began."""
 DELAYS_PATH: Final = "config/delayOffset.json"
 TOPICS_PATH: Final = "config/topics.json"
 GROUPS_PATH: Final = "config/subscriptionGroup.json"
@@ -34,6 +36,7 @@ TABLES: Final[Mapping[str, str]] = {
     GROUPS_PATH: "subscriptionGroupTable",
     FILTERS_PATH: "filterDataByTopic",
     DELAYS_PATH: "offsetTable",
+    ENDS_PATH: "ends",
 }
 """The name of the table in each file, in the order in which a broker reads them."""
 

@@ -169,17 +169,6 @@ class Consumption(Forked):
         if is_anew or key not in self.owed_from:
             self.owed_from[key] = begin
 
-    def sees_where(self, queue: OneQueue, offset: int) -> None:
-        """Take note that a consumer says where it is.
-
-        Who has heard nothing of a whole life of the broker may name an offset that was
-        lost and given anew in it: nobody can tell, so what lies below is not owed.
-        """
-        share = self.shares.get(queue)
-        key = self.key_of(queue)
-        if share is not None and share.life < self.life - 1 and key in self.owed_from:
-            self.owed_from[key] = max(self.owed_from[key], offset)
-
     def reads_file(self, queue: OneQueue) -> int:
         """Take note that a consumer reads its own file; the offset, or -1.
 

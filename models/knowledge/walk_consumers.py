@@ -118,7 +118,6 @@ def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
 def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     known = at.known.consumption
     share = known.shares.get(queue)
-    known.sees_where(queue, queue_offset)
     if share is not None:
         goes_on = share.pulls(queue_offset)
         expected = (share.asked, share.next_pull)
@@ -165,7 +164,6 @@ def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
     known = at.known.consumption
     key = known.key_of(queue)
     known.tells(queue, offset)
-    known.sees_where(queue, offset)
     if known.is_broadcast(queue.client):
         known.local[key] = offset, known.life
     else:

@@ -14,6 +14,7 @@ from crashmq.engine.client.consumer.default_mq_push_consumer import (
 )
 from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
     BrokerFailed,
+    KeptOffset,
     OffsetNotFound,
 )
 from crashmq.engine.client.impl.broker_api import PullAnswer
@@ -171,14 +172,14 @@ class FakeBroker:
         if self.down:
             raise BrokerFailed("the broker is down")
 
-    def query_consumer_offset(self, group: str, queue: MessageQueue) -> int:
+    def query_consumer_offset(self, group: str, queue: MessageQueue) -> KeptOffset:
         self._call()
         if (group, queue) not in self.offsets:
             raise OffsetNotFound
-        return self.offsets[group, queue]
+        return KeptOffset(self.offsets[group, queue])
 
     def update_consumer_offset_oneway(
-        self, group: str, queue: MessageQueue, offset: int
+        self, group: str, queue: MessageQueue, offset: int, broker_life: int
     ) -> None:
         self._call()
         if self.loses_updates or (group, queue) in self.pending_resets:

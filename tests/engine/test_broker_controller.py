@@ -101,9 +101,9 @@ def test_commits_are_swallowed_while_a_reset_is_pending(store: StoreBuilder) -> 
     assert processor.update_consumer_offset("g", "T0", 0, 500) is success
     manager.assign_reset_offset("T0", "g", 0, 200)
     assert processor.update_consumer_offset("g", "T0", 0, 510) is success
-    assert processor.query_consumer_offset("g", "T0", 0) == (success, 200)
+    assert processor.query_consumer_offset("g", "T0", 0)[:2] == (success, 200)
     assert manager.query_then_erase_reset_offset("T0", "g", 0) == 200
-    assert processor.query_consumer_offset("g", "T0", 0) == (success, 200)
+    assert processor.query_consumer_offset("g", "T0", 0)[:2] == (success, 200)
     invalid = ResponseCode.INVALID_PARAMETER
     assert processor.update_consumer_offset("g", "T0", 0, -1) is invalid
 
@@ -114,7 +114,7 @@ def test_a_new_group_begins_at_0_while_the_queue_is_young(store: StoreBuilder) -
     broker = BrokerController(of_messages, store.mount, store.runtime)
     ask = broker.consumer_manage_processor.query_consumer_offset
 
-    assert ask("g", "T0", 0) == (ResponseCode.SUCCESS, 0)
+    assert ask("g", "T0", 0)[:2] == (ResponseCode.SUCCESS, 0)
     assert ask("g", "T0", 1) == NOT_FOUND
     assert ask("g", "none", 0) == NOT_FOUND
     assert of_messages.get_min_offset_in_queue("T0", 0) == 0
@@ -159,7 +159,7 @@ def test_a_group_consumes_what_takes_the_offsets_that_it_had(
     store._store = broker.message_store
 
     query = broker.consumer_manage_processor.query_consumer_offset
-    assert query("g", "T0", 0) == (ResponseCode.SUCCESS, 7)
+    assert query("g", "T0", 0)[:2] == (ResponseCode.SUCCESS, 7)
     store.put(2).reput()
     assert len(store.pull(7).messages) == 2
 

@@ -18,6 +18,7 @@ from crashmq.engine.client.consumer.store.offset_store import (
 )
 from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
     BrokerFailed,
+    KeptOffset,
     OffsetNotFound,
     RemoteBrokerOffsetStore,
 )
@@ -39,18 +40,21 @@ class Broker:
 
     def __init__(self) -> None:
         self.offsets: dict[MessageQueue, int] = {}
+        self.told_by_life: dict[MessageQueue, int] = {}
+        self.life = 1
         self.answers = True
 
-    def query_consumer_offset(self, group: str, queue: MessageQueue) -> int:
+    def query_consumer_offset(self, group: str, queue: MessageQueue) -> KeptOffset:
         self._answer()
         if queue not in self.offsets:
-            raise OffsetNotFound
-        return self.offsets[queue]
+            raise OffsetNotFound(self.life)
+        return KeptOffset(self.offsets[queue], self.life)
 
     def update_consumer_offset_oneway(
-        self, group: str, queue: MessageQueue, offset: int
+        self, group: str, queue: MessageQueue, offset: int, broker_life: int
     ) -> None:
         self._answer()
+        self.told_by_life[queue] = broker_life
         self.offsets[queue] = offset
 
     def max_offset(self, queue: MessageQueue) -> int:
@@ -233,3 +237,33 @@ def test_nobody_begins_at_a_negative_answer() -> None:
 
     with pytest.raises(PullFromNowhere, match="begins at -1"):
         compute_pull_from_where(Q0, remote(broker), broker, TIMESTAMP, -5)
+
+
+def test_a_commit_says_which_life_of_the_broker_told_the_client() -> None:
+    broker = Broker()
+    store = remote(broker)
+    broker.offsets[Q0] = 7
+    store.read_offset(Q0, STORE)
+    store.read_offset(Q1, STORE)
+    store.update_offset(Q0, 8, increase_only=True)
+    store.update_offset(Q1, 1, increase_only=True)
+    broker.life = 2
+
+    store.persist_all((Q0, Q1))
+    store.heard_of(Q1, 2)
+    told = dict(broker.told_by_life)
+    store.persist(Q1)
+
+    assert told == {Q0: 1, Q1: 1}
+    assert broker.told_by_life == {Q0: 1, Q1: 2}
+
+
+def test_a_queue_that_is_removed_was_told_by_no_life() -> None:
+    broker = Broker()
+    store = remote(broker)
+    store.heard_of(Q0, 3)
+    assert store.broker_life_of(Q0) == 3
+
+    store.remove_offset(Q0)
+
+    assert store.broker_life_of(Q0) == 0

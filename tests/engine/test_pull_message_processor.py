@@ -267,7 +267,7 @@ def code_with(
         store.runtime,
         config,
         PullChecks(config, known, known, known, parse=_parse),
-        RecoveredEnds(store.runtime),
+        RecoveredEnds(store.mount, store.runtime),
         lambda _, subscription: TagsFilter(
             frozenset(subscription.tags), frozenset(subscription.codes)
         ),

@@ -216,14 +216,14 @@ def test_only_a_broker_that_looked_knows_where_a_consumer_is(
     assert len(moments) == 1 + (code == "SUCCESS")
 
 
-def test_who_missed_a_life_of_the_broker_is_not_owed_what_lies_below_it() -> None:
+def test_who_missed_a_life_of_the_broker_is_owed_all_of_before() -> None:
     walked = Walked(messages=3)
     walked.tell(ConsumerBegan(C0), OffsetRead(AT_C0, 0), PullSent(AT_C0, 0, -1))
     walked.tell(pulled(0, 2))
     walked.known.consumption.life = 3
     walked.tell(PullSent(AT_C0, 2, -1))
 
-    assert walked.owed_from() == 2
+    assert walked.owed_from() == 0
 
 
 @pytest.mark.parametrize("is_given_before", [True, False])

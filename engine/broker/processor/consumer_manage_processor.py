@@ -26,10 +26,14 @@ FROM_ZERO = probe(
 
 
 class OffsetResponse(NamedTuple):
-    """The answer to a query; ``offset`` is -1 unless it is a success."""
+    """The answer to a query; ``offset`` is -1 unless it is a success.
+
+    ``broker_life`` is the life of the broker that answers.
+    """
 
     code: ResponseCode
     offset: int = NO_OFFSET
+    broker_life: int = 0
 
 
 class ConsumerManageProcessor:
@@ -43,12 +47,19 @@ class ConsumerManageProcessor:
         self._ends = ends
 
     def update_consumer_offset(
-        self, group: str, topic: str, queue_id: int, offset: int, client_id: str = ""
+        self,
+        group: str,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        client_id: str = "",
+        broker_life: int = 0,
     ) -> ResponseCode:
         """Commit an offset; while a reset is pending it is answered and dropped.
 
         So is one of an earlier life of the log (``RecoveredEnds``). A negative one, or
-        one past the queue's end, is refused as an invalid parameter.
+        one past the queue's end, is refused as an invalid parameter. ``broker_life`` is
+        the one that has told the client last where it is; 0: it does not say.
 
         Source: ConsumerManageProcessor#handleSetOffset.
         """
@@ -57,7 +68,7 @@ class ConsumerManageProcessor:
         if self._manager.has_offset_reset(topic, group, queue_id):
             SWALLOWED.hit()
             return ResponseCode.SUCCESS
-        if self._ends.is_stale(client_id, topic, queue_id, offset):
+        if self._ends.is_stale(client_id, topic, queue_id, offset, broker_life):
             return ResponseCode.SUCCESS
         if self._manager.commit_offset(group, topic, queue_id, offset):
             return ResponseCode.SUCCESS
@@ -73,18 +84,19 @@ class ConsumerManageProcessor:
 
         Raises:
             StoreStopped: the store is not started.
-            OSError: the medium could not be read.
+            OSError: the medium could not be read, or a new life not be noted.
 
         Source: ConsumerManageProcessor#queryConsumerOffset.
         """
         self._ends.knows(client_id, topic, queue_id)
         offset = self._manager.query_offset(group, topic, queue_id)
+        life = self._ends.tell(client_id)
         if offset >= 0:
-            return OffsetResponse(ResponseCode.SUCCESS, offset)
+            return OffsetResponse(ResponseCode.SUCCESS, offset, life)
         begins_at_0 = self._store.get_min_offset_in_queue(topic, queue_id) <= 0
         if begins_at_0 and self._store.check_in_mem_by_consume_offset(
             topic, queue_id, 0
         ):
             FROM_ZERO.hit()
-            return OffsetResponse(ResponseCode.SUCCESS, 0)
-        return OffsetResponse(ResponseCode.QUERY_NOT_FOUND)
+            return OffsetResponse(ResponseCode.SUCCESS, 0, life)
+        return OffsetResponse(ResponseCode.QUERY_NOT_FOUND, broker_life=life)

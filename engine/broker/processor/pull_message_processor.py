@@ -124,6 +124,7 @@ class PullMessageProcessor:
     ) -> None:
         try:
             subscription = self._checks.check(request)
+            life = self._ends.tell(request.client_id)
             result = self._result_of(request, subscription)
         except PullRefused as refused:
             answer(PullMessageResponse(refused.code, remark=str(refused)))
@@ -133,7 +134,7 @@ class PullMessageProcessor:
             answer(PullMessageResponse(ResponseCode.SYSTEM_ERROR, remark=str(error)))
             return
         self._try_commit_offset(request, result, broker_allow_suspend)
-        response = self._response_of(request, result)
+        response = self._response_of(request, result, life)
         may_wait = broker_allow_suspend and response.code is ResponseCode.PULL_NOT_FOUND
         if not (may_wait and self._is_held(request, subscription, answer)):
             answer(response)
@@ -177,11 +178,11 @@ class PullMessageProcessor:
             request.topic,
             request.queue_id,
         )
-        client_id, ends = request.client_id, self._ends
-        if not ends.is_stale(client_id, topic, queue_id, request.queue_offset):
+        client_id, ends, life = request.client_id, self._ends, request.broker_life
+        if not ends.is_stale(client_id, topic, queue_id, request.queue_offset, life):
             ends.knows(client_id, topic, queue_id)
             return None
-        end = ends.end_of(topic, queue_id)
+        end = ends.end_of(topic, queue_id, life)
         if self._checks.is_broadcasting(group):
             return end  # it asks nobody where to begin, and then comes from there
         begin = request.commit_offset
@@ -216,7 +217,7 @@ class PullMessageProcessor:
             self._offsets.commit_offset(group, topic, queue_id, request.commit_offset)
 
     def _response_of(
-        self, request: PullMessageRequest, result: GetMessageResult
+        self, request: PullMessageRequest, result: GetMessageResult, life: int
     ) -> PullMessageResponse:
         code = code_of(result.status, request.queue_offset)
         next_begin = result.next_begin_offset
@@ -229,7 +230,12 @@ class PullMessageProcessor:
                 request.queue_offset,
             )
         return PullMessageResponse(
-            code, next_begin, result.min_offset, result.max_offset, result.messages
+            code,
+            next_begin,
+            result.min_offset,
+            result.max_offset,
+            result.messages,
+            broker_life=life,
         )
 
     def _is_held(

@@ -121,6 +121,14 @@ class LocalFileOffsetStore:
         """The offsets in memory of a topic's queues; of "" of all."""
         return self._table.of_topic(topic)
 
+    def heard_of(self, queue: MessageQueue, broker_life: int) -> None:
+        """Take note of which life of its broker has told where a queue is."""
+        self._table.heard_of(queue, broker_life)
+
+    def broker_life_of(self, queue: MessageQueue) -> int:
+        """Which life of its broker told last where a queue is; 0: none did."""
+        return self._table.broker_life_of(queue)
+
 
 def _encode(offsets: Offsets) -> str:
     """The file's text. Source: OffsetSerializeWrapper."""

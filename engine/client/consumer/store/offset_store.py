@@ -60,6 +60,12 @@ class OffsetStore(Protocol):
     def clone_offset_table(self, topic: str) -> Mapping[MessageQueue, int]:
         """The offsets in memory of a topic's queues; of "" of all."""
 
+    def heard_of(self, queue: MessageQueue, broker_life: int) -> None:
+        """Take note of which life of its broker has told where a queue is."""
+
+    def broker_life_of(self, queue: MessageQueue) -> int:
+        """Which life of its broker told last where a queue is; 0: none did."""
+
 
 @dataclass(slots=True)
 class _ControllableOffset:
@@ -70,11 +76,13 @@ class _ControllableOffset:
 class OffsetTable:
     """The offsets that a store has in memory.
 
-    A frozen offset stays what it is until its queue is removed.
+    A frozen offset stays what it is until its queue is removed. So does the life of the
+    broker that has told where the queue is.
     """
 
     def __init__(self, runtime: Runtime) -> None:
         self._offsets: dict[MessageQueue, _ControllableOffset] = {}
+        self._lives: dict[MessageQueue, int] = {}
         self._lock = runtime.lock()
 
     def update(self, queue: MessageQueue, offset: int, *, increase_only: bool) -> None:
@@ -101,6 +109,17 @@ class OffsetTable:
         """Forget a queue."""
         with self._lock:
             self._offsets.pop(queue, None)
+            self._lives.pop(queue, None)
+
+    def heard_of(self, queue: MessageQueue, broker_life: int) -> None:
+        """As ``OffsetStore.heard_of``."""
+        with self._lock:
+            self._lives[queue] = broker_life
+
+    def broker_life_of(self, queue: MessageQueue) -> int:
+        """As ``OffsetStore.broker_life_of``."""
+        with self._lock:
+            return self._lives.get(queue, 0)
 
     def of_topic(self, topic: str = "") -> dict[MessageQueue, int]:
         """The offsets of a topic's queues; of "" of all."""

@@ -10,7 +10,7 @@ Source: org.apache.rocketmq.client.consumer.store.RemoteBrokerOffsetStore, Rocke
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from crashmq.engine.client.consumer.store.offset_store import (
     FAILED,
@@ -28,17 +28,28 @@ UNKNOWN = probe("remote_offset_store.unknown", "a broker could not say an offset
 
 
 class OffsetNotFound(Exception):
-    """The broker has no offset of that group and queue."""
+    """The broker, in that life of it, has no offset of the group and queue."""
+
+    def __init__(self, broker_life: int = 0) -> None:
+        super().__init__(f"no offset in life {broker_life} of the broker")
+        self.broker_life = broker_life
 
 
 class BrokerFailed(Exception):
     """The broker could not be asked, or could not answer."""
 
 
+class KeptOffset(NamedTuple):
+    """What a broker answers of a group: an offset, and in which of its lives."""
+
+    offset: int
+    broker_life: int = 0
+
+
 class OffsetBroker(Protocol):
     """The requests of an offset store to the broker of a queue."""
 
-    def query_consumer_offset(self, group: str, queue: MessageQueue) -> int:
+    def query_consumer_offset(self, group: str, queue: MessageQueue) -> KeptOffset:
         """The offset of a group.
 
         Raises:
@@ -47,9 +58,9 @@ class OffsetBroker(Protocol):
         """
 
     def update_consumer_offset_oneway(
-        self, group: str, queue: MessageQueue, offset: int
+        self, group: str, queue: MessageQueue, offset: int, broker_life: int
     ) -> None:
-        """Commit an offset.
+        """Commit an offset, which that life of the broker has told, or 0.
 
         Raises:
             BrokerFailed: it could not be sent; another answer is not waited for.
@@ -86,14 +97,16 @@ class RemoteBrokerOffsetStore:
         if in_memory is not None:
             return in_memory
         try:
-            offset = self._broker.query_consumer_offset(self._group, queue)
-        except OffsetNotFound:
+            kept = self._broker.query_consumer_offset(self._group, queue)
+        except OffsetNotFound as none:
+            self._table.heard_of(queue, none.broker_life)
             return NOT_FOUND
         except BrokerFailed:
             UNKNOWN.hit()
             return FAILED
-        self._table.update(queue, offset, increase_only=False)
-        return offset
+        self._table.heard_of(queue, kept.broker_life)
+        self._table.update(queue, kept.offset, increase_only=False)
+        return kept.offset
 
     def persist(self, queue: MessageQueue) -> int:
         """Tell the broker the offset of a queue, if there is one; which that is."""
@@ -114,7 +127,8 @@ class RemoteBrokerOffsetStore:
 
     def _tell(self, queue: MessageQueue, offset: int) -> None:
         try:
-            self._broker.update_consumer_offset_oneway(self._group, queue, offset)
+            life = self._table.broker_life_of(queue)
+            self._broker.update_consumer_offset_oneway(self._group, queue, offset, life)
         except BrokerFailed:
             UNSENT.hit()
 
@@ -125,3 +139,11 @@ class RemoteBrokerOffsetStore:
     def clone_offset_table(self, topic: str) -> Mapping[MessageQueue, int]:
         """The offsets in memory of a topic's queues; of "" of all."""
         return self._table.of_topic(topic)
+
+    def heard_of(self, queue: MessageQueue, broker_life: int) -> None:
+        """Take note of which life of its broker has told where a queue is."""
+        self._table.heard_of(queue, broker_life)
+
+    def broker_life_of(self, queue: MessageQueue) -> int:
+        """Which life of its broker told last where a queue is; 0: none did."""
+        return self._table.broker_life_of(queue)

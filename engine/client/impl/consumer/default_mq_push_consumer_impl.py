@@ -47,6 +47,12 @@ DELAY_MS_WHEN_SUSPENDED = 1_000
 DELAY_MS_WHEN_FLOW_CONTROL = 50
 DELAY_MS_WHEN_BROKER_FLOW_CONTROL = 20
 MIB = 1024 * 1024
+_READ = (
+    ResponseCode.SUCCESS,
+    ResponseCode.PULL_NOT_FOUND,
+    ResponseCode.PULL_RETRY_IMMEDIATELY,
+)
+"""The answers to a pull that say where it is in the queue."""
 
 FLOW_CONTROL = probe("pull.flow_control", "too much was pulled and not consumed")
 NOT_LOCKED = probe("pull.not_locked", "a queue was due that is not locked")
@@ -171,6 +177,8 @@ class DefaultMQPushConsumerImpl:
         if request.process_queue.dropped:
             GONE.hit()
             return
+        if response.code in _READ:
+            self._offset_store.heard_of(request.queue, response.broker_life)
         match response.code:
             case ResponseCode.SUCCESS:
                 self._on_found(pull, response)

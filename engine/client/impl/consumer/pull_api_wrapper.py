@@ -71,6 +71,7 @@ class PullAPIWrapper:
             sub_version=subscription.sub_version,
             expression_type=subscription.expression_type,
             client_id=config.client_id,
+            broker_life=self._offset_store.broker_life_of(queue),
         )
         self._api.pull_message(pull, answer)
 
