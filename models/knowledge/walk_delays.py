@@ -44,7 +44,7 @@ def walk_delivery(
     """Walk one put of the broker that was answered; the model does not have it yet."""
     delays = at.known.delays
     level = message.delay_level
-    waited = _waiting(at.known, level, message.unique_key)
+    waited = _waiting(at.known, level, message)
     least = at.known.model.visible(queue_of(level)).min_offset
     expected = max(delays.next_of(level), least)
     asked_ms = _asked_ms(at.step, answer)
@@ -58,12 +58,28 @@ def queue_of(level: int) -> tuple[str, int]:
     return SCHEDULE_TOPIC, level - 1
 
 
-def _waiting(known: Knowledge, level: int, unique_key: str) -> Appended | None:
+def _waiting(known: Knowledge, level: int, message: MessageToPut) -> Appended | None:
+    """The message of a level's queue that was delivered; None: there is none.
+
+    Consumers may have given one message back more than once: then it is the first copy
+    that is due, an alike one before any other, or else the last that was delivered.
+    """
+    begin = known.delays.next_of(level)
+
+    def rank(one: Appended) -> tuple[bool, bool, int]:
+        is_over = one.queue_offset < begin
+        is_other = not _is_copy(one.message, message)
+        return is_over, is_other, -one.queue_offset if is_over else one.queue_offset
+
     queue = known.model.queues.get(queue_of(level), [])
-    for appended in reversed(queue):
-        if appended.message.unique_key == unique_key:
-            return appended
-    return None
+    copies = [one for one in queue if one.message.unique_key == message.unique_key]
+    return min(copies, key=rank, default=None)
+
+
+def _is_copy(waited: MessageToPut, message: MessageToPut) -> bool:
+    is_its_queue = waited.real_topic == message.topic
+    is_its_queue = is_its_queue and waited.real_queue_id == message.queue_id
+    return is_its_queue and waited.reconsume_times == message.reconsume_times
 
 
 def _asked_ms(step: Step, answer: Put) -> int:
