@@ -391,6 +391,7 @@ class StartConsumer:
     Attributes:
         client: its name; a client has at most one consumer.
         topics: what it subscribes, joined by commas; the same in all of the group.
+        expression: which messages of them it asks for; the same in all of the group.
         where: where a group without an offset begins; ``timestamp`` is half an hour
             before the consumer's start.
         strategy: how queues are shared out among the consumers of the group.
@@ -407,6 +408,21 @@ class StartConsumer:
     is_orderly: bool = False
     broadcasts: bool = False
     listed: str = ""
+    expression: str = "*"
+    expression_type: ExpressionType = "TAG"
+
+
+@dataclass(frozen=True, slots=True)
+class Resubscribe:
+    """A consumer that runs subscribes these topics from now on, and no others.
+
+    ``topics`` and the expression are as of ``StartConsumer``.
+    """
+
+    client: str
+    topics: str
+    expression: str = "*"
+    expression_type: ExpressionType = "TAG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -643,6 +659,7 @@ Op: TypeAlias = (
     | ResetOffset
     | TakeQueue
     | StartConsumer
+    | Resubscribe
     | EndConsumer
     | TurnConsumer
     | Consume
@@ -679,6 +696,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     ResetOffset,
     TakeQueue,
     StartConsumer,
+    Resubscribe,
     EndConsumer,
     TurnConsumer,
     Consume,
@@ -717,6 +735,7 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     ResetOffset,
     TakeQueue,
     StartConsumer,
+    Resubscribe,
     EndConsumer,
     TurnConsumer,
     Consume,
@@ -734,7 +753,9 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
 FilterOp: TypeAlias = Subscribe | Unsubscribe
 """What clients say of what their groups subscribe."""
 
-ConsumerOp: TypeAlias = StartConsumer | EndConsumer | TurnConsumer | Consume
+ConsumerOp: TypeAlias = (
+    StartConsumer | Resubscribe | EndConsumer | TurnConsumer | Consume
+)
 """What one consumer does, or what becomes of it."""
 
 QueueOp: TypeAlias = CommitOffset | QueryOffset | ResetOffset | TakeQueue
@@ -795,7 +816,9 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.DELETES})
         case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
             return frozenset({Capability.TRACKS_PROGRESS})
-        case StartConsumer() | EndConsumer() | TurnConsumer() | Consume():
+        case StartConsumer() | Resubscribe() | EndConsumer():
+            return frozenset({Capability.RUNS_CONSUMERS})
+        case TurnConsumer() | Consume():
             return frozenset({Capability.RUNS_CONSUMERS})
         case PullThroughBroker():
             return frozenset({Capability.TRACKS_PROGRESS, Capability.HOLDS_PULLS})

@@ -48,6 +48,7 @@ from crashmq.models.ops import (
     QueryMessage,
     QueryOffset,
     ResetOffset,
+    Resubscribe,
     RunService,
     Schedule,
     SearchOffset,
@@ -141,6 +142,10 @@ _PROPERTY = _text(
     "a property: at most 100000 characters, none of the separators U+0001 and U+0002",
 )
 _ASKED = _text(r".{0,100000}", "a text of at most 100000 characters")
+_EXPRESSION = _text(
+    r"(?!(?:\s*\|\|)+\s*\Z).{1,10000}",
+    "an expression: 1 to 10000 characters, not separators alone",
+)
 _BELOW = _text(r"[^\0]{0,1000}", "the beginning of a path, at most 1000 characters")
 _FILE = _text(
     rf"(?:{_SELECTOR}|{_PATH}|)",
@@ -257,7 +262,9 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "group": _GROUP,
         "topics": _NAMES,
         "listed": _LISTED,
+        "expression": _EXPRESSION,
     },
+    Resubscribe: {"client": _GROUP, "topics": _NAMES, "expression": _EXPRESSION},
     EndConsumer: {"client": _GROUP},
     TurnConsumer: {"client": _GROUP, "times": (0, ROUNDS_MAX)},
     Consume: {"client": _GROUP, "nth": (0, _INT64), "times": (0, ROUNDS_MAX)},

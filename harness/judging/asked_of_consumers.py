@@ -58,16 +58,23 @@ def _ask_con_8(at: PullGoesOn) -> Breaches:
     return a_full_consumer_does_not_pull.judge(at.queue, at.waiting, threshold)
 
 
+def _is_by_tags(at: MessagesPulled) -> bool:
+    return at.wanted is not None and at.wanted[1] == "TAG"
+
+
 @asked(
     pulled_messages_are_right,
     on=MessagesPulled,
     needs=(Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.ALONE),
+    where=_is_by_tags,
 )
 def _ask_rd_1(at: MessagesPulled) -> Breaches:
     answer, key = at.answer, at.answer.queue[2:]
     queue = at.known.model.queues.get(key, [])
     pulled = Pulled("FOUND", answer.next_begin_offset, 0, 0, answer.messages)
-    return pulled_messages_are_right.judge(pulled, answer.queue_offset, queue)
+    assert at.wanted is not None, at
+    tags, _ = at.wanted
+    return pulled_messages_are_right.judge(pulled, answer.queue_offset, queue, tags)
 
 
 @asked(only_what_was_pulled_is_consumed, on=MessageConsumed, where=_has_queue)

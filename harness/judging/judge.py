@@ -174,9 +174,11 @@ class Judge:
         known = self.known.consumption
         at = At(_NOTHING_DONE, self.known, self, _NOWHERE)
         for group, op in sorted(known.newest.items()):
+            if known.subscriptions.is_torn(op.group, filters=self.known.setup.filters):
+                continue
             members = known.members(group)
             living = [known.living[client] for client in members]
-            queues = covered(op, living, self.known.setup)
+            queues = covered((living or [op])[0], living, self.known.setup)
             self.ask([QueuesShared(*at, group, queues, members)])
             for queue in queues:
                 key = (group, *queue)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 from crashmq.engine.broker.broker_controller import BrokerController
@@ -64,6 +65,7 @@ from crashmq.models.history import (
     PullReceived,
     PullSent,
     QueuesHeld,
+    Resubscribed,
     SentBack,
 )
 from crashmq.models.observations import Done, Observation, Ran, Skipped
@@ -72,6 +74,7 @@ from crashmq.models.ops import (
     ConsumerTask,
     ConsumeStatus,
     Crash,
+    Resubscribe,
     StartConsumer,
 )
 from crashmq.models.program import Setup
@@ -135,7 +138,9 @@ class _Client:
             consume_from_where=_WHERE[op.where],
             allocate_message_queue_strategy=strategy_of(op, setup),
             is_orderly=op.is_orderly,
-            subscriptions=tuple([(topic, "*", "TAG") for topic in topics]),
+            subscriptions=tuple(
+                [(topic, op.expression, op.expression_type) for topic in topics]
+            ),
             pull_batch_size=setup.pull_batch,
             pull_threshold_for_queue=setup.pull_threshold,
             max_reconsume_times=TRIES,
@@ -178,6 +183,21 @@ class _Client:
         if status == "raises":
             raise ListenerFailed
         return status
+
+    def resubscribe(self, op: Resubscribe) -> None:
+        """Subscribe what is new, and what is not wanted any more no longer."""
+        before, now = self.op.topics.split(","), op.topics.split(",")
+        for topic in now:
+            self.consumer.subscribe(topic, op.expression, op.expression_type)
+        for topic in before:
+            if topic not in now:
+                self.consumer.unsubscribe(topic)
+        self.op = replace(
+            self.op,
+            topics=op.topics,
+            expression=op.expression,
+            expression_type=op.expression_type,
+        )
 
     def tell_queues(self) -> None:
         """Pass on which queues the consumer has now."""
@@ -443,6 +463,17 @@ class Clients:
         client = self._running[op.client] = _Client(self, op)
         self.note(ConsumerBegan(op))
         client.consumer.start()
+        return Done()
+
+    def resubscribe(self, op: Resubscribe) -> Observation:
+        """Let a client's consumer subscribe something else."""
+        running = self._running.get(op.client)
+        if running is None:
+            return _NO_CONSUMER
+        self.note(Resubscribed(op, is_done=False))
+        running.resubscribe(op)
+        self.note(Resubscribed(op, is_done=True))
+        running.tell_queues()
         return Done()
 
     def end(self, client: str, how: ConsumerEnd) -> Observation:

@@ -7,14 +7,20 @@ has lost its tail.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
-from crashmq.models.ops import StartConsumer
+from crashmq.models.knowledge.subscriptions import (
+    EVERYTHING,
+    Asked,
+    Passing,
+    Subscriptions,
+)
+from crashmq.models.ops import ConsumerEnd, Resubscribe, StartConsumer
 from crashmq.models.plain_state import Forked
 
 _NO_MESSAGE: frozenset[str] = frozenset()
@@ -30,6 +36,7 @@ class Share(NamedTuple):
         waiting: those of older answers that are not worked off.
         worked: those that it has worked off.
         life: of the broker that has told it last where it is.
+        wanted: what its newest pull asks for; None: nobody knows.
     """
 
     asked: int
@@ -38,6 +45,7 @@ class Share(NamedTuple):
     waiting: frozenset[str] = _NO_MESSAGE
     worked: frozenset[str] = _NO_MESSAGE
     life: int = 0
+    wanted: Asked | None = EVERYTHING
 
     def pulls(self, queue_offset: int) -> Share:
         """The share once it pulls on; from where it has asked last, if no answer came.
@@ -100,6 +108,8 @@ class Consumption(Forked):
         local: the offsets that a broadcasting consumer keeps in its file.
         owed_from: the first queue_offset that a group must see of a queue.
         life: how often the broker has started.
+        subscriptions: of all groups.
+        passing: what pulls of this step have passed over, and was not asked for.
     """
 
     living: dict[str, StartConsumer] = field(default_factory=dict)
@@ -111,14 +121,37 @@ class Consumption(Forked):
     local: dict[OffsetKey, int] = field(default_factory=dict)
     owed_from: dict[OffsetKey, int] = field(default_factory=dict)
     life: int = 0
+    subscriptions: Subscriptions = field(default_factory=Subscriptions)
+    passing: list[tuple[OffsetKey, Passing]] = field(default_factory=list)
 
     def began(self, op: StartConsumer) -> None:
         """Take note that a consumer has started."""
-        self.ended(op.client)
+        self._gone(op.client)
+        self.subscriptions.began(op)
         self.living[op.client] = self.newest[self.reader(op)] = op
 
-    def ended(self, client: str) -> None:
+    def resubscribed(self, op: Resubscribe, *, is_done: bool) -> None:
+        """Take note that a consumer subscribes something else, or is done with it."""
+        before = self.living.get(op.client)
+        if before is None:
+            return
+        now = replace(
+            before,
+            topics=op.topics,
+            expression=op.expression,
+            expression_type=op.expression_type,
+        )
+        self.living[op.client] = now
+        if self.newest.get(self.reader(now)) == before:
+            self.newest[self.reader(now)] = now
+        self.subscriptions.changes(now, is_done=is_done)
+
+    def ended(self, client: str, how: ConsumerEnd = "stop") -> None:
         """Take note that a client's consumer is no more."""
+        self.subscriptions.ended(client, is_gone=how == "vanish")
+        self._gone(client)
+
+    def _gone(self, client: str) -> None:
         self.living.pop(client, None)
         self.held.pop(client, None)
         self._keep_of(client, ())
@@ -160,6 +193,11 @@ class Consumption(Forked):
             if self.key_of(queue) == key:
                 self.taken[queue] = taken._replace(was_reset=True)
 
+    def broker_began(self) -> None:
+        """Take note that a broker has started."""
+        self.life += 1
+        self.subscriptions.broker_began()
+
     def worked_off(self, queue: OneQueue, unique_key: str) -> None:
         """Take note that a message was consumed."""
         key = self.key_of(queue)
@@ -168,15 +206,32 @@ class Consumption(Forked):
         if share is not None:
             self.shares[queue] = share.consumes(unique_key)
 
+    def step_begins(self, model: ReferenceModel) -> None:
+        """Take note of what pulls were to pass over in the step before.
+
+        Only now the model has all that lay there.
+        """
+        passing, self.passing = self.passing, []
+        for key, passed in passing:
+            excused = [
+                one.message.unique_key
+                for one in model.queues.get(key[1:], [])
+                if passed.excuses(one)
+            ]
+            self.done[key] = self.done.get(key, _NO_MESSAGE) | frozenset(excused)
+
     def passed_over(
         self, key: OffsetKey, model: ReferenceModel, end: int
     ) -> Iterator[Appended]:
         """The messages below ``end`` that a group is owed, and has not worked off."""
         begin = self.owed_from.get(key, end)
         done = self.done.get(key, _NO_MESSAGE)
+        passing = [passed for its, passed in self.passing if its == key]
         for appended in model.visible(key[1:]).messages:
             is_done = appended.message.unique_key in done
-            if begin <= appended.queue_offset < end and not is_done:
+            if not begin <= appended.queue_offset < end or is_done:
+                continue
+            if not any(passed.excuses(appended) for passed in passing):
                 yield appended
 
     def members(self, reader: str) -> dict[str, tuple[QueueKey, ...]]:

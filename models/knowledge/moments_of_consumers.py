@@ -11,6 +11,7 @@ from crashmq.models.history import Consumed, OneQueue, PullReceived
 from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.moments import Moment
 from crashmq.models.knowledge.reference import QueueKey
+from crashmq.models.knowledge.subscriptions import Asked
 from crashmq.models.messages import MessageToPut
 
 
@@ -32,9 +33,13 @@ class PullGoesOn(Moment):
 
 @dataclass(slots=True)
 class MessagesPulled(Moment):
-    """A consumer's pull is answered, and it needs not begin elsewhere."""
+    """A consumer's pull is answered, and it needs not begin elsewhere.
+
+    ``wanted`` is what it has asked for; None: nobody knows.
+    """
 
     answer: PullReceived
+    wanted: Asked | None
 
 
 @dataclass(slots=True)

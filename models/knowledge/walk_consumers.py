@@ -17,9 +17,12 @@ from crashmq.models.history import (
     PullSent,
     PutAsked,
     QueuesHeld,
+    Resubscribed,
     SentBack,
+    TimePassed,
 )
 from crashmq.models.knowledge.consumption import Share, Taken
+from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupIsAt,
@@ -29,6 +32,12 @@ from crashmq.models.knowledge.moments_of_consumers import (
     PullGoesOn,
 )
 from crashmq.models.knowledge.progress import NO_OFFSET
+from crashmq.models.knowledge.subscriptions import (
+    EVERYTHING,
+    Asked,
+    Passing,
+    wants_record,
+)
 
 NOT_KNOWN = -2
 RETRY = "%RETRY%"
@@ -44,8 +53,12 @@ def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
     match event:
         case ConsumerBegan(op):
             known.began(op)
-        case ConsumerEnded(client):
-            known.ended(client)
+        case ConsumerEnded(client, how):
+            known.ended(client, how)
+        case Resubscribed(op, is_done):
+            known.resubscribed(op, is_done=is_done)
+        case TimePassed(ms) if ms < 0:
+            known.subscriptions.clock_went_back()
         case QueuesHeld(client, queues):
             known.holds(client, queues)
         case OffsetRead(queue):
@@ -101,7 +114,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         goes_on = share.pulls(queue_offset)
         expected = (share.asked, share.next_pull)
         yield PullGoesOn(*at, queue, queue_offset, expected, len(goes_on.waiting))
-        known.shares[queue] = goes_on
+        known.shares[queue] = goes_on._replace(wanted=_wanted(at, queue))
         return
     taken, life = known.taken.pop(queue, None), known.life
     if taken is not None:
@@ -111,7 +124,13 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         is_anew = NO_OFFSET in possible and queue_offset not in possible
         is_anew = is_anew and not was_reset
         known.begins(key, queue_offset, is_anew=is_anew)
-    known.shares[queue] = Share(queue_offset, queue_offset, life=life)
+    wanted = _wanted(at, queue)
+    known.shares[queue] = Share(queue_offset, queue_offset, life=life, wanted=wanted)
+
+
+def _wanted(at: At, queue: OneQueue) -> Asked | None:
+    """What a consumer asks for of a queue now; None: nobody knows."""
+    return at.known.consumption.subscriptions.asked_by(queue.client, queue.topic)
 
 
 def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
@@ -126,12 +145,30 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         return
     if answer.code not in READ:
         return
-    yield MessagesPulled(*at, answer)
-    known.shares[queue] = share._replace(
-        next_pull=answer.next_begin_offset,
-        newest=frozenset(map(key_in, answer.messages)),
-        life=known.life,
+    wanted = share.wanted
+    if wanted != _wanted(at, queue):
+        return  # it asks for something else by now, and takes no answer to that
+    is_torn = is_owed_nothing(at.known, queue.group)
+    yield MessagesPulled(*at, answer, None if is_torn else wanted)
+    begin, end = answer.queue_offset, answer.next_begin_offset
+    asked_for = frozenset(
+        [key_in(data) for data in answer.messages if wants_record(wanted, data)]
     )
+    if is_torn or wanted != EVERYTHING:
+        passing = Passing(begin, end, wanted, asked_for if is_torn else None)
+        known.passing.append((known.key_of(queue), passing))
+    if is_torn and wanted is not None and wanted[1] != "TAG":
+        # A client looks at tags itself, and takes all else that comes.
+        asked_for = frozenset(map(key_in, answer.messages))
+    known.shares[queue] = share._replace(
+        next_pull=end, newest=asked_for, life=known.life
+    )
+
+
+def is_owed_nothing(known: Knowledge, group: str) -> bool:
+    """Whether nobody knows by what a group is filtered."""
+    filters = known.setup.filters
+    return known.consumption.subscriptions.is_torn(group, filters=filters)
 
 
 def _saw_told(at: At, queue: OneQueue, offset: int) -> None:

@@ -83,6 +83,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     of the log: ``walk_recovered``.
     """
     step, progress = at.step, at.known.progress
+    at.known.consumption.step_begins(at.known.model)
     recovered: list[Recovered] = []
     before = dict(progress.now)
     told: dict[int, int] = {}
@@ -130,7 +131,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 recovered.append(_recovered(at, found, rows))
                 progress.loaded(rows)
                 before, is_loaded = dict(progress.now), True
-                at.known.consumption.life += 1
+                at.known.consumption.broker_began()
             case other:
                 yield from walk_consumers(at, other)
     if at.known.promises.reverts and not is_loaded:

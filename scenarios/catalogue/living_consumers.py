@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crashmq.models.ops import StartConsumer, Strategy
+from crashmq.models.ops import ExpressionType, StartConsumer, Strategy
 from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.consuming import PROGRESS
 from crashmq.scenarios.catalogue.scenario import Scenario
@@ -32,6 +32,23 @@ def _in_order(
 ) -> tuple[StartConsumer, ...]:
     of_group = _of_group(group, count, strategy)
     return tuple([replace(one, is_orderly=True) for one in of_group])
+
+
+def _asking(
+    consumers: tuple[StartConsumer, ...],
+    expression: str,
+    kind: ExpressionType = "TAG",
+) -> tuple[StartConsumer, ...]:
+    return tuple(
+        [replace(one, expression=expression, expression_type=kind) for one in consumers]
+    )
+
+
+def _everything_of(
+    *topics: str,
+) -> tuple[tuple[str, str, ExpressionType], ...]:
+    """To subscribe one of these lists of topics, and all messages of them."""
+    return tuple([(one, "*", "TAG") for one in topics])
 
 
 def _listed(group: str, topics: str, queues: int) -> tuple[StartConsumer, ...]:
@@ -89,6 +106,7 @@ SHARING = replace(
     WORKING,
     kinds=often(("consume", 16), ("burst", 3), ("service", 1), ("restart", 1)),
     kept=("consume", "burst"),
+    resubscriptions=_everything_of(MANY_TOPICS, TOPICS, "T0", "T2"),
     consumers=(
         *_of_group("g", 5, "AVG_BY_CIRCLE"),
         *_of_group("h", 5, "CONSISTENT_HASH"),
@@ -123,6 +141,54 @@ CRASHING = replace(
         ("consume", 14), ("put", 2), ("burst", 3), ("service", 3), ("crash", 4)
     ),
     kept=("consume", "burst", "crash"),
+    resubscriptions=_everything_of(TOPICS, "T0", "T1"),
+)
+EXPRESSIONS: tuple[tuple[str, ExpressionType], ...] = often(
+    (("TagA", "TAG"), 3),
+    (("TagA || TagB", "TAG"), 2),
+    (("*", "TAG"), 2),
+    (("Aa", "TAG"), 2),
+    (("a > 5", "SQL92"), 2),
+    (("b = 'x' OR a IS NULL", "SQL92"), 2),
+    (("NOT (b CONTAINS 'x')", "SQL92"), 1),
+    (("a = 99", "SQL92"), 1),
+)
+"""Of two tags that one asks for by itself, another has the same hash: Aa and BB."""
+SUBSCRIBING = replace(
+    WORKING,
+    kinds=often(
+        ("consume", 16),
+        ("put", 3),
+        ("burst", 3),
+        ("service", 2),
+        ("restart", 1),
+        ("crash", 1),
+    ),
+    labels=often(
+        (Label(), 2),
+        (Label(tags="TagA"), 3),
+        (Label(tags="TagB", properties="a=9"), 2),
+        (Label(tags="Aa"), 1),
+        (Label(tags="BB"), 1),
+        (Label(properties="a=6;b=x"), 2),
+        (Label(properties="a=many;b=y"), 1),
+    ),
+    consumers=(
+        *_asking(_of_group("t", 1), "TagA"),
+        *_asking(_of_group("u", 1), "TagA || TagB"),
+        *_asking(_of_group("q", 1), "a > 5", "SQL92"),
+        *_asking(_of_group("r", 3), "b = 'x' OR a IS NULL", "SQL92"),
+        *_asking(_of_group("s", 3), "Aa"),
+        *_asking(_in_order("o", 1), "TagA"),
+        replace(_of_group("d", 1)[0], expression="TagA", broadcasts=True),
+    ),
+    resubscriptions=tuple(
+        [
+            (topics, *asked)
+            for topics in (TOPICS, TOPICS, "T0", "T1")
+            for asked in EXPRESSIONS
+        ]
+    ),
 )
 STORES = often(
     (Setup(keeps_progress=True), 3),
@@ -140,6 +206,16 @@ SEVERAL_BROKERS = often(
     (Setup(keeps_progress=True, brokers=3, delivers_delayed=True, topic_queues=5), 4),
 )
 """As stores of three brokers: queues of several topics, and retry topics."""
+FILTERING = Setup(keeps_progress=True, filters=True, queue_ext_size=512)
+FILTERING_STORES = often(
+    (FILTERING, 4),
+    (Setup(keeps_progress=True), 2),
+    (replace(FILTERING, queue_ext_size=100, disk_profile="posix_min"), 2),
+    (replace(FILTERING, queue_ext_size=0, pull_batch=2), 1),
+    (replace(FILTERING, log_file_size=8192, queue_file_units=7), 1),
+    (replace(FILTERING, delivers_delayed=True, pull_threshold=3), 2),
+    (Setup(16384, 40, "SYNC_FLUSH", keeps_progress=True, filters=True), 1),
+)
 
 LIVING_CONSUMERS = (
     Scenario(
@@ -150,6 +226,15 @@ LIVING_CONSUMERS = (
         setups=SEVERAL_BROKERS,
         required_probes=(),
         required_laws=("CON-1", "CON-2", "CON-3", "CON-7"),
+    ),
+    Scenario(
+        name="subscriptions",
+        sentence="consumers ask for tags and by expressions, and subscribe something "
+        "else while they pull and work, alone or with their group",
+        space=SUBSCRIBING,
+        setups=FILTERING_STORES,
+        required_probes=("pull.outdated", "pull_api.filtered"),
+        required_laws=("CON-1", "CON-2", "CON-3", "CON-7", "RD-1"),
     ),
     Scenario(
         name="broadcast",

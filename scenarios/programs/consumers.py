@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from crashmq.models.ops import (
@@ -10,8 +11,10 @@ from crashmq.models.ops import (
     ConsumerEnd,
     ConsumerTask,
     EndConsumer,
+    ExpressionType,
     Op,
     ResetOffset,
+    Resubscribe,
     RunService,
     StartConsumer,
     Together,
@@ -22,7 +25,15 @@ from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.space import often
 
 Doing: TypeAlias = Literal[
-    "work", "join", "end", "rebalance", "persist", "wait", "together", "reset"
+    "work",
+    "join",
+    "end",
+    "rebalance",
+    "persist",
+    "wait",
+    "together",
+    "reset",
+    "resubscribe",
 ]
 DOINGS: tuple[Doing, ...] = often(
     ("work", 9),
@@ -33,6 +44,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("wait", 1),
     ("together", 2),
     ("reset", 1),
+    ("resubscribe", 2),
 )
 ENDS: tuple[ConsumerEnd, ...] = often(("stop", 2), ("kill", 2), ("vanish", 1))
 TASKS: tuple[ConsumerTask, ...] = often(
@@ -42,6 +54,8 @@ TIMES: Final = often((1, 3), (2, 2), (8, 2))
 PLACES: Final = often((0, 4), (1, 2), (2, 1), (5, 1))
 PAUSES_MS: Final = often((500, 4), (1000, 2), (5000, 2), (21_000, 2), (31_000, 1))
 """After a rebalance, an error, a persist, a balance, a pull that nobody answers."""
+THERE_AND_BACK = 3
+"""One of so many that subscribe something else go back to what they had."""
 STRANGERS = 4
 """One of so many that join may be of any group; the others are of one that is there."""
 
@@ -76,6 +90,47 @@ def consume(draft: Draft) -> None:
             add(Together(ops, draft.drawn.schedule(len(ops))))
         case "reset":
             _reset(draft)
+        case "resubscribe":
+            _resubscribe(draft, client)
+
+
+def _resubscribe(draft: Draft, client: str) -> None:
+    """A consumer subscribes something else, and so do all of its group, mostly."""
+    chance, who = draft.chance, draft.joined[client]
+    told = [one for one in draft.space.resubscriptions if _can_ask(one[2], draft.setup)]
+    if not told:
+        _work(draft, client)
+        return
+    group = [one for one in draft.joined.values() if one.group == who.group]
+    alike = [who] if chance.one_in(STRANGERS) else group
+    if chance.coin():
+        draft.add(TurnConsumer(client, "pull", 2))
+    _subscribe(draft, alike, chance.pick(told))
+    if chance.coin():
+        draft.add(*[draft.drawn.put() for _ in range(chance.integer(1, 3))])
+        draft.add(RunService("reput"))
+    if chance.one_in(THERE_AND_BACK):
+        _subscribe(draft, alike, (who.topics, who.expression, who.expression_type))
+    else:
+        _rebalance_all(draft)
+    _work(draft, chance.pick(group).client)
+
+
+def _subscribe(
+    draft: Draft, who: list[StartConsumer], told: tuple[str, str, ExpressionType]
+) -> None:
+    """Let consumers subscribe topics by an expression of its type."""
+    topics, expression, kind = told
+    for one in who:
+        draft.add(Resubscribe(one.client, topics, expression, kind))
+        draft.joined[one.client] = replace(
+            one, topics=topics, expression=expression, expression_type=kind
+        )
+
+
+def _can_ask(kind: ExpressionType, setup: Setup) -> bool:
+    """Whether a broker of the setup takes such an expression."""
+    return kind == "TAG" or setup.filters
 
 
 def _reset(draft: Draft) -> None:
@@ -109,12 +164,27 @@ def _one_who_joins(draft: Draft) -> StartConsumer:
     if draft.joined and not chance.one_in(STRANGERS):
         groups = {one.group for one in draft.joined.values()}
         can_join = [one for one in can_join if one.group in groups] or can_join
-    return chance.pick(can_join or draft.space.consumers)
+    return _as_the_others(draft, chance.pick(can_join or draft.space.consumers))
+
+
+def _as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
+    """A consumer that subscribes what its group does by now."""
+    others = [one for one in draft.joined.values() if one.group == who.group]
+    if not others:
+        return who
+    newest = others[-1]
+    return replace(
+        who,
+        topics=newest.topics,
+        expression=newest.expression,
+        expression_type=newest.expression_type,
+    )
 
 
 def _has_a_share(one: StartConsumer, setup: Setup) -> bool:
-    """Whether there are queues for such a consumer at all."""
-    return one.strategy != "MACHINE_ROOM" or setup.brokers > 1
+    """Whether there are queues and messages for such a consumer at all."""
+    has_room = one.strategy != "MACHINE_ROOM" or setup.brokers > 1
+    return has_room and _can_ask(one.expression_type, setup)
 
 
 def _work(draft: Draft, client: str) -> None:

@@ -22,9 +22,11 @@ from crashmq.models.ops import (
     EndConsumer,
     Op,
     PutBatch,
+    PutMessage,
     QueryOffset,
     ResetOffset,
     Restart,
+    Resubscribe,
     RunService,
     StartConsumer,
     Survivors,
@@ -163,11 +165,50 @@ def test_one_that_broadcasts_goes_on_at_what_its_own_disk_has(how: ConsumerEnd) 
     story.ends_well()
 
 
+def tagged(*tags: str) -> tuple[Op, ...]:
+    return *[PutMessage("T0", 0, 1, tags=tag) for tag in tags], REPUT
+
+
+@pytest.mark.parametrize("last", ["A || B", "A"])
+def test_a_pull_that_is_held_passes_over_nothing_of_what_is_subscribed_meanwhile(
+    last: str,
+) -> None:
+    story = Story(*begins(replace(C0, expression="A")))
+    story.does(Resubscribe("c0", "T0", "B"), *tagged("A", "B", "A"))
+    story.does(Resubscribe("c0", "T0", last), TurnConsumer("c0", "pull", 4))
+    story.does(Consume("c0", times=8))
+
+    wanted = [0, 2] if last == "A" else [0, 1, 2]
+    assert [offset for _, offset in story.consumed] == wanted
+    story.ends_well()
+
+
+def test_a_topic_that_is_subscribed_again_goes_on_where_its_group_was() -> None:
+    story = Story(*put(3), *begins(C0), Consume("c0", times=2))
+    rebalances = TurnConsumer("c0", "rebalance")
+    story.does(Resubscribe("c0", "T1"), rebalances, *put(2))
+    story.does(Resubscribe("c0", "T0"), rebalances, AdvanceClock(500))
+    story.does(TurnConsumer("c0", "pull", 2), Consume("c0", times=8))
+
+    assert [offset for _, offset in story.consumed] == [0, 1, 2, 3, 4]
+    story.ends_well()
+
+
+def test_messages_that_a_group_has_not_asked_for_are_passed_over() -> None:
+    story = Story(*tagged("Aa", "BB", "C", "Aa"), *begins(replace(C0, expression="Aa")))
+    story.does(Consume("c0", times=8), TurnConsumer("c0", "persist"))
+
+    assert story.consumed == [("c0", 0), ("c0", 3)]
+    assert story.kept() == 4
+    story.ends_well()
+
+
 def test_a_client_has_one_consumer_and_without_it_does_nothing() -> None:
     episode = Episode("", ONE_QUEUE)
 
     assert isinstance(episode.step(TurnConsumer("c0", "pull")), Skipped)
     assert isinstance(episode.step(EndConsumer("c0")), Skipped)
+    assert isinstance(episode.step(Resubscribe("c0", "T1")), Skipped)
     assert episode.step(C0) == Done()
     assert isinstance(episode.step(C0), Skipped)
     assert episode.step(EndConsumer("c0")) == Done()
