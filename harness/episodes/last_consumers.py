@@ -51,6 +51,7 @@ def work_off(judge: Judge, take: Take) -> None:
     judge.judge_consumed()
     for client in clients:
         take(TurnConsumer(client, "persist"))
+    judge.judge_idle()
     for client in clients:
         take(EndConsumer(client))
 
@@ -69,6 +70,8 @@ def _until_idle(clients: list[str], take: Take) -> None:
     idle = 0
     for _ in range(ROUNDS_MAX):
         take(AdvanceClock(SOON_MS))
+        # What is held that long is answered, so that consumers tell what they pass over.
+        take(RunService("pull_request_hold"))
         worked = [_turn(client, take) for client in clients]
         idle = 0 if any(worked) else idle + 1
         if idle == IDLE_ROUNDS:

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OneQueue
+from crashmq.models.knowledge.locks import Locks
+from crashmq.models.knowledge.owed import Owed
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.knowledge.subscriptions import (
     EVERYTHING,
     Asked,
-    Passing,
     Subscriptions,
 )
 from crashmq.models.ops import ConsumerEnd, Resubscribe, StartConsumer
 from crashmq.models.plain_state import Forked
 
+NOTHING_TOLD: Final = -1
 _NO_MESSAGE: frozenset[str] = frozenset()
+_NOWHERE: Final = 1 << 62
 
 
 class Share(NamedTuple):
@@ -37,6 +40,7 @@ class Share(NamedTuple):
         worked: those that it has worked off.
         life: of the broker that has told it last where it is.
         wanted: what its newest pull asks for; None: nobody knows.
+        begun: where it began, as far as that is known.
     """
 
     asked: int
@@ -46,6 +50,7 @@ class Share(NamedTuple):
     worked: frozenset[str] = _NO_MESSAGE
     life: int = 0
     wanted: Asked | None = EVERYTHING
+    begun: int = _NOWHERE
 
     def pulls(self, queue_offset: int) -> Share:
         """The share once it pulls on; from where it has asked last, if no answer came.
@@ -70,6 +75,7 @@ class Share(NamedTuple):
             next_pull=queue_offset,
             newest=_NO_MESSAGE,
             waiting=pulled,
+            begun=_NOWHERE,
         )
 
     def consumes(self, unique_key: str) -> Share:
@@ -86,12 +92,14 @@ class Taken(NamedTuple):
         begins: where a group without one may begin; None: anywhere.
         life: of the broker.
         was_reset: its group was reset since.
+        told: the offset that it was answered, or has told since; -1: none.
     """
 
     possible: frozenset[int]
     begins: frozenset[int] | None
     life: int
     was_reset: bool = False
+    told: int = NOTHING_TOLD
 
 
 @dataclass(slots=True)
@@ -104,12 +112,15 @@ class Consumption(Forked):
         held: the queues that each of them works on.
         taken: the queues that a consumer was given and has not pulled yet.
         shares: what each does with each queue that it pulls.
-        done: by group, topic and queue the messages that were worked off.
-        local: the offsets that a broadcasting consumer keeps in its file.
-        owed_from: the first queue_offset that a group must see of a queue.
+        leaving: what it has done with queues that it pulls no more, and whose locks it
+            has not given back.
+        local: the offsets that a broadcasting consumer keeps in its file, and the life
+            of the broker in which it wrote them.
+        owed: what groups are owed, and have worked off.
+        told: the newest offset that each has told this life of the broker.
+        locks: of the queues of orderly groups.
         life: how often the broker has started.
         subscriptions: of all groups.
-        passing: what pulls of this step have passed over, and was not asked for.
     """
 
     living: dict[str, StartConsumer] = field(default_factory=dict)
@@ -117,12 +128,20 @@ class Consumption(Forked):
     held: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     taken: dict[OneQueue, Taken] = field(default_factory=dict)
     shares: dict[OneQueue, Share] = field(default_factory=dict)
-    done: dict[OffsetKey, frozenset[str]] = field(default_factory=dict)
-    local: dict[OffsetKey, int] = field(default_factory=dict)
-    owed_from: dict[OffsetKey, int] = field(default_factory=dict)
+    leaving: dict[OneQueue, Share] = field(default_factory=dict)
+    local: dict[OffsetKey, tuple[int, int]] = field(default_factory=dict)
+    owed: Owed = field(default_factory=Owed)
+    told: dict[OneQueue, int] = field(default_factory=dict)
+    locks: Locks = field(default_factory=Locks)
     life: int = 0
     subscriptions: Subscriptions = field(default_factory=Subscriptions)
-    passing: list[tuple[OffsetKey, Passing]] = field(default_factory=list)
+
+    def broker_started(self) -> None:
+        """Take note that a broker has come up, which knows what was persisted."""
+        self.life += 1
+        self.told = {}
+        self.locks.broker_started()
+        self.subscriptions.broker_began()
 
     def began(self, op: StartConsumer) -> None:
         """Take note that a consumer has started."""
@@ -155,6 +174,8 @@ class Consumption(Forked):
         self.living.pop(client, None)
         self.held.pop(client, None)
         self._keep_of(client, ())
+        for queue in [one for one in self.leaving if one.client == client]:
+            del self.leaving[queue]
 
     def holds(self, client: str, queues: tuple[tuple[str, int], ...]) -> None:
         """Take note of all the queues that a consumer works on."""
@@ -168,12 +189,10 @@ class Consumption(Forked):
             if one.client == client and (one.topic, one.queue_id) not in queues
         ]
         for one in gone:
-            del self.shares[one]
-
-    def begins(self, key: OffsetKey, begin: int, *, is_anew: bool) -> None:
-        """Take note of where a group begins; ``is_anew``: perhaps it had no offset."""
-        if is_anew or key not in self.owed_from:
-            self.owed_from[key] = begin
+            share = self.shares.pop(one)
+            if self.is_locking(client):
+                self.leaving[one] = share
+        self.locks.forgotten(client, queues)
 
     def sees_where(self, queue: OneQueue, offset: int) -> None:
         """Take note that a consumer says where it is.
@@ -182,57 +201,65 @@ class Consumption(Forked):
         lost and given anew in it: nobody can tell, so what lies below is not owed.
         """
         share = self.shares.get(queue)
+        if share is not None and share.life < self.life - 1:
+            self.owed.forgives(self.key_of(queue), offset)
+
+    def reads_file(self, queue: OneQueue) -> int:
+        """Take note that a consumer reads its own file; the offset, or -1.
+
+        A file knows nothing of the log: what lies below an offset of an earlier life
+        may have been lost and put anew, and is not owed.
+        """
         key = self.key_of(queue)
-        if share is not None and share.life < self.life - 1 and key in self.owed_from:
-            self.owed_from[key] = max(self.owed_from[key], offset)
+        offset, life = self.local.get(key, (NOTHING_TOLD, self.life))
+        if life < self.life:
+            self.owed.forgives(key, offset)
+        return offset
 
     def was_reset(self, key: OffsetKey, offset: int) -> None:
         """Take note that a group's offset was set; what lies below is not owed."""
-        self.owed_from[key] = offset
+        self.owed.since[key] = offset
         for queue, taken in self.taken.items():
             if self.key_of(queue) == key:
                 self.taken[queue] = taken._replace(was_reset=True)
 
-    def broker_began(self) -> None:
-        """Take note that a broker has started."""
-        self.life += 1
-        self.subscriptions.broker_began()
+    def tells(self, queue: OneQueue, offset: int) -> None:
+        """Take note that a consumer tells how far it is."""
+        self.told[queue] = offset
+        taken = self.taken.get(queue)
+        if taken is not None:
+            self.taken[queue] = taken._replace(told=offset)
+
+    def worked_until(self, queue: OneQueue, model: ReferenceModel) -> int:
+        """The end of what a consumer has worked off of a queue without a gap; or -1."""
+        share, until = self._share_of(queue), NOTHING_TOLD
+        if share is None or not share.worked:
+            return until
+        due = share.begun
+        for appended in model.visible((queue.topic, queue.queue_id)).messages:
+            if appended.queue_offset < due:
+                continue
+            is_worked = appended.message.unique_key in share.worked
+            if appended.queue_offset != due or not is_worked:
+                break
+            due = until = due + 1
+        return until
+
+    def _share_of(self, queue: OneQueue) -> Share | None:
+        return self.shares.get(queue) or self.leaving.get(queue)
 
     def worked_off(self, queue: OneQueue, unique_key: str) -> None:
         """Take note that a message was consumed."""
-        key = self.key_of(queue)
-        self.done[key] = self.done.get(key, _NO_MESSAGE) | {unique_key}
-        share = self.shares.get(queue)
-        if share is not None:
-            self.shares[queue] = share.consumes(unique_key)
-
-    def step_begins(self, model: ReferenceModel) -> None:
-        """Take note of what pulls were to pass over in the step before.
-
-        Only now the model has all that lay there.
-        """
-        passing, self.passing = self.passing, []
-        for key, passed in passing:
-            excused = [
-                one.message.unique_key
-                for one in model.queues.get(key[1:], [])
-                if passed.excuses(one)
-            ]
-            self.done[key] = self.done.get(key, _NO_MESSAGE) | frozenset(excused)
+        self.owed.worked_off(self.key_of(queue), unique_key)
+        for shares in (self.shares, self.leaving):
+            if queue in shares:
+                shares[queue] = shares[queue].consumes(unique_key)
 
     def passed_over(
         self, key: OffsetKey, model: ReferenceModel, end: int
     ) -> Iterator[Appended]:
         """The messages below ``end`` that a group is owed, and has not worked off."""
-        begin = self.owed_from.get(key, end)
-        done = self.done.get(key, _NO_MESSAGE)
-        passing = [passed for its, passed in self.passing if its == key]
-        for appended in model.visible(key[1:]).messages:
-            is_done = appended.message.unique_key in done
-            if not begin <= appended.queue_offset < end or is_done:
-                continue
-            if not any(passed.excuses(appended) for passed in passing):
-                yield appended
+        return self.owed.passed_over(key, model, end)
 
     def members(self, reader: str) -> dict[str, tuple[QueueKey, ...]]:
         """The consumers of a group that run, and the queues that each works on."""
@@ -241,6 +268,11 @@ class Consumption(Forked):
             for client, op in sorted(self.living.items())
             if self.reader(op) == reader
         }
+
+    def held_by(self, key: OffsetKey) -> list[str]:
+        """The clients of a group that work on a queue."""
+        members = self.members(key[0])
+        return [client for client, held in members.items() if key[1:] in held]
 
     def key_of(self, queue: OneQueue) -> OffsetKey:
         """Whose progress on which queue: of a group, or of one that broadcasts."""
@@ -252,6 +284,11 @@ class Consumption(Forked):
         """Whether a client's consumer keeps its offsets itself."""
         op = self.living.get(client)
         return op is not None and op.broadcasts
+
+    def is_locking(self, client: str) -> bool:
+        """Whether a client's consumer works only on queues that it has locked."""
+        op = self.living.get(client)
+        return op is not None and op.is_orderly and not op.broadcasts
 
     @staticmethod
     def reader(op: StartConsumer) -> str:

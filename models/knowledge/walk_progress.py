@@ -83,7 +83,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     of the log: ``walk_recovered``.
     """
     step, progress = at.step, at.known.progress
-    at.known.consumption.step_begins(at.known.model)
+    at.known.consumption.owed.step_begins(at.known.model)
     recovered: list[Recovered] = []
     before = dict(progress.now)
     told: dict[int, int] = {}
@@ -131,9 +131,9 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 recovered.append(_recovered(at, found, rows))
                 progress.loaded(rows)
                 before, is_loaded = dict(progress.now), True
-                at.known.consumption.broker_began()
+                at.known.consumption.broker_started()
             case other:
-                yield from walk_consumers(at, other)
+                yield from walk_consumers(at, other, entry.at_ms)
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
     if not (step.is_alone or step.crash or step.starts or step.is_stopping):

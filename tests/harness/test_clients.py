@@ -224,6 +224,6 @@ def test_a_message_that_two_groups_give_back_is_delivered_to_each() -> None:
 
     episode.finish()
 
-    done = episode.judge.known.consumption.done
+    done = episode.judge.known.consumption.owed.done
     assert done["g", "%RETRY%g", 0] == done["h", "%RETRY%h", 0] != set()
     assert episode.judge.checks["DLY-1"] == 2

@@ -100,7 +100,7 @@ def test_at_its_end_a_group_with_lists_and_without_members_loses_no_queue() -> N
 
     episode.finish()
 
-    queues = episode.judge.known.consumption.owed_from
+    queues = episode.judge.known.consumption.owed.since
     assert {number for _, topic, number in queues if topic == "T0"} == {*range(6)}
 
 
