@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.consumption import Share
-from crashmq.models.knowledge.locks import NOBODY, UNSURE, Lock
+from crashmq.models.knowledge.locks import LOCK_MS, NOBODY, UNSURE, Lock
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.laws.registry import law
 from crashmq.models.messages import MessageToPut
@@ -219,11 +219,6 @@ def no_kept_offset_is_past_the_end(
         yield Violation(_name(key), f"offset {kept} is kept", f"at most {end}")
 
 
-LOCK_MS = 60_000
-"""A broker's lock is its client's so long after it was taken or renewed.
-
-Source: RebalanceLockManager#REBALANCE_LOCK_MAX_LIVE_TIME.
-"""
 LEASE_MS = 30_000
 """A client goes on so long without having asked again.
 
@@ -372,8 +367,8 @@ def an_idle_group_is_at_the_end(
 
 @law(
     "CON-18",
-    "a broker keeps the offset of a queue that a consumer tells it, if the consumer has "
-    "read the queue since the broker has started, and no reset waits for it",
+    "a broker keeps the offset of a queue that a consumer tells it, if the consumer "
+    "has read the queue since the broker has started, and no reset waits for it",
     catalogue="I12",
 )
 def what_a_consumer_tells_is_kept(
