@@ -70,7 +70,7 @@ def _until_idle(clients: list[str], take: Take) -> None:
     idle = 0
     for _ in range(ROUNDS_MAX):
         take(AdvanceClock(SOON_MS))
-        # What is held that long is answered, so that consumers tell what they pass over.
+        # What is held that long is answered: consumers tell what they pass over.
         take(RunService("pull_request_hold"))
         worked = [_turn(client, take) for client in clients]
         idle = 0 if any(worked) else idle + 1

@@ -141,12 +141,12 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     taken, life = known.taken.pop(queue, None), known.life
     if taken is not None:
         key = known.key_of(queue)
-        possible, begins, _, was_reset, _ = taken
+        possible, begins, life, was_reset, _ = taken
         yield QueueBegun(*at, key, queue_offset, possible, begins)
         is_anew = NO_OFFSET in possible and queue_offset not in possible
         is_anew = is_anew and not was_reset
         known.owed.begins(key, queue_offset, is_anew=is_anew)
-        if possible == _NO_OFFSET and taken.life == life and not was_reset:
+        if possible == _NO_OFFSET and life == known.life and not was_reset:
             yield QueueBegunAnew(*at, queue, taken.told)
     known.shares[queue] = Share(
         queue_offset,
