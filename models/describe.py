@@ -168,6 +168,7 @@ def _describe_consumer(op: ConsumerOp) -> str:
             kind = "".join([f"{name} " for name, has in kinds if has])
             how = "" if op.strategy == "AVG" else f", by {op.strategy}"
             how += f" {op.listed}" if op.listed else ""
+            how += f", {op.batch} messages at a time" if op.batch > 1 else ""
             return (
                 f"{kind}{client} of {op.group} joins for {_asked(op)} from the "
                 f"{op.where} offset on{how}"

@@ -392,6 +392,7 @@ class StartConsumer:
         client: its name; a client has at most one consumer.
         topics: what it subscribes, joined by commas; the same in all of the group.
         expression: which messages of them it asks for; the same in all of the group.
+        batch: how many messages its listener is given at most.
         where: where a group without an offset begins; ``timestamp`` is half an hour
             before the consumer's start.
         strategy: how queues are shared out among the consumers of the group.
@@ -410,6 +411,7 @@ class StartConsumer:
     listed: str = ""
     expression: str = "*"
     expression_type: ExpressionType = "TAG"
+    batch: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,6 +263,7 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
         "topics": _NAMES,
         "listed": _LISTED,
         "expression": _EXPRESSION,
+        "batch": (1, 1024),
     },
     Resubscribe: {"client": _GROUP, "topics": _NAMES, "expression": _EXPRESSION},
     EndConsumer: {"client": _GROUP},

@@ -6,6 +6,7 @@ has lost its tail.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
@@ -27,6 +28,7 @@ from crashmq.models.plain_state import Forked
 NOTHING_TOLD: Final = -1
 _NO_MESSAGE: frozenset[str] = frozenset()
 _NOWHERE: Final = 1 << 62
+_ANY_QUEUE: Final = ("", -1)
 
 
 class Share(NamedTuple):
@@ -115,7 +117,7 @@ class Consumption(Forked):
         leaving: what it has done with queues that it pulls no more, and whose locks it
             has not given back.
         local: the offsets that a broadcasting consumer keeps in its file, and the life
-            of the broker in which it wrote them.
+            of the broker in which it wrote them; of no queue: nobody knows the others.
         owed: what groups are owed, and have worked off.
         told: the newest offset that each has told this life of the broker.
         locks: of the queues of orderly groups.
@@ -204,17 +206,33 @@ class Consumption(Forked):
         if share is not None and share.life < self.life - 1:
             self.owed.forgives(self.key_of(queue), offset)
 
-    def reads_file(self, queue: OneQueue) -> int:
-        """Take note that a consumer reads its own file; the offset, or -1.
+    def reads_file(self, queue: OneQueue, offset: int) -> int:
+        """Take note that a consumer reads its own file; the offset that it has, or -1.
 
         A file knows nothing of the log: what lies below an offset of an earlier life
         may have been lost and put anew, and is not owed.
+
+        Args:
+            queue: whose offset it reads.
+            offset: what it has found; that counts where nobody else knows.
         """
         key = self.key_of(queue)
-        offset, life = self.local.get(key, (NOTHING_TOLD, self.life))
+        unsure = self.local.get((key[0], *_ANY_QUEUE))
+        known = unsure and (offset, unsure[1])
+        offset, life = self.local.get(key) or known or (NOTHING_TOLD, self.life)
         if life < self.life:
             self.owed.forgives(key, offset)
         return offset
+
+    def may_have_written(self, client: str) -> None:
+        """Take note that a consumer may have written its file and not told so."""
+        op = self.living.get(client)
+        if op is None or not op.broadcasts:
+            return
+        reader = self.reader(op)
+        for key in [key for key in self.local if key[0] == reader]:
+            del self.local[key]
+        self.local[(reader, *_ANY_QUEUE)] = NOTHING_TOLD, self.life
 
     def was_reset(self, key: OffsetKey, offset: int) -> None:
         """Take note that a group's offset was set; what lies below is not owed."""
@@ -231,15 +249,21 @@ class Consumption(Forked):
             self.taken[queue] = taken._replace(told=offset)
 
     def worked_until(self, queue: OneQueue, model: ReferenceModel) -> int:
-        """The end of what a consumer has worked off of a queue without a gap; or -1."""
+        """The end of what a consumer has worked off of a queue without a gap; or -1.
+
+        A message of which the queue has two copies, as of one that was delivered twice
+        or given back by two, counts as a gap: nobody knows which one it was.
+        """
         share, until = self._share_of(queue), NOTHING_TOLD
         if share is None or not share.worked:
             return until
-        due = share.begun
-        for appended in model.visible((queue.topic, queue.queue_id)).messages:
+        due, there = share.begun, model.visible((queue.topic, queue.queue_id)).messages
+        copies = Counter([appended.message.unique_key for appended in there])
+        for appended in there:
             if appended.queue_offset < due:
                 continue
-            is_worked = appended.message.unique_key in share.worked
+            unique_key = appended.message.unique_key
+            is_worked = unique_key in share.worked and copies[unique_key] == 1
             if appended.queue_offset != due or not is_worked:
                 break
             due = until = due + 1

@@ -101,6 +101,8 @@ class Subscriptions(Forked):
     def ended(self, client: str, *, is_gone: bool) -> None:
         """Take note that a consumer ended; ``is_gone``: nobody tells the broker."""
         told = self.by_client.pop(client, None)
+        if told is not None and client in self.changing:
+            self.torn |= {told.group}
         self.changing -= {client}
         if told is not None and is_gone:
             self.by_client[client] = told._replace(is_gone=True)

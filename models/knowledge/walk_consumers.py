@@ -64,6 +64,8 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case ConsumerEnded(client, how):
             if how == "stop":
                 yield from _gives_back(at, client, ())
+            if not at.step.is_alone:
+                known.may_have_written(client)
             known.ended(client, how)
         case Resubscribed(op, is_done):
             known.resubscribed(op, is_done=is_done)
@@ -83,7 +85,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _needs_lock(at, queue)
             known.shares.pop(queue, None)
             known.leaving.pop(queue, None)
-            known.taken[queue] = _taken(at, queue)._replace(told=offset)
+            known.taken[queue] = _taken(at, queue, offset)
         case PullSent(queue, queue_offset, commit_offset):
             yield from _needs_lock(at, queue)
             yield from _saw_pull(at, queue, queue_offset)
@@ -106,12 +108,12 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             pass
 
 
-def _taken(at: At, queue: OneQueue) -> Taken:
+def _taken(at: At, queue: OneQueue, offset: int) -> Taken:
     known = at.known.consumption
-    key, begins = known.key_of(queue), _begins(at, queue)
+    possible, begins = at.known.progress.of(known.key_of(queue)), _begins(at, queue)
     if known.is_broadcast(queue.client):
-        return Taken(frozenset({known.reads_file(queue)}), begins, known.life)
-    return Taken(at.known.progress.of(key), begins, known.life)
+        possible = frozenset({known.reads_file(queue, offset)})
+    return Taken(possible, begins, known.life, told=offset)
 
 
 def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:

@@ -44,6 +44,12 @@ def _asking(
     )
 
 
+def _by_batches(
+    consumers: tuple[StartConsumer, ...], batch: int
+) -> tuple[StartConsumer, ...]:
+    return tuple([replace(one, batch=batch) for one in consumers])
+
+
 def _everything_of(
     *topics: str,
 ) -> tuple[tuple[str, str, ExpressionType], ...]:
@@ -89,8 +95,9 @@ WORKING = replace(
     groups=("g",),
     consumers=(
         *_of_group("g", 3),
-        *_of_group("h", 1),
+        *_by_batches(_of_group("h", 1), 3),
         *_in_order("o"),
+        *_by_batches(_in_order("p", 1), 2),
     ),
     services=often(
         ("reput", 3),
@@ -130,7 +137,7 @@ TELLING_ALL = replace(
     ),
     consumers=(
         StartConsumer("c0", "b", TOPICS, broadcasts=True),
-        StartConsumer("c1", "b", TOPICS, broadcasts=True),
+        StartConsumer("c1", "b", TOPICS, broadcasts=True, batch=2),
         StartConsumer("c2", "b", TOPICS, "last", broadcasts=True),
     ),
     groups=("b",),
@@ -143,6 +150,33 @@ CRASHING = replace(
     kept=("consume", "burst", "crash"),
     resubscriptions=_everything_of(TOPICS, "T0", "T1"),
 )
+AMONG_OTHERS = replace(
+    CRASHING,
+    kinds=often(
+        ("consume", 14),
+        ("delay", 2),
+        ("hold", 3),
+        ("put", 1),
+        ("burst", 2),
+        ("service", 3),
+        ("clock", 1),
+        ("restart", 1),
+        ("crash", 2),
+        ("fault", 1),
+    ),
+    kept=("consume", "delay", "hold"),
+    groups=("k",),
+    labels=often((Label(), 4), (Label(tags="TagA"), 2), (Label(delay_level=1), 1)),
+    pull_tags=often(("*", 3), ("TagA", 1)),
+    pull_counts=often((32, 3), (1, 1)),
+    services=often(
+        *[(service, 1) for service in CRASHING.services],
+        ("deliver_delayed", 4),
+        ("persist_delay_offset", 2),
+    ),
+    delay_levels=often((1, 4), (2, 1)),
+)
+"""Groups of pulls have no consumers, who would not know what these commit."""
 EXPRESSIONS: tuple[tuple[str, ExpressionType], ...] = often(
     (("TagA", "TAG"), 3),
     (("TagA || TagB", "TAG"), 2),
@@ -206,6 +240,9 @@ SEVERAL_BROKERS = often(
     (Setup(keeps_progress=True, brokers=3, delivers_delayed=True, topic_queues=5), 4),
 )
 """As stores of three brokers: queues of several topics, and retry topics."""
+DELIVERING_STORES = often(
+    *[(replace(store, delivers_delayed=True), 1) for store in dict.fromkeys(STORES)]
+)
 FILTERING = Setup(keeps_progress=True, filters=True, queue_ext_size=512)
 FILTERING_STORES = often(
     (FILTERING, 4),
@@ -253,6 +290,15 @@ LIVING_CONSUMERS = (
         setups=STORES,
         required_probes=(),
         required_laws=("CON-1", "CON-2", "CON-4", "CON-7", "CON-9", "OFS-4"),
+    ),
+    Scenario(
+        name="consumers_among_others",
+        sentence="consumers work beside delayed messages that fall due and pulls of "
+        "others that wait, with crashes and failing calls",
+        space=AMONG_OTHERS,
+        setups=DELIVERING_STORES,
+        required_probes=("pull_request_hold.woken",),
+        required_laws=("CON-1", "CON-2", "CON-10", "DLY-3", "LP-3"),
     ),
 )
 """What `catalogue` lists of them."""

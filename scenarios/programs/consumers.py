@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
@@ -32,6 +33,7 @@ Doing: TypeAlias = Literal[
     "persist",
     "wait",
     "together",
+    "hold",
     "reset",
     "resubscribe",
 ]
@@ -42,20 +44,30 @@ DOINGS: tuple[Doing, ...] = often(
     ("rebalance", 3),
     ("persist", 2),
     ("wait", 1),
-    ("together", 2),
+    ("together", 3),
+    ("hold", 1),
     ("reset", 1),
     ("resubscribe", 2),
 )
 ENDS: tuple[ConsumerEnd, ...] = often(("stop", 2), ("kill", 2), ("vanish", 1))
 TASKS: tuple[ConsumerTask, ...] = often(
-    ("pull", 4), ("rebalance", 3), ("persist", 2), ("heartbeat", 1), ("lock", 1)
+    ("pull", 4), ("rebalance", 3), ("persist", 2), ("heartbeat", 1), ("lock", 2)
 )
+Beside: TypeAlias = Literal["reput", "put", "consume", "end", "turn"]
+BESIDE: tuple[Beside, ...] = often(
+    ("reput", 1), ("put", 1), ("consume", 3), ("end", 1), ("turn", 4)
+)
+MOST_AT_ONCE = 4
 TIMES: Final = often((1, 3), (2, 2), (8, 2))
 PLACES: Final = often((0, 4), (1, 2), (2, 1), (5, 1))
 PAUSES_MS: Final = often((500, 4), (1000, 2), (5000, 2), (21_000, 2), (31_000, 1))
 """After a rebalance, an error, a persist, a balance, a pull that nobody answers."""
 THERE_AND_BACK = 3
 """One of so many that subscribe something else go back to what they had."""
+AT_ONCE = 4
+"""One of so many times consumers that have the same to do do it at once."""
+HELD_MS: Final = 21_000
+"""So often a consumer renews its locks; a third of how long a broker keeps them."""
 STRANGERS = 4
 """One of so many that join may be of any group; the others are of one that is there."""
 
@@ -86,8 +98,10 @@ def consume(draft: Draft) -> None:
             add(AdvanceClock(chance.pick(PAUSES_MS)))
             add(TurnConsumer(client, chance.pick(TASKS)))
         case "together":
-            ops = tuple([_beside(draft, joined) for _ in range(chance.integer(2, 3))])
-            add(Together(ops, draft.drawn.schedule(len(ops))))
+            who = (client,) if chance.coin() else joined
+            _at_once(draft, [_beside(draft, who) for _ in range(chance.integer(2, 3))])
+        case "hold":
+            _hold(draft, client)
         case "reset":
             _reset(draft)
         case "resubscribe":
@@ -149,8 +163,11 @@ def _join(draft: Draft) -> None:
     """Consumers join, and the queues of all are shared out anew."""
     chance = draft.chance
     who = [_one_who_joins(draft) for _ in range(chance.integer(1, 2))]
+    if len(who) > 1 and chance.one_in(AT_ONCE):
+        _at_once(draft, who)
+    else:
+        draft.add(*who)
     for one in who:
-        draft.add(one)
         draft.joined[one.client] = one
     _rebalance_all(draft)
     if chance.coin():
@@ -206,24 +223,48 @@ def _consumed(draft: Draft, client: str) -> Consume:
     return Consume(client, chance.pick(PLACES), chance.pick(TIMES), status)
 
 
+def _hold(draft: Draft, client: str) -> None:
+    """Time passes, in which orderly consumers hold their queues by renewal alone."""
+    chance = draft.chance
+    orderly = [one.client for one in draft.joined.values() if one.is_orderly]
+    if not orderly:
+        _work(draft, client)
+        return
+    for _ in range(chance.integer(1, 3)):
+        draft.add(AdvanceClock(HELD_MS))
+        draft.add(*[TurnConsumer(one, "lock") for one in orderly])
+    other = chance.pick(orderly)
+    draft.add(TurnConsumer(other, "rebalance"))
+    _work(draft, chance.pick(orderly))
+
+
 def _rebalance_all(draft: Draft) -> None:
     """Let every consumer that may live look whether its queues have changed."""
-    if draft.chance.coin():
-        draft.add(AdvanceClock(draft.chance.pick(PAUSES_MS)))
-    for client in draft.joined:
-        draft.add(TurnConsumer(client, "rebalance"))
+    chance = draft.chance
+    if chance.coin():
+        draft.add(AdvanceClock(chance.pick(PAUSES_MS)))
+    turns = [TurnConsumer(client, "rebalance") for client in draft.joined]
+    if 2 <= len(turns) <= MOST_AT_ONCE and chance.one_in(AT_ONCE):
+        _at_once(draft, turns)
+    draft.add(*turns)
+
+
+def _at_once(draft: Draft, ops: Sequence[Op]) -> None:
+    draft.add(Together(tuple(ops), draft.drawn.schedule(len(ops))))
 
 
 def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:
     """What runs at the same time as others."""
     chance = draft.chance
     client = chance.pick(joined)
-    match chance.below(6):
-        case 0:
+    match chance.pick(BESIDE):
+        case "reput":
             return RunService("reput")
-        case 1:
+        case "put":
             return draft.drawn.put()
-        case 2:
+        case "consume":
             return _consumed(draft, client)
-        case _:
-            return TurnConsumer(client, chance.pick(TASKS))
+        case "end":
+            return EndConsumer(client, chance.pick(ENDS))
+        case "turn":
+            return TurnConsumer(client, chance.pick(TASKS), chance.pick(TIMES))

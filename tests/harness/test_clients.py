@@ -11,8 +11,16 @@ from typing import get_args
 import pytest
 
 from crashmq.harness.episodes.episode import Episode
-from crashmq.models.history import Consumed
-from crashmq.models.observations import Done, OffsetKept, Skipped
+from crashmq.models.history import (
+    Consumed,
+    ConsumerEnded,
+    Happening,
+    OffsetRead,
+    OffsetSent,
+    PullSent,
+    QueuesHeld,
+)
+from crashmq.models.observations import Done, Interleaved, OffsetKept, Skipped
 from crashmq.models.ops import (
     AdvanceClock,
     Consume,
@@ -28,8 +36,10 @@ from crashmq.models.ops import (
     Restart,
     Resubscribe,
     RunService,
+    Schedule,
     StartConsumer,
     Survivors,
+    Together,
     TurnConsumer,
 )
 from crashmq.models.program import Setup
@@ -38,6 +48,7 @@ ONE_QUEUE = Setup(keeps_progress=True, topic_queues=1)
 REPUT = RunService("reput")
 PERSIST = RunService("persist_consumer_offset")
 LOSES_ALL = Crash("power_loss", Survivors("none"))
+BY_CLIENTS = (Consumed, OffsetRead, OffsetSent, PullSent, QueuesHeld)
 C0 = StartConsumer("c0", "g", "T0")
 TELLING_ALL = StartConsumer("c0", "b", "T0", broadcasts=True)
 
@@ -65,6 +76,8 @@ class Story:
         self.episode = Episode("", ONE_QUEUE)
         self.episode.begin()
         self.consumed: list[tuple[str, int]] = []
+        self.events: list[Happening] = []
+        self.together: list[Interleaved] = []
         self.does(*ops)
 
     def does(self, *ops: Op) -> None:
@@ -73,6 +86,8 @@ class Story:
             self.episode.ops.append(op)
             done = self.episode.interpreter.run(op, number)
             self.episode.judge.judge(done, self.episode.subject.positions())
+            self.events = [entry.event for entry in done.entries]
+            self.together = [one for one in (done.seen,) if type(one) is Interleaved]
             self.consumed += [
                 (entry.event.queue.client, entry.event.queue_offset)
                 for entry in done.entries
@@ -213,6 +228,65 @@ def test_a_client_has_one_consumer_and_without_it_does_nothing() -> None:
     assert isinstance(episode.step(C0), Skipped)
     assert episode.step(EndConsumer("c0")) == Done()
     assert episode.step(C0) == Done()
+
+
+POINTS = range(1, 30, 2)
+
+
+def at_once(point: int, *ops: Op) -> Together:
+    """The first begins; at its ``point``-th call of the host the second one runs."""
+    return Together(ops, Schedule(preemptions=((point, 1),)))
+
+
+@pytest.mark.parametrize("broadcasts", [False, True])
+def test_two_that_start_one_client_at_once_give_it_one_consumer(
+    broadcasts: bool,
+) -> None:
+    joins = replace(C0, broadcasts=broadcasts)
+    for point in POINTS:
+        episode = Episode("", ONE_QUEUE)
+        seen = episode.step(at_once(point, joins, joins))
+
+        assert isinstance(seen, Interleaved)
+        assert sorted(map(type, seen.observations), key=str) == [Done, Skipped], point
+        episode.finish()
+
+
+@pytest.mark.parametrize("broadcasts", [False, True])
+@pytest.mark.parametrize("how", get_args(ConsumerEnd)[1:])
+def test_a_client_that_ends_amid_its_work_does_nothing_more(
+    how: ConsumerEnd, broadcasts: bool
+) -> None:
+    joins = replace(C0, broadcasts=broadcasts)
+    amid = 0
+    for beside in (Consume("c0", times=4), TurnConsumer("c0", "persist")):
+        for point in POINTS:
+            story = Story(*put(4), *begins(joins), Consume("c0"))
+            story.does(at_once(point, beside, EndConsumer("c0", how)))
+            last = story.events.index(ConsumerEnded("c0", how))
+            amid += any(
+                Skipped in map(type, seen.observations) for seen in story.together
+            )
+
+            mine = [one for one in story.events[last + 1 :] if type(one) in BY_CLIENTS]
+            underway = [one for one in mine if isinstance(one, OffsetSent)]
+            assert mine == underway[:1], point  # a request that is underway arrives
+            story.does(*begins(joins))
+            story.ends_well()
+    assert amid > 0
+
+
+@pytest.mark.parametrize("broadcasts", [False, True])
+def test_a_client_that_stops_amid_its_work_has_told_it(broadcasts: bool) -> None:
+    joins = replace(C0, broadcasts=broadcasts)
+    for point in POINTS:
+        story = Story(*put(4), *begins(joins))
+        story.does(at_once(point, Consume("c0", times=4), EndConsumer("c0")))
+        done = [offset for _, offset in story.consumed]
+        story.does(*begins(joins), Consume("c0", times=8))
+
+        assert [offset for _, offset in story.consumed] == [0, 1, 2, 3], (point, done)
+        story.ends_well()
 
 
 def test_a_message_that_two_groups_give_back_is_delivered_to_each() -> None:
