@@ -40,6 +40,7 @@ from crashmq.models.ops import (
     QueueOp,
     ResetOffset,
     Restart,
+    Resubscribe,
     RunService,
     Schedule,
     SearchOffset,
@@ -79,7 +80,9 @@ def describe(op: Event) -> str:
             return f"delete topic {topic}" + (f"/{queue_id}" if queue_id >= 0 else "")
         case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
             return _describe_progress(op)
-        case StartConsumer() | EndConsumer() | TurnConsumer() | Consume():
+        case StartConsumer() | Resubscribe() | EndConsumer():
+            return _describe_consumer(op)
+        case TurnConsumer() | Consume():
             return _describe_consumer(op)
         case PullThroughBroker():
             return _describe_broker_pull(op)
@@ -164,10 +167,14 @@ def _describe_consumer(op: ConsumerOp) -> str:
             kinds = [("orderly", op.is_orderly), ("broadcasting", op.broadcasts)]
             kind = "".join([f"{name} " for name, has in kinds if has])
             how = "" if op.strategy == "AVG" else f", by {op.strategy}"
+            how += f" {op.listed}" if op.listed else ""
+            how += f", {op.batch} messages at a time" if op.batch > 1 else ""
             return (
-                f"{kind}{client} of {op.group} joins for {op.topics} from the "
+                f"{kind}{client} of {op.group} joins for {_asked(op)} from the "
                 f"{op.where} offset on{how}"
             )
+        case Resubscribe():
+            return f"{client} subscribes {_asked(op)} and nothing else"
         case EndConsumer():
             ends = {"stop": "stops", "kill": "is killed", "vanish": "vanishes"}
             return f"{client} {ends[op.how]}"
@@ -176,6 +183,13 @@ def _describe_consumer(op: ConsumerOp) -> str:
         case Consume():
             many = f" and {op.times - 1} more" if op.times != 1 else ""
             return f"{client} consumes message {op.nth}{many}: {op.status}"
+
+
+def _asked(op: StartConsumer | Resubscribe) -> str:
+    """What is subscribed."""
+    if (op.expression, op.expression_type) == ("*", "TAG"):
+        return op.topics
+    return f"{op.topics} by {op.expression_type} {op.expression}"
 
 
 def _describe_broker_pull(op: PullThroughBroker) -> str:

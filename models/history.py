@@ -52,6 +52,7 @@ from crashmq.models.ops import (
     PullMessage,
     PullThroughBroker,
     QueryMessage,
+    Resubscribe,
     RunService,
     SearchOffset,
     ServiceName,
@@ -222,6 +223,14 @@ class ConsumerEnded:
 
     client: str
     how: ConsumerEnd
+
+
+@dataclass(frozen=True, slots=True)
+class Resubscribed:
+    """A consumer begins to subscribe what ``op`` says, or ``is_done`` with that."""
+
+    op: Resubscribe
+    is_done: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,6 +502,7 @@ Happening: TypeAlias = (
     | OffsetsLoaded
     | ConsumerBegan
     | ConsumerEnded
+    | Resubscribed
     | QueuesHeld
     | OffsetRead
     | OffsetSent
@@ -968,6 +978,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     OffsetsLoaded: _pass,
     ConsumerBegan: _pass,
     ConsumerEnded: _pass,
+    Resubscribed: _pass,
     QueuesHeld: _pass,
     OffsetRead: _pass,
     OffsetSent: _pass,

@@ -44,7 +44,14 @@ DamageKind = Literal[
     "truncate", "zero", "flip", "delete", "touch", "unreadable", "restore"
 ]
 ForeignContent = Literal["empty", "zeros", "garbage", "copy", "directory"]
-Strategy = Literal["AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"]
+Strategy = Literal[
+    "AVG",
+    "AVG_BY_CIRCLE",
+    "CONSISTENT_HASH",
+    "MACHINE_ROOM",
+    "MACHINE_ROOM_NEARBY",
+    "CONFIG",
+]
 ConsumerTask = Literal["rebalance", "pull", "persist", "heartbeat", "lock", "clean"]
 ConsumeStatus = Literal["success", "later", "raises"]
 ConsumerEnd = Literal["stop", "kill", "vanish"]
@@ -384,9 +391,12 @@ class StartConsumer:
     Attributes:
         client: its name; a client has at most one consumer.
         topics: what it subscribes, joined by commas; the same in all of the group.
+        expression: which messages of them it asks for; the same in all of the group.
+        batch: how many messages its listener is given at most.
         where: where a group without an offset begins; ``timestamp`` is half an hour
             before the consumer's start.
         strategy: how queues are shared out among the consumers of the group.
+        listed: with ``CONFIG`` the consumer's queues, as ``T0/0,T0/1``.
         is_orderly: it locks its queues, and works on one message of each at a time.
         broadcasts: it gets every queue, and keeps its offsets in a file of its own.
     """
@@ -398,6 +408,23 @@ class StartConsumer:
     strategy: Strategy = "AVG"
     is_orderly: bool = False
     broadcasts: bool = False
+    listed: str = ""
+    expression: str = "*"
+    expression_type: ExpressionType = "TAG"
+    batch: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Resubscribe:
+    """A consumer that runs subscribes these topics from now on, and no others.
+
+    ``topics`` and the expression are as of ``StartConsumer``.
+    """
+
+    client: str
+    topics: str
+    expression: str = "*"
+    expression_type: ExpressionType = "TAG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -634,6 +661,7 @@ Op: TypeAlias = (
     | ResetOffset
     | TakeQueue
     | StartConsumer
+    | Resubscribe
     | EndConsumer
     | TurnConsumer
     | Consume
@@ -670,6 +698,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     ResetOffset,
     TakeQueue,
     StartConsumer,
+    Resubscribe,
     EndConsumer,
     TurnConsumer,
     Consume,
@@ -708,6 +737,7 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     ResetOffset,
     TakeQueue,
     StartConsumer,
+    Resubscribe,
     EndConsumer,
     TurnConsumer,
     Consume,
@@ -725,7 +755,9 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
 FilterOp: TypeAlias = Subscribe | Unsubscribe
 """What clients say of what their groups subscribe."""
 
-ConsumerOp: TypeAlias = StartConsumer | EndConsumer | TurnConsumer | Consume
+ConsumerOp: TypeAlias = (
+    StartConsumer | Resubscribe | EndConsumer | TurnConsumer | Consume
+)
 """What one consumer does, or what becomes of it."""
 
 QueueOp: TypeAlias = CommitOffset | QueryOffset | ResetOffset | TakeQueue
@@ -786,7 +818,9 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.DELETES})
         case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
             return frozenset({Capability.TRACKS_PROGRESS})
-        case StartConsumer() | EndConsumer() | TurnConsumer() | Consume():
+        case StartConsumer() | Resubscribe() | EndConsumer():
+            return frozenset({Capability.RUNS_CONSUMERS})
+        case TurnConsumer() | Consume():
             return frozenset({Capability.RUNS_CONSUMERS})
         case PullThroughBroker():
             return frozenset({Capability.TRACKS_PROGRESS, Capability.HOLDS_PULLS})

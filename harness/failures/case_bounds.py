@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from crashmq.harness.disk.profiles import PROFILES
+from crashmq.models.brokers import SEVERAL
 from crashmq.models.files.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from crashmq.models.ops import (
     AdvanceClock,
@@ -47,6 +48,7 @@ from crashmq.models.ops import (
     QueryMessage,
     QueryOffset,
     ResetOffset,
+    Resubscribe,
     RunService,
     Schedule,
     SearchOffset,
@@ -131,11 +133,19 @@ _NAMES = _text(
     r"[%|a-zA-Z0-9_-]{1,255}(?:,[%|a-zA-Z0-9_-]{1,255}){0,15}",
     "topics: at most 16 names of RocketMQ's characters, joined by commas",
 )
+_LISTED = _text(
+    r"(?:[%|a-zA-Z0-9_-]{1,255}/[0-9]{1,9}(?:,(?!\Z)|\Z)){0,256}",
+    "queues: at most 256 like `T0/1`, of RocketMQ's characters, joined by commas",
+)
 _PROPERTY = _text(
     r"[^\1\2]{0,100000}",
     "a property: at most 100000 characters, none of the separators U+0001 and U+0002",
 )
 _ASKED = _text(r".{0,100000}", "a text of at most 100000 characters")
+_EXPRESSION = _text(
+    r"(?!(?:\s*\|\|)+\s*\Z).{1,10000}",
+    "an expression: 1 to 10000 characters, not separators alone",
+)
 _BELOW = _text(r"[^\0]{0,1000}", "the beginning of a path, at most 1000 characters")
 _FILE = _text(
     rf"(?:{_SELECTOR}|{_PATH}|)",
@@ -174,6 +184,7 @@ SETUP_BOUNDS: Mapping[str, Bound] = {
     "topic_queues": (1, 8),
     "pull_batch": (1, 10_000),
     "pull_threshold": (0, 1_000_000),
+    "brokers": (1, len(SEVERAL)),
 }
 _OF_A_GROUP: Mapping[str, Bound] = {
     "group": _GROUP,
@@ -246,7 +257,15 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     DeleteGroup: {"group": _GROUP},
     CloneOffset: {"group": _GROUP, "target": _GROUP, "topic": _GROUP},
     QueryLowestOffsets: {"group": _GROUP, "topic": _GROUP},
-    StartConsumer: {"client": _GROUP, "group": _GROUP, "topics": _NAMES},
+    StartConsumer: {
+        "client": _GROUP,
+        "group": _GROUP,
+        "topics": _NAMES,
+        "listed": _LISTED,
+        "expression": _EXPRESSION,
+        "batch": (1, 1024),
+    },
+    Resubscribe: {"client": _GROUP, "topics": _NAMES, "expression": _EXPRESSION},
     EndConsumer: {"client": _GROUP},
     TurnConsumer: {"client": _GROUP, "times": (0, ROUNDS_MAX)},
     Consume: {"client": _GROUP, "nth": (0, _INT64), "times": (0, ROUNDS_MAX)},

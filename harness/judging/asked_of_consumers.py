@@ -63,6 +63,13 @@ def _is_refused(at: LockAnswered) -> bool:
     return not at.is_granted
 
 
+def _has_one_copy(at: MessageConsumed) -> bool:
+    """Two consumers that had a queue at once may both give a message back."""
+    there = at.known.model.queues.get(at.consumed.queue[2:], [])
+    copies = [one for one in there if one.message.unique_key == at.unique_key]
+    return _has_queue(at) and len(copies) <= 1
+
+
 @asked(no_offset_passes_a_message, on=GroupIsAt, needs=(Fact.UNDAMAGED_LOG,))
 def _ask_con_1(at: GroupIsAt) -> Breaches:
     return no_offset_passes_a_message.judge(at.key, at.offset, at.passed)
@@ -84,16 +91,23 @@ def _ask_con_8(at: PullGoesOn) -> Breaches:
     return a_full_consumer_does_not_pull.judge(at.queue, at.waiting, threshold)
 
 
+def _is_by_tags(at: MessagesPulled) -> bool:
+    return at.wanted is not None and at.wanted[1] == "TAG"
+
+
 @asked(
     pulled_messages_are_right,
     on=MessagesPulled,
     needs=(Fact.WRITTEN_STAYS, Fact.UNDAMAGED_LOG, Fact.ALONE),
+    where=_is_by_tags,
 )
 def _ask_rd_1(at: MessagesPulled) -> Breaches:
     answer, key = at.answer, at.answer.queue[2:]
     queue = at.known.model.queues.get(key, [])
     pulled = Pulled("FOUND", answer.next_begin_offset, 0, 0, answer.messages)
-    return pulled_messages_are_right.judge(pulled, answer.queue_offset, queue)
+    assert at.wanted is not None, at
+    tags, _ = at.wanted
+    return pulled_messages_are_right.judge(pulled, answer.queue_offset, queue, tags)
 
 
 @asked(only_what_was_pulled_is_consumed, on=MessageConsumed, where=_has_queue)
@@ -105,7 +119,7 @@ def _ask_con_4(at: MessageConsumed) -> Breaches:
     )
 
 
-@asked(nothing_is_consumed_twice, on=MessageConsumed, where=_has_queue)
+@asked(nothing_is_consumed_twice, on=MessageConsumed, where=_has_one_copy)
 def _ask_con_6(at: MessageConsumed) -> Breaches:
     given, share = at.consumed, at.share
     assert share is not None, given

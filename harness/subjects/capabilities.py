@@ -36,6 +36,7 @@ from crashmq.models.ops import (
     PlantFile,
     PullThroughBroker,
     ResetTarget,
+    Resubscribe,
     ServiceName,
     StartConsumer,
 )
@@ -255,6 +256,9 @@ class RunsConsumers(Protocol):
 
     def start_consumer(self, op: StartConsumer) -> Observation:
         """Start a client's consumer: ``Done``, or ``Skipped`` if it has one."""
+
+    def resubscribe(self, op: Resubscribe) -> Observation:
+        """Let it subscribe something else: ``Done``."""
 
     def end_consumer(self, client: str, how: ConsumerEnd) -> Observation:
         """End a client's consumer: ``Done``."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 from crashmq.engine.broker.broker_controller import BrokerController
@@ -24,24 +25,8 @@ from crashmq.engine.client.consumer.listener.message_listener_orderly import (
 )
 from crashmq.engine.client.consumer.pull_from_where import ConsumeFromWhere
 from crashmq.engine.client.consumer.push_consumer_config import PushConsumerConfig
-from crashmq.engine.client.consumer.rebalance import (
-    allocate_message_queue_averagely as averagely,
-)
-from crashmq.engine.client.consumer.rebalance import (
-    allocate_message_queue_averagely_by_circle as by_circle,
-)
-from crashmq.engine.client.consumer.rebalance import (
-    allocate_message_queue_consistent_hash as consistent_hash,
-)
-from crashmq.engine.client.consumer.rebalance.allocate_message_queue_strategy import (
-    AllocateMessageQueueStrategy,
-)
 from crashmq.engine.client.consumer.store.local_file_offset_store import (
     LocalFileOffsetStore,
-)
-from crashmq.engine.client.consumer.store.offset_store import (
-    OffsetStore,
-    ReadOffsetType,
 )
 from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
     BrokerFailed,
@@ -63,7 +48,10 @@ from crashmq.engine.store.errors import StoreStopped
 from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.harness.subjects.allocation import strategy_of
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
+from crashmq.harness.subjects.told_offsets import ToldOffsets
+from crashmq.models.brokers import RETRY_PREFIX, broker_of
 from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
@@ -77,6 +65,7 @@ from crashmq.models.history import (
     PullReceived,
     PullSent,
     QueuesHeld,
+    Resubscribed,
     SentBack,
 )
 from crashmq.models.observations import Done, Observation, Ran, Skipped
@@ -85,13 +74,11 @@ from crashmq.models.ops import (
     ConsumerTask,
     ConsumeStatus,
     Crash,
+    Resubscribe,
     StartConsumer,
-    Strategy,
 )
 from crashmq.models.program import Setup
 
-BROKER_NAME = "broker-a"
-RETRY_PREFIX = "%RETRY%"
 NOT_KNOWN = -2
 TRIES = 2
 """After so many a message is a dead letter; far below RocketMQ's, so that short
@@ -100,11 +87,6 @@ _WHERE = {
     "last": ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
     "first": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
     "timestamp": ConsumeFromWhere.CONSUME_FROM_TIMESTAMP,
-}
-_STRATEGIES: Final[dict[Strategy, Callable[[], AllocateMessageQueueStrategy]]] = {
-    "AVG": averagely.AllocateMessageQueueAveragely,
-    "AVG_BY_CIRCLE": by_circle.AllocateMessageQueueAveragelyByCircle,
-    "CONSISTENT_HASH": consistent_hash.AllocateMessageQueueConsistentHash,
 }
 _SERVICES: Final[dict[ConsumerTask, str]] = {
     "rebalance": "rebalance",
@@ -121,17 +103,29 @@ _ENDS_OF_CLIENTS: Final[dict[ConsumerEnd, Crash]] = {
 }
 """What a client's own disk sees of its end: whoever vanishes has lost power."""
 _NO_CONSUMER = Skipped("the client has no consumer")
+_ENDED = Skipped("the client has ended meanwhile")
 
 
 class ListenerFailed(Exception):
     """What a listener raises that is told to."""
 
 
+class ClientEnded(BaseException):
+    """What ends all that a client still does once its process is no more."""
+
+
 class _Client:
-    """One client: its way to the broker, its listener and its consumer."""
+    """One client: its way to the broker, its listener and its consumer.
+
+    Attributes:
+        op: what its consumer is and subscribes now.
+        is_ended: its process is no more; whatever it still does ends with
+            ``ClientEnded`` where others would see it.
+    """
 
     def __init__(self, clients: Clients, op: StartConsumer) -> None:
         self.op = op
+        self.is_ended = False
         self._clients = clients
         self._status: ConsumeStatus = "success"
         self.consumer = DefaultMQPushConsumer(
@@ -145,6 +139,12 @@ class _Client:
             service.name: OneAtATime(service, clients.runtime)
             for service in self.consumer.services
         }
+        self._subscribing = clients.runtime.lock()
+
+    def check(self) -> None:
+        """Go no further if the process is no more."""
+        if self.is_ended:
+            raise ClientEnded
 
     @staticmethod
     def _config(op: StartConsumer, setup: Setup) -> PushConsumerConfig:
@@ -154,20 +154,25 @@ class _Client:
             op.group,
             message_model="BROADCASTING" if op.broadcasts else "CLUSTERING",
             consume_from_where=_WHERE[op.where],
-            allocate_message_queue_strategy=_STRATEGIES[op.strategy](),
+            allocate_message_queue_strategy=strategy_of(op, setup),
             is_orderly=op.is_orderly,
-            subscriptions=tuple([(topic, "*", "TAG") for topic in topics]),
+            subscriptions=tuple(
+                [(topic, op.expression, op.expression_type) for topic in topics]
+            ),
             pull_batch_size=setup.pull_batch,
+            consume_message_batch_max_size=op.batch,
             pull_threshold_for_queue=setup.pull_threshold,
             max_reconsume_times=TRIES,
         )
 
-    def _offset_store(self, op: StartConsumer, clients: Clients) -> OffsetStore:
+    def _offset_store(
+        self, op: StartConsumer, clients: Clients
+    ) -> RemoteBrokerOffsetStore | ToldOffsets:
         if not op.broadcasts:
             return RemoteBrokerOffsetStore(op.group, self, clients.runtime)
         mount = clients.disk_of(op.client).mount()
         store = LocalFileOffsetStore(mount, op.client, op.group, clients.runtime)
-        return _ToldOffsets(store, self._one, clients)
+        return ToldOffsets(store, self.queue_of_mine, self.check, clients.tell)
 
     def run(self, task: ConsumerTask, times: int) -> int:
         """Do some rounds of a task; how much work that was."""
@@ -192,21 +197,42 @@ class _Client:
 
     def take(self, message: MessageExt, queue: MessageQueue) -> ConsumeStatus:
         """What the listener does with a message."""
-        where, status = self._one(queue), self._status
+        self.check()
+        where, status = self.queue_of_mine(queue), self._status
         self._clients.note(
             Consumed(where, message.queue_offset, message.record, status)
         )
-        if status == "raises":
-            raise ListenerFailed
         return status
+
+    def resubscribe(self, op: Resubscribe) -> None:
+        """Subscribe what is new, and what is not wanted any more no longer."""
+        with self._subscribing:
+            self.check()
+            self._clients.note(Resubscribed(op, is_done=False))
+            before, now = self.op.topics.split(","), op.topics.split(",")
+            for topic in now:
+                self.consumer.subscribe(topic, op.expression, op.expression_type)
+            for topic in before:
+                if topic not in now:
+                    self.consumer.unsubscribe(topic)
+            self.check()
+            self.op = replace(
+                self.op,
+                topics=op.topics,
+                expression=op.expression,
+                expression_type=op.expression_type,
+            )
+            self._clients.note(Resubscribed(op, is_done=True))
 
     def tell_queues(self) -> None:
         """Pass on which queues the consumer has now."""
         table = self.consumer.process_queue_table
+        self.check()
         held = [queue for queue, its in table.items() if not its.dropped]
         self._clients.note(QueuesHeld(self.op.client, _keys(held)))
 
-    def _one(self, queue: MessageQueue) -> OneQueue:
+    def queue_of_mine(self, queue: MessageQueue) -> OneQueue:
+        """A queue, and who works on it."""
         return OneQueue(self.op.client, self.op.group, queue.topic, queue.queue_id)
 
     @contextmanager
@@ -215,7 +241,9 @@ class _Client:
 
         Raises:
             BrokerFailed: there is none, or it could not answer.
+            ClientEnded: nobody is there who asks.
         """
+        self.check()
         broker = self._clients.broker
         if broker is None or not broker.is_started:
             raise BrokerFailed("the broker is down")
@@ -223,6 +251,7 @@ class _Client:
             yield broker
         except (StoreStopped, OSError) as error:
             raise BrokerFailed(str(error)) from None
+        self.check()
 
     def query_consumer_offset(self, group: str, queue: MessageQueue) -> KeptOffset:
         """Ask for a group's offset."""
@@ -230,7 +259,7 @@ class _Client:
             answer = broker.consumer_manage_processor.query_consumer_offset(
                 group, queue.topic, queue.queue_id, self.op.client
             )
-            self._clients.note(OffsetRead(self._one(queue), answer.offset))
+            self._clients.note(OffsetRead(self.queue_of_mine(queue), answer.offset))
         if answer.code is not ResponseCode.SUCCESS:
             raise OffsetNotFound(answer.broker_life)
         return KeptOffset(answer.offset, answer.broker_life)
@@ -244,7 +273,7 @@ class _Client:
                 group, queue.topic, queue.queue_id, offset, self.op.client, broker_life
             )
             kept = self._kept(broker, queue)
-            self._clients.note(OffsetSent(self._one(queue), offset, kept))
+            self._clients.note(OffsetSent(self.queue_of_mine(queue), offset, kept))
 
     def _kept(self, broker: BrokerController, queue: MessageQueue) -> int:
         return broker.consumer_offset_manager.query_offset(
@@ -268,8 +297,12 @@ class _Client:
         """The queues of a topic: all have as many, a retry topic has one."""
         with self._asked():
             is_retry = topic.startswith(RETRY_PREFIX)
-            count = 1 if is_retry else self._clients.setup.topic_queues
-        return [MessageQueue(topic, BROKER_NAME, number) for number in range(count)]
+            setup = self._clients.setup
+            count = 1 if is_retry else setup.topic_queues
+        return [
+            MessageQueue(topic, broker_of(topic, number, setup), number)
+            for number in range(count)
+        ]
 
     def consumer_id_list(self, group: str) -> Sequence[str]:
         """The clients of a group, as the broker knows them."""
@@ -366,6 +399,8 @@ class _Concurrently:
     ) -> ConsumeConcurrentlyStatus:
         """Consume a batch."""
         told = [self._client.take(message, context.queue) for message in messages]
+        if "raises" in told:
+            raise ListenerFailed
         if all(status == "success" for status in told):
             return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
         return ConsumeConcurrentlyStatus.RECONSUME_LATER
@@ -380,56 +415,14 @@ class _Orderly:
     def consume_message(
         self, messages: Sequence[MessageExt], context: ConsumeOrderlyContext
     ) -> ConsumeOrderlyStatus:
-        """Consume a batch."""
-        told = [self._client.take(message, context.queue) for message in messages]
-        if all(status == "success" for status in told):
-            return ConsumeOrderlyStatus.SUCCESS
-        return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
-
-
-class _ToldOffsets:
-    """A local offset store that passes on what is read from its file and kept there."""
-
-    def __init__(
-        self,
-        store: LocalFileOffsetStore,
-        one: Callable[[MessageQueue], OneQueue],
-        clients: Clients,
-    ) -> None:
-        self._store = store
-        self._one = one
-        self._clients = clients
-        self.load = store.load
-        self.update_offset = store.update_offset
-        self.update_and_freeze_offset = store.update_and_freeze_offset
-        self.remove_offset = store.remove_offset
-        self.clone_offset_table = store.clone_offset_table
-        self.heard_of = store.heard_of
-        self.broker_life_of = store.broker_life_of
-
-    def read_offset(self, queue: MessageQueue, read_type: ReadOffsetType) -> int:
-        """The offset of a queue."""
-        offset = self._store.read_offset(queue, read_type)
-        if read_type is ReadOffsetType.READ_FROM_STORE:
-            self._clients.note(OffsetRead(self._one(queue), offset))
-        return offset
-
-    def persist(self, queue: MessageQueue) -> int:
-        """Keep the offset of one queue."""
-        kept = self._store.persist(queue)
-        self._tell([queue])
-        return kept
-
-    def persist_all(self, queues: Collection[MessageQueue]) -> None:
-        """Keep the offsets of all queues."""
-        self._store.persist_all(queues)
-        self._tell(queues)
-
-    def _tell(self, queues: Collection[MessageQueue]) -> None:
-        for queue in queues:
-            offset = self._store.read_offset(queue, ReadOffsetType.READ_FROM_MEMORY)
-            if offset >= 0:
-                self._clients.note(OffsetSent(self._one(queue), offset, offset))
+        """Consume a batch, up to the first message that fails."""
+        for message in messages:
+            status = self._client.take(message, context.queue)
+            if status == "raises":
+                raise ListenerFailed
+            if status != "success":
+                return ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT
+        return ConsumeOrderlyStatus.SUCCESS
 
 
 class Clients:
@@ -446,7 +439,12 @@ class Clients:
         self.broker: BrokerController | None = None
         self.note: Callable[[Happening], None] = _tell_nobody
         self._running: dict[str, _Client] = {}
+        self._beginning = runtime.lock()
         self._disks: dict[str, SimDisk] = {}
+
+    def tell(self, event: Happening) -> None:
+        """Pass on what a consumer does, to whoever is told by then."""
+        self.note(event)
 
     def disk_of(self, client: str) -> SimDisk:
         """The disk of a client's machine, which outlives its processes."""
@@ -468,46 +466,77 @@ class Clients:
 
     def start(self, op: StartConsumer) -> Observation:
         """Start a client's consumer."""
-        if op.client in self._running:
-            return Skipped("the client has a consumer")
-        client = self._running[op.client] = _Client(self, op)
-        self.note(ConsumerBegan(op))
-        client.consumer.start()
-        return Done()
+        with self._beginning:
+            if op.client in self._running:
+                return Skipped("the client has a consumer")
+            self._running[op.client] = _Client(self, op)
+            self.note(ConsumerBegan(op))
+
+        def begin(client: _Client) -> Observation:
+            client.consumer.start()
+            return Done()
+
+        return self._by(op.client, begin)
+
+    def _by(self, name: str, does: Callable[[_Client], Observation]) -> Observation:
+        """Let a client's consumer do something, as far as it comes."""
+        client = self._running.get(name)
+        if client is None or client.is_ended:
+            return _NO_CONSUMER
+        try:
+            return does(client)
+        except ClientEnded:
+            return _ENDED
+
+    def resubscribe(self, op: Resubscribe) -> Observation:
+        """Let a client's consumer subscribe something else."""
+
+        def subscribe(client: _Client) -> Observation:
+            client.resubscribe(op)
+            client.tell_queues()
+            return Done()
+
+        return self._by(op.client, subscribe)
 
     def end(self, client: str, how: ConsumerEnd) -> Observation:
         """End a client's consumer."""
-        running = self._running.get(client)
-        if running is None:
-            return _NO_CONSUMER
-        if how == "stop":
-            running.consumer.shutdown()
-        elif how == "kill" and self.broker is not None:
-            self.broker.consumer_manager.do_channel_close_event(client)
+
+        def end(running: _Client) -> Observation:
+            if how == "stop":
+                running.consumer.shutdown()
+                running.check()
+            running.is_ended = True
+            try:
+                if how == "kill" and self.broker is not None:
+                    self.broker.consumer_manager.do_channel_close_event(client)
+            finally:
+                self._gone(running, how)
+            return Done()
+
+        return self._by(client, end)
+
+    def _gone(self, running: _Client, how: ConsumerEnd) -> None:
+        client = running.op.client
         del self._running[client]
         if running.op.broadcasts:
             self.disk_of(client).crash(_ENDS_OF_CLIENTS[how])
         self.note(ConsumerEnded(client, how))
-        return Done()
 
     def turn(self, client: str, task: ConsumerTask, times: int) -> Observation:
         """Do some rounds of a task of a client's consumer."""
-        running = self._running.get(client)
-        if running is None:
-            return _NO_CONSUMER
-        work = running.run(task, times)
-        if client in self._running:
+
+        def turn(running: _Client) -> Observation:
+            work = running.run(task, times)
             running.tell_queues()
-        return Ran(work)
+            return Ran(work)
+
+        return self._by(client, turn)
 
     def consume(
         self, client: str, nth: int, times: int, status: ConsumeStatus
     ) -> Observation:
         """Let a client's consumer work on messages that wait."""
-        running = self._running.get(client)
-        if running is None:
-            return _NO_CONSUMER
-        return Ran(running.consume(nth, times, status))
+        return self._by(client, lambda one: Ran(one.consume(nth, times, status)))
 
 
 def _keys(queues: Collection[MessageQueue]) -> tuple[tuple[str, int], ...]:

@@ -125,6 +125,7 @@ from crashmq.models.ops import (
     QueryOffset,
     ResetOffset,
     Restart,
+    Resubscribe,
     RunService,
     SearchOffset,
     ServiceName,
@@ -316,7 +317,9 @@ class Interpreter:
                 return self._delete_topic(op, who)
             case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
                 return self._progress(op, who)
-            case StartConsumer() | EndConsumer() | TurnConsumer() | Consume():
+            case StartConsumer() | Resubscribe() | EndConsumer():
+                return self._turn_consumer(op)
+            case TurnConsumer() | Consume():
                 return self._turn_consumer(op)
             case PullThroughBroker():
                 return self._pull_through_broker(op, who)
@@ -490,6 +493,8 @@ class Interpreter:
         match op:
             case StartConsumer():
                 return subject.start_consumer(op)
+            case Resubscribe():
+                return subject.resubscribe(op)
             case EndConsumer(client, how):
                 return subject.end_consumer(client, how)
             case TurnConsumer(client, task, times):

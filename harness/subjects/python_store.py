@@ -72,6 +72,7 @@ from crashmq.models.ops import (
     PlantFile,
     PullThroughBroker,
     ResetTarget,
+    Resubscribe,
     ServiceName,
     StartConsumer,
 )
@@ -362,6 +363,10 @@ class PythonStore:
     def start_consumer(self, op: StartConsumer) -> Observation:
         """Start a client's consumer."""
         return self._clients.start(op) if self._has_clients else _SKIPPED_NO_PROGRESS
+
+    def resubscribe(self, op: Resubscribe) -> Observation:
+        """Let a client's consumer subscribe something else."""
+        return self._clients.resubscribe(op)
 
     def end_consumer(self, client: str, how: ConsumerEnd) -> Observation:
         """End a client's consumer."""

@@ -6,21 +6,29 @@ has lost its tail.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.locks import Locks
+from crashmq.models.knowledge.owed import Owed
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
-from crashmq.models.ops import StartConsumer
+from crashmq.models.knowledge.subscriptions import (
+    EVERYTHING,
+    Asked,
+    Subscriptions,
+)
+from crashmq.models.ops import ConsumerEnd, Resubscribe, StartConsumer
 from crashmq.models.plain_state import Forked
 
 NOTHING_TOLD: Final = -1
 _NO_MESSAGE: frozenset[str] = frozenset()
 _NOWHERE: Final = 1 << 62
+_ANY_QUEUE: Final = ("", -1)
 
 
 class Share(NamedTuple):
@@ -33,6 +41,7 @@ class Share(NamedTuple):
         waiting: those of older answers that are not worked off.
         worked: those that it has worked off.
         life: of the broker that has told it last where it is.
+        wanted: what its newest pull asks for; None: nobody knows.
         begun: where it began, as far as that is known.
     """
 
@@ -42,6 +51,7 @@ class Share(NamedTuple):
     waiting: frozenset[str] = _NO_MESSAGE
     worked: frozenset[str] = _NO_MESSAGE
     life: int = 0
+    wanted: Asked | None = EVERYTHING
     begun: int = _NOWHERE
 
     def pulls(self, queue_offset: int) -> Share:
@@ -106,13 +116,13 @@ class Consumption(Forked):
         shares: what each does with each queue that it pulls.
         leaving: what it has done with queues that it pulls no more, and whose locks it
             has not given back.
-        done: by group, topic and queue the messages that were worked off.
         local: the offsets that a broadcasting consumer keeps in its file, and the life
-            of the broker in which it wrote them.
-        owed_from: the first queue_offset that a group must see of a queue.
+            of the broker in which it wrote them; of no queue: nobody knows the others.
+        owed: what groups are owed, and have worked off.
         told: the newest offset that each has told this life of the broker.
         locks: of the queues of orderly groups.
         life: how often the broker has started.
+        subscriptions: of all groups.
     """
 
     living: dict[str, StartConsumer] = field(default_factory=dict)
@@ -121,26 +131,48 @@ class Consumption(Forked):
     taken: dict[OneQueue, Taken] = field(default_factory=dict)
     shares: dict[OneQueue, Share] = field(default_factory=dict)
     leaving: dict[OneQueue, Share] = field(default_factory=dict)
-    done: dict[OffsetKey, frozenset[str]] = field(default_factory=dict)
     local: dict[OffsetKey, tuple[int, int]] = field(default_factory=dict)
-    owed_from: dict[OffsetKey, int] = field(default_factory=dict)
+    owed: Owed = field(default_factory=Owed)
     told: dict[OneQueue, int] = field(default_factory=dict)
     locks: Locks = field(default_factory=Locks)
     life: int = 0
+    subscriptions: Subscriptions = field(default_factory=Subscriptions)
 
     def broker_started(self) -> None:
         """Take note that a broker has come up, which knows what was persisted."""
         self.life += 1
         self.told = {}
         self.locks.broker_started()
+        self.subscriptions.broker_began()
 
     def began(self, op: StartConsumer) -> None:
         """Take note that a consumer has started."""
-        self.ended(op.client)
+        self._gone(op.client)
+        self.subscriptions.began(op)
         self.living[op.client] = self.newest[self.reader(op)] = op
 
-    def ended(self, client: str) -> None:
+    def resubscribed(self, op: Resubscribe, *, is_done: bool) -> None:
+        """Take note that a consumer subscribes something else, or is done with it."""
+        before = self.living.get(op.client)
+        if before is None:
+            return
+        now = replace(
+            before,
+            topics=op.topics,
+            expression=op.expression,
+            expression_type=op.expression_type,
+        )
+        self.living[op.client] = now
+        if self.newest.get(self.reader(now)) == before:
+            self.newest[self.reader(now)] = now
+        self.subscriptions.changes(now, is_done=is_done)
+
+    def ended(self, client: str, how: ConsumerEnd = "stop") -> None:
         """Take note that a client's consumer is no more."""
+        self.subscriptions.ended(client, is_gone=how == "vanish")
+        self._gone(client)
+
+    def _gone(self, client: str) -> None:
         self.living.pop(client, None)
         self.held.pop(client, None)
         self._keep_of(client, ())
@@ -164,26 +196,37 @@ class Consumption(Forked):
                 self.leaving[one] = share
         self.locks.forgotten(client, queues)
 
-    def begins(self, key: OffsetKey, begin: int, *, is_anew: bool) -> None:
-        """Take note of where a group begins; ``is_anew``: perhaps it had no offset."""
-        if is_anew or key not in self.owed_from:
-            self.owed_from[key] = begin
-
-    def reads_file(self, queue: OneQueue) -> int:
-        """Take note that a consumer reads its own file; the offset, or -1.
+    def reads_file(self, queue: OneQueue, offset: int) -> int:
+        """Take note that a consumer reads its own file; the offset that it has, or -1.
 
         A file knows nothing of the log: what lies below an offset of an earlier life
         may have been lost and put anew, and is not owed.
+
+        Args:
+            queue: whose offset it reads.
+            offset: what it has found; that counts where nobody else knows.
         """
         key = self.key_of(queue)
-        offset, life = self.local.get(key, (NOTHING_TOLD, self.life))
-        if life < self.life and key in self.owed_from:
-            self.owed_from[key] = max(self.owed_from[key], offset)
+        unsure = self.local.get((key[0], *_ANY_QUEUE))
+        known = unsure and (offset, unsure[1])
+        offset, life = self.local.get(key) or known or (NOTHING_TOLD, self.life)
+        if life < self.life:
+            self.owed.forgives(key, offset)
         return offset
+
+    def may_have_written(self, client: str) -> None:
+        """Take note that a consumer may have written its file and not told so."""
+        op = self.living.get(client)
+        if op is None or not op.broadcasts:
+            return
+        reader = self.reader(op)
+        for key in [key for key in self.local if key[0] == reader]:
+            del self.local[key]
+        self.local[(reader, *_ANY_QUEUE)] = NOTHING_TOLD, self.life
 
     def was_reset(self, key: OffsetKey, offset: int) -> None:
         """Take note that a group's offset was set; what lies below is not owed."""
-        self.owed_from[key] = offset
+        self.owed.since[key] = offset
         for queue, taken in self.taken.items():
             if self.key_of(queue) == key:
                 self.taken[queue] = taken._replace(was_reset=True)
@@ -196,15 +239,21 @@ class Consumption(Forked):
             self.taken[queue] = taken._replace(told=offset)
 
     def worked_until(self, queue: OneQueue, model: ReferenceModel) -> int:
-        """The end of what a consumer has worked off of a queue without a gap; or -1."""
+        """The end of what a consumer has worked off of a queue without a gap; or -1.
+
+        A message of which the queue has two copies, as of one that was delivered twice
+        or given back by two, counts as a gap: nobody knows which one it was.
+        """
         share, until = self._share_of(queue), NOTHING_TOLD
         if share is None or not share.worked:
             return until
-        due = share.begun
-        for appended in model.visible((queue.topic, queue.queue_id)).messages:
+        due, there = share.begun, model.visible((queue.topic, queue.queue_id)).messages
+        copies = Counter([appended.message.unique_key for appended in there])
+        for appended in there:
             if appended.queue_offset < due:
                 continue
-            is_worked = appended.message.unique_key in share.worked
+            unique_key = appended.message.unique_key
+            is_worked = unique_key in share.worked and copies[unique_key] == 1
             if appended.queue_offset != due or not is_worked:
                 break
             due = until = due + 1
@@ -215,8 +264,7 @@ class Consumption(Forked):
 
     def worked_off(self, queue: OneQueue, unique_key: str) -> None:
         """Take note that a message was consumed."""
-        key = self.key_of(queue)
-        self.done[key] = self.done.get(key, _NO_MESSAGE) | {unique_key}
+        self.owed.worked_off(self.key_of(queue), unique_key)
         for shares in (self.shares, self.leaving):
             if queue in shares:
                 shares[queue] = shares[queue].consumes(unique_key)
@@ -225,12 +273,7 @@ class Consumption(Forked):
         self, key: OffsetKey, model: ReferenceModel, end: int
     ) -> Iterator[Appended]:
         """The messages below ``end`` that a group is owed, and has not worked off."""
-        begin = self.owed_from.get(key, end)
-        done = self.done.get(key, _NO_MESSAGE)
-        for appended in model.visible(key[1:]).messages:
-            is_done = appended.message.unique_key in done
-            if begin <= appended.queue_offset < end and not is_done:
-                yield appended
+        return self.owed.passed_over(key, model, end)
 
     def members(self, reader: str) -> dict[str, tuple[QueueKey, ...]]:
         """The consumers of a group that run, and the queues that each works on."""

@@ -12,6 +12,7 @@ from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.locks import Lock
 from crashmq.models.knowledge.moments import Moment
 from crashmq.models.knowledge.reference import QueueKey
+from crashmq.models.knowledge.subscriptions import Asked
 from crashmq.models.messages import MessageToPut
 
 
@@ -33,9 +34,13 @@ class PullGoesOn(Moment):
 
 @dataclass(slots=True)
 class MessagesPulled(Moment):
-    """A consumer's pull is answered, and it needs not begin elsewhere."""
+    """A consumer's pull is answered, and it needs not begin elsewhere.
+
+    ``wanted`` is what it has asked for; None: nobody knows.
+    """
 
     answer: PullReceived
+    wanted: Asked | None
 
 
 @dataclass(slots=True)

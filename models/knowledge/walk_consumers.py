@@ -19,9 +19,12 @@ from crashmq.models.history import (
     PullSent,
     PutAsked,
     QueuesHeld,
+    Resubscribed,
     SentBack,
+    TimePassed,
 )
 from crashmq.models.knowledge.consumption import NOTHING_TOLD, Share, Taken
+from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupIsAt,
@@ -35,6 +38,12 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueueGivenBack,
 )
 from crashmq.models.knowledge.progress import NO_OFFSET
+from crashmq.models.knowledge.subscriptions import (
+    EVERYTHING,
+    Asked,
+    Passing,
+    wants_record,
+)
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
 
 NOT_KNOWN = -2
@@ -55,7 +64,13 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case ConsumerEnded(client, how):
             if how == "stop":
                 yield from _gives_back(at, client, ())
-            known.ended(client)
+            if not at.step.is_alone:
+                known.may_have_written(client)
+            known.ended(client, how)
+        case Resubscribed(op, is_done):
+            known.resubscribed(op, is_done=is_done)
+        case TimePassed(ms) if ms < 0:
+            known.subscriptions.clock_went_back()
         case QueuesHeld(client, queues):
             yield from _gives_back(at, client, queues)
             known.holds(client, queues)
@@ -70,7 +85,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _needs_lock(at, queue)
             known.shares.pop(queue, None)
             known.leaving.pop(queue, None)
-            known.taken[queue] = _taken(at, queue)._replace(told=offset)
+            known.taken[queue] = _taken(at, queue, offset)
         case PullSent(queue, queue_offset, commit_offset):
             yield from _needs_lock(at, queue)
             yield from _saw_pull(at, queue, queue_offset)
@@ -93,12 +108,12 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             pass
 
 
-def _taken(at: At, queue: OneQueue) -> Taken:
+def _taken(at: At, queue: OneQueue, offset: int) -> Taken:
     known = at.known.consumption
-    key, begins = known.key_of(queue), _begins(at, queue)
+    possible, begins = at.known.progress.of(known.key_of(queue)), _begins(at, queue)
     if known.is_broadcast(queue.client):
-        return Taken(frozenset({known.reads_file(queue)}), begins, known.life)
-    return Taken(at.known.progress.of(key), begins, known.life)
+        possible = frozenset({known.reads_file(queue, offset)})
+    return Taken(possible, begins, known.life, told=offset)
 
 
 def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
@@ -122,21 +137,30 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         goes_on = share.pulls(queue_offset)
         expected = (share.asked, share.next_pull)
         yield PullGoesOn(*at, queue, queue_offset, expected, len(goes_on.waiting))
-        known.shares[queue] = goes_on
+        known.shares[queue] = goes_on._replace(wanted=_wanted(at, queue))
         return
     taken, life = known.taken.pop(queue, None), known.life
     if taken is not None:
         key = known.key_of(queue)
-        possible, begins, _, was_reset, _ = taken
+        possible, begins, life, was_reset, _ = taken
         yield QueueBegun(*at, key, queue_offset, possible, begins)
         is_anew = NO_OFFSET in possible and queue_offset not in possible
         is_anew = is_anew and not was_reset
-        known.begins(key, queue_offset, is_anew=is_anew)
-        if possible == _NO_OFFSET and taken.life == life and not was_reset:
+        known.owed.begins(key, queue_offset, is_anew=is_anew)
+        if possible == _NO_OFFSET and life == known.life and not was_reset:
             yield QueueBegunAnew(*at, queue, taken.told)
     known.shares[queue] = Share(
-        queue_offset, queue_offset, life=life, begun=queue_offset
+        queue_offset,
+        queue_offset,
+        life=life,
+        wanted=_wanted(at, queue),
+        begun=queue_offset,
     )
+
+
+def _wanted(at: At, queue: OneQueue) -> Asked | None:
+    """What a consumer asks for of a queue now; None: nobody knows."""
+    return at.known.consumption.subscriptions.asked_by(queue.client, queue.topic)
 
 
 def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
@@ -151,12 +175,30 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         return
     if answer.code not in READ:
         return
-    yield MessagesPulled(*at, answer)
-    known.shares[queue] = share._replace(
-        next_pull=answer.next_begin_offset,
-        newest=frozenset(map(key_in, answer.messages)),
-        life=known.life,
+    wanted = share.wanted
+    if wanted != _wanted(at, queue):
+        return  # it asks for something else by now, and takes no answer to that
+    is_torn = is_owed_nothing(at.known, queue.group)
+    yield MessagesPulled(*at, answer, None if is_torn else wanted)
+    begin, end = answer.queue_offset, answer.next_begin_offset
+    asked_for = frozenset(
+        [key_in(data) for data in answer.messages if wants_record(wanted, data)]
     )
+    if is_torn or wanted != EVERYTHING:
+        passing = Passing(begin, end, wanted, asked_for if is_torn else None)
+        known.owed.passing.append((known.key_of(queue), passing))
+    if is_torn and wanted is not None and wanted[1] != "TAG":
+        # A client looks at tags itself, and takes all else that comes.
+        asked_for = frozenset(map(key_in, answer.messages))
+    known.shares[queue] = share._replace(
+        next_pull=end, newest=asked_for, life=known.life
+    )
+
+
+def is_owed_nothing(known: Knowledge, group: str) -> bool:
+    """Whether nobody knows by what a group is filtered."""
+    filters = known.setup.filters
+    return known.consumption.subscriptions.is_torn(group, filters=filters)
 
 
 def _saw_told(at: At, queue: OneQueue, offset: int) -> None:

@@ -83,6 +83,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     of the log: ``walk_recovered``.
     """
     step, progress = at.step, at.known.progress
+    at.known.consumption.owed.step_begins(at.known.model)
     recovered: list[Recovered] = []
     before = dict(progress.now)
     told: dict[int, int] = {}

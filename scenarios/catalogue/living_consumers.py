@@ -4,27 +4,75 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crashmq.models.ops import StartConsumer, Strategy
+from crashmq.models.ops import ExpressionType, StartConsumer, Strategy
 from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.consuming import PROGRESS
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.space import Address, Label, Numbers, Size, often
 
 TOPICS = "T0,T1"
-CLIENTS = ("c0", "c1", "c2", "c3", "c4")
+MANY_TOPICS = "T0,T1,T2"
+FIVE = ("0", "1", "10", "2", "3")
+"""What the names of five clients end with; as texts, in their order."""
 
 
 def _of_group(
-    group: str, clients: tuple[str, ...], strategy: Strategy = "AVG"
+    group: str, count: int = 5, strategy: Strategy = "AVG", topics: str = TOPICS
 ) -> tuple[StartConsumer, ...]:
     return tuple(
-        [StartConsumer(one, group, TOPICS, strategy=strategy) for one in clients]
+        [
+            StartConsumer(f"{group}{one}", group, topics, strategy=strategy)
+            for one in FIVE[:count]
+        ]
     )
 
 
-def _in_order(group: str, clients: tuple[str, ...]) -> tuple[StartConsumer, ...]:
+def _in_order(
+    group: str, count: int = 3, strategy: Strategy = "AVG"
+) -> tuple[StartConsumer, ...]:
+    of_group = _of_group(group, count, strategy)
+    return tuple([replace(one, is_orderly=True) for one in of_group])
+
+
+def _asking(
+    consumers: tuple[StartConsumer, ...],
+    expression: str,
+    kind: ExpressionType = "TAG",
+) -> tuple[StartConsumer, ...]:
     return tuple(
-        [StartConsumer(one, group, TOPICS, is_orderly=True) for one in clients]
+        [replace(one, expression=expression, expression_type=kind) for one in consumers]
+    )
+
+
+def _by_batches(
+    consumers: tuple[StartConsumer, ...], batch: int
+) -> tuple[StartConsumer, ...]:
+    return tuple([replace(one, batch=batch) for one in consumers])
+
+
+def _everything_of(
+    *topics: str,
+) -> tuple[tuple[str, str, ExpressionType], ...]:
+    """To subscribe one of these lists of topics, and all messages of them."""
+    return tuple([(one, "*", "TAG") for one in topics])
+
+
+def _listed(group: str, topics: str, queues: int) -> tuple[StartConsumer, ...]:
+    """Three clients that list the queues of topics in turn; the first has retries."""
+    all_of_them = [f"{topic}/{n}" for topic in topics.split(",") for n in range(queues)]
+    told = [all_of_them[first::3] for first in range(3)]
+    told[0].append(f"%RETRY%{group}/0")
+    return tuple(
+        [
+            StartConsumer(
+                f"{group}{FIVE[nth]}",
+                group,
+                topics,
+                strategy="CONFIG",
+                listed=",".join(its),
+            )
+            for nth, its in enumerate(told)
+        ]
     )
 
 
@@ -46,9 +94,10 @@ WORKING = replace(
     burst_sizes=often((2, 3), (3, 4), (5, 3), (20, 1)),
     groups=("g",),
     consumers=(
-        *_of_group("g", ("c0", "c1", "c2")),
-        *_of_group("h", ("c3",)),
-        *_in_order("o", ("c4", "c5", "c6")),
+        *_of_group("g", 3),
+        *_by_batches(_of_group("h", 1), 3),
+        *_in_order("o"),
+        *_by_batches(_in_order("p", 1), 2),
     ),
     services=often(
         ("reput", 3),
@@ -64,10 +113,21 @@ SHARING = replace(
     WORKING,
     kinds=often(("consume", 16), ("burst", 3), ("service", 1), ("restart", 1)),
     kept=("consume", "burst"),
+    resubscriptions=_everything_of(MANY_TOPICS, TOPICS, "T0", "T2"),
     consumers=(
-        *_of_group("g", CLIENTS[:4], "AVG_BY_CIRCLE"),
-        *_of_group("h", CLIENTS[4:], "CONSISTENT_HASH"),
-        *_of_group("h", ("c5", "c6"), "CONSISTENT_HASH"),
+        *_of_group("g", 5, "AVG_BY_CIRCLE"),
+        *_of_group("h", 5, "CONSISTENT_HASH"),
+        *_of_group("a", 5, topics=MANY_TOPICS),
+        *_of_group("m", 3, "MACHINE_ROOM"),
+        *_of_group("n", 4, "MACHINE_ROOM_NEARBY", MANY_TOPICS),
+        *_listed("l", MANY_TOPICS, 8),
+        *_in_order("o", 3, "CONSISTENT_HASH"),
+    ),
+    addresses=often(
+        *[(Address("T0", n), 3) for n in range(2)],
+        *[(Address("T0", n), 1) for n in range(2, 8)],
+        *[(Address("T1", n), 1) for n in (0, 1, 3, 5, 7)],
+        *[(Address("T2", n), 1) for n in (0, 2, 4, 7)],
     ),
 )
 TELLING_ALL = replace(
@@ -77,7 +137,7 @@ TELLING_ALL = replace(
     ),
     consumers=(
         StartConsumer("c0", "b", TOPICS, broadcasts=True),
-        StartConsumer("c1", "b", TOPICS, broadcasts=True),
+        StartConsumer("c1", "b", TOPICS, broadcasts=True, batch=2),
         StartConsumer("c2", "b", TOPICS, "last", broadcasts=True),
     ),
     groups=("b",),
@@ -88,6 +148,81 @@ CRASHING = replace(
         ("consume", 14), ("put", 2), ("burst", 3), ("service", 3), ("crash", 4)
     ),
     kept=("consume", "burst", "crash"),
+    resubscriptions=_everything_of(TOPICS, "T0", "T1"),
+)
+AMONG_OTHERS = replace(
+    CRASHING,
+    kinds=often(
+        ("consume", 14),
+        ("delay", 2),
+        ("hold", 3),
+        ("put", 1),
+        ("burst", 2),
+        ("service", 3),
+        ("clock", 1),
+        ("restart", 1),
+        ("crash", 2),
+        ("fault", 1),
+    ),
+    kept=("consume", "delay", "hold"),
+    groups=("k",),
+    labels=often((Label(), 4), (Label(tags="TagA"), 2), (Label(delay_level=1), 1)),
+    pull_tags=often(("*", 3), ("TagA", 1)),
+    pull_counts=often((32, 3), (1, 1)),
+    services=often(
+        *[(service, 1) for service in CRASHING.services],
+        ("deliver_delayed", 4),
+        ("persist_delay_offset", 2),
+    ),
+    delay_levels=often((1, 4), (2, 1)),
+)
+"""Groups of pulls have no consumers, who would not know what these commit."""
+EXPRESSIONS: tuple[tuple[str, ExpressionType], ...] = often(
+    (("TagA", "TAG"), 3),
+    (("TagA || TagB", "TAG"), 2),
+    (("*", "TAG"), 2),
+    (("Aa", "TAG"), 2),
+    (("a > 5", "SQL92"), 2),
+    (("b = 'x' OR a IS NULL", "SQL92"), 2),
+    (("NOT (b CONTAINS 'x')", "SQL92"), 1),
+    (("a = 99", "SQL92"), 1),
+)
+"""Of two tags that one asks for by itself, another has the same hash: Aa and BB."""
+SUBSCRIBING = replace(
+    WORKING,
+    kinds=often(
+        ("consume", 16),
+        ("put", 3),
+        ("burst", 3),
+        ("service", 2),
+        ("restart", 1),
+        ("crash", 1),
+    ),
+    labels=often(
+        (Label(), 2),
+        (Label(tags="TagA"), 3),
+        (Label(tags="TagB", properties="a=9"), 2),
+        (Label(tags="Aa"), 1),
+        (Label(tags="BB"), 1),
+        (Label(properties="a=6;b=x"), 2),
+        (Label(properties="a=many;b=y"), 1),
+    ),
+    consumers=(
+        *_asking(_of_group("t", 1), "TagA"),
+        *_asking(_of_group("u", 1), "TagA || TagB"),
+        *_asking(_of_group("q", 1), "a > 5", "SQL92"),
+        *_asking(_of_group("r", 3), "b = 'x' OR a IS NULL", "SQL92"),
+        *_asking(_of_group("s", 3), "Aa"),
+        *_asking(_in_order("o", 1), "TagA"),
+        replace(_of_group("d", 1)[0], expression="TagA", broadcasts=True),
+    ),
+    resubscriptions=tuple(
+        [
+            (topics, *asked)
+            for topics in (TOPICS, TOPICS, "T0", "T1")
+            for asked in EXPRESSIONS
+        ]
+    ),
 )
 STORES = often(
     (Setup(keeps_progress=True), 3),
@@ -97,6 +232,27 @@ STORES = often(
     (Setup(keeps_progress=True, delivers_delayed=True, topic_queues=1), 2),
     (Setup(16384, 40, keeps_progress=True, delivers_delayed=True, pull_batch=4), 2),
 )
+SEVERAL_BROKERS = often(
+    *[(store, 1) for store in STORES],
+    (Setup(keeps_progress=True, brokers=3, topic_queues=8), 6),
+    (Setup(keeps_progress=True, brokers=3, topic_queues=4, pull_threshold=3), 4),
+    (Setup(keeps_progress=True, brokers=2, topic_queues=6, disk_profile="kill9"), 2),
+    (Setup(keeps_progress=True, brokers=3, delivers_delayed=True, topic_queues=5), 4),
+)
+"""As stores of three brokers: queues of several topics, and retry topics."""
+DELIVERING_STORES = often(
+    *[(replace(store, delivers_delayed=True), 1) for store in dict.fromkeys(STORES)]
+)
+FILTERING = Setup(keeps_progress=True, filters=True, queue_ext_size=512)
+FILTERING_STORES = often(
+    (FILTERING, 4),
+    (Setup(keeps_progress=True), 2),
+    (replace(FILTERING, queue_ext_size=100, disk_profile="posix_min"), 2),
+    (replace(FILTERING, queue_ext_size=0, pull_batch=2), 1),
+    (replace(FILTERING, log_file_size=8192, queue_file_units=7), 1),
+    (replace(FILTERING, delivers_delayed=True, pull_threshold=3), 2),
+    (Setup(16384, 40, "SYNC_FLUSH", keeps_progress=True, filters=True), 1),
+)
 
 LIVING_CONSUMERS = (
     Scenario(
@@ -104,9 +260,18 @@ LIVING_CONSUMERS = (
         sentence="consumers join and leave, by different strategies, and share out "
         "the queues of their groups",
         space=SHARING,
-        setups=STORES,
+        setups=SEVERAL_BROKERS,
         required_probes=(),
         required_laws=("CON-1", "CON-2", "CON-3", "CON-7"),
+    ),
+    Scenario(
+        name="subscriptions",
+        sentence="consumers ask for tags and by expressions, and subscribe something "
+        "else while they pull and work, alone or with their group",
+        space=SUBSCRIBING,
+        setups=FILTERING_STORES,
+        required_probes=("pull.outdated", "pull_api.filtered"),
+        required_laws=("CON-1", "CON-2", "CON-3", "CON-7", "RD-1"),
     ),
     Scenario(
         name="broadcast",
@@ -125,6 +290,15 @@ LIVING_CONSUMERS = (
         setups=STORES,
         required_probes=(),
         required_laws=("CON-1", "CON-2", "CON-4", "CON-7", "CON-9", "OFS-4"),
+    ),
+    Scenario(
+        name="consumers_among_others",
+        sentence="consumers work beside delayed messages that fall due and pulls of "
+        "others that wait, with crashes and failing calls",
+        space=AMONG_OTHERS,
+        setups=DELIVERING_STORES,
+        required_probes=("pull_request_hold.woken",),
+        required_laws=("CON-1", "CON-2", "CON-10", "DLY-3", "LP-3"),
     ),
 )
 """What `catalogue` lists of them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from crashmq.models.ops import (
@@ -10,18 +12,30 @@ from crashmq.models.ops import (
     ConsumerEnd,
     ConsumerTask,
     EndConsumer,
+    ExpressionType,
     Op,
     ResetOffset,
+    Resubscribe,
     RunService,
     StartConsumer,
     Together,
     TurnConsumer,
 )
+from crashmq.models.program import Setup
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.space import often
 
 Doing: TypeAlias = Literal[
-    "work", "join", "end", "rebalance", "persist", "wait", "together", "reset"
+    "work",
+    "join",
+    "end",
+    "rebalance",
+    "persist",
+    "wait",
+    "together",
+    "hold",
+    "reset",
+    "resubscribe",
 ]
 DOINGS: tuple[Doing, ...] = often(
     ("work", 9),
@@ -30,23 +44,38 @@ DOINGS: tuple[Doing, ...] = often(
     ("rebalance", 3),
     ("persist", 2),
     ("wait", 1),
-    ("together", 2),
+    ("together", 3),
+    ("hold", 1),
     ("reset", 1),
+    ("resubscribe", 2),
 )
 ENDS: tuple[ConsumerEnd, ...] = often(("stop", 2), ("kill", 2), ("vanish", 1))
 TASKS: tuple[ConsumerTask, ...] = often(
-    ("pull", 4), ("rebalance", 3), ("persist", 2), ("heartbeat", 1), ("lock", 1)
+    ("pull", 4), ("rebalance", 3), ("persist", 2), ("heartbeat", 1), ("lock", 2)
 )
+Beside: TypeAlias = Literal["reput", "put", "consume", "end", "turn"]
+BESIDE: tuple[Beside, ...] = often(
+    ("reput", 1), ("put", 1), ("consume", 3), ("end", 1), ("turn", 4)
+)
+MOST_AT_ONCE = 4
 TIMES: Final = often((1, 3), (2, 2), (8, 2))
 PLACES: Final = often((0, 4), (1, 2), (2, 1), (5, 1))
 PAUSES_MS: Final = often((500, 4), (1000, 2), (5000, 2), (21_000, 2), (31_000, 1))
 """After a rebalance, an error, a persist, a balance, a pull that nobody answers."""
+THERE_AND_BACK = 3
+"""One of so many that subscribe something else go back to what they had."""
+AT_ONCE = 4
+"""One of so many times consumers that have the same to do do it at once."""
+HELD_MS: Final = 21_000
+"""So often a consumer renews its locks; a third of how long a broker keeps them."""
+STRANGERS = 4
+"""One of so many that join may be of any group; the others are of one that is there."""
 
 
 def consume(draft: Draft) -> None:
     """Something that consumers do, or that happens to one."""
     chance, add = draft.chance, draft.add
-    joined = _joined(draft)
+    joined = tuple(draft.joined)
     doing = chance.pick(DOINGS)
     if doing == "join" or not joined:
         _join(draft)
@@ -69,10 +98,53 @@ def consume(draft: Draft) -> None:
             add(AdvanceClock(chance.pick(PAUSES_MS)))
             add(TurnConsumer(client, chance.pick(TASKS)))
         case "together":
-            ops = tuple([_beside(draft, joined) for _ in range(chance.integer(2, 3))])
-            add(Together(ops, draft.drawn.schedule(len(ops))))
+            who = (client,) if chance.coin() else joined
+            _at_once(draft, [_beside(draft, who) for _ in range(chance.integer(2, 3))])
+        case "hold":
+            _hold(draft, client)
         case "reset":
             _reset(draft)
+        case "resubscribe":
+            _resubscribe(draft, client)
+
+
+def _resubscribe(draft: Draft, client: str) -> None:
+    """A consumer subscribes something else, and so do all of its group, mostly."""
+    chance, who = draft.chance, draft.joined[client]
+    told = [one for one in draft.space.resubscriptions if _can_ask(one[2], draft.setup)]
+    if not told:
+        _work(draft, client)
+        return
+    group = [one for one in draft.joined.values() if one.group == who.group]
+    alike = [who] if chance.one_in(STRANGERS) else group
+    if chance.coin():
+        draft.add(TurnConsumer(client, "pull", 2))
+    _subscribe(draft, alike, chance.pick(told))
+    if chance.coin():
+        draft.add(*[draft.drawn.put() for _ in range(chance.integer(1, 3))])
+        draft.add(RunService("reput"))
+    if chance.one_in(THERE_AND_BACK):
+        _subscribe(draft, alike, (who.topics, who.expression, who.expression_type))
+    else:
+        _rebalance_all(draft)
+    _work(draft, chance.pick(group).client)
+
+
+def _subscribe(
+    draft: Draft, who: list[StartConsumer], told: tuple[str, str, ExpressionType]
+) -> None:
+    """Let consumers subscribe topics by an expression of its type."""
+    topics, expression, kind = told
+    for one in who:
+        draft.add(Resubscribe(one.client, topics, expression, kind))
+        draft.joined[one.client] = replace(
+            one, topics=topics, expression=expression, expression_type=kind
+        )
+
+
+def _can_ask(kind: ExpressionType, setup: Setup) -> bool:
+    """Whether a broker of the setup takes such an expression."""
+    return kind == "TAG" or setup.filters
 
 
 def _reset(draft: Draft) -> None:
@@ -87,20 +159,49 @@ def _reset(draft: Draft) -> None:
         draft.add(ResetOffset(who.group, *address, offset))
 
 
-def _joined(draft: Draft) -> tuple[str, ...]:
-    """The clients that have had a consumer so far."""
-    joined = [op.client for op in draft.ops if isinstance(op, StartConsumer)]
-    return tuple(dict.fromkeys(joined))
-
-
 def _join(draft: Draft) -> None:
     """Consumers join, and the queues of all are shared out anew."""
     chance = draft.chance
-    who = [chance.pick(draft.space.consumers) for _ in range(chance.integer(1, 2))]
-    draft.add(*who)
+    who = [_one_who_joins(draft) for _ in range(chance.integer(1, 2))]
+    if len(who) > 1 and chance.one_in(AT_ONCE):
+        _at_once(draft, who)
+    else:
+        draft.add(*who)
+    for one in who:
+        draft.joined[one.client] = one
     _rebalance_all(draft)
     if chance.coin():
         _work(draft, who[0].client)
+
+
+def _one_who_joins(draft: Draft) -> StartConsumer:
+    """Mostly one more of a group that is there; in few groups much is shared."""
+    chance = draft.chance
+    can_join = [one for one in draft.space.consumers if _has_a_share(one, draft.setup)]
+    if draft.joined and not chance.one_in(STRANGERS):
+        groups = {one.group for one in draft.joined.values()}
+        can_join = [one for one in can_join if one.group in groups] or can_join
+    return _as_the_others(draft, chance.pick(can_join or draft.space.consumers))
+
+
+def _as_the_others(draft: Draft, who: StartConsumer) -> StartConsumer:
+    """A consumer that subscribes what its group does by now."""
+    others = [one for one in draft.joined.values() if one.group == who.group]
+    if not others:
+        return who
+    newest = others[-1]
+    return replace(
+        who,
+        topics=newest.topics,
+        expression=newest.expression,
+        expression_type=newest.expression_type,
+    )
+
+
+def _has_a_share(one: StartConsumer, setup: Setup) -> bool:
+    """Whether there are queues and messages for such a consumer at all."""
+    has_room = one.strategy != "MACHINE_ROOM" or setup.brokers > 1
+    return has_room and _can_ask(one.expression_type, setup)
 
 
 def _work(draft: Draft, client: str) -> None:
@@ -122,24 +223,48 @@ def _consumed(draft: Draft, client: str) -> Consume:
     return Consume(client, chance.pick(PLACES), chance.pick(TIMES), status)
 
 
+def _hold(draft: Draft, client: str) -> None:
+    """Time passes, in which orderly consumers hold their queues by renewal alone."""
+    chance = draft.chance
+    orderly = [one.client for one in draft.joined.values() if one.is_orderly]
+    if not orderly:
+        _work(draft, client)
+        return
+    for _ in range(chance.integer(1, 3)):
+        draft.add(AdvanceClock(HELD_MS))
+        draft.add(*[TurnConsumer(one, "lock") for one in orderly])
+    other = chance.pick(orderly)
+    draft.add(TurnConsumer(other, "rebalance"))
+    _work(draft, chance.pick(orderly))
+
+
 def _rebalance_all(draft: Draft) -> None:
     """Let every consumer that may live look whether its queues have changed."""
-    if draft.chance.coin():
-        draft.add(AdvanceClock(draft.chance.pick(PAUSES_MS)))
-    for client in _joined(draft):
-        draft.add(TurnConsumer(client, "rebalance"))
+    chance = draft.chance
+    if chance.coin():
+        draft.add(AdvanceClock(chance.pick(PAUSES_MS)))
+    turns = [TurnConsumer(client, "rebalance") for client in draft.joined]
+    if 2 <= len(turns) <= MOST_AT_ONCE and chance.one_in(AT_ONCE):
+        _at_once(draft, turns)
+    draft.add(*turns)
+
+
+def _at_once(draft: Draft, ops: Sequence[Op]) -> None:
+    draft.add(Together(tuple(ops), draft.drawn.schedule(len(ops))))
 
 
 def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:
     """What runs at the same time as others."""
     chance = draft.chance
     client = chance.pick(joined)
-    match chance.below(6):
-        case 0:
+    match chance.pick(BESIDE):
+        case "reput":
             return RunService("reput")
-        case 1:
+        case "put":
             return draft.drawn.put()
-        case 2:
+        case "consume":
             return _consumed(draft, client)
-        case _:
-            return TurnConsumer(client, chance.pick(TASKS))
+        case "end":
+            return EndConsumer(client, chance.pick(ENDS))
+        case "turn":
+            return TurnConsumer(client, chance.pick(TASKS), chance.pick(TIMES))

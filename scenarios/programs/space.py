@@ -202,6 +202,8 @@ class Space:
         progress_offsets: what is committed, or reset to.
         consumers: who may join; a space has them to list ``consume``.
         consumed: how consuming a message goes.
+        resubscriptions: topics, expression and its type of what one that runs may
+            subscribe instead.
         delay_levels: of messages that wait; a space has them to list ``delay``.
         deletions: queues that are deleted, queue_id -1 for the whole topic; as above
             for ``delete``.
@@ -255,6 +257,7 @@ class Space:
     progress_offsets: Numbers = ONLY_ZERO
     consumers: tuple[StartConsumer, ...] = ()
     consumed: tuple[ConsumeStatus, ...] = ("success",)
+    resubscriptions: tuple[tuple[str, str, ExpressionType], ...] = ()
     expressions: tuple[tuple[str, ExpressionType], ...] = ()
     delay_levels: tuple[int, ...] = ()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from consumer_bench import FIRST, SUCCESS, Bench, T
 from fake_broker import queue_of, turn, waits
@@ -274,6 +276,24 @@ def test_an_answer_counts_once(bench: Bench) -> None:
 
     assert waits(consumer) == 1
     assert mailbox.offsets() == [0, 1]
+
+
+@pytest.mark.parametrize("last", ["A", "*"])
+@pytest.mark.parametrize(
+    "code", [ResponseCode.SUCCESS, ResponseCode.PULL_RETRY_IMMEDIATELY]
+)
+def test_an_answer_to_what_was_subscribed_before_is_asked_for_again(
+    bench: Bench, last: str, code: ResponseCode
+) -> None:
+    consumer, mailbox = by_hand(bench)
+    consumer.subscribe("T", "A")
+    consumer.subscribe("T", last)
+
+    mailbox.answer(replace(found(0), code=code))
+    bench.pull(consumer)
+
+    assert waits(consumer) == 0
+    assert mailbox.offsets() == [0, 0]
 
 
 @pytest.mark.parametrize(

@@ -198,12 +198,12 @@ def test_a_change_of_queues_is_told_with_a_newer_version(bench: Bench) -> None:
     bench.started("c1")
     turn(consumer, "rebalance")
     newer = bench.broker.clients["g"]["c0"].subscriptions[1].sub_version
-    assert newer == bench.runtime.now_ms() > version
+    assert newer > version
 
     bench.runtime.advance(-3_600_000)
     bench.broker.kill("g", "c1")
     turn(consumer, "rebalance")
-    assert bench.broker.clients["g"]["c0"].subscriptions[1].sub_version == newer
+    assert bench.broker.clients["g"]["c0"].subscriptions[1].sub_version > newer
 
 
 def test_a_queue_that_another_client_has_locked_is_not_begun(bench: Bench) -> None:

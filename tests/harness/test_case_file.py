@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "6ac6eec0081583bfc4d0a01e4b7746ef40ab04edaef73a19d0d5a1c8a293dd70"
+DEFAULTS = "dac6d1e2b8b23401e60e40c5a90b15cbe29d7a1ef48355dec1f65f652e166e5e"
 
 
 def saved(path: Path, **changes: Any) -> Path:

@@ -5,13 +5,22 @@ Every step is judged, and each story goes on to an end at which all is consumed.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 
 from crashmq.harness.episodes.episode import Episode
-from crashmq.models.history import Consumed
-from crashmq.models.observations import Done, OffsetKept, Skipped
+from crashmq.models.history import (
+    Consumed,
+    ConsumerEnded,
+    Happening,
+    OffsetRead,
+    OffsetSent,
+    PullSent,
+    QueuesHeld,
+)
+from crashmq.models.observations import Done, Interleaved, OffsetKept, Skipped
 from crashmq.models.ops import (
     AdvanceClock,
     Consume,
@@ -21,12 +30,16 @@ from crashmq.models.ops import (
     EndConsumer,
     Op,
     PutBatch,
+    PutMessage,
     QueryOffset,
     ResetOffset,
     Restart,
+    Resubscribe,
     RunService,
+    Schedule,
     StartConsumer,
     Survivors,
+    Together,
     TurnConsumer,
 )
 from crashmq.models.program import Setup
@@ -35,6 +48,7 @@ ONE_QUEUE = Setup(keeps_progress=True, topic_queues=1)
 REPUT = RunService("reput")
 PERSIST = RunService("persist_consumer_offset")
 LOSES_ALL = Crash("power_loss", Survivors("none"))
+BY_CLIENTS = (Consumed, OffsetRead, OffsetSent, PullSent, QueuesHeld)
 C0 = StartConsumer("c0", "g", "T0")
 TELLING_ALL = StartConsumer("c0", "b", "T0", broadcasts=True)
 
@@ -62,6 +76,8 @@ class Story:
         self.episode = Episode("", ONE_QUEUE)
         self.episode.begin()
         self.consumed: list[tuple[str, int]] = []
+        self.events: list[Happening] = []
+        self.together: list[Interleaved] = []
         self.does(*ops)
 
     def does(self, *ops: Op) -> None:
@@ -70,6 +86,8 @@ class Story:
             self.episode.ops.append(op)
             done = self.episode.interpreter.run(op, number)
             self.episode.judge.judge(done, self.episode.subject.positions())
+            self.events = [entry.event for entry in done.entries]
+            self.together = [one for one in (done.seen,) if type(one) is Interleaved]
             self.consumed += [
                 (entry.event.queue.client, entry.event.queue_offset)
                 for entry in done.entries
@@ -162,12 +180,124 @@ def test_one_that_broadcasts_goes_on_at_what_its_own_disk_has(how: ConsumerEnd) 
     story.ends_well()
 
 
+def tagged(*tags: str) -> tuple[Op, ...]:
+    return *[PutMessage("T0", 0, 1, tags=tag) for tag in tags], REPUT
+
+
+@pytest.mark.parametrize("last", ["A || B", "A"])
+def test_a_pull_that_is_held_passes_over_nothing_of_what_is_subscribed_meanwhile(
+    last: str,
+) -> None:
+    story = Story(*begins(replace(C0, expression="A")))
+    story.does(Resubscribe("c0", "T0", "B"), *tagged("A", "B", "A"))
+    story.does(Resubscribe("c0", "T0", last), TurnConsumer("c0", "pull", 4))
+    story.does(Consume("c0", times=8))
+
+    wanted = [0, 2] if last == "A" else [0, 1, 2]
+    assert [offset for _, offset in story.consumed] == wanted
+    story.ends_well()
+
+
+def test_a_topic_that_is_subscribed_again_goes_on_where_its_group_was() -> None:
+    story = Story(*put(3), *begins(C0), Consume("c0", times=2))
+    rebalances = TurnConsumer("c0", "rebalance")
+    story.does(Resubscribe("c0", "T1"), rebalances, *put(2))
+    story.does(Resubscribe("c0", "T0"), rebalances, AdvanceClock(500))
+    story.does(TurnConsumer("c0", "pull", 2), Consume("c0", times=8))
+
+    assert [offset for _, offset in story.consumed] == [0, 1, 2, 3, 4]
+    story.ends_well()
+
+
+def test_messages_that_a_group_has_not_asked_for_are_passed_over() -> None:
+    story = Story(*tagged("Aa", "BB", "C", "Aa"), *begins(replace(C0, expression="Aa")))
+    story.does(Consume("c0", times=8), TurnConsumer("c0", "persist"))
+
+    assert story.consumed == [("c0", 0), ("c0", 3)]
+    assert story.kept() == 4
+    story.ends_well()
+
+
 def test_a_client_has_one_consumer_and_without_it_does_nothing() -> None:
     episode = Episode("", ONE_QUEUE)
 
     assert isinstance(episode.step(TurnConsumer("c0", "pull")), Skipped)
     assert isinstance(episode.step(EndConsumer("c0")), Skipped)
+    assert isinstance(episode.step(Resubscribe("c0", "T1")), Skipped)
     assert episode.step(C0) == Done()
     assert isinstance(episode.step(C0), Skipped)
     assert episode.step(EndConsumer("c0")) == Done()
     assert episode.step(C0) == Done()
+
+
+POINTS = range(1, 30, 2)
+
+
+def at_once(point: int, *ops: Op) -> Together:
+    """The first begins; at its ``point``-th call of the host the second one runs."""
+    return Together(ops, Schedule(preemptions=((point, 1),)))
+
+
+@pytest.mark.parametrize("broadcasts", [False, True])
+def test_two_that_start_one_client_at_once_give_it_one_consumer(
+    broadcasts: bool,
+) -> None:
+    joins = replace(C0, broadcasts=broadcasts)
+    for point in POINTS:
+        episode = Episode("", ONE_QUEUE)
+        seen = episode.step(at_once(point, joins, joins))
+
+        assert isinstance(seen, Interleaved)
+        assert sorted(map(type, seen.observations), key=str) == [Done, Skipped], point
+        episode.finish()
+
+
+@pytest.mark.parametrize("broadcasts", [False, True])
+@pytest.mark.parametrize("how", get_args(ConsumerEnd)[1:])
+def test_a_client_that_ends_amid_its_work_does_nothing_more(
+    how: ConsumerEnd, broadcasts: bool
+) -> None:
+    joins = replace(C0, broadcasts=broadcasts)
+    amid = 0
+    for beside in (Consume("c0", times=4), TurnConsumer("c0", "persist")):
+        for point in POINTS:
+            story = Story(*put(4), *begins(joins), Consume("c0"))
+            story.does(at_once(point, beside, EndConsumer("c0", how)))
+            last = story.events.index(ConsumerEnded("c0", how))
+            amid += any(
+                Skipped in map(type, seen.observations) for seen in story.together
+            )
+
+            mine = [one for one in story.events[last + 1 :] if type(one) in BY_CLIENTS]
+            underway = [one for one in mine if isinstance(one, OffsetSent)]
+            assert mine == underway[:1], point  # a request that is underway arrives
+            story.does(*begins(joins))
+            story.ends_well()
+    assert amid > 0
+
+
+@pytest.mark.parametrize("broadcasts", [False, True])
+def test_a_client_that_stops_amid_its_work_has_told_it(broadcasts: bool) -> None:
+    joins = replace(C0, broadcasts=broadcasts)
+    for point in POINTS:
+        story = Story(*put(4), *begins(joins))
+        story.does(at_once(point, Consume("c0", times=4), EndConsumer("c0")))
+        done = [offset for _, offset in story.consumed]
+        story.does(*begins(joins), Consume("c0", times=8))
+
+        assert [offset for _, offset in story.consumed] == [0, 1, 2, 3], (point, done)
+        story.ends_well()
+
+
+def test_a_message_that_two_groups_give_back_is_delivered_to_each() -> None:
+    episode = Episode("", replace(ONE_QUEUE, delivers_delayed=True))
+    for group in ("g", "h"):
+        consumer = StartConsumer(f"{group}0", group, "T0")
+        for op in (*put(1), *begins(consumer), Consume(consumer.client, 0, 1, "later")):
+            episode.step(op)
+
+    episode.finish()
+
+    done = episode.judge.known.consumption.owed.done
+    assert done["g", "%RETRY%g", 0] == done["h", "%RETRY%h", 0] != set()
+    assert episode.judge.checks["DLY-1"] == 2

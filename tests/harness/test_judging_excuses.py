@@ -140,3 +140,15 @@ def test_after_a_failed_flush_of_a_queue_the_cleaner_may_leave_what_has_expired(
     assert result.law == ""
     excuses = {(each.law, each.fact) for each in result.record.excuses}
     assert ("DEL-4", "queues_worked") in excuses
+
+
+@pytest.mark.parametrize("at_action", range(1, 30))
+def test_a_stop_whose_table_could_not_be_synced_owes_no_durable_table(
+    at_action: int,
+) -> None:
+    setup = Setup(disk_profile="posix_min", keeps_progress=True, delivers_delayed=True)
+    fault = DiskFault("sync", "EIO", path="config")
+
+    result = run(setup, PUT, Restart(), During(Shutdown(), at_action, fault))
+
+    assert result.law == "", result.message

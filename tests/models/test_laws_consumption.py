@@ -97,7 +97,7 @@ class Walked:
         return self.known.consumption.shares[AT_C0]
 
     def owed_from(self) -> int | None:
-        return self.known.consumption.owed_from.get(KEY)
+        return self.known.consumption.owed.since.get(KEY)
 
 
 def pulled(asked: int, next_begin: int, code: str = "SUCCESS") -> PullReceived:

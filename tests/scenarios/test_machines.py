@@ -71,5 +71,7 @@ def test_every_scenario_has_its_machine_here() -> None:
 
 
 TestRebalance = machine_test("rebalance")
+TestSubscriptions = machine_test("subscriptions")
 TestBroadcast = machine_test("broadcast")
 TestConsumerCrash = machine_test("consumer_crash")
+TestConsumersAmongOthers = machine_test("consumers_among_others")

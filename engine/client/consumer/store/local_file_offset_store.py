@@ -45,7 +45,13 @@ class LocalFileOffsetStore:
     ) -> None:
         self._file = ConfigFile(disk, f"{client_id}/{group}/offsets.json", runtime)
         self._table = OffsetTable(runtime)
+        self._writing = runtime.lock()
         self._kept: Offsets = {}
+
+    @property
+    def kept(self) -> Mapping[MessageQueue, int]:
+        """What the file has."""
+        return self._kept
 
     def load(self) -> None:
         """Read the file, or its backup, into memory.
@@ -105,13 +111,13 @@ class LocalFileOffsetStore:
 
         Source: LocalFileOffsetStore#persistAll, which reads the file again before.
         """
-        now = self._table.of_topic()
-        told = {queue: now[queue] for queue in queues if queue in now}
-        if not told:
-            return
-        offsets = self._kept | told
-        self._file.persist(_encode(offsets))
-        self._kept = offsets
+        with self._writing:
+            now = self._table.of_topic()
+            told = {queue: now[queue] for queue in queues if queue in now}
+            if told:
+                offsets = self._kept | told
+                self._file.persist(_encode(offsets))
+                self._kept = offsets
 
     def remove_offset(self, queue: MessageQueue) -> None:
         """Forget a queue's offset in memory; the file keeps it."""

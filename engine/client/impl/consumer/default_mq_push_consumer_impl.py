@@ -8,7 +8,10 @@ queue is gone.
 Source: org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl#pullMessage,
 its PullCallback, RocketMQ 5.3. Differs: where a queue ends before the
 offset that was asked for, the client goes back to what the broker has for the group,
-if that is less than the queue's end: there, what was written since is skipped.
+if that is less than the queue's end: there, what was written since is skipped. And what
+a pull brings counts only if nothing was subscribed of its topic since it was sent: a
+broker answers a held pull by what is subscribed by then; there, the client drops of
+that what was not asked for before, and goes on behind it.
 """
 
 from __future__ import annotations
@@ -61,6 +64,7 @@ FOUND = probe("pull.found", "a pull brought messages")
 NOTHING = probe("pull.nothing", "a pull brought nothing")
 ILLEGAL = probe("pull.offset_illegal", "a pull's offset was not of its queue")
 BEYOND = probe("pull.beyond", "a pull's offset was beyond the end of its queue")
+OUTDATED = probe("pull.outdated", "a pull asked for what is not subscribed any more")
 REFUSED = probe("pull.refused", "a pull failed, or the broker did not answer it")
 
 
@@ -179,6 +183,11 @@ class DefaultMQPushConsumerImpl:
             return
         if response.code in _READ:
             self._offset_store.heard_of(request.queue, response.broker_life)
+        is_asked = self._rebalance_impl.subscriptions.is_still_asked(pull.subscription)
+        if response.code in _READ and not is_asked:
+            OUTDATED.hit()
+            self.pull_message_service.execute_pull_request_immediately(request)
+            return
         match response.code:
             case ResponseCode.SUCCESS:
                 self._on_found(pull, response)

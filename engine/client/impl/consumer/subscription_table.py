@@ -1,8 +1,8 @@
 """SubscriptionTable: what one consumer subscribes, by topic.
 
 Source: RebalanceImpl#getSubscriptionInner, FilterAPI#buildSubscriptionData, RocketMQ
-5.3. Differs: a version never goes back, be the clock set back or not; there the broker
-ignores what such a client subscribes from then on.
+5.3. Differs: each version is newer than the one before, be the clock set back or in the
+same millisecond; there the broker ignores what such a client subscribes from then on.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ class SubscriptionTable:
         self._runtime = runtime
         self._lock = runtime.lock()
         self._by_topic: dict[str, SubscriptionData] = {}
+        self._newest: dict[str, int] = {}
+        self._asked_since: dict[str, int] = {}
 
     def subscribe(
         self, topic: str, expression: str, expression_type: ExpressionType = "TAG"
@@ -32,7 +34,8 @@ class SubscriptionTable:
         """
         data = build_subscription_data(topic, expression, expression_type)
         with self._lock:
-            self._by_topic[topic] = replace(data, sub_version=self._next_version(topic))
+            version = self._asked_since[topic] = self._next_version(topic)
+            self._by_topic[topic] = replace(data, sub_version=version)
 
     def unsubscribe(self, topic: str) -> None:
         """Subscribe a topic no more."""
@@ -48,8 +51,18 @@ class SubscriptionTable:
                 self._by_topic[topic] = replace(data, sub_version=version)
 
     def _next_version(self, topic: str) -> int:
-        known = self._by_topic.get(topic)
-        return max(self._runtime.now_ms(), known.sub_version if known else 0)
+        version = max(self._runtime.now_ms(), self._newest.get(topic, 0) + 1)
+        self._newest[topic] = version
+        return version
+
+    def is_still_asked(self, then: SubscriptionData) -> bool:
+        """Whether what was subscribed of a topic then has been subscribed ever since.
+
+        What came between counts, though it be gone: a broker may have filtered by it.
+        """
+        with self._lock:
+            is_subscribed = then.topic in self._by_topic
+            return is_subscribed and then.sub_version >= self._asked_since[then.topic]
 
     def get(self, topic: str) -> SubscriptionData | None:
         """What is subscribed of a topic; None: nothing."""

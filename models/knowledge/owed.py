@@ -1,0 +1,75 @@
+"""What groups of consumers are owed of their queues, and what of it they have done.
+
+A message is named by its unique key, since a queue_offset is given again after the log
+has lost its tail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from crashmq.models.appended import Appended
+from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.knowledge.reference import ReferenceModel
+from crashmq.models.knowledge.subscriptions import Passing
+from crashmq.models.plain_state import Forked
+
+_NO_MESSAGE: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Owed(Forked):
+    """Of all groups, and of all consumers that broadcast.
+
+    Attributes:
+        since: the first queue_offset that a group must see of a queue.
+        done: by group, topic and queue the messages that were worked off.
+        passing: what pulls of this step have passed over, and was not asked for.
+    """
+
+    since: dict[OffsetKey, int] = field(default_factory=dict)
+    done: dict[OffsetKey, frozenset[str]] = field(default_factory=dict)
+    passing: list[tuple[OffsetKey, Passing]] = field(default_factory=list)
+
+    def begins(self, key: OffsetKey, begin: int, *, is_anew: bool) -> None:
+        """Take note of where a group begins; ``is_anew``: perhaps it had no offset."""
+        if is_anew or key not in self.since:
+            self.since[key] = begin
+
+    def forgives(self, key: OffsetKey, below: int) -> None:
+        """Take note that a group that is owed anything is owed nothing below that."""
+        if key in self.since:
+            self.since[key] = max(self.since[key], below)
+
+    def worked_off(self, key: OffsetKey, unique_key: str) -> None:
+        """Take note that a message was consumed."""
+        self._does(key, frozenset({unique_key}))
+
+    def _does(self, key: OffsetKey, unique_keys: frozenset[str]) -> None:
+        self.done[key] = self.done.get(key, _NO_MESSAGE) | unique_keys
+
+    def step_begins(self, model: ReferenceModel) -> None:
+        """Take note of what pulls were to pass over in the step before.
+
+        Only now the model has all that lay there.
+        """
+        passing, self.passing = self.passing, []
+        for key, passed in passing:
+            there = model.queues.get(key[1:], [])
+            excused = [one for one in there if passed.excuses(one)]
+            self._does(key, frozenset([one.message.unique_key for one in excused]))
+
+    def passed_over(
+        self, key: OffsetKey, model: ReferenceModel, end: int
+    ) -> Iterator[Appended]:
+        """The messages below ``end`` that a group is owed, and has not worked off."""
+        begin = self.since.get(key, end)
+        done = self.done.get(key, _NO_MESSAGE)
+        passing = [passed for its, passed in self.passing if its == key]
+        for appended in model.visible(key[1:]).messages:
+            is_done = appended.message.unique_key in done
+            if not begin <= appended.queue_offset < end or is_done:
+                continue
+            if not any(passed.excuses(appended) for passed in passing):
+                yield appended

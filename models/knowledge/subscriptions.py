@@ -1,0 +1,193 @@
+"""What is known of what the consumers of a group subscribe.
+
+All members of a group are to subscribe the same. While they do not, a broker filters
+the pulls of one by what another one asks for, and messages are passed over: RocketMQ
+calls that a misuse, and promises nothing. A group is *torn* from when that may be so
+until the broker starts anew with members of one mind, or the group begins anew.
+
+A broker keeps what SQL filters its groups had, and goes by their age. So of a group
+that had two of them, through more than one client or before a clock was set back,
+nobody knows by which one it is filtered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from crashmq.models.appended import Appended
+from crashmq.models.expressions import is_readable, matches
+from crashmq.models.files.store_image import BadRecord, decode_record
+from crashmq.models.ops import StartConsumer
+from crashmq.models.plain_state import Forked
+
+Asked: TypeAlias = tuple[str, str]
+"""An expression and its type."""
+EVERYTHING: Asked = ("*", "TAG")
+RETRY_PREFIX = "%RETRY%"
+
+
+class Subscription(NamedTuple):
+    """What a client subscribes for its group; ``is_gone``: the broker alone has it."""
+
+    group: str
+    topics: frozenset[str]
+    asked: Asked
+    is_gone: bool = False
+
+    @classmethod
+    def of(cls, op: StartConsumer) -> Subscription:
+        """What a consumer subscribes."""
+        asked = (op.expression, op.expression_type)
+        return cls(op.group, frozenset(op.topics.split(",")), asked)
+
+    def is_like(self, other: Subscription) -> bool:
+        """Whether both ask for the same."""
+        return self[:3] == other[:3]
+
+
+@dataclass(slots=True)
+class Subscriptions(Forked):
+    """Of all groups.
+
+    Attributes:
+        by_client: what each client subscribes, or had subscribed when it vanished.
+        changing: clients that are amid a change.
+        torn: groups of which nobody knows by what they are filtered.
+        had: what each group that ever asked by SQL has asked for.
+    """
+
+    by_client: dict[str, Subscription] = field(default_factory=dict)
+    changing: frozenset[str] = frozenset()
+    torn: frozenset[str] = frozenset()
+    had: dict[str, frozenset[Asked]] = field(default_factory=dict)
+
+    def began(self, op: StartConsumer) -> None:
+        """Take note that a client's consumer has joined."""
+        told = Subscription.of(op)
+        if not [*self._others(told.group, "")]:
+            self.torn -= {told.group}
+        others = [*self._others(told.group, "")]
+        had = self.had.get(told.group, frozenset())
+        is_other = bool(had) and told.asked not in had
+        self._takes(op.client, told)
+        if is_other or not all(told.is_like(other) for other in others):
+            self.torn |= {told.group}
+
+    def changes(self, op: StartConsumer, *, is_done: bool) -> None:
+        """Take note that a client, alone or not, subscribes what ``op`` says now."""
+        told = Subscription.of(op)
+        self._takes(op.client, told)
+        others = self._others(told.group, op.client)
+        if not all(told.is_like(other) for other in others):
+            self.torn |= {told.group}
+        if is_done:
+            self.changing -= {op.client}
+        else:
+            self.changing |= {op.client}
+
+    def _takes(self, client: str, told: Subscription) -> None:
+        self.by_client[client] = told
+        had = self.had.get(told.group, frozenset())
+        if had or told.asked[1] != "TAG":
+            self.had[told.group] = had | {told.asked}
+
+    def _others(self, group: str, client: str) -> Iterator[Subscription]:
+        for one, told in self.by_client.items():
+            if told.group == group and one != client:
+                yield told
+
+    def ended(self, client: str, *, is_gone: bool) -> None:
+        """Take note that a consumer ended; ``is_gone``: nobody tells the broker."""
+        told = self.by_client.pop(client, None)
+        if told is not None and client in self.changing:
+            self.torn |= {told.group}
+        self.changing -= {client}
+        if told is not None and is_gone:
+            self.by_client[client] = told._replace(is_gone=True)
+
+    def broker_began(self) -> None:
+        """Take note of a broker that knows nobody yet, but for what it has kept."""
+        for client, told in [*self.by_client.items()]:
+            if told.is_gone:
+                del self.by_client[client]
+        self.torn = frozenset([group for group in self.torn if self._stays_torn(group)])
+
+    def _stays_torn(self, group: str) -> bool:
+        members = [*self._others(group, "")]
+        is_of_one_mind = all(one.is_like(members[0]) for one in members)
+        return not is_of_one_mind or len(self.had.get(group, ())) > 1
+
+    def clock_went_back(self) -> None:
+        """Take note that what is subscribed from now on may look older."""
+        told = {group for group, had in self.had.items() if len(had) > 1}
+        self.torn |= told
+
+    def is_torn(self, group: str, *, filters: bool) -> bool:
+        """Whether a group is owed nothing; ``filters``: its broker takes SQL at all."""
+        if group in self.torn:
+            return True
+        return any(
+            client in self.changing or not _is_told(told.asked, filters)
+            for client, told in self.by_client.items()
+            if told.group == group
+        )
+
+    def asked_by(self, client: str, topic: str) -> Asked | None:
+        """What a client asks for of a topic now; None: nobody knows."""
+        if topic.startswith(RETRY_PREFIX):
+            return EVERYTHING
+        told = self.by_client.get(client)
+        if told is None or client in self.changing or topic not in told.topics:
+            return None
+        return told.asked
+
+
+def _is_told(asked: Asked, filters: bool) -> bool:
+    expression, kind = asked
+    return kind == "TAG" or (filters and is_readable(expression))
+
+
+class Passing(NamedTuple):
+    """What a pull has passed over: from ``begin`` on what lies before ``end``.
+
+    It asked for what is ``wanted``; None: nobody knows. ``brought`` are, of a group
+    that is torn, the unique keys of what it brought of that; only those are owed.
+    """
+
+    begin: int
+    end: int
+    wanted: Asked | None
+    brought: frozenset[str] | None
+
+    def excuses(self, appended: Appended) -> bool:
+        """Whether a message lies there, and its group is not owed it."""
+        if not self.begin <= appended.queue_offset < self.end:
+            return False
+        message = (appended.listed_as or appended).message
+        if self.brought is not None:
+            return appended.message.unique_key not in self.brought
+        return not wants(self.wanted, message.tags, message.properties)
+
+
+def wants(asked: Asked | None, tags: str, properties: Mapping[str, str]) -> bool:
+    """Whether a message is asked for; one on which an expression fails is, too.
+
+    Of what nobody knows nothing is.
+    """
+    if asked is None or not _is_told(asked, filters=True):
+        return False
+    expression, kind = asked
+    return matches(expression, kind, tags, properties) in ("yes", "fails")
+
+
+def wants_record(asked: Asked | None, data: bytes) -> bool:
+    """The same of a stored message; of one that cannot be read it is not known."""
+    if asked == EVERYTHING:
+        return True
+    try:
+        properties = decode_record(data).properties
+    except BadRecord:
+        return False
+    return wants(asked, properties.get("TAGS", ""), properties)

@@ -1,0 +1,75 @@
+"""Programs of living consumers: who joins, and what they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashmq.models.ops import Op, Resubscribe, StartConsumer, Together
+from crashmq.models.program import Program
+from crashmq.scenarios.catalogue.living_consumers import LIVING_CONSUMERS
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
+
+SUBSCRIPTIONS = SCENARIOS["subscriptions"]
+PROGRAMS = [program_for(SUBSCRIPTIONS, 1, episode) for episode in range(300)]
+
+
+def plain(ops: tuple[Op, ...]) -> Iterator[Op]:
+    for op in ops:
+        if isinstance(op, Together):
+            yield from op.ops
+        else:
+            yield op
+
+
+def asking(program: Program) -> list[StartConsumer | Resubscribe]:
+    kinds = StartConsumer, Resubscribe
+    return [op for op in plain(program.ops) if isinstance(op, kinds)]
+
+
+def test_only_a_broker_that_filters_is_asked_by_expressions() -> None:
+    told = [(p.setup.filters, op) for p in PROGRAMS for op in asking(p)]
+
+    kinds = {(filters, op.expression_type) for filters, op in told}
+    assert kinds == {(True, "SQL92"), (True, "TAG"), (False, "TAG")}
+
+
+def test_consumers_subscribe_something_else_and_go_back() -> None:
+    told = [op for p in PROGRAMS for op in asking(p) if isinstance(op, Resubscribe)]
+
+    asked = {(op.topics, op.expression, op.expression_type) for op in told}
+    assert len(asked & {*SUBSCRIPTIONS.space.resubscriptions}) > 15
+    goes_back = 0
+    for program in PROGRAMS:
+        seen: dict[str, list[tuple[str, str]]] = {}
+        for op in asking(program):
+            seen.setdefault(op.client, []).append((op.topics, op.expression))
+        goes_back += any(len(set(its)) < len(its) for its in seen.values())
+    assert goes_back > len(PROGRAMS) // 20
+
+
+def test_who_joins_a_group_mostly_asks_for_what_the_group_does() -> None:
+    alike = other = 0
+    for program in PROGRAMS:
+        asked: dict[str, tuple[str, str]] = {}
+        group_of: dict[str, str] = {}
+        for op in asking(program):
+            if isinstance(op, Resubscribe):
+                asked[group_of.get(op.client, "")] = op.topics, op.expression
+                continue
+            known = asked.get(op.group)
+            alike += known == (op.topics, op.expression)
+            other += known is not None and known != (op.topics, op.expression)
+            asked[op.group] = op.topics, op.expression
+            group_of[op.client] = op.group
+
+    assert alike > 50
+    assert alike > 5 * other
+
+
+def test_groups_of_other_scenarios_subscribe_other_topics_too() -> None:
+    for scenario in LIVING_CONSUMERS:
+        programs = [program_for(scenario, 1, episode) for episode in range(100)]
+        told = [op for p in programs for op in asking(p)]
+        some = any(isinstance(op, Resubscribe) for op in told)
+        assert some is bool(scenario.space.resubscriptions), scenario.name
