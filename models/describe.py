@@ -164,6 +164,7 @@ def _describe_consumer(op: ConsumerOp) -> str:
             kinds = [("orderly", op.is_orderly), ("broadcasting", op.broadcasts)]
             kind = "".join([f"{name} " for name, has in kinds if has])
             how = "" if op.strategy == "AVG" else f", by {op.strategy}"
+            how += f" {op.listed}" if op.listed else ""
             return (
                 f"{kind}{client} of {op.group} joins for {op.topics} from the "
                 f"{op.where} offset on{how}"

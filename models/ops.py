@@ -44,7 +44,14 @@ DamageKind = Literal[
     "truncate", "zero", "flip", "delete", "touch", "unreadable", "restore"
 ]
 ForeignContent = Literal["empty", "zeros", "garbage", "copy", "directory"]
-Strategy = Literal["AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"]
+Strategy = Literal[
+    "AVG",
+    "AVG_BY_CIRCLE",
+    "CONSISTENT_HASH",
+    "MACHINE_ROOM",
+    "MACHINE_ROOM_NEARBY",
+    "CONFIG",
+]
 ConsumerTask = Literal["rebalance", "pull", "persist", "heartbeat", "lock", "clean"]
 ConsumeStatus = Literal["success", "later", "raises"]
 ConsumerEnd = Literal["stop", "kill", "vanish"]
@@ -387,6 +394,7 @@ class StartConsumer:
         where: where a group without an offset begins; ``timestamp`` is half an hour
             before the consumer's start.
         strategy: how queues are shared out among the consumers of the group.
+        listed: with ``CONFIG`` the consumer's queues, as ``T0/0,T0/1``.
         is_orderly: it locks its queues, and works on one message of each at a time.
         broadcasts: it gets every queue, and keeps its offsets in a file of its own.
     """
@@ -398,6 +406,7 @@ class StartConsumer:
     strategy: Strategy = "AVG"
     is_orderly: bool = False
     broadcasts: bool = False
+    listed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,8 @@ class Setup:
     have. With ``keeps_progress`` a broker runs around the store, which keeps how far
     groups of consumers have come; where it also ``filters``, groups subscribe by
     expressions, and what lies beside queues says for whom a message is. Every topic has
-    ``topic_queues`` queues for consumers. Each of these pulls ``pull_batch`` messages
+    ``topic_queues`` queues for consumers, which know them as those of so many
+    ``brokers`` (``models.brokers``). Each consumer pulls ``pull_batch`` messages
     at a time, and none of a queue while more than ``pull_threshold`` of its messages
     wait.
     With ``delivers_delayed`` a broker lets messages wait which ask for a delay level,
@@ -117,6 +118,7 @@ class Setup:
     filters: bool = False
     duplicates: bool = False
     delivers_delayed: bool = False
+    brokers: int = 1
 
     @property
     def has_queue_ext(self) -> bool:

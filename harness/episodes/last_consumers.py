@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from crashmq.harness.judging.judge import Judge
+from crashmq.models.knowledge.consumption import queues_of
+from crashmq.models.knowledge.sharing import listing
 from crashmq.models.observations import Observation, Ran
 from crashmq.models.ops import (
     AdvanceClock,
@@ -16,8 +18,10 @@ from crashmq.models.ops import (
     EndConsumer,
     Op,
     RunService,
+    StartConsumer,
     TurnConsumer,
 )
+from crashmq.models.program import Setup
 
 Take = Callable[[Op], Observation]
 
@@ -38,9 +42,7 @@ def work_off(judge: Judge, take: Take) -> None:
     known = judge.known.consumption
     for number, (reader, op) in enumerate(sorted(known.newest.items())):
         if not known.members(reader):
-            is_its_own = op.broadcasts
-            client = op.client if is_its_own else f"end-{number}"
-            take(replace(op, client=client))
+            take(_last_of(op, number, judge.known.setup))
     clients = sorted(known.living)
     for client in clients:
         take(TurnConsumer(client, "heartbeat"))
@@ -51,6 +53,16 @@ def work_off(judge: Judge, take: Take) -> None:
         take(TurnConsumer(client, "persist"))
     for client in clients:
         take(EndConsumer(client))
+
+
+def _last_of(op: StartConsumer, number: int, setup: Setup) -> StartConsumer:
+    """The consumer that works off what a group without any has left."""
+    if op.broadcasts:
+        return op  # its offsets are its client's
+    listed = op.listed
+    if op.strategy == "CONFIG":
+        listed = listing(queues_of(op, setup.topic_queues))
+    return replace(op, client=f"end-{number}", listed=listed)
 
 
 def _until_idle(clients: list[str], take: Take) -> None:

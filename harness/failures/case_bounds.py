@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from crashmq.harness.disk.profiles import PROFILES
+from crashmq.models.brokers import SEVERAL
 from crashmq.models.files.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from crashmq.models.ops import (
     AdvanceClock,
@@ -131,6 +132,10 @@ _NAMES = _text(
     r"[%|a-zA-Z0-9_-]{1,255}(?:,[%|a-zA-Z0-9_-]{1,255}){0,15}",
     "topics: at most 16 names of RocketMQ's characters, joined by commas",
 )
+_LISTED = _text(
+    r"(?:[%|a-zA-Z0-9_-]{1,255}/[0-9]{1,9}(?:,(?!\Z)|\Z)){0,256}",
+    "queues: at most 256 like `T0/1`, of RocketMQ's characters, joined by commas",
+)
 _PROPERTY = _text(
     r"[^\1\2]{0,100000}",
     "a property: at most 100000 characters, none of the separators U+0001 and U+0002",
@@ -174,6 +179,7 @@ SETUP_BOUNDS: Mapping[str, Bound] = {
     "topic_queues": (1, 64),
     "pull_batch": (1, 10_000),
     "pull_threshold": (0, 1_000_000),
+    "brokers": (1, len(SEVERAL)),
 }
 _OF_A_GROUP: Mapping[str, Bound] = {
     "group": _GROUP,
@@ -246,7 +252,12 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     DeleteGroup: {"group": _GROUP},
     CloneOffset: {"group": _GROUP, "target": _GROUP, "topic": _GROUP},
     QueryLowestOffsets: {"group": _GROUP, "topic": _GROUP},
-    StartConsumer: {"client": _GROUP, "group": _GROUP, "topics": _NAMES},
+    StartConsumer: {
+        "client": _GROUP,
+        "group": _GROUP,
+        "topics": _NAMES,
+        "listed": _LISTED,
+    },
     EndConsumer: {"client": _GROUP},
     TurnConsumer: {"client": _GROUP, "times": (0, ROUNDS_MAX)},
     Consume: {"client": _GROUP, "nth": (0, _INT64), "times": (0, ROUNDS_MAX)},

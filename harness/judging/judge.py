@@ -16,7 +16,6 @@ from crashmq.harness.judging import all_that_is_asked  # noqa: F401  so it is as
 from crashmq.harness.judging.asking import askable
 from crashmq.models.files.store_image import StoreImage, read_store
 from crashmq.models.history import Step
-from crashmq.models.knowledge.consumption import queues_of
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import End, Knowledge
 from crashmq.models.knowledge.moments import (
@@ -32,6 +31,7 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.moments_of_consumers import GroupCaughtUp, QueuesShared
 from crashmq.models.knowledge.reference import ReferenceModel
+from crashmq.models.knowledge.sharing import covered
 from crashmq.models.knowledge.walk_start import start_over
 from crashmq.models.knowledge.walk_untold import walk_for
 from crashmq.models.observations import (
@@ -174,8 +174,10 @@ class Judge:
         known = self.known.consumption
         at = At(_NOTHING_DONE, self.known, self, _NOWHERE)
         for group, op in sorted(known.newest.items()):
-            queues = queues_of(op, self.known.setup.topic_queues)
-            self.ask([QueuesShared(*at, group, queues, known.members(group))])
+            members = known.members(group)
+            living = [known.living[client] for client in members]
+            queues = covered(op, living, self.known.setup)
+            self.ask([QueuesShared(*at, group, queues, members)])
             for queue in queues:
                 key = (group, *queue)
                 left = [*known.passed_over(key, self.known.model, _ANYWHERE)]

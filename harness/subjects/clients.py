@@ -24,18 +24,6 @@ from crashmq.engine.client.consumer.listener.message_listener_orderly import (
 )
 from crashmq.engine.client.consumer.pull_from_where import ConsumeFromWhere
 from crashmq.engine.client.consumer.push_consumer_config import PushConsumerConfig
-from crashmq.engine.client.consumer.rebalance import (
-    allocate_message_queue_averagely as averagely,
-)
-from crashmq.engine.client.consumer.rebalance import (
-    allocate_message_queue_averagely_by_circle as by_circle,
-)
-from crashmq.engine.client.consumer.rebalance import (
-    allocate_message_queue_consistent_hash as consistent_hash,
-)
-from crashmq.engine.client.consumer.rebalance.allocate_message_queue_strategy import (
-    AllocateMessageQueueStrategy,
-)
 from crashmq.engine.client.consumer.store.local_file_offset_store import (
     LocalFileOffsetStore,
 )
@@ -62,7 +50,9 @@ from crashmq.engine.store.errors import StoreStopped
 from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.harness.subjects.allocation import strategy_of
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
+from crashmq.models.brokers import RETRY_PREFIX, broker_of
 from crashmq.models.history import (
     Consumed,
     ConsumerBegan,
@@ -83,12 +73,9 @@ from crashmq.models.ops import (
     ConsumeStatus,
     Crash,
     StartConsumer,
-    Strategy,
 )
 from crashmq.models.program import Setup
 
-BROKER_NAME = "broker-a"
-RETRY_PREFIX = "%RETRY%"
 NOT_KNOWN = -2
 TRIES = 2
 """After so many a message is a dead letter; far below RocketMQ's, so that short
@@ -97,11 +84,6 @@ _WHERE = {
     "last": ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
     "first": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
     "timestamp": ConsumeFromWhere.CONSUME_FROM_TIMESTAMP,
-}
-_STRATEGIES: Final[dict[Strategy, Callable[[], AllocateMessageQueueStrategy]]] = {
-    "AVG": averagely.AllocateMessageQueueAveragely,
-    "AVG_BY_CIRCLE": by_circle.AllocateMessageQueueAveragelyByCircle,
-    "CONSISTENT_HASH": consistent_hash.AllocateMessageQueueConsistentHash,
 }
 _SERVICES: Final[dict[ConsumerTask, str]] = {
     "rebalance": "rebalance",
@@ -151,7 +133,7 @@ class _Client:
             op.group,
             message_model="BROADCASTING" if op.broadcasts else "CLUSTERING",
             consume_from_where=_WHERE[op.where],
-            allocate_message_queue_strategy=_STRATEGIES[op.strategy](),
+            allocate_message_queue_strategy=strategy_of(op, setup),
             is_orderly=op.is_orderly,
             subscriptions=tuple([(topic, "*", "TAG") for topic in topics]),
             pull_batch_size=setup.pull_batch,
@@ -271,8 +253,12 @@ class _Client:
         """The queues of a topic: all have as many, a retry topic has one."""
         with self._asked():
             is_retry = topic.startswith(RETRY_PREFIX)
-            count = 1 if is_retry else self._clients.setup.topic_queues
-        return [MessageQueue(topic, BROKER_NAME, number) for number in range(count)]
+            setup = self._clients.setup
+            count = 1 if is_retry else setup.topic_queues
+        return [
+            MessageQueue(topic, broker_of(topic, number, setup), number)
+            for number in range(count)
+        ]
 
     def consumer_id_list(self, group: str) -> Sequence[str]:
         """The clients of a group, as the broker knows them."""

@@ -44,9 +44,9 @@ def walk_delivery(
     """Walk one put of the broker that was answered; the model does not have it yet."""
     delays = at.known.delays
     level = message.delay_level
-    waited = _waiting(at.known, level, message.unique_key)
     least = at.known.model.visible(queue_of(level)).min_offset
     expected = max(delays.next_of(level), least)
+    waited = _waiting(at.known, level, message, expected)
     asked_ms = _asked_ms(at.step, answer)
     yield MessageDelivered(*at, message, answer, waited, expected, asked_ms)
     if waited is not None and answer.phy_offset >= 0:
@@ -58,12 +58,28 @@ def queue_of(level: int) -> tuple[str, int]:
     return SCHEDULE_TOPIC, level - 1
 
 
-def _waiting(known: Knowledge, level: int, unique_key: str) -> Appended | None:
-    queue = known.model.queues.get(queue_of(level), [])
-    for appended in reversed(queue):
-        if appended.message.unique_key == unique_key:
-            return appended
-    return None
+def _waiting(
+    known: Knowledge, level: int, message: MessageToPut, expected: int
+) -> Appended | None:
+    """The message of a level's queue that was delivered as ``message``.
+
+    Several of one key may wait: each group that could not consume it has given it back.
+    """
+    told = (message.unique_key, message.topic, message.reconsume_times)
+    of_its_key = [
+        one
+        for one in known.model.queues.get(queue_of(level), [])
+        if one.message.unique_key == message.unique_key
+    ]
+    alike = [one for one in of_its_key if _delivered_as(one.message) == told]
+    due = [one for one in alike if one.queue_offset == expected]
+    found = due or alike or of_its_key
+    return found[-1] if found else None
+
+
+def _delivered_as(message: MessageToPut) -> tuple[str, str, int]:
+    """What tells a delayed message from others of its key, once it is delivered."""
+    return message.unique_key, message.real_topic, message.reconsume_times
 
 
 def _asked_ms(step: Step, answer: Put) -> int:
@@ -186,7 +202,9 @@ def undelivered(
     """
     model = known.model
     delivered = {
-        one.message.unique_key for one in model.messages if one.message.is_delivered
+        (one.message.unique_key, one.message.topic)
+        for one in model.messages
+        if one.message.is_delivered
     }
     return [
         one
@@ -195,6 +213,6 @@ def undelivered(
         for one in queue
         if one.phy_offset >= model.log_min
         and one.message.real_topic
-        and one.message.unique_key not in delivered
+        and (one.message.unique_key, one.message.real_topic) not in delivered
         and (before is None or one.queue_offset < before.get(queue_id + 1, 0))
     ]

@@ -11,20 +11,45 @@ from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.programs.space import Address, Label, Numbers, Size, often
 
 TOPICS = "T0,T1"
-CLIENTS = ("c0", "c1", "c2", "c3", "c4")
+MANY_TOPICS = "T0,T1,T2"
+FIVE = ("0", "1", "10", "2", "3")
+"""What the names of five clients end with; as texts, in their order."""
 
 
 def _of_group(
-    group: str, clients: tuple[str, ...], strategy: Strategy = "AVG"
+    group: str, count: int = 5, strategy: Strategy = "AVG", topics: str = TOPICS
 ) -> tuple[StartConsumer, ...]:
     return tuple(
-        [StartConsumer(one, group, TOPICS, strategy=strategy) for one in clients]
+        [
+            StartConsumer(f"{group}{one}", group, topics, strategy=strategy)
+            for one in FIVE[:count]
+        ]
     )
 
 
-def _in_order(group: str, clients: tuple[str, ...]) -> tuple[StartConsumer, ...]:
+def _in_order(
+    group: str, count: int = 3, strategy: Strategy = "AVG"
+) -> tuple[StartConsumer, ...]:
+    of_group = _of_group(group, count, strategy)
+    return tuple([replace(one, is_orderly=True) for one in of_group])
+
+
+def _listed(group: str, topics: str, queues: int) -> tuple[StartConsumer, ...]:
+    """Three clients that list the queues of topics in turn; the first has retries."""
+    all_of_them = [f"{topic}/{n}" for topic in topics.split(",") for n in range(queues)]
+    told = [all_of_them[first::3] for first in range(3)]
+    told[0].append(f"%RETRY%{group}/0")
     return tuple(
-        [StartConsumer(one, group, TOPICS, is_orderly=True) for one in clients]
+        [
+            StartConsumer(
+                f"{group}{FIVE[nth]}",
+                group,
+                topics,
+                strategy="CONFIG",
+                listed=",".join(its),
+            )
+            for nth, its in enumerate(told)
+        ]
     )
 
 
@@ -46,9 +71,9 @@ WORKING = replace(
     burst_sizes=often((2, 3), (3, 4), (5, 3), (20, 1)),
     groups=("g",),
     consumers=(
-        *_of_group("g", ("c0", "c1", "c2")),
-        *_of_group("h", ("c3",)),
-        *_in_order("o", ("c4", "c5", "c6")),
+        *_of_group("g", 3),
+        *_of_group("h", 1),
+        *_in_order("o"),
     ),
     services=often(
         ("reput", 3),
@@ -65,9 +90,19 @@ SHARING = replace(
     kinds=often(("consume", 16), ("burst", 3), ("service", 1), ("restart", 1)),
     kept=("consume", "burst"),
     consumers=(
-        *_of_group("g", CLIENTS[:4], "AVG_BY_CIRCLE"),
-        *_of_group("h", CLIENTS[4:], "CONSISTENT_HASH"),
-        *_of_group("h", ("c5", "c6"), "CONSISTENT_HASH"),
+        *_of_group("g", 5, "AVG_BY_CIRCLE"),
+        *_of_group("h", 5, "CONSISTENT_HASH"),
+        *_of_group("a", 5, topics=MANY_TOPICS),
+        *_of_group("m", 3, "MACHINE_ROOM"),
+        *_of_group("n", 4, "MACHINE_ROOM_NEARBY", MANY_TOPICS),
+        *_listed("l", MANY_TOPICS, 8),
+        *_in_order("o", 3, "CONSISTENT_HASH"),
+    ),
+    addresses=often(
+        *[(Address("T0", n), 3) for n in range(2)],
+        *[(Address("T0", n), 1) for n in range(2, 8)],
+        *[(Address("T1", n), 1) for n in (0, 1, 3, 5, 7)],
+        *[(Address("T2", n), 1) for n in (0, 2, 4, 7)],
     ),
 )
 TELLING_ALL = replace(
@@ -97,6 +132,14 @@ STORES = often(
     (Setup(keeps_progress=True, delivers_delayed=True, topic_queues=1), 2),
     (Setup(16384, 40, keeps_progress=True, delivers_delayed=True, pull_batch=4), 2),
 )
+SEVERAL_BROKERS = often(
+    *[(store, 1) for store in STORES],
+    (Setup(keeps_progress=True, brokers=3, topic_queues=8), 6),
+    (Setup(keeps_progress=True, brokers=3, topic_queues=4, pull_threshold=3), 4),
+    (Setup(keeps_progress=True, brokers=2, topic_queues=6, disk_profile="kill9"), 2),
+    (Setup(keeps_progress=True, brokers=3, delivers_delayed=True, topic_queues=5), 4),
+)
+"""As stores of three brokers: queues of several topics, and retry topics."""
 
 LIVING_CONSUMERS = (
     Scenario(
@@ -104,7 +147,7 @@ LIVING_CONSUMERS = (
         sentence="consumers join and leave, by different strategies, and share out "
         "the queues of their groups",
         space=SHARING,
-        setups=STORES,
+        setups=SEVERAL_BROKERS,
         required_probes=(),
         required_laws=("CON-1", "CON-2", "CON-3", "CON-7"),
     ),

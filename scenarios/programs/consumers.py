@@ -17,6 +17,7 @@ from crashmq.models.ops import (
     Together,
     TurnConsumer,
 )
+from crashmq.models.program import Setup
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.space import often
 
@@ -41,12 +42,14 @@ TIMES: Final = often((1, 3), (2, 2), (8, 2))
 PLACES: Final = often((0, 4), (1, 2), (2, 1), (5, 1))
 PAUSES_MS: Final = often((500, 4), (1000, 2), (5000, 2), (21_000, 2), (31_000, 1))
 """After a rebalance, an error, a persist, a balance, a pull that nobody answers."""
+STRANGERS = 4
+"""One of so many that join may be of any group; the others are of one that is there."""
 
 
 def consume(draft: Draft) -> None:
     """Something that consumers do, or that happens to one."""
     chance, add = draft.chance, draft.add
-    joined = _joined(draft)
+    joined = tuple(draft.joined)
     doing = chance.pick(DOINGS)
     if doing == "join" or not joined:
         _join(draft)
@@ -87,20 +90,31 @@ def _reset(draft: Draft) -> None:
         draft.add(ResetOffset(who.group, *address, offset))
 
 
-def _joined(draft: Draft) -> tuple[str, ...]:
-    """The clients that have had a consumer so far."""
-    joined = [op.client for op in draft.ops if isinstance(op, StartConsumer)]
-    return tuple(dict.fromkeys(joined))
-
-
 def _join(draft: Draft) -> None:
     """Consumers join, and the queues of all are shared out anew."""
     chance = draft.chance
-    who = [chance.pick(draft.space.consumers) for _ in range(chance.integer(1, 2))]
-    draft.add(*who)
+    who = [_one_who_joins(draft) for _ in range(chance.integer(1, 2))]
+    for one in who:
+        draft.add(one)
+        draft.joined[one.client] = one
     _rebalance_all(draft)
     if chance.coin():
         _work(draft, who[0].client)
+
+
+def _one_who_joins(draft: Draft) -> StartConsumer:
+    """Mostly one more of a group that is there; in few groups much is shared."""
+    chance = draft.chance
+    can_join = [one for one in draft.space.consumers if _has_a_share(one, draft.setup)]
+    if draft.joined and not chance.one_in(STRANGERS):
+        groups = {one.group for one in draft.joined.values()}
+        can_join = [one for one in can_join if one.group in groups] or can_join
+    return chance.pick(can_join or draft.space.consumers)
+
+
+def _has_a_share(one: StartConsumer, setup: Setup) -> bool:
+    """Whether there are queues for such a consumer at all."""
+    return one.strategy != "MACHINE_ROOM" or setup.brokers > 1
 
 
 def _work(draft: Draft, client: str) -> None:
@@ -126,7 +140,7 @@ def _rebalance_all(draft: Draft) -> None:
     """Let every consumer that may live look whether its queues have changed."""
     if draft.chance.coin():
         draft.add(AdvanceClock(draft.chance.pick(PAUSES_MS)))
-    for client in _joined(draft):
+    for client in draft.joined:
         draft.add(TurnConsumer(client, "rebalance"))
 
 

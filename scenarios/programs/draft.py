@@ -6,7 +6,7 @@ and adds to it. ``workload`` lists the phrases; their modules say what follows w
 
 from __future__ import annotations
 
-from crashmq.models.ops import EVERYTHING, Capability, Op, needs
+from crashmq.models.ops import EVERYTHING, Capability, Op, StartConsumer, needs
 from crashmq.models.program import Setup
 from crashmq.scenarios.programs.chance import Chance
 from crashmq.scenarios.programs.drawn_ops import OpDrawer
@@ -21,9 +21,13 @@ class Draft:
 
     ``drawn`` draws single ops of the space, and knows what the earlier ones stored.
     An op that needs more than the store ``can`` do is left out, wherever it was to be.
+    ``joined`` has the newest consumer of each client that has had one.
     """
 
-    __slots__ = ("_is_bounded", "can", "chance", "drawn", "ops", "setup", "space")
+    __slots__ = (
+        *("_is_bounded", "can", "chance", "drawn", "joined", "ops", "setup"),
+        "space",
+    )
 
     def __init__(
         self,
@@ -39,6 +43,7 @@ class Draft:
         self._is_bounded = can != EVERYTHING
         self.drawn = OpDrawer(space, setup, chance)
         self.ops: list[Op] = []
+        self.joined: dict[str, StartConsumer] = {}
 
     def add(self, *ops: Op) -> None:
         """The next ops of the program."""

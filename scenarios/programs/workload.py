@@ -78,6 +78,7 @@ def program_by(
 def phrase_for(space: Space, setup: Setup, kind: Kind, run: int) -> tuple[Op, ...]:
     """One phrase by itself, as such programs have it."""
     draft = Draft(space, setup, SeededChance(run, 0))
+    draft.joined.update({one.client: one for one in space.consumers})
     PHRASES[kind](draft)
     return tuple(draft.ops)
 

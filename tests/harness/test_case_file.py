@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "bf2ed9bcfd7c862aed9a4759dfe81735be895bd980588abf8c81069718df5784"
+DEFAULTS = "dac6d1e2b8b23401e60e40c5a90b15cbe29d7a1ef48355dec1f65f652e166e5e"
 
 
 def saved(path: Path, **changes: Any) -> Path:

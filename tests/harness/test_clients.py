@@ -5,6 +5,7 @@ Every step is judged, and each story goes on to an end at which all is consumed.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -171,3 +172,17 @@ def test_a_client_has_one_consumer_and_without_it_does_nothing() -> None:
     assert isinstance(episode.step(C0), Skipped)
     assert episode.step(EndConsumer("c0")) == Done()
     assert episode.step(C0) == Done()
+
+
+def test_a_message_that_two_groups_give_back_is_delivered_to_each() -> None:
+    episode = Episode("", replace(ONE_QUEUE, delivers_delayed=True))
+    for group in ("g", "h"):
+        consumer = StartConsumer(f"{group}0", group, "T0")
+        for op in (*put(1), *begins(consumer), Consume(consumer.client, 0, 1, "later")):
+            episode.step(op)
+
+    episode.finish()
+
+    done = episode.judge.known.consumption.done
+    assert done["g", "%RETRY%g", 0] == done["h", "%RETRY%h", 0] != set()
+    assert episode.judge.checks["DLY-1"] == 2

@@ -1,0 +1,48 @@
+"""Which queues the consumers of a group are to have between them.
+
+Of most strategies that is each queue of each topic. Where queues are listed, or belong
+to machine rooms, some may be nobody's: that is the affair of whoever chose so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from crashmq.models.brokers import broker_of, has_room
+from crashmq.models.knowledge.consumption import queues_of
+from crashmq.models.knowledge.reference import QueueKey
+from crashmq.models.ops import StartConsumer
+from crashmq.models.program import Setup
+
+
+def covered(
+    op: StartConsumer, members: Iterable[StartConsumer], setup: Setup
+) -> list[QueueKey]:
+    """The queues that somebody of a group is to have; ``members`` are those that live.
+
+    Source: AllocateMessageQueueByConfig, AllocateMessageQueueByMachineRoom.
+    """
+    queues = queues_of(op, setup.topic_queues)
+    if op.broadcasts:
+        return queues
+    if op.strategy == "MACHINE_ROOM":
+        return [queue for queue in queues if has_room(broker_of(*queue, setup))]
+    if op.strategy == "CONFIG":
+        told = {queue for member in members for queue in listed_queues(member)}
+        return [queue for queue in queues if queue in told]
+    return queues
+
+
+def listed_queues(op: StartConsumer) -> list[QueueKey]:
+    """The queues of a consumer's list; a name that says none is left out."""
+    found = []
+    for one in op.listed.split(","):
+        topic, _, number = one.rpartition("/")
+        if topic and number.isdecimal():
+            found.append((topic, int(number)))
+    return found
+
+
+def listing(queues: Iterable[QueueKey]) -> str:
+    """The list that names these queues."""
+    return ",".join([f"{topic}/{queue_id}" for topic, queue_id in queues])
