@@ -102,7 +102,9 @@ def _ask_con_5(at: MessageConsumed) -> Breaches:
 
 @asked(what_was_given_back_is_put_again, on=MessageSentBack)
 def _ask_con_10(at: MessageSentBack) -> Breaches:
-    return what_was_given_back_is_put_again.judge(at.queue, at.unique_key, at.copies)
+    return what_was_given_back_is_put_again.judge(
+        at.queue, at.unique_key, at.copies, at.times
+    )
 
 
 @asked(each_queue_has_one_consumer, on=QueuesShared)

@@ -330,7 +330,7 @@ class _Client:
             if broker.schedule is None:
                 raise BrokerFailed("the broker delivers no message again")
             answer = broker.send_message_processor.consumer_send_msg_back(
-                group, message.phy_offset, delay_level, max_reconsume_times
+                group, message.phy_offset, delay_level, max_reconsume_times, record
             )
             if answer.code is not ResponseCode.SUCCESS:
                 raise BrokerFailed(answer.remark)

@@ -1,7 +1,8 @@
 """What is known of the consumers of groups, and of the messages they have worked off.
 
 A message is named by its unique key, since a queue_offset is given again after the log
-has lost its tail.
+has lost its tail. What was given back has the key of before, and several consumers may
+have given it: it is named by its tries and its place as well.
 """
 
 from __future__ import annotations
@@ -175,7 +176,7 @@ class Consumption(Forked):
         begin = self.owed_from.get(key, end)
         done = self.done.get(key, _NO_MESSAGE)
         for appended in model.visible(key[1:]).messages:
-            is_done = appended.message.unique_key in done
+            is_done = name_of(appended) in done
             if begin <= appended.queue_offset < end and not is_done:
                 yield appended
 
@@ -202,6 +203,19 @@ class Consumption(Forked):
     def reader(op: StartConsumer) -> str:
         """Whose progress a consumer makes: its group's, or its own."""
         return f"{op.group}@{op.client}" if op.broadcasts else op.group
+
+
+def named(unique_key: str, reconsume_times: int, queue_offset: int) -> str:
+    """The name of a message of a queue; "": it has none."""
+    if not unique_key or not reconsume_times:
+        return unique_key
+    return f"{unique_key}~{reconsume_times}@{queue_offset}"
+
+
+def name_of(appended: Appended) -> str:
+    """The name of a message that was put."""
+    message = appended.message
+    return named(message.unique_key, message.reconsume_times, appended.queue_offset)
 
 
 def queues_of(op: StartConsumer, topic_queues: int) -> list[QueueKey]:

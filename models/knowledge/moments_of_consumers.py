@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.files.record import Record
 from crashmq.models.history import Consumed, OneQueue, PullReceived
 from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.moments import Moment
@@ -76,12 +77,21 @@ class MessageConsumed(Moment):
 class MessageSentBack(Moment):
     """A consumer was told that the broker has a message of it once more.
 
-    ``copies`` are the puts of the step that hold it, with one more try.
+    Attributes:
+        given: the message as the consumer had it.
+        copies: the puts of the step that hold it, with one more try.
+        times: so often its group was told that in the step.
     """
 
     queue: OneQueue
-    unique_key: str
+    given: Record
     copies: Sequence[MessageToPut]
+    times: int
+
+    @property
+    def unique_key(self) -> str:
+        """Of the message."""
+        return self.given.properties.get("UNIQ_KEY", "")
 
 
 @dataclass(slots=True)

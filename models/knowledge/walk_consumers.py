@@ -19,7 +19,7 @@ from crashmq.models.history import (
     QueuesHeld,
     SentBack,
 )
-from crashmq.models.knowledge.consumption import Share, Taken
+from crashmq.models.knowledge.consumption import Share, Taken, name_of, named
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupIsAt,
@@ -88,9 +88,10 @@ def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
     if op is None or op.where == "timestamp" or not at.step.is_alone:
         return None
     there = at.known.model.visible((queue.topic, queue.queue_id))
-    begin = there.max_offset if op.where == "last" else 0
-    is_retry = queue.topic.startswith(RETRY)
-    return frozenset({0, begin} if is_retry or there.min_offset <= 0 else {begin})
+    # What its own consumers gave back is never too old for a group.
+    is_at_end = op.where == "last" and not queue.topic.startswith(RETRY)
+    begin = there.max_offset if is_at_end else 0
+    return frozenset({0, begin} if there.min_offset <= 0 else {begin})
 
 
 def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
@@ -173,7 +174,7 @@ def _saw_consumed(at: At, event: Consumed) -> Iterator[Moment]:
         event,
         share,
         unique_key,
-        [one for one in passed if one.message.unique_key in pulled],
+        [one for one in passed if name_of(one) in pulled],
         is_orderly,
     )
     # One that broadcasts drops what it could not consume.
@@ -184,21 +185,40 @@ def _saw_consumed(at: At, event: Consumed) -> Iterator[Moment]:
 
 def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
     """Take note that the broker has a message that was not consumed once more."""
-    unique_key, tries = key_in(record), decode_record(record).reconsume_times
-    asked = [one.event for one in at.step.entries if isinstance(one.event, PutAsked)]
+    events = [one.event for one in at.step.entries]
+    given = decode_record(record)
+    unique_key, tries = given.properties.get("UNIQ_KEY", ""), given.reconsume_times
     copies = [
         message
-        for event in asked
+        for event in events
+        if isinstance(event, PutAsked)
         for message in event.messages
-        if message.unique_key == unique_key and message.reconsume_times == tries + 1
+        if message.unique_key == unique_key
+        and message.reconsume_times == tries + 1
+        and not message.is_delivered
     ]
-    at.known.consumption.worked_off(queue, unique_key)
-    return MessageSentBack(*at, queue, unique_key, copies)
+    # Several consumers may have had it, before or after a crash: then it came again
+    # more than once, and may be given back as often in one step.
+    told = [
+        decode_record(event.record)
+        for event in events
+        if isinstance(event, SentBack) and event.queue.group == queue.group
+    ]
+    alike = [
+        one
+        for one in told
+        if one.properties.get("UNIQ_KEY", "") == unique_key
+        and one.reconsume_times == tries
+    ]
+    at.known.consumption.worked_off(queue, key_in(record))
+    return MessageSentBack(*at, queue, given, copies, len(alike))
 
 
 def key_in(record: bytes) -> str:
-    """The unique key of a message; "" if its record cannot be read."""
+    """The name of a message; "" if its record cannot be read, or has none."""
     try:
-        return decode_record(record).properties.get("UNIQ_KEY", "")
+        found = decode_record(record)
     except BadRecord:
         return ""
+    unique_key = found.properties.get("UNIQ_KEY", "")
+    return named(unique_key, found.reconsume_times, found.queue_offset)

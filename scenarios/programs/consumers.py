@@ -1,17 +1,25 @@
-"""Consumers: phrases in which consumers join, leave, pull and work off messages."""
+"""Consumers: phrases in which consumers join, leave, pull and work off messages.
+
+Where they fail, messages come again until they die: one that was given back waits for
+its level, is delivered to the retry topic of its group, and is pulled there by whoever
+has that queue.
+"""
 
 from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
+from crashmq.models.files.record import delay_ms
 from crashmq.models.ops import (
     AdvanceClock,
     Consume,
     ConsumerEnd,
     ConsumerTask,
+    During,
     EndConsumer,
     Op,
     ResetOffset,
+    Restart,
     RunService,
     StartConsumer,
     Together,
@@ -22,7 +30,15 @@ from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.space import often
 
 Doing: TypeAlias = Literal[
-    "work", "join", "end", "rebalance", "persist", "wait", "together", "reset"
+    "work",
+    "join",
+    "end",
+    "rebalance",
+    "persist",
+    "wait",
+    "together",
+    "reset",
+    "outlive",
 ]
 DOINGS: tuple[Doing, ...] = often(
     ("work", 9),
@@ -33,6 +49,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("wait", 1),
     ("together", 2),
     ("reset", 1),
+    ("outlive", 3),
 )
 ENDS: tuple[ConsumerEnd, ...] = often(("stop", 2), ("kill", 2), ("vanish", 1))
 TASKS: tuple[ConsumerTask, ...] = often(
@@ -44,6 +61,20 @@ PAUSES_MS: Final = often((500, 4), (1000, 2), (5000, 2), (21_000, 2), (31_000, 1
 """After a rebalance, an error, a persist, a balance, a pull that nobody answers."""
 STRANGERS = 4
 """One of so many that join may be of any group; the others are of one that is there."""
+DELIVER: Final = RunService("deliver_delayed")
+REPUT: Final = RunService("reput")
+LOOK: Final = RunService("pull_request_hold")
+SOON: Final = AdvanceClock(500)
+"""After so long a new queue is pulled for the first time."""
+A_SECOND: Final = AdvanceClock(1000)
+UNANSWERED: Final = AdvanceClock(31_000)
+"""After so long a pull has no answer any more."""
+FIRST_LEVEL = 3
+ROUNDS_MAX = 4
+"""A message is a dead letter after three; one round more shows that it stays one."""
+BEFORE_OR_AFTER_MS = (0, 0, 0, -1, 1, 500)
+JOINS = 3
+"""One of so many phrases begins with a consumer that joins, beside the first."""
 
 
 def consume(draft: Draft) -> None:
@@ -76,6 +107,41 @@ def consume(draft: Draft) -> None:
             add(Together(ops, draft.drawn.schedule(len(ops))))
         case "reset":
             _reset(draft)
+        case "outlive":
+            _outlive(draft, joined)
+
+
+def _outlive(draft: Draft, joined: tuple[str, ...]) -> None:
+    """Consumers outlive a broker, whose queues may lose what they have pulled.
+
+    New messages lie there, or not yet, when they come back.
+    """
+    chance, add = draft.chance, draft.add
+    if "crash" not in draft.space.kinds:
+        return
+    queues = tuple(dict.fromkeys(draft.space.addresses))
+    chosen = [chance.pick(queues) for _ in range(chance.integer(1, 3))]
+    for one in chosen:
+        add(draft.drawn.stock(one))
+        if chance.one_in(3):
+            add(RunService("flush_commit_log"))
+    add(REPUT)
+    for client in joined:
+        add(TurnConsumer(client, "pull", 8))
+        if chance.coin():
+            add(_consumed(draft, client), TurnConsumer(client, "pull"))
+        if chance.one_in(3):
+            add(TurnConsumer(client, "persist"))
+    add(During(REPUT, 1, draft.drawn.crash()), Restart())
+    for _ in range(chance.integer(1, 2)):
+        if chance.coin():
+            add(*[draft.drawn.stock(one) for one in chosen], REPUT)
+        # One that was held has to be given up first; then the consumer waits a second.
+        for pause in (UNANSWERED, A_SECOND):
+            add(pause, *[TurnConsumer(client, "heartbeat") for client in joined])
+            add(*[TurnConsumer(client, "pull", 8) for client in joined])
+        if chance.coin():
+            add(*[_consumed(draft, client) for client in joined])
 
 
 def _reset(draft: Draft) -> None:
@@ -157,3 +223,58 @@ def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:
             return _consumed(draft, client)
         case _:
             return TurnConsumer(client, chance.pick(TASKS))
+
+
+def retry(draft: Draft) -> None:
+    """A group's consumers work off what they have, fail, and get it again."""
+    chance, add = draft.chance, draft.add
+    group = chance.pick(draft.space.consumers).group
+    members = [one for one in draft.space.consumers if one.group == group]
+    if chance.one_in(JOINS) or not _is_there(draft, group):
+        _join_one_of(draft, members)
+    add(draft.drawn.put(), REPUT)
+    _turn_all(draft, members)
+    for nth in range(chance.integer(1, ROUNDS_MAX)):
+        ms = delay_ms(FIRST_LEVEL + nth) + chance.pick(BEFORE_OR_AFTER_MS)
+        add(AdvanceClock(ms))
+        if chance.one_in(8):
+            add(Restart(), SOON)
+        if chance.one_in(6):
+            _work_amid(draft, members)
+        add(DELIVER, REPUT)
+        if chance.coin():
+            add(LOOK)
+        _turn_all(draft, members)
+        if chance.one_in(8):
+            add(EndConsumer(chance.pick(members).client))
+            _join_one_of(draft, members)
+
+
+def _is_there(draft: Draft, group: str) -> bool:
+    """Whether somebody of a group has joined, as far as is known."""
+    return any(one.group == group for one in draft.joined.values())
+
+
+def _join_one_of(draft: Draft, members: list[StartConsumer]) -> None:
+    """A consumer joins, and all of its group share out their queues anew."""
+    one = draft.chance.pick(members)
+    draft.add(one)
+    draft.joined[one.client] = one
+    rebalances = [TurnConsumer(one.client, "rebalance") for one in members]
+    draft.add(*rebalances, *rebalances, SOON)
+
+
+def _turn_all(draft: Draft, members: list[StartConsumer]) -> None:
+    """All consumers of a group pull, and have what came."""
+    for one in members:
+        draft.add(TurnConsumer(one.client, "pull", 2), _consumed(draft, one.client))
+        if draft.chance.coin():
+            draft.add(A_SECOND, TurnConsumer(one.client, "pull", 2))
+            draft.add(_consumed(draft, one.client))
+
+
+def _work_amid(draft: Draft, members: list[StartConsumer]) -> None:
+    """Somebody works while messages are delivered."""
+    client = draft.chance.pick(members).client
+    ops: tuple[Op, ...] = (DELIVER, REPUT, _consumed(draft, client))
+    draft.add(Together(ops, draft.drawn.schedule(len(ops))))

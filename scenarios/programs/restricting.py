@@ -45,6 +45,12 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
             Capability.TURNS_SERVICES,
         }
     ),
+    "retry": frozenset(
+        {
+            *(Capability.RUNS_CONSUMERS, Capability.DELIVERS_DELAYED),
+            *(Capability.HAS_CLOCK, Capability.TURNS_SERVICES),
+        }
+    ),
 }
 """What each kind of phrase is pointless without; the others need the core alone."""
 

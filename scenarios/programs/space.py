@@ -61,6 +61,7 @@ Kind = Literal[
     "hold",
     "filter",
     "delay",
+    "retry",
 ]
 InterruptedKind = Literal["put", "service", "shutdown", "restart"]
 InterleavedKind = Literal["service", "put", "pull", "shutdown", "stall"]
@@ -271,7 +272,7 @@ class Space:
         assert self.expiry_steps_ms != ONLY_ZERO or "contend" not in self.kinds
         assert self.fill_percents or "fill" not in self.kinds
         assert self.groups or "progress" not in self.kinds
-        assert self.consumers or "consume" not in self.kinds
+        assert self.consumers or not {"consume", "retry"} & {*self.kinds}
         holds = self.groups and self.crash_kinds and self.faults
         assert holds or "hold" not in self.kinds
         assert (self.groups and self.expressions) or "filter" not in self.kinds

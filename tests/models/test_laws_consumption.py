@@ -156,6 +156,8 @@ def test_what_is_given_back_is_put_once_to_a_topic_of_its_group() -> None:
     assert judge(AT_C0, "key", [])
     assert judge(AT_C0, "key", [own])
     assert judge(AT_C0, "key", [retry, dead])
+    assert not judge(AT_C0, "key", [retry, retry], 2)
+    assert judge(AT_C0, "key", [retry], 2)
 
 
 def test_a_share_keeps_what_waits_and_forgets_an_answer_that_never_came() -> None:

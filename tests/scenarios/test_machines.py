@@ -73,3 +73,4 @@ def test_every_scenario_has_its_machine_here() -> None:
 TestRebalance = machine_test("rebalance")
 TestBroadcast = machine_test("broadcast")
 TestConsumerCrash = machine_test("consumer_crash")
+TestRetries = machine_test("retries")
