@@ -74,6 +74,8 @@ class _Commands(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run as click does; after an interrupt its exit code, whatever was said."""
         is_process = not args and "args" not in extra
+        if is_process:
+            INTERRUPTS.ignore_at_exit()
         with INTERRUPTS.heeded():
             try:
                 result = super().main(*args, **extra)

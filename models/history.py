@@ -298,6 +298,25 @@ class SentBack:
 
 
 @dataclass(frozen=True, slots=True)
+class LocksAnswered:
+    """A consumer has asked for the locks of queues: those that it got, and did not."""
+
+    client: str
+    group: str
+    granted: tuple[tuple[str, int], ...]
+    refused: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LocksReturned:
+    """A consumer gives the locks of queues back."""
+
+    client: str
+    group: str
+    queues: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SubscriptionAsked:
     """A client tells the broker what its group subscribes."""
 
@@ -481,6 +500,8 @@ Happening: TypeAlias = (
     | PullReceived
     | Consumed
     | SentBack
+    | LocksAnswered
+    | LocksReturned
     | SubscriptionAsked
     | SubscriptionAnswered
     | FiltersLoaded
@@ -954,6 +975,8 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     PullReceived: _pass,
     Consumed: _pass,
     SentBack: _pass,
+    LocksAnswered: _pass,
+    LocksReturned: _pass,
     SubscriptionAsked: _pass,
     SubscriptionAnswered: _pass,
     FiltersLoaded: _pass,

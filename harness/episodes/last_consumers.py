@@ -51,6 +51,7 @@ def work_off(judge: Judge, take: Take) -> None:
     judge.judge_consumed()
     for client in clients:
         take(TurnConsumer(client, "persist"))
+    judge.judge_idle()
     for client in clients:
         take(EndConsumer(client))
 

@@ -11,6 +11,7 @@ parent, which ends them.
 from __future__ import annotations
 
 import os
+import atexit
 import signal
 import sys
 import threading
@@ -81,6 +82,16 @@ class Interrupts:
         exec("")
         if _can_be_told():
             signal.signal(signal.SIGINT, _leave_at_once)
+
+    def ignore_at_exit(self) -> None:
+        """Ignore what comes after all that other modules do when Python ends.
+
+        Python has then put back the default, by which the signal, and not the exit code
+        of a command that is done, would say how the process ended. What is registered
+        first comes last: so this is for the beginning of a process.
+        """
+        if _can_be_told():
+            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
     def _came(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.seen = self._wanted = True

@@ -6,23 +6,37 @@ from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupCaughtUp,
+    GroupIdle,
     GroupIsAt,
+    LockAnswered,
+    LockNeeded,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
+    OffsetTold,
     PullGoesOn,
+    QueueBegunAnew,
+    QueueGivenBack,
     QueuesShared,
 )
 from crashmq.models.laws.consumption import (
+    a_beginning_is_told,
+    a_free_lock_is_given,
     a_full_consumer_does_not_pull,
     a_pull_goes_on,
+    a_queue_is_given_back_with_its_offset,
+    an_idle_group_is_at_the_end,
+    an_orderly_consumer_begins_locked,
+    an_orderly_consumer_has_the_lock,
     an_orderly_consumer_is_given_the_next_message,
     each_queue_has_one_consumer,
     every_message_is_consumed,
     no_kept_offset_is_past_the_end,
     no_offset_passes_a_message,
     nothing_is_consumed_twice,
+    one_consumer_has_the_lock,
     only_what_was_pulled_is_consumed,
+    what_a_consumer_tells_is_kept,
     what_was_given_back_is_put_again,
 )
 from crashmq.models.laws.reading import pulled_messages_are_right
@@ -35,6 +49,18 @@ def _is_orderly(at: MessageConsumed) -> bool:
 
 def _has_queue(at: MessageConsumed) -> bool:
     return at.share is not None
+
+
+def _is_locking(at: MessageConsumed) -> bool:
+    return at.known.consumption.is_locking(at.consumed.queue.client)
+
+
+def _is_granted(at: LockAnswered) -> bool:
+    return at.is_granted
+
+
+def _is_refused(at: LockAnswered) -> bool:
+    return not at.is_granted
 
 
 @asked(no_offset_passes_a_message, on=GroupIsAt, needs=(Fact.UNDAMAGED_LOG,))
@@ -115,3 +141,61 @@ def _ask_con_7(at: QueuesShared) -> Breaches:
 @asked(every_message_is_consumed, on=GroupCaughtUp, needs=(Fact.UNDAMAGED_LOG,))
 def _ask_con_2(at: GroupCaughtUp) -> Breaches:
     return every_message_is_consumed.judge(at.key, at.left)
+
+
+@asked(one_consumer_has_the_lock, on=LockAnswered, where=_is_granted)
+def _ask_con_11(at: LockAnswered) -> Breaches:
+    return one_consumer_has_the_lock.judge(at.queue, at.lock, at.at_ms)
+
+
+@asked(a_free_lock_is_given, on=LockAnswered, where=_is_refused, needs=(Fact.ALONE,))
+def _ask_con_12(at: LockAnswered) -> Breaches:
+    return a_free_lock_is_given.judge(at.queue, at.lock, at.at_ms)
+
+
+@asked(
+    an_orderly_consumer_has_the_lock,
+    on=MessageConsumed,
+    needs=(Fact.ALONE,),
+    where=_is_locking,
+)
+def _ask_con_13(at: MessageConsumed) -> Breaches:
+    given = at.consumed
+    judge = an_orderly_consumer_has_the_lock.judge
+    return judge(given.queue, given.queue_offset, at.lock_ms)
+
+
+@asked(an_orderly_consumer_begins_locked, on=LockNeeded, needs=(Fact.ALONE,))
+def _ask_con_14(at: LockNeeded) -> Breaches:
+    return an_orderly_consumer_begins_locked.judge(at.queue, has_lock=at.has_lock)
+
+
+@asked(
+    a_queue_is_given_back_with_its_offset,
+    on=QueueGivenBack,
+    needs=(Fact.DISK_WORKS, Fact.UNDAMAGED_LOG),
+)
+def _ask_con_15(at: QueueGivenBack) -> Breaches:
+    judge = a_queue_is_given_back_with_its_offset.judge
+    return judge(at.queue, at.told, at.worked_until)
+
+
+@asked(a_beginning_is_told, on=QueueBegunAnew, needs=(Fact.DISK_WORKS,))
+def _ask_con_16(at: QueueBegunAnew) -> Breaches:
+    return a_beginning_is_told.judge(at.queue, at.told)
+
+
+@asked(an_idle_group_is_at_the_end, on=GroupIdle, needs=(Fact.UNDAMAGED_LOG,))
+def _ask_con_17(at: GroupIdle) -> Breaches:
+    return an_idle_group_is_at_the_end.judge(at.key, at.told, at.end)
+
+
+def _is_there(at: OffsetTold) -> bool:
+    return at.offset <= at.end
+
+
+@asked(
+    what_a_consumer_tells_is_kept, on=OffsetTold, needs=(Fact.ALONE,), where=_is_there
+)
+def _ask_con_18(at: OffsetTold) -> Breaches:
+    return what_a_consumer_tells_is_kept.judge(at.queue, at.offset, at.kept)

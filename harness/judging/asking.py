@@ -81,11 +81,17 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupCaughtUp,
+    GroupIdle,
     GroupIsAt,
+    LockAnswered,
+    LockNeeded,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
+    OffsetTold,
     PullGoesOn,
+    QueueBegunAnew,
+    QueueGivenBack,
     QueuesShared,
 )
 from crashmq.models.knowledge.moments_of_pulls import (
@@ -167,11 +173,14 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (OffsetsFound, OffsetsRecovered), (*TELLS_ALL, Fact.TRACKS_PROGRESS)
     ),
     **dict.fromkeys(
-        (PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
+        (
+            *(PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
+            *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew, OffsetTold),
+        ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS),
     ),
     **dict.fromkeys(
-        (QueuesShared, GroupCaughtUp),
+        (QueuesShared, GroupCaughtUp, GroupIdle),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
     ),
     **dict.fromkeys(

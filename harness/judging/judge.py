@@ -29,7 +29,11 @@ from crashmq.models.knowledge.moments import (
     StatisticsSeen,
     StoreUp,
 )
-from crashmq.models.knowledge.moments_of_consumers import GroupCaughtUp, QueuesShared
+from crashmq.models.knowledge.moments_of_consumers import (
+    GroupCaughtUp,
+    GroupIdle,
+    QueuesShared,
+)
 from crashmq.models.knowledge.reference import ReferenceModel
 from crashmq.models.knowledge.sharing import covered
 from crashmq.models.knowledge.walk_start import start_over
@@ -182,6 +186,16 @@ class Judge:
                 key = (group, *queue)
                 left = [*known.passed_over(key, self.known.model, _ANYWHERE)]
                 self.ask([GroupCaughtUp(*at, key, left)])
+
+    def judge_idle(self) -> None:
+        """Ask the law of groups whose consumers have told that nothing is left."""
+        known, model = self.known.consumption, self.known.model
+        at = At(_NOTHING_DONE, self.known, self, _NOWHERE)
+        for queue, told in sorted(known.told.items()):
+            key = known.key_of(queue)
+            if queue in known.shares and known.held_by(key) == [queue.client]:
+                end = model.next_queue_offset(key[1:])
+                self.ask([GroupIdle(*at, key, told, end)])
 
     def judge_all_delivered(self, now: Positions) -> None:
         """Ask the law of a store in which no delayed message should wait any more."""

@@ -58,6 +58,8 @@ from crashmq.models.history import (
     ConsumerBegan,
     ConsumerEnded,
     Happening,
+    LocksAnswered,
+    LocksReturned,
     OffsetRead,
     OffsetSent,
     OneQueue,
@@ -182,14 +184,8 @@ class _Client:
     def tell_queues(self) -> None:
         """Pass on which queues the consumer has now."""
         table = self.consumer.process_queue_table
-        held = tuple(
-            [
-                (queue.topic, queue.queue_id)
-                for queue, its in table.items()
-                if not its.dropped
-            ]
-        )
-        self._clients.note(QueuesHeld(self.op.client, tuple(sorted(held))))
+        held = [queue for queue, its in table.items() if not its.dropped]
+        self._clients.note(QueuesHeld(self.op.client, _keys(held)))
 
     def _one(self, queue: MessageQueue) -> OneQueue:
         return OneQueue(self.op.client, self.op.group, queue.topic, queue.queue_id)
@@ -312,13 +308,19 @@ class _Client:
         """Lock queues."""
         with self._asked() as broker:
             locks = broker.rebalance_lock_manager
-            return locks.try_lock_batch(group, queues, client_id)
+            granted = locks.try_lock_batch(group, queues, client_id)
+            refused = [queue for queue in queues if queue not in granted]
+            self._clients.note(
+                LocksAnswered(client_id, group, _keys(granted), _keys(refused))
+            )
+            return granted
 
     def unlock_batch(
         self, group: str, client_id: str, queues: Sequence[MessageQueue]
     ) -> None:
         """Unlock queues."""
         with self._asked() as broker:
+            self._clients.note(LocksReturned(client_id, group, _keys(queues)))
             broker.rebalance_lock_manager.unlock_batch(group, queues, client_id)
 
     def send_message_back(
@@ -478,6 +480,11 @@ class Clients:
         if running is None:
             return _NO_CONSUMER
         return Ran(running.consume(nth, times, status))
+
+
+def _keys(queues: Collection[MessageQueue]) -> tuple[tuple[str, int], ...]:
+    """Queues by topic and queue_id, sorted."""
+    return tuple(sorted([(queue.topic, queue.queue_id) for queue in queues]))
 
 
 def _tell_nobody(event: Happening) -> None:

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OneQueue
+from crashmq.models.knowledge.locks import Locks
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.ops import StartConsumer
 from crashmq.models.plain_state import Forked
 
+NOTHING_TOLD: Final = -1
 _NO_MESSAGE: frozenset[str] = frozenset()
+_NOWHERE: Final = 1 << 62
 
 
 class Share(NamedTuple):
@@ -31,6 +34,7 @@ class Share(NamedTuple):
         waiting: those of older answers that are not worked off.
         worked: those that it has worked off.
         life: of the broker that has told it last where it is.
+        begun: where it began, as far as that is known.
     """
 
     asked: int
@@ -39,6 +43,7 @@ class Share(NamedTuple):
     waiting: frozenset[str] = _NO_MESSAGE
     worked: frozenset[str] = _NO_MESSAGE
     life: int = 0
+    begun: int = _NOWHERE
 
     def pulls(self, queue_offset: int) -> Share:
         """The share once it pulls on; from where it has asked last, if no answer came.
@@ -63,6 +68,7 @@ class Share(NamedTuple):
             next_pull=queue_offset,
             newest=_NO_MESSAGE,
             waiting=pulled,
+            begun=_NOWHERE,
         )
 
     def consumes(self, unique_key: str) -> Share:
@@ -79,12 +85,14 @@ class Taken(NamedTuple):
         begins: where a group without one may begin; None: anywhere.
         life: of the broker.
         was_reset: its group was reset since.
+        told: the offset that it was answered, or has told since; -1: none.
     """
 
     possible: frozenset[int]
     begins: frozenset[int] | None
     life: int
     was_reset: bool = False
+    told: int = NOTHING_TOLD
 
 
 @dataclass(slots=True)
@@ -97,9 +105,14 @@ class Consumption(Forked):
         held: the queues that each of them works on.
         taken: the queues that a consumer was given and has not pulled yet.
         shares: what each does with each queue that it pulls.
+        leaving: what it has done with queues that it pulls no more, and whose locks it
+            has not given back.
         done: by group, topic and queue the messages that were worked off.
-        local: the offsets that a broadcasting consumer keeps in its file.
+        local: the offsets that a broadcasting consumer keeps in its file, and the life
+            of the broker in which it wrote them.
         owed_from: the first queue_offset that a group must see of a queue.
+        told: the newest offset that each has told this life of the broker.
+        locks: of the queues of orderly groups.
         life: how often the broker has started.
     """
 
@@ -108,10 +121,19 @@ class Consumption(Forked):
     held: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     taken: dict[OneQueue, Taken] = field(default_factory=dict)
     shares: dict[OneQueue, Share] = field(default_factory=dict)
+    leaving: dict[OneQueue, Share] = field(default_factory=dict)
     done: dict[OffsetKey, frozenset[str]] = field(default_factory=dict)
-    local: dict[OffsetKey, int] = field(default_factory=dict)
+    local: dict[OffsetKey, tuple[int, int]] = field(default_factory=dict)
     owed_from: dict[OffsetKey, int] = field(default_factory=dict)
+    told: dict[OneQueue, int] = field(default_factory=dict)
+    locks: Locks = field(default_factory=Locks)
     life: int = 0
+
+    def broker_started(self) -> None:
+        """Take note that a broker has come up, which knows what was persisted."""
+        self.life += 1
+        self.told = {}
+        self.locks.broker_started()
 
     def began(self, op: StartConsumer) -> None:
         """Take note that a consumer has started."""
@@ -123,6 +145,8 @@ class Consumption(Forked):
         self.living.pop(client, None)
         self.held.pop(client, None)
         self._keep_of(client, ())
+        for queue in [one for one in self.leaving if one.client == client]:
+            del self.leaving[queue]
 
     def holds(self, client: str, queues: tuple[tuple[str, int], ...]) -> None:
         """Take note of all the queues that a consumer works on."""
@@ -136,7 +160,10 @@ class Consumption(Forked):
             if one.client == client and (one.topic, one.queue_id) not in queues
         ]
         for one in gone:
-            del self.shares[one]
+            share = self.shares.pop(one)
+            if self.is_locking(client):
+                self.leaving[one] = share
+        self.locks.forgotten(client, queues)
 
     def begins(self, key: OffsetKey, begin: int, *, is_anew: bool) -> None:
         """Take note of where a group begins; ``is_anew``: perhaps it had no offset."""
@@ -154,6 +181,18 @@ class Consumption(Forked):
         if share is not None and share.life < self.life - 1 and key in self.owed_from:
             self.owed_from[key] = max(self.owed_from[key], offset)
 
+    def reads_file(self, queue: OneQueue) -> int:
+        """Take note that a consumer reads its own file; the offset, or -1.
+
+        A file knows nothing of the log: what lies below an offset of an earlier life
+        may have been lost and put anew, and is not owed.
+        """
+        key = self.key_of(queue)
+        offset, life = self.local.get(key, (NOTHING_TOLD, self.life))
+        if life < self.life and key in self.owed_from:
+            self.owed_from[key] = max(self.owed_from[key], offset)
+        return offset
+
     def was_reset(self, key: OffsetKey, offset: int) -> None:
         """Take note that a group's offset was set; what lies below is not owed."""
         self.owed_from[key] = offset
@@ -161,13 +200,38 @@ class Consumption(Forked):
             if self.key_of(queue) == key:
                 self.taken[queue] = taken._replace(was_reset=True)
 
+    def tells(self, queue: OneQueue, offset: int) -> None:
+        """Take note that a consumer tells how far it is."""
+        self.told[queue] = offset
+        taken = self.taken.get(queue)
+        if taken is not None:
+            self.taken[queue] = taken._replace(told=offset)
+
+    def worked_until(self, queue: OneQueue, model: ReferenceModel) -> int:
+        """The end of what a consumer has worked off of a queue without a gap; or -1."""
+        share, until = self._share_of(queue), NOTHING_TOLD
+        if share is None or not share.worked:
+            return until
+        due = share.begun
+        for appended in model.visible((queue.topic, queue.queue_id)).messages:
+            if appended.queue_offset < due:
+                continue
+            is_worked = name_of(appended) in share.worked
+            if appended.queue_offset != due or not is_worked:
+                break
+            due = until = due + 1
+        return until
+
+    def _share_of(self, queue: OneQueue) -> Share | None:
+        return self.shares.get(queue) or self.leaving.get(queue)
+
     def worked_off(self, queue: OneQueue, unique_key: str) -> None:
         """Take note that a message was consumed."""
         key = self.key_of(queue)
         self.done[key] = self.done.get(key, _NO_MESSAGE) | {unique_key}
-        share = self.shares.get(queue)
-        if share is not None:
-            self.shares[queue] = share.consumes(unique_key)
+        for shares in (self.shares, self.leaving):
+            if queue in shares:
+                shares[queue] = shares[queue].consumes(unique_key)
 
     def passed_over(
         self, key: OffsetKey, model: ReferenceModel, end: int
@@ -188,6 +252,11 @@ class Consumption(Forked):
             if self.reader(op) == reader
         }
 
+    def held_by(self, key: OffsetKey) -> list[str]:
+        """The clients of a group that work on a queue."""
+        members = self.members(key[0])
+        return [client for client, held in members.items() if key[1:] in held]
+
     def key_of(self, queue: OneQueue) -> OffsetKey:
         """Whose progress on which queue: of a group, or of one that broadcasts."""
         op = self.living.get(queue.client)
@@ -198,6 +267,11 @@ class Consumption(Forked):
         """Whether a client's consumer keeps its offsets itself."""
         op = self.living.get(client)
         return op is not None and op.broadcasts
+
+    def is_locking(self, client: str) -> bool:
+        """Whether a client's consumer works only on queues that it has locked."""
+        op = self.living.get(client)
+        return op is not None and op.is_orderly and not op.broadcasts
 
     @staticmethod
     def reader(op: StartConsumer) -> str:

@@ -10,6 +10,7 @@ from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.files.record import Record
 from crashmq.models.history import Consumed, OneQueue, PullReceived
 from crashmq.models.knowledge.consumption import Share
+from crashmq.models.knowledge.locks import Lock
 from crashmq.models.knowledge.moments import Moment
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.messages import MessageToPut
@@ -39,6 +40,19 @@ class MessagesPulled(Moment):
 
 
 @dataclass(slots=True)
+class OffsetTold(Moment):
+    """A consumer has told an offset of the log as it is, and the broker keeps ``kept``.
+
+    ``end`` is the queue_offset of the next message that is put there.
+    """
+
+    queue: OneQueue
+    offset: int
+    kept: int
+    end: int
+
+
+@dataclass(slots=True)
 class GroupIsAt(Moment):
     """A consumer has told its group's offset, and the broker keeps ``offset`` then.
 
@@ -64,6 +78,8 @@ class MessageConsumed(Moment):
         unique_key: of the message.
         passed: messages before it that it has pulled too, and not worked off.
         is_orderly: it asked for the messages of each queue in their order.
+        lock_ms: how long ago it was told that it has the queue's lock; None: it has
+            none, or needs none.
     """
 
     consumed: Consumed
@@ -71,6 +87,7 @@ class MessageConsumed(Moment):
     unique_key: str
     passed: Sequence[Appended]
     is_orderly: bool
+    lock_ms: int | None
 
 
 @dataclass(slots=True)
@@ -92,6 +109,72 @@ class MessageSentBack(Moment):
     def unique_key(self) -> str:
         """Of the message."""
         return self.given.properties.get("UNIQ_KEY", "")
+
+
+@dataclass(slots=True)
+class LockAnswered(Moment):
+    """A consumer was told whether it has a queue's lock.
+
+    Attributes:
+        queue: of which queue, and whose.
+        is_granted: whether it has it.
+        lock: what was known of the lock before.
+        at_ms: when it was told.
+    """
+
+    queue: OneQueue
+    is_granted: bool
+    lock: Lock
+    at_ms: int
+
+
+@dataclass(slots=True)
+class LockNeeded(Moment):
+    """An orderly consumer asks where a queue begins, or pulls it.
+
+    ``has_lock``: it was told that the queue's lock is its own.
+    """
+
+    queue: OneQueue
+    has_lock: bool
+
+
+@dataclass(slots=True)
+class QueueGivenBack(Moment):
+    """A consumer gives a queue back, in order.
+
+    Attributes:
+        queue: which, and whose.
+        told: the newest offset that it has told; -1: none.
+        worked_until: the end of what it has worked off without a gap; -1: nothing.
+    """
+
+    queue: OneQueue
+    told: int
+    worked_until: int
+
+
+@dataclass(slots=True)
+class QueueBegunAnew(Moment):
+    """A consumer whose group has no offset pulls a queue for the first time.
+
+    ``told`` is the offset that it has told of that queue; -1: none.
+    """
+
+    queue: OneQueue
+    told: int
+
+
+@dataclass(slots=True)
+class GroupIdle(Moment):
+    """The only consumer of a queue has nothing left to do, and has told so.
+
+    ``told`` is the offset that it has told; ``end`` that of the next message.
+    """
+
+    key: OffsetKey
+    told: int
+    end: int
 
 
 @dataclass(slots=True)

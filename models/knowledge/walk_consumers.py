@@ -10,6 +10,8 @@ from crashmq.models.history import (
     ConsumerBegan,
     ConsumerEnded,
     Happening,
+    LocksAnswered,
+    LocksReturned,
     OffsetRead,
     OffsetSent,
     OneQueue,
@@ -19,18 +21,30 @@ from crashmq.models.history import (
     QueuesHeld,
     SentBack,
 )
-from crashmq.models.knowledge.consumption import Share, Taken, name_of, named
+from crashmq.models.knowledge.consumption import (
+    NOTHING_TOLD,
+    Share,
+    Taken,
+    name_of,
+    named,
+)
 from crashmq.models.knowledge.moments import At, Moment, OffsetAnswered, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupIsAt,
+    LockNeeded,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
+    OffsetTold,
     PullGoesOn,
+    QueueBegunAnew,
+    QueueGivenBack,
 )
 from crashmq.models.knowledge.progress import NO_OFFSET
+from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
 
 NOT_KNOWN = -2
+_NO_OFFSET = frozenset({NO_OFFSET})
 RETRY = "%RETRY%"
 MOVED = "PULL_OFFSET_MOVED"
 """The answer to a pull that has to begin elsewhere."""
@@ -38,20 +52,32 @@ READ = ("SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY")
 """The answers to a pull for which the broker has read the queue."""
 
 
-def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
+def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
     """Take note of what a consumer did; stop where laws speak of it."""
     known = at.known.consumption
     match event:
         case ConsumerBegan(op):
             known.began(op)
-        case ConsumerEnded(client):
+        case ConsumerEnded(client, how):
+            if how == "stop":
+                yield from _gives_back(at, client, ())
             known.ended(client)
         case QueuesHeld(client, queues):
+            yield from _gives_back(at, client, queues)
             known.holds(client, queues)
-        case OffsetRead(queue):
+        case LocksAnswered():
+            yield from saw_locks(at, event, at_ms)
+        case LocksReturned(client, group, queues):
+            for topic, queue_id in queues:
+                yield from _hands_over(at, OneQueue(client, group, topic, queue_id))
+            saw_returned(at, event)
+        case OffsetRead(queue, offset):
+            yield from _needs_lock(at, queue)
             known.shares.pop(queue, None)
-            known.taken[queue] = _taken(at, queue)
+            known.leaving.pop(queue, None)
+            known.taken[queue] = _taken(at, queue)._replace(told=offset)
         case PullSent(queue, queue_offset, commit_offset):
+            yield from _needs_lock(at, queue)
             yield from _saw_pull(at, queue, queue_offset)
             if commit_offset >= 0:
                 _saw_told(at, queue, commit_offset)
@@ -60,13 +86,14 @@ def walk_consumers(at: At, event: Happening) -> Iterator[Moment]:
             if event.kept != NOT_KNOWN:
                 yield from _saw_kept(at, event.queue, event.kept)
         case Consumed():
-            yield from _saw_consumed(at, event)
+            yield from _saw_consumed(at, event, at_ms)
         case SentBack(queue, record):
             yield _saw_sent_back(at, queue, record)
         case OffsetSent(queue, offset, kept):
             _saw_told(at, queue, offset)
             if kept != NOT_KNOWN:
                 yield from _saw_kept(at, queue, kept)
+                yield from _was_told(at, queue, offset, kept)
         case _:
             pass
 
@@ -75,7 +102,7 @@ def _taken(at: At, queue: OneQueue) -> Taken:
     known = at.known.consumption
     key, begins = known.key_of(queue), _begins(at, queue)
     if known.is_broadcast(queue.client):
-        return Taken(frozenset({known.local.get(key, NO_OFFSET)}), begins, known.life)
+        return Taken(frozenset({known.reads_file(queue)}), begins, known.life)
     return Taken(at.known.progress.of(key), begins, known.life)
 
 
@@ -107,12 +134,16 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
     taken, life = known.taken.pop(queue, None), known.life
     if taken is not None:
         key = known.key_of(queue)
-        possible, begins, life, was_reset = taken
+        possible, begins, _, was_reset, _ = taken
         yield QueueBegun(*at, key, queue_offset, possible, begins)
         is_anew = NO_OFFSET in possible and queue_offset not in possible
         is_anew = is_anew and not was_reset
         known.begins(key, queue_offset, is_anew=is_anew)
-    known.shares[queue] = Share(queue_offset, queue_offset, life=life)
+        if possible == _NO_OFFSET and taken.life == life and not was_reset:
+            yield QueueBegunAnew(*at, queue, taken.told)
+    known.shares[queue] = Share(
+        queue_offset, queue_offset, life=life, begun=queue_offset
+    )
 
 
 def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
@@ -139,9 +170,10 @@ def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
     """Take note of an offset that the broker may have taken, or not."""
     known = at.known.consumption
     key = known.key_of(queue)
+    known.tells(queue, offset)
     known.sees_where(queue, offset)
     if known.is_broadcast(queue.client):
-        known.local[key] = offset
+        known.local[key] = offset, known.life
     else:
         at.known.progress.set(key, offset, is_certain=False)
 
@@ -161,7 +193,19 @@ def _saw_kept(at: At, queue: OneQueue, kept: int) -> Iterator[Moment]:
         progress.now[key] = frozenset({kept})
 
 
-def _saw_consumed(at: At, event: Consumed) -> Iterator[Moment]:
+def _was_told(at: At, queue: OneQueue, offset: int, kept: int) -> Iterator[Moment]:
+    """Stop where a broker was told an offset that the client has from it."""
+    known = at.known.consumption
+    share = known.shares.get(queue)
+    if share is None or share.life != known.life or known.is_broadcast(queue.client):
+        return  # it may name an offset of a log that has lost its end since
+    if at.known.progress.pending.get(known.key_of(queue)):
+        return  # until it has heard of a reset, what it tells is dropped
+    end = at.known.model.next_queue_offset((queue.topic, queue.queue_id))
+    yield OffsetTold(*at, queue, offset, kept, end)
+
+
+def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
     known, queue = at.known.consumption, event.queue
     key, share = known.key_of(queue), known.shares.get(queue)
     op = known.living.get(queue.client)
@@ -169,6 +213,7 @@ def _saw_consumed(at: At, event: Consumed) -> Iterator[Moment]:
     is_orderly = op is not None and op.is_orderly
     passed = known.passed_over(key, at.known.model, event.queue_offset)
     pulled = share.newest | share.waiting if share is not None else ()
+    locked_ms = known.locks.of_clients.get(queue)
     yield MessageConsumed(
         *at,
         event,
@@ -176,11 +221,43 @@ def _saw_consumed(at: At, event: Consumed) -> Iterator[Moment]:
         unique_key,
         [one for one in passed if name_of(one) in pulled],
         is_orderly,
+        at_ms - locked_ms if locked_ms is not None else None,
     )
     # One that broadcasts drops what it could not consume.
     drops = known.is_broadcast(queue.client) and not is_orderly
     if event.status == "success" or drops:
         known.worked_off(queue, unique_key)
+
+
+def _gives_back(
+    at: At, client: str, stays: tuple[tuple[str, int], ...]
+) -> Iterator[Moment]:
+    """Stop at each queue that a consumer gives back; but for those that it locks."""
+    known, step = at.known.consumption, at.step
+    if known.is_locking(client) or not step.is_alone or at.now.max_phy_offset < 0:
+        return  # others may have been at work on it, or nobody could be told
+    for queue in sorted(known.shares):
+        if queue.client == client and (queue.topic, queue.queue_id) not in stays:
+            yield _given_back(at, queue)
+
+
+def _hands_over(at: At, queue: OneQueue) -> Iterator[Moment]:
+    known = at.known.consumption
+    if known.is_locking(queue.client):
+        yield _given_back(at, queue)
+        known.leaving.pop(queue, None)
+
+
+def _given_back(at: At, queue: OneQueue) -> QueueGivenBack:
+    known = at.known.consumption
+    until = known.worked_until(queue, at.known.model)
+    return QueueGivenBack(*at, queue, known.told.get(queue, NOTHING_TOLD), until)
+
+
+def _needs_lock(at: At, queue: OneQueue) -> Iterator[Moment]:
+    known = at.known.consumption
+    if known.is_locking(queue.client):
+        yield LockNeeded(*at, queue, queue in known.locks.of_clients)
 
 
 def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:

@@ -130,9 +130,9 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 recovered.append(_recovered(at, found, rows))
                 progress.loaded(rows)
                 before, is_loaded = dict(progress.now), True
-                at.known.consumption.life += 1
+                at.known.consumption.broker_started()
             case other:
-                yield from walk_consumers(at, other)
+                yield from walk_consumers(at, other, entry.at_ms)
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
     if not (step.is_alone or step.crash or step.starts or step.is_stopping):

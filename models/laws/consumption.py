@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.consumption import Share
+from crashmq.models.knowledge.locks import NOBODY, UNSURE, Lock
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.laws.registry import law
 from crashmq.models.messages import MessageToPut
@@ -221,3 +222,171 @@ def no_kept_offset_is_past_the_end(
     """
     if kept > end:
         yield Violation(_name(key), f"offset {kept} is kept", f"at most {end}")
+
+
+LOCK_MS = 60_000
+"""A broker's lock is its client's so long after it was taken or renewed.
+
+Source: RebalanceLockManager#REBALANCE_LOCK_MAX_LIVE_TIME.
+"""
+LEASE_MS = 30_000
+"""A client goes on so long without having asked again.
+
+Source: ProcessQueue#REBALANCE_LOCK_MAX_LIVE_TIME.
+"""
+
+
+@law(
+    "CON-11",
+    "a broker gives the lock of a queue to one consumer of a group at a time",
+    catalogue="I12",
+)
+def one_consumer_has_the_lock(
+    queue: OneQueue, lock: Lock, at_ms: int
+) -> Iterator[Violation]:
+    """Another gets it once it was given back, or not renewed for a minute.
+
+    Args:
+        queue: which, and who was given its lock.
+        lock: what was known of it before.
+        at_ms: when it was given.
+
+    Source: RebalanceLockManager#tryLockBatch.
+    """
+    others = lock.client not in (NOBODY, UNSURE, queue.client)
+    if others and at_ms - lock.least_ms <= LOCK_MS:
+        yield Violation(
+            _of(queue), "it is given the lock", f"{lock.client} has it for a minute"
+        )
+
+
+@law(
+    "CON-12",
+    "a broker gives the lock of a queue that nobody else has to whoever asks for it",
+    catalogue="I12",
+)
+def a_free_lock_is_given(
+    queue: OneQueue, lock: Lock, at_ms: int
+) -> Iterator[Violation]:
+    """``lock`` is what was known of it before ``queue.client`` was refused it.
+
+    Source: RebalanceLockManager#tryLockBatch.
+    """
+    is_free = lock.client in (NOBODY, queue.client)
+    is_over = lock.client != UNSURE and at_ms - lock.most_ms > LOCK_MS
+    if is_free or is_over:
+        yield Violation(_of(queue), "it is refused the lock", "nobody else has it")
+
+
+@law(
+    "CON-13",
+    "an orderly consumer is given messages only for half a minute after it was told "
+    "that it has the lock of their queue",
+    catalogue="I12",
+)
+def an_orderly_consumer_has_the_lock(
+    queue: OneQueue, queue_offset: int, lock_ms: int | None
+) -> Iterator[Violation]:
+    """``lock_ms`` is how long ago it was told so; None: never, or it gave it back.
+
+    Source: ProcessQueue#isLockExpired, ConsumeMessageOrderlyService.
+    """
+    if lock_ms is None or lock_ms > LEASE_MS:
+        told = "without the lock" if lock_ms is None else f"{lock_ms} ms after that"
+        yield Violation(
+            _of(queue),
+            f"message {queue_offset} is given {told}",
+            f"at most {LEASE_MS} ms after it was told that it has the lock",
+        )
+
+
+@law(
+    "CON-14",
+    "an orderly consumer asks where a queue begins, and pulls it, only with its lock",
+    catalogue="I12",
+)
+def an_orderly_consumer_begins_locked(
+    queue: OneQueue, *, has_lock: bool
+) -> Iterator[Violation]:
+    """Before that, another one may not have told yet how far it is.
+
+    Source: RebalanceImpl#updateProcessQueueTableInRebalance,
+    DefaultMQPushConsumerImpl#pullMessage.
+    """
+    if not has_lock:
+        yield Violation(_of(queue), "it asks for it without its lock", "locked first")
+
+
+@law(
+    "CON-15",
+    "a consumer that gives a queue back in order has told all that it has worked off "
+    "without a gap",
+    catalogue="I12",
+)
+def a_queue_is_given_back_with_its_offset(
+    queue: OneQueue, told: int, worked_until: int
+) -> Iterator[Violation]:
+    """Or the next one is given it a second time.
+
+    Args:
+        queue: which, and whose.
+        told: the newest offset that it has told; -1: none.
+        worked_until: the end of what it has worked off.
+
+    Source: RebalancePushImpl#removeUnnecessaryMessageQueue,
+    DefaultMQPushConsumerImpl#shutdown.
+    """
+    if told < worked_until:
+        seen = f"offset {told}" if told >= 0 else "no offset"
+        yield Violation(_of(queue), f"{seen} is told", f"offset {worked_until}")
+
+
+@law(
+    "CON-16",
+    "a consumer whose group has no offset of a queue tells where it begins before it "
+    "pulls",
+    catalogue="I12",
+)
+def a_beginning_is_told(queue: OneQueue, told: int) -> Iterator[Violation]:
+    """Or the next one begins behind messages that were put since.
+
+    ``told`` is the offset that it has told, or that the broker has answered of a group
+    without one.
+
+    Source: example E5 of what RocketMQ loses, which tells nothing then.
+    """
+    if told < 0:
+        yield Violation(_of(queue), "it has told no offset", "where it begins")
+
+
+@law(
+    "CON-17",
+    "a consumer that has nothing left to do tells the end of its queue",
+    catalogue="I12 I16",
+)
+def an_idle_group_is_at_the_end(
+    key: OffsetKey, told: int, end: int
+) -> Iterator[Violation]:
+    """``end`` is the queue_offset of the next message that is put there.
+
+    Source: DefaultMQPushConsumerImpl#correctTagsOffset; ProcessQueue#removeMessage.
+    """
+    if told != end:
+        yield Violation(_name(key), f"offset {told} is told", f"offset {end}")
+
+
+@law(
+    "CON-18",
+    "a broker keeps the offset of a queue that a consumer tells it, if the consumer has "
+    "read the queue since the broker has started, and no reset waits for it",
+    catalogue="I12",
+)
+def what_a_consumer_tells_is_kept(
+    queue: OneQueue, told: int, kept: int
+) -> Iterator[Violation]:
+    """``told`` lies not past the end of the queue.
+
+    Source: ConsumerManageProcessor#updateConsumerOffset.
+    """
+    if kept != told:
+        yield Violation(_of(queue), f"offset {kept} is kept", f"offset {told}, as told")

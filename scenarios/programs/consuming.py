@@ -61,8 +61,8 @@ CUT: tuple[Op, ...] = often((PERSIST, 5), (Shutdown(), 2), (Restart(), 2))
 BEGINNINGS: tuple[FromWhere, ...] = ("last", "first", "timestamp")
 TIMES_MS: tuple[int, ...] = (0, 1, 5_000, 10_000, 10_001, 30_000, -1, 1_000_000)
 COMMITS_MAX = 4
-COMMIT_POINTS = 20
-"""At so many points a commit can be stopped, beside another one."""
+COMMIT_POINTS = (6, 16)
+"""Between these points a commit reaches the table, once it has asked the broker."""
 
 FIRST_TIMES = 3
 """So often in a row a group commits for the first time."""
@@ -131,7 +131,7 @@ def _commit_first(draft: Draft) -> None:
             CommitOffset(group, address.topic, queue_id, draft.chance.integer(0, 1))
             for queue_id in (0, 1)
         ]
-        point = draft.chance.integer(1, COMMIT_POINTS)
+        point = draft.chance.integer(*COMMIT_POINTS)
         together = Together((*ops,), Schedule(preemptions=((point, 1),)))
         draft.add(DeleteGroup(group), together)
         draft.add(QueryOffset(group, address.topic, 0))
@@ -174,7 +174,9 @@ def _delete(draft: Draft) -> None:
         case "alone":
             draft.add(op)
         case "beside":
-            ops = (op, _request(draft))
+            ops: tuple[Op, ...] = (op, _request(draft))
+            if chance.coin():
+                ops = ops[::-1]
             draft.add(Together(ops, draft.drawn.schedule(len(ops))))
         case "amid":
             at_action = chance.integer(1, ACTIONS_MAX)

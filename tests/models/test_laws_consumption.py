@@ -29,6 +29,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     GroupIsAt,
     MessagesPulled,
     PullGoesOn,
+    QueueBegunAnew,
 )
 from crashmq.models.knowledge.walk_consumers import walk_consumers
 from crashmq.models.laws.consumption import (
@@ -63,6 +64,7 @@ class Walked:
     """What is known of a broker with some messages, while events are told."""
 
     def __init__(self, messages: int = 0) -> None:
+        self.at_ms = 0
         self.known = Knowledge.of_new_store(SETUP, PROFILES[SETUP.disk_profile])
         self.known.consumption.life = 1
         model = self.known.model
@@ -77,7 +79,11 @@ class Walked:
         nowhere = Positions(-1, -1, -1, -1)
         judge = Judge(SETUP, PythonStore(SETUP))
         at = At(Step.that_saw(Done()), self.known, judge, nowhere)
-        return [moment for event in events for moment in walk_consumers(at, event)]
+        return [
+            moment
+            for event in events
+            for moment in walk_consumers(at, event, self.at_ms)
+        ]
 
     @property
     def share(self) -> Share:
@@ -183,7 +189,7 @@ def test_a_consumer_begins_pulls_and_tells_where_it_is() -> None:
     went_on = walked.tell(pulled(0, 3), PullSent(AT_C0, 3, -1))
     told = walked.tell(OffsetSent(AT_C0, 2, 2))
 
-    assert [type(each) for each in began] == [QueueBegun]
+    assert [type(each) for each in began] == [QueueBegun, QueueBegunAnew]
     assert [type(each) for each in went_on] == [MessagesPulled, PullGoesOn]
     (group_is_at,) = [each for each in told if isinstance(each, GroupIsAt)]
     assert [one.queue_offset for one in group_is_at.passed] == [0, 1]

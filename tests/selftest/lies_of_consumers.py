@@ -21,11 +21,20 @@ _CONSUMED = does(
     *(TurnConsumer("c0", "pull", 2), Consume("c0", times=2)),
     TurnConsumer("c0", "persist"),
 )
+_CONSUMED_IN_ORDER = does(
+    Setup(keeps_progress=True),
+    *(PutBatch("T0", 0, (1, 1)), RunService("reput")),
+    StartConsumer("c0", "g", "T0", is_orderly=True),
+    *(TurnConsumer("c0", "rebalance"), AdvanceClock(500)),
+    *(TurnConsumer("c0", "pull", 8), Consume("c0", times=2)),
+    TurnConsumer("c0", "persist"),
+)
 
 
 def _lie(law: str, function: str, before: str, after: str) -> Lie:
     place = f"crashmq.harness.subjects.clients:_Client.{function}"
-    return bug(law, place, before, after, _CONSUMED)
+    in_order = law in ("CON-12", "CON-13", "CON-14")
+    return bug(law, place, before, after, _CONSUMED_IN_ORDER if in_order else _CONSUMED)
 
 
 LIES_OF_CONSUMERS = (
@@ -42,5 +51,33 @@ LIES_OF_CONSUMERS = (
         "update_consumer_offset_oneway",
         "kept = self._kept(broker, queue)",
         "kept = 3 * self._kept(broker, queue)",
+    ),
+    _lie(
+        "CON-18",
+        "update_consumer_offset_oneway",
+        "kept = self._kept(broker, queue)",
+        "kept = self._kept(broker, queue) - 1",
+    ),
+    _lie(
+        "CON-12",
+        "lock_batch",
+        "_keys(granted), _keys(refused)",
+        "(), _keys(queues)",
+    ),
+    _lie(
+        "CON-13",
+        "take",
+        "where, status = self._one(queue), self._status",
+        """
+        where, status = self._one(queue), self._status
+        self._clients.note(LocksReturned(where.client, where.group, (where[2:],)))
+        """,
+    ),
+    _lie("CON-14", "lock_batch", "_keys(granted), _keys(refused)", "(), ()"),
+    _lie(
+        "CON-16",
+        "update_consumer_offset_oneway",
+        "self._clients.note(OffsetSent(self._one(queue), offset, kept))",
+        "pass",
     ),
 )

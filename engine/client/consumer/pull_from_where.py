@@ -73,13 +73,34 @@ def compute_pull_from_where(
 
     Source: RebalancePushImpl#computePullFromWhereWithException.
     """
-    offset = store.read_offset(queue, ReadOffsetType.READ_FROM_STORE)
+    offset = offset_of_group(queue, store)
     if offset >= 0:
         return offset
-    if offset != NOT_FOUND:
+    return where_a_group_begins(queue, admin, where, timestamp)
+
+
+def offset_of_group(queue: MessageQueue, store: OffsetStore) -> int:
+    """The offset that is kept of a group; ``NOT_FOUND``: it has none.
+
+    Raises:
+        PullFromNowhere: it could not be asked for.
+    """
+    offset = store.read_offset(queue, ReadOffsetType.READ_FROM_STORE)
+    if offset < 0 and offset != NOT_FOUND:
         raise PullFromNowhere(
             f"{queue}: the group's offset could not be asked for ({offset})."
         )
+    return offset
+
+
+def where_a_group_begins(
+    queue: MessageQueue, admin: OffsetAdmin, where: ConsumeFromWhere, timestamp: int
+) -> int:
+    """Where a group without an offset begins.
+
+    Raises:
+        PullFromNowhere: the queue's end could not be asked for.
+    """
     try:
         begin = _begin_anew(queue, admin, where, timestamp)
     except BrokerFailed as failure:

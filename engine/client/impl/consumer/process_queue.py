@@ -276,10 +276,13 @@ class ProcessQueue:
     ) -> bool:
         """Note an offset in ``store``, unless the queue was dropped; if it was noted.
 
-        Source: ConsumeMessageConcurrentlyService#processConsumeResult, its end.
+        While a listener has a queue in order nobody else gets it, dropped or not.
+
+        Source: ConsumeMessageConcurrentlyService#processConsumeResult, its end; also
+        ConsumeMessageOrderlyService#processConsumeResult, which notes nothing then.
         """
         with self._lock:
-            if self.dropped:
+            if self.dropped and not self.is_held:
                 LATE.hit()
                 return False
             store.update_offset(queue, offset, increase_only=increase_only)

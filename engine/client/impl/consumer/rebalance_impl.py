@@ -7,10 +7,10 @@ queue and one pull request. Whatever fails is tried again by the next round.
 Source: org.apache.rocketmq.client.impl.consumer.RebalanceImpl, RebalancePushImpl,
 RocketMQ 5.3. Differs: a queue of a topic that is subscribed no more is persisted (and
 unlocked) before it goes; a dropped queue that could not be removed is tried again in
-each round, though it be the client's again, and never while a listener has it, there
-at the latest after 20 s; and where a group begins without an offset,
-that is told the broker at once, or a crash before the first commit would skip what came
-meanwhile.
+each round, though it be the client's again, and never while a listener has it in order,
+there at the latest after 20 s, so that what that consumes is told too; and where a
+group begins without an offset, that is told the broker at once, or a crash before the
+first commit would skip what came meanwhile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from crashmq.engine.client.consumer.pull_from_where import (
     PullFromNowhere,
-    compute_pull_from_where,
+    offset_of_group,
+    where_a_group_begins,
 )
 from crashmq.engine.client.consumer.push_consumer_config import PushConsumerConfig
 from crashmq.engine.client.consumer.rebalance.allocate_message_queue_strategy import (
@@ -206,10 +207,10 @@ class RebalanceImpl:
     def _remove(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
         if self.process_queue_table.get(queue) is not process_queue:
             return False
-        self._offset_store.persist(queue)
         if self._config.is_locking and process_queue.is_held:
             BUSY.hit()
             return False
+        self._offset_store.persist(queue)
         with self._lock:
             self._offset_store.remove_offset(queue)
             self._table.pop(queue, None)
@@ -248,30 +249,30 @@ class RebalanceImpl:
         Raises:
             PullFromNowhere: nobody knows.
         """
+        offset = offset_of_group(queue, self._offset_store)
+        if offset >= 0:
+            return offset
         timestamp = self._config.consume_timestamp
         if timestamp < 0:
             timestamp = self._begun_ms - HALF_AN_HOUR_MS
         where = self._config.consume_from_where
-        offset = compute_pull_from_where(
-            queue, self._offset_store, self._api, where, timestamp
-        )
-        return self._noted(queue, offset)
+        begin = where_a_group_begins(queue, self._api, where, timestamp)
+        return self._noted(queue, begin)
 
-    def _noted(self, queue: MessageQueue, offset: int) -> int:
+    def _noted(self, queue: MessageQueue, begin: int) -> int:
         """Keep where a group without an offset begins: asked again, it would be later.
 
         Returns:
-            The offset, or the lower one that was kept before and has not come to the
-            broker. A higher one is of a log that has lost its end since.
+            The beginning, or the lower one that was kept before and is not known to
+            the broker. A higher one is of a log that has lost its end since.
         """
-        memory = ReadOffsetType.READ_FROM_MEMORY
-        kept = self._offset_store.read_offset(queue, memory)
-        if 0 <= kept <= offset:
-            return kept
+        kept = self._offset_store.read_offset(queue, ReadOffsetType.READ_FROM_MEMORY)
+        if 0 <= kept < begin:
+            begin = kept
         BEGINS.hit()
-        self._offset_store.update_offset(queue, offset, increase_only=False)
+        self._offset_store.update_offset(queue, begin, increase_only=False)
         self._offset_store.persist(queue)
-        return offset
+        return begin
 
     def _truncate_message_queue_not_my_topic(self) -> int:
         """Give up the queues of topics that are subscribed no more; how many.

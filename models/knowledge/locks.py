@@ -1,0 +1,83 @@
+"""What is known of the locks that consumers have of the queues that they work on.
+
+A broker gives a lock to one client of a group at a time; it keeps them in memory alone.
+A client goes on without asking for a while after it was told that a lock is its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.history import OneQueue
+from crashmq.models.plain_state import Forked
+
+NOBODY: Final = ""
+UNSURE: Final = "?"
+"""Who has a lock when the answers of one step do not tell."""
+
+
+class Lock(NamedTuple):
+    """A lock at the broker.
+
+    Attributes:
+        client: whose it is; or ``NOBODY``, or ``UNSURE``.
+        least_ms: when it was taken or renewed, at the earliest.
+        most_ms: the same, at the latest.
+    """
+
+    client: str
+    least_ms: int = 0
+    most_ms: int = 0
+
+
+_FREE: Final = Lock(NOBODY)
+
+
+@dataclass(slots=True)
+class Locks(Forked):
+    """Of all groups.
+
+    Attributes:
+        of_broker: by group, topic and queue whose lock it is.
+        of_clients: when each consumer was told last that a lock is its own.
+    """
+
+    of_broker: dict[OffsetKey, Lock] = field(default_factory=dict)
+    of_clients: dict[OneQueue, int] = field(default_factory=dict)
+
+    def of(self, key: OffsetKey) -> Lock:
+        """The lock of a queue."""
+        return self.of_broker.get(key, _FREE)
+
+    def granted(self, queue: OneQueue, lock: Lock) -> None:
+        """Take note that a client was told that it has a lock."""
+        self.of_broker[queue[1:]] = lock
+        self.of_clients[queue] = lock.most_ms
+
+    def refused(self, queue: OneQueue) -> None:
+        """Take note that a client was told that it has not a lock."""
+        self.of_clients.pop(queue, None)
+
+    def returned(self, queue: OneQueue, *, is_sure: bool) -> None:
+        """Take note that a client gives a lock back, if it has it."""
+        self.of_clients.pop(queue, None)
+        if not is_sure:
+            self.of_broker[queue[1:]] = Lock(UNSURE)
+        elif self.of(queue[1:]).client == queue.client:
+            del self.of_broker[queue[1:]]
+
+    def forgotten(self, client: str, but_for: tuple[tuple[str, int], ...]) -> None:
+        """Take note that a client works on these queues alone."""
+        gone = [
+            one
+            for one in self.of_clients
+            if one.client == client and (one.topic, one.queue_id) not in but_for
+        ]
+        for one in gone:
+            del self.of_clients[one]
+
+    def broker_started(self) -> None:
+        """Take note that a broker has come up: it knows of no lock."""
+        self.of_broker = {}

@@ -1,0 +1,57 @@
+"""The walk through the locks that consumers ask for, are given and give back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashmq.models.history import LocksAnswered, LocksReturned, OneQueue
+from crashmq.models.knowledge.locks import UNSURE, Lock
+from crashmq.models.knowledge.moments import At, Moment
+from crashmq.models.knowledge.moments_of_consumers import LockAnswered
+
+
+def saw_locks(at: At, answer: LocksAnswered, at_ms: int) -> Iterator[Moment]:
+    """Take note of whose locks are whose; stop at each that was asked for."""
+    locks = at.known.consumption.locks
+    asked = [
+        *((queue, True) for queue in answer.granted),
+        *((queue, False) for queue in answer.refused),
+    ]
+    for (topic, queue_id), is_granted in asked:
+        queue = OneQueue(answer.client, answer.group, topic, queue_id)
+        key = queue[1:]
+        yield LockAnswered(*at, queue, is_granted, locks.of(key), at_ms)
+        if is_granted:
+            client = queue.client if _is_sure(at, queue) else UNSURE
+            locks.granted(queue, Lock(client, at.step.entries[0].at_ms, at_ms))
+        else:
+            locks.refused(queue)
+
+
+def saw_returned(at: At, event: LocksReturned) -> None:
+    """Take note of locks that are given back."""
+    for topic, queue_id in event.queues:
+        queue = OneQueue(event.client, event.group, topic, queue_id)
+        at.known.consumption.locks.returned(queue, is_sure=_is_sure(at, queue))
+
+
+def _is_sure(at: At, queue: OneQueue) -> bool:
+    """Whether the events of a step tell in which order its broker did what they say."""
+    step = at.step
+    if step.is_alone:
+        return True
+    if step.starts or step.crash is not None:
+        return False
+    place = (queue.topic, queue.queue_id)
+    seen = [
+        type(entry.event)
+        for entry in step.entries
+        if isinstance(entry.event, LocksAnswered | LocksReturned)
+        and entry.event.group == queue.group
+        and place in _queues_of(entry.event)
+    ]
+    return LocksReturned not in seen or LocksAnswered not in seen
+
+
+def _queues_of(event: LocksAnswered | LocksReturned) -> tuple[tuple[str, int], ...]:
+    return event.queues if isinstance(event, LocksReturned) else event.granted
