@@ -58,8 +58,10 @@ from crashmq.models.history import (
     ConsumerBegan,
     ConsumerEnded,
     Happening,
+    HeartbeatTaken,
     LocksAnswered,
     LocksReturned,
+    MembersAnswered,
     OffsetRead,
     OffsetSent,
     OneQueue,
@@ -259,12 +261,16 @@ class _Client:
     def consumer_id_list(self, group: str) -> Sequence[str]:
         """The clients of a group, as the broker knows them."""
         with self._asked() as broker:
-            return broker.consumer_manager.consumer_id_list(group)
+            members = broker.consumer_manager.consumer_id_list(group)
+            self._clients.note(MembersAnswered(self.op.client, group, tuple(members)))
+            return members
 
     def send_heartbeat(self, client_id: str, consumers: Sequence[ConsumerData]) -> None:
         """Tell the broker that this client lives."""
         with self._asked() as broker:
             broker.client_manage_processor.heart_beat(client_id, consumers)
+            for consumer in consumers:
+                self._clients.note(HeartbeatTaken(client_id, consumer.group))
 
     def unregister_client(self, client_id: str, group: str) -> None:
         """Tell the broker that this client goes."""

@@ -15,6 +15,7 @@ from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.locks import Locks
+from crashmq.models.knowledge.progress import NO_OFFSET
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.ops import StartConsumer
 from crashmq.models.plain_state import Forked
@@ -93,6 +94,11 @@ class Taken(NamedTuple):
     life: int
     was_reset: bool = False
     told: int = NOTHING_TOLD
+
+    def is_anew(self, begin: int) -> bool:
+        """Whether its group has no offset, if that is where the consumer begins."""
+        is_without = NO_OFFSET in self.possible and begin not in self.possible
+        return is_without and not self.was_reset
 
 
 @dataclass(slots=True)

@@ -140,6 +140,34 @@ class LockNeeded(Moment):
 
 
 @dataclass(slots=True)
+class MembersTold(Moment):
+    """A client was told who the members of its group are.
+
+    Attributes:
+        silent_ms: by client for how long the broker has not heard of it.
+        left: the clients that have left the group, as the broker knows.
+    """
+
+    client: str
+    group: str
+    members: Sequence[str]
+    silent_ms: Mapping[str, int]
+    left: Sequence[str]
+
+
+@dataclass(slots=True)
+class PullMoved(Moment):
+    """A consumer is told to pull a queue elsewhere.
+
+    ``end`` is the queue_offset of the next message that is put there.
+    """
+
+    queue: OneQueue
+    to: int
+    end: int
+
+
+@dataclass(slots=True)
 class QueueGivenBack(Moment):
     """A consumer gives a queue back, in order.
 

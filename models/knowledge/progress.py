@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from crashmq.models.files.offsets import OffsetKey, OffsetRows
 from crashmq.models.knowledge.filters import Filters
+from crashmq.models.knowledge.members import Members
 from crashmq.models.knowledge.pulls import Pulls
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.plain_state import Forked
@@ -80,6 +81,7 @@ class Progress(Forked):
         is_doubtful: something else may have changed or taken what was persisted.
         pulls: those that the broker has not answered yet.
         filters: what groups subscribe.
+        members: whom the broker has heard of.
     """
 
     now: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class Progress(Forked):
     is_doubtful: bool = False
     pulls: Pulls = field(default_factory=Pulls)
     filters: Filters = field(default_factory=Filters)
+    members: Members = field(default_factory=Members)
 
     def of(self, key: OffsetKey) -> frozenset[int]:
         """The offsets that a group may have; -1: none."""

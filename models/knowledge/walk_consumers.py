@@ -37,11 +37,13 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessagesPulled,
     OffsetTold,
     PullGoesOn,
+    PullMoved,
     QueueBegunAnew,
     QueueGivenBack,
 )
 from crashmq.models.knowledge.progress import NO_OFFSET
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
+from crashmq.models.knowledge.walk_members import walk_members
 
 NOT_KNOWN = -2
 _NO_OFFSET = frozenset({NO_OFFSET})
@@ -55,6 +57,7 @@ READ = ("SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY")
 def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
     """Take note of what a consumer did; stop where laws speak of it."""
     known = at.known.consumption
+    yield from walk_members(at, event, at_ms)
     match event:
         case ConsumerBegan(op):
             known.began(op)
@@ -90,6 +93,9 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
         case SentBack(queue, record):
             yield _saw_sent_back(at, queue, record)
         case OffsetSent(queue, offset, kept):
+            if queue in known.taken:  # it tells where it begins before it pulls
+                is_anew = known.taken[queue].is_anew(offset)
+                known.begins(known.key_of(queue), offset, is_anew=is_anew)
             _saw_told(at, queue, offset)
             if kept != NOT_KNOWN:
                 yield from _saw_kept(at, queue, kept)
@@ -136,11 +142,10 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         key = known.key_of(queue)
         possible, begins, _, was_reset, _ = taken
         yield QueueBegun(*at, key, queue_offset, possible, begins)
-        is_anew = NO_OFFSET in possible and queue_offset not in possible
-        is_anew = is_anew and not was_reset
-        known.begins(key, queue_offset, is_anew=is_anew)
+        known.begins(key, queue_offset, is_anew=taken.is_anew(queue_offset))
         if possible == _NO_OFFSET and taken.life == life and not was_reset:
             yield QueueBegunAnew(*at, queue, taken.told)
+        life = taken.life  # it was told then where it is
     known.shares[queue] = Share(
         queue_offset, queue_offset, life=life, begun=queue_offset
     )
@@ -152,9 +157,12 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
     if share is None or share.asked != answer.queue_offset:
         return  # it has given the queue back since
     if answer.code == MOVED:
+        end = at.known.model.next_queue_offset((queue.topic, queue.queue_id))
+        yield PullMoved(*at, queue, answer.next_begin_offset, end)
         at.known.progress.pending.pop(known.key_of(queue), None)
         again = share.begins_again(answer.next_begin_offset)
-        known.shares[queue] = again._replace(life=known.life)
+        # It may have given that pull up by now, and go on from where it asked.
+        known.shares[queue] = again._replace(asked=share.asked, life=known.life)
         return
     if answer.code not in READ:
         return

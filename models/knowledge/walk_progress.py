@@ -31,6 +31,7 @@ from crashmq.models.history import (
     StopEnded,
 )
 from crashmq.models.knowledge.knowledge import Knowledge
+from crashmq.models.knowledge.members import Members
 from crashmq.models.knowledge.moments import (
     At,
     CommitAnswered,
@@ -131,6 +132,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 progress.loaded(rows)
                 before, is_loaded = dict(progress.now), True
                 at.known.consumption.broker_started()
+                progress.members = Members()
             case other:
                 yield from walk_consumers(at, other, entry.at_ms)
     if at.known.promises.reverts and not is_loaded:

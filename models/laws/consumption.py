@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
@@ -377,8 +377,8 @@ def an_idle_group_is_at_the_end(
 
 @law(
     "CON-18",
-    "a broker keeps the offset of a queue that a consumer tells it, if the consumer has "
-    "read the queue since the broker has started, and no reset waits for it",
+    "a broker keeps the offset of a queue that a consumer tells it, if the consumer "
+    "has read the queue since the broker has started, and no reset waits for it",
     catalogue="I12",
 )
 def what_a_consumer_tells_is_kept(
@@ -390,3 +390,20 @@ def what_a_consumer_tells_is_kept(
     """
     if kept != told:
         yield Violation(_of(queue), f"offset {kept} is kept", f"offset {told}, as told")
+
+
+@law(
+    "CON-19",
+    "a consumer that is told to pull a queue elsewhere is not sent past the queue's "
+    "end",
+    catalogue="I12 I16",
+)
+def nobody_is_sent_past_the_end(
+    queue: OneQueue, to: int, end: int
+) -> Iterator[Violation]:
+    """What is put there then would be passed over.
+
+    Source: PullMessageProcessor, PULL_OFFSET_MOVED.
+    """
+    if to > end:
+        yield Violation(_of(queue), f"it is sent to {to}", f"at most to {end}")

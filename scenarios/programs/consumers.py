@@ -39,6 +39,7 @@ Doing: TypeAlias = Literal[
     "together",
     "reset",
     "outlive",
+    "stay",
 ]
 DOINGS: tuple[Doing, ...] = often(
     ("work", 9),
@@ -50,6 +51,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("together", 2),
     ("reset", 1),
     ("outlive", 3),
+    ("stay", 2),
 )
 ENDS: tuple[ConsumerEnd, ...] = often(("stop", 2), ("kill", 2), ("vanish", 1))
 TASKS: tuple[ConsumerTask, ...] = often(
@@ -59,6 +61,9 @@ TIMES: Final = often((1, 3), (2, 2), (8, 2))
 PLACES: Final = often((0, 4), (1, 2), (2, 1), (5, 1))
 PAUSES_MS: Final = often((500, 4), (1000, 2), (5000, 2), (21_000, 2), (31_000, 1))
 """After a rebalance, an error, a persist, a balance, a pull that nobody answers."""
+STAYING = 2
+STAYS_MS: Final = often((21_000, 3), (29_000, 1))
+"""Before a lease of half a minute is over."""
 STRANGERS = 4
 """One of so many that join may be of any group; the others are of one that is there."""
 DELIVER: Final = RunService("deliver_delayed")
@@ -109,6 +114,8 @@ def consume(draft: Draft) -> None:
             _reset(draft)
         case "outlive":
             _outlive(draft, joined)
+        case "stay":
+            _stay(draft, joined)
 
 
 def _outlive(draft: Draft, joined: tuple[str, ...]) -> None:
@@ -132,7 +139,12 @@ def _outlive(draft: Draft, joined: tuple[str, ...]) -> None:
             add(_consumed(draft, client), TurnConsumer(client, "pull"))
         if chance.one_in(3):
             add(TurnConsumer(client, "persist"))
-    add(During(REPUT, 1, draft.drawn.crash()), Restart())
+    add(During(REPUT, 1, draft.drawn.crash()))
+    if chance.coin():  # nobody answers for a while
+        add(UNANSWERED)
+        for client in joined:
+            add(TurnConsumer(client, chance.pick(TASKS), 8), _consumed(draft, client))
+    add(Restart())
     for _ in range(chance.integer(1, 2)):
         if chance.coin():
             add(*[draft.drawn.stock(one) for one in chosen], REPUT)
@@ -142,6 +154,25 @@ def _outlive(draft: Draft, joined: tuple[str, ...]) -> None:
             add(*[TurnConsumer(client, "pull", 8) for client in joined])
         if chance.coin():
             add(*[_consumed(draft, client) for client in joined])
+
+
+def _stay(draft: Draft, joined: tuple[str, ...]) -> None:
+    """Few consumers keep what they have for long; then another one joins, and asks."""
+    chance, add = draft.chance, draft.add
+    few = joined[-STAYING:]
+    for _ in range(chance.integer(2, 5)):
+        add(AdvanceClock(chance.pick(STAYS_MS)))
+        for client in few:
+            add(TurnConsumer(client, "heartbeat"), TurnConsumer(client, "lock"))
+        add(_consumed(draft, few[0]))
+    if chance.coin():
+        add(RunService("client_housekeeping"))
+    one = _one_who_joins(draft)
+    draft.joined[one.client] = one
+    add(one, TurnConsumer(one.client, "rebalance"))
+    for client in few:
+        add(_consumed(draft, client), TurnConsumer(client, "rebalance"))
+    add(TurnConsumer(one.client, "rebalance"))
 
 
 def _reset(draft: Draft) -> None:

@@ -40,6 +40,7 @@ from crashmq.models.laws.consumption import (
     every_message_is_consumed,
     no_kept_offset_is_past_the_end,
     no_offset_passes_a_message,
+    nobody_is_sent_past_the_end,
     nothing_is_consumed_twice,
     only_what_was_pulled_is_consumed,
     what_was_given_back_is_put_again,
@@ -148,6 +149,11 @@ def test_bounds_are_held_up_to_the_bound_itself() -> None:
     assert a_full_consumer_does_not_pull.violations(AT_C0, 5, 4)
     assert not no_kept_offset_is_past_the_end.violations(KEY, 5, 5)
     assert no_kept_offset_is_past_the_end.violations(KEY, 6, 5)
+
+
+def test_nobody_is_sent_past_the_end_of_a_queue() -> None:
+    assert not nobody_is_sent_past_the_end.violations(AT_C0, 3, 3)
+    assert nobody_is_sent_past_the_end.violations(AT_C0, 4, 3)
 
 
 def test_what_is_given_back_is_put_once_to_a_topic_of_its_group() -> None:
