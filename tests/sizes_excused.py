@@ -52,7 +52,6 @@ EXCUSED: dict[str, dict[str, int]] = {
     "harness/subjects/clients.py": {"imports": 26},
     "harness/subjects/python_store.py": {"PythonStore attributes": 14, "imports": 26},
     "models/history.py": {"Step attributes": 34, "Step booleans": 4},
-    "models/knowledge/consumption.py": {"Consumption attributes": 13},
     "models/knowledge/knowledge.py": {"Knowledge attributes": 17, "imports": 18},
     "models/knowledge/moments.py": {"StartOver booleans": 5},
     "models/knowledge/promises.py": {"Promises booleans": 4},

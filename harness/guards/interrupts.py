@@ -10,8 +10,8 @@ parent, which ends them.
 
 from __future__ import annotations
 
-import os
 import atexit
+import os
 import signal
 import sys
 import threading

@@ -17,6 +17,12 @@ NOBODY: Final = ""
 UNSURE: Final = "?"
 """Who has a lock when the answers of one step do not tell."""
 
+LOCK_MS: Final = 60_000
+"""A broker's lock is its client's so long after it was taken or renewed.
+
+Source: RebalanceLockManager#REBALANCE_LOCK_MAX_LIVE_TIME.
+"""
+
 
 class Lock(NamedTuple):
     """A lock at the broker.
@@ -50,6 +56,11 @@ class Locks(Forked):
     def of(self, key: OffsetKey) -> Lock:
         """The lock of a queue."""
         return self.of_broker.get(key, _FREE)
+
+    def is_kept(self, queue: OneQueue, at_ms: int) -> bool:
+        """Whether a broker has the lock of a queue for that client and no other one."""
+        lock = self.of(queue[1:])
+        return lock.client == queue.client and at_ms - lock.least_ms <= LOCK_MS
 
     def granted(self, queue: OneQueue, lock: Lock) -> None:
         """Take note that a client was told that it has a lock."""

@@ -72,7 +72,8 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from saw_locks(at, event, at_ms)
         case LocksReturned(client, group, queues):
             for topic, queue_id in queues:
-                yield from _hands_over(at, OneQueue(client, group, topic, queue_id))
+                queue = OneQueue(client, group, topic, queue_id)
+                yield from _hands_over(at, queue, at_ms)
             saw_returned(at, event)
         case OffsetRead(queue, offset):
             yield from _needs_lock(at, queue)
@@ -249,10 +250,12 @@ def _gives_back(
             yield _given_back(at, queue)
 
 
-def _hands_over(at: At, queue: OneQueue) -> Iterator[Moment]:
+def _hands_over(at: At, queue: OneQueue, at_ms: int) -> Iterator[Moment]:
+    """Stop where a consumer gives a lock back, unless it may be another one's now."""
     known = at.known.consumption
     if known.is_locking(queue.client):
-        yield _given_back(at, queue)
+        if known.locks.is_kept(queue, at_ms):
+            yield _given_back(at, queue)
         known.leaving.pop(queue, None)
 
 

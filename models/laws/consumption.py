@@ -8,7 +8,7 @@ from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.consumption import Share
-from crashmq.models.knowledge.locks import NOBODY, UNSURE, Lock
+from crashmq.models.knowledge.locks import LOCK_MS, NOBODY, UNSURE, Lock
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.laws.registry import law
 from crashmq.models.messages import MessageToPut
@@ -224,11 +224,6 @@ def no_kept_offset_is_past_the_end(
         yield Violation(_name(key), f"offset {kept} is kept", f"at most {end}")
 
 
-LOCK_MS = 60_000
-"""A broker's lock is its client's so long after it was taken or renewed.
-
-Source: RebalanceLockManager#REBALANCE_LOCK_MAX_LIVE_TIME.
-"""
 LEASE_MS = 30_000
 """A client goes on so long without having asked again.
 

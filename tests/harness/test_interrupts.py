@@ -206,15 +206,20 @@ def whole_list() -> str:
 
 
 def test_an_interrupt_while_python_ends_leaves_the_exit_code_alone() -> None:
-    program = (
-        "import os, signal; from crashmq.harness.cli import main;"
-        "at = type('At', (), {'__del__': lambda _: os.kill(os.getpid(), signal.SIGINT)});"
-        "import sys; sys.modules['at_the_end'] = at();"
-        "sys.argv = ['crashmq', 'list', 'laws']; main()"
-    )
-    end = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True
-    )
+    program = """
+import os, signal, sys
+from crashmq.harness.cli import main
+
+class Last:
+    def __del__(self, kill=os.kill, pid=os.getpid(), sigint=signal.SIGINT):
+        kill(pid, sigint)
+
+sys.modules["last"] = Last()
+sys.argv = ["crashmq", "list", "laws"]
+main()
+"""
+    command = [sys.executable, "-c", program]
+    end = subprocess.run(command, capture_output=True, text=True)
 
     assert (end.returncode, end.stderr) == (0, "")
 

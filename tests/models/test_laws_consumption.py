@@ -3,19 +3,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from written_store import record_bytes
 
 from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.judging.judge import Judge
 from crashmq.harness.subjects.python_store import PythonStore
 from crashmq.models.appended import Appended
 from crashmq.models.history import (
+    Consumed,
     ConsumerBegan,
     Happening,
+    LocksAnswered,
+    LocksReturned,
     OffsetRead,
     OffsetSent,
     OneQueue,
     PullReceived,
     PullSent,
+    QueuesHeld,
     Step,
 )
 from crashmq.models.knowledge.consumption import (
@@ -24,17 +29,23 @@ from crashmq.models.knowledge.consumption import (
     queues_of,
 )
 from crashmq.models.knowledge.knowledge import Knowledge
+from crashmq.models.knowledge.locks import Lock, Locks
 from crashmq.models.knowledge.moments import At, Moment, QueueBegun
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupIsAt,
     MessagesPulled,
+    OffsetTold,
     PullGoesOn,
     QueueBegunAnew,
+    QueueGivenBack,
 )
 from crashmq.models.knowledge.walk_consumers import walk_consumers
 from crashmq.models.laws.consumption import (
+    a_beginning_is_told,
     a_full_consumer_does_not_pull,
     a_pull_goes_on,
+    a_queue_is_given_back_with_its_offset,
+    an_idle_group_is_at_the_end,
     an_orderly_consumer_is_given_the_next_message,
     each_queue_has_one_consumer,
     every_message_is_consumed,
@@ -43,6 +54,7 @@ from crashmq.models.laws.consumption import (
     nobody_is_sent_past_the_end,
     nothing_is_consumed_twice,
     only_what_was_pulled_is_consumed,
+    what_a_consumer_tells_is_kept,
     what_was_given_back_is_put_again,
 )
 from crashmq.models.messages import MessageToPut, message_for
@@ -65,7 +77,6 @@ class Walked:
     """What is known of a broker with some messages, while events are told."""
 
     def __init__(self, messages: int = 0) -> None:
-        self.at_ms = 0
         self.known = Knowledge.of_new_store(SETUP, PROFILES[SETUP.disk_profile])
         self.known.consumption.life = 1
         model = self.known.model
@@ -77,14 +88,10 @@ class Walked:
         model.saw_positions(Positions(0, 100 * messages, 0, 100 * messages))
 
     def tell(self, *events: Happening) -> list[Moment]:
-        nowhere = Positions(-1, -1, -1, -1)
+        up = Positions(0, 0, 0, 0)
         judge = Judge(SETUP, PythonStore(SETUP))
-        at = At(Step.that_saw(Done()), self.known, judge, nowhere)
-        return [
-            moment
-            for event in events
-            for moment in walk_consumers(at, event, self.at_ms)
-        ]
+        at = At(Step.that_saw(Done()), self.known, judge, up)
+        return [moment for event in events for moment in walk_consumers(at, event, 0)]
 
     @property
     def share(self) -> Share:
@@ -252,3 +259,73 @@ def test_one_that_broadcasts_makes_progress_of_its_own() -> None:
     known.ended("c0")
     assert known.members("g@c0") == {}
     assert known.newest["g@c0"].client == "c0"
+
+
+def test_offsets_and_ends_are_told_as_they_are() -> None:
+    back = a_queue_is_given_back_with_its_offset.violations
+
+    assert not back(AT_C0, 2, 2)
+    assert not back(AT_C0, 3, 2)
+    assert back(AT_C0, 1, 2)
+    assert back(AT_C0, -1, 1)
+    assert not a_beginning_is_told.violations(AT_C0, 0)
+    assert a_beginning_is_told.violations(AT_C0, -1)
+    assert not an_idle_group_is_at_the_end.violations(KEY, 3, 3)
+    assert an_idle_group_is_at_the_end.violations(KEY, 2, 3)
+    assert not what_a_consumer_tells_is_kept.violations(AT_C0, 2, 2)
+    assert what_a_consumer_tells_is_kept.violations(AT_C0, 2, 1)
+
+
+def consumed(queue_offset: int) -> Consumed:
+    properties = f"UNIQ_KEY\1{message(queue_offset).message.unique_key}\2".encode()
+    record = record_bytes(0, queue_offset=queue_offset, properties=properties)
+    return Consumed(AT_C0, queue_offset, record, "success")
+
+
+@pytest.mark.parametrize(("offsets", "until"), [((0, 1), 2), ((1,), -1), ((0, 2), 1)])
+def test_what_is_worked_off_without_a_gap_has_to_be_told(
+    offsets: tuple[int, ...], until: int
+) -> None:
+    walked = Walked(messages=3)
+    walked.tell(ConsumerBegan(C0), OffsetRead(AT_C0, 0), PullSent(AT_C0, 0, -1))
+    walked.tell(pulled(0, 3), OffsetSent(AT_C0, 0, 0))
+    walked.tell(*map(consumed, offsets))
+    (given_back,) = walked.tell(QueuesHeld("c0", ()))
+
+    assert isinstance(given_back, QueueGivenBack)
+    assert (given_back.told, given_back.worked_until) == (0, until)
+
+
+def test_what_a_consumer_does_after_it_gave_up_a_queue_counts_until_its_lock_goes() -> (
+    None
+):
+    walked = Walked(messages=3)
+    in_order = replace(C0, is_orderly=True)
+    walked.tell(ConsumerBegan(in_order), LocksAnswered("c0", "g", (("T0", 0),), ()))
+    walked.tell(OffsetRead(AT_C0, 0), PullSent(AT_C0, 0, -1), pulled(0, 3))
+    assert not walked.tell(QueuesHeld("c0", ()))
+    walked.tell(consumed(0), OffsetSent(AT_C0, 0, 0))
+    (given_back,) = walked.tell(LocksReturned("c0", "g", (("T0", 0),)))
+
+    assert isinstance(given_back, QueueGivenBack)
+    assert (given_back.told, given_back.worked_until) == (0, 1)
+    assert walked.known.consumption.leaving == {}
+
+
+@pytest.mark.parametrize(("told_ms", "is_asked"), [(60_000, True), (60_001, False)])
+def test_whose_lock_ran_out_need_not_tell(told_ms: int, is_asked: bool) -> None:
+    locks = Locks()
+    locks.granted(AT_C0, Lock("c0", 0, 0))
+
+    assert locks.is_kept(AT_C0, told_ms) is is_asked
+
+
+@pytest.mark.parametrize("life", [1, 2])
+def test_only_who_read_the_queue_in_this_life_is_believed_at_once(life: int) -> None:
+    walked = Walked(messages=3)
+    walked.tell(ConsumerBegan(C0), OffsetRead(AT_C0, 0), PullSent(AT_C0, 0, -1))
+    walked.tell(pulled(0, 3))
+    walked.known.consumption.life = life
+    told = walked.tell(OffsetSent(AT_C0, 0, 0))
+
+    assert any(isinstance(each, OffsetTold) for each in told) is (life == 1)

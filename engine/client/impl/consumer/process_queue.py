@@ -25,6 +25,7 @@ from crashmq.engine.host.runtime import Runtime
 NOTHING_TO_COMMIT = -1
 PULL_MAX_IDLE_TIME = 120_000
 REBALANCE_LOCK_MAX_LIVE_TIME = 30_000
+BROKER_LOCK_MAX_LIVE_TIME = 60_000
 
 EMPTIED = probe(
     "process_queue.emptied", "a completion came after its queue was emptied"
@@ -100,9 +101,18 @@ class QueueLease:
 
         Source: ProcessQueue#isLocked, #isLockExpired.
         """
-        return self.locked and not has_passed(
-            self.last_lock_timestamp, REBALANCE_LOCK_MAX_LIVE_TIME + 1, now_ms
-        )
+        return self._is_younger(REBALANCE_LOCK_MAX_LIVE_TIME, now_ms)
+
+    def is_kept(self, now_ms: int) -> bool:
+        """Whether the broker has given the queue to nobody else.
+
+        Source: RebalanceLockManager#REBALANCE_LOCK_MAX_LIVE_TIME, of the broker.
+        """
+        return self._is_younger(BROKER_LOCK_MAX_LIVE_TIME, now_ms)
+
+    def _is_younger(self, age_ms: int, now_ms: int) -> bool:
+        began_ms = self.last_lock_timestamp
+        return self.locked and not has_passed(began_ms, age_ms + 1, now_ms)
 
 
 class ProcessQueue:
@@ -114,6 +124,7 @@ class ProcessQueue:
     """
 
     def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self._lock = runtime.lock()
         self._tree = OffsetTree()
         self._consuming_tree = OffsetTree()
@@ -276,13 +287,15 @@ class ProcessQueue:
     ) -> bool:
         """Note an offset in ``store``, unless the queue was dropped; if it was noted.
 
-        While a listener has a queue in order nobody else gets it, dropped or not.
+        While a listener has a queue in order nobody else gets it, dropped or not, until
+        its lock at the broker is too old.
 
         Source: ConsumeMessageConcurrentlyService#processConsumeResult, its end; also
         ConsumeMessageOrderlyService#processConsumeResult, which notes nothing then.
         """
         with self._lock:
-            if self.dropped and not self.is_held:
+            is_kept = self.is_held and self.lease.is_kept(self._runtime.now_ms())
+            if self.dropped and not is_kept:
                 LATE.hit()
                 return False
             store.update_offset(queue, offset, increase_only=increase_only)
