@@ -95,6 +95,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueueBegunAnew,
     QueueGivenBack,
     QueuesShared,
+    TopicsNeeded,
 )
 from crashmq.models.knowledge.moments_of_pulls import (
     DispatchSeen,
@@ -178,7 +179,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (
             *(PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
             *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew, OffsetTold),
-            *(PullMoved, MembersTold),
+            *(PullMoved, MembersTold, TopicsNeeded),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS),
     ),

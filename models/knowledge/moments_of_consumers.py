@@ -12,6 +12,7 @@ from crashmq.models.history import Consumed, OneQueue, PullReceived
 from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.locks import Lock
 from crashmq.models.knowledge.moments import Moment
+from crashmq.models.knowledge.progress import TopicsWritten
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.messages import MessageToPut
 
@@ -153,6 +154,21 @@ class MembersTold(Moment):
     members: Sequence[str]
     silent_ms: Mapping[str, int]
     left: Sequence[str]
+
+
+@dataclass(slots=True)
+class TopicsNeeded(Moment):
+    """A group's topics were needed, since a message was given back.
+
+    Attributes:
+        group: whose.
+        written: what the broker has written of its topics.
+        before: the same, when it was needed last; None: that is not known.
+    """
+
+    group: str
+    written: TopicsWritten
+    before: TopicsWritten | None
 
 
 @dataclass(slots=True)

@@ -44,6 +44,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
 from crashmq.models.knowledge.progress import NO_OFFSET
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
 from crashmq.models.knowledge.walk_members import walk_members
+from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 NOT_KNOWN = -2
 _NO_OFFSET = frozenset({NO_OFFSET})
@@ -93,6 +94,7 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _saw_consumed(at, event, at_ms)
         case SentBack(queue, record):
             yield _saw_sent_back(at, queue, record)
+            yield from saw_topics_needed(at, queue.group)
         case OffsetSent(queue, offset, kept):
             if queue in known.taken:  # it tells where it begins before it pulls
                 is_anew = known.taken[queue].is_anew(offset)

@@ -122,6 +122,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 progress.ended()
             case LifeEnded(crash):
                 _saw_crash(at.known, crash)
+                progress.topics = None
                 progress.is_doubtful |= _is_unanswered(step)
             case FileDamaged() | FilePlanted():
                 progress.is_doubtful = True
@@ -286,6 +287,7 @@ def _spread(at: At) -> None:
 
 def _deletion_asked(at: At, op: DeleteTopic) -> None:
     progress = at.known.progress
+    progress.topics = None  # one may go now, and be made again
     progress.may_be_gone(progress.keys_of(topic=op.topic, queue_id=op.queue_id))
 
 

@@ -87,8 +87,10 @@ WORKING = replace(
 )
 SHARING = replace(
     WORKING,
-    kinds=often(("consume", 16), ("burst", 3), ("service", 1), ("restart", 1)),
-    kept=("consume", "burst"),
+    kinds=often(
+        ("consume", 16), ("stay", 3), ("burst", 3), ("service", 1), ("restart", 1)
+    ),
+    kept=("consume", "stay", "burst"),
     consumers=(
         *_of_group("g", 5, "AVG_BY_CIRCLE"),
         *_of_group("h", 5, "CONSISTENT_HASH"),
@@ -108,7 +110,8 @@ SHARING = replace(
 TELLING_ALL = replace(
     WORKING,
     kinds=often(
-        ("consume", 14), ("put", 2), ("burst", 3), ("service", 2), ("crash", 1)
+        *(("consume", 14), ("outlive", 2), ("put", 2), ("burst", 3), ("service", 2)),
+        ("crash", 1),
     ),
     consumers=(
         StartConsumer("c0", "b", TOPICS, broadcasts=True),
@@ -120,9 +123,15 @@ TELLING_ALL = replace(
 CRASHING = replace(
     WORKING,
     kinds=often(
-        ("consume", 14), ("put", 2), ("burst", 3), ("service", 3), ("crash", 4)
+        ("consume", 12),
+        ("outlive", 4),
+        ("stay", 2),
+        ("put", 2),
+        ("burst", 2),
+        ("service", 2),
+        ("crash", 3),
     ),
-    kept=("consume", "burst", "crash"),
+    kept=("consume", "outlive", "stay"),
 )
 STORES = often(
     (Setup(keeps_progress=True), 3),

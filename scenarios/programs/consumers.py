@@ -15,6 +15,7 @@ from crashmq.models.ops import (
     Consume,
     ConsumerEnd,
     ConsumerTask,
+    Crash,
     During,
     EndConsumer,
     Op,
@@ -38,8 +39,6 @@ Doing: TypeAlias = Literal[
     "wait",
     "together",
     "reset",
-    "outlive",
-    "stay",
 ]
 DOINGS: tuple[Doing, ...] = often(
     ("work", 9),
@@ -50,8 +49,6 @@ DOINGS: tuple[Doing, ...] = often(
     ("wait", 1),
     ("together", 2),
     ("reset", 1),
-    ("outlive", 3),
-    ("stay", 2),
 )
 ENDS: tuple[ConsumerEnd, ...] = often(("stop", 2), ("kill", 2), ("vanish", 1))
 TASKS: tuple[ConsumerTask, ...] = often(
@@ -78,6 +75,9 @@ FIRST_LEVEL = 3
 ROUNDS_MAX = 4
 """A message is a dead letter after three; one round more shows that it stays one."""
 BEFORE_OR_AFTER_MS = (0, 0, 0, -1, 1, 500)
+FAULTS = 12
+"""Amid one of so many ops, for which a topic may be made, a call fails."""
+FAULT_ACTIONS_MAX = 6
 JOINS = 3
 """One of so many phrases begins with a consumer that joins, beside the first."""
 
@@ -112,20 +112,17 @@ def consume(draft: Draft) -> None:
             add(Together(ops, draft.drawn.schedule(len(ops))))
         case "reset":
             _reset(draft)
-        case "outlive":
-            _outlive(draft, joined)
-        case "stay":
-            _stay(draft, joined)
 
 
-def _outlive(draft: Draft, joined: tuple[str, ...]) -> None:
+def outlive(draft: Draft) -> None:
     """Consumers outlive a broker, whose queues may lose what they have pulled.
 
     New messages lie there, or not yet, when they come back.
     """
     chance, add = draft.chance, draft.add
-    if "crash" not in draft.space.kinds:
-        return
+    if not draft.joined:
+        _join(draft)
+    joined = tuple(draft.joined)
     queues = tuple(dict.fromkeys(draft.space.addresses))
     chosen = [chance.pick(queues) for _ in range(chance.integer(1, 3))]
     for one in chosen:
@@ -139,7 +136,8 @@ def _outlive(draft: Draft, joined: tuple[str, ...]) -> None:
             add(_consumed(draft, client), TurnConsumer(client, "pull"))
         if chance.one_in(3):
             add(TurnConsumer(client, "persist"))
-    add(During(REPUT, 1, draft.drawn.crash()))
+    crash = Crash("power_loss") if chance.coin() else draft.drawn.crash()
+    add(During(REPUT, 1, crash))
     if chance.coin():  # nobody answers for a while
         add(UNANSWERED)
         for client in joined:
@@ -156,10 +154,12 @@ def _outlive(draft: Draft, joined: tuple[str, ...]) -> None:
             add(*[_consumed(draft, client) for client in joined])
 
 
-def _stay(draft: Draft, joined: tuple[str, ...]) -> None:
+def stay(draft: Draft) -> None:
     """Few consumers keep what they have for long; then another one joins, and asks."""
     chance, add = draft.chance, draft.add
-    few = joined[-STAYING:]
+    if not draft.joined:
+        _join(draft)
+    few = tuple(draft.joined)[-STAYING:]
     for _ in range(chance.integer(2, 5)):
         add(AdvanceClock(chance.pick(STAYS_MS)))
         for client in few:
@@ -289,7 +289,7 @@ def _is_there(draft: Draft, group: str) -> bool:
 def _join_one_of(draft: Draft, members: list[StartConsumer]) -> None:
     """A consumer joins, and all of its group share out their queues anew."""
     one = draft.chance.pick(members)
-    draft.add(one)
+    draft.add(_amid_a_fault(draft, one))
     draft.joined[one.client] = one
     rebalances = [TurnConsumer(one.client, "rebalance") for one in members]
     draft.add(*rebalances, *rebalances, SOON)
@@ -298,10 +298,19 @@ def _join_one_of(draft: Draft, members: list[StartConsumer]) -> None:
 def _turn_all(draft: Draft, members: list[StartConsumer]) -> None:
     """All consumers of a group pull, and have what came."""
     for one in members:
-        draft.add(TurnConsumer(one.client, "pull", 2), _consumed(draft, one.client))
+        draft.add(TurnConsumer(one.client, "pull", 2))
+        draft.add(_amid_a_fault(draft, _consumed(draft, one.client)))
         if draft.chance.coin():
             draft.add(A_SECOND, TurnConsumer(one.client, "pull", 2))
             draft.add(_consumed(draft, one.client))
+
+
+def _amid_a_fault(draft: Draft, op: Op) -> Op:
+    """An op for which a broker may need a new topic, and cannot write it at once."""
+    chance = draft.chance
+    if not chance.one_in(FAULTS):
+        return op
+    return During(op, chance.integer(1, FAULT_ACTIONS_MAX), draft.drawn.fault())
 
 
 def _work_amid(draft: Draft, members: list[StartConsumer]) -> None:
