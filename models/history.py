@@ -326,6 +326,23 @@ class LocksReturned:
 
 
 @dataclass(frozen=True, slots=True)
+class HeartbeatTaken:
+    """A client has told the broker that it lives, as a member of a group."""
+
+    client: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class MembersAnswered:
+    """A client has asked who the members of its group are."""
+
+    client: str
+    group: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SubscriptionAsked:
     """A client tells the broker what its group subscribes."""
 
@@ -512,6 +529,8 @@ Happening: TypeAlias = (
     | SentBack
     | LocksAnswered
     | LocksReturned
+    | HeartbeatTaken
+    | MembersAnswered
     | SubscriptionAsked
     | SubscriptionAnswered
     | FiltersLoaded
@@ -988,6 +1007,8 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     SentBack: _pass,
     LocksAnswered: _pass,
     LocksReturned: _pass,
+    HeartbeatTaken: _pass,
+    MembersAnswered: _pass,
     SubscriptionAsked: _pass,
     SubscriptionAnswered: _pass,
     FiltersLoaded: _pass,

@@ -47,6 +47,8 @@ def work_off(judge: Judge, take: Take) -> None:
     for client in clients:
         take(TurnConsumer(client, "heartbeat"))
     take(RunService("client_housekeeping"))
+    for client in clients:
+        take(TurnConsumer(client, "rebalance"))
     _until_idle(clients, take)
     judge.judge_consumed()
     for client in clients:

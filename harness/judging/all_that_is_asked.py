@@ -7,6 +7,7 @@ from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
     asked_of_consumers,
     asked_of_delays,
     asked_of_filters,
+    asked_of_given_back,
     asked_of_lives,
     asked_of_progress,
     asked_of_pulls,

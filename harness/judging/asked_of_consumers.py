@@ -10,11 +10,13 @@ from crashmq.models.knowledge.moments_of_consumers import (
     GroupIsAt,
     LockAnswered,
     LockNeeded,
+    MembersTold,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
     OffsetTold,
     PullGoesOn,
+    PullMoved,
     QueueBegunAnew,
     QueueGivenBack,
     QueuesShared,
@@ -33,11 +35,16 @@ from crashmq.models.laws.consumption import (
     every_message_is_consumed,
     no_kept_offset_is_past_the_end,
     no_offset_passes_a_message,
+    nobody_is_sent_past_the_end,
     nothing_is_consumed_twice,
     one_consumer_has_the_lock,
     only_what_was_pulled_is_consumed,
     what_a_consumer_tells_is_kept,
     what_was_given_back_is_put_again,
+)
+from crashmq.models.laws.membership import (
+    who_has_left_is_no_member,
+    who_is_heard_of_is_a_member,
 )
 from crashmq.models.laws.reading import pulled_messages_are_right
 from crashmq.models.observations import Pulled
@@ -142,7 +149,9 @@ def _ask_con_5(at: MessageConsumed) -> Breaches:
 
 @asked(what_was_given_back_is_put_again, on=MessageSentBack)
 def _ask_con_10(at: MessageSentBack) -> Breaches:
-    return what_was_given_back_is_put_again.judge(at.queue, at.unique_key, at.copies)
+    return what_was_given_back_is_put_again.judge(
+        at.queue, at.unique_key, at.copies, at.times
+    )
 
 
 @asked(each_queue_has_one_consumer, on=QueuesShared)
@@ -211,3 +220,18 @@ def _is_there(at: OffsetTold) -> bool:
 )
 def _ask_con_18(at: OffsetTold) -> Breaches:
     return what_a_consumer_tells_is_kept.judge(at.queue, at.offset, at.kept)
+
+
+@asked(nobody_is_sent_past_the_end, on=PullMoved, needs=(Fact.ALONE,))
+def _ask_con_19(at: PullMoved) -> Breaches:
+    return nobody_is_sent_past_the_end.judge(at.queue, at.to, at.end)
+
+
+@asked(who_is_heard_of_is_a_member, on=MembersTold, needs=(Fact.ALONE,))
+def _ask_mbr_1(at: MembersTold) -> Breaches:
+    return who_is_heard_of_is_a_member.judge(at.group, at.members, at.silent_ms)
+
+
+@asked(who_has_left_is_no_member, on=MembersTold, needs=(Fact.ALONE,))
+def _ask_mbr_2(at: MembersTold) -> Breaches:
+    return who_has_left_is_no_member.judge(at.group, at.members, at.left)

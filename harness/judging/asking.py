@@ -85,14 +85,17 @@ from crashmq.models.knowledge.moments_of_consumers import (
     GroupIsAt,
     LockAnswered,
     LockNeeded,
+    MembersTold,
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
     OffsetTold,
     PullGoesOn,
+    PullMoved,
     QueueBegunAnew,
     QueueGivenBack,
     QueuesShared,
+    TopicsNeeded,
 )
 from crashmq.models.knowledge.moments_of_pulls import (
     DispatchSeen,
@@ -176,6 +179,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
         (
             *(PullGoesOn, MessagesPulled, GroupIsAt, MessageConsumed, MessageSentBack),
             *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew, OffsetTold),
+            *(PullMoved, MembersTold, TopicsNeeded),
         ),
         (*TELLS_ALL, Fact.RUNS_CONSUMERS),
     ),

@@ -7,7 +7,6 @@ from functools import partial
 
 from crashmq.engine.broker.broker_config import BrokerConfig
 from crashmq.engine.broker.broker_controller import BrokerController
-from crashmq.engine.broker.topic.topic_config_manager import CLIENT_QUEUE_NUMS
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.store.message.message import Message, is_topic
@@ -18,6 +17,10 @@ from crashmq.harness.subjects.engine_messages import answer_of, put_of_broker
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import Observation
 from crashmq.models.program import Setup
+
+TOPIC_QUEUES = 8
+"""A client that sends to a new topic asks for so many, all that a broker gives, since
+programs put into whatever queue they like."""
 
 
 class Brokers:
@@ -31,7 +34,6 @@ class Brokers:
     def __init__(self) -> None:
         self.broker: BrokerController | None = None
         self.put: PutOfBroker = _just_put
-        self._topic_queues = 0
 
     def around(
         self, setup: Setup, store: MessageStore, disk: Disk, runtime: Runtime
@@ -53,7 +55,6 @@ class Brokers:
             service, sender = broker.schedule.service, broker.send_message_processor
             service.put = partial(self._put, service.put)
             sender.put = partial(self._put, sender.put)
-        self._topic_queues = setup.topic_queues
         return broker
 
     def put_of_client(
@@ -66,8 +67,8 @@ class Brokers:
         """
         if self.broker is None or not is_topic(topic):
             return put()
-        nums = max(CLIENT_QUEUE_NUMS, self._topic_queues)
-        return self.broker.send_message_processor.put_in_its_topic(topic, put, nums)
+        sender = self.broker.send_message_processor
+        return sender.put_in_its_topic(topic, put, TOPIC_QUEUES)
 
     def delays(self) -> tuple[tuple[int, int], ...] | None:
         """Of each level the offset of the next message to deliver, sorted."""

@@ -57,8 +57,10 @@ from crashmq.models.history import (
     ConsumerBegan,
     ConsumerEnded,
     Happening,
+    HeartbeatTaken,
     LocksAnswered,
     LocksReturned,
+    MembersAnswered,
     OffsetRead,
     OffsetSent,
     OneQueue,
@@ -307,12 +309,16 @@ class _Client:
     def consumer_id_list(self, group: str) -> Sequence[str]:
         """The clients of a group, as the broker knows them."""
         with self._asked() as broker:
-            return broker.consumer_manager.consumer_id_list(group)
+            members = broker.consumer_manager.consumer_id_list(group)
+            self._clients.note(MembersAnswered(self.op.client, group, tuple(members)))
+            return members
 
     def send_heartbeat(self, client_id: str, consumers: Sequence[ConsumerData]) -> None:
         """Tell the broker that this client lives."""
         with self._asked() as broker:
             broker.client_manage_processor.heart_beat(client_id, consumers)
+            for consumer in consumers:
+                self._clients.note(HeartbeatTaken(client_id, consumer.group))
 
     def unregister_client(self, client_id: str, group: str) -> None:
         """Tell the broker that this client goes."""
@@ -380,7 +386,7 @@ class _Client:
             if broker.schedule is None:
                 raise BrokerFailed("the broker delivers no message again")
             answer = broker.send_message_processor.consumer_send_msg_back(
-                group, message.phy_offset, delay_level, max_reconsume_times
+                group, message.phy_offset, delay_level, max_reconsume_times, record
             )
             if answer.code is not ResponseCode.SUCCESS:
                 raise BrokerFailed(answer.remark)

@@ -122,6 +122,19 @@ def _rows(path: str, data: bytes) -> Mapping[str, Any] | None:
     return None if is_delay and not all(numbers) else table
 
 
+def version_of(files: Mapping[str, Bytes], path: str) -> int:
+    """How often a config file says that its table has changed; -1: it does not say.
+
+    Source: DataVersion, its counter.
+    """
+    try:
+        found = json.loads(strict_json(bytes(files.get(path, b"")).decode()))
+    except (ValueError, RecursionError):
+        return -1
+    version = found.get("dataVersion", {}) if isinstance(found, dict) else {}
+    return int(version.get("counter", -1)) if isinstance(version, dict) else -1
+
+
 def committed(files: Mapping[str, Bytes]) -> Iterator[tuple[str, str, int, int]]:
     """(group, topic, queue_id, offset) of each offset that a careful start loads."""
     for key, offsets in config_pair(files, OFFSETS_PATH).rows.items():

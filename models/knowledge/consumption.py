@@ -1,7 +1,7 @@
 """What is known of the consumers of groups, and of the messages they have worked off.
 
 A message is named by its unique key, since a queue_offset is given again after the log
-has lost its tail.
+has lost its tail (``names``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.locks import Locks
+from crashmq.models.knowledge.names import name_of
 from crashmq.models.knowledge.owed import Owed
+from crashmq.models.knowledge.progress import NO_OFFSET
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.knowledge.subscriptions import (
     EVERYTHING,
@@ -102,6 +104,11 @@ class Taken(NamedTuple):
     life: int
     was_reset: bool = False
     told: int = NOTHING_TOLD
+
+    def is_anew(self, begin: int) -> bool:
+        """Whether its group has no offset, if that is where the consumer begins."""
+        is_without = NO_OFFSET in self.possible and begin not in self.possible
+        return is_without and not self.was_reset
 
 
 @dataclass(slots=True)
@@ -248,12 +255,12 @@ class Consumption(Forked):
         if share is None or not share.worked:
             return until
         due, there = share.begun, model.visible((queue.topic, queue.queue_id)).messages
-        copies = Counter([appended.message.unique_key for appended in there])
+        copies = Counter([name_of(appended) for appended in there])
         for appended in there:
             if appended.queue_offset < due:
                 continue
-            unique_key = appended.message.unique_key
-            is_worked = unique_key in share.worked and copies[unique_key] == 1
+            name = name_of(appended)
+            is_worked = name in share.worked and copies[name] == 1
             if appended.queue_offset != due or not is_worked:
                 break
             due = until = due + 1

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.files.record import Record
 from crashmq.models.history import Consumed, OneQueue, PullReceived
 from crashmq.models.knowledge.consumption import Share
 from crashmq.models.knowledge.locks import Lock
 from crashmq.models.knowledge.moments import Moment
+from crashmq.models.knowledge.progress import TopicsWritten
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.knowledge.subscriptions import Asked
 from crashmq.models.messages import MessageToPut
@@ -98,12 +100,21 @@ class MessageConsumed(Moment):
 class MessageSentBack(Moment):
     """A consumer was told that the broker has a message of it once more.
 
-    ``copies`` are the puts of the step that hold it, with one more try.
+    Attributes:
+        given: the message as the consumer had it.
+        copies: the puts of the step that hold it, with one more try.
+        times: so often its group was told that in the step.
     """
 
     queue: OneQueue
-    unique_key: str
+    given: Record
     copies: Sequence[MessageToPut]
+    times: int
+
+    @property
+    def unique_key(self) -> str:
+        """Of the message."""
+        return self.given.properties.get("UNIQ_KEY", "")
 
 
 @dataclass(slots=True)
@@ -132,6 +143,49 @@ class LockNeeded(Moment):
 
     queue: OneQueue
     has_lock: bool
+
+
+@dataclass(slots=True)
+class MembersTold(Moment):
+    """A client was told who the members of its group are.
+
+    Attributes:
+        silent_ms: by client for how long the broker has not heard of it.
+        left: the clients that have left the group, as the broker knows.
+    """
+
+    client: str
+    group: str
+    members: Sequence[str]
+    silent_ms: Mapping[str, int]
+    left: Sequence[str]
+
+
+@dataclass(slots=True)
+class TopicsNeeded(Moment):
+    """A group's topics were needed, since a message was given back.
+
+    Attributes:
+        group: whose.
+        written: what the broker has written of its topics.
+        before: the same, when it was needed last; None: that is not known.
+    """
+
+    group: str
+    written: TopicsWritten
+    before: TopicsWritten | None
+
+
+@dataclass(slots=True)
+class PullMoved(Moment):
+    """A consumer is told to pull a queue elsewhere.
+
+    ``end`` is the queue_offset of the next message that is put there.
+    """
+
+    queue: OneQueue
+    to: int
+    end: int
 
 
 @dataclass(slots=True)

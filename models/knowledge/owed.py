@@ -1,7 +1,7 @@
 """What groups of consumers are owed of their queues, and what of it they have done.
 
-A message is named by its unique key, since a queue_offset is given again after the log
-has lost its tail.
+Messages go by their names (``names``), since a queue_offset is given again after the
+log has lost its tail.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
+from crashmq.models.knowledge.names import name_of
 from crashmq.models.knowledge.reference import ReferenceModel
 from crashmq.models.knowledge.subscriptions import Passing
 from crashmq.models.plain_state import Forked
@@ -42,12 +43,12 @@ class Owed(Forked):
         if key in self.since:
             self.since[key] = max(self.since[key], below)
 
-    def worked_off(self, key: OffsetKey, unique_key: str) -> None:
+    def worked_off(self, key: OffsetKey, name: str) -> None:
         """Take note that a message was consumed."""
-        self._does(key, frozenset({unique_key}))
+        self._does(key, frozenset({name}))
 
-    def _does(self, key: OffsetKey, unique_keys: frozenset[str]) -> None:
-        self.done[key] = self.done.get(key, _NO_MESSAGE) | unique_keys
+    def _does(self, key: OffsetKey, names: frozenset[str]) -> None:
+        self.done[key] = self.done.get(key, _NO_MESSAGE) | names
 
     def step_begins(self, model: ReferenceModel) -> None:
         """Take note of what pulls were to pass over in the step before.
@@ -58,7 +59,7 @@ class Owed(Forked):
         for key, passed in passing:
             there = model.queues.get(key[1:], [])
             excused = [one for one in there if passed.excuses(one)]
-            self._does(key, frozenset([one.message.unique_key for one in excused]))
+            self._does(key, frozenset(map(name_of, excused)))
 
     def passed_over(
         self, key: OffsetKey, model: ReferenceModel, end: int
@@ -68,7 +69,7 @@ class Owed(Forked):
         done = self.done.get(key, _NO_MESSAGE)
         passing = [passed for its, passed in self.passing if its == key]
         for appended in model.visible(key[1:]).messages:
-            is_done = appended.message.unique_key in done
+            is_done = name_of(appended) in done
             if not begin <= appended.queue_offset < end or is_done:
                 continue
             if not any(passed.excuses(appended) for passed in passing):

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from crashmq.models.files.offsets import OffsetKey, OffsetRows
 from crashmq.models.knowledge.filters import Filters
+from crashmq.models.knowledge.members import Members
 from crashmq.models.knowledge.pulls import Pulls
 from crashmq.models.knowledge.reference import QueueKey
 from crashmq.models.knowledge.topics import Topics
@@ -68,6 +70,22 @@ class Recovered:
     log_was_damaged: bool
 
 
+class TopicsWritten(NamedTuple):
+    """The files of a broker's topics and groups.
+
+    Attributes:
+        names: of all topics.
+        groups: of all groups.
+        rows: the whole table of topics, as text.
+        version: how often that has changed, as it says.
+    """
+
+    names: frozenset[str]
+    groups: frozenset[str]
+    rows: str
+    version: int
+
+
 @dataclass(slots=True)
 class Progress(Forked):
     """Of all groups.
@@ -82,6 +100,8 @@ class Progress(Forked):
         pulls: those that the broker has not answered yet.
         filters: what groups subscribe.
         topics: those that the broker knows.
+        members: whom the broker has heard of.
+        topics_written: what it has written of its topics, when that was seen last.
     """
 
     now: dict[OffsetKey, frozenset[int]] = field(default_factory=dict)
@@ -92,6 +112,8 @@ class Progress(Forked):
     pulls: Pulls = field(default_factory=Pulls)
     filters: Filters = field(default_factory=Filters)
     topics: Topics = field(default_factory=Topics)
+    members: Members = field(default_factory=Members)
+    topics_written: TopicsWritten | None = None
 
     def of(self, key: OffsetKey) -> frozenset[int]:
         """The offsets that a group may have; -1: none."""

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 from crashmq.models.appended import Appended
 from crashmq.models.expressions import is_readable, matches
 from crashmq.models.files.store_image import BadRecord, decode_record
+from crashmq.models.knowledge.names import name_of
 from crashmq.models.ops import StartConsumer
 from crashmq.models.plain_state import Forked
 
@@ -153,7 +154,7 @@ class Passing(NamedTuple):
     """What a pull has passed over: from ``begin`` on what lies before ``end``.
 
     It asked for what is ``wanted``; None: nobody knows. ``brought`` are, of a group
-    that is torn, the unique keys of what it brought of that; only those are owed.
+    that is torn, the names of what it brought of that; only those are owed.
     """
 
     begin: int
@@ -167,7 +168,7 @@ class Passing(NamedTuple):
             return False
         message = (appended.listed_as or appended).message
         if self.brought is not None:
-            return appended.message.unique_key not in self.brought
+            return name_of(appended) not in self.brought
         return not wants(self.wanted, message.tags, message.properties)
 
 

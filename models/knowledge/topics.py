@@ -25,9 +25,11 @@ from crashmq.models.observations import Deleted
 from crashmq.models.plain_state import Forked
 
 LIGHT = "%LMQ%"
-CLIENT_QUEUE_NUMS = 4
-"""So many queues a topic gets that a message names first, or as many as it asks for."""
 _DEFAULT_QUEUE_NUMS = 8
+"""So many queues a topic gets at most, and as many programs ask for.
+
+Source: TopicConfigManager, its TBW102.
+"""
 _OURS = "%"
 """So begin the topics that a broker makes for groups."""
 
@@ -55,14 +57,11 @@ class Topics(Forked):
         return topic.startswith(_OURS) or topic in self.possible
 
     @staticmethod
-    def queue_nums(topic: str, topic_queues: int) -> int | None:
-        """How many queues a topic has; None: one of a group, which knows itself.
-
-        ``topic_queues`` is what a program asks for.
-        """
+    def queue_nums(topic: str) -> int | None:
+        """How many queues a topic has; None: one of a group, which knows itself."""
         if topic.startswith(_OURS):
             return 1 if topic.startswith(LIGHT) else None
-        return min(_DEFAULT_QUEUE_NUMS, max(CLIENT_QUEUE_NUMS, topic_queues))
+        return _DEFAULT_QUEUE_NUMS
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
         """Take note of an event of a step."""

@@ -34,9 +34,11 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessagesPulled,
     OffsetTold,
     PullGoesOn,
+    PullMoved,
     QueueBegunAnew,
     QueueGivenBack,
 )
+from crashmq.models.knowledge.names import name_of, named
 from crashmq.models.knowledge.progress import NO_OFFSET
 from crashmq.models.knowledge.subscriptions import (
     EVERYTHING,
@@ -45,6 +47,8 @@ from crashmq.models.knowledge.subscriptions import (
     wants_record,
 )
 from crashmq.models.knowledge.walk_locks import saw_locks, saw_returned
+from crashmq.models.knowledge.walk_members import walk_members
+from crashmq.models.knowledge.walk_topics import saw_topics_needed
 
 NOT_KNOWN = -2
 _NO_OFFSET = frozenset({NO_OFFSET})
@@ -58,6 +62,7 @@ READ = ("SUCCESS", "PULL_NOT_FOUND", "PULL_RETRY_IMMEDIATELY")
 def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
     """Take note of what a consumer did; stop where laws speak of it."""
     known = at.known.consumption
+    yield from walk_members(at, event, at_ms)
     match event:
         case ConsumerBegan(op):
             known.began(op)
@@ -99,7 +104,11 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             yield from _saw_consumed(at, event, at_ms)
         case SentBack(queue, record):
             yield _saw_sent_back(at, queue, record)
+            yield from saw_topics_needed(at, queue.group)
         case OffsetSent(queue, offset, kept):
+            if queue in known.taken:  # it tells where it begins before it pulls
+                is_anew = known.taken[queue].is_anew(offset)
+                known.owed.begins(known.key_of(queue), offset, is_anew=is_anew)
             _saw_told(at, queue, offset)
             if kept != NOT_KNOWN:
                 yield from _saw_kept(at, queue, kept)
@@ -125,9 +134,10 @@ def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:
     if op is None or op.where == "timestamp" or not at.step.is_alone:
         return None
     there = at.known.model.visible((queue.topic, queue.queue_id))
-    begin = there.max_offset if op.where == "last" else 0
-    is_retry = queue.topic.startswith(RETRY)
-    return frozenset({0, begin} if is_retry or there.min_offset <= 0 else {begin})
+    # What its own consumers gave back is never too old for a group.
+    is_at_end = op.where == "last" and not queue.topic.startswith(RETRY)
+    begin = there.max_offset if is_at_end else 0
+    return frozenset({0, begin} if there.min_offset <= 0 else {begin})
 
 
 def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
@@ -144,9 +154,7 @@ def _saw_pull(at: At, queue: OneQueue, queue_offset: int) -> Iterator[Moment]:
         key = known.key_of(queue)
         possible, begins, life, was_reset, _ = taken
         yield QueueBegun(*at, key, queue_offset, possible, begins)
-        is_anew = NO_OFFSET in possible and queue_offset not in possible
-        is_anew = is_anew and not was_reset
-        known.owed.begins(key, queue_offset, is_anew=is_anew)
+        known.owed.begins(key, queue_offset, is_anew=taken.is_anew(queue_offset))
         if possible == _NO_OFFSET and life == known.life and not was_reset:
             yield QueueBegunAnew(*at, queue, taken.told)
     known.shares[queue] = Share(
@@ -169,9 +177,12 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
     if share is None or share.asked != answer.queue_offset:
         return  # it has given the queue back since
     if answer.code == MOVED:
+        end = at.known.model.next_queue_offset((queue.topic, queue.queue_id))
+        yield PullMoved(*at, queue, answer.next_begin_offset, end)
         at.known.progress.pending.pop(known.key_of(queue), None)
         again = share.begins_again(answer.next_begin_offset)
-        known.shares[queue] = again._replace(life=known.life)
+        # It may have given that pull up by now, and go on from where it asked.
+        known.shares[queue] = again._replace(asked=share.asked, life=known.life)
         return
     if answer.code not in READ:
         return
@@ -253,7 +264,7 @@ def _saw_consumed(at: At, event: Consumed, at_ms: int) -> Iterator[Moment]:
         event,
         share,
         unique_key,
-        [one for one in passed if one.message.unique_key in pulled],
+        [one for one in passed if name_of(one) in pulled],
         is_orderly,
         at_ms - locked_ms if locked_ms is not None else None,
     )
@@ -298,21 +309,40 @@ def _needs_lock(at: At, queue: OneQueue) -> Iterator[Moment]:
 
 def _saw_sent_back(at: At, queue: OneQueue, record: bytes) -> MessageSentBack:
     """Take note that the broker has a message that was not consumed once more."""
-    unique_key, tries = key_in(record), decode_record(record).reconsume_times
-    asked = [one.event for one in at.step.entries if isinstance(one.event, PutAsked)]
+    events = [one.event for one in at.step.entries]
+    given = decode_record(record)
+    unique_key, tries = given.properties.get("UNIQ_KEY", ""), given.reconsume_times
     copies = [
         message
-        for event in asked
+        for event in events
+        if isinstance(event, PutAsked)
         for message in event.messages
-        if message.unique_key == unique_key and message.reconsume_times == tries + 1
+        if message.unique_key == unique_key
+        and message.reconsume_times == tries + 1
+        and not message.is_delivered
     ]
-    at.known.consumption.worked_off(queue, unique_key)
-    return MessageSentBack(*at, queue, unique_key, copies)
+    # Several consumers may have had it, before or after a crash: then it came again
+    # more than once, and may be given back as often in one step.
+    told = [
+        decode_record(event.record)
+        for event in events
+        if isinstance(event, SentBack) and event.queue.group == queue.group
+    ]
+    alike = [
+        one
+        for one in told
+        if one.properties.get("UNIQ_KEY", "") == unique_key
+        and one.reconsume_times == tries
+    ]
+    at.known.consumption.worked_off(queue, key_in(record))
+    return MessageSentBack(*at, queue, given, copies, len(alike))
 
 
 def key_in(record: bytes) -> str:
-    """The unique key of a message; "" if its record cannot be read."""
+    """The name of a message; "" if its record cannot be read, or has none."""
     try:
-        return decode_record(record).properties.get("UNIQ_KEY", "")
+        found = decode_record(record)
     except BadRecord:
         return ""
+    unique_key = found.properties.get("UNIQ_KEY", "")
+    return named(unique_key, found.reconsume_times, found.queue_offset)

@@ -44,9 +44,9 @@ def walk_delivery(
     """Walk one put of the broker that was answered; the model does not have it yet."""
     delays = at.known.delays
     level = message.delay_level
+    waited = _waiting(at.known, level, message)
     least = at.known.model.visible(queue_of(level)).min_offset
     expected = max(delays.next_of(level), least)
-    waited = _waiting(at.known, level, message, expected)
     asked_ms = _asked_ms(at.step, answer)
     yield MessageDelivered(*at, message, answer, waited, expected, asked_ms)
     if waited is not None and answer.phy_offset >= 0:
@@ -58,28 +58,28 @@ def queue_of(level: int) -> tuple[str, int]:
     return SCHEDULE_TOPIC, level - 1
 
 
-def _waiting(
-    known: Knowledge, level: int, message: MessageToPut, expected: int
-) -> Appended | None:
-    """The message of a level's queue that was delivered as ``message``.
+def _waiting(known: Knowledge, level: int, message: MessageToPut) -> Appended | None:
+    """The message of a level's queue that was delivered; None: there is none.
 
-    Several of one key may wait: each group that could not consume it has given it back.
+    Consumers may have given one message back more than once: then it is the first copy
+    that is due, an alike one before any other, or else the last that was delivered.
     """
-    told = (message.unique_key, message.topic, message.reconsume_times)
-    of_its_key = [
-        one
-        for one in known.model.queues.get(queue_of(level), [])
-        if one.message.unique_key == message.unique_key
-    ]
-    alike = [one for one in of_its_key if _delivered_as(one.message) == told]
-    due = [one for one in alike if one.queue_offset == expected]
-    found = due or alike or of_its_key
-    return found[-1] if found else None
+    begin = known.delays.next_of(level)
+
+    def rank(one: Appended) -> tuple[bool, bool, int]:
+        is_over = one.queue_offset < begin
+        is_other = not _is_copy(one.message, message)
+        return is_over, is_other, -one.queue_offset if is_over else one.queue_offset
+
+    queue = known.model.queues.get(queue_of(level), [])
+    copies = [one for one in queue if one.message.unique_key == message.unique_key]
+    return min(copies, key=rank, default=None)
 
 
-def _delivered_as(message: MessageToPut) -> tuple[str, str, int]:
-    """What tells a delayed message from others of its key, once it is delivered."""
-    return message.unique_key, message.real_topic, message.reconsume_times
+def _is_copy(waited: MessageToPut, message: MessageToPut) -> bool:
+    is_its_queue = waited.real_topic == message.topic
+    is_its_queue = is_its_queue and waited.real_queue_id == message.queue_id
+    return is_its_queue and waited.reconsume_times == message.reconsume_times
 
 
 def _asked_ms(step: Step, answer: Put) -> int:
@@ -202,9 +202,7 @@ def undelivered(
     """
     model = known.model
     delivered = {
-        (one.message.unique_key, one.message.topic)
-        for one in model.messages
-        if one.message.is_delivered
+        one.message.unique_key for one in model.messages if one.message.is_delivered
     }
     return [
         one
@@ -213,6 +211,6 @@ def undelivered(
         for one in queue
         if one.phy_offset >= model.log_min
         and one.message.real_topic
-        and (one.message.unique_key, one.message.real_topic) not in delivered
+        and one.message.unique_key not in delivered
         and (before is None or one.queue_offset < before.get(queue_id + 1, 0))
     ]

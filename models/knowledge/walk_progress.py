@@ -31,6 +31,7 @@ from crashmq.models.history import (
     StopEnded,
 )
 from crashmq.models.knowledge.knowledge import Knowledge
+from crashmq.models.knowledge.members import Members
 from crashmq.models.knowledge.moments import (
     At,
     CommitAnswered,
@@ -122,6 +123,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 progress.ended()
             case LifeEnded(crash):
                 _saw_crash(at.known, crash)
+                progress.topics_written = None
                 progress.is_doubtful |= _is_unanswered(step)
             case FileDamaged() | FilePlanted():
                 progress.is_doubtful = True
@@ -132,6 +134,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 progress.loaded(rows)
                 before, is_loaded = dict(progress.now), True
                 at.known.consumption.broker_started()
+                progress.members = Members()
             case other:
                 yield from walk_consumers(at, other, entry.at_ms)
     if at.known.promises.reverts and not is_loaded:
@@ -285,6 +288,7 @@ def _spread(at: At) -> None:
 
 def _deletion_asked(at: At, op: DeleteTopic) -> None:
     progress = at.known.progress
+    progress.topics_written = None  # one may go now, and be made again
     progress.may_be_gone(progress.keys_of(topic=op.topic, queue_id=op.queue_id))
 
 

@@ -190,16 +190,21 @@ def a_full_consumer_does_not_pull(
     catalogue="I12",
 )
 def what_was_given_back_is_put_again(
-    queue: OneQueue, unique_key: str, copies: Sequence[MessageToPut]
+    queue: OneQueue, unique_key: str, copies: Sequence[MessageToPut], times: int = 1
 ) -> Iterator[Violation]:
-    """Source: AbstractSendMessageProcessor#consumerSendMsgBack."""
+    """``times``: so often was it given back, by consumers that all had it.
+
+    Source: AbstractSendMessageProcessor#consumerSendMsgBack.
+    """
     topics = {f"%RETRY%{queue.group}", f"%DLQ%{queue.group}"}
     right = [one for one in copies if (one.real_topic or one.topic) in topics]
-    if len(right) != 1:
+    if len(right) != times:
         found = [one.real_topic or one.topic for one in copies]
         told = f"put to {', '.join(found)}" if found else "put nowhere"
         yield Violation(
-            f"{_of(queue)}, {unique_key}", told, f"once to {sorted(topics)[1]}"
+            f"{_of(queue)}, {unique_key}",
+            told,
+            f"{'once' if times == 1 else f'{times} times'} to {sorted(topics)[1]}",
         )
 
 
@@ -380,3 +385,20 @@ def what_a_consumer_tells_is_kept(
     """
     if kept != told:
         yield Violation(_of(queue), f"offset {kept} is kept", f"offset {told}, as told")
+
+
+@law(
+    "CON-19",
+    "a consumer that is told to pull a queue elsewhere is not sent past the queue's "
+    "end",
+    catalogue="I12 I16",
+)
+def nobody_is_sent_past_the_end(
+    queue: OneQueue, to: int, end: int
+) -> Iterator[Violation]:
+    """What is put there then would be passed over.
+
+    Source: PullMessageProcessor, PULL_OFFSET_MOVED.
+    """
+    if to > end:
+        yield Violation(_of(queue), f"it is sent to {to}", f"at most to {end}")

@@ -1,4 +1,4 @@
-"""Scenarios of living consumers: they join, share queues, pull, work, end and die."""
+"""Scenarios of living consumers: they join, share queues, work, fail, end and die."""
 
 from __future__ import annotations
 
@@ -111,8 +111,10 @@ WORKING = replace(
 )
 SHARING = replace(
     WORKING,
-    kinds=often(("consume", 16), ("burst", 3), ("service", 1), ("restart", 1)),
-    kept=("consume", "burst"),
+    kinds=often(
+        ("consume", 16), ("stay", 3), ("burst", 3), ("service", 1), ("restart", 1)
+    ),
+    kept=("consume", "stay", "burst"),
     resubscriptions=_everything_of(MANY_TOPICS, TOPICS, "T0", "T2"),
     consumers=(
         *_of_group("g", 5, "AVG_BY_CIRCLE"),
@@ -133,7 +135,8 @@ SHARING = replace(
 TELLING_ALL = replace(
     WORKING,
     kinds=often(
-        ("consume", 14), ("put", 2), ("burst", 3), ("service", 2), ("crash", 1)
+        *(("consume", 14), ("outlive", 2), ("put", 2), ("burst", 3), ("service", 2)),
+        ("crash", 1),
     ),
     consumers=(
         StartConsumer("c0", "b", TOPICS, broadcasts=True),
@@ -145,9 +148,15 @@ TELLING_ALL = replace(
 CRASHING = replace(
     WORKING,
     kinds=often(
-        ("consume", 14), ("put", 2), ("burst", 3), ("service", 3), ("crash", 4)
+        ("consume", 12),
+        ("outlive", 4),
+        ("stay", 2),
+        ("put", 2),
+        ("burst", 2),
+        ("service", 2),
+        ("crash", 3),
     ),
-    kept=("consume", "burst", "crash"),
+    kept=("consume", "outlive", "stay"),
     resubscriptions=_everything_of(TOPICS, "T0", "T1"),
 )
 AMONG_OTHERS = replace(
@@ -254,6 +263,42 @@ FILTERING_STORES = often(
     (Setup(16384, 40, "SYNC_FLUSH", keeps_progress=True, filters=True), 1),
 )
 
+FAILING = replace(
+    WORKING,
+    kinds=often(
+        ("retry", 12), ("consume", 3), ("burst", 2), ("service", 2), ("crash", 1)
+    ),
+    kept=("retry",),
+    labels=often((Label(), 4), (Label(tags="TagA", keys="k1"), 1), (Label(flag=7), 1)),
+    sizes=often((Size(extra=16), 4), (Size(extra=60), 1)),
+    burst_sizes=often((2, 6), (3, 4), (20, 1)),
+    groups=("r", "s"),
+    consumers=(
+        StartConsumer("r0", "r", TOPICS),
+        StartConsumer("r1", "r", TOPICS, "last"),
+        StartConsumer("s0", "s", TOPICS, "last"),
+        StartConsumer("q0", "q", TOPICS, is_orderly=True),
+    ),
+    services=often(
+        ("reput", 3),
+        ("flush_commit_log", 1),
+        ("deliver_delayed", 3),
+        ("persist_delay_offset", 1),
+        ("persist_consumer_offset", 1),
+        ("pull_request_hold", 1),
+    ),
+    consumed=often(("later", 4), ("raises", 1), ("success", 2)),
+)
+_DELIVERS = Setup(keeps_progress=True, delivers_delayed=True)
+THAT_DELIVER = often(
+    (_DELIVERS, 4),
+    (replace(_DELIVERS, topic_queues=3, pull_batch=3), 3),
+    (replace(_DELIVERS, topic_queues=1, queue_file_units=7), 1),
+    (replace(_DELIVERS, in_memory_size=150), 2),
+    (replace(_DELIVERS, log_file_size=8192, flush_mode="SYNC_FLUSH"), 1),
+    (replace(_DELIVERS, log_file_size=16384, queue_file_units=40), 1),
+)
+
 LIVING_CONSUMERS = (
     Scenario(
         name="rebalance",
@@ -299,6 +344,16 @@ LIVING_CONSUMERS = (
         setups=DELIVERING_STORES,
         required_probes=("pull_request_hold.woken",),
         required_laws=("CON-1", "CON-2", "CON-10", "DLY-3", "LP-3"),
+    ),
+    Scenario(
+        name="retries",
+        sentence="consumers fail, what they give back is delivered to them again "
+        "after its level, and is a dead letter in the end",
+        space=FAILING,
+        setups=THAT_DELIVER,
+        length=(30, 90),
+        required_probes=("send_back.retried", "send_back.dead"),
+        required_laws=("CON-2", "CON-10", "DLY-2", "RTY-1", "RTY-2", "RTY-3"),
     ),
 )
 """What `catalogue` lists of them."""

@@ -1,4 +1,9 @@
-"""Consumers: phrases in which consumers join, leave, pull and work off messages."""
+"""Consumers: phrases in which consumers join, leave, pull and work off messages.
+
+Where they fail, messages come again until they die: one that was given back waits for
+its level, is delivered to the retry topic of its group, and is pulled there by whoever
+has that queue.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
+from crashmq.models.files.record import delay_ms
 from crashmq.models.ops import (
     AdvanceClock,
     Consume,
     ConsumerEnd,
     ConsumerTask,
+    Crash,
+    During,
     EndConsumer,
     ExpressionType,
     Op,
     ResetOffset,
+    Restart,
     Resubscribe,
     RunService,
     StartConsumer,
@@ -68,8 +77,28 @@ AT_ONCE = 4
 """One of so many times consumers that have the same to do do it at once."""
 HELD_MS: Final = 21_000
 """So often a consumer renews its locks; a third of how long a broker keeps them."""
+STAYING = 2
+STAYS_MS: Final = often((21_000, 3), (29_000, 1))
+"""Before a lease of half a minute is over."""
 STRANGERS = 4
 """One of so many that join may be of any group; the others are of one that is there."""
+DELIVER: Final = RunService("deliver_delayed")
+REPUT: Final = RunService("reput")
+LOOK: Final = RunService("pull_request_hold")
+SOON: Final = AdvanceClock(500)
+"""After so long a new queue is pulled for the first time."""
+A_SECOND: Final = AdvanceClock(1000)
+UNANSWERED: Final = AdvanceClock(31_000)
+"""After so long a pull has no answer any more."""
+FIRST_LEVEL = 3
+ROUNDS_MAX = 4
+"""A message is a dead letter after three; one round more shows that it stays one."""
+BEFORE_OR_AFTER_MS = (0, 0, 0, -1, 1, 500)
+FAULTS = 12
+"""Amid one of so many ops, for which a topic may be made, a call fails."""
+FAULT_ACTIONS_MAX = 6
+JOINS = 3
+"""One of so many phrases begins with a consumer that joins, beside the first."""
 
 
 def consume(draft: Draft) -> None:
@@ -145,6 +174,67 @@ def _subscribe(
 def _can_ask(kind: ExpressionType, setup: Setup) -> bool:
     """Whether a broker of the setup takes such an expression."""
     return kind == "TAG" or setup.filters
+
+
+def outlive(draft: Draft) -> None:
+    """Consumers outlive a broker, whose queues may lose what they have pulled.
+
+    New messages lie there, or not yet, when they come back.
+    """
+    chance, add = draft.chance, draft.add
+    if not draft.joined:
+        _join(draft)
+    joined = tuple(draft.joined)
+    queues = tuple(dict.fromkeys(draft.space.addresses))
+    chosen = [chance.pick(queues) for _ in range(chance.integer(1, 3))]
+    for one in chosen:
+        add(draft.drawn.stock(one))
+        if chance.one_in(3):
+            add(RunService("flush_commit_log"))
+    add(REPUT)
+    for client in joined:
+        add(TurnConsumer(client, "pull", 8))
+        if chance.coin():
+            add(_consumed(draft, client), TurnConsumer(client, "pull"))
+        if chance.one_in(3):
+            add(TurnConsumer(client, "persist"))
+    crash = Crash("power_loss") if chance.coin() else draft.drawn.crash()
+    add(During(REPUT, 1, crash))
+    if chance.coin():  # nobody answers for a while
+        add(UNANSWERED)
+        for client in joined:
+            add(TurnConsumer(client, chance.pick(TASKS), 8), _consumed(draft, client))
+    add(Restart())
+    for _ in range(chance.integer(1, 2)):
+        if chance.coin():
+            add(*[draft.drawn.stock(one) for one in chosen], REPUT)
+        # One that was held has to be given up first; then the consumer waits a second.
+        for pause in (UNANSWERED, A_SECOND):
+            add(pause, *[TurnConsumer(client, "heartbeat") for client in joined])
+            add(*[TurnConsumer(client, "pull", 8) for client in joined])
+        if chance.coin():
+            add(*[_consumed(draft, client) for client in joined])
+
+
+def stay(draft: Draft) -> None:
+    """Few consumers keep what they have for long; then another one joins, and asks."""
+    chance, add = draft.chance, draft.add
+    if not draft.joined:
+        _join(draft)
+    few = tuple(draft.joined)[-STAYING:]
+    for _ in range(chance.integer(2, 5)):
+        add(AdvanceClock(chance.pick(STAYS_MS)))
+        for client in few:
+            add(TurnConsumer(client, "heartbeat"), TurnConsumer(client, "lock"))
+        add(_consumed(draft, few[0]))
+    if chance.coin():
+        add(RunService("client_housekeeping"))
+    one = _one_who_joins(draft)
+    draft.joined[one.client] = one
+    add(one, TurnConsumer(one.client, "rebalance"))
+    for client in few:
+        add(_consumed(draft, client), TurnConsumer(client, "rebalance"))
+    add(TurnConsumer(one.client, "rebalance"))
 
 
 def _reset(draft: Draft) -> None:
@@ -268,3 +358,67 @@ def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:
             return EndConsumer(client, chance.pick(ENDS))
         case "turn":
             return TurnConsumer(client, chance.pick(TASKS), chance.pick(TIMES))
+
+
+def retry(draft: Draft) -> None:
+    """A group's consumers work off what they have, fail, and get it again."""
+    chance, add = draft.chance, draft.add
+    group = chance.pick(draft.space.consumers).group
+    members = [one for one in draft.space.consumers if one.group == group]
+    if chance.one_in(JOINS) or not _is_there(draft, group):
+        _join_one_of(draft, members)
+    add(draft.drawn.put(), REPUT)
+    _turn_all(draft, members)
+    for nth in range(chance.integer(1, ROUNDS_MAX)):
+        ms = delay_ms(FIRST_LEVEL + nth) + chance.pick(BEFORE_OR_AFTER_MS)
+        add(AdvanceClock(ms))
+        if chance.one_in(8):
+            add(Restart(), SOON)
+        if chance.one_in(6):
+            _work_amid(draft, members)
+        add(DELIVER, REPUT)
+        if chance.coin():
+            add(LOOK)
+        _turn_all(draft, members)
+        if chance.one_in(8):
+            add(EndConsumer(chance.pick(members).client))
+            _join_one_of(draft, members)
+
+
+def _is_there(draft: Draft, group: str) -> bool:
+    """Whether somebody of a group has joined, as far as is known."""
+    return any(one.group == group for one in draft.joined.values())
+
+
+def _join_one_of(draft: Draft, members: list[StartConsumer]) -> None:
+    """A consumer joins, and all of its group share out their queues anew."""
+    one = draft.chance.pick(members)
+    draft.add(_amid_a_fault(draft, one))
+    draft.joined[one.client] = one
+    rebalances = [TurnConsumer(one.client, "rebalance") for one in members]
+    draft.add(*rebalances, *rebalances, SOON)
+
+
+def _turn_all(draft: Draft, members: list[StartConsumer]) -> None:
+    """All consumers of a group pull, and have what came."""
+    for one in members:
+        draft.add(TurnConsumer(one.client, "pull", 2))
+        draft.add(_amid_a_fault(draft, _consumed(draft, one.client)))
+        if draft.chance.coin():
+            draft.add(A_SECOND, TurnConsumer(one.client, "pull", 2))
+            draft.add(_consumed(draft, one.client))
+
+
+def _amid_a_fault(draft: Draft, op: Op) -> Op:
+    """An op for which a broker may need a new topic, and cannot write it at once."""
+    chance = draft.chance
+    if not chance.one_in(FAULTS):
+        return op
+    return During(op, chance.integer(1, FAULT_ACTIONS_MAX), draft.drawn.fault())
+
+
+def _work_amid(draft: Draft, members: list[StartConsumer]) -> None:
+    """Somebody works while messages are delivered."""
+    client = draft.chance.pick(members).client
+    ops: tuple[Op, ...] = (DELIVER, REPUT, _consumed(draft, client))
+    draft.add(Together(ops, draft.drawn.schedule(len(ops))))

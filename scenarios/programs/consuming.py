@@ -54,7 +54,7 @@ WAYS: tuple[Way, ...] = often(
 )
 ASKED: tuple[type[ProgressOp], ...] = often(
     *((CommitOffset, 14), (QueryOffset, 4), (ResetOffset, 5), (TakeQueue, 5)),
-    *((DeleteGroup, 1), (CloneOffset, 1), (QueryLowestOffsets, 1)),
+    *((DeleteGroup, 1), (CloneOffset, 3), (QueryLowestOffsets, 1)),
 )
 RESET_TO: tuple[ResetTarget, ...] = often(("offset", 3), ("end", 1), ("time", 2))
 CUT: tuple[Op, ...] = often((PERSIST, 5), (Shutdown(), 2), (Restart(), 2))
@@ -168,7 +168,7 @@ def _lose_the_tail(draft: Draft) -> None:
 def _delete(draft: Draft) -> None:
     """A topic or a queue goes, alone, cut short or beside a commit, and comes again."""
     chance, address = draft.chance, _address(draft)
-    queue_id = address.queue_id if chance.one_in(4) else -1
+    queue_id = address.queue_id if chance.coin() else -1
     op = DeleteTopic(address.topic, queue_id)
     match chance.pick(DELETED_BY):
         case "alone":

@@ -66,7 +66,7 @@ WAYS: tuple[Way, ...] = often(
     ("amid", 2),
     ("clock", 4),
     ("crash", 4),
-    ("away", 2),
+    ("away", 4),
     ("old", 3),
     ("older", 2),
     ("retry", 4),
@@ -115,11 +115,7 @@ def filtering(draft: Draft) -> None:
             add(Restart())
             _subscribe(draft, whom)
         case "away":
-            add(Unsubscribe(whom[0]))
-            if chance.coin():
-                add(AdvanceClock(A_DAY_MS), PERSIST)
-            _messages(draft)
-            _subscribe(draft, whom)
+            _go_away(draft, whom)
         case "old":
             add(_subscription(draft, whom, chance.pick(OLD_VERSIONS)))
             _messages(draft)
@@ -172,6 +168,19 @@ def _retries(draft: Draft, whom: Whom) -> None:
         else:
             add(again)
     add(pull)
+
+
+def _go_away(draft: Draft, whom: Whom) -> None:
+    """A group goes, for a day or not, and comes back, with what it had or not."""
+    chance, add = draft.chance, draft.add
+    there = _subscription(draft, whom)
+    if chance.coin():
+        add(there, STEP)
+    add(Unsubscribe(whom[0]))
+    if chance.coin():
+        add(AdvanceClock(A_DAY_MS), PERSIST)
+    _messages(draft)
+    add(there if chance.coin() else _subscription(draft, whom), STEP)
 
 
 def _cut_short(draft: Draft) -> None:

@@ -45,6 +45,21 @@ OF_KINDS: Final[Mapping[Kind, frozenset[Capability]]] = {
             Capability.TURNS_SERVICES,
         }
     ),
+    **dict.fromkeys(
+        ("outlive", "stay"),
+        frozenset(
+            {
+                *(Capability.RUNS_CONSUMERS, Capability.HAS_CLOCK),
+                Capability.TURNS_SERVICES,
+            }
+        ),
+    ),
+    "retry": frozenset(
+        {
+            *(Capability.RUNS_CONSUMERS, Capability.DELIVERS_DELAYED),
+            *(Capability.HAS_CLOCK, Capability.TURNS_SERVICES),
+        }
+    ),
 }
 """What each kind of phrase is pointless without; the others need the core alone."""
 

@@ -17,7 +17,7 @@ from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import Scenario
 from crashmq.scenarios.programs.ageing import wait
 from crashmq.scenarios.programs.chance import Chance, SeededChance
-from crashmq.scenarios.programs.consumers import consume
+from crashmq.scenarios.programs.consumers import consume, outlive, retry, stay
 from crashmq.scenarios.programs.consuming import progress
 from crashmq.scenarios.programs.crashing import crash, restart
 from crashmq.scenarios.programs.delaying import delay
@@ -140,6 +140,9 @@ PHRASES: dict[Kind, Phrase] = {
     "hold": hold,
     "filter": filtering,
     "delay": delay,
+    "retry": retry,
+    "outlive": outlive,
+    "stay": stay,
 }
 """What writes a phrase of each kind."""
 
@@ -169,10 +172,10 @@ IF_LISTED: dict[str, tuple[Kind, ...]] = {
     "overlap": ("overlap",),
     "fill": ("fill",),
     "damage": ("damage",),
-    "consume": ("consume",),
+    "consume": ("consume", "outlive", "stay"),
     "hold": ("hold",),
     "progress": ("progress", "filter"),
-    "delay": ("delay",),
+    "delay": ("delay", "retry"),
 }
 
 

@@ -127,6 +127,16 @@ def test_a_group_without_retry_queues_loses_nothing_silently(broker: Broker) -> 
     assert broker.controller.message_store.commit_log.max_offset == end
 
 
+def test_what_comes_back_is_what_its_consumer_had(broker: Broker) -> None:
+    at = broker.stored(broker.send(ORDER)).phy_offset
+    record = broker.controller.message_store.look_message_by_offset(at)
+    other = broker.stored(broker.send(replace(ORDER, body=b"other"))).phy_offset
+
+    answer = broker.processor.consumer_send_msg_back("g", other, record=record)
+
+    assert broker.stored(answer).message.body == ORDER.body
+
+
 def test_what_cannot_be_sent_back_is_said(broker: Broker) -> None:
     at = broker.stored(broker.send(ORDER)).phy_offset
 

@@ -51,6 +51,7 @@ from crashmq.models.laws.consumption import (
     every_message_is_consumed,
     no_kept_offset_is_past_the_end,
     no_offset_passes_a_message,
+    nobody_is_sent_past_the_end,
     nothing_is_consumed_twice,
     only_what_was_pulled_is_consumed,
     what_a_consumer_tells_is_kept,
@@ -157,6 +158,11 @@ def test_bounds_are_held_up_to_the_bound_itself() -> None:
     assert no_kept_offset_is_past_the_end.violations(KEY, 6, 5)
 
 
+def test_nobody_is_sent_past_the_end_of_a_queue() -> None:
+    assert not nobody_is_sent_past_the_end.violations(AT_C0, 3, 3)
+    assert nobody_is_sent_past_the_end.violations(AT_C0, 4, 3)
+
+
 def test_what_is_given_back_is_put_once_to_a_topic_of_its_group() -> None:
     def copy(topic: str) -> MessageToPut:
         return replace(message(0).message, topic=topic)
@@ -169,6 +175,8 @@ def test_what_is_given_back_is_put_once_to_a_topic_of_its_group() -> None:
     assert judge(AT_C0, "key", [])
     assert judge(AT_C0, "key", [own])
     assert judge(AT_C0, "key", [retry, dead])
+    assert not judge(AT_C0, "key", [retry, retry], 2)
+    assert judge(AT_C0, "key", [retry], 2)
 
 
 def test_a_share_keeps_what_waits_and_forgets_an_answer_that_never_came() -> None:

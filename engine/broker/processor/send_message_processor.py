@@ -7,7 +7,8 @@ is stored before the consumer hears of it, so it may commit past the message the
 Source: org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor
 #consumerSendMsgBack, SendMessageProcessor#handleRetryAndDLQ, RocketMQ 5.3. Differs: a
 group without retry queues is answered with an error, where RocketMQ answers success and
-stores nothing; under SYNC_FLUSH a copy is answered once it is durable, as any message.
+stores nothing; under SYNC_FLUSH a copy is answered once it is durable, as any message;
+what comes back is what its consumer had, and not what lies at its phy_offset by now.
 """
 
 from __future__ import annotations
@@ -186,6 +187,7 @@ class SendMessageProcessor:
         phy_offset: int,
         delay_level: int = 0,
         max_reconsume_times: int = GROUPS_OWN,
+        record: bytes | None = None,
     ) -> SendResponse:
         """Store a message once more, for the group alone.
 
@@ -195,6 +197,8 @@ class SendMessageProcessor:
             delay_level: after which it is consumed again; 0: 3 and one more for each
                 try; negative: never, it is a dead letter.
             max_reconsume_times: tries after which it is a dead letter.
+            record: the message as its consumer had it, since the log may have lost it
+                and have another one there by now; None: whatever the log has there.
 
         Raises:
             StoreStopped: the store is not started.
@@ -207,7 +211,8 @@ class SendMessageProcessor:
             return _no_such_group(group)
         if config.retry_queue_nums <= 0:
             return _no_retry_queue(group)
-        record = self._store.look_message_by_offset(phy_offset)
+        if record is None:
+            record = self._store.look_message_by_offset(phy_offset)
         if record is None:
             GONE.hit()
             why = f"the log has no message at {phy_offset}: send it anew."

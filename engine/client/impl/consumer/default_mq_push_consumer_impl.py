@@ -253,11 +253,24 @@ class DefaultMQPushConsumerImpl:
         Source: DefaultMQPushConsumerImpl, its case OFFSET_ILLEGAL.
         """
         offset = response.next_begin_offset
-        if request.next_offset > response.max_offset:
+        if not self._config.is_clustering:
+            offset = self._where_it_is(request.queue, response)
+        elif request.next_offset > response.max_offset:
             BEYOND.hit()
             offset = self._where_the_group_is(request.queue, offset)
         self._rebalance_impl.begin_anew(request.queue, offset, request.process_queue)
         self._rebalance_service.rebalance_immediately()
+
+    def _where_it_is(self, queue: MessageQueue, response: PullMessageResponse) -> int:
+        """Where to go on if nobody but this consumer knows how far it is.
+
+        What it has pulled and not consumed is forgotten, so it has to come again.
+        """
+        own = self._offset_store.read_offset(
+            queue, ReadOffsetType.MEMORY_FIRST_THEN_STORE
+        )
+        is_there = response.min_offset <= own <= response.next_begin_offset
+        return own if is_there else response.next_begin_offset
 
     def _where_the_group_is(self, queue: MessageQueue, end: int) -> int:
         """Where to go on in a queue that has lost its end: at most at ``end``."""

@@ -1,0 +1,93 @@
+"""What is asked of messages that consumers have given back."""
+
+from __future__ import annotations
+
+from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.history import PutAsked
+from crashmq.models.knowledge.moments_of_consumers import (
+    MessageSentBack,
+    TopicsNeeded,
+)
+from crashmq.models.laws.giving_back import (
+    FIRST_DELAY_LEVEL,
+    GivenBack,
+    given_back_as_of_its_topic,
+    given_back_for_its_tries,
+    given_back_where_somebody_looks,
+)
+from crashmq.models.laws.group_topics import (
+    a_topic_is_written_before_it_is_used,
+    the_version_counts_changes,
+)
+from crashmq.models.ops import TurnConsumer
+
+TRIES = 2
+"""So often consumers of programs let a message be tried again."""
+
+
+def _given(at: MessageSentBack) -> GivenBack:
+    given = at.given
+    op = at.known.consumption.living.get(at.queue.client)
+    tries = given.reconsume_times
+    return GivenBack(
+        at.queue,
+        at.unique_key,
+        given.properties.get("RETRY_TOPIC", given.topic),
+        tries,
+        # One that consumes in order tries by itself, and then no more.
+        tries >= TRIES or (op is not None and op.is_orderly),
+        _levels(at, FIRST_DELAY_LEVEL + tries),
+    )
+
+
+def _levels(at: MessageSentBack, level: int) -> frozenset[int]:
+    """Those that it may wait; who has swept it, and who not, is not told."""
+    turns = [one for one in at.step.acts if isinstance(one, TurnConsumer)]
+    if not any(one.task == "clean" for one in turns):
+        return frozenset({level})
+    swept = {FIRST_DELAY_LEVEL}
+    return frozenset(swept if at.step.is_alone else swept | {level})
+
+
+@asked(given_back_where_somebody_looks, on=MessageSentBack)
+def _ask_rty_1(at: MessageSentBack) -> Breaches:
+    return given_back_where_somebody_looks.judge(_given(at), at.copies)
+
+
+@asked(given_back_as_of_its_topic, on=MessageSentBack)
+def _ask_rty_2(at: MessageSentBack) -> Breaches:
+    return given_back_as_of_its_topic.judge(_given(at), at.copies)
+
+
+@asked(given_back_for_its_tries, on=MessageSentBack)
+def _ask_rty_3(at: MessageSentBack) -> Breaches:
+    return given_back_for_its_tries.judge(_given(at), at.copies)
+
+
+def _puts_of(at: TopicsNeeded) -> frozenset[str]:
+    """The topics of the group to which the step has put messages, at once or later."""
+    asked = [one.event for one in at.step.entries if isinstance(one.event, PutAsked)]
+    names = [
+        message.real_topic or message.topic
+        for event in asked
+        for message in event.messages
+    ]
+    its = (f"%RETRY%{at.group}", f"%DLQ%{at.group}")
+    return frozenset(name for name in names if name in its)
+
+
+@asked(a_topic_is_written_before_it_is_used, on=TopicsNeeded)
+def _ask_top_1(at: TopicsNeeded) -> Breaches:
+    return a_topic_is_written_before_it_is_used.judge(
+        at.group, at.written, _puts_of(at)
+    )
+
+
+def _is_known(at: TopicsNeeded) -> bool:
+    return at.before is not None
+
+
+@asked(the_version_counts_changes, on=TopicsNeeded, where=_is_known)
+def _ask_top_2(at: TopicsNeeded) -> Breaches:
+    assert at.before is not None, at
+    return the_version_counts_changes.judge(at.written, at.before)

@@ -1,0 +1,29 @@
+"""The walk through what members tell of themselves, and are told of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashmq.models.history import (
+    ConsumerEnded,
+    Happening,
+    HeartbeatTaken,
+    MembersAnswered,
+)
+from crashmq.models.knowledge.moments import At, Moment
+from crashmq.models.knowledge.moments_of_consumers import MembersTold
+
+
+def walk_members(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
+    """Take note of who is there; stop where somebody is told."""
+    members = at.known.progress.members
+    match event:
+        case HeartbeatTaken(client, group):
+            members.heard(group, client, at_ms)
+        case ConsumerEnded(client, how):
+            members.ended(client, is_told=how != "vanish")
+        case MembersAnswered(client, group, told):
+            silent_ms, left = members.silent_for(group, at_ms), members.who_left(group)
+            yield MembersTold(*at, client, group, told, silent_ms, left)
+        case _:
+            pass

@@ -1,0 +1,50 @@
+"""Laws of the members of groups: whom a broker names to those who share its queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from crashmq.models.laws.registry import law
+from crashmq.models.verdict import Violation
+
+SILENT_MS = 120_000
+"""Whoever was heard of within so long is a member. Source: channelExpiredTimeout."""
+
+
+def _named(members: Sequence[str]) -> str:
+    return f"the broker names {', '.join(members) or 'nobody'}"
+
+
+@law(
+    "MBR-1",
+    "a broker names every member of a group that it has heard of within two minutes",
+    catalogue="I12",
+)
+def who_is_heard_of_is_a_member(
+    group: str, members: Sequence[str], silent_ms: Mapping[str, int]
+) -> Iterator[Violation]:
+    """Whoever is not named gives up all its queues, and nobody has two of them.
+
+    Source: ConsumerManager#registerConsumer, #scanNotActiveChannel.
+    """
+    for client, ms in silent_ms.items():
+        if ms <= SILENT_MS and client not in members:
+            heard = f"{client}, heard of {ms} ms ago"
+            yield Violation(f"group {group}", _named(members), heard)
+
+
+@law(
+    "MBR-2",
+    "a broker names nobody who has left a group, or whose connection was closed",
+    catalogue="I12",
+)
+def who_has_left_is_no_member(
+    group: str, members: Sequence[str], left: Sequence[str]
+) -> Iterator[Violation]:
+    """The queues of such a one would be nobody's until it counts as silent.
+
+    Source: ConsumerManager#unregisterConsumer, #doChannelCloseEvent.
+    """
+    for client in left:
+        if client in members:
+            yield Violation(f"group {group}", _named(members), f"not {client}")
