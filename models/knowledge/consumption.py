@@ -107,8 +107,7 @@ class Consumption(Forked):
         leaving: what it has done with queues that it pulls no more, and whose locks it
             has not given back.
         done: by group, topic and queue the messages that were worked off.
-        local: the offsets that a broadcasting consumer keeps in its file, and the life
-            of the broker in which it wrote them.
+        local: the offsets that a broadcasting consumer keeps in its file.
         owed_from: the first queue_offset that a group must see of a queue.
         told: the newest offset that each has told this life of the broker.
         locks: of the queues of orderly groups.
@@ -122,7 +121,7 @@ class Consumption(Forked):
     shares: dict[OneQueue, Share] = field(default_factory=dict)
     leaving: dict[OneQueue, Share] = field(default_factory=dict)
     done: dict[OffsetKey, frozenset[str]] = field(default_factory=dict)
-    local: dict[OffsetKey, tuple[int, int]] = field(default_factory=dict)
+    local: dict[OffsetKey, int] = field(default_factory=dict)
     owed_from: dict[OffsetKey, int] = field(default_factory=dict)
     told: dict[OneQueue, int] = field(default_factory=dict)
     locks: Locks = field(default_factory=Locks)
@@ -168,18 +167,6 @@ class Consumption(Forked):
         """Take note of where a group begins; ``is_anew``: perhaps it had no offset."""
         if is_anew or key not in self.owed_from:
             self.owed_from[key] = begin
-
-    def reads_file(self, queue: OneQueue) -> int:
-        """Take note that a consumer reads its own file; the offset, or -1.
-
-        A file knows nothing of the log: what lies below an offset of an earlier life
-        may have been lost and put anew, and is not owed.
-        """
-        key = self.key_of(queue)
-        offset, life = self.local.get(key, (NOTHING_TOLD, self.life))
-        if life < self.life and key in self.owed_from:
-            self.owed_from[key] = max(self.owed_from[key], offset)
-        return offset
 
     def was_reset(self, key: OffsetKey, offset: int) -> None:
         """Take note that a group's offset was set; what lies below is not owed."""

@@ -97,7 +97,7 @@ def _taken(at: At, queue: OneQueue) -> Taken:
     known = at.known.consumption
     key, begins = known.key_of(queue), _begins(at, queue)
     if known.is_broadcast(queue.client):
-        return Taken(frozenset({known.reads_file(queue)}), begins, known.life)
+        return Taken(frozenset({known.local.get(key, NO_OFFSET)}), begins, known.life)
     return Taken(at.known.progress.of(key), begins, known.life)
 
 
@@ -165,7 +165,7 @@ def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
     key = known.key_of(queue)
     known.tells(queue, offset)
     if known.is_broadcast(queue.client):
-        known.local[key] = offset, known.life
+        known.local[key] = offset
     else:
         at.known.progress.set(key, offset, is_certain=False)
 
