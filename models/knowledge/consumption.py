@@ -123,8 +123,8 @@ class Consumption(Forked):
         shares: what each does with each queue that it pulls.
         leaving: what it has done with queues that it pulls no more, and whose locks it
             has not given back.
-        local: the offsets that a broadcasting consumer keeps in its file, and the life
-            of the broker in which it wrote them; of no queue: nobody knows the others.
+        local: the offsets that a broadcasting consumer keeps in its file; one of no
+            queue: nobody knows the others.
         owed: what groups are owed, and have worked off.
         told: the newest offset that each has told this life of the broker.
         locks: of the queues of orderly groups.
@@ -138,7 +138,7 @@ class Consumption(Forked):
     taken: dict[OneQueue, Taken] = field(default_factory=dict)
     shares: dict[OneQueue, Share] = field(default_factory=dict)
     leaving: dict[OneQueue, Share] = field(default_factory=dict)
-    local: dict[OffsetKey, tuple[int, int]] = field(default_factory=dict)
+    local: dict[OffsetKey, int] = field(default_factory=dict)
     owed: Owed = field(default_factory=Owed)
     told: dict[OneQueue, int] = field(default_factory=dict)
     locks: Locks = field(default_factory=Locks)
@@ -204,22 +204,15 @@ class Consumption(Forked):
         self.locks.forgotten(client, queues)
 
     def reads_file(self, queue: OneQueue, offset: int) -> int:
-        """Take note that a consumer reads its own file; the offset that it has, or -1.
-
-        A file knows nothing of the log: what lies below an offset of an earlier life
-        may have been lost and put anew, and is not owed.
+        """The offset that a broadcasting consumer must have in its file; -1: none.
 
         Args:
             queue: whose offset it reads.
             offset: what it has found; that counts where nobody else knows.
         """
         key = self.key_of(queue)
-        unsure = self.local.get((key[0], *_ANY_QUEUE))
-        known = unsure and (offset, unsure[1])
-        offset, life = self.local.get(key) or known or (NOTHING_TOLD, self.life)
-        if life < self.life:
-            self.owed.forgives(key, offset)
-        return offset
+        is_unknown = (key[0], *_ANY_QUEUE) in self.local
+        return self.local.get(key, offset if is_unknown else NO_OFFSET)
 
     def may_have_written(self, client: str) -> None:
         """Take note that a consumer may have written its file and not told so."""
@@ -229,7 +222,7 @@ class Consumption(Forked):
         reader = self.reader(op)
         for key in [key for key in self.local if key[0] == reader]:
             del self.local[key]
-        self.local[(reader, *_ANY_QUEUE)] = NOTHING_TOLD, self.life
+        self.local[(reader, *_ANY_QUEUE)] = NO_OFFSET
 
     def was_reset(self, key: OffsetKey, offset: int) -> None:
         """Take note that a group's offset was set; what lies below is not owed."""

@@ -38,11 +38,6 @@ class Owed(Forked):
         if is_anew or key not in self.since:
             self.since[key] = begin
 
-    def forgives(self, key: OffsetKey, below: int) -> None:
-        """Take note that a group that is owed anything is owed nothing below that."""
-        if key in self.since:
-            self.since[key] = max(self.since[key], below)
-
     def worked_off(self, key: OffsetKey, name: str) -> None:
         """Take note that a message was consumed."""
         self._does(key, frozenset({name}))

@@ -218,7 +218,7 @@ def _saw_told(at: At, queue: OneQueue, offset: int) -> None:
     key = known.key_of(queue)
     known.tells(queue, offset)
     if known.is_broadcast(queue.client):
-        known.local[key] = offset, known.life
+        known.local[key] = offset
     else:
         at.known.progress.set(key, offset, is_certain=False)
 

@@ -26,6 +26,7 @@ from crashmq.engine.common.message_queue import MessageQueue
 from crashmq.engine.store.errors import StoreCorrupted
 from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.models.ops import Crash, Survivors
 
 MEMORY = ReadOffsetType.READ_FROM_MEMORY
 STORE = ReadOffsetType.READ_FROM_STORE
@@ -267,3 +268,24 @@ def test_a_queue_that_is_removed_was_told_by_no_life() -> None:
     store.remove_offset(Q0)
 
     assert store.broker_life_of(Q0) == 0
+
+
+def test_the_file_of_a_broadcaster_keeps_which_life_told_it() -> None:
+    disk = SimDisk()
+    store = LocalFileOffsetStore(disk.mount(), "10.0.0.1@DEFAULT", "g", SimRuntime(0))
+    store.load()
+    for queue, life in ((Q0, 0), (Q1, 3)):
+        store.heard_of(queue, life)
+        store.update_offset(queue, 7, increase_only=False)
+    store.persist_all((Q0, Q1))
+    disk.crash(Crash("power_loss", Survivors("none")))
+
+    again = LocalFileOffsetStore(disk.mount(), "10.0.0.1@DEFAULT", "g", SimRuntime(0))
+    again.load()
+    loaded = [again.broker_life_of(queue) for queue in (Q0, Q1)]
+    for queue in (Q0, Q1):
+        again.remove_offset(queue)
+        assert again.read_offset(queue, STORE) == 7
+
+    assert loaded == [0, 3]
+    assert [again.broker_life_of(queue) for queue in (Q0, Q1)] == [0, 3]

@@ -5,13 +5,15 @@ fastjson's format for maps whose keys are objects. Two consumers of one group an
 client id share it, and write over each other.
 
 Source: org.apache.rocketmq.client.consumer.store.LocalFileOffsetStore, RocketMQ 5.3.
-Differs: it is replaced as a whole (``ConfigFile``), there in place; and two files that
-are empty refuse the start, where RocketMQ begins without offsets.
+Differs: it is replaced as a whole (``ConfigFile``), there in place; two files that are
+empty refuse the start, where RocketMQ begins without offsets; and it has a second
+table, which RocketMQ passes over: which life of the broker's log told each offset.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from crashmq.engine.client.consumer.store.offset_store import (
     NOT_FOUND,
@@ -37,6 +39,13 @@ _TABLE_BINS = 16
 Offsets = dict[MessageQueue, int]
 
 
+class _Kept(NamedTuple):
+    """What the file has: offsets, and the lives that told them, as far as known."""
+
+    offsets: Offsets
+    lives: Offsets
+
+
 class LocalFileOffsetStore:
     """The offsets of one consumer of ``group`` in the client ``client_id``."""
 
@@ -46,12 +55,12 @@ class LocalFileOffsetStore:
         self._file = ConfigFile(disk, f"{client_id}/{group}/offsets.json", runtime)
         self._table = OffsetTable(runtime)
         self._writing = runtime.lock()
-        self._kept: Offsets = {}
+        self._kept = _Kept({}, {})
 
     @property
     def kept(self) -> Mapping[MessageQueue, int]:
         """What the file has."""
-        return self._kept
+        return self._kept.offsets
 
     def load(self) -> None:
         """Read the file, or its backup, into memory.
@@ -61,9 +70,13 @@ class LocalFileOffsetStore:
 
         Source: LocalFileOffsetStore#load, #readLocalOffset.
         """
-        self._kept = self._file.load(_decode) or {}
-        for queue, offset in self._kept.items():
-            self._table.update(queue, offset, increase_only=False)
+        self._kept = self._file.load(_decode) or _Kept({}, {})
+        for queue in self._kept.offsets:
+            self._take_over(queue, self._kept)
+
+    def _take_over(self, queue: MessageQueue, kept: _Kept) -> None:
+        self._table.heard_of(queue, kept.lives.get(queue, 0))
+        self._table.update(queue, kept.offsets[queue], increase_only=False)
 
     def update_offset(
         self, queue: MessageQueue, offset: int, *, increase_only: bool
@@ -86,13 +99,13 @@ class LocalFileOffsetStore:
         if in_memory is not None:
             return in_memory
         try:
-            found = self._file.load(_decode) or {}
+            found = self._file.load(_decode) or _Kept({}, {})
         except StoreCorrupted:
             return NOT_FOUND
-        if queue not in found:
+        if queue not in found.offsets:
             return NOT_FOUND
-        self._table.update(queue, found[queue], increase_only=False)
-        return found[queue]
+        self._take_over(queue, found)
+        return found.offsets[queue]
 
     def persist(self, queue: MessageQueue) -> int:
         """Write the offset of one queue, if there is one; which that is.
@@ -101,7 +114,7 @@ class LocalFileOffsetStore:
             OSError: the disk failed; the file has the old offsets or the new ones.
         """
         self.persist_all((queue,))
-        return self._kept.get(queue, NOT_FOUND)
+        return self._kept.offsets.get(queue, NOT_FOUND)
 
     def persist_all(self, queues: Collection[MessageQueue]) -> None:
         """Write the offsets of these queues; others stay as they are in the file.
@@ -114,10 +127,12 @@ class LocalFileOffsetStore:
         with self._writing:
             now = self._table.of_topic()
             told = {queue: now[queue] for queue in queues if queue in now}
-            if told:
-                offsets = self._kept | told
-                self._file.persist(_encode(offsets))
-                self._kept = offsets
+            if not told:
+                return
+            lives = {queue: self._table.broker_life_of(queue) for queue in told}
+            kept = _Kept(self._kept.offsets | told, self._kept.lives | lives)
+            self._file.persist(_encode(kept))
+            self._kept = kept
 
     def remove_offset(self, queue: MessageQueue) -> None:
         """Forget a queue's offset in memory; the file keeps it."""
@@ -136,11 +151,18 @@ class LocalFileOffsetStore:
         return self._table.broker_life_of(queue)
 
 
-def _encode(offsets: Offsets) -> str:
+def _encode(kept: _Kept) -> str:
     """The file's text. Source: OffsetSerializeWrapper."""
-    queues = in_hash_order(offsets, lambda queue: queue.java_hash, _TABLE_BINS)
-    table: dict[JsonKey, Json] = {_key_of(queue): offsets[queue] for queue in queues}
-    return pretty({"offsetTable": table})
+    table: dict[JsonKey, Json] = {"offsetTable": _table_of(kept.offsets)}
+    lives = {queue: life for queue, life in kept.lives.items() if life}
+    if lives:
+        table["brokerLifeTable"] = _table_of(lives)
+    return pretty(table)
+
+
+def _table_of(numbers: Offsets) -> dict[JsonKey, Json]:
+    queues = in_hash_order(numbers, lambda queue: queue.java_hash, _TABLE_BINS)
+    return {_key_of(queue): numbers[queue] for queue in queues}
 
 
 def _key_of(queue: MessageQueue) -> JsonKey:
@@ -151,12 +173,19 @@ def _key_of(queue: MessageQueue) -> JsonKey:
     )
 
 
-def _decode(text: str) -> Offsets:
+def _decode(text: str) -> _Kept:
     found = read_json(text)
-    table = found.get("offsetTable", {}) if isinstance(found, dict) else None
+    fields = found if isinstance(found, dict) else {"offsetTable": None}
+    offsets, lives = (
+        _numbers_of(fields.get(name, {})) for name in ("offsetTable", "brokerLifeTable")
+    )
+    return _Kept(offsets, lives)
+
+
+def _numbers_of(table: Json) -> Offsets:
     if not isinstance(table, dict):
-        raise ValueError("offsets.json has a table of offsets")
-    return dict(_entry_of(key, offset) for key, offset in table.items())
+        raise ValueError("offsets.json has tables of numbers")
+    return dict(_entry_of(key, number) for key, number in table.items())
 
 
 def _entry_of(key: JsonKey, offset: Json) -> tuple[MessageQueue, int]:
