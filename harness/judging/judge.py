@@ -192,9 +192,14 @@ class Judge:
     def judge_idle(self) -> None:
         """Ask the law of groups whose consumers have told that nothing is left."""
         known, model = self.known.consumption, self.known.model
-        at = At(_NOTHING_DONE, self.known, self, _NOWHERE)
+        at, filters = (
+            At(_NOTHING_DONE, self.known, self, _NOWHERE),
+            self.known.setup.filters,
+        )
         for queue, told in sorted(known.told.items()):
             key = known.key_of(queue)
+            if known.subscriptions.is_torn(queue.group, filters=filters):
+                continue
             if queue in known.shares and known.held_by(key) == [queue.client]:
                 end = model.next_queue_offset(key[1:])
                 self.ask([GroupIdle(*at, key, told, end)])
