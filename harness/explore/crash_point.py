@@ -10,14 +10,14 @@ since no program can add another one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from crashmq.harness.disk.sim_disk import DiskSnapshot
+from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.episodes.episode import Episode
 from crashmq.harness.judging.judge import Judge
 from crashmq.harness.subjects.subject import SnapshotSubject, with_snapshots
-from crashmq.models.history import Entry
+from crashmq.models.history import ConsumerBegan, ConsumerEnded, Entry
 from crashmq.models.laws.registry import LawUnknown, LawViolated
 from crashmq.models.ops import (
     NESTING_MAX,
@@ -25,6 +25,7 @@ from crashmq.models.ops import (
     Crash,
     Damage,
     During,
+    EndConsumer,
     Op,
     PlantFile,
     nesting,
@@ -47,6 +48,9 @@ class CrashPoint:
         life: how often the store was started before.
         entries: the events of the op, up to there.
         judge: as of before the op.
+        clients: whose consumers run. A crash takes them too, since what one makes of
+            a broker that dies amid its request is not a state that can be copied.
+        client_disks: of the machines that consumers ran on.
         subject: the store of the history, to take its setup from.
     """
 
@@ -58,11 +62,18 @@ class CrashPoint:
     life: int
     entries: Sequence[Entry]
     judge: Judge
+    clients: tuple[str, ...]
+    client_disks: Mapping[str, DiskSnapshot]
     subject: SnapshotSubject
 
     def ops(self, crash: Crash) -> tuple[Op, ...]:
-        """The ops up to a crash at this moment, the crash included."""
-        return (*self.before, During(self.op, self.at_action, crash))
+        """The ops up to a crash at this moment, with the crash and what it takes."""
+        killed = [EndConsumer(client, "kill") for client in self.clients]
+        return (*self.before, During(self.op, self.at_action, crash), *killed)
+
+    def down_on(self, disk: SimDisk) -> SnapshotSubject:
+        """The store as it is after a crash at this moment that left ``disk``."""
+        return self.subject.down_on(disk, self.clock, self.client_disks)
 
     def program(self, crash: Crash) -> Program:
         """The program that crashes at this moment; its end starts the store again."""
@@ -147,9 +158,23 @@ class Watcher:
                 self._episode.interpreter.life,
                 entries,
                 self._judge,
+                _running(self._judge, entries),
+                self._subject.client_disks,
                 self._subject,
             )
         )
+
+
+def _running(judge: Judge, entries: Sequence[Entry]) -> tuple[str, ...]:
+    """The clients that have a consumer after these events of an op, sorted."""
+    running = {*judge.known.consumption.living}
+    for entry in entries:
+        match entry.event:
+            case ConsumerBegan(op):
+                running.add(op.client)
+            case ConsumerEnded(client):
+                running.discard(client)
+    return tuple(sorted(running))
 
 
 def record(program: Program, scenario: str) -> History:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.explore.crash_point import CrashPoint
 from crashmq.harness.explore.state_key import StateKeys
 from crashmq.harness.judging.judge import Judge
-from crashmq.models.history import Step
+from crashmq.models.history import MAIN, ConsumerEnded, Entry, OpEnded, Step
 from crashmq.models.laws.registry import LawUnknown, LawViolated
-from crashmq.models.observations import DOWN, Crashed
-from crashmq.models.ops import Crash, CrashKind, During, Op
+from crashmq.models.observations import DOWN, Crashed, Done
+from crashmq.models.ops import Crash, CrashKind, During, EndConsumer, Op
 from crashmq.models.plain_state import token
 
 _WRITES_CHECKPOINT = ("write", "checkpoint")
@@ -26,7 +27,7 @@ class JudgedCrash(NamedTuple):
 
     Attributes:
         judge: what is known after it.
-        ops: what was done until then; the last one is the crash, whatever it leaves.
+        ops: what was done until then, the crash with it, whatever that leaves.
         number: equal for falls with the same verdict on the same files.
         breach: the law that the unfinished op violated already, if one.
     """
@@ -59,8 +60,7 @@ class JudgedCrashes:
         is_torn = cut > 0 and moment.disk.last == _WRITES_CHECKPOINT
         known = self._newest.get((kind, is_torn))
         if known is not None and _are_alike(known[0], moment):
-            ops = (*moment.before, During(moment.op, moment.at_action, Crash(kind)))
-            return known[1]._replace(ops=ops)
+            return known[1]._replace(ops=moment.ops(Crash(kind)))
         one = judged_crash(moment, kind, self._views, cut if is_torn else 0)
         self._newest[kind, is_torn] = moment, one
         return one
@@ -88,7 +88,31 @@ def judged_crash(
     breach: LawViolated | LawUnknown | None = None
     try:
         judge.judge(step, DOWN)
+        for client in moment.clients:
+            judge.judge(_killed(client, moment.clock[0], step), DOWN)
     except (LawViolated, LawUnknown) as error:
         breach = error
-    known = (token(judge.state()), moment.clock, moment.life)
-    return JudgedCrash(kind, judge, (*moment.before, op), views.number(known), breach)
+    known = (token(judge.state()), moment.clock, moment.life, _kept(moment))
+    ops = moment.ops(Crash(kind))
+    return JudgedCrash(kind, judge, ops, views.number(known), breach)
+
+
+def _kept(moment: CrashPoint) -> tuple[object, ...]:
+    """What the machines of clients have on their disks."""
+    disks = sorted(moment.client_disks.items())
+    return tuple(
+        [
+            (client, *sorted(SimDisk.fork(disk).files().items()))
+            for client, disk in disks
+        ]
+    )
+
+
+def _killed(client: str, at_ms: int, crash: Step) -> Step:
+    """The step in which a client's consumer is killed, after its broker."""
+    events = (
+        ConsumerEnded(client, "kill"),
+        OpEnded(Done(), 0, crash.world, is_unreadable=False),
+    )
+    op = EndConsumer(client, "kill")
+    return Step(op, [Entry(at_ms, MAIN, event) for event in events])

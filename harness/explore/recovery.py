@@ -195,7 +195,7 @@ class Recoveries:
         if self.counts.starts % _STARTS_KEPT == 0:
             gc.collect(0)  # what a start raised may lead to itself
         disk = SimDisk.fork(remnant.disk())
-        subject = moment.subject.down_on(disk, moment.clock)
+        subject = moment.down_on(disk)
         asked = None if disk.seen().has_bad else disk.note_reads()
         interpreter = interpreter_of(subject.setup, subject, moment.life)
         with recording() as probes:
@@ -249,7 +249,8 @@ class Recoveries:
         """The key that decides how a started store goes on and is judged."""
         known = self._judges.number(judge, (left.view, fall.number))
         at = (left.view, left.positions, left.numbers, left.clock)
-        return (*at, moment.life, known)
+        on_clients = fall.number if moment.client_disks else 0
+        return (*at, moment.life, known, on_clients)
 
     def _go_on(
         self, episode: Episode, left: _Left, fall: JudgedCrash, moment: CrashPoint
@@ -274,7 +275,7 @@ class Recoveries:
     def _episode(
         self, moment: CrashPoint, fall: JudgedCrash, disk: SimDisk, crash: Crash
     ) -> Episode:
-        subject = moment.subject.down_on(disk, moment.clock)
+        subject = moment.down_on(disk)
         return Episode(
             self.scenario,
             subject.setup,

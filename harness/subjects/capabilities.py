@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, Self, TypeAlias
 
 from crashmq.harness.disk.controls import Healed
-from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.scheduling.turns import Turns
 from crashmq.models.history import Happening
 from crashmq.models.messages import MessageToPut
@@ -382,8 +382,20 @@ class TakesSnapshots(Protocol):
     def clock(self) -> tuple[int, int]:
         """The wall clock, and the monotonic clock of the time-outs, in milliseconds."""
 
-    def down_on(self, disk: SimDisk, clock: tuple[int, int]) -> Self:
-        """Another store of this setup, not started, on ``disk`` at ``clock``."""
+    @property
+    def client_disks(self) -> Mapping[str, DiskSnapshot]:
+        """The disks of the machines that consumers ran on, by client."""
+
+    def down_on(
+        self,
+        disk: SimDisk,
+        clock: tuple[int, int],
+        client_disks: Mapping[str, DiskSnapshot],
+    ) -> Self:
+        """Another store of this setup, not started, on ``disk`` at ``clock``.
+
+        No consumer runs; each that begins finds the disk of its client's machine.
+        """
 
     def numbers(self) -> tuple[tuple[tuple[str, int], int], ...]:
         """The next queue_offset of each known queue."""

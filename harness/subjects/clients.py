@@ -6,7 +6,7 @@ that one asks and is answered, and what its listener gets, is passed on as event
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -48,7 +48,7 @@ from crashmq.engine.remoting.pull_message import (
 from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.errors import StoreStopped
 from crashmq.harness.disk.profiles import PROFILES
-from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.harness.subjects.allocation import strategy_of
 from crashmq.harness.subjects.one_at_a_time import OneAtATime
@@ -443,6 +443,17 @@ class Clients:
         if disk is None:
             disk = self._disks[client] = SimDisk(PROFILES[self.setup.disk_profile])
         return disk
+
+    @property
+    def disks(self) -> dict[str, DiskSnapshot]:
+        """The disks of all machines as they are now, by client."""
+        return {client: disk.snapshot() for client, disk in self._disks.items()}
+
+    def find_disks(self, disks: Mapping[str, DiskSnapshot]) -> None:
+        """Have these disks, each of a client whose process was killed."""
+        for client, snapshot in disks.items():
+            disk = self._disks[client] = SimDisk.fork(snapshot)
+            disk.crash(_ENDS_OF_CLIENTS["kill"])
 
     def start(self, op: StartConsumer) -> Observation:
         """Start a client's consumer."""

@@ -15,7 +15,7 @@ from crashmq.engine.store.time_search import BoundaryType
 from crashmq.harness.disk.controls import Healed
 from crashmq.harness.disk.crash import StoreCrashed
 from crashmq.harness.disk.profiles import PROFILES
-from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.scheduling.sim_runtime import Deadlock, SimRuntime
 from crashmq.harness.scheduling.turns import Turns
 from crashmq.harness.subjects.brokers import Brokers
@@ -113,11 +113,22 @@ class PythonStore:
         """The wall clock, and the monotonic clock of the time-outs, in milliseconds."""
         return self._runtime.now_ms(), self._runtime.elapsed_ms
 
-    def down_on(self, disk: SimDisk, clock: tuple[int, int]) -> PythonStore:
+    @property
+    def client_disks(self) -> Mapping[str, DiskSnapshot]:
+        """The disks of the machines that consumers ran on, by client."""
+        return self._clients.disks
+
+    def down_on(
+        self,
+        disk: SimDisk,
+        clock: tuple[int, int],
+        client_disks: Mapping[str, DiskSnapshot],
+    ) -> PythonStore:
         """Another store of this setup, not started, on ``disk`` at ``clock``."""
         other = PythonStore.__new__(PythonStore)
         other.setup, other._config = self.setup, self._config
         other._be_down(SimRuntime(*clock), disk)
+        other._clients.find_disks(client_disks)
         return other
 
     def layout(self) -> Literal["rocketmq"]:

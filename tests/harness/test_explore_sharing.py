@@ -178,7 +178,7 @@ def crashed(*ops: Op) -> tuple[Judge, Step, dict[str, bytes]]:
     views = StateKeys()
     moment = record(Program(SMALL_FILES, ops), "").moments[-1]
     one = judged_crash(moment, "process_kill", views)
-    subject = moment.subject.down_on(SimDisk.fork(moment.disk), moment.clock)
+    subject = moment.down_on(SimDisk.fork(moment.disk))
     step = Interpreter(subject, moment.life).run(Restart(), len(one.ops))
     return one.judge, step, dict(subject.files())
 

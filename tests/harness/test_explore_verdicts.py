@@ -21,16 +21,21 @@ from crashmq.harness.explore.state_key import StateKeys
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.models.ops import (
+    AdvanceClock,
+    Consume,
     Crash,
     CrashKind,
     Damage,
     DeleteTopic,
     During,
+    EndConsumer,
     PlantFile,
     PutMessage,
     Restart,
     RunService,
     Shutdown,
+    StartConsumer,
+    TurnConsumer,
 )
 from crashmq.models.program import Program, Setup
 from crashmq.models.verdict import Outcome
@@ -59,13 +64,21 @@ def two_puts() -> Program:
     return Program(Setup(), ops)
 
 
-@pytest.mark.parametrize("scenario", ["power_loss", "process_kill", "truncated_files"])
-def test_what_is_said_of_a_state_is_what_its_program_says(scenario: str) -> None:
+@pytest.mark.parametrize(
+    ("scenario", "ops"),
+    [
+        *(("power_loss", 8), ("process_kill", 8), ("truncated_files", 8)),
+        *(("consumer_crash", 40), ("broadcast", 40)),
+    ],
+)
+def test_what_is_said_of_a_state_is_what_its_program_says(
+    scenario: str, ops: int
+) -> None:
     """Every state of a few moments, those of a recovery too."""
     views = StateKeys()
     recoveries = Recoveries(scenario, views, Certificate())
     for number in range(4):
-        moments = record(short(scenario, number, 8), scenario).moments
+        moments = record(short(scenario, number, ops), scenario).moments
         moment = moments[len(moments) * (number + 1) // 5]
         for kind in KINDS:
             one = judged_crash(moment, kind, views)
@@ -73,6 +86,28 @@ def test_what_is_said_of_a_state_is_what_its_program_says(scenario: str) -> None
                 said = recoveries.outcome(moment, one, remnant)
                 assert said.breach is None
                 assert run_program(moment.program(crash)).outcome is Outcome.PASSED
+
+
+def test_a_crash_takes_the_consumers_too_and_leaves_what_is_on_their_disks() -> None:
+    """At the end another consumer goes on where the one that broadcast had told."""
+    broadcasts = StartConsumer("c0", "g", "T0", "first", broadcasts=True)
+    ops = (
+        *(broadcasts, TurnConsumer("c0", "rebalance"), AdvanceClock(500)),
+        *(PutMessage("T0", 0, 16), RunService("reput"), TurnConsumer("c0", "pull", 4)),
+        *(Consume("c0"), TurnConsumer("c0", "persist"), EndConsumer("c0", "kill")),
+        *(broadcasts, PutMessage("T0", 0, 16)),
+    )
+    moments = record(Program(Setup(keeps_progress=True), ops), "").moments
+    before, after = moments[0], moments[-1]
+    program = after.program(Crash("process_kill"))
+    store = after.down_on(SimDisk.fork(after.disk))
+
+    assert (before.clients, after.clients) == ((), ("c0",))
+    assert program.ops[-1] == EndConsumer("c0", "kill")
+    assert [*store.client_disks] == ["c0"]
+    files = SimDisk.fork(store.client_disks["c0"]).files()
+    assert b"}:1," in files["c0/g/offsets.json"]
+    assert run_program(program).outcome is Outcome.PASSED
 
 
 def crashes(
