@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from crashmq.harness.judging.asking import (
     Breaches,
     Checks,
@@ -82,7 +84,12 @@ def _ask_run_6(at: StopOver) -> Breaches:
     ),
 )
 def _ask_rec_10(at: StopOver) -> Breaches:
-    return orderly_end_is_durable.judge(at.stop)
+    stop = at.stop
+    if at.known.disk_failed or at.step.fails_calls:
+        # A broker's table that could not be written is the older one for a start.
+        left = [path for path in stop.unsynced if not path.startswith("config/")]
+        stop = replace(stop, unsynced=tuple(left))
+    return orderly_end_is_durable.judge(stop)
 
 
 @asked(

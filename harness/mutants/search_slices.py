@@ -53,6 +53,7 @@ LIMITS = Limits(exact_max=64, told=32, draws=16, nested_max=4, nested_draws=1)
 one: bugs lie in few moments, and nobody knows in which."""
 
 SHARES = {
+    "consumer_crash": 5,
     "contention": 4,
     "filters": 3,
     "interleaved_deletion": 3,
@@ -60,11 +61,16 @@ SHARES = {
     "bit_rot": 5,
     "delayed": 3,
     "latent_errors": 3,
+    "group_progress": 2,
+    "long_polling": 2,
     "mixtures": 4,
+    "offset_files": 2,
+    "rebalance": 3,
+    "retries": 5,
 }
 """Turns of scenarios that have more than one: what they ask has more sides than an
 episode can show, who is preempted where, which bytes of which record rot, what meets
-what, what is due when."""
+what, what is due when, who outlives whom."""
 
 _SEEDS_APART = 1_000_003
 

@@ -275,8 +275,9 @@ FAILING = replace(
     groups=("r", "s"),
     consumers=(
         StartConsumer("r0", "r", TOPICS),
-        StartConsumer("r1", "r", TOPICS, "last"),
+        StartConsumer("r1", "r", TOPICS),
         StartConsumer("s0", "s", TOPICS, "last"),
+        StartConsumer("s1", "s", TOPICS, "last"),
         StartConsumer("q0", "q", TOPICS, is_orderly=True),
     ),
     services=often(
@@ -294,7 +295,7 @@ THAT_DELIVER = often(
     (_DELIVERS, 4),
     (replace(_DELIVERS, topic_queues=3, pull_batch=3), 3),
     (replace(_DELIVERS, topic_queues=1, queue_file_units=7), 1),
-    (replace(_DELIVERS, in_memory_size=150), 2),
+    (replace(_DELIVERS, in_memory_size=150), 5),
     (replace(_DELIVERS, log_file_size=8192, flush_mode="SYNC_FLUSH"), 1),
     (replace(_DELIVERS, log_file_size=16384, queue_file_units=40), 1),
 )

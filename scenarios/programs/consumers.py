@@ -88,6 +88,8 @@ LOOK: Final = RunService("pull_request_hold")
 SOON: Final = AdvanceClock(500)
 """After so long a new queue is pulled for the first time."""
 A_SECOND: Final = AdvanceClock(1000)
+A_LONG_TIME: Final = AdvanceClock(10_000)
+"""After so long a flush takes all there is."""
 UNANSWERED: Final = AdvanceClock(31_000)
 """After so long a pull has no answer any more."""
 FIRST_LEVEL = 3
@@ -372,8 +374,8 @@ def retry(draft: Draft) -> None:
     for nth in range(chance.integer(1, ROUNDS_MAX)):
         ms = delay_ms(FIRST_LEVEL + nth) + chance.pick(BEFORE_OR_AFTER_MS)
         add(AdvanceClock(ms))
-        if chance.one_in(8):
-            add(Restart(), SOON)
+        if chance.one_in(5):
+            _begin_again(draft, members)
         if chance.one_in(6):
             _work_amid(draft, members)
         add(DELIVER, REPUT)
@@ -407,6 +409,18 @@ def _turn_all(draft: Draft, members: list[StartConsumer]) -> None:
         if draft.chance.coin():
             draft.add(A_SECOND, TurnConsumer(one.client, "pull", 2))
             draft.add(_consumed(draft, one.client))
+
+
+def _begin_again(draft: Draft, members: list[StartConsumer]) -> None:
+    """The broker ends; with power lost it may know less of groups than of messages."""
+    chance, add = draft.chance, draft.add
+    if chance.one_in(3):
+        add(Restart(), SOON)
+        return
+    if not chance.one_in(3):
+        add(A_LONG_TIME, RunService("flush_commit_log"))
+    add(During(REPUT, 1, draft.drawn.crash()), Restart())
+    _join_one_of(draft, members)
 
 
 def _amid_a_fault(draft: Draft, op: Op) -> Op:

@@ -10,13 +10,16 @@ from crashmq.models.observations import Stopped
 from crashmq.models.ops import (
     Crash,
     Damage,
+    DiskFault,
     During,
     PutMessage,
     Restart,
     RunService,
     Shutdown,
+    Subscribe,
 )
 from crashmq.models.program import Program, Setup
+from crashmq.models.verdict import Outcome
 
 
 def test_a_disk_tells_what_power_loss_could_take_and_what_is_open() -> None:
@@ -61,3 +64,15 @@ def test_an_end_that_damage_made_look_orderly_promises_nothing_durable(
     result = run_program(Program(Setup(), ops))
 
     assert result.law == "", result.message
+
+
+@pytest.mark.parametrize("after", range(8))
+def test_an_orderly_end_may_fail_to_write_what_groups_subscribe(after: int) -> None:
+    setup = Setup(
+        keeps_progress=True, filters=True, queue_ext_size=512, disk_profile="posix_min"
+    )
+    stop = During(Shutdown(), 1, DiskFault("sync", "EIO", after=after))
+
+    result = run_program(Program(setup, (Subscribe("g", "T0", "a > 5", "SQL92"), stop)))
+
+    assert result.outcome is Outcome.PASSED, result.message
