@@ -140,7 +140,13 @@ def _ask_con_5(at: MessageConsumed) -> Breaches:
     )
 
 
-@asked(what_was_given_back_is_put_again, on=MessageSentBack)
+def _is_in_the_log(at: MessageSentBack) -> bool:
+    """A broker finds it by its phy_offset; of one that is lost it may find another."""
+    there = at.known.model.queues.get(at.queue[2:], [])
+    return any(one.message.unique_key == at.unique_key for one in there)
+
+
+@asked(what_was_given_back_is_put_again, on=MessageSentBack, where=_is_in_the_log)
 def _ask_con_10(at: MessageSentBack) -> Breaches:
     return what_was_given_back_is_put_again.judge(at.queue, at.unique_key, at.copies)
 
