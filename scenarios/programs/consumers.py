@@ -43,6 +43,7 @@ Doing: TypeAlias = Literal[
     "wait",
     "together",
     "hold",
+    "hand_over",
     "reset",
     "resubscribe",
 ]
@@ -55,6 +56,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("wait", 1),
     ("together", 3),
     ("hold", 1),
+    ("hand_over", 2),
     ("reset", 1),
     ("resubscribe", 2),
 )
@@ -133,6 +135,8 @@ def consume(draft: Draft) -> None:
             _at_once(draft, [_beside(draft, who) for _ in range(chance.integer(2, 3))])
         case "hold":
             _hold(draft, client)
+        case "hand_over":
+            _hand_over(draft, client)
         case "reset":
             _reset(draft)
         case "resubscribe":
@@ -328,6 +332,24 @@ def _hold(draft: Draft, client: str) -> None:
     other = chance.pick(orderly)
     draft.add(TurnConsumer(other, "rebalance"))
     _work(draft, chance.pick(orderly))
+
+
+def _hand_over(draft: Draft, client: str) -> None:
+    """A consumer learns amid its work that another one of its group came or went."""
+    chance, group = draft.chance, draft.joined[client].group
+    draft.add(RunService("reput"), TurnConsumer(client, "pull", 2))
+    others = [one for one in draft.space.consumers if one.group == group]
+    others = [one for one in others if one.client != client]
+    if others:
+        other = _as_the_others(draft, chance.pick(others))
+        draft.joined[other.client] = other
+        goes = chance.one_in(AT_ONCE)
+        draft.add(EndConsumer(other.client, chance.pick(ENDS)) if goes else other)
+    if chance.coin():
+        draft.add(AdvanceClock(HELD_MS))
+    told = [_consumed(draft, client), TurnConsumer(client, "rebalance")]
+    _at_once(draft, told if chance.coin() else [*reversed(told)])
+    _rebalance_all(draft)
 
 
 def _rebalance_all(draft: Draft) -> None:

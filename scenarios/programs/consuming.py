@@ -61,7 +61,7 @@ CUT: tuple[Op, ...] = often((PERSIST, 5), (Shutdown(), 2), (Restart(), 2))
 BEGINNINGS: tuple[FromWhere, ...] = ("last", "first", "timestamp")
 TIMES_MS: tuple[int, ...] = (0, 1, 5_000, 10_000, 10_001, 30_000, -1, 1_000_000)
 COMMITS_MAX = 4
-COMMIT_POINTS = (6, 20)
+COMMIT_POINTS = (6, 16)
 """Between these points a commit reaches the table, once it has asked the broker."""
 
 FIRST_TIMES = 3
