@@ -139,13 +139,8 @@ class ConfigFile:
         self._sync_folders()
         if self._kept:
             self._write_whole(self._path + BACKUP, self._kept)
-        folder = _folder_of(self._path)
-        try:
-            self._write_whole(self._path, data)
-        except OSError:
-            self._disk.sync_dir(folder)  # or a power loss takes the backup's name back
-            raise
-        self._disk.sync_dir(folder)
+        self._write_whole(self._path, data)
+        self._disk.sync_dir(_folder_of(self._path))
 
     def _write_whole(self, path: str, data: bytes) -> None:
         temporary = self._path + TEMPORARY

@@ -347,8 +347,8 @@ def _hand_over(draft: Draft, client: str) -> None:
         draft.add(EndConsumer(other.client, chance.pick(ENDS)) if goes else other)
     if chance.coin():
         draft.add(AdvanceClock(HELD_MS))
-    told = [_consumed(draft, client), TurnConsumer(client, "rebalance")]
-    _at_once(draft, told if chance.coin() else [*reversed(told)])
+    works, looks = _consumed(draft, client), TurnConsumer(client, "rebalance")
+    _at_once(draft, (works, looks) if chance.coin() else (looks, works))
     _rebalance_all(draft)
 
 

@@ -55,23 +55,6 @@ def test_the_file_has_the_newest_text_and_the_backup_the_one_before() -> None:
     assert disk.unsynced() == ()
 
 
-@pytest.mark.parametrize("profile", KEEPING)
-def test_a_persist_that_fails_leaves_only_its_temporary_file_unsynced(
-    profile: str,
-) -> None:
-    disk = SimDisk(PROFILES[profile])
-    file, _ = opened(disk.mount())
-    file.persist("<1>")
-    disk.fail(DiskFault("create", "ENOSPC", after=2))  # the backup has its own
-
-    with pytest.raises(OSError, match="No space"):
-        file.persist("<2>")
-    disk.heal()
-
-    assert {*disk.unsynced()} <= {f"{PATH}.tmp"}
-    assert disk.files()[f"{PATH}.bak"] == disk.files()[PATH] == b"<1>"
-
-
 def persist_until(disk: SimDisk, crash: Crash, at_action: int, number: int) -> int:
     """Open and persist; the highest number that a persist returned from, or -1."""
     done = -1

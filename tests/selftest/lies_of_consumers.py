@@ -67,9 +67,9 @@ LIES_OF_CONSUMERS = (
     _lie(
         "CON-13",
         "take",
-        "where, status = self._one(queue), self._status",
+        "where, status = self.queue_of_mine(queue), self._status",
         """
-        where, status = self._one(queue), self._status
+        where, status = self.queue_of_mine(queue), self._status
         self._clients.note(LocksReturned(where.client, where.group, (where[2:],)))
         """,
     ),
@@ -77,7 +77,7 @@ LIES_OF_CONSUMERS = (
     _lie(
         "CON-16",
         "update_consumer_offset_oneway",
-        "self._clients.note(OffsetSent(self._one(queue), offset, kept))",
+        "self._clients.note(OffsetSent(self.queue_of_mine(queue), offset, kept))",
         "pass",
     ),
 )
