@@ -76,12 +76,8 @@ def _ask_run_6(at: StopOver) -> Breaches:
     on=StopOver,
     needs=(Fact.LOSES_POWER, Fact.ABORT_IS_OURS, Fact.SYNCED_STAYS),
     # The stop may have been looked at before clean pages left memory, and with them
-    # what the medium did not hold. And of a table whose sync failed the disk has the
-    # old text or the new one; that keeps no store from its orderly end.
-    where=lambda at: (
-        (at.step.is_alone or not at.known.promises.reverts)
-        and "config" not in at.step.failed_parts
-    ),
+    # what the medium did not hold.
+    where=lambda at: at.step.is_alone or not at.known.promises.reverts,
 )
 def _ask_rec_10(at: StopOver) -> Breaches:
     stop = at.stop
