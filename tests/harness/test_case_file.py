@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "dac6d1e2b8b23401e60e40c5a90b15cbe29d7a1ef48355dec1f65f652e166e5e"
+DEFAULTS = "a6a3c5d1ecf3011f572f9a5419f8026dcde652932dbb96ca559edb8476548253"
 
 
 def saved(path: Path, **changes: Any) -> Path:
