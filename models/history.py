@@ -243,10 +243,14 @@ class QueuesHeld:
 
 @dataclass(frozen=True, slots=True)
 class OffsetRead:
-    """A consumer that is given a queue has read the group's offset; -1: none."""
+    """A consumer that is given a queue has read the group's offset; -1: none.
+
+    ``kept`` is what the broker keeps of the group from then on; -2: nobody knows.
+    """
 
     queue: OneQueue
     offset: int
+    kept: int = -2
 
 
 @dataclass(frozen=True, slots=True)

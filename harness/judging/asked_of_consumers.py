@@ -21,6 +21,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueueGivenBack,
     QueuesShared,
 )
+from crashmq.models.knowledge.names import name_of
 from crashmq.models.laws.consumption import (
     a_beginning_is_told,
     a_free_lock_is_given,
@@ -73,7 +74,7 @@ def _is_refused(at: LockAnswered) -> bool:
 def _has_one_copy(at: MessageConsumed) -> bool:
     """Two consumers that had a queue at once may both give a message back."""
     there = at.known.model.queues.get(at.consumed.queue[2:], [])
-    copies = [one for one in there if one.message.unique_key == at.unique_key]
+    copies = [one for one in there if name_of(one) == at.unique_key]
     return _has_queue(at) and len(copies) <= 1
 
 

@@ -192,10 +192,8 @@ class Judge:
     def judge_idle(self) -> None:
         """Ask the law of groups whose consumers have told that nothing is left."""
         known, model = self.known.consumption, self.known.model
-        at, filters = (
-            At(_NOTHING_DONE, self.known, self, _NOWHERE),
-            self.known.setup.filters,
-        )
+        at = At(_NOTHING_DONE, self.known, self, _NOWHERE)
+        filters = self.known.setup.filters
         for queue, told in sorted(known.told.items()):
             key = known.key_of(queue)
             if known.subscriptions.is_torn(queue.group, filters=filters):

@@ -261,7 +261,10 @@ class _Client:
             answer = broker.consumer_manage_processor.query_consumer_offset(
                 group, queue.topic, queue.queue_id, self.op.client
             )
-            self._clients.note(OffsetRead(self.queue_of_mine(queue), answer.offset))
+            kept = self._kept(broker, queue)
+            self._clients.note(
+                OffsetRead(self.queue_of_mine(queue), answer.offset, kept)
+            )
         if answer.code is not ResponseCode.SUCCESS:
             raise OffsetNotFound(answer.broker_life)
         return KeptOffset(answer.offset, answer.broker_life)

@@ -86,11 +86,13 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
                 queue = OneQueue(client, group, topic, queue_id)
                 yield from _hands_over(at, queue, at_ms)
             saw_returned(at, event)
-        case OffsetRead(queue, offset):
+        case OffsetRead(queue, offset, kept):
             yield from _needs_lock(at, queue)
             known.shares.pop(queue, None)
             known.leaving.pop(queue, None)
-            known.taken[queue] = _taken(at, queue, offset)
+            known.taken[queue] = _taken(at, queue, offset, kept)
+            if kept == offset == 0:  # of a group without one: it has one from now on
+                at.known.progress.set(known.key_of(queue), kept, is_certain=False)
         case PullSent(queue, queue_offset, commit_offset):
             yield from _needs_lock(at, queue)
             yield from _saw_pull(at, queue, queue_offset)
@@ -117,12 +119,13 @@ def walk_consumers(at: At, event: Happening, at_ms: int) -> Iterator[Moment]:
             pass
 
 
-def _taken(at: At, queue: OneQueue, offset: int) -> Taken:
+def _taken(at: At, queue: OneQueue, offset: int, kept: int) -> Taken:
     known = at.known.consumption
     possible, begins = at.known.progress.of(known.key_of(queue)), _begins(at, queue)
     if known.is_broadcast(queue.client):
         possible = frozenset({known.reads_file(queue, offset)})
-    return Taken(possible, begins, known.life, told=offset)
+    told = offset if kept == NOT_KNOWN else min(offset, kept)
+    return Taken(possible, begins, known.life, told=told)
 
 
 def _begins(at: At, queue: OneQueue) -> frozenset[int] | None:

@@ -122,6 +122,21 @@ def test_a_new_group_begins_at_0_while_the_queue_is_young(store: StoreBuilder) -
     assert of_messages.get_max_offset_in_queue("none", 0) == 0
 
 
+def test_a_beginning_at_0_that_a_client_was_told_is_kept(store: StoreBuilder) -> None:
+    broker = started_on(store)
+    store.put(3).reput()
+    ask = broker.consumer_manage_processor.query_consumer_offset
+    offsets = broker.consumer_offset_manager
+
+    assert ask("g", "T0", 0, "c0")[:2] == (ResponseCode.SUCCESS, 0)
+    assert ask("h", "T0", 0)[:2] == (ResponseCode.SUCCESS, 0)
+    assert ask("g", "T0", 1, "c0").code is ResponseCode.QUERY_NOT_FOUND
+
+    assert offsets.query_offset("g", "T0", 0) == 0
+    assert offsets.query_offset("h", "T0", 0) == -1
+    assert offsets.query_offset("g", "T0", 1) == -1
+
+
 def test_no_group_begins_at_0_of_a_queue_far_behind(store: StoreBuilder) -> None:
     store.configured(access_message_in_memory_max_size=150).put(3).reput()
     broker = BrokerController(store.live, store.mount, store.runtime)

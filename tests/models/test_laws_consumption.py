@@ -329,3 +329,17 @@ def test_only_who_read_the_queue_in_this_life_is_believed_at_once(life: int) -> 
     told = walked.tell(OffsetSent(AT_C0, 0, 0))
 
     assert any(isinstance(each, OffsetTold) for each in told) is (life == 1)
+
+
+@pytest.mark.parametrize(("kept", "told"), [(-2, 0), (0, 0), (-1, -1)])
+def test_a_beginning_that_a_broker_answers_counts_if_it_keeps_it(
+    kept: int, told: int
+) -> None:
+    walked = Walked(messages=3)
+    moments = walked.tell(
+        ConsumerBegan(C0), OffsetRead(AT_C0, 0, kept), PullSent(AT_C0, 0, -1)
+    )
+    (anew,) = [each for each in moments if isinstance(each, QueueBegunAnew)]
+
+    assert anew.told == told
+    assert walked.known.progress.of(KEY) == ({-1, 0} if kept == 0 else {-1})

@@ -80,13 +80,15 @@ class ConsumerManageProcessor:
         """The offset of a group; 0 for a new one, if the queue is young.
 
         A queue is young while its first message is there and in memory: then a new
-        group begins with it, wherever its consumers want to begin.
+        group begins with it, wherever its consumers want to begin. That is kept, if a
+        client asks: it may be killed before it tells anything, and the next one would
+        begin at the end of a queue that is young no more.
 
         Raises:
             StoreStopped: the store is not started.
             OSError: the medium could not be read, or a new life not be noted.
 
-        Source: ConsumerManageProcessor#queryConsumerOffset.
+        Source: ConsumerManageProcessor#queryConsumerOffset, which keeps nothing.
         """
         self._ends.knows(client_id, topic, queue_id)
         offset = self._manager.query_offset(group, topic, queue_id)
@@ -98,5 +100,7 @@ class ConsumerManageProcessor:
             topic, queue_id, 0
         ):
             FROM_ZERO.hit()
+            if client_id:
+                self._manager.commit_offset(group, topic, queue_id, 0)
             return OffsetResponse(ResponseCode.SUCCESS, 0, life)
         return OffsetResponse(ResponseCode.QUERY_NOT_FOUND, broker_life=life)
