@@ -181,11 +181,15 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
             *(LockAnswered, LockNeeded, QueueGivenBack, QueueBegunAnew, OffsetTold),
             *(PullMoved, MembersTold, TopicsNeeded),
         ),
-        (*TELLS_ALL, Fact.RUNS_CONSUMERS),
+        (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),
     ),
     **dict.fromkeys(
         (QueuesShared, GroupCaughtUp, GroupIdle),
-        (*TELLS_ALL, Fact.RUNS_CONSUMERS, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
+        (
+            *TELLS_ALL,
+            *(Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS),
+            *(Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
+        ),
     ),
     **dict.fromkeys(
         (PullAnswered, PullKept, PullAsleep, PullsLeft, PullsLookedAt),

@@ -188,7 +188,8 @@ def tagged(*tags: str) -> tuple[Op, ...]:
 def test_a_pull_that_is_held_passes_over_nothing_of_what_is_subscribed_meanwhile(
     last: str,
 ) -> None:
-    story = Story(*begins(replace(C0, expression="A")))
+    # Only a topic that is there is pulled.
+    story = Story(PutMessage("T0", 1, 1), *begins(replace(C0, expression="A")))
     story.does(Resubscribe("c0", "T0", "B"), *tagged("A", "B", "A"))
     story.does(Resubscribe("c0", "T0", last), TurnConsumer("c0", "pull", 4))
     story.does(Consume("c0", times=8))
