@@ -177,6 +177,7 @@ class BrokerController:
         """
         try:
             self.tables.settle()
+            self._recovered_ends.settle()
             self.filtering.settle()
             if self.schedule is not None:
                 self.schedule.service.settle()

@@ -80,6 +80,14 @@ class RecoveredEnds:
         if found is not None:
             self.life, self._has_told, self._ends = found
 
+    def settle(self) -> None:
+        """Make durable what was loaded, and remove what a killed life left of a write.
+
+        Raises:
+            OSError: the disk failed; another start does it.
+        """
+        self._file.settle()
+
     def begin(self, ends: Mapping[QueueKey, int], *, is_orderly: bool) -> None:
         """Go on with the newest life, or begin another one, durably.
 
