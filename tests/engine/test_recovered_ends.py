@@ -135,6 +135,19 @@ def test_after_an_orderly_stop_the_life_goes_on(store: StoreBuilder) -> None:
     assert not after.is_stale("c", *T0, 9, before.life)
 
 
+def test_an_orderly_start_takes_back_what_the_stop_could_not(
+    store: StoreBuilder,
+) -> None:
+    before = told(store, {T0: 4})  # its stop cannot write the file
+
+    after = started(store, {T0: 4}, is_orderly=True)
+    left = text(store)
+    again = started(store, {T0: 4})
+
+    assert before.life == after.life == again.life
+    assert text(store) == left
+
+
 def test_a_stop_whose_flush_fails_ends_the_life(store: StoreBuilder) -> None:
     before = told(store, {T0: 4})
 

@@ -102,6 +102,8 @@ class RecoveredEnds:
             self._knowing.clear()
             self._found = dict(ends)
             if is_orderly:
+                if self._has_told:  # the stop could not take that back
+                    self._become(self.life, self._ends, has_told=False)
                 return
             now = {key: one for key, one in self._ends.items() if key in ends}
             life = self.life
