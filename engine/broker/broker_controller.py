@@ -233,6 +233,7 @@ class BrokerController:
                 stop()
             except OSError:
                 UNPERSISTED.hit()
+        self.tables.end()
         return self.message_store.shutdown()
 
     def _end_life(self) -> None:

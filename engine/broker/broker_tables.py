@@ -37,6 +37,9 @@ class Table(Protocol):
             OSError: the disk failed.
         """
 
+    def end(self) -> None:
+        """Write nothing more: the directory may be another's from now on."""
+
 
 class BrokerTables:
     """The tables of one broker."""
@@ -68,3 +71,8 @@ class BrokerTables:
         """
         for table in self.all:
             table.settle()
+
+    def end(self) -> None:
+        """Write nothing more: the directory may be another's from now on."""
+        for table in self.all:
+            table.end()

@@ -77,6 +77,10 @@ class ConfigTable(Generic[Row]):
         """
         self._file.settle()
 
+    def end(self) -> None:
+        """Write nothing more; what comes later raises ``StoreStopped``."""
+        self._file.end()
+
     @property
     def rows(self) -> Mapping[str, Row]:
         """All rows, by name; not changed any more once they are had."""

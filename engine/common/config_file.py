@@ -19,7 +19,7 @@ from typing import TypeVar
 from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
 from crashmq.engine.host.runtime import Runtime
-from crashmq.engine.store.errors import Place, StoreCorrupted
+from crashmq.engine.store.errors import Place, StoreCorrupted, StoreStopped
 
 BACKUP = ".bak"
 TEMPORARY = ".tmp"
@@ -30,6 +30,7 @@ FROM_BACKUP = probe("config_file.load.backup", "a start took a backup for its fi
 REFUSED = probe("config_file.load.refused", "a start found no copy of a table whole")
 PERSISTED = probe("config_file.persist", "a table was made durable")
 LEFT_OVER = probe("config_file.persist.left_over", "a temporary file was left over")
+TOO_LATE = probe("config_file.persist.too_late", "a table changed as its broker stops")
 
 T = TypeVar("T")
 
@@ -47,6 +48,7 @@ class ConfigFile:
         self._lock = runtime.lock()
         self._kept = b""  # the newest text that is known to be whole; b"": none is
         self._is_loaded = False
+        self._is_over = False
         self._has_durable_folders = False
 
     def _check(self) -> None:
@@ -127,13 +129,33 @@ class ConfigFile:
 
         Raises:
             OSError: the file has the old text or the new one, whole either way.
+            StoreStopped: the broker stops; the file has the old text.
+        """
+        self.persist_newest(lambda: text)
+
+    def persist_newest(self, encode: Callable[[], str]) -> None:
+        """As ``persist``, with the text that ``encode`` makes once no other is written.
+
+        Of several at once the last to be written is the newest then.
+
+        Raises:
+            OSError: the file has the old text or the new one, whole either way.
+            StoreStopped: the broker stops; the file has the old text.
         """
         assert self._is_loaded, f"{self._path} is not loaded: it may hold more"
-        data = text.encode()
         with self._lock:
+            data = encode().encode()
+            if self._is_over:
+                TOO_LATE.hit()
+                raise StoreStopped(f"the broker stops: {self._path} stays as it is.")
             self._replace(data)
             self._kept = data
         PERSISTED.hit()
+
+    def end(self) -> None:
+        """Wait for a persist in progress; whoever comes later changes nothing."""
+        with self._lock:
+            self._is_over = True
 
     def _replace(self, data: bytes) -> None:
         self._sync_folders()

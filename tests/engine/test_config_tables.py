@@ -20,7 +20,7 @@ from crashmq.engine.broker.topic.topic_config_manager import TopicConfigManager
 from crashmq.engine.common.mix_all import AUTO_CREATE_TOPIC, READ_WRITE, Perm
 from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
 from crashmq.engine.common.topic_config import TopicConfig
-from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.engine.store.errors import StoreCorrupted, StoreStopped
 from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.models.ops import DiskFault
@@ -307,3 +307,17 @@ def test_one_table_that_cannot_be_read_leaves_all_as_they_are(path: str) -> None
         assert refused.value.path == path
 
     assert disk.files() == before
+
+
+def test_a_table_that_has_ended_is_written_no_more() -> None:
+    disk = SimDisk()
+    topics = topics_on(disk)
+    topics.update_topic_config(TopicConfig("T", 2, 3))
+    before = dict(disk.files())
+
+    topics.table.end()
+
+    with pytest.raises(StoreStopped, match="the broker stops"):
+        topics.update_topic_config(TopicConfig("U", 1, 1))
+    assert "U" not in topics.topics
+    assert dict(disk.files()) == before

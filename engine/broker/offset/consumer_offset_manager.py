@@ -136,10 +136,15 @@ class ConsumerOffsetManager:
 
         Raises:
             OSError: the disk failed; the file has the table of before or this one.
+            StoreStopped: the broker stops; the file has the table of before.
 
         Source: ConfigManager#persist, which logs an error and goes on.
         """
-        self._file.persist(self.encode())
+        self._file.persist_newest(self.encode)
+
+    def end(self) -> None:
+        """Write nothing more; what comes later raises ``StoreStopped``."""
+        self._file.end()
 
     def correct_offsets(self, ends: Mapping[tuple[str, int], int]) -> int:
         """Move groups that are past the end of a queue to that end, durably.

@@ -32,6 +32,7 @@ from crashmq.engine.common.subscription_group_config import SubscriptionGroupCon
 from crashmq.engine.common.topic_config import TopicConfig
 from crashmq.engine.host.probe import probe
 from crashmq.engine.remoting.response_code import ResponseCode
+from crashmq.engine.store.errors import StoreStopped
 from crashmq.engine.store.message.message import (
     PROPERTY_CRC32,
     PROPERTY_DELAY,
@@ -168,9 +169,15 @@ class SendMessageProcessor:
         Source: SendMessageProcessor#sendMessage. Differs: there, a message that is put
         after its topic was deleted lies in one that no consumer may pull.
         """
-        self.topic_of(topic, queue_nums)
+        try:
+            self.topic_of(topic, queue_nums)
+        except StoreStopped:
+            return PutMessageResult(PutMessageStatus.SERVICE_NOT_AVAILABLE)
         result = put()
-        self.topic_of(topic, queue_nums)
+        try:
+            self.topic_of(topic, queue_nums)
+        except StoreStopped:  # it was deleted, so perhaps nobody ever pulls this
+            return PutMessageResult(PutMessageStatus.UNKNOWN_ERROR)
         return result
 
     def _is_dead_at_once(
