@@ -10,6 +10,7 @@ from crashmq.models.ops import (
     AdvanceClock,
     CloneOffset,
     CommitOffset,
+    ConfigureGroup,
     ConfirmLog,
     Consume,
     ConsumerOp,
@@ -26,6 +27,7 @@ from crashmq.models.ops import (
     Event,
     FillDisk,
     FilterOp,
+    GroupOp,
     KeptUnit,
     LookMessage,
     PlantFile,
@@ -91,7 +93,7 @@ def describe(op: Event) -> str:
         case ConfirmLog(behind):
             left = f" but its newest {behind} B" if behind else ""
             return f"replicas have all of the log{left}"
-        case DeleteGroup() | CloneOffset() | QueryLowestOffsets():
+        case DeleteGroup() | ConfigureGroup() | CloneOffset() | QueryLowestOffsets():
             return _describe_group(op)
         case FillDisk(percent):
             return f"fill the disk to {percent} %" if percent else "free the disk"
@@ -131,10 +133,12 @@ def _describe_pull(op: PullMessage) -> str:
     return f"pull {where} from {op.queue_offset}, at most {op.max_msg_nums}"
 
 
-def _describe_group(op: DeleteGroup | CloneOffset | QueryLowestOffsets) -> str:
+def _describe_group(op: GroupOp) -> str:
     match op:
         case DeleteGroup(group):
             return f"delete group {group}"
+        case ConfigureGroup(group, tries, minutes):
+            return f"configure group {group}: {tries} retries, {minutes} min a message"
         case CloneOffset(group, target, topic):
             return f"give {target} the offsets of {group} on {topic}"
         case QueryLowestOffsets(group, topic):

@@ -363,6 +363,22 @@ class DeleteGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfigureGroup:
+    """Tell the broker how a group of consumers is configured, be it known or not.
+
+    Attributes:
+        group: which.
+        retry_max_times: so often a message of it is tried again, unless its consumers
+            say how often.
+        consume_timeout_minute: so long its listeners may take for a message.
+    """
+
+    group: str
+    retry_max_times: int = 16
+    consume_timeout_minute: int = 15
+
+
+@dataclass(frozen=True, slots=True)
 class CloneOffset:
     """Give group ``target`` the offsets of ``group`` on a topic, if it has any.
 
@@ -671,6 +687,7 @@ Op: TypeAlias = (
     | PullFiltered
     | ConfirmLog
     | DeleteGroup
+    | ConfigureGroup
     | CloneOffset
     | QueryLowestOffsets
     | FillDisk
@@ -708,6 +725,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     PullFiltered,
     ConfirmLog,
     DeleteGroup,
+    ConfigureGroup,
     CloneOffset,
     QueryLowestOffsets,
     FillDisk,
@@ -747,6 +765,7 @@ CAN_BE_TOGETHER: tuple[type[Op], ...] = (
     PullFiltered,
     ConfirmLog,
     DeleteGroup,
+    ConfigureGroup,
     CloneOffset,
     QueryLowestOffsets,
     FillDisk,
@@ -763,7 +782,10 @@ ConsumerOp: TypeAlias = (
 QueueOp: TypeAlias = CommitOffset | QueryOffset | ResetOffset | TakeQueue
 """What is asked of the broker of one queue of one group."""
 
-ProgressOp: TypeAlias = QueueOp | DeleteGroup | CloneOffset | QueryLowestOffsets
+GroupOp: TypeAlias = DeleteGroup | ConfigureGroup | CloneOffset | QueryLowestOffsets
+"""What is asked of the broker of a whole group."""
+
+ProgressOp: TypeAlias = QueueOp | GroupOp
 """What consumers, and who administers them, ask of the broker."""
 
 Event: TypeAlias = Crash | DiskFault | Op
@@ -828,7 +850,7 @@ def needs(op: Event) -> frozenset[Capability]:
             return frozenset({Capability.FILTERS})
         case ConfirmLog():
             return frozenset({Capability.IS_REPLICATED})
-        case DeleteGroup() | CloneOffset() | QueryLowestOffsets():
+        case DeleteGroup() | ConfigureGroup() | CloneOffset() | QueryLowestOffsets():
             return frozenset({Capability.TRACKS_PROGRESS})
         case FillDisk():
             return frozenset({Capability.HAS_ROOM})

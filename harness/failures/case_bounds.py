@@ -26,6 +26,7 @@ from crashmq.models.ops import (
     AdvanceClock,
     CloneOffset,
     CommitOffset,
+    ConfigureGroup,
     ConfirmLog,
     Consume,
     Crash,
@@ -255,6 +256,11 @@ EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     ConfirmLog: {"behind": (0, _INT64)},
     TakeQueue: {**_OF_A_GROUP, "at_ms": (-(10**12), 10**12)},
     DeleteGroup: {"group": _GROUP},
+    ConfigureGroup: {
+        "group": _GROUP,
+        "retry_max_times": (0, 1_000_000),
+        "consume_timeout_minute": (0, 1_000_000),
+    },
     CloneOffset: {"group": _GROUP, "target": _GROUP, "topic": _GROUP},
     QueryLowestOffsets: {"group": _GROUP, "topic": _GROUP},
     StartConsumer: {

@@ -14,6 +14,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
+    NothingToDo,
     OffsetTold,
     PullGoesOn,
     PullMoved,
@@ -38,6 +39,7 @@ from crashmq.models.laws.consumption import (
     no_offset_passes_a_message,
     nobody_is_sent_past_the_end,
     nothing_is_consumed_twice,
+    nothing_that_waits_is_forgotten,
     one_consumer_has_the_lock,
     only_what_was_pulled_is_consumed,
     what_a_consumer_tells_is_kept,
@@ -226,6 +228,12 @@ def _ask_con_18(at: OffsetTold) -> Breaches:
 @asked(nobody_is_sent_past_the_end, on=PullMoved, needs=(Fact.ALONE,))
 def _ask_con_19(at: PullMoved) -> Breaches:
     return nobody_is_sent_past_the_end.judge(at.queue, at.to, at.end)
+
+
+@asked(nothing_that_waits_is_forgotten, on=NothingToDo)
+def _ask_con_20(at: NothingToDo) -> Breaches:
+    judge = nothing_that_waits_is_forgotten.judge
+    return judge(at.queue, at.waiting, at.put_off_ms)
 
 
 @asked(who_is_heard_of_is_a_member, on=MembersTold, needs=(Fact.ALONE,))

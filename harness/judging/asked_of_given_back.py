@@ -1,10 +1,11 @@
-"""What is asked of messages that consumers have given back."""
+"""What is asked of messages that consumers have given back, and of their groups."""
 
 from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.history import PutAsked
 from crashmq.models.knowledge.moments_of_consumers import (
+    GroupConfigsSeen,
     MessageSentBack,
     TopicsNeeded,
 )
@@ -16,6 +17,7 @@ from crashmq.models.laws.giving_back import (
     given_back_where_somebody_looks,
 )
 from crashmq.models.laws.group_topics import (
+    a_group_is_as_it_was_configured,
     a_topic_is_written_before_it_is_used,
     the_version_counts_changes,
 )
@@ -91,3 +93,8 @@ def _is_known(at: TopicsNeeded) -> bool:
 def _ask_top_2(at: TopicsNeeded) -> Breaches:
     assert at.before is not None, at
     return the_version_counts_changes.judge(at.written, at.before)
+
+
+@asked(a_group_is_as_it_was_configured, on=GroupConfigsSeen)
+def _ask_grp_1(at: GroupConfigsSeen) -> Breaches:
+    return a_group_is_as_it_was_configured.judge(at.rows, at.possible)

@@ -81,6 +81,7 @@ from crashmq.models.knowledge.moments import (
 )
 from crashmq.models.knowledge.moments_of_consumers import (
     GroupCaughtUp,
+    GroupConfigsSeen,
     GroupIdle,
     GroupIsAt,
     LockAnswered,
@@ -89,6 +90,7 @@ from crashmq.models.knowledge.moments_of_consumers import (
     MessageConsumed,
     MessageSentBack,
     MessagesPulled,
+    NothingToDo,
     OffsetTold,
     PullGoesOn,
     PullMoved,
@@ -194,6 +196,11 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     **dict.fromkeys(
         (PullAnswered, PullKept, PullAsleep, PullsLeft, PullsLookedAt),
         (*TELLS_ALL, Fact.HOLDS_PULLS),
+    ),
+    GroupConfigsSeen: (*TELLS_ALL, Fact.TRACKS_PROGRESS),
+    NothingToDo: (
+        *TELLS_ALL,
+        *(Fact.RUNS_CONSUMERS, Fact.TRACKS_PROGRESS, Fact.HAS_CLOCK),
     ),
     OffsetBehindPull: (*TELLS_ALL, Fact.HOLDS_PULLS, Fact.TRACKS_PROGRESS),
     DispatchSeen: (*TELLS_ALL, Fact.TURNS_SERVICES),

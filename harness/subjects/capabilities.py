@@ -231,6 +231,11 @@ class TracksProgress(Protocol):
     def delete_group(self, group: str) -> Observation:
         """Delete a group with its offsets: ``Done``."""
 
+    def configure_group(
+        self, group: str, retry_max_times: int, consume_timeout_minute: int
+    ) -> Observation:
+        """Have a group configured so, be it known or not: ``Done``."""
+
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:
         """Give a group the offsets of another one on a topic: ``Done``."""
 

@@ -21,6 +21,7 @@ from crashmq.engine.client.consumer.store.remote_broker_offset_store import (
     RemoteBrokerOffsetStore,
 )
 from crashmq.engine.common.message_queue import MessageQueue
+from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
 from crashmq.engine.host.runtime import Runtime
 from crashmq.engine.remoting.pull_message import (
     PullMessageRequest,
@@ -135,8 +136,29 @@ class Consumers:
         """Delete a group with its offsets; its consumer forgets them too."""
         if not self.broker.is_started:
             return _STOPPING
-        self.broker.admin_broker_processor.delete_subscription_group(group)
+        try:
+            self.broker.admin_broker_processor.delete_subscription_group(group)
+        except StoreStopped:
+            return _STOPPING
         self._stores.pop(group, None)
+        return Done()
+
+    def configure_group(
+        self, group: str, retry_max_times: int, consume_timeout_minute: int
+    ) -> Observation:
+        """Tell the broker how a group is configured."""
+        if not self.broker.is_started:
+            return _STOPPING
+        admin = self.broker.admin_broker_processor
+        config = SubscriptionGroupConfig(
+            group,
+            retry_max_times=retry_max_times,
+            consume_timeout_minute=consume_timeout_minute,
+        )
+        try:
+            admin.update_and_create_subscription_group(config)
+        except StoreStopped:
+            return _STOPPING
         return Done()
 
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:

@@ -97,6 +97,7 @@ from crashmq.models.ops import (
     AdvanceClock,
     CloneOffset,
     CommitOffset,
+    ConfigureGroup,
     ConfirmLog,
     Consume,
     ConsumerOp,
@@ -315,7 +316,9 @@ class Interpreter:
                 return subject.delete_manually()
             case DeleteTopic():
                 return self._delete_topic(op, who)
-            case CommitOffset() | QueryOffset() | ResetOffset() | TakeQueue():
+            case ResetOffset() | TakeQueue() | ConfigureGroup() | DeleteGroup():
+                return self._progress(op, who)
+            case CommitOffset() | QueryOffset() | CloneOffset() | QueryLowestOffsets():
                 return self._progress(op, who)
             case StartConsumer() | Resubscribe() | EndConsumer():
                 return self._turn_consumer(op)
@@ -330,8 +333,6 @@ class Interpreter:
                 if isinstance(seen, LogConfirmed):
                     self._note(who, ReplicasTold(seen.phy_offset))
                 return seen
-            case DeleteGroup() | CloneOffset() | QueryLowestOffsets():
-                return self._progress(op, who)
             case FillDisk(percent):
                 return subject.fill_disk(percent)
             case Shutdown():
@@ -483,6 +484,9 @@ class Interpreter:
                 return subject.take_queue(group, topic, queue_id, where, at_ms)
             case DeleteGroup(group):
                 return subject.delete_group(group)
+            case ConfigureGroup(group, retry_max_times, consume_timeout_minute):
+                told = retry_max_times, consume_timeout_minute
+                return subject.configure_group(group, *told)
             case CloneOffset(group, target, topic):
                 return subject.clone_offset(group, target, topic)
             case QueryLowestOffsets(group, topic):

@@ -329,6 +329,15 @@ class PythonStore:
             return _SKIPPED_NO_PROGRESS
         return self._consumers.delete_group(group)
 
+    def configure_group(
+        self, group: str, retry_max_times: int, consume_timeout_minute: int
+    ) -> Observation:
+        """Tell the broker how a group is configured."""
+        if self._consumers is None:
+            return _SKIPPED_NO_PROGRESS
+        told = retry_max_times, consume_timeout_minute
+        return self._consumers.configure_group(group, *told)
+
     def clone_offset(self, group: str, target: str, topic: str) -> Observation:
         """Give a group the offsets of another one on a topic."""
         if self._consumers is None:

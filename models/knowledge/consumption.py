@@ -56,6 +56,11 @@ class Share(NamedTuple):
     wanted: Asked | None = EVERYTHING
     begun: int = _NOWHERE
 
+    @property
+    def was_moved(self) -> bool:
+        """Whether a pull of it was told to begin elsewhere; it may be dropped."""
+        return self.begun == _NOWHERE
+
     def pulls(self, queue_offset: int) -> Share:
         """The share once it pulls on; from where it has asked last, if no answer came.
 

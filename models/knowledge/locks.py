@@ -23,6 +23,12 @@ LOCK_MS: Final = 60_000
 Source: RebalanceLockManager#REBALANCE_LOCK_MAX_LIVE_TIME.
 """
 
+LEASE_MS: Final = 30_000
+"""A client works on a queue so long after it was told that the lock is its own.
+
+Source: ProcessQueue#REBALANCE_LOCK_MAX_LIVE_TIME.
+"""
+
 
 class Lock(NamedTuple):
     """A lock at the broker.
@@ -61,6 +67,11 @@ class Locks(Forked):
         """Whether a broker has the lock of a queue for that client and no other one."""
         lock = self.of(queue[1:])
         return lock.client == queue.client and at_ms - lock.least_ms <= LOCK_MS
+
+    def is_lasting(self, queue: OneQueue, at_ms: int) -> bool:
+        """Whether a client was told before that a lock is its own, and not too long."""
+        told_ms = self.of_clients.get(queue)
+        return told_ms is not None and 0 < at_ms - told_ms < LEASE_MS
 
     def granted(self, queue: OneQueue, lock: Lock) -> None:
         """Take note that a client was told that it has a lock."""

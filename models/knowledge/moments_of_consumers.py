@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.files.record import Record
 from crashmq.models.history import Consumed, OneQueue, PullReceived
 from crashmq.models.knowledge.consumption import Share
+from crashmq.models.knowledge.group_configs import GroupConfig
 from crashmq.models.knowledge.locks import Lock
 from crashmq.models.knowledge.moments import Moment
 from crashmq.models.knowledge.progress import TopicsWritten
@@ -177,6 +179,19 @@ class TopicsNeeded(Moment):
 
 
 @dataclass(slots=True)
+class GroupConfigsSeen(Moment):
+    """A group was configured or deleted, or a start found what is written of groups.
+
+    Attributes:
+        rows: what is written, by group.
+        possible: by group the configurations that were answered, or may count.
+    """
+
+    rows: Mapping[str, Any]
+    possible: Mapping[str, frozenset[GroupConfig]]
+
+
+@dataclass(slots=True)
 class PullMoved(Moment):
     """A consumer is told to pull a queue elsewhere.
 
@@ -212,6 +227,21 @@ class QueueBegunAnew(Moment):
 
     queue: OneQueue
     told: int
+
+
+@dataclass(slots=True)
+class NothingToDo(Moment):
+    """A consumer was asked to work, and found nothing more to do on a queue of its own.
+
+    Attributes:
+        queue: which, and whose.
+        waiting: the messages of it that it has pulled and not worked off.
+        put_off_ms: how long ago it was asked before that; None: never.
+    """
+
+    queue: OneQueue
+    waiting: Sequence[str]
+    put_off_ms: int | None
 
 
 @dataclass(slots=True)

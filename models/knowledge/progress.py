@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from crashmq.models.files.offsets import OffsetKey, OffsetRows
 from crashmq.models.knowledge.filters import Filters
+from crashmq.models.knowledge.group_configs import GroupConfigs
 from crashmq.models.knowledge.members import Members
 from crashmq.models.knowledge.pulls import Pulls
 from crashmq.models.knowledge.reference import QueueKey
@@ -101,6 +102,8 @@ class Progress(Forked):
         filters: what groups subscribe.
         topics: those that the broker knows.
         members: whom the broker has heard of.
+        groups: how groups are configured.
+        asked_ms: when each client's consumer was asked last to work on what it has.
         topics_written: what it has written of its topics, when that was seen last.
     """
 
@@ -112,6 +115,8 @@ class Progress(Forked):
     pulls: Pulls = field(default_factory=Pulls)
     filters: Filters = field(default_factory=Filters)
     topics: Topics = field(default_factory=Topics)
+    groups: GroupConfigs = field(default_factory=GroupConfigs)
+    asked_ms: dict[str, int] = field(default_factory=dict)
     members: Members = field(default_factory=Members)
     topics_written: TopicsWritten | None = None
 

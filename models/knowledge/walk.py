@@ -78,6 +78,7 @@ def walk(at: At) -> Iterator[Moment]:
         known.saw_faults(step)
     if known.tampering.log_has_hidden_rot:
         known.progress.topics.is_doubtful = True
+        known.progress.groups.forget()
         return
     recovered: Sequence[Recovered] = ()
     if known.setup.keeps_progress:

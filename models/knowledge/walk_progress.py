@@ -48,6 +48,7 @@ from crashmq.models.knowledge.moments import (
 from crashmq.models.knowledge.moments_of_pulls import OffsetBehindPull
 from crashmq.models.knowledge.progress import NO_OFFSET, Ends, Recovered
 from crashmq.models.knowledge.walk_consumers import walk_consumers
+from crashmq.models.knowledge.walk_waiting import saw_work
 from crashmq.models.observations import (
     CODES_OF_READS,
     Committed,
@@ -123,7 +124,6 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 progress.ended()
             case LifeEnded(crash):
                 _saw_crash(at.known, crash)
-                progress.topics_written = None
                 progress.is_doubtful |= _is_unanswered(step)
             case FileDamaged() | FilePlanted():
                 progress.is_doubtful = True
@@ -137,6 +137,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 progress.members = Members()
             case other:
                 yield from walk_consumers(at, other, entry.at_ms)
+    yield from saw_work(at)
     if at.known.promises.reverts and not is_loaded:
         progress.is_doubtful = True
     if not (step.is_alone or step.crash or step.starts or step.is_stopping):
@@ -453,6 +454,7 @@ def _saw_pull(
 def _saw_crash(known: Knowledge, crash: Crash) -> None:
     progress, promises = known.progress, known.promises
     progress.ended()
+    progress.topics_written = None
     is_lost = crash.kind == "power_loss" and not promises.keeps_what_is_synced
     if is_lost or promises.is_broken_by(crash.kind) or promises.reverts:
         progress.is_doubtful = True

@@ -1,9 +1,9 @@
-"""The walk through what a broker has written of its topics, when one was needed."""
+"""The walk through what a broker has written of its topics and groups."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from crashmq.models.files.config_files import (
     GROUPS_PATH,
@@ -11,9 +11,16 @@ from crashmq.models.files.config_files import (
     config_pair,
     version_of,
 )
+from crashmq.models.files.record import Bytes
+from crashmq.models.history import StartBegan
 from crashmq.models.knowledge.moments import At
-from crashmq.models.knowledge.moments_of_consumers import TopicsNeeded
+from crashmq.models.knowledge.moments_of_consumers import (
+    GroupConfigsSeen,
+    TopicsNeeded,
+)
 from crashmq.models.knowledge.progress import TopicsWritten
+from crashmq.models.observations import Done
+from crashmq.models.ops import ConfigureGroup, DeleteGroup
 
 
 def saw_topics_needed(at: At, group: str) -> Iterator[TopicsNeeded]:
@@ -31,3 +38,20 @@ def saw_topics_needed(at: At, group: str) -> Iterator[TopicsNeeded]:
     )
     yield TopicsNeeded(*at, group, written, progress.topics_written)
     progress.topics_written = written
+
+
+def walk_groups(at: At) -> Iterator[GroupConfigsSeen]:
+    """Lead what is known of groups through a step; stop where it can be compared."""
+    step, groups = at.step, at.known.progress.groups
+    for entry in step.entries:
+        groups.saw(entry.event, step, at.known.promises)
+        if isinstance(entry.event, StartBegan) and groups.of:
+            yield _seen(at, entry.event.found)
+    is_written = isinstance(step.op, ConfigureGroup | DeleteGroup)
+    if is_written and step.seen == Done() and groups.of:
+        yield _seen(at, at.look.files())
+
+
+def _seen(at: At, files: Mapping[str, Bytes]) -> GroupConfigsSeen:
+    rows = config_pair(files, GROUPS_PATH).rows
+    return GroupConfigsSeen(*at, rows, dict(at.known.progress.groups.of))

@@ -14,6 +14,9 @@ from crashmq.models.laws.registry import law
 from crashmq.models.messages import MessageToPut
 from crashmq.models.verdict import Violation
 
+PUT_OFF_MS = 5_000
+"""After so long a consumer takes up what it has put off."""
+
 
 def _name(key: OffsetKey) -> str:
     group, topic, queue_id = key
@@ -402,3 +405,24 @@ def nobody_is_sent_past_the_end(
     """
     if to > end:
         yield Violation(_of(queue), f"it is sent to {to}", f"at most to {end}")
+
+
+@law(
+    "CON-20",
+    "a consumer that is asked to work and finds nothing to do has no message that it "
+    "could work on: what it has put off, it takes up within five seconds",
+    catalogue="I12",
+)
+def nothing_that_waits_is_forgotten(
+    queue: OneQueue, waiting: Sequence[str], put_off_ms: int | None
+) -> Iterator[Violation]:
+    """Or it waits until the queue's pull has expired, after two minutes, or for ever.
+
+    Source: ConsumeMessageOrderlyService#tryLockLaterAndReconsume, 3,000 ms;
+    ConsumeMessageConcurrentlyService#submitConsumeRequestLater, 5,000 ms.
+    """
+    if not waiting or (put_off_ms is not None and put_off_ms < PUT_OFF_MS):
+        return
+    since = "never" if put_off_ms is None else f"{put_off_ms} ms ago"
+    seen = f"{len(waiting)} messages wait, {waiting[0]} among them; asked {since}"
+    yield Violation(_of(queue), seen, "work on them")

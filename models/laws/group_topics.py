@@ -1,9 +1,11 @@
-"""Laws of the topics that a broker makes for groups: for retries and dead letters."""
+"""Laws of what a broker writes of groups, and of the topics that it makes for them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from crashmq.models.knowledge.group_configs import GroupConfig, config_in
 from crashmq.models.knowledge.progress import TopicsWritten
 from crashmq.models.laws.registry import law
 from crashmq.models.verdict import Violation
@@ -49,3 +51,28 @@ def the_version_counts_changes(
     if now.rows == before.rows and now.version != before.version:
         seen = f"version {now.version} of the same topics"
         yield Violation("config/topics.json", seen, f"version {before.version}")
+
+
+@law(
+    "GRP-1",
+    "a broker keeps the configuration of a group that it was told last and has "
+    "answered, be the group new or known; its file says so, and so the next start",
+    catalogue="I12 I8",
+)
+def a_group_is_as_it_was_configured(
+    rows: Mapping[str, Any], possible: Mapping[str, frozenset[GroupConfig]]
+) -> Iterator[Violation]:
+    """``possible`` has several where nobody knows which one came last.
+
+    Source: SubscriptionGroupManager#updateSubscriptionGroupConfig, which writes before
+    it is answered; #deleteSubscriptionGroupConfig.
+    """
+    for group, told in sorted(possible.items()):
+        found = config_in(rows, group)
+        if found not in told:
+            wanted = " or ".join([_config(one) for one in sorted(told)])
+            yield Violation(f"group {group}", _config(found), wanted)
+
+
+def _config(config: GroupConfig) -> str:
+    return f"{config.retry_max_times} retries, {config.consume_timeout_minute} min"

@@ -18,6 +18,7 @@ from crashmq.models.ops import (
     ConsumerEnd,
     ConsumerTask,
     Crash,
+    DeleteGroup,
     During,
     EndConsumer,
     ExpressionType,
@@ -26,6 +27,7 @@ from crashmq.models.ops import (
     Restart,
     Resubscribe,
     RunService,
+    Shutdown,
     StartConsumer,
     Together,
     TurnConsumer,
@@ -55,7 +57,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("persist", 2),
     ("wait", 1),
     ("together", 3),
-    ("hold", 1),
+    ("hold", 2),
     ("hand_over", 2),
     ("reset", 1),
     ("resubscribe", 2),
@@ -94,6 +96,8 @@ A_LONG_TIME: Final = AdvanceClock(10_000)
 """After so long a flush takes all there is."""
 UNANSWERED: Final = AdvanceClock(31_000)
 """After so long a pull has no answer any more."""
+PUT_OFF: Final = AdvanceClock(5000)
+"""After so long a consumer takes up what it has put off."""
 FIRST_LEVEL = 3
 ROUNDS_MAX = 4
 """A message is a dead letter after three; one round more shows that it stays one."""
@@ -326,12 +330,33 @@ def _hold(draft: Draft, client: str) -> None:
     if not orderly:
         _work(draft, client)
         return
+    if chance.coin():
+        _lose_locks(draft, orderly)
+        return
     for _ in range(chance.integer(1, 3)):
         draft.add(AdvanceClock(HELD_MS))
         draft.add(*[TurnConsumer(one, "lock") for one in orderly])
     other = chance.pick(orderly)
     draft.add(TurnConsumer(other, "rebalance"))
     _work(draft, chance.pick(orderly))
+
+
+def _lose_locks(draft: Draft, orderly: list[str]) -> None:
+    """Orderly consumers have messages when nobody renews their locks for a while."""
+    chance, add = draft.chance, draft.add
+    queues = tuple(dict.fromkeys(draft.space.addresses))
+    add(draft.drawn.stock(chance.pick(queues)), REPUT)
+    add(*[TurnConsumer(client, "pull", 8) for client in orderly])
+    is_away = not chance.one_in(3)
+    if is_away:
+        add(Shutdown() if chance.coin() else During(REPUT, 1, draft.drawn.crash()))
+    add(UNANSWERED)
+    add(*[_consumed(draft, client) for client in orderly])
+    if is_away:
+        add(Restart())
+    for client in orderly:
+        add(TurnConsumer(client, "heartbeat"), TurnConsumer(client, "lock"))
+    add(PUT_OFF, *[Consume(client, times=8) for client in orderly])
 
 
 def _hand_over(draft: Draft, client: str) -> None:
@@ -396,7 +421,7 @@ def retry(draft: Draft) -> None:
     for nth in range(chance.integer(1, ROUNDS_MAX)):
         ms = delay_ms(FIRST_LEVEL + nth) + chance.pick(BEFORE_OR_AFTER_MS)
         add(AdvanceClock(ms))
-        if chance.one_in(5):
+        if chance.one_in(3):
             _begin_again(draft, members)
         if chance.one_in(6):
             _work_amid(draft, members)
@@ -434,14 +459,29 @@ def _turn_all(draft: Draft, members: list[StartConsumer]) -> None:
 
 
 def _begin_again(draft: Draft, members: list[StartConsumer]) -> None:
-    """The broker ends; with power lost it may know less of groups than of messages."""
+    """The broker ends; with power lost it may know less of groups than of messages.
+
+    Or the group is deleted, and made again: its messages that were given back stay.
+    """
     chance, add = draft.chance, draft.add
+    if chance.coin():
+        _delete_group(draft, members)
+        return
     if chance.one_in(3):
         add(Restart(), SOON)
         return
     if not chance.one_in(3):
         add(A_LONG_TIME, RunService("flush_commit_log"))
     add(During(REPUT, 1, draft.drawn.crash()), Restart())
+    _join_one_of(draft, members)
+
+
+def _delete_group(draft: Draft, members: list[StartConsumer]) -> None:
+    """All of a group end, what it has consumed is forgotten, and one joins again."""
+    for one in members:
+        draft.add(EndConsumer(one.client, draft.chance.pick(ENDS)))
+        draft.joined.pop(one.client, None)
+    draft.add(DeleteGroup(members[0].group))
     _join_one_of(draft, members)
 
 

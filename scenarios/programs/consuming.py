@@ -8,6 +8,7 @@ from crashmq.models.ops import (
     AdvanceClock,
     CloneOffset,
     CommitOffset,
+    ConfigureGroup,
     DeleteGroup,
     DeleteTopic,
     During,
@@ -54,8 +55,12 @@ WAYS: tuple[Way, ...] = often(
 )
 ASKED: tuple[type[ProgressOp], ...] = often(
     *((CommitOffset, 14), (QueryOffset, 4), (ResetOffset, 5), (TakeQueue, 5)),
-    *((DeleteGroup, 1), (CloneOffset, 3), (QueryLowestOffsets, 1)),
+    *((DeleteGroup, 1), (ConfigureGroup, 2), (CloneOffset, 3)),
+    (QueryLowestOffsets, 1),
 )
+RETRIES: tuple[int, ...] = (16, 0, 1, 3)
+MINUTES: tuple[int, ...] = (15, 1)
+"""Of a group that is configured: the defaults and others."""
 RESET_TO: tuple[ResetTarget, ...] = often(("offset", 3), ("end", 1), ("time", 2))
 CUT: tuple[Op, ...] = often((PERSIST, 5), (Shutdown(), 2), (Restart(), 2))
 BEGINNINGS: tuple[FromWhere, ...] = ("last", "first", "timestamp")
@@ -206,6 +211,8 @@ def _request(draft: Draft) -> ProgressOp:
         return CommitOffset(group, *address, offset)
     if kind is DeleteGroup:
         return DeleteGroup(group)
+    if kind is ConfigureGroup:
+        return ConfigureGroup(group, chance.pick(RETRIES), chance.pick(MINUTES))
     if kind is CloneOffset:
         return CloneOffset(group, chance.pick(space.groups), address.topic)
     if kind is QueryLowestOffsets:

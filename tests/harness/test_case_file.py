@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "a6a3c5d1ecf3011f572f9a5419f8026dcde652932dbb96ca559edb8476548253"
+DEFAULTS = "e10b8285f6ad73a49459986becc7de3c30d08214e251b3ce393e5b8f7619665b"
 
 
 def saved(path: Path, **changes: Any) -> Path:

@@ -53,6 +53,7 @@ from crashmq.models.laws.consumption import (
     no_offset_passes_a_message,
     nobody_is_sent_past_the_end,
     nothing_is_consumed_twice,
+    nothing_that_waits_is_forgotten,
     only_what_was_pulled_is_consumed,
     what_a_consumer_tells_is_kept,
     what_was_given_back_is_put_again,
@@ -343,3 +344,32 @@ def test_a_beginning_that_a_broker_answers_counts_if_it_keeps_it(
 
     assert anew.told == told
     assert walked.known.progress.of(KEY) == ({-1, 0} if kept == 0 else {-1})
+
+
+@pytest.mark.parametrize(
+    ("waiting", "put_off_ms", "is_right"),
+    [
+        (("k",), 5000, False),
+        (("k",), None, False),
+        (("k",), 4999, True),
+        ((), 5000, True),
+    ],
+)
+def test_what_was_put_off_is_taken_up_within_five_seconds(
+    waiting: tuple[str, ...], put_off_ms: int | None, is_right: bool
+) -> None:
+    found = nothing_that_waits_is_forgotten.violations(AT_C0, waiting, put_off_ms)
+
+    assert bool(found) is not is_right
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "is_lasting"), [(0, False), (1, True), (29_999, True), (30_000, False)]
+)
+def test_a_lease_lasts_from_after_it_was_told_for_half_a_minute(
+    at_ms: int, is_lasting: bool
+) -> None:
+    locks = Locks()
+    locks.granted(AT_C0, Lock("c0", 0, 0))
+
+    assert locks.is_lasting(AT_C0, at_ms) is is_lasting

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from crashmq.harness.disk.profiles import PROFILES
 from crashmq.models.files.config_files import TOPICS_PATH, version_of
+from crashmq.models.history import (
+    FilePlanted,
+    Happening,
+    History,
+    LifeEnded,
+    OpBegan,
+    OpEnded,
+    ProgressAnswered,
+    ProgressAsked,
+    Step,
+)
+from crashmq.models.knowledge.group_configs import DEFAULT, GroupConfig, GroupConfigs
 from crashmq.models.knowledge.progress import TopicsWritten
+from crashmq.models.knowledge.promises import Promises
 from crashmq.models.laws.group_topics import (
+    a_group_is_as_it_was_configured,
     a_topic_is_written_before_it_is_used,
     the_version_counts_changes,
 )
+from crashmq.models.observations import Done, Planted, World
+from crashmq.models.ops import ConfigureGroup, Crash
 
 WRITTEN = TopicsWritten(frozenset({"%RETRY%g"}), frozenset({"g"}), "a table", 3)
 
@@ -34,3 +51,66 @@ def test_the_version_of_a_config_file_is_the_counter_that_it_says() -> None:
     assert version_of({TOPICS_PATH: text}, TOPICS_PATH) == 7
     assert version_of({TOPICS_PATH: b"torn"}, TOPICS_PATH) == -1
     assert version_of({}, TOPICS_PATH) == -1
+
+
+def test_a_group_is_configured_as_one_of_those_that_may_count() -> None:
+    judge = a_group_is_as_it_was_configured.violations
+    rows = {"g": {"retryMaxTimes": 3, "consumeTimeoutMinute": 15}}
+    told = GroupConfig(3, 15)
+
+    assert not judge(rows, {"g": frozenset({told})})
+    assert not judge(rows, {"g": frozenset({told, DEFAULT}), "h": frozenset({DEFAULT})})
+    assert judge(rows, {"g": frozenset({DEFAULT})})
+    assert judge(rows, {"g": frozenset({told}), "h": frozenset({told})})
+
+
+CONFIGURES = ConfigureGroup("g", retry_max_times=3)
+TOLD = GroupConfig(3, 15)
+
+
+def known_after(*events: Happening) -> GroupConfigs:
+    """What is known of groups after a step in which they are configured."""
+    history = History()
+    ended = OpEnded(Done(), 0, World(), is_unreadable=False)
+    for event in (OpBegan(CONFIGURES, World()), *events, ended):
+        history.append(0, 0, event)
+    groups, promises = GroupConfigs(), Promises(PROFILES["ext4_ordered"])
+    step = Step(CONFIGURES, history.entries)
+    for entry in step.entries:
+        groups.saw(entry.event, step, promises)
+    return groups
+
+
+def test_what_a_crash_may_have_cut_short_counts_or_not() -> None:
+    killed = LifeEnded(Crash("process_kill"))
+
+    cut_short = known_after(ProgressAsked(CONFIGURES), killed)
+    answered = known_after(
+        ProgressAsked(CONFIGURES), ProgressAnswered(1, Done()), killed
+    )
+
+    assert cut_short.of == {"g": frozenset({TOLD, DEFAULT})}
+    assert answered.of == {"g": frozenset({TOLD})}
+
+
+def test_of_two_requests_at_once_nobody_knows_which_came_last() -> None:
+    other = ConfigureGroup("g", consume_timeout_minute=1)
+
+    groups = known_after(
+        *(ProgressAsked(CONFIGURES), ProgressAsked(other)),
+        *(ProgressAnswered(1, Done()), ProgressAnswered(2, Done())),
+    )
+
+    assert groups.of == {"g": frozenset({TOLD, GroupConfig(16, 1), DEFAULT})}
+
+
+def test_once_files_are_changed_from_outside_only_an_answer_counts() -> None:
+    planted = FilePlanted(Planted("config/x", 1))
+
+    unanswered = known_after(planted, ProgressAsked(CONFIGURES))
+    answered = known_after(
+        planted, ProgressAsked(CONFIGURES), ProgressAnswered(2, Done())
+    )
+
+    assert unanswered.of == {}
+    assert answered.of == {"g": frozenset({TOLD})}

@@ -1,4 +1,4 @@
-"""AdminBrokerProcessor: topics and groups are deleted, and offsets are set by hand.
+"""AdminBrokerProcessor: topics, groups and offsets are set and deleted by hand.
 
 Source: org.apache.rocketmq.broker.processor.AdminBrokerProcessor, RocketMQ 5.3.
 Differs: what a deleted topic or group had consumed is gone durably before the topic is,
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from crashmq.engine.broker.broker_tables import BrokerTables
 from crashmq.engine.broker.offset.consumer_offset_manager import Part
+from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
 from crashmq.engine.host.probe import probe
 from crashmq.engine.remoting.response_code import ResponseCode
 from crashmq.engine.store.message_store import MessageStore
@@ -63,6 +64,18 @@ class AdminBrokerProcessor:
         """
         with self._offsets.removal(Part(topic=topic, queue_id=queue_id)):
             return self._store.delete_queue(topic, queue_id)
+
+    def update_and_create_subscription_group(
+        self, config: SubscriptionGroupConfig
+    ) -> None:
+        """Have a group configured so, be it known or not.
+
+        Raises:
+            OSError: the disk failed; the group is as it was.
+
+        Source: AdminBrokerProcessor#updateAndCreateSubscriptionGroup.
+        """
+        self._groups.update_subscription_group_config(config)
 
     def delete_subscription_group(
         self, group: str, *, clean_offset: bool = True

@@ -1,0 +1,119 @@
+"""What is known of how groups of consumers are configured.
+
+A broker has written a change before it answers; of one that it did not answer, or that
+met others, nobody knows whether it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from crashmq.models.history import (
+    FileDamaged,
+    FilePlanted,
+    Happening,
+    LifeEnded,
+    ProgressAnswered,
+    ProgressAsked,
+    Step,
+)
+from crashmq.models.knowledge.promises import Promises
+from crashmq.models.observations import Done
+from crashmq.models.ops import ConfigureGroup, DeleteGroup
+from crashmq.models.plain_state import Forked
+
+
+class GroupConfig(NamedTuple):
+    """What somebody who administers a broker says of a group."""
+
+    retry_max_times: int
+    consume_timeout_minute: int
+
+
+DEFAULT: Final = GroupConfig(16, 15)
+"""Of a group that nobody has configured.
+
+Source: SubscriptionGroupConfig, its retryMaxTimes and consumeTimeoutMinute.
+"""
+
+
+@dataclass(slots=True)
+class GroupConfigs(Forked):
+    """Of one broker.
+
+    Attributes:
+        of: by group the configurations that it may have.
+        others_are_default: nobody has said anything of any other; else that is not
+            known.
+    """
+
+    of: dict[str, frozenset[GroupConfig]] = field(default_factory=dict)
+    others_are_default: bool = True
+
+    def saw(self, event: Happening, step: Step, promises: Promises) -> None:
+        """Take note of an event of a step."""
+        match event:
+            case ProgressAsked(ConfigureGroup(group) as op):
+                told = GroupConfig(op.retry_max_times, op.consume_timeout_minute)
+                self._may_become(group, told)
+            case ProgressAsked(DeleteGroup(group)):
+                self._may_become(group, DEFAULT)
+            case ProgressAnswered(asked, Done()):
+                its = step.entries[asked].event
+                assert isinstance(its, ProgressAsked), its
+                self._saw_done(its.op, step)
+            case LifeEnded(crash):
+                is_lost = promises.is_broken_by(crash.kind) or promises.reverts
+                if crash.kind == "power_loss":
+                    is_lost |= not promises.keeps_what_is_synced
+                if is_lost:
+                    self.forget()
+            case FileDamaged() | FilePlanted():
+                self.forget()
+            case _:
+                pass
+
+    def _saw_done(self, op: object, step: Step) -> None:
+        if step.fails_calls or _changes_of(op, step) != 1:
+            return
+        match op:
+            case ConfigureGroup(group):
+                told = GroupConfig(op.retry_max_times, op.consume_timeout_minute)
+                self.of[group] = frozenset({told})
+            case DeleteGroup(group):
+                self.of[group] = frozenset({DEFAULT})
+            case _:
+                pass
+
+    def _may_become(self, group: str, config: GroupConfig) -> None:
+        if group in self.of:
+            self.of[group] |= {config}
+        elif self.others_are_default:
+            self.of[group] = frozenset({DEFAULT, config})
+
+    def forget(self) -> None:
+        """Take note that nobody knows any more what is written of groups."""
+        self.of, self.others_are_default = {}, False
+
+
+def _changes_of(op: object, step: Step) -> int:
+    """How many requests of a step are about the configuration of the same group."""
+    if not isinstance(op, ConfigureGroup | DeleteGroup):
+        return 0
+    asked = [
+        one.event.op for one in step.entries if isinstance(one.event, ProgressAsked)
+    ]
+    alike = [one for one in asked if isinstance(one, ConfigureGroup | DeleteGroup)]
+    return sum(one.group == op.group for one in alike)
+
+
+def config_in(rows: Mapping[str, Any], group: str) -> GroupConfig:
+    """What a file's table has of a group; the defaults if it has none."""
+    row = rows.get(group)
+    its = row if isinstance(row, dict) else {}
+    return GroupConfig(
+        its.get("retryMaxTimes", DEFAULT.retry_max_times),
+        its.get("consumeTimeoutMinute", DEFAULT.consume_timeout_minute),
+    )

@@ -1,0 +1,49 @@
+"""The walk through consumers that are asked to work, and what waits at them then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crashmq.models.history import Consumed, OneQueue
+from crashmq.models.knowledge.consumption import Share
+from crashmq.models.knowledge.moments import At
+from crashmq.models.knowledge.moments_of_consumers import NothingToDo
+from crashmq.models.observations import Ran
+from crashmq.models.ops import Consume
+
+
+def saw_work(at: At) -> Iterator[NothingToDo]:
+    """Take note of who was asked to work; stop where one found nothing more to do."""
+    step, known = at.step, at.known.consumption
+    asked_ms = at.known.progress.asked_ms
+    asked = [one for one in step.acts if isinstance(one, Consume)]
+    if not asked:
+        return
+    now_ms = step.entries[-1].at_ms
+    op, seen = step.op, step.seen
+    is_idle = isinstance(op, Consume) and isinstance(seen, Ran) and seen.work < op.times
+    if is_idle and step.is_alone:
+        assert isinstance(op, Consume), op
+        before_ms = asked_ms.get(op.client)
+        put_off_ms = None if before_ms is None else now_ms - before_ms
+        for queue, share in sorted(known.shares.items()):
+            if queue.client == op.client and _can_work_on(at, queue, share, now_ms):
+                waiting = tuple(sorted(share.waiting))
+                yield NothingToDo(*at, queue, waiting, put_off_ms)
+    for one in asked:
+        asked_ms[one.client] = now_ms
+
+
+def _can_work_on(at: At, queue: OneQueue, share: Share, now_ms: int) -> bool:
+    """Whether a consumer surely may work on a queue, and did not fail just now."""
+    known = at.known.consumption
+    is_held = (queue.topic, queue.queue_id) in known.held.get(queue.client, ())
+    if not is_held or share.was_moved:
+        return False
+    events = [entry.event for entry in at.step.entries]
+    given = [one for one in events if isinstance(one, Consumed) and one.queue == queue]
+    if any(one.status != "success" for one in given):
+        return False
+    if not known.is_locking(queue.client):
+        return True
+    return known.locks.is_lasting(queue, now_ms)
