@@ -348,8 +348,10 @@ def _lose_locks(draft: Draft, orderly: list[str]) -> None:
     add(draft.drawn.stock(chance.pick(queues)), REPUT)
     add(*[TurnConsumer(client, "pull", 8) for client in orderly])
     is_away = not chance.one_in(3)
-    if is_away:
-        add(Shutdown() if chance.coin() else During(REPUT, 1, draft.drawn.crash()))
+    if is_away and "crash" in draft.space.kinds and chance.coin():
+        add(During(REPUT, 1, draft.drawn.crash()))
+    elif is_away:
+        add(Shutdown())
     add(UNANSWERED)
     add(*[_consumed(draft, client) for client in orderly])
     if is_away:
