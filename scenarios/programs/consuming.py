@@ -71,9 +71,11 @@ COMMIT_POINTS = (6, 16)
 
 FIRST_TIMES = 3
 """So often in a row a group commits for the first time."""
-DELETED_BY: tuple[Literal["alone", "beside", "amid", "crash", "fault"], ...] = (
-    *("alone", "beside", "amid", "crash", "fault"),
-)
+DELETED_BY: tuple[
+    Literal["alone", "beside", "amid", "crash", "fault", "reset"], ...
+] = ("alone", "beside", "amid", "crash", "fault", "reset")
+RESET_POINTS = (1, 6)
+"""Between these points a reset has chosen its offset, and is not set yet."""
 
 
 def progress(draft: Draft) -> None:
@@ -192,8 +194,25 @@ def _delete(draft: Draft) -> None:
         case "fault":
             at_action = chance.integer(1, ACTIONS_MAX)
             draft.add(During(op, at_action, draft.drawn.fault()))
+        case "reset":
+            _reset_beside(draft, op, address)
     if chance.coin():
         _stock(draft)
+
+
+def _reset_beside(draft: Draft, deletion: DeleteTopic, address: Address) -> None:
+    """A group is reset while the queue of its offset goes, and perhaps comes again."""
+    chance, group = draft.chance, draft.chance.pick(draft.space.groups)
+    draft.add(draft.drawn.stock(address), RunService("reput"))
+    end = max(1, draft.drawn.whereabouts.counts[address])
+    reset = ResetOffset(group, *address, chance.integer(1, end))
+    if chance.coin():
+        reset = ResetOffset(group, *address, 0, "end")
+    again = (draft.drawn.stock(address),) if chance.one_in(3) else ()
+    ops: tuple[Op, ...] = (reset, deletion, *again)
+    point = chance.integer(*RESET_POINTS)
+    draft.add(Together(ops, Schedule(preemptions=((point, 1),))))
+    draft.add(QueryOffset(group, *address))
 
 
 def _address(draft: Draft) -> Address:
