@@ -419,6 +419,8 @@ def retry(draft: Draft) -> None:
     if chance.one_in(JOINS) or not _is_there(draft, group):
         _join_one_of(draft, members)
     add(draft.drawn.put(), REPUT)
+    if chance.one_in(3):
+        _forget_what_came_back(draft, members)
     _turn_all(draft, members)
     for nth in range(chance.integer(1, ROUNDS_MAX)):
         ms = delay_ms(FIRST_LEVEL + nth) + chance.pick(BEFORE_OR_AFTER_MS)
@@ -461,14 +463,8 @@ def _turn_all(draft: Draft, members: list[StartConsumer]) -> None:
 
 
 def _begin_again(draft: Draft, members: list[StartConsumer]) -> None:
-    """The broker ends; with power lost it may know less of groups than of messages.
-
-    Or the group is deleted, and made again: its messages that were given back stay.
-    """
+    """The broker ends; with power lost it may know less of groups than of messages."""
     chance, add = draft.chance, draft.add
-    if chance.coin():
-        _delete_group(draft, members)
-        return
     if chance.one_in(3):
         add(Restart(), SOON)
         return
@@ -478,10 +474,22 @@ def _begin_again(draft: Draft, members: list[StartConsumer]) -> None:
     _join_one_of(draft, members)
 
 
-def _delete_group(draft: Draft, members: list[StartConsumer]) -> None:
-    """All of a group end, what it has consumed is forgotten, and one joins again."""
+def _forget_what_came_back(draft: Draft, members: list[StartConsumer]) -> None:
+    """All that a group has fails and comes back; then the group is made anew."""
     for one in members:
-        draft.add(EndConsumer(one.client, draft.chance.pick(ENDS)))
+        draft.add(TurnConsumer(one.client, "pull", 2))
+        draft.add(Consume(one.client, times=8, status="later"))
+    draft.add(AdvanceClock(delay_ms(FIRST_LEVEL)), DELIVER, REPUT)
+    _delete_group(draft, members)
+
+
+def _delete_group(draft: Draft, members: list[StartConsumer]) -> None:
+    """All of a group end, what it has consumed is forgotten, and one joins again.
+
+    What was given back stays in its topic, and waits for whoever joins.
+    """
+    for one in members:
+        draft.add(EndConsumer(one.client))  # nobody else counts as a member then
         draft.joined.pop(one.client, None)
     draft.add(DeleteGroup(members[0].group))
     _join_one_of(draft, members)
