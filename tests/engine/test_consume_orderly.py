@@ -163,6 +163,20 @@ def test_a_rollback_brings_back_all_since_the_last_commit(bench: Bench) -> None:
     assert told(bench, consumer) == 4
 
 
+def test_without_auto_commit_a_queue_is_given_back_at_the_last_commit(
+    bench: Bench,
+) -> None:
+    consumer = pulled(bench, 3)
+    for answer in (COMMIT, IN_ORDER):
+        bench.listener.answer = by_hand(answer)
+        consumer.consume(0)
+
+    consumer.shutdown()
+
+    assert bench.listener.offsets == [0, 1]
+    assert bench.committed() == 1  # the next owner is given 1 again
+
+
 @pytest.mark.parametrize("answer", [COMMIT, ROLLBACK])
 def test_with_auto_commit_the_others_are_taken_for_a_success(
     bench: Bench, answer: Any
