@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
+    DOWN,
     BrokerPulled,
     Damaged,
     EndAwaited,
@@ -26,6 +27,7 @@ from crashmq.models.observations import (
     NotFiltered,
     Observation,
     Planted,
+    Positions,
     Pulled,
     Put,
     Queried,
@@ -114,11 +116,26 @@ Answer: TypeAlias = Pulled | Looked | Searched | Queried | FilteredPull | NotFil
 
 
 @dataclass(frozen=True, slots=True)
+class ReadAsked:
+    """A caller begins a read while others may act; ``stands`` is where the log is."""
+
+    read: Read
+    stands: Positions
+
+
+@dataclass(frozen=True, slots=True)
 class ReadAnswered:
-    """The store answers a pull, a look, a search or a query."""
+    """The store answers a pull, a look, a search or a query.
+
+    Attributes:
+        asked: number of the event that asked; -1 where nothing else may act.
+        stands: where the log is then; all -1 where nothing else may act.
+    """
 
     read: Read
     answer: Answer
+    asked: int = -1
+    stands: Positions = DOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,6 +528,7 @@ Happening: TypeAlias = (
     | OthersMayAct
     | PutAsked
     | PutAnswered
+    | ReadAsked
     | ReadAnswered
     | DeletionAsked
     | DeletionEnded
@@ -578,6 +596,20 @@ class History:
         return len(self.entries) - 1
 
 
+class ReadSpan(NamedTuple):
+    """A read beside others: from the event that asked to the one that answered.
+
+    ``before`` and ``after`` are where the log was then.
+    """
+
+    read: Read
+    answer: Answer
+    asked: int
+    answered: int
+    before: Positions
+    after: Positions
+
+
 PutOf: TypeAlias = tuple[MessageToPut, Put | None]
 Deletion: TypeAlias = tuple[DeleteTopic, Observation | None]
 
@@ -591,15 +623,17 @@ class Life:
             second is -1 if it got no answer.
         deletions: each with what came of it; None if it raised, or the life ended.
         stops: each stop that came to its end here.
+        reads: those that others may have acted beside, in the order of the answers.
     """
 
-    __slots__ = ("deletions", "puts", "spans", "stops")
+    __slots__ = ("deletions", "puts", "reads", "spans", "stops")
 
     def __init__(self) -> None:
         self.puts: list[PutOf] = []
         self.spans: list[tuple[int, int]] = []
         self.deletions: list[Deletion] = []
         self.stops: list[Stopped] = []
+        self.reads: list[ReadSpan] = []
 
 
 class Start(NamedTuple):
@@ -953,8 +987,14 @@ def _take_began(step: Step, number: int, event: OpBegan) -> None:
 
 
 def _take_read(step: Step, number: int, event: ReadAnswered) -> None:
-    del number
     step.reads = [*step.reads, (event.read, event.answer)]
+    if event.asked >= 0:
+        asked = step.entries[event.asked].event
+        assert isinstance(asked, ReadAsked), asked
+        span = ReadSpan(
+            event.read, event.answer, event.asked, number, asked.stands, event.stands
+        )
+        step._life().reads.append(span)
 
 
 def _take_deletion(step: Step, number: int, event: DeletionAsked) -> None:
@@ -989,6 +1029,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     OthersMayAct: Step._others_act,
     PutAsked: Step._begin_put,
     PutAnswered: Step._end_put,
+    ReadAsked: _pass,
     ReadAnswered: _take_read,
     DeletionAsked: _take_deletion,
     DeletionEnded: Step._end_deletion,

@@ -9,19 +9,18 @@ from __future__ import annotations
 from crashmq.harness.judging.asking import Breaches, asked
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.knowledge import DISPATCHED
+from crashmq.models.knowledge.matching import fitting_records, is_indexed
 from crashmq.models.knowledge.moments import (
     LookOver,
     Moment,
     PullAround,
     PullOver,
-    PullTogether,
     PutAround,
     QueryAround,
     QueryOver,
     SearchAround,
     SearchOver,
 )
-from crashmq.models.knowledge.walk_reads import fitting_records, is_indexed
 from crashmq.models.laws.around import (
     pull_goes_around,
     put_spares_what_is_damaged,
@@ -36,7 +35,6 @@ from crashmq.models.laws.querying import (
 from crashmq.models.laws.reading import (
     looked_up_message_is_right,
     pull_is_answered_right,
-    pull_sees_a_moment,
     pulled_messages_are_right,
     searched_time_is_found,
     told_times_are_right,
@@ -200,19 +198,6 @@ def _ask_rd_8(at: SearchOver) -> Breaches:
     records = at.look.image().commit_log.records
     earliest = records[0].store_timestamp if records else -1
     return told_times_are_right.judge(at.searched, at.first, at.times, earliest)
-
-
-@asked(pull_sees_a_moment, on=PullTogether, needs=(Fact.WRITTEN_STAYS,))
-def _ask_rd_5(at: PullTogether) -> Breaches:
-    setup = at.known.setup
-    return pull_sees_a_moment.judge(
-        at.pulled,
-        at.pull,
-        at.before,
-        at.after,
-        setup.queue_file_units,
-        all_in_memory=_log_end(at) <= setup.in_memory_size,
-    )
 
 
 @asked(pull_goes_around, on=PullAround, needs=(Fact.WRITTEN_STAYS,))

@@ -67,6 +67,17 @@ def at_each_line(pause: Callable[[], None], *, enabled: bool) -> Iterator[None]:
         sys.settrace(before)
 
 
+@contextmanager
+def no_line_switches() -> Iterator[None]:
+    """While the context lasts no line is a switch point: who looks disturbs nobody."""
+    before = sys.gettrace()
+    sys.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
 @cache
 def has_lines(filename: str) -> bool:
     """Whether lines of a code name count, be there a planted bug in it or not."""

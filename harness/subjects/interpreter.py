@@ -13,6 +13,7 @@ from functools import partial
 from typing import assert_never
 
 from crashmq.harness.disk.crash import Hang, StoreCrashed
+from crashmq.harness.scheduling.line_switches import no_line_switches
 from crashmq.harness.scheduling.turns import Turns
 from crashmq.harness.subjects.subject import (
     Subject,
@@ -51,6 +52,7 @@ from crashmq.models.history import (
     Raised,
     Read,
     ReadAnswered,
+    ReadAsked,
     ReplicasTold,
     RoundsEnded,
     StartBegan,
@@ -79,6 +81,7 @@ from crashmq.models.observations import (
     Observation,
     OffsetKept,
     Planted,
+    Positions,
     Pulled,
     PullHeld,
     Put,
@@ -359,24 +362,38 @@ class Interpreter:
                 assert_never(op)
 
     def _read(self, op: Read, who: int) -> Observation:
+        if self._running.is_alone:
+            seen = self._ask_read(op)
+            if isinstance(seen, _ANSWERS):
+                self._note(who, ReadAnswered(op, seen))
+            return seen
+        asked = self._note(who, ReadAsked(op, self._stands()))
+        seen = self._ask_read(op)
+        if isinstance(seen, _ANSWERS):
+            self._note(who, ReadAnswered(op, seen, asked, self._stands()))
+        return seen
+
+    def _stands(self) -> Positions:
+        """Where the log is now; asking is no switch point of a schedule."""
+        with no_line_switches():
+            return self._subject.positions()
+
+    def _ask_read(self, op: Read) -> Observation:
         subject = self._subject
         match op:
             case PullMessage(topic, queue_id, queue_offset, max_msg_nums, tags):
-                seen = subject.pull(topic, queue_id, queue_offset, max_msg_nums, tags)
+                return subject.pull(topic, queue_id, queue_offset, max_msg_nums, tags)
             case LookMessage(phy_offset):
-                seen = subject.look(phy_offset)
+                return subject.look(phy_offset)
             case SearchOffset(topic, queue_id, at_ms, boundary):
-                seen = subject.search(topic, queue_id, at_ms, boundary)
+                return subject.search(topic, queue_id, at_ms, boundary)
             case QueryMessage(topic, key, max_num, begin_ms, end_ms):
-                seen = subject.query(topic, key, max_num, begin_ms, end_ms)
+                return subject.query(topic, key, max_num, begin_ms, end_ms)
             case PullFiltered(group, topic, queue_id, queue_offset, max_msg_nums):
                 place = topic, queue_id
-                seen = subject.pull_filtered(group, *place, queue_offset, max_msg_nums)
+                return subject.pull_filtered(group, *place, queue_offset, max_msg_nums)
             case _:
                 assert_never(op)
-        if isinstance(seen, _ANSWERS):
-            self._note(who, ReadAnswered(op, seen))
-        return seen
 
     def _run_service(self, service: ServiceName, times: int, who: int) -> Observation:
         if service == "deliver_delayed":

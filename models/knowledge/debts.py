@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from crashmq.models.history import Step
+from crashmq.models.knowledge.seen import Seen
 from crashmq.models.observations import (
     Failed,
     Interleaved,
@@ -39,7 +40,7 @@ class Waiting(NamedTuple):
 
 @dataclass(slots=True)
 class Debts(Forked):
-    """What waits for a sync between two steps of one life.
+    """What waits for a sync between two steps of one life, and what readers were told.
 
     Attributes:
         failed: the services whose flush has failed, and a deletion that failed amid it.
@@ -49,6 +50,7 @@ class Debts(Forked):
         undurable: records whose units may wait for their sync.
         newest_ms: the latest time there was, be the clock set back since: the last
             round that took everything may be of then.
+        seen: the bounds of queues that answers of this life have shown.
     """
 
     setup: Setup = field(compare=False)
@@ -58,6 +60,7 @@ class Debts(Forked):
     uncommitted: Waiting | None = None
     undurable: Waiting | None = None
     newest_ms: int = 0
+    seen: Seen = field(default_factory=Seen)
 
     def saw_failures(self, step: Step, *, life_ended: bool) -> None:
         """Note flushes that failed in a step, and of the clock."""

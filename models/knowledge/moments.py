@@ -20,7 +20,8 @@ from crashmq.models.history import Step
 from crashmq.models.knowledge.debts import Waiting
 from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.progress import Ends, Recovered
-from crashmq.models.knowledge.reference import QueueKey, VisibleQueue
+from crashmq.models.knowledge.reads_beside import LogBetween, QueueBetween
+from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.laws.judged import Judged
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
@@ -460,16 +461,75 @@ class SearchOver(Moment):
 
 
 @dataclass(slots=True)
-class PullTogether(Moment):
-    """A pull was answered amid ops that began together.
+class PullBeside(Moment):
+    """A pull was answered that others acted beside."""
 
-    ``before`` is what a reader found when they began, ``after`` what it finds now.
+    pull: PullMessage
+    pulled: Pulled
+    queue: QueueBetween
+
+
+@dataclass(slots=True)
+class PullSeenBefore(Moment):
+    """A pull was answered; ``seen`` are the bounds of its queue that were shown before.
+
+    By answers that came before it began, in this life.
     """
 
     pull: PullMessage
     pulled: Pulled
-    before: VisibleQueue
-    after: VisibleQueue
+    seen: tuple[int, int]
+
+
+@dataclass(slots=True)
+class LookBeside(Moment):
+    """A look was answered that others acted beside.
+
+    ``model`` has what was put, but for ``rivals``, which got no answer.
+    """
+
+    look_up: LookMessage
+    looked: Looked
+    log: LogBetween
+    model: ReferenceModel
+    rivals: Sequence[MessageToPut]
+
+
+@dataclass(slots=True)
+class SearchBeside(Moment):
+    """A search by time was answered that others acted beside.
+
+    Attributes:
+        queue: what it may have met.
+        times: when each of its messages was stored; -1: nobody knows.
+        firsts: the same of the messages with which the log may have begun.
+    """
+
+    search: SearchOffset
+    searched: Searched
+    queue: QueueBetween
+    times: Mapping[int, int]
+    firsts: Sequence[int]
+
+
+@dataclass(slots=True)
+class QueryBeside(Moment):
+    """A query by key was answered that others acted beside.
+
+    Attributes:
+        sure: the phy_offsets of the matches that it must have met.
+        times: between which they were stored.
+        model: what was put, but for ``rivals``, which got no answer.
+        log: where the log was from its begin to its end.
+    """
+
+    query: QueryMessage
+    queried: Queried
+    sure: Sequence[int]
+    times: tuple[int, int]
+    model: ReferenceModel
+    log: LogBetween
+    rivals: Sequence[MessageToPut]
 
 
 @dataclass(slots=True)

@@ -55,7 +55,7 @@ from crashmq.models.knowledge.walk_progress import (
     walk_recovered,
 )
 from crashmq.models.knowledge.walk_pulls import walk_pulls
-from crashmq.models.knowledge.walk_reads import NOTHING_SEEN, SeenBefore, walk_reads
+from crashmq.models.knowledge.walk_reads import walk_reads, walk_reads_of
 from crashmq.models.knowledge.walk_start import walk_start
 from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
 from crashmq.models.observations import Deleted, Put, Ran, Stopped
@@ -107,13 +107,13 @@ def _walk_lives(at: At) -> Iterator[Moment]:
     step, known, look, now = at
     if step.is_quiet and now == known.positions:
         _see_nothing_begin_later(at)
-        yield from walk_reads(at, NOTHING_SEEN)
+        yield from walk_reads(at)
         return
     end_before = known.model.end
-    before = SeenBefore.of(known, step) if step.is_together else NOTHING_SEEN
     if step.batches or step.has_put:
         yield PutsOver(*at)
     in_flight = yield from _walk_puts(at, step.ended)
+    yield from walk_reads_of(at, step.ended, in_flight)
     if step.ended.stops:
         yield from _walk_stops(at, step.ended.stops, end_before)
     if step.damaged or step.planted:
@@ -152,7 +152,9 @@ def _walk_lives(at: At) -> Iterator[Moment]:
     yield from _walk_services(at)
     if now.max_phy_offset >= 0:
         yield from _walk_running(at)
-    yield from walk_reads(at, before)
+    if step.begun is not None:
+        yield from walk_reads_of(at, step.begun, ())
+    yield from walk_reads(at)
 
 
 def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:

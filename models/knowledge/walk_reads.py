@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
 
 from crashmq.models.appended import Appended
-from crashmq.models.files.index import index_hash, keys_of
-from crashmq.models.files.log import LogImage
-from crashmq.models.files.store_image import Record
-from crashmq.models.history import Step
-from crashmq.models.knowledge.knowledge import DISPATCHED, Knowledge
+from crashmq.models.history import Life
+from crashmq.models.knowledge.matching import fitting_records, is_indexed
 from crashmq.models.knowledge.moments import (
     At,
     FilteredPullOver,
@@ -20,14 +16,14 @@ from crashmq.models.knowledge.moments import (
     Moment,
     PullAround,
     PullOver,
-    PullTogether,
     PutAround,
     QueryAround,
     QueryOver,
     SearchAround,
     SearchOver,
 )
-from crashmq.models.knowledge.reference import QueueKey, ReferenceModel, VisibleQueue
+from crashmq.models.knowledge.walk_beside import forget_seen, walk_beside
+from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     FilteredPull,
     Looked,
@@ -44,29 +40,23 @@ from crashmq.models.ops import (
 )
 
 
-class SeenBefore(NamedTuple):
-    """Of ops that began together, what each pull must find at least, by queue."""
+def walk_reads_of(
+    at: At, life: Life, rivals: Sequence[MessageToPut]
+) -> Iterator[Moment]:
+    """Walk the reads of one life that others acted beside.
 
-    queues: dict[QueueKey, VisibleQueue]
-
-    @classmethod
-    def of(cls, known: Knowledge, step: Step) -> SeenBefore:
-        """What could be read before the step; empty where that does not matter."""
-        ends = step.crash is not None or step.is_stopping
-        is_cut = ends or step.fails_calls or step.deletions
-        if is_cut or not known.works(DISPATCHED):
-            return NOTHING_SEEN
-        pulls = [read for read, _ in step.reads if isinstance(read, PullMessage)]
-        keys = {(pull.topic, pull.queue_id) for pull in pulls}
-        return cls({key: known.model.visible(key) for key in sorted(keys)})
+    ``rivals`` are the puts of that life which got no answer.
+    """
+    if life.reads:
+        yield from walk_beside(at, life.reads, rivals)
+    if at.step.crash is not None:
+        forget_seen(at.step, at.known)
 
 
-NOTHING_SEEN: Final = SeenBefore({})
-
-
-def walk_reads(at: At, before: SeenBefore) -> Iterator[Moment]:
-    """Walk the reads of a step; what is known stays as it is."""
+def walk_reads(at: At) -> Iterator[Moment]:
+    """Walk the reads of a step; of what is known only what was seen grows."""
     step, known = at.step, at.known
+    forget_seen(step, known)
     if known.is_degraded:
         yield from _around(at)
         return
@@ -75,8 +65,10 @@ def walk_reads(at: At, before: SeenBefore) -> Iterator[Moment]:
     model = known.model
     for read, answer in step.reads:
         if isinstance(read, PullMessage) and isinstance(answer, Pulled):
-            queue = behind_gaps(model.queues.get((read.topic, read.queue_id), []))
-            yield PullOver(*at, read, answer, queue)
+            key = (read.topic, read.queue_id)
+            yield PullOver(*at, read, answer, behind_gaps(model.queues.get(key, [])))
+            if step.is_alone:
+                known.debts.seen.saw(key, answer.min_offset, answer.max_offset)
         elif isinstance(read, PullFiltered):
             possible = known.progress.filters.now.get((read.group, read.topic))
             if isinstance(answer, FilteredPull):
@@ -98,11 +90,6 @@ def walk_reads(at: At, before: SeenBefore) -> Iterator[Moment]:
     for read, answer in step.reads:
         if isinstance(read, SearchOffset) and isinstance(answer, Searched):
             yield _search_over(at, read, answer)
-    for read, answer in step.reads if before.queues else ():
-        if isinstance(read, PullMessage) and isinstance(answer, Pulled):
-            key = (read.topic, read.queue_id)
-            seen = (before.queues[key], model.visible(key))
-            yield PullTogether(*at, read, answer, *seen)
 
 
 def _search_over(at: At, search: SearchOffset, searched: Searched) -> SearchOver:
@@ -127,39 +114,6 @@ def behind_gaps(queue: list[Appended]) -> list[Appended]:
 
 def _follows(before: Appended, after: Appended) -> bool:
     return after.queue_offset == before.queue_offset + 1
-
-
-def fitting_records(
-    log: LogImage,
-    records: Sequence[Record],
-    query: QueryMessage,
-    times: tuple[int, int],
-) -> list[Record]:
-    """Those of ``records`` that a query asks for, dispatched or not."""
-    return [
-        record
-        for record in records
-        if record.topic == query.topic
-        and record.transaction_type != "rollback"
-        and times[0] <= record.store_timestamp <= times[1]
-        and query.key in keys_of(record.properties_raw)
-        and record.phy_offset >= log.deleted.dead_below(query.topic, record.queue_id)
-    ]
-
-
-def is_indexed(record: Record, key: str, model: ReferenceModel, reput: int) -> bool:
-    """Whether the index must find a record by one of its keys.
-
-    Of one half indexed it has the first entries, and any of the key's hash will do.
-    """
-    newest, entries = model.indexed
-    if record.end <= reput or record.phy_offset < newest:
-        return True
-    listed = keys_of(record.properties_raw)[:entries]
-    asked = index_hash(f"{record.topic}#{key}")
-    return record.phy_offset == newest and any(
-        index_hash(f"{record.topic}#{other}") == asked for other in listed
-    )
 
 
 def _around(at: At) -> Iterator[Moment]:

@@ -29,6 +29,11 @@ from crashmq.models.knowledge.moments import (
     StopOver,
 )
 from crashmq.models.knowledge.walk import walk
+from crashmq.models.knowledge.walk_beside import (
+    forget_seen,
+    seen_again,
+    seen_before,
+)
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import Pulled, Put, Refused, Started
 from crashmq.models.ops import Capability, PullMessage
@@ -136,6 +141,7 @@ def _crash(known: Knowledge, step: Step) -> None:
     known.crashed(step, [])
     crash = step.crash
     assert crash is not None, step
+    forget_seen(step, known)
     if crash.kind == "power_loss" or known.model.buffers_appends:
         known.in_doubt |= {EVERY_QUEUE}
 
@@ -191,3 +197,9 @@ def _walk_running(at: At) -> Iterator[Moment]:
         if isinstance(read, PullMessage) and isinstance(answer, Pulled):
             queue = known.model.queues.get((read.topic, read.queue_id), [])
             yield PullOver(*at, read, answer, queue)
+    lives = [step.ended] if step.begun is None else [step.ended, step.begun]
+    yield from seen_before(at, [span for life in lives for span in life.reads])
+    forget_seen(step, known)
+    for read, answer in step.reads if step.is_alone else ():
+        if isinstance(read, PullMessage) and isinstance(answer, Pulled):
+            yield from seen_again(at, read, answer)

@@ -11,7 +11,7 @@ from crashmq.models.files.store_image import BadRecord, Record, decode_record
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.laws.registry import law
 from crashmq.models.observations import Looked, Pulled, PullStatus, Searched
-from crashmq.models.ops import Boundary, PullMessage
+from crashmq.models.ops import Boundary
 from crashmq.models.verdict import Violation
 
 SCAN_UNITS_MAX = 800
@@ -156,52 +156,6 @@ def pull_is_answered_right(
     if (pulled.min_offset, pulled.max_offset) != (low, high):
         seen = f"bounds {pulled.min_offset} and {pulled.max_offset}"
         yield Violation(where, seen, f"{low} and {high}")
-
-
-@law(
-    "RD-5",
-    "a pull that overlaps other ops returns bounds and a message count between those "
-    "it would have returned before and after them",
-    catalogue="I6 I16",
-)
-def pull_sees_a_moment(
-    pulled: Pulled,
-    pull: PullMessage,
-    before: VisibleQueue,
-    after: VisibleQueue,
-    queue_file_units: int,
-    *,
-    all_in_memory: bool = True,
-) -> Iterator[Violation]:
-    """Compares each bound, and the count, with those ``before`` and ``after``.
-
-    Meanwhile a queue's bounds only grow. ``all_in_memory``: no answer is shortened
-    because its messages lie on disk.
-
-    Source: DefaultMessageStore#getMessage.
-    """
-    offset, most = pull.queue_offset, pull.max_msg_nums
-    where = f"pull from {offset} among others, {pulled.status}"
-    lows = (before.min_offset, after.min_offset)
-    highs = (before.max_offset, after.max_offset)
-    for name, seen, (least, last) in (
-        ("min_offset", pulled.min_offset, lows),
-        ("max_offset", pulled.max_offset, highs),
-    ):
-        if not least <= seen <= last:
-            yield Violation(where, f"{name} {seen}", f"from {least} to {last}")
-    if not lows[1] <= offset < highs[0]:
-        return
-    there = after.messages[offset - lows[1] :]
-    wanted = wanted_tags(pull.tags)
-    from_disk = 0 if all_in_memory else after.messages[-1].end
-    fewest, _ = _fitting(
-        there[: highs[0] - offset], offset, most, queue_file_units, wanted, from_disk
-    )
-    greatest, _ = _fitting(there, offset, most, queue_file_units, wanted)
-    if most > 0 and not fewest <= len(pulled.messages) <= greatest:
-        found = f"{len(pulled.messages)} messages"
-        yield Violation(where, found, f"from {fewest} to {greatest}")
 
 
 def _expected(

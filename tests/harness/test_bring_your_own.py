@@ -201,7 +201,7 @@ def test_the_laws_are_asked_whose_facts_the_store_can_give() -> None:
         for verdict in result.record.verdicts:
             checks[verdict.law] += verdict.checks
 
-    asked = {"PUT-1", "RD-1", "RD-2", "REC-4", "REC-5", "RUN-1"}
+    asked = {"PUT-1", "RD-1", "RD-2", "RD-13", "REC-4", "REC-5", "RUN-1"}
     assert set(checks) == asked
     assert min(checks.values()) >= 300
     assert sum(checks.values()) > 20_000

@@ -12,15 +12,10 @@ from crashmq.harness.failures.shrink import shrink
 from crashmq.harness.mutants.mutation import Edit, Mutant, applied
 from crashmq.harness.scheduling.sim_runtime import Deadlock, SimRuntime
 from crashmq.harness.scheduling.turns import Turns
-from crashmq.models.appended import Appended
 from crashmq.models.describe import describe
-from crashmq.models.knowledge.reference import VisibleQueue
-from crashmq.models.laws.reading import pull_sees_a_moment
-from crashmq.models.messages import message_for
 from crashmq.models.observations import (
     Interleaved,
     Observation,
-    Pulled,
     Put,
     Skipped,
     status_of,
@@ -287,28 +282,6 @@ def test_two_stops_at_once_are_one_stop(point: int) -> None:
 
 
 PULL = PullMessage("T0", 0, 0)
-
-
-@pytest.mark.parametrize(
-    ("pulled", "is_right"),
-    [
-        (Pulled("FOUND", 1, 0, 1, (b"1",)), True),
-        (Pulled("FOUND", 2, 0, 2, (b"1", b"2")), True),
-        (Pulled("FOUND", 2, 0, 3, (b"1", b"2")), False),
-        (Pulled("NO_MESSAGE_IN_QUEUE", 0, 0, 1), False),
-        (Pulled("OFFSET_OVERFLOW_ONE", 0, 0, 0), False),
-    ],
-)
-def test_a_pull_that_sees_no_moment_of_the_queue_breaks_rd_5(
-    pulled: Pulled, is_right: bool
-) -> None:
-    message = message_for(PUT, 1, 2, 0, 0)
-    queue = [Appended(message, 131 * n, 131, n) for n in range(2)]
-    before, after = VisibleQueue(queue[:1], 0, 1), VisibleQueue(queue, 0, 2)
-
-    broken = pull_sees_a_moment.violations(pulled, PULL, before, after, 10)
-
-    assert bool(broken) is not is_right
 
 
 def test_a_pull_among_others_is_judged_by_what_lay_before_and_after() -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from lies_beside import LIES_BESIDE
 from lies_of_answers import LIES_OF_ANSWERS
 from lies_of_consumers import LIES_OF_CONSUMERS
 from lies_of_files import LIES_OF_FILES
@@ -29,6 +30,7 @@ LIES = (
     *LIES_OF_LIVES,
     *LIES_OF_THE_MEDIUM,
     *LIES_OF_CONSUMERS,
+    *LIES_BESIDE,
 )
 TRIGGERED: dict[str, str] = json.loads(
     (Path(__file__).parent / "triggered.json").read_text("utf-8")

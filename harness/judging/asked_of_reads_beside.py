@@ -1,0 +1,82 @@
+"""What is asked of reads that others acted beside.
+
+Whatever else a step did, be it that it ended in a crash: the bounds of each answer are
+told by what was known when it was asked and when it was answered.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.appended import Appended, differs, differs_from_message
+from crashmq.models.files.store_image import Record
+from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.moments import (
+    LookBeside,
+    PullBeside,
+    PullSeenBefore,
+    QueryBeside,
+    SearchBeside,
+)
+from crashmq.models.knowledge.reference import ReferenceModel
+from crashmq.models.laws.between import (
+    lookup_sees_a_moment,
+    pull_sees_a_moment,
+    query_sees_a_moment,
+    reads_never_go_back,
+    search_sees_a_moment,
+)
+
+SURE = (Fact.WRITTEN_STAYS,)
+
+
+@asked(pull_sees_a_moment, on=PullBeside, needs=SURE)
+def _ask_rd_5(at: PullBeside) -> Breaches:
+    return pull_sees_a_moment.judge(
+        at.pulled, at.pull, at.queue, at.known.setup.queue_file_units
+    )
+
+
+@asked(reads_never_go_back, on=PullSeenBefore, needs=SURE)
+def _ask_rd_13(at: PullSeenBefore) -> Breaches:
+    return reads_never_go_back.judge(at.pulled, at.pull, at.seen)
+
+
+@asked(lookup_sees_a_moment, on=LookBeside, needs=SURE)
+def _ask_rd_11(at: LookBeside) -> Breaches:
+    appended = _appended_at(at.model, at.look_up.phy_offset)
+    return lookup_sees_a_moment.judge(
+        at.looked, at.look_up, appended, at.log, at.rivals
+    )
+
+
+@asked(search_sees_a_moment, on=SearchBeside, needs=SURE)
+def _ask_rd_12(at: SearchBeside) -> Breaches:
+    timestamp = at.look.epoch_ms + at.search.at_ms
+    return search_sees_a_moment.judge(
+        at.searched, timestamp, at.search.boundary, at.queue, at.times, at.firsts
+    )
+
+
+@asked(query_sees_a_moment, on=QueryBeside, needs=SURE)
+def _ask_ix_11(at: QueryBeside) -> Breaches:
+    def was_put(record: Record) -> bool:
+        appended = _appended_at(at.model, record.phy_offset)
+        if appended is not None:
+            return not differs(record, appended)
+        return any(not differs_from_message(record, one) for one in at.rivals)
+
+    return query_sees_a_moment.judge(at.queried, at.query.max_num, at.sure, was_put)
+
+
+def _appended_at(model: ReferenceModel, phy_offset: int) -> Appended | None:
+    """The message that was appended there, be it that it has expired since."""
+    messages = model.messages
+    n = bisect_left(messages, phy_offset, key=_begin_of)
+    is_begin = n < len(messages) and messages[n].phy_offset == phy_offset
+    return messages[n] if is_begin else None
+
+
+def _begin_of(appended: Appended) -> int:
+    return appended.phy_offset
