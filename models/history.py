@@ -448,6 +448,34 @@ class RoundsEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundDone:
+    """One round of a service came to its end.
+
+    Attributes:
+        service: whose.
+        work: what it says that it has done.
+        began: the number of the next event when it began.
+        began_ms: by the store's clock.
+        before: what the store reported when it began.
+        after: what it reports now.
+        actions: of the disk meanwhile, whoever made them.
+        by_host: the host ran it, since every activity waited.
+        unsynced: of a flush of queues, what a power loss could change when it began:
+            paths, each with the first such byte. None: it was not looked at.
+    """
+
+    service: str
+    work: int
+    began: int
+    began_ms: int
+    before: Positions
+    after: Positions
+    actions: int = 0
+    by_host: bool = False
+    unsynced: tuple[tuple[str, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FaultSet:
     """From now on calls to the disk meet a fault."""
 
@@ -471,9 +499,13 @@ class FaultsEnded:
 
 @dataclass(frozen=True, slots=True)
 class TimePassed:
-    """The clock went on by ``ms`` while an activity stood still."""
+    """The clock went on by ``ms`` while an activity stood still.
+
+    ``in_round``: that was a round which the host ran, so nobody else stood still.
+    """
 
     ms: int
+    in_round: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -562,6 +594,7 @@ Happening: TypeAlias = (
     | StartBegan
     | StartEnded
     | RoundsEnded
+    | RoundDone
     | FaultSet
     | FaultMet
     | FaultsEnded
@@ -666,7 +699,8 @@ class Step:
         starts: every start, oldest first.
         log_end: where the log ended when the newest start was done; -1 without one.
         still_held: what the newest start that did not succeed holds.
-        rounds: service rounds that came to their end, oldest first.
+        rounds: ops of services that came to their end, oldest first.
+        turned: single rounds that came to their end, each with its event's number.
         raised: what calls to the store raised.
         ends_awaited: what callers were told that waited for another's stop.
         faults: the faults that were set.
@@ -713,6 +747,7 @@ class Step:
         "starts",
         "still_held",
         "stop_took_ms",
+        "turned",
         "turns",
         "world",
     )
@@ -737,6 +772,7 @@ class Step:
         self.log_end = -1
         self.still_held: tuple[str, ...] = ()
         self.rounds: Sequence[RoundsEnded] = ()
+        self.turned: Sequence[tuple[int, RoundDone]] = ()
         self.raised: Sequence[Failed] = ()
         self.ends_awaited: Sequence[EndAwaited] = ()
         self.faults: Sequence[DiskFault] = ()
@@ -1014,6 +1050,10 @@ def _take_rounds(step: Step, number: int, event: RoundsEnded) -> None:
         step.first_mtime_ms = event.first_mtime_ms
 
 
+def _take_round(step: Step, number: int, event: RoundDone) -> None:
+    step.turned = [*step.turned, (number, event)]
+
+
 def _take_healing(step: Step, number: int, event: FaultsEnded) -> None:
     del number
     step.spoilt = [*step.spoilt, *event.spoilt]
@@ -1063,6 +1103,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     StartBegan: Step._begin_start,
     StartEnded: Step._end_start,
     RoundsEnded: _take_rounds,
+    RoundDone: _take_round,
     FaultSet: _adds("faults", "fault"),
     FaultMet: _adds("met"),
     FaultsEnded: _take_healing,

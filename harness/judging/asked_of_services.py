@@ -233,9 +233,14 @@ def _ask_rec_16(at: MediumSeen) -> Breaches:
 WELL_CLEANED = (Fact.ALONE, Fact.DISK_WORKED)
 
 
-def _found_nothing_to_delete(at: CleanerOver) -> bool:
-    rests = at.service == "clean_commit_log" and not at.work
-    is_due = rests and at.known.expiry.is_due(at.step.world)
+def _has_left_what_is_due(at: CleanerOver) -> bool:
+    """Whether the newest round was due, and could have deleted more files."""
+    if at.service != "clean_commit_log" or not at.step.turned:
+        return False
+    done = at.step.turned[-1][1]
+    expiry, rounds = at.known.expiry, len(at.step.turned)
+    had_more = done.work < at.known.setup.delete_batch
+    is_due = had_more and expiry.is_due(at.step.world, rounds)
     return is_due and bool(at.look.image().commit_log.files)
 
 
@@ -244,12 +249,17 @@ def _found_nothing_to_delete(at: CleanerOver) -> bool:
     on=CleanerOver,
     # The log's files stay as long as their queues' units may not be durable.
     needs=(Fact.ALONE, Fact.LOG_WORKED, Fact.QUEUES_WORKED),
-    where=_found_nothing_to_delete,
+    where=_has_left_what_is_due,
 )
 def _ask_del_4(at: CleanerOver) -> Breaches:
     log, step = at.look.image().commit_log, at.step
-    old_ms = at.known.expiry.old_ms(step.world)
-    return what_has_expired_goes.judge(log, at.now, step.first_mtime_ms, old_ms)
+    # Time went on, and others had rounds, while it paused between two files.
+    expiry, done = at.known.expiry, step.turned[-1][1]
+    old_ms = expiry.old_ms(step.world._replace(now_ms=done.began_ms))
+    first_ms, is_forced = step.first_mtime_ms, expiry.must_force(step.world)
+    return what_has_expired_goes.judge(
+        log, done.before, first_ms, None if is_forced else old_ms
+    )
 
 
 def _of_queues(at: CleanerOver) -> bool:

@@ -20,6 +20,7 @@ from crashmq.models.knowledge import (
     moments,
     moments_of_consumers,
     moments_of_pulls,
+    moments_of_rounds,
 )
 from crashmq.models.knowledge.facts import Fact, decided_by
 from crashmq.models.knowledge.moments import FilesFound, Moment
@@ -158,7 +159,7 @@ def write() -> list[str]:
 
 def _moments() -> list[Kind]:
     """The kinds of moments at which something is asked, as they are defined."""
-    modules = (moments, moments_of_pulls, moments_of_consumers)
+    modules = (moments, moments_of_pulls, moments_of_rounds, moments_of_consumers)
     named = {name: each for one in modules for name, each in vars(one).items()}
     defined = [each for each in named.values() if isinstance(each, type)]
     return [each for each in defined if each in questions()]

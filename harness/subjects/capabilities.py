@@ -42,6 +42,9 @@ from crashmq.models.ops import (
 )
 from crashmq.models.program import Setup
 
+RoundOfHost: TypeAlias = Callable[[str, Callable[[], int]], int]
+"""Runs a round of the service of that name, and returns its work."""
+
 
 class StoresAsRocketMQ(Protocol):
     """Its files, records and reasons to refuse a put are RocketMQ's."""
@@ -107,6 +110,9 @@ class RunsSeveral(Protocol):
 
     def stall(self, ms: int) -> Observation:
         """Let the op in progress stall while others run; returns a ``ClockMoved``."""
+
+    def tell_rounds(self, turned: RoundOfHost) -> None:
+        """From now on let ``turned`` run each round that starts as everybody waits."""
 
 
 class LosesPower(Protocol):

@@ -54,6 +54,7 @@ from crashmq.models.history import (
     ReadAnswered,
     ReadAsked,
     ReplicasTold,
+    RoundDone,
     RoundsEnded,
     StartBegan,
     StartEnded,
@@ -160,6 +161,7 @@ class _Running:
         crash: the event that ended the store's life.
         turns: what its schedule did so far.
         faults: those that were set and whose calls may still meet them.
+        host_rounds: how many rounds that the host runs are under way.
     """
 
     puts: int = 0
@@ -170,6 +172,7 @@ class _Running:
     crash: Crash | None = None
     turns: Turns | None = None
     faults: list[DiskFault] = field(default_factory=list)
+    host_rounds: int = 0
 
 
 def interpreter_of(setup: Setup, subject: Subject, life: int = 0) -> Interpreter:
@@ -207,6 +210,7 @@ class Interpreter:
         self._history = History()
         self._running = _Running()
         self._subject.tell_consumers_to(self._note_of_consumer)
+        self._subject.tell_rounds(self._round_of_host)
 
     @property
     def life(self) -> int:
@@ -398,11 +402,68 @@ class Interpreter:
     def _run_service(self, service: ServiceName, times: int, who: int) -> Observation:
         if service == "deliver_delayed":
             self._deliverer = who
-        seen = self._subject.run_service(service, times)
+        seen: Observation = Ran(0)
+        work = 0
+        for _ in range(times):
+            seen = self._one_round(service, who)
+            if not isinstance(seen, Ran):
+                break
+            work += seen.work
+            if not seen.work:
+                break
+        if isinstance(seen, Ran):
+            seen = Ran(work)
         is_cleaner = service == "clean_commit_log" and isinstance(seen, Ran)
         first_mtime_ms = self._first_mtime_ms() if is_cleaner else 0
         self._note(who, RoundsEnded(service, seen, first_mtime_ms))
         return seen
+
+    def _one_round(self, service: ServiceName, who: int) -> Observation:
+        subject = self._subject
+        unsynced = None
+        if service == "flush_consume_queue" and self._running.is_alone:
+            unsynced = tuple(subject.unsynced_from().items())
+        began = self._began(service, unsynced)
+        seen = subject.run_service(service, 1)
+        if isinstance(seen, Ran):
+            self._note(who, began(seen.work, by_host=False))
+        return seen
+
+    def _began(
+        self, service: str, unsynced: tuple[tuple[str, int], ...] | None
+    ) -> Callable[..., RoundDone]:
+        """A round begins; what makes the event of its end."""
+        subject, number = self._subject, len(self._history.entries)
+        before, began_ms = subject.positions(), subject.now_ms()
+        actions = subject.disk_actions()
+
+        def ended(work: int, *, by_host: bool) -> RoundDone:
+            return RoundDone(
+                service,
+                work,
+                number,
+                began_ms,
+                before,
+                subject.positions(),
+                subject.disk_actions() - actions,
+                by_host,
+                unsynced,
+            )
+
+        return ended
+
+    def _round_of_host(self, service: str, turn: Callable[[], int]) -> int:
+        """Let the host run a round while every activity waits; returns its work."""
+        running, history = self._running, self._history
+        began = self._began(service, None)
+        running.host_rounds += 1
+        try:
+            work = turn()
+        finally:
+            running.host_rounds -= 1
+        if history is self._history:
+            self._note(MAIN, began(work, by_host=True))
+        return work
 
     def _first_mtime_ms(self) -> int:
         log = [
@@ -650,7 +711,8 @@ class Interpreter:
 
     def _stall(self, ms: int, who: int) -> None:
         self._running.stalled_ms += ms
-        self._note(who, TimePassed(ms))
+        in_round = self._running.host_rounds > 0
+        self._note(who, TimePassed(ms, in_round))
 
     def _during(self, op: During, who: int) -> Observation:
         if nesting(op) > NESTING_MAX:

@@ -1,9 +1,16 @@
-"""OneAtATime: keeps a service's rounds from overlapping, as its own thread would."""
+"""OneAtATime and ToldRounds: how a simulated host turns a service.
+
+Its rounds do not overlap, as those of its own thread would not, and whoever notes what
+happens is told of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from crashmq.engine.host.service import Service
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
+from crashmq.harness.subjects.capabilities import RoundOfHost
 
 
 class OneAtATime:
@@ -19,3 +26,23 @@ class OneAtATime:
         """Do one round, once the one in progress has ended."""
         with self._turn:
             return self._service.run_once()
+
+
+def just_turn(service: str, turn: Callable[[], int]) -> int:
+    """Run a round that nobody notes; returns its work."""
+    del service
+    return turn()
+
+
+class ToldRounds:
+    """A service that the host turns; ``turned`` runs each of its rounds."""
+
+    def __init__(self, service: Service, turned: RoundOfHost) -> None:
+        self.name = service.name
+        self.interval_ms = service.interval_ms
+        self._service = service
+        self._turned = turned
+
+    def run_once(self) -> int:
+        """Let one round run; returns its work."""
+        return self._turned(self.name, self._service.run_once)

@@ -20,13 +20,13 @@ from crashmq.harness.scheduling.sim_runtime import Deadlock, SimRuntime
 from crashmq.harness.scheduling.turns import Turns
 from crashmq.harness.subjects.brokers import Brokers
 from crashmq.harness.subjects.callers import Callers
-from crashmq.harness.subjects.capabilities import PutOfBroker
+from crashmq.harness.subjects.capabilities import PutOfBroker, RoundOfHost
 from crashmq.harness.subjects.clients import Clients
 from crashmq.harness.subjects.consumers import Consumers
 from crashmq.harness.subjects.damage import Damages, plant, selected
 from crashmq.harness.subjects.engine_config import config_of
 from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
-from crashmq.harness.subjects.one_at_a_time import OneAtATime
+from crashmq.harness.subjects.one_at_a_time import OneAtATime, ToldRounds, just_turn
 from crashmq.models.history import Happening
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
@@ -108,6 +108,7 @@ class PythonStore:
         self._left_by_start: tuple[str, ...] = ()
         self._late_actions = 0
         self._damages = Damages()
+        self._turned: RoundOfHost = just_turn
 
     @property
     def clock(self) -> tuple[int, int]:
@@ -509,13 +510,19 @@ class PythonStore:
                 self.disk.unmount()
         self._services = {service.name: service for service in hosted.services}
         answering = [self._turned_alone(service.name) for service in store.waited_for]
-        self._runtime.serve([service for service in answering if service is not None])
+        self._runtime.serve(
+            [ToldRounds(one, self._turned) for one in answering if one is not None]
+        )
         damaged = tuple([(at.start, at.end) for at in store.damaged_ranges])
         return Started(store.last_exit_ok, store.commit_log.scanned_bytes, damaged)
 
     def tell_deliveries(self, put: PutOfBroker) -> None:
         """From now on let ``put`` do what the broker puts of its own."""
         self._brokers.put = put
+
+    def tell_rounds(self, turned: RoundOfHost) -> None:
+        """From now on let ``turned`` run each round that starts as everybody waits."""
+        self._turned = turned
 
     def delays(self) -> tuple[tuple[int, int], ...] | None:
         """Of each level the offset of the next message to deliver, sorted."""

@@ -350,6 +350,10 @@ class _Completed:
     def tell_deliveries(self, put: capabilities.PutOfBroker) -> None:
         """Nothing is delivered."""
 
+    def tell_rounds(self, turned: capabilities.RoundOfHost) -> None:
+        """No round will be told: nobody runs any while activities wait."""
+        del turned
+
     def delays(self) -> None:
         """None are kept."""
 

@@ -130,10 +130,21 @@ class Expiry(Forked):
         may_be_full = fullest > FORCE_FROM_PERCENT or is_amid
         return self.setup.cleans_forcibly and bool(may_be_full)
 
-    def is_due(self, world: World) -> bool:
-        """Whether the round that has just ended had to delete expired files."""
-        is_full = self.percent > DELETE_FROM_PERCENT
-        return self._is_hour(world.now_ms) or is_full or self.asked_least > 0
+    def is_due(self, world: World, rounds: int = 1) -> bool:
+        """Whether each of the rounds that have just ended had to delete what expired.
+
+        What the first ones deleted, the last one did not find on the disk any more.
+        """
+        percent = self.percent if rounds == 1 else min(self.percent, world.percent)
+        is_full = percent > DELETE_FROM_PERCENT
+        # A round may pause between two files, until an hour has come.
+        is_hour = self._is_hour(self.now_ms) and self._is_hour(world.now_ms)
+        return is_hour or is_full or self.asked_least >= rounds
+
+    def must_force(self, world: World) -> bool:
+        """Whether the disk was so full in each round that young files had to go."""
+        percent = min(self.percent, world.percent)
+        return self.setup.cleans_forcibly and percent > FORCE_FROM_PERCENT
 
     def may_be_due(self, op: Event, world: World) -> bool:
         """Whether a round of the step that ends now may delete expired files."""

@@ -21,6 +21,7 @@ from crashmq.models.knowledge.expiry import Expiry
 from crashmq.models.knowledge.progress import Progress
 from crashmq.models.knowledge.promises import SPOILT, DiskKind, Promises, forgets
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
+from crashmq.models.knowledge.rounds import Rounds
 from crashmq.models.knowledge.tampering import Tampering
 from crashmq.models.laws.around import Spoilt
 from crashmq.models.laws.judged import Judged
@@ -61,6 +62,7 @@ class Knowledge:
         promises: what the disk keeps of what it was told to.
         expiry: clock, room and cleaners.
         debts: what this life owes.
+        rounds: what rounds of services have done in this life.
         progress: how far groups of consumers have come.
         consumption: what their consumers have worked off.
         delays: how far each delay level is delivered.
@@ -87,6 +89,7 @@ class Knowledge:
     progress: Progress = field(default_factory=Progress)
     consumption: Consumption = field(default_factory=Consumption)
     delays: Delays = field(default_factory=Delays)
+    rounds: Rounds = field(default_factory=Rounds)
     failed_parts: frozenset[str] = frozenset()
     end: End = End.NEW
     positions: Positions | None = None
@@ -216,6 +219,7 @@ class Knowledge:
             self.promises,
             self.expiry,
             self.debts,
+            self.rounds,
             self.tampering,
             self.progress,
             self.consumption,

@@ -109,25 +109,31 @@ def only_what_has_expired_goes(
 
 @law(
     "DEL-4",
-    "a cleaner that is due deletes the oldest CommitLog file if that file is past its "
-    "retention, dispatched and flushed",
+    "a cleaner that is due deletes the oldest CommitLog files, up to "
+    "deleteFileBatchMax, that are past their retention, dispatched and flushed; on a "
+    "disk that is too full, if it cleans forcibly, of any age",
     catalogue="I14 I19",
 )
 def what_has_expired_goes(
-    log: LogImage, now: Positions, first_mtime_ms: int, old_ms: int
+    log: LogImage, before: Positions, first_mtime_ms: int, old_ms: int | None
 ) -> Iterator[Violation]:
-    """Judges the first file after a cleaner round that was due and deleted nothing.
+    """Judges the first file after a round that was due and deleted less than a batch.
 
     It has expired if it last changed by ``old_ms``, and if the first record of the next
-    file was stored by then, too.
+    file was stored by then, too. ``old_ms`` is None where the disk forces any to go.
+    ``before`` is what the store reported when the round began.
 
     Source: DefaultMessageStore.CleanCommitLogService#deleteExpiredFiles.
     """
     if len(log.files) < 2:
         return
     first, second = log.files[0], log.files[1]
-    is_needed = second.base > min(now.reput_from_offset, now.flushed_where)
-    if is_needed or not second.records or first_mtime_ms > old_ms:
+    is_needed = second.base > min(before.reput_from_offset, before.flushed_where)
+    if old_ms is None and not is_needed:
+        expected = "no such file: the disk is too full"
+        yield Violation(first.path, "it is still there", expected)
+        return
+    if is_needed or not second.records or old_ms is None or first_mtime_ms > old_ms:
         return
     if second.records[0].store_timestamp <= old_ms:
         expected = f"no such file: it last changed at {first_mtime_ms}"

@@ -223,6 +223,22 @@ def dispatched_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violati
         yield Violation("reput_from_offset", seen, expected)
 
 
+@law(
+    "FL-13",
+    "confirm_offset reaches flushed_where (SYNC_FLUSH) or committed_where "
+    "(ASYNC_FLUSH), so that what is stored can be dispatched and served",
+    catalogue="I13 I19",
+)
+def what_is_stored_is_confirmed(mode: FlushMode, now: Positions) -> Iterator[Violation]:
+    """Compares the two, after every step of a store that waits for no replicas.
+
+    Source: CommitLog#getConfirmOffset.
+    """
+    least = now.flushed_where if mode == "SYNC_FLUSH" else now.committed_where
+    if now.confirm_offset < least:
+        yield Violation("confirm_offset", f"{now.confirm_offset}", f"at least {least}")
+
+
 @law("FL-7", "no pull returns a message that ends past confirm_offset", catalogue="I13")
 def served_is_confirmed(
     queue_offset: int, served: Sequence[Appended], confirm_offset: int

@@ -100,7 +100,7 @@ LIES_OF_ANSWERS = (
     lie("FL-5", "positions", "log.committed_where", "log.max_offset + 1", ONE),
     lie("FL-5", "positions", "log.committed_where", "0", does(SYNC, PUT)),
     lie("FL-6", "positions", "store.reput.confirm_offset", "log.max_offset + 9", ONE),
-    lie("FL-6", "positions", "store.reput.confirm_offset", "0", ONE),
+    lie("FL-13", "positions", "store.reput.confirm_offset", "0", ONE),
     lie(
         "IX-1",
         "query",

@@ -78,7 +78,7 @@ LIES_OF_THE_MEDIUM = (
         TOLD,
     ),
     bug(
-        "CP-12",
+        "SVC-6",
         "crashmq.engine.store.index.index_file:IndexFile.flush",
         "self._file.sync()",
         "pass",

@@ -1,0 +1,186 @@
+"""What is asked of single rounds of services, and of waits that they end."""
+
+from __future__ import annotations
+
+from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.knowledge import LOG
+from crashmq.models.knowledge.moments import PositionsSeen
+from crashmq.models.knowledge.moments_of_rounds import PutsWaited, RoundTurned
+from crashmq.models.laws.marks import what_is_stored_is_confirmed
+from crashmq.models.laws.rounds import (
+    checkpoint_tells_how_far_queues_are_durable,
+    full_index_files_are_synced,
+    group_commit_flushes_all,
+    next_file_is_there,
+    nobody_waits_for_longer,
+    queue_flush_takes_what_is_enough,
+    round_answers_whom_it_covers,
+    round_commits_what_is_enough,
+    round_deletes_a_batch_at_most,
+    round_leaves_what_is_little,
+)
+from crashmq.models.laws.run import dispatch_reaches_what_is_confirmed
+
+CALM = (Fact.ALONE, Fact.DISK_WORKS)
+ON_THE_MEDIUM = (*CALM, Fact.SYNCED_STAYS, Fact.WRITTEN_STAYS)
+
+
+def _is_sync(at: RoundTurned) -> bool:
+    return at.known.setup.flush_mode == "SYNC_FLUSH"
+
+
+@asked(
+    what_is_stored_is_confirmed,
+    on=PositionsSeen,
+    needs=(Fact.STORES_AS_ROCKETMQ,),
+    where=lambda at: at.now.confirm_offset >= 0 and not at.known.setup.duplicates,
+)
+def _ask_fl_13(at: PositionsSeen) -> Breaches:
+    return what_is_stored_is_confirmed.judge(at.known.model.flush_mode, at.now)
+
+
+@asked(
+    round_answers_whom_it_covers,
+    on=PutsWaited,
+    needs=(Fact.LIVES, Fact.NOT_STOPPING, Fact.DISK_WORKS),
+)
+def _ask_svc_1(at: PutsWaited) -> Breaches:
+    return round_answers_whom_it_covers.judge(at.left)
+
+
+@asked(
+    nobody_waits_for_longer,
+    on=PutsWaited,
+    needs=(Fact.LIVES, Fact.NOT_STOPPING),
+    where=lambda at: not at.step.sets_back,
+)
+def _ask_put_9(at: PutsWaited) -> Breaches:
+    worked = at.known.works(LOG) and not at.step.fails_calls
+    gave_up = at.gave_up if worked and not at.step.raised else ()
+    return nobody_waits_for_longer.judge(at.waits, gave_up)
+
+
+@asked(
+    round_leaves_what_is_little,
+    on=RoundTurned,
+    needs=CALM,
+    where=lambda at: (
+        at.takes_all is False
+        and (
+            at.done.service == "commit"
+            or (at.done.service == "flush_commit_log" and not _is_sync(at))
+        )
+    ),
+)
+def _ask_svc_2(at: RoundTurned) -> Breaches:
+    return round_leaves_what_is_little.judge(at.done, at.known.setup)
+
+
+@asked(
+    round_commits_what_is_enough,
+    on=RoundTurned,
+    needs=(*CALM, Fact.LOG_WORKED),
+    where=lambda at: (
+        at.done.service == "commit" and at.done.before.committed_where >= 0
+    ),
+)
+def _ask_svc_3(at: RoundTurned) -> Breaches:
+    return round_commits_what_is_enough.judge(at.done, at.known.setup)
+
+
+@asked(
+    group_commit_flushes_all,
+    on=RoundTurned,
+    needs=(*CALM, Fact.LOG_WORKED),
+    where=lambda at: at.done.service == "flush_commit_log" and _is_sync(at),
+)
+def _ask_svc_4(at: RoundTurned) -> Breaches:
+    return group_commit_flushes_all.judge(at.done, at.known.setup)
+
+
+@asked(
+    queue_flush_takes_what_is_enough,
+    on=RoundTurned,
+    needs=(*ON_THE_MEDIUM, Fact.QUEUES_WORKED, Fact.LOSES_POWER, Fact.UNTOUCHED),
+    where=lambda at: at.takes_all is False and at.done.unsynced is not None,
+)
+def _ask_svc_5(at: RoundTurned) -> Breaches:
+    unsynced = at.look.unsynced_from()
+    return queue_flush_takes_what_is_enough.judge(
+        at.done, at.look.image(), at.known.setup, unsynced
+    )
+
+
+@asked(
+    full_index_files_are_synced,
+    on=RoundTurned,
+    needs=(*ON_THE_MEDIUM, Fact.DISK_WORKED, Fact.LOSES_POWER),
+    where=lambda at: at.done.service == "flush_index",
+)
+def _ask_svc_6(at: RoundTurned) -> Breaches:
+    flushed_where, unsynced = at.done.before.flushed_where, at.look.unsynced_from()
+    return full_index_files_are_synced.judge(
+        flushed_where, at.look.image(), at.known.setup, unsynced
+    )
+
+
+@asked(
+    next_file_is_there,
+    on=RoundTurned,
+    needs=(*CALM, Fact.LOG_WORKED),
+    where=lambda at: at.done.service == "allocate" and at.begun_at >= 0,
+)
+def _ask_svc_7(at: RoundTurned) -> Breaches:
+    before, files = at.done.before, at.look.files()
+    return next_file_is_there.judge(before, at.begun_at, at.known.setup, files)
+
+
+@asked(
+    checkpoint_tells_how_far_queues_are_durable,
+    on=RoundTurned,
+    needs=(*CALM, Fact.WRITTEN_STAYS, Fact.READABLE, Fact.DISK_WORKED),
+    where=lambda at: at.done.service == "checkpoint",
+)
+def _ask_svc_8(at: RoundTurned) -> Breaches:
+    flushed_where = at.done.before.flushed_where
+    return checkpoint_tells_how_far_queues_are_durable.judge(
+        at.look.image(), flushed_where, at.durable_until
+    )
+
+
+@asked(
+    round_deletes_a_batch_at_most,
+    on=RoundTurned,
+    needs=(Fact.UNDAMAGED_LOG,),
+    where=lambda at: at.done.service == "clean_commit_log",
+)
+def _ask_del_14(at: RoundTurned) -> Breaches:
+    setup, is_alone = at.known.setup, at.step.is_alone
+    return round_deletes_a_batch_at_most.judge(at.done, setup, is_alone=is_alone)
+
+
+@asked(
+    dispatch_reaches_what_is_confirmed,
+    on=RoundTurned,
+    needs=(
+        Fact.LIVES,
+        Fact.NOT_STOPPING,
+        Fact.LOG_WORKED,
+        Fact.QUEUES_WORKED,
+        Fact.DISK_WORKS,
+        Fact.READABLE,
+        Fact.WRITTEN_STAYS,
+        Fact.UNDAMAGED_LOG,
+    ),
+    where=lambda at: (
+        at.done.service == "reput"
+        and not at.step.is_alone
+        and not at.known.setup.duplicates
+    ),
+)
+def _ask_run_8(at: RoundTurned) -> Breaches:
+    done = at.done
+    return dispatch_reaches_what_is_confirmed.judge(
+        done.after, done.before.confirm_offset
+    )

@@ -1,0 +1,46 @@
+"""Moments of rounds of services, one by one; see ``moments``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crashmq.models.history import RoundDone
+from crashmq.models.knowledge.moments import Moment
+
+
+@dataclass(slots=True)
+class RoundTurned(Moment):
+    """One round of a service came to its end, in a store that is up.
+
+    Attributes:
+        done: what it did.
+        number: of the event of its end.
+        takes_all: whether it was due to take whatever waits; None: nobody knows.
+        begun_at: where the log's files ended when the life began; -1: nobody knows.
+        durable_until: records of which a flush of queues has made all units durable
+            end at or before it.
+    """
+
+    done: RoundDone
+    number: int
+    takes_all: bool | None
+    begun_at: int
+    durable_until: int
+
+
+@dataclass(slots=True)
+class PutsWaited(Moment):
+    """Puts that wait for their sync were answered.
+
+    Attributes:
+        waits: of each, how long it waited, and how long it stood still itself, or may
+            have; milliseconds.
+        gave_up: how long those waited that were told FLUSH_DISK_TIMEOUT.
+        left: records that a round of group commit covered and did not answer, by their
+            phy_offset, each with the number of the round's event.
+    """
+
+    waits: Sequence[tuple[int, int]]
+    gave_up: Sequence[int]
+    left: Sequence[tuple[int, int]]

@@ -1,0 +1,112 @@
+"""The walk through single rounds of services, and through waits that they end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from crashmq.models.history import PutAnswered, PutAsked, RoundDone, Step, TimePassed
+from crashmq.models.knowledge.knowledge import QUEUES
+from crashmq.models.knowledge.moments import At, Moment
+from crashmq.models.knowledge.moments_of_rounds import PutsWaited, RoundTurned
+from crashmq.models.ops import AdvanceClock, During, PutBatch, PutMessage
+
+
+def walk_turned(at: At) -> Iterator[Moment]:
+    """Walk the rounds of a step, in the order of their ends."""
+    step, known = at.step, at.known
+    rounds = known.rounds
+    if step.crash is not None or at.now.max_phy_offset < 0:
+        rounds.end_life()
+        return
+    if step.starts:
+        rounds.begin_life(_end_of_files(at))
+    if known.setup.flush_mode == "SYNC_FLUSH" and step.ended.puts and not step.starts:
+        yield _puts_waited(at)
+    is_clear = step.is_alone and not step.starts
+    for number, done in step.turned if not step.starts else ():
+        takes_all = rounds.takes_all(done) if is_clear else None
+        yield RoundTurned(
+            *at, done, number, takes_all, rounds.begun_at, rounds.durable_until
+        )
+        if takes_all and done.service == "flush_consume_queue" and known.works(QUEUES):
+            rounds.durable_until = _end_below(at, done.before.reput_from_offset)
+    if not is_clear or step.raised:
+        for service in step.services:
+            rounds.saw_unclear(step, service)
+
+
+def _end_of_files(at: At) -> int:
+    """Where the newest file of the log ends, be it that it is empty."""
+    if not at.known.setup.preallocate:
+        return -1
+    files = [path for path in at.look.files() if path.startswith("commitlog/")]
+    newest = max(files, default="")
+    return (
+        int(newest.rpartition("/")[2]) + at.known.setup.log_file_size if newest else 0
+    )
+
+
+def _end_below(at: At, offset: int) -> int:
+    """The end of the newest message that ends there or before."""
+    for message in reversed(at.known.model.messages):
+        if message.end <= offset:
+            return message.end
+    return 0
+
+
+def _puts_waited(at: At) -> PutsWaited:
+    """How long puts have waited for their sync, and which round passed them over."""
+    step = at.step
+    waits: list[tuple[int, int]] = []
+    gave_up: list[int] = []
+    left: list[tuple[int, int]] = []
+    of_host = _rounds_of_host(step)
+    for number, entry in enumerate(step.entries):
+        answered = entry.event
+        if not isinstance(answered, PutAnswered):
+            continue
+        asked = step.entries[answered.asked].event
+        last = answered.answers[-1]
+        assert isinstance(asked, PutAsked), asked
+        if last.phy_offset < 0 or not asked.messages[0].waits_for_sync:
+            continue
+        waits.append((answered.waited_ms, _stood_still(step, answered.asked, number)))
+        if last.status == "FLUSH_DISK_TIMEOUT":
+            gave_up.append(answered.waited_ms)
+        end = last.phy_offset + last.size
+        left += [
+            (last.phy_offset, ended)
+            for (ended, done), (_, later) in pairwise(of_host)
+            if answered.asked < done.began
+            and end <= done.before.max_phy_offset
+            and ended <= later.began < number
+        ]
+    return PutsWaited(*at, waits, gave_up, left)
+
+
+def _rounds_of_host(step: Step) -> list[tuple[int, RoundDone]]:
+    """The rounds of group commit that began as every activity waited."""
+    return [
+        (number, done)
+        for number, done in step.turned
+        if done.by_host and done.service == "flush_commit_log"
+    ]
+
+
+def _stood_still(step: Step, asked: int, answered: int) -> int:
+    """How long a put may have stood still itself; in ms.
+
+    A put with nothing but a stall beside it waits on where a round stands still.
+    """
+    op = step.op
+    is_alone = (
+        isinstance(op, During)
+        and isinstance(op.op, PutMessage | PutBatch)
+        and isinstance(op.event, AdvanceClock)
+    )
+    return sum(
+        one.event.ms
+        for one in step.entries[asked:answered]
+        if isinstance(one.event, TimePassed) and not (is_alone and one.event.in_round)
+    )
