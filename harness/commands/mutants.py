@@ -15,6 +15,7 @@ import crashmq.harness.episodes.episode  # noqa: F401  # declares every law
 from crashmq.engine.host.probe import declared_probes
 from crashmq.harness.commands.arguments import mutants_of, writing
 from crashmq.harness.commands.exits import INTERRUPTED, BadInput, unknown
+from crashmq.harness.commands.mutants_operators import operators_option
 from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.harness.guards.interrupts import INTERRUPTS
@@ -108,6 +109,7 @@ EVERY_POLICY = "all"
     "--show", metavar="ID", help="Instead: print a mutant as a diff, as it is planted."
 )
 @click.argument("more", nargs=-1, metavar="[ID]...")
+@operators_option
 def command(
     only: tuple[str, ...],
     file: Path | None,

@@ -7,10 +7,26 @@ from typing import NoReturn
 
 import click
 
+from crashmq.harness.commands.exits import CLEAN, FINDINGS, BadInput
 from crashmq.harness.commands.output import say
 from crashmq.harness.commands.reporting import no_spark_is_told, tell, write_report
 from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.reports.errors import NotARun
+from crashmq.reports.files import write_json, write_text
 from crashmq.reports.mutation_records import HUNTS_FILE, read_rows
+from crashmq.reports.operator_figures import (
+    report_of,
+    sentence_of,
+    summary_of_operators,
+)
+from crashmq.reports.operator_records import (
+    ASKED_FILE,
+    LINES_FILE,
+    lines_from,
+    read_asked,
+    read_operator_rows,
+    with_reach,
+)
 
 
 @click.command()
@@ -23,6 +39,8 @@ from crashmq.reports.mutation_records import HUNTS_FILE, read_rows
 )
 def command(directory: Path, since: Path | None) -> None:
     """Render the report of the soak, or of the mutants, in DIR again."""
+    if (directory / ASKED_FILE).exists():
+        _report_operators(directory)
     if (directory / HUNTS_FILE).exists():
         _report_campaign(directory, since)
     if since:
@@ -44,6 +62,22 @@ def command(directory: Path, since: Path | None) -> None:
             session.stop()
     tell(summary, directory, cases)
     raise SystemExit(summary.exit_code)
+
+
+def _report_operators(directory: Path) -> NoReturn:
+    """Write again what ``crashmq mutants --operators`` says; no Spark is needed."""
+    try:
+        asked, rows = read_asked(directory), read_operator_rows(directory)
+    except NotARun as error:
+        raise BadInput(str(error)) from None
+    lines = directory / LINES_FILE
+    if lines.exists():
+        rows = with_reach(rows, lines_from(lines.read_text("utf-8")))
+    write_text(directory / "report.md", report_of(rows, asked))
+    write_json(directory / "summary.json", summary_of_operators(rows, asked))
+    say(sentence_of(rows))
+    say(f"  report  {directory / 'report.md'}, {directory / 'summary.json'}")
+    raise SystemExit(FINDINGS if any(not row.is_killed for row in rows) else CLEAN)
 
 
 def _report_campaign(directory: Path, since: Path | None) -> NoReturn:

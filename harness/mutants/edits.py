@@ -82,6 +82,17 @@ def edited(source: str, edit: Edit, where: str) -> str:
     return source[:start] + _indented(text, indent) + source[end:]
 
 
+def text_of_place(source: str, place: str, where: str) -> str:
+    """The text in which an edit of this place looks for its own, from column 0 on.
+
+    Raises:
+        MutantStale: there is no such place.
+    """
+    parts = _place(_tree(source, where).body, place, where)
+    start, end, indent = _extent(source, parts)
+    return _dedented(source[start:end], indent)
+
+
 def definitions(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
     """The names a body binds, by ``def``, ``class`` or ``=``, each with its statement.
 

@@ -63,12 +63,17 @@ class Hunt:
         policy: the one of ``policies`` to search with, on seeded episodes
             only; "" for all kinds of slices.
         budget_s: seconds after which the hunt ends without a kill.
+        in_cpu_time: count the processor time of the slices, so that a busy machine
+            searches as much as an idle one; else the time on the wall.
+        first_slice: where an earlier hunt from this seed ended, to go on with it.
     """
 
     mutant: Mutant | None
     seed: int
     budget_s: float
     policy: str = ""
+    in_cpu_time: bool = False
+    first_slice: int = 0
 
     def planted(self) -> AbstractContextManager[object]:
         """The engine with the bug planted."""
@@ -79,10 +84,13 @@ class Hunt:
 class HuntResult:
     """The result of a hunt; ``found`` is None if the bug survived.
 
-    ``states`` counts starts that were judged, ``histories`` programs that were run.
+    ``states`` counts starts that were judged, ``histories`` programs that were run,
+    ``slices`` all slices, lost ones included, ``cpu_seconds`` their processor time.
     """
 
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    slices: int = 0
     states: int = 0
     histories: int = 0
     unknown: int = 0
@@ -100,8 +108,10 @@ def hunt(task: Hunt) -> HuntResult:
             _take_lost(result, task, row)
         else:
             _take(result, row)
+        result.slices += 1
         result.seconds = time.monotonic() - started
-        over = result.seconds >= task.budget_s
+        used = result.cpu_seconds if task.in_cpu_time else result.seconds
+        over = used >= task.budget_s
         if result.found or result.own_defect or over:
             return result
     return result
@@ -114,7 +124,7 @@ def kind_of(number: int) -> SliceKind:
 
 def _slices(task: Hunt) -> Iterator[SliceRow | Lost]:
     work = partial(_slice_of, task)
-    every = range(SLICES_MAX)
+    every = range(task.first_slice, SLICES_MAX)
     return supervised(work, every, SLICE_TIMEOUT_S, task.planted, GROWTH_MAX)
 
 
@@ -123,6 +133,7 @@ def _take(result: HuntResult, row: SliceRow) -> None:
     result.histories += row.histories
     result.unknown += row.unknown
     result.probes.update(row.probes)
+    result.cpu_seconds += row.cpu_s
     result.found = row.found
 
 
@@ -131,6 +142,7 @@ def _take_lost(result: HuntResult, task: Hunt, lost: Lost) -> None:
     if lost.how == "raised":
         result.own_defect = lost.detail
         return
+    result.cpu_seconds += SLICE_TIMEOUT_S if lost.how == "timeout" else 0.0
     result.found = _culprit(task, lost)
     result.unknown += result.found is None
 
@@ -189,7 +201,10 @@ def _run_once(program: Program, scenario: str, number: int) -> int:
 
 
 def _slice_of(task: Hunt, number: int) -> SliceRow:
-    return run_slice(kind_of(number), task.seed, number, task.policy)
+    started = time.process_time()
+    row = run_slice(kind_of(number), task.seed, number, task.policy)
+    row.cpu_s = time.process_time() - started
+    return row
 
 
 def _law(lost: Lost) -> str:

@@ -1,0 +1,219 @@
+"""``crashmq mutants --operators``: mutants made by machine, in their thousands."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from crashmq.harness.commands.arguments import writing
+from crashmq.harness.commands.exits import (
+    CLEAN,
+    FINDINGS,
+    INTERRUPTED,
+    TOO_LITTLE,
+    BadInput,
+    EnvironmentLacking,
+)
+from crashmq.harness.commands.output import Progress, say
+from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.mutants.mutation import diff_of
+from crashmq.harness.mutants.operators.generate import Drawing, sample
+from crashmq.harness.mutants.operators.operator_campaign import (
+    CannotGoOn,
+    Drawn,
+    OperatorCampaign,
+    compare_survivors,
+    lines_of,
+    run_hunts,
+    toml_of,
+)
+from crashmq.harness.mutants.operators.ordinary import NoOperators
+from crashmq.reports.errors import NotARun
+from crashmq.reports.files import write_json, write_text
+from crashmq.reports.operator_figures import (
+    class_of,
+    report_of,
+    sentence_of,
+    summary_of_operators,
+)
+from crashmq.reports.operator_records import OperatorRecord, read_asked, with_reach
+
+SAMPLE = 500
+BUDGET_S = 10.0
+SURVIVORS_SHOWN = 10
+_SHARED = ("only", "more", "budget", "seed", "workers", "out", "show")
+
+
+def operators_option(
+    command: Callable[..., None],
+) -> Callable[..., None]:
+    """The options that make ``crashmq mutants`` search for machine-made mutants."""
+
+    @click.option(
+        "--operators",
+        is_flag=True,
+        help="Search for mutants that operators make of the engine's text; the same "
+        "command again goes on with --out.",
+    )
+    @click.option(
+        "--sample",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help=f"Of these, so many, drawn by --seed; {SAMPLE} by default.",
+    )
+    @functools.wraps(command)
+    def either(operators: bool, sample: int | None, **given: Any) -> None:
+        if operators:
+            _refuse_others(given)
+            _run(sample or SAMPLE, given)
+        elif sample:
+            raise click.UsageError("--sample is for --operators.")
+        else:
+            command(**given)
+
+    return either
+
+
+def _refuse_others(given: dict[str, Any]) -> None:
+    context = click.get_current_context()
+    for name in given:
+        source = context.get_parameter_source(name)
+        if name not in _SHARED and source is not ParameterSource.DEFAULT:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} does not go with --operators.")
+
+
+def _run(size: int, given: dict[str, Any]) -> None:
+    names = (*given["only"], *given["more"])
+    only = tuple(name for each in names for name in each.split(",") if name)
+    if given["show"] is not None:
+        _show(given["show"])
+        return
+    out: Path | None = given["out"]
+    if out is None:
+        raise click.UsageError(
+            "--operators needs --out DIR: rows are kept there as they come, and the "
+            "same command goes on with them."
+        )
+    asked = click.get_current_context().get_parameter_source("budget")
+    budget = BUDGET_S if asked is ParameterSource.DEFAULT else given["budget"]
+    campaign = OperatorCampaign(out, size, given["seed"], budget, only)
+    drawn = _drawn(campaign)
+    _search(campaign, drawn, given["workers"] or len(os.sched_getaffinity(0)))
+    rows = _save(campaign, drawn)
+    _tell(campaign, drawn, rows)
+    raise SystemExit(INTERRUPTED if INTERRUPTS.seen else _exit_code(rows))
+
+
+def _show(name: str) -> None:
+    told = Drawing()
+    found = _lookup((name,), told)
+    if not found:
+        raise BadInput(
+            f"there is no machine-made mutant {name!r}; a row's id names one, as in "
+            f"the report of `crashmq mutants --operators --out`."
+        )
+    for drawn in found:
+        mutant = drawn.mutant()
+        say(f"{mutant.id} {mutant.title}\n{diff_of(mutant)}")
+
+
+def _lookup(only: tuple[str, ...], told: Drawing) -> list[Drawn]:
+    try:
+        return [Drawn.of(made) for made in sample(0, SAMPLE, told, only)]
+    except NoOperators as error:
+        raise EnvironmentLacking(str(error)) from None
+
+
+def _drawn(campaign: OperatorCampaign) -> list[Drawn]:
+    say("mutants: drawing the sample", err=True)
+    try:
+        with writing():
+            drawn = campaign.draw()
+    except NoOperators as error:
+        raise EnvironmentLacking(str(error)) from None
+    except (CannotGoOn, NotARun) as error:
+        raise BadInput(str(error)) from None
+    if not drawn:
+        raise BadInput(
+            f"no operator makes a mutant of {', '.join(campaign.only)}; name a module "
+            f"or function below the engine, an operator or an id."
+        )
+    return drawn
+
+
+def _search(campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int) -> None:
+    """Do what is missing: hunts, what differs with survivors, the lines that ran."""
+    hunts = campaign.missing(drawn)
+    killed = 0
+    with Progress("mutants") as progress:
+        try:
+            progress.update(0, len(hunts))
+            for done, row in enumerate(run_hunts(campaign, hunts, workers), 1):
+                killed += row.is_killed
+                detail = f"{killed} killed, {row.id} {row.outcome} {row.law}".rstrip()
+                progress.update(done, len(hunts), detail)
+            compared = compare_survivors(campaign, drawn, workers)
+            for done, row in enumerate(compared, 1):
+                progress.tell("survivors compared", done, 0)
+                progress.update(done, None, f"{row.id} {row.differing} differ")
+            lines_of(campaign, lambda done: progress.tell("lines counted", done, 0))
+        except KeyboardInterrupt:
+            INTERRUPTS.take()
+            say("crashmq: interrupted; the same command goes on.", err=True)
+
+
+def _save(campaign: OperatorCampaign, drawn: Sequence[Drawn]) -> list[OperatorRecord]:
+    """Write report, summary and survivors; the rows of the sample."""
+    chosen = {each.id for each in drawn}
+    rows = [row for row in campaign.rows() if row.id in chosen]
+    if not INTERRUPTS.seen:
+        rows = with_reach(rows, lines_of(campaign, lambda _: None))
+    asked = read_asked(campaign.out)
+    left = {row.id for row in rows if row.outcome == "survived"}
+    with writing():
+        write_text(campaign.out / "report.md", report_of(rows, asked))
+        write_json(campaign.out / "summary.json", summary_of_operators(rows, asked))
+        survivors = [each for each in drawn if each.id in left]
+        write_text(campaign.out / "survivors.toml", toml_of(survivors))
+    return rows
+
+
+def _tell(
+    campaign: OperatorCampaign, drawn: Sequence[Drawn], rows: Sequence[OperatorRecord]
+) -> None:
+    say(sentence_of(rows))
+    if len(rows) < len(drawn):
+        say(f"  {len(drawn) - len(rows)} of {len(drawn)} are still to be searched for")
+    left = [row for row in rows if row.outcome == "survived"]
+    for row in left[:SURVIVORS_SHOWN]:
+        where = f"{row.module.removeprefix('crashmq.engine.')}.{row.function}"
+        say(f"  {row.id}  {row.operator} in {where}:{row.line}, {class_of(row)}")
+    if len(left) > SURVIVORS_SHOWN:
+        say(f"  and {len(left) - SURVIVORS_SHOWN} more survivors")
+    for row in rows:
+        if row.outcome in ("defect", "unconfirmed"):
+            last = row.message.strip().splitlines()[-1:]
+            say(f"  ! {row.id} {row.outcome}: {''.join(last)}")
+    out = shlex.quote(str(campaign.out))
+    say(f"  report  {campaign.out / 'report.md'}")
+    again = "".join(f" --only {shlex.quote(name)}" for name in campaign.only)
+    more = campaign.budget_s if INTERRUPTS.seen else campaign.budget_s * 6
+    say(
+        f"  next    crashmq mutants --operators --sample {campaign.size} --seed "
+        f"{campaign.seed}{again} --budget {more:g} --out {out}"
+    )
+
+
+def _exit_code(rows: Sequence[OperatorRecord]) -> int:
+    outcomes = {row.outcome for row in rows}
+    if outcomes & {"defect", "unconfirmed"}:
+        return TOO_LITTLE
+    return FINDINGS if "survived" in outcomes else CLEAN

@@ -1,0 +1,1 @@
+"""Mutants made by machine: operators over the engine's own text."""

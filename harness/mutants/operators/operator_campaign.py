@@ -1,0 +1,240 @@
+"""Operator campaign: a sample of machine-made mutants, searched and gone on with.
+
+A directory keeps what was drawn, and each row as its hunt ends. Asked again with the
+same directory, a campaign does what is missing: mutants that were not searched yet, and
+survivors whose budget has grown since, from the slice on at which they were left.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from crashmq.harness.guards.interrupts import held_back, left_to_parent
+from crashmq.harness.mutants.mutation import Edit, Mutant
+from crashmq.harness.mutants.operators.generate import Drawing, Made, sample
+from crashmq.harness.mutants.operators.lines import add_lines, counted_lines
+from crashmq.harness.mutants.operators.operator_hunt import (
+    COMPARED,
+    OperatorHunt,
+    differing,
+    search,
+)
+from crashmq.harness.searches.soak import code_version
+from crashmq.reports.files import write_text
+from crashmq.reports.operator_records import (
+    ASKED_FILE,
+    LINES_FILE,
+    ROWS_FILE,
+    Lines,
+    OperatorRecord,
+    append_row,
+    cut_torn_row,
+    lines_from,
+    lines_text,
+    read_asked,
+    read_operator_rows,
+    write_asked,
+)
+
+LINED_SLICES = 40  # two rounds of a hunt
+POOL_CHUNK = 1
+
+
+class CannotGoOn(ValueError):
+    """A directory holds a run that this one cannot go on with; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A mutant of the sample as the directory keeps it."""
+
+    id: str
+    module: str
+    function: str
+    operator: str
+    line: int
+    before: str
+    after: str
+
+    @classmethod
+    def of(cls, made: Made) -> Drawn:
+        """What is kept of a mutant."""
+        (edit,) = made.mutant().edits
+        place = made.place
+        return cls(
+            id=made.id,
+            module=place.module,
+            function=place.function,
+            operator=made.operator,
+            line=made.line,
+            before=edit.before,
+            after=edit.after,
+        )
+
+    def mutant(self) -> Mutant:
+        """The mutant to plant."""
+        edit = Edit(self.module, self.function, self.before, self.after)
+        where = f"{self.module.rpartition('.')[2]}:{self.line}"
+        return Mutant(self.id, f"{self.operator} at {where}", (), (edit,))
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCampaign:
+    """What was asked for: how many mutants, of which part, from which seed.
+
+    Attributes:
+        out: the directory of the run.
+        size: of the sample.
+        seed: of the sample's order and of each search.
+        budget_s: processor time for each mutant.
+        only: names that a mutant's id, operator or place must have; () for all.
+    """
+
+    out: Path
+    size: int
+    seed: int
+    budget_s: float
+    only: tuple[str, ...] = ()
+
+    @property
+    def decides(self) -> dict[str, Any]:
+        """What must be the same for a run to be gone on with."""
+        return {
+            "seed": self.seed,
+            "only": list(self.only),
+            "code_version": code_version(),
+        }
+
+    def draw(self) -> list[Drawn]:
+        """The sample, as kept, or drawn and kept now; a larger one is drawn anew.
+
+        Raises:
+            CannotGoOn: the directory is of another run.
+        """
+        kept: list[Drawn] = []
+        if (self.out / ASKED_FILE).exists():
+            asked = read_asked(self.out)
+            self._check(asked)
+            kept = [Drawn(**each) for each in asked["sample"]]
+            if len(kept) >= self.size or asked["size"] >= self.size:
+                return kept[: self.size]
+        told = Drawing()
+        found = sample(self.seed, self.size, told, only=self.only)
+        drawn = [Drawn.of(made) for made in found]
+        self.out.mkdir(parents=True, exist_ok=True)
+        asked = {**self.decides, "size": self.size, "passed_over": asdict(told)}
+        write_asked(self.out, {**asked, "sample": [asdict(each) for each in drawn]})
+        return drawn
+
+    def _check(self, asked: dict[str, Any]) -> None:
+        for key, value in self.decides.items():
+            if asked.get(key) != value:
+                raise CannotGoOn(
+                    f"{self.out} holds a run with {key} {asked.get(key)!r}, and this "
+                    f"one has {value!r}; rows of both mean nothing together. Give "
+                    f"--out a new directory, or ask for the same again."
+                )
+
+    def rows(self) -> list[OperatorRecord]:
+        """The rows so far, of the whole directory."""
+        cut_torn_row(self.out)
+        if not (self.out / ROWS_FILE).exists():
+            return []
+        return read_operator_rows(self.out)
+
+    def missing(self, drawn: Sequence[Drawn]) -> list[OperatorHunt]:
+        """The hunts that are still to be done, in the order of the sample."""
+        done = {row.id: row for row in self.rows()}
+        hunts: list[OperatorHunt] = []
+        for each in drawn:
+            row = done.get(each.id)
+            task = OperatorHunt(
+                each.mutant(), each.operator, each.line, self.seed, self.budget_s
+            )
+            if row is None or row.outcome == "defect":
+                hunts.append(task)
+            elif row.outcome == "survived" and row.cpu_us < self.budget_s * 1e6:
+                used = row.cpu_us / 1e6
+                hunts.append(replace(task, slices=row.slices, used_s=used))
+        return hunts
+
+
+def run_hunts(
+    campaign: OperatorCampaign, hunts: Sequence[OperatorHunt], workers: int
+) -> Iterator[OperatorRecord]:
+    """Search, and keep each row as its hunt ends; the rows as they come."""
+    for row in _spread(search, hunts, workers):
+        append_row(campaign.out, row)
+        yield row
+
+
+def compare_survivors(
+    campaign: OperatorCampaign, drawn: Sequence[Drawn], workers: int
+) -> Iterator[OperatorRecord]:
+    """Ask of each survivor that was not asked yet on how many programs it differs."""
+    by_id = {each.id: each for each in drawn}
+    asked = [
+        (row, by_id[row.id].mutant(), campaign.seed)
+        for row in campaign.rows()
+        if row.outcome == "survived" and not row.compared and row.id in by_id
+    ]
+    for row in _spread(_compared, asked, workers):
+        append_row(campaign.out, row)
+        yield row
+
+
+def lines_of(campaign: OperatorCampaign, told: Callable[[int], None]) -> Lines:
+    """The lines that the beginning of a hunt runs; counted once for a directory."""
+    path = campaign.out / LINES_FILE
+    if path.exists():
+        return lines_from(path.read_text("utf-8"))
+    lines: Lines = {}
+    for number, more in enumerate(counted_lines(campaign.seed, range(LINED_SLICES))):
+        add_lines(lines, more)
+        told(number + 1)
+    write_text(path, lines_text(lines))
+    return lines
+
+
+def toml_of(drawn: Sequence[Drawn]) -> str:
+    """The mutants as a file that ``crashmq mutants --file`` and ``replay`` read."""
+    texts: list[str] = []
+    for each in drawn:
+        mutant = each.mutant()
+        lines = [
+            "[[mutant]]",
+            f"id = {json.dumps(mutant.id)}",
+            f"title = {json.dumps(mutant.title)}",
+            "laws = []",
+            "",
+            "[[mutant.edit]]",
+            f"module = {json.dumps(each.module)}",
+            f"function = {json.dumps(each.function)}",
+            f"before = {json.dumps(each.before)}",
+            f"after = {json.dumps(each.after)}",
+        ]
+        texts.append("\n".join(lines) + "\n")
+    return "\n".join(texts)
+
+
+def _compared(asked: tuple[OperatorRecord, Mutant, int]) -> OperatorRecord:
+    row, mutant, seed = asked
+    return replace(row, differing=differing(mutant, seed), compared=COMPARED)
+
+
+def _spread(work: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> Any:
+    """Rows as they are done, by processes of which each is a new interpreter."""
+    if workers == 1 or len(tasks) <= 1:
+        yield from map(work, tasks)
+        return
+    context = multiprocessing.get_context("spawn")
+    with held_back():
+        pool = context.Pool(min(workers, len(tasks)), left_to_parent)
+    with pool:
+        yield from pool.imap_unordered(partial(work), tasks, POOL_CHUNK)

@@ -1,0 +1,172 @@
+"""Operator hunt: the search for one mutant made by machine, down to its row.
+
+The search is that of any planted bug, in processor time, and goes on at the slice where
+an earlier one ended. A kill counts if it is confirmed: its program passes on the clean
+engine and is red with the mutant. Of survivors it can be asked how many programs behave
+otherwise than on the clean engine, although no law minds, and how often a line is run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.mutants.hunt import DIED, HANG, Hunt, HuntResult, hunt
+from crashmq.harness.mutants.mutation import Mutant, applied
+from crashmq.harness.mutants.operators.subjects_of_laws import about
+from crashmq.harness.mutants.search_slices import FoundBug, SliceKind, program_of
+from crashmq.harness.searches.aiming import perhaps_aimed
+from crashmq.harness.searches.supervised import supervised
+from crashmq.models.program import Program, to_json
+from crashmq.models.verdict import Outcome
+from crashmq.reports.operator_records import OperatorRecord
+
+COMPARED = 120  # programs, half of them neighbours of the corpus
+REPLAY_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorHunt:
+    """One search for one mutant.
+
+    Attributes:
+        mutant: made by machine, with one edit.
+        operator: that made it.
+        line: of its change, in its module.
+        seed: of the search.
+        budget_s: of processor time, with what earlier searches for it took.
+        slices: how many slices earlier searches for it did.
+        used_s: the processor time that these took.
+    """
+
+    mutant: Mutant
+    operator: str
+    line: int
+    seed: int
+    budget_s: float
+    slices: int = 0
+    used_s: float = 0.0
+
+
+def search(task: OperatorHunt) -> OperatorRecord:
+    """Search for one mutant, and confirm the kill or look at the survivor."""
+    result = hunt(
+        Hunt(
+            task.mutant,
+            task.seed,
+            task.budget_s - task.used_s,
+            in_cpu_time=True,
+            first_slice=task.slices,
+        )
+    )
+    row = _row(task, result)
+    if result.own_defect:
+        row.message = result.own_defect
+    elif result.found is None:
+        row.outcome = "survived"
+    else:
+        _take_kill(row, task, result.found)
+    return row
+
+
+def _row(task: OperatorHunt, result: HuntResult) -> OperatorRecord:
+    (edit,) = task.mutant.edits
+    return OperatorRecord(
+        id=task.mutant.id,
+        module=edit.module,
+        function=edit.function,
+        operator=task.operator,
+        line=task.line,
+        before=edit.before,
+        after=edit.after,
+        outcome="defect",
+        cpu_us=round((task.used_s + result.cpu_seconds) * 1e6),
+        slices=task.slices + result.slices,
+        states=result.states,
+        histories=result.histories,
+    )
+
+
+def _take_kill(row: OperatorRecord, task: OperatorHunt, found: FoundBug) -> None:
+    row.law, row.message = found.law, found.message
+    row.how, row.scenario = found.how, found.scenario
+    row.about = about(found.law, row.module)
+    row.outcome = "killed"
+    if found.program is not None:
+        row.program = json.dumps(to_json(found.program))
+    if found.law in (HANG, DIED) or found.program is None:
+        return  # the hunt has compared it with the clean engine already
+    clean, red = confirmed(task.mutant, found.program, found.scenario)
+    if clean != Outcome.PASSED.value or red not in (found.law, HANG, DIED):
+        row.outcome = "unconfirmed"
+        said = f"on the clean engine {clean or 'no end'}, with the mutant {red}"
+        row.message = f"{said}; {found.message}"
+
+
+def confirmed(mutant: Mutant, program: Program, scenario: str) -> tuple[str, str]:
+    """What a program gives on the clean engine, and which law it violates mutated.
+
+    ``passed`` where it violates none; ``timeout`` or ``died`` where it did not end.
+    """
+
+    def run(with_mutant: int) -> str:
+        if not with_mutant:
+            return _told(program, scenario)
+        with applied(mutant):
+            return _told(program, scenario)
+
+    clean, red = (
+        row if isinstance(row, str) else HANG if row.how == "timeout" else DIED
+        for row in supervised(run, (0, 1), REPLAY_TIMEOUT_S)
+    )
+    return clean, red
+
+
+def _told(program: Program, scenario: str) -> str:
+    result = run_program(program, scenario, keep_trace=False)
+    return result.law if result.outcome is Outcome.VIOLATED else result.outcome.value
+
+
+def differing(mutant: Mutant, seed: int) -> int:
+    """Of ``COMPARED`` programs, how many give another digest with the mutant."""
+    programs = _programs(seed)
+    clean = _clean_digests(seed)
+
+    def run(number: int) -> str:
+        return _digest(*programs[number])
+
+    rows = supervised(
+        run, range(len(programs)), REPLAY_TIMEOUT_S, lambda: applied(mutant)
+    )
+    return sum(mine != theirs for mine, theirs in zip(rows, clean, strict=True))
+
+
+@cache
+def _programs(seed: int) -> Sequence[tuple[str, Program]]:
+    """Scenario and program, aimed on the clean engine: the same on both."""
+
+    def each() -> Iterator[tuple[str, Program]]:
+        kinds: tuple[SliceKind, ...] = ("soak", "neighbours")
+        for kind in kinds:
+            for number in range(COMPARED // len(kinds)):
+                scenario, program = program_of(kind, seed, number)
+                yield scenario, perhaps_aimed(program, seed, number)
+
+    return tuple(each())
+
+
+@cache
+def _clean_digests(seed: int) -> tuple[object, ...]:
+    programs = _programs(seed)
+
+    def run(number: int) -> str:
+        return _digest(*programs[number])
+
+    return tuple(supervised(run, range(len(programs)), REPLAY_TIMEOUT_S))
+
+
+def _digest(scenario: str, program: Program) -> str:
+    return run_program(program, scenario, keep_trace=False).digest

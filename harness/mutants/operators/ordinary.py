@@ -1,0 +1,98 @@
+"""The ordinary operators, which cosmic-ray has: comparisons, numbers, words, signs.
+
+Of its operators those are taken that leave a program that runs: ``+`` turns into ``-``
+and not into ``@``. They change a tree of parso's, place by place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Any
+
+from crashmq.harness.mutants.operators.spans import Change, Text
+
+_COMPARED = (
+    *("Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt", "Lt_GtE", "GtE_Lt", "Gt_LtE", "LtE_Gt"),
+    *("Eq_NotEq", "NotEq_Eq", "Is_IsNot", "IsNot_Is"),
+)
+_RECKONED = (
+    *("Add_Sub", "Sub_Add", "Mul_FloorDiv", "FloorDiv_Mul", "Mod_FloorDiv"),
+    *("LShift_RShift", "RShift_LShift", "BitOr_BitAnd", "BitAnd_BitOr"),
+    "BitXor_BitOr",
+)
+NAMES: dict[str, str] = {
+    **{f"ReplaceComparisonOperator_{each}": "comparison" for each in _COMPARED},
+    **{f"ReplaceBinaryOperator_{each}": "arithmetic" for each in _RECKONED},
+    "ReplaceUnaryOperator_Delete_Not": "not-removed",
+    "ReplaceUnaryOperator_Delete_USub": "sign-removed",
+    "ReplaceTrueWithFalse": "boolean",
+    "ReplaceFalseWithTrue": "boolean",
+    "ReplaceAndWithOr": "and-or",
+    "ReplaceOrWithAnd": "and-or",
+    "ReplaceBreakWithContinue": "break-continue",
+    "ReplaceContinueWithBreak": "break-continue",
+    "NumberReplacer": "constant-by-one",
+    "ZeroIterationForLoop": "no-iteration",
+}
+"""Classes of cosmic-ray, and how the report names what they do."""
+
+
+class NoOperators(ImportError):
+    """cosmic-ray is not installed; the message says how to get it."""
+
+
+def ordinary(text: Text) -> Iterator[Change]:
+    """Each change that an ordinary operator makes in a place.
+
+    Raises:
+        NoOperators: cosmic-ray is not installed.
+    """
+    parse, _, operators = _library()
+    nodes = list(_nodes(parse(text.text)))
+    for name, operator in operators.items():
+        spans = [
+            (_at(text, *start), _at(text, *end))
+            for node in nodes
+            for start, end in operator.mutation_positions(node)
+        ]
+        for occurrence, span in enumerate(spans):
+            make = partial(_made, text.text, name, occurrence)
+            yield Change(NAMES[name], span, make)
+
+
+def _made(text: str, name: str, occurrence: int) -> str:
+    _, mutate, operators = _library()
+    changed = mutate(text, operators[name], occurrence)
+    assert isinstance(changed, str), (name, occurrence)
+    return changed
+
+
+def _at(text: Text, line: int, column: int) -> int:
+    """Parso counts the characters of a line, the tree of ``ast`` its bytes."""
+    start = text.starts[line - 1]
+    told = text.data[start:].decode()[:column]
+    return start + len(told.encode())
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    """In the order in which cosmic-ray counts occurrences."""
+    yield node
+    for child in getattr(node, "children", ()):
+        yield from _nodes(child)
+
+
+@cache
+def _library() -> tuple[Any, Any, dict[str, Any]]:
+    """How to parse, how to mutate, and the operators taken, by name."""
+    try:
+        from cosmic_ray.ast import get_ast
+        from cosmic_ray.mutating import mutate_code
+        from cosmic_ray.operators.provider import OperatorProvider
+    except ImportError as error:
+        raise NoOperators(
+            f"the ordinary operators are cosmic-ray's, which is not installed "
+            f"({error.name}): pip install 'crashmq[mutation]'."
+        ) from None
+    provider = OperatorProvider()
+    return get_ast, mutate_code, {name: provider[name]() for name in NAMES}

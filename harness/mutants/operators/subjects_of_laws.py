@@ -1,0 +1,51 @@
+"""What a law is about, and whether a mutant it kills is in that part of the engine.
+
+A kill by a law about something else is a kill, yet it shows that the mutated part's own
+laws did not speak; so it is marked. What any code can violate (an exception, a hang) is
+about nothing in particular, and is marked too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ANY = frozenset({"RUN", "RES", "DET", "timeout", "died"})
+_CONSUMERS = frozenset({"CON", "RTY", "MBR", "TOP", "OFS", "OFF", "LP", "FLT"})
+_STORE = frozenset(
+    {"CL", "CP", "CQ", "DEL", "DSP", "DUR", "FL", "IX", "PUT", "RD", "REC", "ST"}
+)
+_CONFIG = frozenset({"CFG", "OFS", "OFF", "DLY", "FLT", "TOP", "MBR"})
+
+FAMILIES: Mapping[str, frozenset[str]] = {
+    "broker.filter": frozenset({"FLT", "CON", "LP", "CFG", "CQ"}),
+    "broker.schedule": frozenset({"DLY", "RTY", "CFG", "DSP"}),
+    "broker.offset": frozenset({"OFS", "OFF", "CON", "CFG", "LP"}),
+    "broker.longpolling": frozenset({"LP", "CON"}),
+    "broker.processor": _CONSUMERS | {"RD", "PUT", "DLY"},
+    "broker.topic": frozenset({"TOP", "RTY", "CFG"}),
+    "broker.subscription": frozenset({"MBR", "CON", "RTY", "TOP", "CFG"}),
+    "broker.client": frozenset({"MBR", "CON"}),
+    "broker": _CONSUMERS | {"DLY", "CFG"},
+    "client": _CONSUMERS,
+    "common": _CONFIG | _CONSUMERS,
+    "remoting": _CONSUMERS | {"RD"},
+    "filter": frozenset({"FLT", "CON", "LP"}),
+    "store.index": frozenset({"IX", "REC", "CP", "DUR"}),
+    "store.clean": frozenset({"DEL", "CL", "CQ", "CP", "REC", "IX", "DUR"}),
+    "store.queue": frozenset({"CQ", "RD", "REC", "DSP", "CP", "DEL", "FL", "DUR"}),
+    "store.message": _STORE | {"DLY", "RTY"},
+    "store": _STORE,
+}
+"""By package or module below the engine: the families of laws that are about it."""
+
+
+def about(law: str, module: str) -> str:
+    """``own``, ``another`` or ``any``: what a law is about, seen from a module."""
+    family = law.partition("-")[0]
+    if family in ANY:
+        return "any"
+    name = module.removeprefix("crashmq.engine.")
+    while name not in FAMILIES:
+        assert "." in name, module
+        name = name.rpartition(".")[0]
+    return "own" if family in FAMILIES[name] else "another"

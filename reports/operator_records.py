@@ -1,0 +1,142 @@
+"""The row of a hunt for a mutant made by machine, and the file that keeps rows.
+
+``operators.jsonl`` is appended to, a row a line, as hunts end, so that a run that was
+interrupted can be gone on with; of several rows of one mutant the last one counts.
+``operators.json`` says what was asked for. Integers are 64-bit, the rest is text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from crashmq.reports.errors import NotARun
+from crashmq.reports.files import write_json
+
+ROWS_FILE = "operators.jsonl"
+ASKED_FILE = "operators.json"
+LINES_FILE = "lines.json"
+FORMAT = 1
+
+Lines: TypeAlias = dict[str, dict[int, int]]  # slices by module and line
+
+
+@dataclass(slots=True)
+class OperatorRecord:
+    """One search for one mutant made by machine."""
+
+    id: str
+    module: str
+    function: str
+    operator: str
+    line: int
+    before: str
+    after: str
+    outcome: str  # killed, survived, unconfirmed, defect
+    law: str = ""  # of the kill; "timeout", "died" where no law had spoken
+    about: str = ""  # own, another, any: what the law is about, against the module
+    message: str = ""
+    how: str = ""  # the kind of search that killed it
+    scenario: str = ""
+    cpu_us: int = 0  # of the search's processes, to the kill or all of the budget
+    slices: int = 0  # that were searched, from the first one on
+    states: int = 0
+    histories: int = 0
+    program: str = ""  # JSON, as found
+    reached: int = -1  # slices of the clean engine that run the line; -1: not counted
+    differing: int = -1  # programs whose digest differs from the clean engine's
+    compared: int = 0  # programs of which that was asked
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether a confirmed kill ended the search."""
+        return self.outcome == "killed"
+
+
+def append_row(out: Path, row: OperatorRecord) -> None:
+    """Keep one more row; durable when this returns."""
+    line = json.dumps(asdict(row), ensure_ascii=False) + "\n"
+    with (out / ROWS_FILE).open("a", encoding="utf-8") as file:
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_operator_rows(out: Path) -> list[OperatorRecord]:
+    """The last row of each mutant, in the order in which mutants came first.
+
+    A line without its end was being written when the run was ended: it is passed over.
+
+    Raises:
+        NotARun: there are none, or not of this version.
+    """
+    path = out / ROWS_FILE
+    try:
+        lines = path.read_text("utf-8").split("\n")[:-1]
+        rows = [OperatorRecord(**json.loads(line)) for line in lines]
+    except (OSError, ValueError, TypeError) as error:
+        raise NotARun(
+            f"{path} holds no hunts of this version ({type(error).__name__}); give the "
+            f"directory of `crashmq mutants --operators --out`."
+        ) from None
+    return list({row.id: row for row in rows}.values())
+
+
+def cut_torn_row(out: Path) -> None:
+    """Cut what an ended run left of a row, so that the next one begins a line."""
+    path = out / ROWS_FILE
+    if path.exists():
+        data = path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            with path.open("r+b") as file:
+                file.truncate(whole)
+
+
+def write_asked(out: Path, asked: dict[str, Any]) -> None:
+    """``operators.json``: what decides the rows, and what drawing passed over."""
+    write_json(out / ASKED_FILE, {"format": FORMAT, **asked})
+
+
+def read_asked(out: Path) -> dict[str, Any]:
+    """What the run of a directory was asked for.
+
+    Raises:
+        NotARun: it is no such run, or of another version.
+    """
+    path = out / ASKED_FILE
+    try:
+        asked = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise NotARun(
+            f"{path} cannot be read ({type(error).__name__}); give the directory of "
+            f"`crashmq mutants --operators --out`."
+        ) from None
+    if not isinstance(asked, dict) or asked.get("format") != FORMAT:
+        raise NotARun(f"{path} is not of format {FORMAT}, which this version reads.")
+    return asked
+
+
+def lines_text(lines: Lines) -> str:
+    """The counts as JSON."""
+    return json.dumps(lines)
+
+
+def lines_from(text: str) -> Lines:
+    """The counts that ``lines_text`` wrote."""
+    return {
+        module: {int(line): count for line, count in counts.items()}
+        for module, counts in json.loads(text).items()
+    }
+
+
+def with_reach(rows: Iterable[OperatorRecord], lines: Lines) -> list[OperatorRecord]:
+    """The rows, each with the number of slices that ran its line."""
+    found = list(rows)
+    for row in found:
+        row.reached = lines.get(row.module, {}).get(row.line, 0)
+    return found

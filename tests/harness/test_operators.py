@@ -1,0 +1,472 @@
+"""Machine-made mutants: what operators change, how samples are drawn, what rows say."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from crashmq.harness.cli import main
+from crashmq.harness.mutants.edits import edited
+from crashmq.harness.mutants.hunt import Hunt, hunt
+from crashmq.harness.mutants.mutation import Edit, Mutant
+from crashmq.harness.mutants.operators.domain import OPERATORS, domain
+from crashmq.harness.mutants.operators.generate import (
+    Drawing,
+    made_of,
+    plantable,
+    population,
+    sample,
+    smallest_edit,
+)
+from crashmq.harness.mutants.operators.operator_campaign import (
+    CannotGoOn,
+    Drawn,
+    OperatorCampaign,
+    compare_survivors,
+    run_hunts,
+    toml_of,
+)
+from crashmq.harness.mutants.operators.operator_hunt import (
+    COMPARED,
+    OperatorHunt,
+    confirmed,
+    differing,
+    search,
+)
+from crashmq.harness.mutants.operators.ordinary import NAMES, ordinary
+from crashmq.harness.mutants.operators.places import NOT_MUTATED, Place, places
+from crashmq.harness.mutants.operators.spans import Text
+from crashmq.harness.mutants.operators.subjects_of_laws import ANY, FAMILIES, about
+from crashmq.models.laws.registry import declared_laws
+from crashmq.models.program import Program, Setup
+from crashmq.reports.errors import NotARun
+from crashmq.reports.operator_figures import (
+    ALIKE,
+    NOT_REACHED,
+    UNASKED,
+    class_of,
+    rate_of,
+    rates_by_budget,
+    report_of,
+    summary_of_operators,
+)
+from crashmq.reports.operator_records import (
+    ROWS_FILE,
+    OperatorRecord,
+    append_row,
+    cut_torn_row,
+    read_operator_rows,
+)
+
+FORGETS_TO_SCAN = Edit(
+    "crashmq.engine.store.log_scan",
+    "records_in",
+    "if request.success and request.msg_size > 0:",
+    "if request.success and request.msg_size > 1_000_000:",
+)
+
+
+def after(operator: str, text: str) -> list[str]:
+    """What the operator makes of a function's body, line by line."""
+    made = Text(text)
+    return [
+        change.make()
+        for change in (*domain(made), *ordinary(made))
+        if change.operator == operator
+    ]
+
+
+def row(name: str = "OP-1", outcome: str = "killed", **given: object) -> OperatorRecord:
+    said = {"module": "crashmq.engine.store.flush", "function": "F.run", "line": 7}
+    told = {"operator": "min-max", "before": "a", "after": "b", **said, **given}
+    return OperatorRecord(id=name, outcome=outcome, **told)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("operator", "before", "changed"),
+    [
+        ("statement-removed", "    self.a = 1\n", ["    pass\n"]),
+        ("sync-omitted", "    self.f.sync()\n", ["    0\n"]),
+        ("raise-removed", "    raise E()\n", ["    pass\n"]),
+        (
+            "condition-dropped",
+            "    if a:\n        b()\n",
+            ["    if True:\n        b()\n", "    if False:\n        b()\n"],
+        ),
+        (
+            "operand-dropped",
+            "    x(a and b)\n",
+            ["    x(True and b)\n", "    x(a and True)\n"],
+        ),
+        (
+            "condition-negated",
+            "    while a or b:\n        c()\n",
+            ["    while not (a or b):\n        c()\n"],
+        ),
+        (
+            "lock-dropped",
+            "    with self._lock:\n        b()\n",
+            ["    with __import__('contextlib').nullcontext():\n        b()\n"],
+        ),
+        ("effects-swapped", "    a()\n    b()\n", ["    b()\n    a()\n"]),
+        ("effects-swapped", "    a = f()\n    b(a)\n", []),
+        ("min-max", "    x(min(a, b))\n", ["    x(max(a, b))\n"]),
+        ("bound-dropped", "    x(min(a, b))\n", ["    x(a)\n", "    x(b)\n"]),
+        ("constant-2x-0", "    x(7)\n", ["    x(0)\n", "    x(14)\n"]),
+        (
+            "handler-without-reset",
+            "    try:\n        a()\n    except E:\n        b()\n        raise\n",
+            ["    try:\n        a()\n    except E:\n        pass\n        raise\n"],
+        ),
+        (
+            "error-passed-on",
+            "    try:\n        a()\n    except E:\n        b()\n",
+            ["    try:\n        a()\n    except E:\n        raise\n"],
+        ),
+        ("early-return", "    a()\n    b()\n", ["    a()\n    return None\n    b()\n"]),
+        ("argument-swapped", "    x(a, b)\n", ["    x(b, a)\n"]),
+        ("argument-swapped", "    x(max(a, b))\n", []),
+        ("stale-value", "    self.a = b()\n", ["    self.a = self.a or (b())\n"]),
+        ("stale-value", "    self.a[k] = b\n", ["    self.a.setdefault(k, b)\n"]),
+        (
+            "one-iteration",
+            "    for a in b:\n        c(a)\n",
+            ["    for a in b:\n        c(a)\n        break\n"],
+        ),
+        (
+            "no-iteration",
+            "    for a in b:\n        c(a)\n",
+            ["    for a in []:\n        c(a)\n"],
+        ),
+        (
+            "case-dropped",
+            "    match a:\n        case 1:\n            b()\n        case _:\n"
+            "            c()\n",
+            [
+                "    match a:\n        case 1 if False:\n            b()\n"
+                "        case _:\n            c()\n"
+            ],
+        ),
+        ("and-or", "    x(a or b)\n", ["    x(a and b)\n"]),
+        ("not-removed", "    x(not a)\n", ["    x( a)\n"]),
+        ("boolean", "    x(True)\n", ["    x(False)\n"]),
+        ("arithmetic", "    x(a + b)\n", ["    x(a - b)\n"]),
+        ("constant-by-one", "    x(7)\n", ["    x( 8)\n", "    x( 6)\n"]),
+        ("comparison", "    x(a is b)\n", ["    x(a is not b)\n"]),
+        ("break-continue", "    for a in b:\n        continue\n", None),
+        ("sign-removed", "    x(-a)\n", ["    x(a)\n"]),
+    ],
+)
+def test_an_operator_changes_what_it_says(
+    operator: str, before: str, changed: list[str] | None
+) -> None:
+    head = "def f(self) -> None:\n"
+    wanted = [head + text for text in changed or ()]
+    if changed is None:
+        wanted = [f"{head}    for a in b:\n        break\n"]
+
+    assert after(operator, head + before) == wanted
+
+
+def test_a_comparison_moves_by_one_and_turns_round() -> None:
+    made = after("comparison", "def f() -> bool:\n    return a < b\n")
+
+    assert [text.split("return ")[1].strip() for text in made] == ["a <= b", "a >= b"]
+
+
+def test_an_answer_is_moved_by_the_type_that_a_function_says() -> None:
+    moves = {"bool": "not (a)", "int": "(a) + 1", "list[A]": "(a)[:-1]"}
+    for said, moved in moves.items():
+        made = after("answer-moved", f"def f() -> {said}:\n    return a\n")
+
+        assert made == [f"def f() -> {said}:\n    return {moved}\n"]
+
+
+def test_what_only_people_read_is_not_mutated() -> None:
+    text = (
+        "@d(1)\n"
+        "def f(a: X | Y = 3) -> P | Q:\n"
+        '    """A text of 5."""\n'
+        "    assert a < 4, a\n"
+        "    PROBE.hit()\n"
+        "    self._check()\n"
+        '    raise E(f"{a + 1} is over {2 + 2}")\n'
+    )
+
+    made = [*made_of(Place("crashmq.engine.store.flush", "f", text, 1))]
+
+    told = sorted((each.operator, each.line) for each in made)
+    assert told == [
+        *[("constant-2x-0", 2)] * 2,
+        *[("constant-by-one", 2)] * 2,
+        ("raise-removed", 7),
+    ]
+
+
+def test_every_operator_finds_something_in_the_engine() -> None:
+    names = {made.operator for made in population()}
+
+    assert names >= {*OPERATORS, *NAMES.values()}
+    assert len(population()) > 10_000
+    assert len({made.id for made in population()}) == len(population())
+
+
+def test_places_are_functions_and_constants_of_all_but_the_real_host() -> None:
+    modules = {place.module for place in places()}
+
+    assert "crashmq.engine.client.impl.consumer.process_queue" in modules
+    assert not [m for m in modules if m.split(".")[2] in NOT_MUTATED]
+    assert ("crashmq.engine.store.message.message", "TOPIC_SIZE_MAX") in {
+        (place.module, place.function) for place in places()
+    }
+
+
+def test_an_edit_makes_the_text_that_its_operator_made() -> None:
+    for made in sample(5, 40, Drawing()):
+        (edit,) = made.mutant().edits
+        module = importlib.import_module(edit.module)
+        name = edit.function.rpartition(".")[2]
+        source = inspect.getsource(module)
+
+        text = edited(source, edit, made.id)
+
+        assert text != source
+        (again,) = {
+            place.text
+            for place in _places_in(edit.module, text)
+            if place.function == edit.function
+        }
+        assert again == made.after, name
+
+
+def _places_in(module: str, text: str) -> list[Place]:
+    from crashmq.harness.mutants.operators.places import places_of
+
+    return [*places_of(module, text)]
+
+
+@pytest.mark.parametrize(
+    ("before", "changed", "edit"),
+    [
+        ("a\nb\nc\n", "a\nx\nc\n", ("b", "x")),
+        ("a\nb\nc\n", "a\nb\nx\nc\n", ("c", "x\nc")),
+        ("b\nb\nc\n", "b\nx\nc\n", ("b\nb\nc", "b\nx\nc")),
+    ],
+)
+def test_an_edit_is_as_small_as_is_there_once(
+    before: str, changed: str, edit: tuple[str, str]
+) -> None:
+    assert smallest_edit(before, changed) == edit
+
+
+def test_a_larger_sample_begins_with_the_smaller_one() -> None:
+    small = [made.id for made in sample(9, 5, Drawing())]
+    large = [made.id for made in sample(9, 12, Drawing())]
+
+    assert large[:5] == small
+    assert [made.id for made in sample(10, 5, Drawing())] != small
+
+
+def test_what_changes_no_code_is_passed_over() -> None:
+    told = Drawing()
+
+    found = sample(0, 10_000, told, only=("store.abort_file",))
+
+    assert found
+    assert all(made.place.module.endswith("abort_file") for made in found)
+    assert len(found) + told.same_code + told.same_as_another + told.not_plantable == (
+        sum(made.is_meant_by("store.abort_file") for made in population())
+    )
+    assert all(plantable(found[:3]))
+
+
+def test_a_name_means_an_id_an_operator_a_module_or_what_is_in_it() -> None:
+    made = next(m for m in population() if m.place.function == "CommitLogFlusher.flush")
+
+    for name in (
+        *(made.id, made.operator, "store", "store.flush", "engine.store.flush"),
+        *("store.flush.CommitLogFlusher", "crashmq.engine.store.flush"),
+    ):
+        assert made.is_meant_by(name), name
+    for name in ("store.flus", "OP-", "broker", "store.flush.CommitLog"):
+        assert not made.is_meant_by(name), name
+
+
+def test_each_law_is_about_some_part_of_the_engine_or_about_any() -> None:
+    known = {law.partition("-")[0] for law in declared_laws()} - ANY
+
+    assert known == {family for families in FAMILIES.values() for family in families}
+    assert {about("RUN-1", place.module) for place in places()} == {"any"}
+    assert about("CL-1", "crashmq.engine.store.commit_log") == "own"
+    assert about("CL-1", "crashmq.engine.filter.bloom_filter") == "another"
+    assert {about("CL-1", place.module) for place in places()} == {"own", "another"}
+
+
+def test_a_rate_has_wilsons_interval() -> None:
+    rate = rate_of("", 8, 10)
+
+    assert (round(rate.low, 4), round(rate.high, 4)) == (0.4902, 0.9433)
+    assert (rate_of("", 0, 10).low, rate_of("", 10, 10).high) == (0.0, 1.0)
+    assert round(rate_of("", 10, 10).low, 4) == 0.7225
+    assert (rate_of("", 0, 0).low, rate_of("", 0, 0).high) == (0.0, 1.0)
+
+
+def test_a_rate_is_told_of_the_budgets_that_all_survivors_had() -> None:
+    killed = [row("OP-1", cpu_us=4_000_000), row("OP-2", cpu_us=40_000_000)]
+    left = row("OP-3", "survived", cpu_us=61_000_000)
+
+    rates = rates_by_budget([*killed, left, row("OP-4", "defect")])
+
+    assert [(r.name, r.killed, r.of) for r in rates] == [("10 s", 1, 3), ("60 s", 2, 3)]
+    assert rates_by_budget([left, row("OP-5", "survived", cpu_us=5)]) == []
+
+
+def test_a_survivor_says_whether_it_was_reached_and_whether_anything_differs() -> None:
+    survivor = row(outcome="survived", compared=10)
+    known = [
+        ({"reached": 0, "differing": 0}, NOT_REACHED),
+        ({"reached": 3, "differing": 2}, UNASKED),
+        ({"reached": 3, "differing": 0}, ALIKE),
+    ]
+
+    for given, wanted in known:
+        for name, value in given.items():
+            setattr(survivor, name, value)
+        assert class_of(survivor) == wanted
+
+
+def test_a_report_lists_survivors_by_function_with_what_was_changed() -> None:
+    left = row("OP-7", "survived", before="x = min(a, b)", after="x = max(a, b)")
+
+    text = report_of([left, row(law="CL-1", about="own")], {"size": 2, "seed": 1})
+
+    assert "Killed: 1 of 2 machine-made mutants, 50.0 %" in text
+    assert "### store.flush.F.run" in text
+    assert "`OP-7` min-max, line 7" in text
+    assert "`x = min(a, b)` -> `x = max(a, b)`" in text
+    summary = summary_of_operators([left, row(about="own")], {"size": 2, "seed": 1})
+    assert (summary["mutants"], summary["survivors"]) == (2, ["OP-7"])
+    assert summary["kills_by_what_the_law_is_about"] == {"own": 1}
+
+
+def test_of_several_rows_the_last_counts_and_a_torn_one_is_passed_over(
+    tmp_path: Path,
+) -> None:
+    append_row(tmp_path, row("OP-1", "survived"))
+    append_row(tmp_path, row("OP-2"))
+    append_row(tmp_path, row("OP-1", "killed"))
+    with (tmp_path / ROWS_FILE).open("a") as file:
+        file.write('{"id": "OP-3"')
+
+    told = [(each.id, each.outcome) for each in read_operator_rows(tmp_path)]
+    cut_torn_row(tmp_path)
+    append_row(tmp_path, row("OP-4"))
+
+    assert told == [("OP-1", "killed"), ("OP-2", "killed")]
+    ids = [each.id for each in read_operator_rows(tmp_path)]
+    assert ids == ["OP-1", "OP-2", "OP-4"]
+    (tmp_path / ROWS_FILE).write_text("nothing\n")
+    with pytest.raises(NotARun, match="holds no hunts"):
+        read_operator_rows(tmp_path)
+
+
+def test_a_kill_is_confirmed_on_both_engines_and_survivors_are_compared() -> None:
+    bug = Mutant("OP-T", "toy", (), (FORGETS_TO_SCAN,))
+
+    found = search(OperatorHunt(bug, "constant", 1, 0, 60.0))
+
+    assert (found.outcome, found.about) == ("killed", "own")
+    assert found.program
+    assert 0 < found.cpu_us < 60_000_000
+    assert confirmed(bug, Program(Setup(), ()), "") == ("passed", "passed")
+    assert 0 < differing(bug, 0) <= COMPARED
+
+
+def test_a_hunt_in_processor_time_goes_on_where_an_earlier_one_ended() -> None:
+    first = hunt(Hunt(None, 3, 0.1, in_cpu_time=True))
+    second = hunt(Hunt(None, 3, 0.1, in_cpu_time=True, first_slice=first.slices))
+
+    assert first.slices >= 1
+    assert first.cpu_seconds >= 0.1
+    assert first.probes != second.probes
+
+
+@pytest.mark.slow
+def test_a_campaign_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+    campaign = OperatorCampaign(tmp_path, 3, 3, 0.2, ("store.flush",))
+    drawn = campaign.draw()
+    before = [task.mutant.id for task in campaign.missing(drawn)]
+    rows = list(run_hunts(campaign, campaign.missing(drawn), 1))
+    assert campaign.missing(drawn) == []
+    longer = OperatorCampaign(tmp_path, 3, 3, 0.4, ("store.flush",))
+    assert longer.draw() == drawn
+
+    left = longer.missing(drawn)
+
+    assert before == [each.id for each in drawn]
+    survivors = {one.id: one for one in rows if one.outcome == "survived"}
+    assert {task.mutant.id for task in left} == set(survivors)
+    for task in left:
+        assert task.slices == survivors[task.mutant.id].slices > 0
+    for one in compare_survivors(campaign, drawn, 1):
+        assert one.compared == COMPARED
+    other = OperatorCampaign(tmp_path, 3, 4, 0.2, ("store.flush",))
+    with pytest.raises(CannotGoOn, match="holds a run with seed 3"):
+        other.draw()
+
+
+def test_survivors_are_kept_as_a_file_that_mutants_and_replay_read(
+    tmp_path: Path,
+) -> None:
+    drawn = [Drawn.of(made) for made in sample(2, 3, Drawing())]
+    file = tmp_path / "survivors.toml"
+    file.write_text(toml_of(drawn))
+
+    told = CliRunner().invoke(
+        main, ["mutants", "--file", str(file), "--show", drawn[0].id]
+    )
+
+    assert told.exit_code == 0, told.output
+    assert drawn[0].id in told.output
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--operators"], "--operators needs --out DIR"),
+        (["--operators", "--clean", "--out", "x"], "--clean does not go with"),
+        (["--sample", "5"], "--sample is for --operators"),
+        (["--operators", "--show", "OP-0"], "there is no machine-made mutant 'OP-0'"),
+        (["--operators", "--only", "nowhere", "--out", "x"], "no operator makes a"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    given: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    told = CliRunner().invoke(main, ["mutants", *given])
+
+    assert told.exit_code == 2
+    assert said in told.stderr
+
+
+@pytest.mark.slow
+def test_the_command_searches_reports_and_says_how_to_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    asked = ["mutants", "--operators", "--sample", "2", "--budget", "0.2"]
+    asked += ["--workers", "1", "--only", "store.abort_file", "--out", str(out)]
+
+    told = CliRunner().invoke(main, asked)
+
+    assert told.exit_code in (0, 1), told.output
+    assert "of 2 machine-made mutants" in told.stdout
+    assert "next    crashmq mutants --operators --sample 2" in told.stdout
+    assert (out / "report.md").read_text().startswith("# Machine-made mutants")
+    again = CliRunner().invoke(main, ["report", str(out)])
+    assert again.exit_code == told.exit_code
+    assert "of 2 machine-made mutants" in again.stdout
