@@ -21,6 +21,7 @@ try:
     import click
 
     from crashmq.harness.commands import exits
+    from crashmq.harness.commands.settings import settings_for
     from crashmq.harness.guards.asserts import are_checked, refusal
     from crashmq.harness.guards.interrupts import CODE, INTERRUPTS
 except KeyboardInterrupt:  # before there is anything that could be told about it
@@ -61,6 +62,16 @@ class _Commands(click.Group):
         module = importlib.import_module(f"crashmq.harness.commands.{cmd_name}")
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; what a team always types becomes the command's defaults."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and command is not None:
+            command.name = name
+            ctx.default_map = {name: settings_for(command, _COMMANDS)}
+        return name, command, rest
 
     def format_commands(
         self,

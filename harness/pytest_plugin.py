@@ -250,7 +250,7 @@ def _reported(error: BaseException, recorder: Recorder) -> Iterator[FoundFailure
 def _smaller(found: FoundFailure) -> FoundFailure:
     """The failure with its program shrunk, if it still fails outside the machine."""
     from crashmq.harness.failures.shrink import NothingToShrink
-    from crashmq.harness.searches.machine import shrunk
+    from crashmq.harness.searches.machine_search import shrunk
 
     try:
         return shrunk(found, budget_runs=SHRINK_RUNS)

@@ -14,6 +14,12 @@ from crashmq.harness.failures.case_file import BadCaseFile, CaseFile
 from crashmq.harness.mutants.mutant_file import BadMutantFile, read_mutants
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import Mutant, MutantError, applied
+from crashmq.harness.subjects.named import (
+    OURS,
+    BadSubject,
+    NamedSubject,
+    subject_named,
+)
 from crashmq.models.laws.registry import declared_laws
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
@@ -73,6 +79,25 @@ def mutant_file_option(command: Command) -> Command:
         help="Where the mutant is written, if it is none of ours; text of that file "
         "is executed.",
     )(command)
+
+
+def subject_option(command: Command) -> Command:
+    """The command-line option that names the store to judge."""
+    return click.option(
+        "--subject",
+        metavar="MODULE:FACTORY",
+        default=OURS,
+        show_default=True,
+        help="The store to judge: a function that makes one, of a module of yours.",
+    )(command)
+
+
+def subject_at(name: str) -> NamedSubject | None:
+    """The store of this name; None for our engine."""
+    try:
+        return subject_named(name)
+    except BadSubject as error:
+        raise BadInput(str(error)) from None
 
 
 def case_at(path: Path) -> CaseFile:

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import time
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 import click
 
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.arguments import (
+    mutant_file_option,
     mutant_named,
+    mutants_of,
+    planted,
     scenarios_named,
+    subject_at,
+    subject_option,
     writing,
+)
+from crashmq.harness.commands.check_reports import (
+    Told,
+    annotate,
+    write_json,
+    write_junit,
+    write_step_summary,
 )
 from crashmq.harness.commands.output import (
     Progress,
@@ -19,15 +37,21 @@ from crashmq.harness.commands.output import (
     terminal_width,
 )
 from crashmq.harness.episodes.timeline import timeline
+from crashmq.harness.failures.baseline import BadBaseline, Known, read_baseline
 from crashmq.harness.failures.case_file import BadCaseFile
-from crashmq.harness.mutants.mutants import MUTANTS
+from crashmq.harness.mutants.mutation import Mutant
 from crashmq.harness.searches.gate import (
     PROFILES,
+    Far,
     GateFailure,
+    GateOptions,
     GateResult,
     GateRow,
     check,
 )
+from crashmq.harness.subjects.named import OURS, NamedSubject
+from crashmq.models.laws.registry import declared_laws
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 
 @click.command()
@@ -37,29 +61,170 @@ from crashmq.harness.searches.gate import (
     type=click.Choice(list(PROFILES)),
     default="dev",
     show_default=True,
-    help="dev takes seconds, ci minutes.",
+    help="dev takes a minute on two cores, ci half an hour.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes; by default one a core.",
+)
+@click.option(
+    "--max-time",
+    type=click.FloatRange(min=0.1),
+    metavar="S",
+    help="Stop after so many seconds; what was not run is said.",
+)
+@click.option("-x", "--exitfirst", is_flag=True, help="Stop at the first failure.")
+@click.option("-q", "--quiet", is_flag=True, help="Print failures and the verdict.")
 @click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
-def command(scenario: tuple[str, ...], profile: str, mutant: str | None) -> None:
+@mutant_file_option
+@subject_option
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="TOML",
+    help="Failures that are known, each with a reason and a date: no reason for red.",
+)
+@click.option(
+    "--junitxml",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the result as JUnit XML, too.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the result as JSON, too; `-`: to standard output, instead of the text.",
+)
+def command(**typed: Any) -> None:
     """Run machines, cases and a small soak over SCENARIO..., by default all.
 
     Needs neither Spark nor Java. What breaks a law is shrunk, told step by step and
     saved as a case file. A planted bug that breaks no law is MISSED, and exit code 1.
     """
-    names, planted = scenarios_named(scenario), mutant_named(mutant)
+    _check(_Typed(**typed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """What was typed, by the names above."""
+
+    scenario: tuple[str, ...]
+    profile: str
+    workers: int | None
+    max_time: float | None
+    exitfirst: bool
+    quiet: bool
+    mutant: str | None
+    mutant_file: Path | None
+    subject: str
+    baseline: Path | None
+    junitxml: Path | None
+    json_file: Path | None
+
+
+def _check(typed: _Typed) -> None:
+    names = scenarios_named(typed.scenario)
+    known = mutants_of(typed.mutant_file)
+    bug = mutant_named(typed.mutant, known)
+    with planted(bug, known):
+        pass  # one that cannot be planted is refused before anything runs
+    store = subject_at(typed.subject)
+    excuses, expired = _baseline(typed.baseline)
+    options = GateOptions(
+        workers=typed.workers or len(os.sched_getaffinity(0)),
+        max_time_s=typed.max_time,
+        first_only=typed.exitfirst,
+        baseline=excuses,
+    )
+    began = time.monotonic()
+    planted_bug = known[bug] if bug else None
+    result = _run(typed, names, planted_bug, store, options)
+    told = Told(
+        result=result,
+        profile=typed.profile,
+        mutant=bug,
+        subject=store.name if store else OURS,
+        verdict=_verdict(result, bug),
+        exit_code=_exit_code(result, bug),
+        seconds=time.monotonic() - began,
+    )
+    as_json = str(typed.json_file) == "-"
+    if not as_json:
+        _print(told, names, planted_bug, typed)
+        for entry in expired:
+            until = f"another date in {typed.baseline}"
+            say(f"expired: {entry.told}; mend it, or give it {until}")
+    with writing():
+        if typed.junitxml:
+            write_junit(told, typed.junitxml)
+        if typed.json_file:
+            write_json(told, typed.json_file)
+        write_step_summary(told, os.environ.get("GITHUB_STEP_SUMMARY", ""))
+    if os.environ.get("GITHUB_ACTIONS") == "true" and not as_json:
+        for line in annotate(told):
+            say(line)
+    raise SystemExit(told.exit_code)
+
+
+def _baseline(path: Path | None) -> tuple[tuple[Known, ...], list[Known]]:
+    """The entries that excuse today, and those that did until lately."""
+    if path is None:
+        return (), []
     try:
-        with Progress("check") as progress, writing():
-            result = check(names, profile, progress.tell, mutant=planted)
+        known = read_baseline(path, declared_laws(), SCENARIOS)
+    except BadBaseline as error:
+        raise exits.BadInput(str(error)) from None
+    today: date = datetime.now(UTC).date()
+    current = tuple([one for one in known if one.expires >= today])
+    return current, [one for one in known if one.expires < today]
+
+
+def _run(
+    typed: _Typed,
+    names: tuple[str, ...],
+    bug: Mutant | None,
+    store: NamedSubject | None,
+    options: GateOptions,
+) -> GateResult:
+    try:
+        with Progress("check", quiet=typed.quiet) as progress, writing():
+
+            def tell(far: Far) -> None:
+                detail = f"{max(1, far.left_s):,.0f} s left" if far.left_s >= 0 else ""
+                if far.failures:
+                    detail = f"{far.failures} RED{', ' if detail else ''}{detail}"
+                progress.update(far.done, far.scenarios, detail)
+
+            return check(
+                names, typed.profile, tell, mutant=bug, subject=store, options=options
+            )
     except BadCaseFile as error:
         raise exits.BadInput(str(error)) from None
-    for line in _table(result.rows):
-        say(line)
+
+
+def _print(
+    told: Told, names: tuple[str, ...], bug: Mutant | None, typed: _Typed
+) -> None:
+    result = told.result
+    if not typed.quiet:
+        for line in _table(result.rows):
+            say(line)
     for failure in result.failures:
         _tell(failure)
     for why in result.unjudged:
         say(f"not judged: {why}")
-    say(_summary(result, profile, names, planted))
-    raise SystemExit(_exit_code(result, planted))
+    for entry, times in result.known.items():
+        say(f"known: {entry.told} (met {times} times)")
+    if result.cannot and not typed.quiet:
+        say(f"not asked, {told.subject} cannot do it: {', '.join(result.cannot)}")
+    if result.not_run and not result.interrupted and not result.failures:
+        left, parts = len(result.not_run), len(result.rows)
+        say(f"time was over: {left} of {parts} parts were not run to their end")
+    say(_summary(told, names, bug))
 
 
 def _table(rows: list[GateRow]) -> list[str]:
@@ -72,6 +237,8 @@ def _table(rows: list[GateRow]) -> list[str]:
 
 def _cell(row: GateRow) -> str:
     verdict = f"{row.failures} RED" if row.failures else "ok"
+    if row.known and not row.failures:
+        verdict = "known"
     return f"{row.phase} {row.runs:>5,} {verdict:<6}".rstrip()
 
 
@@ -86,29 +253,48 @@ def _tell(failure: GateFailure) -> None:
     print_timeline(timeline(shrunk.result, width=terminal_width(), replay=replay))
 
 
-def _summary(
-    result: GateResult, profile: str, names: tuple[str, ...], mutant: str
-) -> str:
+def _verdict(result: GateResult, mutant: str) -> str:
+    """The verdict in a word or two."""
+    if result.failures:
+        return "RED"
+    if result.interrupted:
+        return "INTERRUPTED"
+    if mutant:
+        return "MISSED"
+    if result.unjudged or result.asked_too_little:
+        return "NOT JUDGED"
+    return "GREEN"
+
+
+def _summary(told: Told, names: tuple[str, ...], bug: Mutant | None) -> str:
+    result = told.result
     runs = sum(row.runs for row in result.rows)
     over = names[0] if len(names) == 1 else f"{len(names)} scenarios"
-    did = f"{runs:,} programs over {over}, profile {profile}"
-    under = f", planted bug {mutant}" if mutant else ""
-    if result.failures:
-        laws = ", ".join(failure.law for failure in result.failures)
-        cases = "\n".join(f"  case  {failure.case}" for failure in result.failures)
-        until = ", interrupted" if result.interrupted else ""
-        return f"\nRED: {laws} violated; {did}{under}{until}\n{cases}"
-    if result.interrupted:
-        return f"INTERRUPTED: no law was violated until then; {did}{under}"
-    if mutant:
-        see = ", but see above" if result.unjudged else ""
-        bug = f"planted bug {mutant} ({MUTANTS[mutant].title})"
-        hunt = f"crashmq mutants --only {mutant}"
-        return f"MISSED: {bug} broke no law{see}; {did}\n  next  {hunt}"
-    if result.unjudged:
-        return f"NOT JUDGED: no law was violated, but see above; {did}"
-    soak = f"crashmq soak {' '.join(names)} --episodes 20000 --out runs/first"
-    return f"GREEN: no law was violated; {did}\n  next  {soak}"
+    did = f"{runs:,} programs over {over}, profile {told.profile}"
+    under = f", planted bug {told.mutant}" if told.mutant else ""
+    if told.subject != OURS:
+        under += f", store {told.subject}"
+    match told.verdict:
+        case "RED":
+            laws = ", ".join(failure.law for failure in result.failures)
+            cases = "\n".join(f"  case  {failure.case}" for failure in result.failures)
+            until = ", interrupted" if result.interrupted else ""
+            return f"\nRED: {laws} violated; {did}{under}{until}\n{cases}"
+        case "INTERRUPTED":
+            return f"INTERRUPTED: no law was violated until then; {did}{under}"
+        case "MISSED":
+            assert bug is not None
+            see = ", but see above" if result.unjudged or result.not_run else ""
+            planted_bug = f"planted bug {bug.id} ({bug.title})"
+            hunt = f"crashmq mutants --only {bug.id}"
+            return f"MISSED: {planted_bug} broke no law{see}; {did}\n  next  {hunt}"
+        case "NOT JUDGED":
+            return f"NOT JUDGED: no law was violated, but see above; {did}{under}"
+    known = f" but {len(result.known)} known" if result.known else ""
+    more = f"crashmq soak {' '.join(names)} --episodes 20000 --out runs/first"
+    if len(names) == len(SCENARIOS):
+        more = "crashmq check --profile ci"
+    return f"GREEN: no law was violated{known}; {did}{under}\n  next  {more}"
 
 
 def _exit_code(result: GateResult, mutant: str) -> int:
@@ -117,4 +303,5 @@ def _exit_code(result: GateResult, mutant: str) -> int:
         return exits.INTERRUPTED
     if result.failures or mutant:
         return exits.FINDINGS
-    return exits.TOO_LITTLE if result.unjudged else exits.CLEAN
+    too_little = result.unjudged or result.asked_too_little
+    return exits.TOO_LITTLE if too_little else exits.CLEAN

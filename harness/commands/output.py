@@ -69,14 +69,16 @@ def terminal_width() -> int:
 class Progress:
     """The progress of some work, shown on standard error while it lasts."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, *, quiet: bool = False) -> None:
         self.what = what
+        self.quiet = quiet
         self._bar: Bar | None = None
         self._said_at = time.monotonic()
+        self._said = ""
 
     def __enter__(self) -> Self:
         """Begin; a bar appears on a terminal."""
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not self.quiet:
             self._bar = _bar()
             self._bar.start()
             self._bar.add_task(self.what, total=None, detail="")
@@ -112,11 +114,14 @@ class Progress:
             self._bar.update(task, completed=done, total=total, detail=detail)
             return
         now = time.monotonic()
-        if now - self._said_at >= _QUIET_S:
+        if not self.quiet and now - self._said_at >= _QUIET_S:
             self._said_at = now
             of = f" of {total:,}" if total else ""
             after = f", {detail}" if detail else ""
-            say(f"{self.what}: {done:,}{of}{after}", err=True)
+            line = f"{self.what}: {done:,}{of}{after}"
+            if line != self._said:
+                say(line, err=True)
+            self._said = line
 
 
 def _bar() -> Bar:

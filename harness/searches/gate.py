@@ -1,56 +1,62 @@
 """The gate: everything a change must pass, without Spark or Java.
 
 For each scenario: the recorded cases are replayed, Hypothesis searches with the
-scenario's machine, and a small seeded soak adds volume. What fails is shrunk and
-kept as a case file. How the result is told belongs to the command line.
+scenario's machine, and a small seeded soak adds volume. Each of these is a part
+(``gate_parts``), and parts run side by side. What fails is shrunk and kept as a case
+file; what a baseline knows of is counted and no more. What is found does not depend on
+the number of workers. How the result is told belongs to the command line.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.failures.baseline import Known
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.harness.failures.shrink import (
     NothingToShrink,
     ShrinkInterrupted,
     ShrinkResult,
-    shrink,
 )
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.guards.invariants import invariants_checked
-from crashmq.harness.mutants.mutants import MUTANTS
-from crashmq.harness.mutants.mutation import applied
-from crashmq.harness.searches.machine import SearchInterrupted, find_failure
-from crashmq.harness.searches.soak import SoakTask, Tally, run_local
-from crashmq.models.laws.registry import LawUnknown
-from crashmq.models.program import Program, from_json
-from crashmq.models.verdict import Outcome
-from crashmq.scenarios.catalogue.scenarios import SCENARIOS, Scenario
+from crashmq.harness.mutants.mutation import Mutant, applied
+from crashmq.harness.searches.gate_parts import (
+    PHASES,
+    Found,
+    GateProfile,
+    Part,
+    Phase,
+    Planned,
+    Ran,
+    Unjudged,
+    runs_of,
+    shrunk_here,
+    work_of,
+)
+from crashmq.harness.searches.machine_search import warm_up
+from crashmq.harness.searches.side_by_side import Lost, Over, SideBySide
+from crashmq.harness.subjects.named import NamedSubject
+from crashmq.models.ops import EVERYTHING, needs
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
 ARTEFACTS = Path(".crashmq")
 CASES = Path(__file__).resolve().parents[2] / "scenarios" / "cases"
-SEED = 0
-_EPISODES_THAT_REACH_ALL = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class GateProfile:
-    """How hard the gate tries; numbers are for each scenario."""
-
-    machine_cases: int
-    soak_episodes: int
-    shrink_runs: int
-
 
 PROFILES = {
-    "dev": GateProfile(machine_cases=60, soak_episodes=300, shrink_runs=1000),
-    "ci": GateProfile(machine_cases=500, soak_episodes=1500, shrink_runs=2000),
+    "dev": GateProfile(machine_cases=9, soak_episodes=40, shrink_runs=1000),
+    "ci": GateProfile(
+        machine_cases=500, soak_episodes=1500, shrink_runs=2000, part_timeout_s=3600.0
+    ),
 }
+_COSTS: dict[Phase, float] = {"cases": 1.0, "machine": 2.3, "soak": 1.0}
+"""Of one program of a phase, beside one episode of a soak; for the time left alone."""
+_IN_HASTE: tuple[Phase, ...] = ("cases", "soak", "machine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,7 @@ class GateRow:
     phase: str
     runs: int
     failures: int
+    known: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +85,63 @@ class GateFailure:
 class GateResult:
     """What the gate found; ``unjudged`` says why a green one would mean less.
 
-    After an interrupt it is what was found until then, shrunk as far as it came.
+    Attributes:
+        known: of each failure that the baseline knows of, how often it was met.
+        not_run: parts that did not come to their end, since time was over.
+        cannot: scenarios that ask for what the subject cannot do.
+        interrupted: whether it ended early; it is what was found until then.
     """
 
     rows: list[GateRow] = field(default_factory=list)
     failures: list[GateFailure] = field(default_factory=list)
     unjudged: list[str] = field(default_factory=list)
+    known: Counter[Known] = field(default_factory=Counter)
+    not_run: list[tuple[str, str]] = field(default_factory=list)
+    cannot: list[str] = field(default_factory=list)
     interrupted: bool = False
 
+    @property
+    def asked_too_little(self) -> list[str]:
+        """Scenarios of which neither the machine nor the soak came to its end."""
+        left = set(self.not_run)
+        return sorted({s for s, _ in left if {(s, "machine"), (s, "soak")} <= left})
 
-Progress = Callable[[str, int, int], None]  # what, done, of how many
+
+@dataclass(frozen=True, slots=True)
+class Far:
+    """How far the gate is; ``left_s`` is -1 while nobody can tell."""
+
+    done: int
+    scenarios: int
+    failures: int
+    left_s: float
+
+
+Progress = Callable[[Far], None]
+
+
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """How the gate runs; nothing of it decides what a program does.
+
+    Attributes:
+        workers: how many parts run at a time.
+        max_time_s: seconds after which no part runs any more; None: to the end.
+        first_only: whether the first failure ends it.
+        baseline: failures that are known and wanted to be no reason for red.
+        artefacts: where case files go.
+        cases: the directory of the recorded cases.
+    """
+
+    workers: int = 1
+    max_time_s: float | None = None
+    first_only: bool = False
+    baseline: tuple[Known, ...] = ()
+    artefacts: Path = ARTEFACTS
+    cases: Path = CASES
+
+
+_DEFAULT = GateOptions()
 
 
 def check(
@@ -95,155 +149,224 @@ def check(
     profile: str,
     progress: Progress,
     *,
-    mutant: str = "",
-    artefacts: Path = ARTEFACTS,
-    cases: Path = CASES,
+    mutant: Mutant | None = None,
+    subject: NamedSubject | None = None,
+    options: GateOptions = _DEFAULT,
 ) -> GateResult:
-    """Run the gate over these scenarios; each law broken is reported once."""
-    gate = _Gate(PROFILES[profile], progress, mutant, artefacts)
-    try:
-        # A canary is to die of a law, so that its case is replayed as any other.
-        with invariants_checked(enabled=not mutant):
-            for scenario in scenarios:
-                gate.replay_cases(scenario, cases)
-                gate.search(scenario)
-                gate.soak(scenario)
-    except KeyboardInterrupt:
-        INTERRUPTS.take()
+    """Run the gate over these scenarios; each law broken is reported once.
+
+    Raises:
+        BadCaseFile: a recorded case cannot be read.
+    """
+    cases = _cases_of(scenarios, subject, options.cases)
+    planned = Planned(PROFILES[profile], mutant, subject, cases)
+    gate = _Gate(scenarios, planned, progress, options)
+    # A canary is to die of a law, so that its case is replayed as any other.
+    with invariants_checked(enabled=not mutant):
+        try:
+            gate.run()
+        except KeyboardInterrupt:
+            INTERRUPTS.take()
+        gate.end()
     gate.result.interrupted = INTERRUPTS.seen
     return gate.result
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    phase: str
-    scenario: str
-    law: str
-    program: Program
+def _cases_of(
+    scenarios: Sequence[str], subject: NamedSubject | None, directory: Path
+) -> dict[str, tuple[CaseFile, ...]]:
+    """The recorded cases by scenario, those that the subject can do."""
+    can = subject.can if subject else EVERYTHING
+    recorded = [CaseFile.load(path) for path in sorted(directory.glob(f"*{SUFFIX}"))]
+    return {
+        scenario: tuple(
+            [
+                case
+                for case in recorded
+                if case.scenario == scenario
+                and all(needs(op) <= can for op in case.program.ops)
+            ]
+        )
+        for scenario in scenarios
+    }
 
 
 class _Gate:
     """One run of the gate and what it has found so far."""
 
     def __init__(
-        self, profile: GateProfile, progress: Progress, mutant: str, artefacts: Path
+        self,
+        scenarios: Sequence[str],
+        planned: Planned,
+        progress: Progress,
+        options: GateOptions,
     ) -> None:
-        self.profile = profile
+        can = planned.subject.can if planned.subject else EVERYTHING
+        self.planned = planned
         self.progress = progress
-        self.mutant = mutant
-        self.artefacts = artefacts
+        self.options = options
         self.result = GateResult()
+        self.asked = [name for name in scenarios if SCENARIOS[name].needs <= can]
+        self.result.cannot = [name for name in scenarios if name not in self.asked]
+        self.runs: dict[Part, int] = {}
+        self.over: set[Part] = set()
+        self.found: list[Found] = []
+        self.shrunk: dict[tuple[str, str, str], ShrinkResult] = {}
+        self.began = time.monotonic()
 
-    def replay_cases(self, scenario: str, directory: Path) -> None:
-        """Replay what was once found with this scenario; nothing may be broken now."""
-        recorded = [
-            CaseFile.load(path) for path in sorted(directory.glob(f"*{SUFFIX}"))
-        ]
-        mine = [case for case in recorded if case.scenario == scenario]
-        found = []
-        for number, case in enumerate(mine, start=1):
-            with self._planted():
-                result = run_program(case.program, scenario, keep_trace=False)
-            if result.outcome is Outcome.VIOLATED:
-                law = result.law
-                found.append(_Found("cases", scenario, law, case.program))
-            elif result.outcome is Outcome.UNKNOWN:
-                self._unjudged(f"a case of {scenario}: {result.message}")
-            self.progress(f"{scenario}: cases", number, len(mine))
-        self._tell("cases", scenario, len(mine), found)
+    @property
+    def parts(self) -> list[Part]:
+        """All parts, as they begin and as they are told."""
+        return [Part(name, phase) for name in self.asked for phase in PHASES]
 
-    def search(self, scenario: str) -> None:
-        """Let Hypothesis look for a program that breaks a law."""
-        count = self.profile.machine_cases
-        self.progress(f"{scenario}: machine", 0, count)
-        found, runs = [], count
+    def run(self) -> None:
+        """Run all parts, then shrink of each law the first that broke it."""
+        options = self.options
+        until = None
+        if options.max_time_s is not None:
+            until = self.began + options.max_time_s
+        self.progress(self._far())
+        if len(self.asked) > 1:
+            warm_up()
+        work = work_of(self.planned)
+        timeout_s = self.planned.profile.part_timeout_s
+        with SideBySide(work, options.workers, timeout_s) as side_by_side:
+            try:
+                side_by_side.add(self._in_order(until))
+                for part, row in side_by_side.told(until):
+                    self._take(part, row)
+                    self.progress(self._far())
+                    if options.first_only and self._wanted():
+                        break
+            finally:
+                for part, row in side_by_side.left():
+                    self._take(part, row)
+        with SideBySide(work, options.workers, timeout_s) as side_by_side:
+            side_by_side.add(
+                [Part(one.scenario, one.phase, one) for one in self._wanted()]
+            )
+            for part, row in side_by_side.told():
+                self._take(part, row)
+                self.progress(self._far())
+
+    def _in_order(self, until: float | None) -> list[Part]:
+        """Where time is short, something of every scenario comes first."""
+        if until is None:
+            return self.parts
+        return sorted(self.parts, key=lambda part: _IN_HASTE.index(part.phase))
+
+    def end(self) -> None:
+        """Say what was run, and keep what was found; what is not shrunk, as it is."""
+        result = self.result
+        for part in self.parts:
+            mine = [one for one in self.found if _part_of(one) == part]
+            known = sum(self._known(one) is not None for one in mine)
+            runs = self.runs.get(part, 0)
+            row = GateRow(part.scenario, part.phase, runs, len(mine) - known, known)
+            result.rows.append(row)
+            if part not in self.over and runs < runs_of(part, self.planned):
+                result.not_run.append((part.scenario, part.phase))
+        result.known.update(filter(None, map(self._known, self.found)))
+        for one in self._wanted():
+            shrunk = self.shrunk.get(_key(one)) or self._shrunk_at_once(one)
+            if shrunk is not None:
+                result.failures.append(self._kept(one, shrunk))
+
+    def _take(self, part: Part, row: object) -> None:
+        match row:
+            case Ran(runs):
+                self.runs[part] = runs
+            case Found():
+                self.found.append(row)
+            case Unjudged(why):
+                self.result.unjudged.append(why)
+            case ShrinkResult() if part.found:
+                self.shrunk[_key(part.found)] = row
+            case Lost(detail=detail):
+                said = detail.strip().splitlines()[-1]
+                self._unjudged(part, said)
+            case Over(how):
+                if part.found is None:
+                    self.over.add(part)
+                if how and not how.startswith("exit:"):
+                    self._unjudged(part, f"its process ended by {how}")
+
+    def _unjudged(self, part: Part, why: str) -> None:
+        what = "shrinking of the " if part.found else ""
+        said = f"the {what}{part.phase} of {part.scenario}: {why}"
+        self.result.unjudged.append(said)
+
+    def _known(self, found: Found) -> Known | None:
+        """The entry of the baseline that a failure is."""
+        for known in self.options.baseline:
+            if known.is_of(found.law, found.scenario):
+                return known
+        return None
+
+    def _wanted(self) -> list[Found]:
+        """Of each law the first unknown failure, in the order of the parts."""
+        order = {part: number for number, part in enumerate(self.parts)}
+        first: dict[str, Found] = {}
+        for one in sorted(self.found, key=lambda each: order[_part_of(each)]):
+            if self._known(one) is None:
+                first.setdefault(one.law, one)
+        return list(first.values())
+
+    def _shrunk_at_once(self, found: Found) -> ShrinkResult | None:
+        """What an interrupt left as it was found."""
+        mutant = self.planned.mutant
         try:
-            failure = find_failure(scenario, max_examples=count, mutant=self.mutant)
-            self.progress(f"{scenario}: machine", count, count)
-        except LawUnknown as unknown:
-            failure = None
-            self._unjudged(f"the machine of {scenario}: {unknown}")
-        except SearchInterrupted as cut:
-            self._interrupted()
-            failure, runs = cut.found, cut.runs
-        if failure:
-            law = failure.violated
-            found.append(_Found("machine", scenario, law, failure.program))
-        self._tell("machine", scenario, runs, found)
-
-    def soak(self, scenario: str) -> None:
-        """Run seeded episodes, and see that they reached what they should."""
-        count = self.profile.soak_episodes
-        tally = Tally()
-        task = SoakTask.define(
-            (scenario,), SEED, count, self.mutant, invariants=not self.mutant
-        )
-        try:
-            for tally in run_local(task):
-                self.progress(f"{scenario}: soak", tally.episodes, count)
-        except KeyboardInterrupt:
-            self._interrupted()
-        found = []
-        for signature, record in tally.failures.items():
-            if record.outcome == Outcome.VIOLATED.value:
-                (law, *_) = [v.law for v in record.verdicts if v.violations]
-                program = from_json(json.loads(record.program))
-                found.append(_Found("soak", scenario, law, program))
-            else:
-                number = record.episode_id
-                self._unjudged(f"the soak of {scenario}: {signature}, episode {number}")
-        for missing in missing_from(tally, SCENARIOS[scenario]):
-            self._unjudged(f"the soak of {scenario} never reached {missing}")
-        self._tell("soak", scenario, tally.episodes, found)
-
-    def _planted(self) -> AbstractContextManager[None]:
-        return applied(MUTANTS[self.mutant]) if self.mutant else nullcontext()
-
-    def _interrupted(self) -> None:
-        """Stop; what this phase has found is told first."""
-        INTERRUPTS.take()
-        self.result.interrupted = True
-
-    def _unjudged(self, why: str) -> None:
-        self.result.unjudged.append(why)
-
-    def _tell(self, phase: str, scenario: str, runs: int, found: list[_Found]) -> None:
-        self.result.rows.append(GateRow(scenario, phase, runs, len(found)))
-        for one in found:
-            known = {failure.law for failure in self.result.failures}
-            if one.law not in known:
-                self._shrink(one)
-        if self.result.interrupted:
-            raise KeyboardInterrupt
-
-    def _shrink(self, found: _Found) -> None:
-        what = f"{found.scenario}: shrinking {found.law}"
-        budget = 1 if self.result.interrupted else self.profile.shrink_runs
-        try:
-            with self._planted():
-                shrunk = shrink(
-                    found.program,
-                    found.scenario,
-                    found.law,
-                    budget_runs=budget,
-                    progress=lambda runs, _: self.progress(what, runs, budget),
-                )
-        except NothingToShrink as error:
-            self._unjudged(f"{found.phase} of {found.scenario}: {error}")
-            return
+            with applied(mutant) if mutant else nullcontext():
+                return shrunk_here(found, self.planned, 1)
         except ShrinkInterrupted as cut:
-            self._interrupted()
-            shrunk = cut.so_far
-        shrunk.result.record.mutant = self.mutant
-        case = case_of(shrunk, found.scenario, self.mutant)
+            return cut.so_far
+        except (NothingToShrink, KeyboardInterrupt):
+            return None  # the one is said where it was shrunk, the other wants no more
+
+    def _kept(self, found: Found, shrunk: ShrinkResult) -> GateFailure:
+        planned = self.planned
+        mutant = planned.mutant.id if planned.mutant else ""
+        subject = planned.subject.name if planned.subject else ""
+        shrunk.result.record.mutant = mutant
+        case = case_of(shrunk, found.scenario, mutant, subject)
         stem = f"{found.scenario}-{found.law}"
-        path = case.save_beside(self.artefacts, stem)
-        self.result.failures.append(
-            GateFailure(found.phase, found.scenario, found.law, shrunk, path)
+        path = case.save_beside(self.options.artefacts, stem)
+        return GateFailure(found.phase, found.scenario, found.law, shrunk, path)
+
+    def _far(self) -> Far:
+        """How far it is, and how long the rest takes if it goes on like that."""
+        done = sum(
+            all(Part(name, phase) in self.over for phase in PHASES)
+            for name in self.asked
         )
+        all_of_it = sum(self._cost(part, whole=True) for part in self.parts)
+        so_far = sum(self._cost(part, whole=False) for part in self.parts)
+        spent = time.monotonic() - self.began
+        left = -1.0
+        if so_far > all_of_it / 50:
+            left = spent * (all_of_it - so_far) / so_far
+            if self.options.max_time_s is not None:
+                left = min(left, max(0.0, self.options.max_time_s - spent))
+        laws = len(self._wanted()) if self.found else 0
+        return Far(done, len(self.asked), laws, left)
+
+    def _cost(self, part: Part, *, whole: bool) -> float:
+        is_whole = whole or part in self.over
+        runs = runs_of(part, self.planned) if is_whole else self.runs.get(part, 0)
+        return runs * _COSTS[part.phase]
 
 
-def case_of(shrunk: ShrinkResult, scenario: str, mutant: str) -> CaseFile:
+def _part_of(found: Found) -> Part:
+    return Part(found.scenario, found.phase)
+
+
+def _key(found: Found) -> tuple[str, str, str]:
+    return found.scenario, found.phase, found.law
+
+
+def case_of(
+    shrunk: ShrinkResult, scenario: str, mutant: str, subject: str = ""
+) -> CaseFile:
     """The case file of what was shrunk."""
     result = shrunk.result
     return CaseFile(
@@ -254,20 +377,5 @@ def case_of(shrunk: ShrinkResult, scenario: str, mutant: str) -> CaseFile:
         digest=result.digest,
         message=result.message,
         mutant=mutant,
-        subject=result.record.subject,
+        subject=subject or "python",
     )
-
-
-def missing_from(tally: Tally, scenario: Scenario) -> Iterator[str]:
-    """Required laws and probes that no episode reached.
-
-    Yields none after too few episodes to tell, or after a failure.
-    """
-    if tally.episodes < _EPISODES_THAT_REACH_ALL or tally.failures:
-        return
-    for law in scenario.required_laws:
-        if not tally.checks.get(law):
-            yield f"law {law}"
-    for probe in scenario.required_probes:
-        if not tally.probes.get(probe):
-            yield f"probe {probe}"

@@ -5,38 +5,35 @@ was right is said in ``Episode.step``. Phrases are those of seeded programs: ops
 belong together, as a crash with the restarts that recover from it, written on one
 draft, so that later ones know what earlier ones stored. Every op is legal in every
 state, so no rule needs a precondition. What
-is found is cut down by ``harness.failures.shrink``, not by Hypothesis.
+is found is cut down by ``harness.failures.shrink``, not by Hypothesis; who searches by
+a machine is ``machine_search``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from hypothesis import seed as seeded
-from hypothesis import settings
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     rule,
-    run_state_machine_as_test,
 )
 from hypothesis.strategies import DataObject, data
 
 from crashmq.harness.episodes.episode import Episode
 from crashmq.harness.explore.sample import sample
-from crashmq.harness.failures.shrink import ShrinkInterrupted, shrink
 from crashmq.harness.guards.interrupts import INTERRUPTS
-from crashmq.harness.mutants.mutants import MUTANTS
-from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches.search_settings import search_settings
+from crashmq.harness.subjects.named import NamedSubject
 from crashmq.models.laws.registry import LawUnknown, LawViolated
-from crashmq.models.ops import Op
+from crashmq.models.ops import EVERYTHING, Capability, Op
 from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS, Scenario
 from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.restricting import within
 from crashmq.scenarios.programs.space import Kind
 from crashmq.scenarios.programs.strategies import HypothesisChance
 from crashmq.scenarios.programs.workload import rules_of, write_one_of
@@ -60,15 +57,6 @@ class FoundFailure:
     mutant: str = ""
 
 
-class SearchInterrupted(KeyboardInterrupt):
-    """An interrupt amid a search: what it had found, and how many programs it ran."""
-
-    def __init__(self, found: FoundFailure | None, runs: int) -> None:
-        super().__init__()
-        self.found = found
-        self.runs = runs
-
-
 @dataclass(slots=True)
 class Recorder:
     """The newest failing program of each law, and how much was run.
@@ -83,12 +71,15 @@ class Recorder:
     episodes: int = 0
     starts: int = 0
     probes: Counter[str] = field(default_factory=Counter)
+    progress: Callable[[int], None] | None = None
 
     def add(self, episode: Episode) -> None:
-        """Count an episode that is over."""
+        """Count an episode that is over, and tell how many there were."""
         self.episodes += 1
         self.starts += episode.starts
         self.probes.update(episode.probes)
+        if self.progress is not None:
+            self.progress(self.episodes)
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -98,6 +89,8 @@ class StoreMachine(RuleBasedStateMachine):
     recorder: ClassVar[Recorder]
     explore: ClassVar[int] = 0
     """How many crash states of a history that broke no law are glanced at."""
+    subject: ClassVar[NamedSubject | None] = None
+    """The store that is driven; None for our engine."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,7 +103,9 @@ class StoreMachine(RuleBasedStateMachine):
     def open(self, setup: Setup) -> None:
         """Begin the episode on one store and disk."""
         self.setup = setup
-        self.episode = Episode(self.scenario.name, setup, keep_trace=False)
+        subject = self.subject.made(setup) if self.subject else None
+        name = self.scenario.name
+        self.episode = Episode(name, setup, subject=subject, keep_trace=False)
 
     def take(self, *kinds: Kind) -> None:
         """Write a phrase of one of these kinds, and step it."""
@@ -177,7 +172,10 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def machine_for(
-    scenario_name: str, recorder: Recorder | None = None, explore: int = 0
+    scenario_name: str,
+    recorder: Recorder | None = None,
+    explore: int = 0,
+    subject: NamedSubject | None = None,
 ) -> type[StoreMachine]:
     """The state machine of a scenario; its ``TestCase`` is for unittest and pytest.
 
@@ -185,11 +183,16 @@ def machine_for(
         scenario_name: of the catalogue.
         recorder: where failing programs go; the class has one of its own otherwise.
         explore: how many crash states of each history are glanced at.
+        subject: the store to drive, with what it can do of the scenario; by default
+            our engine.
 
     Raises:
         KeyError: there is no such scenario.
+        ValueError: nothing of the scenario can be asked of the subject.
     """
     scenario = SCENARIOS[scenario_name]
+    can = subject.can if subject else EVERYTHING
+    space = scenario.space if can == EVERYTHING else within(scenario.space, can)
     words = [*scenario.name.split("_"), "machine"]
     machine: type[StoreMachine] = type(
         "".join(word.capitalize() for word in words),
@@ -199,11 +202,9 @@ def machine_for(
             "scenario": scenario,
             "recorder": recorder or Recorder(),
             "explore": explore,
-            "begin": _beginning(scenario),
-            **{
-                name: _taking(name, kinds)
-                for name, kinds in rules_of(scenario.space).items()
-            },
+            "subject": subject,
+            "begin": _beginning(scenario, can),
+            **{name: _taking(name, kinds) for name, kinds in rules_of(space).items()},
         },
     )
     steps = scenario.machine_steps
@@ -211,12 +212,15 @@ def machine_for(
     return machine
 
 
-def _beginning(scenario: Scenario) -> object:
+def _beginning(scenario: Scenario, can: frozenset[Capability]) -> object:
     """The rule that runs first: some store, with some messages in it."""
 
     def begin(self: StoreMachine, source: DataObject) -> None:
         chance = HypothesisChance(source.draw)
-        self.draft = Draft(*scenario.drawn(chance), chance)
+        space, setup = scenario.drawn(chance)
+        if can != EVERYTHING:
+            space = within(space, can)
+        self.draft = Draft(space, setup, chance, can)
         self.open(self.draft.setup)
         self.take("burst")
 
@@ -231,83 +235,3 @@ def _taking(name: str, kinds: tuple[Kind, ...]) -> object:
 
     take.__name__ = take.__qualname__ = name
     return rule()(take)
-
-
-def find_failure(
-    scenario_name: str,
-    *,
-    profile: str = "ci",
-    max_examples: int | None = None,
-    seed: int | None = None,
-    mutant: str = "",
-) -> FoundFailure | None:
-    """Let Hypothesis search a scenario until a law is broken, then shrink.
-
-    Our own shrinker cuts what was found, for it knows that any op can go: it needs
-    tens of runs where Hypothesis's needs thousands, and ends with fewer ops.
-
-    Args:
-        scenario_name: of the catalogue.
-        profile: of ``search_settings``; ``ci`` finds the same each time.
-        max_examples: cases to try instead of the profile's number.
-        seed: the chance to use, so that a search can be repeated; without one the
-            profile decides.
-        mutant: id of a planted bug to search with; "" for the clean engine.
-
-    Returns:
-        The shrunk program, or None if no case broke a law.
-
-    Raises:
-        LawUnknown: a law could not be judged, which is a defect of ours.
-        SearchInterrupted: by Ctrl-C; it holds what was found.
-    """
-    recorder = Recorder(mutant)
-    machine = machine_for(scenario_name, recorder)
-    chosen = search_settings(
-        profile,
-        max_examples=max_examples,
-        steps=machine.scenario.machine_steps,
-        shrinks=False,
-    )
-    by_seed = seed is not None
-    chosen = settings(
-        chosen, database=None, derandomize=chosen.derandomize and not by_seed
-    )
-    if seed is not None:
-        machine = seeded(seed)(machine)
-    with applied(MUTANTS[mutant]) if mutant else nullcontext():
-        try:
-            run_state_machine_as_test(machine, settings=chosen)
-        except LawViolated as breach:
-            return _shrunk_or_cut(recorder.failures[breach.id], recorder.episodes)
-        except KeyboardInterrupt:
-            found = next(iter(recorder.failures.values()), None)
-            raise SearchInterrupted(found, recorder.episodes) from None
-    return None
-
-
-def _shrunk_or_cut(found: FoundFailure, runs: int) -> FoundFailure:
-    try:
-        return shrunk(found)
-    except KeyboardInterrupt as cut:
-        smaller = found
-        if isinstance(cut, ShrinkInterrupted):
-            smaller = replace(found, program=cut.so_far.program)
-        raise SearchInterrupted(smaller, runs) from None
-
-
-def shrunk(found: FoundFailure, *, budget_runs: int = 2000) -> FoundFailure:
-    """The same failure with the smallest program found; a mutant must be applied.
-
-    Raises:
-        NothingToShrink: run on its own, the program does not break the law.
-    """
-    smaller = shrink(
-        found.program, found.scenario, found.violated, budget_runs=budget_runs
-    )
-    return replace(
-        found,
-        program=smaller.program,
-        message=smaller.result.message,
-        step=smaller.result.step,
-    )

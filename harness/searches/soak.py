@@ -20,25 +20,24 @@ from pathlib import Path
 from typing import Any, Self
 
 from crashmq.engine.host.probe import declared_probes, unreachable_probes
-from crashmq.harness.episodes.episode import EpisodeResult, TracedStep, run_program
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
 from crashmq.harness.explore.sample import sample
 from crashmq.harness.guards.invariants import invariants_checked
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches.aiming import aimed_as_far_as_it_came, perhaps_aimed
+from crashmq.harness.searches.event_rows import event_of
 from crashmq.harness.searches.supervised import Lost, supervised
-from crashmq.models.describe import describe
+from crashmq.harness.subjects.named import subject_named
 from crashmq.models.knowledge.facts import Fact, decided_by
 from crashmq.models.laws.registry import declared_laws
 from crashmq.models.laws.run import same_digest
-from crashmq.models.observations import describe_observation, status_of
 from crashmq.models.ops import EVERYTHING, OP_CLASSES
 from crashmq.models.program import Program, to_json
 from crashmq.models.verdict import Outcome
 from crashmq.reports.records import (
     Declared,
     EpisodeRecord,
-    EventRecord,
     Shard,
     VerdictRecord,
 )
@@ -69,6 +68,8 @@ class SoakTask:
             outcome is timeout.
         explore: how many crash states of an episode that passed are sampled too.
         invariants: whether classes are checked for the invariants that they list.
+        subject: the name of the store that is judged, as ``harness.subjects.named``
+            has it; "" for our engine.
     """
 
     run_id: str
@@ -80,6 +81,7 @@ class SoakTask:
     episode_timeout_s: float = EPISODE_TIMEOUT_S
     explore: int = 0
     invariants: bool = False
+    subject: str = ""
 
     @classmethod
     def define(
@@ -103,18 +105,27 @@ class SoakTask:
             explore=explore,
             invariants=invariants,
         )
-        text = json.dumps(task.definition, sort_keys=True)
+        return task._named()
+
+    def judging(self, subject: str) -> Self:
+        """The same of another store, by its name; of our engine for ""."""
+        return replace(self, subject=subject)._named()
+
+    def _named(self) -> Self:
+        text = json.dumps(self.definition, sort_keys=True)
         run_id = hashlib.sha256(text.encode()).hexdigest()[:12]
-        return replace(task, run_id=run_id)
+        return replace(self, run_id=run_id)
 
     @property
     def definition(self) -> dict[str, Any]:
         """All that decides the records, as JSON values."""
         explored = {"explore": self.explore} if self.explore else {}
         checked = {"invariants": True} if self.invariants else {}
+        of_whom = {"subject": self.subject} if self.subject else {}
         return {
             **explored,
             **checked,
+            **of_whom,
             "scenarios": list(self.scenarios),
             "seed": self.seed,
             "episodes": self.episodes,
@@ -129,7 +140,10 @@ class SoakTask:
 
     def program_of(self, number: int) -> Program:
         """The program of an episode, its damage not aimed."""
-        return program_for(SCENARIOS[self.scenario_of(number)], self.seed, number)
+        scenario = SCENARIOS[self.scenario_of(number)]
+        named = subject_named(self.subject)
+        can = named.can if named else EVERYTHING
+        return program_for(scenario, self.seed, number, can)
 
     def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
         """One record for each episode, by number; no episode raises out of here."""
@@ -147,9 +161,11 @@ class SoakTask:
     def run_episode(self, number: int) -> EpisodeRecord:
         """Run and judge one episode here; the planted bug is the caller's to apply."""
         scenario = self.scenario_of(number)
-        program = perhaps_aimed(self.program_of(number), self.seed, number)
+        program = self.program_of(number)
+        if not self.subject:  # where ours has something to be damaged
+            program = perhaps_aimed(program, self.seed, number)
         started = time.perf_counter_ns()
-        result = run_program(program, scenario, keep_trace=False)
+        result = self._run(program, scenario, keep_trace=False)
         if self.explore and result.outcome is Outcome.PASSED:
             found = sample(program, scenario, self.explore, number)
             if found is not None:
@@ -159,13 +175,20 @@ class SoakTask:
         record = result.record
         round_number = number // len(self.scenarios)
         if result.outcome is not Outcome.PASSED or round_number % RECHECKED_EVERY == 0:
-            again = run_program(program, scenario, keep_trace=True)
+            again = self._run(program, scenario, keep_trace=True)
             record.events = [event_of(step) for step in again.trace]
             _judge_determinism(record, result, again, program)
         if record.outcome != Outcome.PASSED.value:
             record.program = json.dumps(to_json(program))
         record.elapsed_us = elapsed_ns // 1000
         return self._signed(record, number)
+
+    def _run(
+        self, program: Program, scenario: str, *, keep_trace: bool
+    ) -> EpisodeResult:
+        named = subject_named(self.subject)
+        subject = named.made(program.setup) if named else None
+        return run_program(program, scenario, keep_trace=keep_trace, subject=subject)
 
     @contextmanager
     def _planted(self) -> Iterator[None]:
@@ -184,11 +207,12 @@ class SoakTask:
     def _lost(self, lost: Lost) -> EpisodeRecord:
         """The record of an episode whose process ended, hung, or raised."""
         number, planted, timeout_s = lost.number, self._planted, self.episode_timeout_s
-        program = to_json(
-            aimed_as_far_as_it_came(
-                self.program_of(number), self.seed, number, planted, timeout_s
+        drawn = self.program_of(number)
+        if not self.subject:
+            drawn = aimed_as_far_as_it_came(
+                drawn, self.seed, number, planted, timeout_s
             )
-        )
+        program = to_json(drawn)
         raised = lost.how == "raised"
         record = EpisodeRecord(
             run_id="",
@@ -212,21 +236,6 @@ class SoakTask:
             record.signature = f"{OWN_DEFECT}-{said.partition(':')[0]}"
             record.verdicts = [_unknown(OWN_DEFECT, lost.detail)]
         return self._signed(record, lost.number)
-
-
-def event_of(step: TracedStep) -> EventRecord:
-    """One step of a trace as a row."""
-    return EventRecord(
-        step=step.number,
-        op=describe(step.op),
-        observation=describe_observation(step.observation),
-        status=status_of(step.observation),
-        at_ms=step.at_ms,
-        disk_actions=step.disk_actions,
-        max_phy_offset=step.positions.max_phy_offset,
-        flushed_where=step.positions.flushed_where,
-        reput_from_offset=step.positions.reput_from_offset,
-    )
 
 
 def shards_for(episodes: int, workers: int) -> list[Shard]:

@@ -41,10 +41,10 @@ WALL_FACTOR = 10.0
 GROWTH_FACTOR = 4
 _LENGTH = struct.Struct("<I")
 _PR_SET_PDEATHSIG = 1
-_FAILED = 97
+FAILED = 97
 _ORPHANED = 98
 _GROWN = 96
-_CHUNK = 1 << 16
+CHUNK = 1 << 16
 _DESCRIPTORS_MAX = 65_536
 _DETAIL_MAX = 8_000
 
@@ -120,7 +120,7 @@ class _Child:
         sys.stdout.flush()
         sys.stderr.flush()
         with held_back():  # or it would end the child on its way up our own frames
-            self.pid = _fork()
+            self.pid = forked()
             if self.pid == 0:
                 bounded = _Bounds(timeout_s, growth_max)
                 _be_the_child(work, numbers, bounded, around, writer, parent)
@@ -141,11 +141,11 @@ class _Child:
                 return
             if not poll.poll(left * 1000):
                 continue
-            data = os.read(self.reader, _CHUNK)
+            data = os.read(self.reader, CHUNK)
             if not data:
                 return
             buffer += data
-            for row in _taken_from(buffer):
+            for row in taken_from(buffer):
                 missing -= 1
                 yield row
                 deadline = time.monotonic() + wall_s
@@ -168,7 +168,7 @@ class _Child:
             self.status = os.waitpid(self.pid, 0)[1]
 
 
-def _taken_from(buffer: bytearray) -> list[T | Lost]:
+def taken_from(buffer: bytearray) -> list[T | Lost]:
     """The whole rows at the front of the buffer, which keeps the rest."""
     rows = []
     at = 0
@@ -183,7 +183,8 @@ def _taken_from(buffer: bytearray) -> list[T | Lost]:
     return rows
 
 
-def _fork() -> int:
+def forked() -> int:
+    """Fork; 0 in the child, its process id in the parent."""
     with warnings.catch_warnings():
         # Python 3.12 warns of forking beside threads. The child takes no lock of
         # theirs: it runs pure Python on data of its own and leaves by os._exit.
@@ -199,32 +200,40 @@ def _be_the_child(
     writer: int,
     parent: int,
 ) -> NoReturn:
-    code = _FAILED
+    code = FAILED
     is_inside = False
     try:
         left_to_parent()
-        _die_with(parent)
-        # Above all Spark's socket: held open here, it would outlive its worker.
-        os.closerange(3, writer)
-        os.closerange(writer + 1, _DESCRIPTORS_MAX)
+        die_with(parent)
+        close_what_is_not_ours(writer)
         bounds.begin()
         with around():
             is_inside = True
             for number in numbers:
                 bounds.begin()
-                _write(writer, _row_of(work, number))
+                write_row(writer, _row_of(work, number))
                 if bounds.has_grown():
                     os._exit(_GROWN)
         code = 0
     # Whatever kept the context from being entered keeps every number from being done.
     except BaseException:
         for number in () if is_inside else numbers:
-            _write(writer, _lost_row(number))
+            write_row(writer, lost_row(number))
     finally:
         os._exit(code)
 
 
-def _die_with(parent: int) -> None:
+def close_what_is_not_ours(writer: int) -> None:
+    """In a child: keep the streams and the pipe that it tells through.
+
+    Above all Spark's socket: held open here, it would outlive its worker.
+    """
+    os.closerange(3, writer)
+    os.closerange(writer + 1, _DESCRIPTORS_MAX)
+
+
+def die_with(parent: int) -> None:
+    """In a child: end when the parent does."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the call
@@ -273,16 +282,17 @@ def _row_of(work: Callable[[int], T], number: int) -> bytes:
     # Whatever the work raises, sys.exit included, is a finding about this number and
     # must not end the numbers after it.
     except BaseException:
-        return _lost_row(number)
+        return lost_row(number)
 
 
-def _lost_row(number: int) -> bytes:
+def lost_row(number: int) -> bytes:
     """The row for what is being raised just now."""
     detail = traceback.format_exc()[-_DETAIL_MAX:]
     return pickle.dumps(Lost(number, "raised", detail), pickle.HIGHEST_PROTOCOL)
 
 
-def _write(writer: int, data: bytes) -> None:
+def write_row(writer: int, data: bytes) -> None:
+    """Write one row to a pipe, whole."""
     view = memoryview(_LENGTH.pack(len(data)) + data)
     while view:
         view = view[os.write(writer, view) :]

@@ -22,7 +22,7 @@ from crashmq.harness.listing import ops as listed_ops
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches import gate
-from crashmq.harness.searches.gate import GateProfile
+from crashmq.harness.searches.gate_parts import GateProfile
 from crashmq.models.ops import PutMessage, Restart, RunService, Shutdown
 from crashmq.models.program import Program, Setup
 

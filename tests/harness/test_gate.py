@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
 from toy_episode import PLANTED
 
+from crashmq.harness.failures.baseline import Known
 from crashmq.harness.failures.case_file import BadCaseFile, CaseFile
-from crashmq.harness.mutants.mutants import MUTANTS
-from crashmq.harness.searches import gate
-from crashmq.harness.searches.gate import GateProfile, GateRow, check
+from crashmq.harness.searches import gate, gate_parts
+from crashmq.harness.searches.gate import Far, GateOptions, GateRow, check
+from crashmq.harness.searches.gate_parts import GateProfile
 from crashmq.harness.searches.soak import Tally
 from crashmq.models.ops import PutMessage, Restart
 from crashmq.models.program import Program, Setup
@@ -23,15 +26,18 @@ PUTS = (PutMessage("T0", 0, 7), PutMessage("T0", 0, 9), Restart())
 @pytest.fixture(autouse=True)
 def _small_and_planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(gate.PROFILES, "dev", SMALL)
-    monkeypatch.setitem(MUTANTS, PLANTED.id, PLANTED)
 
 
-def told(_what: str, done: int, total: int) -> None:
-    assert 0 <= done <= max(done, total)
+def told(far: Far) -> None:
+    assert 0 <= far.done <= far.scenarios
+
+
+def kept_in(artefacts: Path, cases: Path) -> GateOptions:
+    return GateOptions(workers=2, artefacts=artefacts, cases=cases)
 
 
 def test_the_shipped_engine_passes(tmp_path: Path) -> None:
-    result = check(["reput_behind"], "dev", told, artefacts=tmp_path, cases=tmp_path)
+    result = check(["reput_behind"], "dev", told, options=kept_in(tmp_path, tmp_path))
 
     assert result.rows == [
         GateRow("reput_behind", "cases", 0, 0),
@@ -42,14 +48,66 @@ def test_the_shipped_engine_passes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_number_of_workers_decides_nothing(tmp_path: Path) -> None:
+    def found(workers: int) -> list[object]:
+        kept = tmp_path / str(workers)
+        options = GateOptions(workers=workers, artefacts=kept, cases=tmp_path / "none")
+        names = ["clean_restart", "reput_behind"]
+        result = check(names, "dev", told, mutant=PLANTED, options=options)
+        failures = [(f.law, f.scenario, f.phase) for f in result.failures]
+        return [result.rows, failures, sorted(path.name for path in kept.iterdir())]
+
+    assert found(1) == found(3)
+
+
+def test_a_gate_that_stops_at_the_first_failure_says_what_it_left(
+    tmp_path: Path,
+) -> None:
+    options = replace(kept_in(tmp_path, tmp_path / "none"), workers=1, first_only=True)
+    names = ["clean_restart", "reput_behind"]
+    result = check(names, "dev", told, mutant=PLANTED, options=options)
+
+    assert len(result.failures) == 1
+    assert ("reput_behind", "soak") in result.not_run
+
+
+def test_a_gate_without_time_says_that_it_asked_nothing(tmp_path: Path) -> None:
+    options = replace(kept_in(tmp_path, tmp_path), max_time_s=0.0)
+    result = check(["clean_restart"], "dev", told, options=options)
+
+    assert result.asked_too_little == ["clean_restart"]
+    assert (result.failures, result.interrupted) == ([], False)
+
+
+def test_a_known_failure_is_counted_and_no_other_is_hidden(tmp_path: Path) -> None:
+    whole = kept_in(tmp_path / "all", tmp_path / "none")
+    red = check(["clean_restart"], "dev", told, mutant=PLANTED, options=whole)
+    (first, *others) = [failure.law for failure in red.failures]
+    entry = Known(first, "we know", date(2026, 12, 31), "clean_restart")
+    options = replace(whole, artefacts=tmp_path / "kept", baseline=(entry,))
+
+    result = check(["clean_restart"], "dev", told, mutant=PLANTED, options=options)
+
+    assert result.known[entry] >= 1
+    assert [failure.law for failure in result.failures] == others
+    assert sum(row.known for row in result.rows) == result.known[entry]
+
+
+def test_a_failure_elsewhere_than_the_baseline_says_is_red(tmp_path: Path) -> None:
+    entry = Known("PUT-1", "we know", date(2026, 12, 31), "power_loss")
+
+    assert entry.is_of("PUT-1", "power_loss")
+    assert not entry.is_of("PUT-1", "clean_restart")
+    assert replace(entry, scenario="").is_of("PUT-1", "clean_restart")
+
+
 def test_a_planted_bug_is_found_shrunk_and_kept(tmp_path: Path) -> None:
     result = check(
         ["clean_restart"],
         "dev",
         told,
-        mutant="T01",
-        artefacts=tmp_path,
-        cases=tmp_path / "none",
+        mutant=PLANTED,
+        options=kept_in(tmp_path, tmp_path / "none"),
     )
 
     first = result.failures[0]
@@ -69,9 +127,8 @@ def test_a_recorded_case_that_fails_again_is_red(tmp_path: Path) -> None:
         ["reput_behind"],
         "dev",
         told,
-        mutant="T01",
-        artefacts=tmp_path / "kept",
-        cases=tmp_path,
+        mutant=PLANTED,
+        options=kept_in(tmp_path / "kept", tmp_path),
     )
 
     assert result.rows[0] == GateRow("reput_behind", "cases", 1, 1)
@@ -82,9 +139,8 @@ def test_a_case_of_another_scenario_is_not_replayed(tmp_path: Path) -> None:
     case = CaseFile("power_loss", Program(Setup(), PUTS), "PUT-1", 1, "", "")
     case.save(tmp_path / "twice.case.json")
 
-    result = check(
-        ["reput_behind"], "dev", told, artefacts=tmp_path / "kept", cases=tmp_path
-    )
+    options = kept_in(tmp_path / "kept", tmp_path)
+    result = check(["reput_behind"], "dev", told, options=options)
 
     assert result.rows[0].runs == 0
 
@@ -93,7 +149,7 @@ def test_a_broken_case_file_stops_the_gate(tmp_path: Path) -> None:
     (tmp_path / "a.case.json").write_text("{")
 
     with pytest.raises(BadCaseFile, match=r"a\.case\.json"):
-        check(["reput_behind"], "dev", told, artefacts=tmp_path, cases=tmp_path)
+        check(["reput_behind"], "dev", told, options=kept_in(tmp_path, tmp_path))
 
 
 def test_what_a_thousand_episodes_never_reached_is_said(tmp_path: Path) -> None:
@@ -101,8 +157,8 @@ def test_what_a_thousand_episodes_never_reached_is_said(tmp_path: Path) -> None:
     scenario = SCENARIOS["power_loss"]
     wanted = [*scenario.required_laws, *scenario.required_probes]
 
-    missing = list(gate.missing_from(tally, scenario))
-    few = list(gate.missing_from(Tally(episodes=10), scenario))
+    missing = list(gate_parts.missing_from(tally, scenario))
+    few = list(gate_parts.missing_from(Tally(episodes=10), scenario))
 
     assert [line.split()[-1] for line in missing] == wanted
     assert few == []

@@ -21,11 +21,11 @@ from crashmq.harness.episodes.episode import Episode
 from crashmq.harness.failures.case_file import CaseFile
 from crashmq.harness.failures.shrink import ShrinkInterrupted, shrink
 from crashmq.harness.guards.interrupts import INTERRUPTS
-from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import applied
 from crashmq.harness.searches import gate
-from crashmq.harness.searches.gate import GateProfile, check
-from crashmq.harness.searches.machine import SearchInterrupted, find_failure
+from crashmq.harness.searches.gate import Far, GateOptions, check
+from crashmq.harness.searches.gate_parts import GateProfile
+from crashmq.harness.searches.machine_search import SearchInterrupted, find_failure
 from crashmq.harness.searches.supervised import supervised
 from crashmq.models.ops import PutMessage
 from crashmq.models.program import Program, Setup
@@ -91,7 +91,7 @@ def test_an_error_that_an_interrupt_became_is_no_defect(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    run_amid(monkeypatch, Episode, "step", swaps_it)
+    run_amid(monkeypatch, gate, "runs_of", swaps_it)
 
     result = CliRunner().invoke(main, ["check", "reput_behind"])
 
@@ -111,7 +111,7 @@ def test_a_gate_that_swallows_an_interrupt_is_not_green(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(gate.PROFILES, "dev", GateProfile(2, 2, 300))
-    run_amid(monkeypatch, gate, "missing_from", swallows_it)
+    run_amid(monkeypatch, gate, "GateRow", swallows_it)
 
     result = CliRunner().invoke(main, ["check", "reput_behind"])
 
@@ -149,26 +149,19 @@ def test_a_shrinking_that_is_interrupted_gives_what_it_reached() -> None:
 def test_what_the_gate_had_found_is_kept_and_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(gate.PROFILES, "dev", GateProfile(5, 50, 300))
-    monkeypatch.setitem(MUTANTS, PLANTED.id, PLANTED)
+    monkeypatch.setitem(gate.PROFILES, "dev", GateProfile(5, 2000, 300))
 
-    def tell(what: str, done: int, total: int) -> None:
-        if what.endswith(": soak") and done == 20:
+    def tell(far: Far) -> None:
+        if far.failures:
             interrupt()
 
+    options = GateOptions(workers=2, artefacts=tmp_path, cases=tmp_path / "none")
+    names = ["clean_restart", "reput_behind"]
     with INTERRUPTS.heeded():
-        result = check(
-            ["clean_restart", "reput_behind"],
-            "dev",
-            tell,
-            mutant=PLANTED.id,
-            artefacts=tmp_path,
-            cases=tmp_path / "none",
-        )
+        result = check(names, "dev", tell, mutant=PLANTED, options=options)
 
     assert result.interrupted
-    assert {row.scenario for row in result.rows} == {"clean_restart"}
-    assert result.rows[-1].runs == 20
+    assert [row.runs for row in result.rows if row.phase == "soak"] != [2000, 2000]
     assert result.failures
     assert all(CaseFile.load(one.case).violated for one in result.failures)
 

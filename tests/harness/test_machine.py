@@ -6,7 +6,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import Edit, Mutant, applied
-from crashmq.harness.searches.machine import Recorder, find_failure, machine_for
+from crashmq.harness.searches.machine import Recorder, machine_for
+from crashmq.harness.searches.machine_search import find_failure
 from crashmq.harness.searches.search_settings import search_settings
 from crashmq.models.laws.registry import LawViolated
 from crashmq.models.ops import PutMessage

@@ -8,7 +8,7 @@ import pytest
 from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.mutants.mutants import MUTANTS
 from crashmq.harness.mutants.mutation import Mutant, applied
-from crashmq.harness.searches.machine import find_failure
+from crashmq.harness.searches.machine_search import find_failure
 from crashmq.models.laws.registry import declared_laws
 from crashmq.models.verdict import Outcome
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS

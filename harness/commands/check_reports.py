@@ -1,0 +1,196 @@
+"""What ``crashmq check`` leaves for machines: JUnit XML, JSON, a page, annotations.
+
+JUnit XML is what every CI server reads, one test a phase of a scenario. The page is
+Markdown for GitHub's step summary, annotations are its workflow commands.
+"""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from crashmq.harness.commands.output import say
+from crashmq.harness.episodes.timeline import timeline
+from crashmq.harness.searches.gate import GateFailure, GateResult
+from crashmq.models.printable import printable_lines
+
+_FORMAT = 1
+_NOT_IN_XML = {code: "" for code in range(32) if chr(code) not in "\t\n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A result of the gate, and how it is told; ``seconds`` is time on the wall."""
+
+    result: GateResult
+    profile: str
+    mutant: str
+    subject: str
+    verdict: str
+    exit_code: int
+    seconds: float
+
+
+def write_json(told: Told, path: Path) -> None:
+    """Write the result as one JSON object; to standard output for ``-``."""
+    text = json.dumps(as_json(told), indent=2)
+    if str(path) == "-":
+        say(text)
+    else:
+        path.write_text(text + "\n", encoding="utf-8")
+
+
+def as_json(told: Told) -> dict[str, Any]:
+    """The result as a JSON object; names in it do not change within a format."""
+    result = told.result
+    return {
+        "format": _FORMAT,
+        "verdict": told.verdict,
+        "exit_code": told.exit_code,
+        "profile": told.profile,
+        "mutant": told.mutant,
+        "subject": told.subject,
+        "seconds": round(told.seconds, 3),
+        "parts": [asdict(row) for row in result.rows],
+        "failures": [
+            {
+                "law": one.law,
+                "scenario": one.scenario,
+                "phase": one.phase,
+                "ops": len(one.shrunk.program.ops),
+                "step": one.shrunk.result.step,
+                "message": one.shrunk.result.message,
+                "case": str(one.case),
+            }
+            for one in result.failures
+        ],
+        "known": [
+            {
+                "law": one.law,
+                "scenario": one.scenario,
+                "reason": one.reason,
+                "expires": one.expires.isoformat(),
+                "times": times,
+            }
+            for one, times in result.known.items()
+        ],
+        "unjudged": result.unjudged,
+        "not_run": [{"scenario": s, "phase": p} for s, p in result.not_run],
+        "cannot": result.cannot,
+        "interrupted": result.interrupted,
+    }
+
+
+def write_junit(told: Told, path: Path) -> None:
+    """Write the result as JUnit XML: a suite a scenario, a test a phase."""
+    result = told.result
+    failures = {(one.scenario, one.phase): one for one in result.failures}
+    left = set(result.not_run)
+    suites = ET.Element("testsuites", name="crashmq check")
+    for scenario, rows in groupby(result.rows, key=lambda row: row.scenario):
+        suite = ET.SubElement(suites, "testsuite", name=scenario)
+        for row in rows:
+            name = row.phase
+            test = ET.SubElement(suite, "testcase", classname=scenario, name=name)
+            failure = failures.get((scenario, row.phase))
+            if failure is not None:
+                _add_failure(test, failure)
+            elif row.failures:
+                why = "broke a law that another part of the gate tells"
+                ET.SubElement(test, "failure", message=why)
+            elif (scenario, row.phase) in left:
+                ET.SubElement(test, "skipped", message="was not run to its end")
+            elif row.known:
+                ET.SubElement(test, "skipped", message="a failure that is known")
+        suite.set("tests", str(len(suite)))
+        suite.set("failures", str(len(suite.findall("*/failure"))))
+        suite.set("skipped", str(len(suite.findall("*/skipped"))))
+    if result.unjudged:
+        suite = ET.SubElement(suites, "testsuite", name="what could not be judged")
+        for why in result.unjudged:
+            test = ET.SubElement(
+                suite, "testcase", classname="unjudged", name=_xml(why)
+            )
+            ET.SubElement(test, "error", message=_xml(why))
+        suite.set("tests", str(len(suite)))
+        suite.set("errors", str(len(suite)))
+    ET.indent(suites)
+    ET.ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _add_failure(test: ET.Element, failure: GateFailure) -> None:
+    message = failure.shrunk.result.message.partition("\n")[0]
+    element = ET.SubElement(test, "failure", type=failure.law, message=_xml(message))
+    element.text = _xml(_timeline(failure))
+
+
+def _xml(text: str) -> str:
+    """A text that XML can hold."""
+    return printable_lines(text).translate(_NOT_IN_XML)
+
+
+def _timeline(failure: GateFailure) -> str:
+    return timeline(failure.shrunk.result, replay=f"crashmq replay {failure.case}")
+
+
+def write_step_summary(told: Told, path: str) -> None:
+    """Add a page to GitHub's step summary, if there is one."""
+    if path:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(_page(told))
+
+
+def _page(told: Told) -> str:
+    result = told.result
+    runs = sum(row.runs for row in result.rows)
+    bug = f", planted bug {told.mutant}" if told.mutant else ""
+    lines = [
+        f"## crashmq check: {told.verdict}",
+        "",
+        f"{runs:,} programs, profile {told.profile}{bug}, {told.seconds:.0f} s.",
+        "",
+    ]
+    for failure in result.failures:
+        lines += [
+            f"### {failure.law} in {failure.scenario}",
+            "",
+            "```text",
+            printable_lines(_timeline(failure)).replace("```", "'''"),
+            "```",
+            "",
+        ]
+    lines += [f"- known: {printable_lines(one.told)}" for one in result.known]
+    lines += [f"- not judged: {printable_lines(why)}" for why in result.unjudged]
+    return "\n".join(lines) + "\n"
+
+
+def annotate(told: Told) -> Iterator[str]:
+    """GitHub's workflow commands: an error a failure, a warning what is not judged."""
+    for failure in told.result.failures:
+        title = f"{failure.law} in {failure.scenario}"
+        message = failure.shrunk.result.message
+        replay = f"\ncrashmq replay {failure.case}"
+        yield f"::error title={_property(title)}::{_data(message + replay)}"
+    for why in told.result.unjudged:
+        yield f"::warning title=crashmq::{_data(why)}"
+    if told.verdict == "MISSED":
+        missed = f"planted bug {told.mutant} broke no law"
+        yield f"::error title=MISSED::{_data(missed)}"
+
+
+def _data(text: str) -> str:
+    return (
+        printable_lines(text)
+        .replace("%", "%25")
+        .replace("\r", "%0D")
+        .replace("\n", "%0A")
+    )
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

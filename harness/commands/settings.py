@@ -1,0 +1,95 @@
+"""What a team always types: ``[tool.crashmq]`` of the nearest ``pyproject.toml``.
+
+A table a command, ``[tool.crashmq.check]``, has its options by their long names, and
+``scenario`` for its arguments; ``subject``, ``workers`` and ``mutant-file`` may stand
+in ``[tool.crashmq]`` itself, for every command that has them. What is typed comes
+before what is written there. Paths are those of the file's own directory.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crashmq.harness.commands.exits import BadInput, nearest
+
+FILE = "pyproject.toml"
+SHARED = ("subject", "workers", "mutant-file")
+
+
+def settings_for(command: click.Command, commands: Iterable[str]) -> dict[str, Any]:
+    """The defaults of a command's parameters, by their names in code.
+
+    Args:
+        command: what is run.
+        commands: the names of all commands.
+
+    Raises:
+        BadInput: the file is no TOML, or names what there is not.
+    """
+    path = _nearest_file()
+    if path is None:
+        return {}
+    table = _table(path)
+    shared = {name: one for name, one in table.items() if name in SHARED}
+    own: Mapping[str, Any] = {}
+    for name, one in table.items():
+        if name in shared:
+            continue
+        if name not in commands or not isinstance(one, dict):
+            hint = nearest(name, [*commands, *SHARED])
+            raise BadInput(f"{path}: [tool.crashmq] has no {name!r}{hint}.")
+        if name == command.name:
+            own = one
+    return {
+        **_named(command, shared, path, strict=False),
+        **_named(command, own, path, strict=True),
+    }
+
+
+def _nearest_file() -> Path | None:
+    here = Path.cwd()
+    for directory in (here, *here.parents):
+        if (directory / FILE).is_file():
+            return directory / FILE
+    return None
+
+
+def _table(path: Path) -> Mapping[str, Any]:
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read: {error}.") from None
+    table = given.get("tool", {}).get("crashmq", {})
+    if not isinstance(table, dict):
+        raise BadInput(f"{path}: tool.crashmq is no table.")
+    return table
+
+
+def _named(
+    command: click.Command, given: Mapping[str, Any], path: Path, *, strict: bool
+) -> dict[str, Any]:
+    """What is given, by the names of parameters; unknown names only if not strict."""
+    params = {_typed(one): one for one in command.params}
+    defaults = {}
+    for name, value in given.items():
+        param = params.get(name)
+        if param is None:
+            if strict:
+                where = f"{path}: [tool.crashmq.{command.name}]"
+                raise BadInput(f"{where} has no {name!r}{nearest(name, params)}.")
+            continue
+        if isinstance(param.type, click.Path) and isinstance(value, str):
+            value = value if value == "-" else str(path.parent / value)
+        defaults[str(param.name)] = value
+    return defaults
+
+
+def _typed(param: click.Parameter) -> str:
+    """What a parameter is called by who types it, without the dashes."""
+    longest = max(param.opts, key=len)
+    return longest.lstrip("-")

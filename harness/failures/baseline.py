@@ -1,0 +1,106 @@
+"""Baseline: failures a team knows of, so that a gate stays useful while a bug is open.
+
+A TOML file of entries, each with the law that is broken, where, why nobody mends it
+today, and until when that is an excuse. A failure that an entry is of is counted and is
+no reason for red; from the day after it expires it is red again.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from crashmq.harness.guards.regular_file import NotReadable, read_regular
+from crashmq.models.printable import printable, shown
+
+FILE_SIZE_MAX = 1024 * 1024
+_NAMES = ("law", "scenario", "reason", "expires")
+
+
+class BadBaseline(ValueError):
+    """A file is no baseline; the message, of one line, says where and why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One failure that is known; ``scenario`` is "" where it may come from any."""
+
+    law: str
+    reason: str
+    expires: date
+    scenario: str = ""
+
+    def is_of(self, law: str, scenario: str) -> bool:
+        """Whether it is this failure."""
+        return self.law == law and self.scenario in ("", scenario)
+
+    @property
+    def told(self) -> str:
+        """The entry in a line."""
+        where = f" in {self.scenario}" if self.scenario else ""
+        return f"{self.law}{where}, until {self.expires}: {self.reason}"
+
+
+def read_baseline(
+    path: Path, laws: Iterable[str], scenarios: Iterable[str]
+) -> tuple[Known, ...]:
+    """The entries of a baseline file, whether they have expired or not.
+
+    Args:
+        path: of a TOML file with an array of tables called ``known``.
+        laws: the ids that there are.
+        scenarios: the names that there are.
+
+    Raises:
+        BadBaseline: it cannot be read, or an entry is not one.
+    """
+    try:
+        given = tomllib.loads(read_regular(path, FILE_SIZE_MAX).decode())
+    except NotReadable as error:
+        raise BadBaseline(f"{error} Name a TOML file.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadBaseline(f"{path}: is not TOML: {error}.") from None
+    entries = given.pop("known", [])
+    if given:
+        raise BadBaseline(f"{path}: {shown(next(iter(given)))} is not `known`.")
+    if not isinstance(entries, list):
+        raise BadBaseline(f"{path}: write each entry below a line [[known]].")
+    laws, scenarios = set(laws), set(scenarios)
+    known = []
+    for number, entry in enumerate(entries, start=1):
+        where = f"{path}: entry {number}"
+        one = _entry(entry, where)
+        if one.law not in laws:
+            raise BadBaseline(f"{where}: there is no law {shown(one.law)}.")
+        if one.scenario and one.scenario not in scenarios:
+            raise BadBaseline(f"{where}: there is no scenario {shown(one.scenario)}.")
+        known.append(one)
+    return tuple(known)
+
+
+def _entry(entry: Any, where: str) -> Known:
+    if not isinstance(entry, dict):
+        raise BadBaseline(f"{where}: write it below a line [[known]].")
+    unknown = [name for name in entry if name not in _NAMES]
+    if unknown:
+        raise BadBaseline(f"{where}: {shown(unknown[0])} is none of {_NAMES}.")
+    texts = {name: entry.get(name, "") for name in ("law", "scenario", "reason")}
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise BadBaseline(f"{where}: {name} is {shown(text)}, and is to be text.")
+    if not texts["reason"].strip():
+        raise BadBaseline(f"{where}: say in `reason` why nobody mends it today.")
+    expires = entry.get("expires")
+    if type(expires) is not date:
+        raise BadBaseline(
+            f"{where}: expires is {shown(expires)}, and is to be a date as 2026-12-31, "
+            f"without quotes."
+        )
+    return Known(texts["law"], texts["reason"], expires, texts["scenario"])

@@ -1,0 +1,237 @@
+"""Parts of the gate: a phase of one scenario, and what it tells while it runs.
+
+A part runs in a child of the gate's and changes nothing but what it tells: how far it
+is, each program that broke a law, whatever could not be judged. ``run_part`` is all of
+it; when parts run, and what becomes of what they found, belongs to ``gate``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, TypeAlias, assert_never
+
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.harness.failures.case_file import CaseFile
+from crashmq.harness.failures.shrink import NothingToShrink, ShrinkResult, shrink
+from crashmq.harness.mutants.mutation import Mutant, applied
+from crashmq.harness.searches.machine_search import first_failure
+from crashmq.harness.searches.side_by_side import Tell
+from crashmq.harness.searches.soak import SoakTask, Tally, run_local
+from crashmq.harness.subjects.named import NamedSubject
+from crashmq.models.laws.registry import LawUnknown
+from crashmq.models.program import Program, from_json
+from crashmq.models.verdict import Outcome
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS, Scenario
+
+Phase: TypeAlias = Literal["cases", "machine", "soak"]
+PHASES: tuple[Phase, ...] = ("cases", "machine", "soak")
+
+SEED = 0
+_EPISODES_THAT_REACH_ALL = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class GateProfile:
+    """How hard the gate tries; numbers are for each scenario.
+
+    ``part_timeout_s`` is processor time, after which a part of it is ended as hung.
+    """
+
+    machine_cases: int
+    soak_episodes: int
+    shrink_runs: int
+    part_timeout_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What all parts of one gate share.
+
+    Attributes:
+        mutant: the bug that is planted; None on the store as it is.
+        subject: the store that is judged; None for our engine.
+        cases: the recorded cases, by scenario.
+    """
+
+    profile: GateProfile
+    mutant: Mutant | None
+    subject: NamedSubject | None
+    cases: dict[str, tuple[CaseFile, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A program that broke a law, and where."""
+
+    phase: Phase
+    scenario: str
+    law: str
+    program: Program
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One phase of one scenario; with ``found``, the shrinking of that instead."""
+
+    scenario: str
+    phase: Phase
+    found: Found | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How many programs a part has run so far."""
+
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """Why something was not judged, or a law never asked."""
+
+    why: str
+
+
+def runs_of(part: Part, planned: Planned) -> int:
+    """How many programs a part is to run."""
+    match part.phase:
+        case "cases":
+            return len(planned.cases.get(part.scenario, ()))
+        case "machine":
+            return planned.profile.machine_cases
+        case "soak":
+            return planned.profile.soak_episodes
+        case _:
+            assert_never(part.phase)
+
+
+def run_part(part: Part, tell: Tell, planned: Planned) -> None:
+    """Run one part here, and tell of it: ``Ran``, ``Found``, ``Unjudged``.
+
+    The shrinking of what was found tells one ``ShrinkResult``.
+    """
+    with _with_bug(planned):
+        if part.found is not None:
+            _shrink(part.found, tell, planned)
+        elif part.phase == "cases":
+            _replay_cases(part, tell, planned)
+        elif part.phase == "machine":
+            _search(part, tell, planned)
+        else:
+            _soak(part, tell, planned)
+
+
+def runner_of(subject: NamedSubject | None) -> Callable[[Program, str], EpisodeResult]:
+    """What runs a program of a scenario on a subject, and judges it."""
+
+    def run(program: Program, scenario: str) -> EpisodeResult:
+        if subject is None:
+            return run_program(program, scenario)
+        return run_program(program, scenario, subject=subject.made(program.setup))
+
+    return run
+
+
+def shrunk_here(found: Found, planned: Planned, runs: int) -> ShrinkResult:
+    """What was found, shrunk in this process; the caller plants the bug.
+
+    Raises:
+        NothingToShrink: run on its own it breaks no such law.
+        ShrinkInterrupted: by Ctrl-C; it holds what was reached.
+    """
+    run = runner_of(planned.subject)
+    return shrink(found.program, found.scenario, found.law, budget_runs=runs, run=run)
+
+
+def _with_bug(planned: Planned) -> AbstractContextManager[object]:
+    return applied(planned.mutant) if planned.mutant else nullcontext()
+
+
+def _shrink(found: Found, tell: Tell, planned: Planned) -> None:
+    try:
+        tell(shrunk_here(found, planned, planned.profile.shrink_runs))
+    except NothingToShrink as error:
+        tell(Unjudged(f"{found.phase} of {found.scenario}: {error}"))
+
+
+def _replay_cases(part: Part, tell: Tell, planned: Planned) -> None:
+    """Replay what was once found with this scenario; nothing may be broken now."""
+    run, scenario = runner_of(planned.subject), part.scenario
+    for number, case in enumerate(planned.cases.get(scenario, ()), start=1):
+        result = run(case.program, scenario)
+        if result.outcome is Outcome.VIOLATED:
+            tell(Found("cases", scenario, result.law, case.program))
+        elif result.outcome is Outcome.UNKNOWN:
+            tell(Unjudged(f"a case of {scenario}: {result.message}"))
+        tell(Ran(number))
+
+
+def _search(part: Part, tell: Tell, planned: Planned) -> None:
+    """Let Hypothesis look for a program that breaks a law."""
+    scenario, count = part.scenario, planned.profile.machine_cases
+    try:
+        failure = first_failure(
+            scenario,
+            count,
+            planned.subject,
+            lambda runs: tell(Ran(min(runs, count))),
+        )
+    except LawUnknown as unknown:
+        tell(Unjudged(f"the machine of {scenario}: {unknown}"))
+        return
+    if failure:
+        tell(Found("machine", scenario, failure.violated, failure.program))
+    tell(Ran(count))
+
+
+def _soak(part: Part, tell: Tell, planned: Planned) -> None:
+    """Run seeded episodes, and see that they reached what they should."""
+    scenario, told, tally = part.scenario, 0, Tally()
+    named = planned.subject.name if planned.subject else ""
+    count = planned.profile.soak_episodes
+    checks = planned.mutant is None
+    task = SoakTask.define((scenario,), SEED, count, invariants=checks).judging(named)
+    for tally in run_local(task):
+        if len(tally.failures) > told:
+            told = len(tally.failures)
+            _tell_failure(tally, scenario, tell)
+        tell(Ran(tally.episodes))
+    if planned.subject is None:
+        for missing in missing_from(tally, SCENARIOS[scenario]):
+            tell(Unjudged(f"the soak of {scenario} never reached {missing}"))
+
+
+def _tell_failure(tally: Tally, scenario: str, tell: Tell) -> None:
+    """Tell the newest distinct failure."""
+    signature, record = next(reversed(tally.failures.items()))
+    if record.outcome == Outcome.VIOLATED.value:
+        (law, *_) = [v.law for v in record.verdicts if v.violations]
+        program = from_json(json.loads(record.program))
+        tell(Found("soak", scenario, law, program))
+    else:
+        number = record.episode_id
+        tell(Unjudged(f"the soak of {scenario}: {signature}, episode {number}"))
+
+
+def missing_from(tally: Tally, scenario: Scenario) -> Iterator[str]:
+    """Required laws and probes that no episode reached.
+
+    Yields none after too few episodes to tell, or after a failure.
+    """
+    if tally.episodes < _EPISODES_THAT_REACH_ALL or tally.failures:
+        return
+    for law in scenario.required_laws:
+        if not tally.checks.get(law):
+            yield f"law {law}"
+    for probe in scenario.required_probes:
+        if not tally.probes.get(probe):
+            yield f"probe {probe}"
+
+
+def work_of(planned: Planned) -> Callable[[Part, Tell], None]:
+    """``run_part`` of one gate."""
+    return partial(run_part, planned=planned)

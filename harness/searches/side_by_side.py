@@ -1,0 +1,206 @@
+"""Side by side: jobs in forked children, several at a time, each told as it goes.
+
+A job is done by a child of its own, so that it leaves no memory behind, and one that
+dies or hangs costs only itself. What a child tells comes through a pipe at once: what
+it has found is safe before the job is over, whoever ends it then. A job may lead to
+others, which are added while some run. What a job is, and what it tells, is the
+caller's.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import sys
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Generic, NoReturn, Self, TypeAlias, TypeVar
+
+from crashmq.harness.guards.interrupts import held_back, left_to_parent
+from crashmq.harness.searches.supervised import (
+    CHUNK,
+    FAILED,
+    Lost,
+    close_what_is_not_ours,
+    die_with,
+    forked,
+    lost_row,
+    taken_from,
+    write_row,
+)
+
+J = TypeVar("J")
+Tell: TypeAlias = Callable[[object], None]
+_WAITING_MS = 200.0
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A job's child has ended; ``how`` is "" where it did all of it, as ``Lost``'s."""
+
+    how: str = ""
+
+
+class SideBySide(Generic[J]):
+    """Children that do jobs; a context that leaves none of them behind.
+
+    Invariants:
+        there are at most ``workers`` children
+    """
+
+    def __init__(
+        self, work: Callable[[J, Tell], None], workers: int, timeout_s: float
+    ) -> None:
+        """Does nothing yet.
+
+        Args:
+            work: done in a child; what it tells must be picklable.
+            workers: how many children there are at a time, >= 1.
+            timeout_s: seconds of processor time after which a child is ended.
+        """
+        assert workers >= 1, workers
+        self.work = work
+        self.workers = workers
+        self.timeout_s = timeout_s
+        self._waiting: deque[tuple[int, J]] = deque()
+        self._children: dict[int, _Child[J]] = {}  # by the descriptor that is read
+        self._added = 0
+
+    def _check(self) -> None:
+        assert len(self._children) <= self.workers, len(self._children)
+
+    def __enter__(self) -> Self:
+        """Begin without a child."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End every child, done or not."""
+        while self._children:
+            self._children.popitem()[1].close()
+
+    def add(self, jobs: Iterable[J]) -> None:
+        """Let these jobs be done after those that wait."""
+        for job in jobs:
+            self._waiting.append((self._added, job))
+            self._added += 1
+
+    def drop_waiting(self) -> None:
+        """Begin no more jobs."""
+        self._waiting.clear()
+
+    def told(self, until: float | None = None) -> Iterator[tuple[J, object]]:
+        """What children tell, each with its job, until all jobs are done.
+
+        The last of each job is an ``Over``. A pause of some tenths of a second in
+        which nobody tells anything is no reason to wait on: ``until`` is looked at.
+
+        Args:
+            until: by ``time.monotonic()``; then it ends, whoever is at work.
+        """
+        while self._children or self._waiting:
+            if until is not None and time.monotonic() >= until:
+                return
+            while self._waiting and len(self._children) < self.workers:
+                child = _Child(self._waiting.popleft()[1], self.work, self.timeout_s)
+                self._children[child.reader] = child
+            yield from self._ready(_WAITING_MS)
+
+    def left(self) -> Iterator[tuple[J, object]]:
+        """What children have told by now and nobody has heard; waits for none."""
+        while self._children:
+            before = len(self._children)
+            heard = list(self._ready(0.0))
+            yield from heard
+            if not heard and len(self._children) == before:
+                return
+
+    def _ready(self, wait_ms: float) -> Iterator[tuple[J, object]]:
+        poll = select.poll()
+        for reader in self._children:
+            poll.register(reader, select.POLLIN)
+        for reader, _ in poll.poll(wait_ms):
+            child = self._children[reader]
+            data = os.read(reader, CHUNK)
+            if data:
+                child.buffer += data
+                yield from ((child.job, row) for row in taken_from(child.buffer))
+            else:
+                del self._children[reader]
+                yield child.job, Over(child.end())
+
+
+class _Child(Generic[J]):
+    """One forked process, the job it does, and the reading end of its pipe."""
+
+    def __init__(
+        self, job: J, work: Callable[[J, Tell], None], timeout_s: float
+    ) -> None:
+        self.job = job
+        self.buffer = bytearray()
+        self.reader, writer = os.pipe()
+        parent = os.getpid()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with held_back():  # or it would end the child on its way up our own frames
+            self.pid = forked()
+            if self.pid == 0:
+                _be_the_child(job, work, timeout_s, writer, parent)
+        os.close(writer)
+
+    def end(self) -> str:
+        """Wait for the child, which has closed its pipe; "" if it did all."""
+        os.close(self.reader)
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        if code == -signal.SIGPROF:
+            return "timeout"
+        if code < 0:
+            return f"signal:{-code}"
+        return f"exit:{code}" if code else ""
+
+    def close(self) -> None:
+        """End the child, whatever it does."""
+        os.close(self.reader)
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+def _be_the_child(
+    job: J,
+    work: Callable[[J, Tell], None],
+    timeout_s: float,
+    writer: int,
+    parent: int,
+) -> NoReturn:
+    def tell(row: object) -> None:
+        write_row(writer, pickle.dumps(row, pickle.HIGHEST_PROTOCOL))
+
+    code = FAILED
+    try:
+        left_to_parent()
+        die_with(parent)
+        close_what_is_not_ours(writer)
+        # What a library warns of is for who wrote it, and would tear our lines.
+        warnings.simplefilter("ignore")
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, timeout_s)
+        work(job, tell)
+        code = 0
+    # Whatever it raises, sys.exit included, is told, and ends this job alone.
+    except BaseException:
+        write_row(writer, lost_row(0))
+    finally:
+        os._exit(code)
+
+
+__all__ = ["Lost", "Over", "SideBySide", "Tell"]

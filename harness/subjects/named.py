@@ -1,0 +1,107 @@
+"""Named: a store of somebody else's, by the name of the function that makes one.
+
+``package.module:factory`` is what a command line, a case file and a soak's definition
+can hold. The factory takes the ``Setup`` of a program, or nothing, and returns a new
+store each time; what it can do is asked of the first.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from crashmq.harness.subjects.subject import (
+    CORE_METHODS,
+    Subject,
+    capabilities_of,
+)
+from crashmq.models.ops import Capability
+from crashmq.models.program import Setup
+
+OURS = "python"
+
+
+class BadSubject(ValueError):
+    """No store can be made by that name; the message says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSubject:
+    """A store by its name, and what it can do beyond the core."""
+
+    name: str
+    can: frozenset[Capability]
+
+    def made(self, setup: Setup) -> Subject:
+        """A new store for a program of this setup."""
+        return _make(self.name, setup)
+
+
+@lru_cache(maxsize=16)
+def subject_named(name: str) -> NamedSubject | None:
+    """The store of this name; None for our own engine, which is ``python``.
+
+    Raises:
+        BadSubject: there is none, or it is no store.
+    """
+    if name in ("", OURS):
+        return None
+    made = _make(name, Setup())
+    missing = [one for one in CORE_METHODS if not hasattr(made, one)]
+    if missing:
+        raise BadSubject(
+            f"{name} made a {type(made).__name__}, which lacks {', '.join(missing)} of "
+            f"a store. docs/bring-your-own.md says what each has to do."
+        )
+    can = capabilities_of(made)
+    made.close()
+    return NamedSubject(name, can)
+
+
+def _make(name: str, setup: Setup) -> Subject:
+    factory, takes_setup = _factory(name)
+    made: Subject = factory(setup) if takes_setup else factory()
+    return made
+
+
+@lru_cache(maxsize=16)
+def _factory(name: str) -> tuple[Callable[..., Subject], bool]:
+    """What makes the store, and whether it is told the setup."""
+    module_name, _, path = name.partition(":")
+    if not module_name or not path:
+        raise BadSubject(
+            f"{name!r} names no store: say package.module:factory, or {OURS} for ours."
+        )
+    here = str(Path.cwd())
+    if here not in sys.path:  # as `python -m` has it, a console script has not
+        sys.path.insert(0, here)
+    try:
+        found = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise BadSubject(
+            f"{name}: there is no module {error.name!r}. Start crashmq where it can be "
+            f"imported, or install it."
+        ) from None
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise BadSubject(f"{name}: {module_name} has no {path!r}.")
+        found = getattr(found, part)
+    if not callable(found):
+        raise BadSubject(f"{name} is a {type(found).__name__}, and makes no store.")
+    needed = [
+        one
+        for one in inspect.signature(found).parameters.values()
+        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+        and one.default is one.empty
+    ]
+    if len(needed) > 1:
+        raise BadSubject(
+            f"{name} wants {len(needed)} arguments; a factory takes the Setup, or "
+            f"nothing."
+        )
+    return found, bool(needed)
