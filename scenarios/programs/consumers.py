@@ -57,7 +57,7 @@ DOINGS: tuple[Doing, ...] = often(
     ("persist", 2),
     ("wait", 1),
     ("together", 3),
-    ("hold", 2),
+    ("hold", 4),
     ("hand_over", 2),
     ("reset", 1),
     ("resubscribe", 2),
@@ -479,7 +479,7 @@ def _forget_what_came_back(draft: Draft, members: list[StartConsumer]) -> None:
     for one in members:
         draft.add(TurnConsumer(one.client, "pull", 2))
         draft.add(Consume(one.client, times=8, status="later"))
-    draft.add(AdvanceClock(delay_ms(FIRST_LEVEL)), DELIVER, REPUT)
+    draft.add(REPUT, AdvanceClock(delay_ms(FIRST_LEVEL)), DELIVER, REPUT)
     _delete_group(draft, members)
 
 
