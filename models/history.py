@@ -476,6 +476,31 @@ class RoundDone:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenAway:
+    """The store is about to remove or rename a file.
+
+    Attributes:
+        verb: ``remove`` or ``rename``.
+        path: of the file.
+        content: what readers see in it.
+        is_synced: the medium holds all of it, if not its name.
+        unsynced: what a power loss could change now, as ``Subject.unsynced_from``.
+        checkpoint: the checkpoint as the medium holds it.
+        deleted: the file of deleted topics, the same.
+        log: the paths of the log's files that the medium holds.
+    """
+
+    verb: str
+    path: str
+    content: bytes
+    is_synced: bool
+    unsynced: tuple[tuple[str, int], ...]
+    checkpoint: bytes
+    deleted: bytes
+    log: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FaultSet:
     """From now on calls to the disk meet a fault."""
 
@@ -595,6 +620,7 @@ Happening: TypeAlias = (
     | StartEnded
     | RoundsEnded
     | RoundDone
+    | TakenAway
     | FaultSet
     | FaultMet
     | FaultsEnded
@@ -1104,6 +1130,7 @@ _TAKE: dict[type[Any], Callable[[Step, int, Any], None]] = {
     StartEnded: Step._end_start,
     RoundsEnded: _take_rounds,
     RoundDone: _take_round,
+    TakenAway: _pass,
     FaultSet: _adds("faults", "fault"),
     FaultMet: _adds("met"),
     FaultsEnded: _take_healing,

@@ -34,7 +34,7 @@ EXCUSED: dict[str, dict[str, int]] = {
     "harness/commands/explore.py": {"command parameters": 13, "imports": 17},
     "harness/commands/mutants.py": {"command parameters": 13, "imports": 19},
     "harness/commands/soak.py": {"command parameters": 9},
-    "harness/disk/controls.py": {"Controls attributes": 16},
+    "harness/disk/controls.py": {"Controls attributes": 17},
     "harness/disk/inode.py": {"Inode attributes": 16},
     "harness/disk/medium.py": {"Medium attributes": 13},
     "harness/episodes/episode.py": {
@@ -50,7 +50,7 @@ EXCUSED: dict[str, dict[str, int]] = {
     "harness/scheduling/sim_runtime.py": {"SimRuntime attributes": 20},
     "harness/searches/soak.py": {"imports": 19},
     "harness/subjects/clients.py": {"imports": 26},
-    "harness/subjects/python_store.py": {"PythonStore attributes": 15, "imports": 26},
+    "harness/subjects/python_store.py": {"PythonStore attributes": 15, "imports": 27},
     "models/history.py": {"Step attributes": 35, "Step booleans": 4},
     "models/knowledge/knowledge.py": {"Knowledge attributes": 18, "imports": 19},
     "models/knowledge/moments.py": {"StartOver booleans": 5},

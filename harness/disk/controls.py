@@ -80,6 +80,7 @@ class Controls:
         "stop_at",
         "storing",
         "survivors",
+        "taker",
         "written",
     )
 
@@ -100,6 +101,7 @@ class Controls:
         self.pause: Callable[[], None] = _nothing
         self.is_listening = False
         self.storing: tuple[int, bytes] | None = None
+        self.taker: Callable[[str, str], object] | None = None
 
     def _check(self) -> None:
         for watch in self._watches:
@@ -244,6 +246,8 @@ class Controls:
         self.actions += 1
         self.last = action
         self.storing = storing
+        if self.taker is not None and action[0] == "remove":
+            self.taker(*action)
         if self._listener is not None:
             self.is_listening = True
             self._listener()

@@ -140,6 +140,8 @@ class Mount:
         check()
         if source == target:
             return
+        if self._controls.taker is not None:
+            self._controls.taker("rename", source)
         action = self._act("rename", target, check, call="remove")
         self._medium.rename(action, source, target)
 

@@ -206,6 +206,18 @@ class SimDisk:
         """
         self._controls.on_every_action(listener)
 
+    def on_taking(self, taker: Callable[[str, str], object] | None) -> None:
+        """Call ``taker`` with verb and path right before a file is removed or renamed.
+
+        It must change nothing; None removes it.
+        """
+        self._controls.taker = taker
+
+    def is_synced(self, path: str) -> bool:
+        """Whether the medium holds what readers see of a file, if not its name."""
+        inode = self._medium.inode(path)
+        return inode.is_certain(inode.durable_size)
+
     def pause_by(self, pause: Callable[[], None] | None) -> None:
         """Call ``pause`` before each action and read; other activities may run in it.
 

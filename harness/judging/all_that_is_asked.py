@@ -13,6 +13,7 @@ from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
     asked_of_pulls,
     asked_of_reads,
     asked_of_reads_beside,
+    asked_of_removals,
     asked_of_rounds,
     asked_of_services,
     asked_of_starts,

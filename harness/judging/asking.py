@@ -111,7 +111,11 @@ from crashmq.models.knowledge.moments_of_pulls import (
     PullsLeft,
     PullsLookedAt,
 )
-from crashmq.models.knowledge.moments_of_rounds import PutsWaited, RoundTurned
+from crashmq.models.knowledge.moments_of_rounds import (
+    FileTaken,
+    PutsWaited,
+    RoundTurned,
+)
 from crashmq.models.laws.file_laws import (
     CHECKPOINT_LAWS,
     DELETION_LAWS,
@@ -157,6 +161,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     RoundOver: (*TELLS_ALL, Fact.TURNS_SERVICES),
     RoundTurned: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
     PutsWaited: (Fact.HAS_CLOCK, Fact.RUNS_SEVERAL),
+    FileTaken: (*TELLS_ALL, Fact.LOSES_POWER),
     RoundDue: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),
     CleanerOver: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK, Fact.DELETES),
     LogShortened: (*TELLS_ALL, Fact.TURNS_SERVICES, Fact.HAS_CLOCK),

@@ -12,7 +12,7 @@ from typing import Literal, Protocol, Self, TypeAlias
 from crashmq.harness.disk.controls import Healed
 from crashmq.harness.disk.sim_disk import DiskSnapshot, SimDisk
 from crashmq.harness.scheduling.turns import Turns
-from crashmq.models.history import Happening
+from crashmq.models.history import Happening, TakenAway
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     BrokerPulled,
@@ -132,6 +132,9 @@ class LosesPower(Protocol):
 
     def unreadable(self) -> tuple[Damaged, ...]:
         """The sectors of files that cannot be read now."""
+
+    def tell_removals(self, note: Callable[[TakenAway], object]) -> None:
+        """From now on ``note`` what is removed or renamed, right before it is done."""
 
 
 class MeetsFaults(Protocol):

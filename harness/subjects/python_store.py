@@ -27,7 +27,8 @@ from crashmq.harness.subjects.damage import Damages, plant, selected
 from crashmq.harness.subjects.engine_config import config_of
 from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
 from crashmq.harness.subjects.one_at_a_time import OneAtATime, ToldRounds, just_turn
-from crashmq.models.history import Happening
+from crashmq.harness.subjects.removals import taken_away
+from crashmq.models.history import Happening, TakenAway
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
@@ -665,6 +666,10 @@ class PythonStore:
     def unsynced_from(self) -> Mapping[str, int]:
         """The files that a power loss could change, with the first byte at risk."""
         return self.disk.unsynced_from()
+
+    def tell_removals(self, note: Callable[[TakenAway], object]) -> None:
+        """From now on ``note`` what is removed or renamed, right before it is done."""
+        self.disk.on_taking(lambda verb, path: note(taken_away(self.disk, verb, path)))
 
     def half_made(self) -> HalfMade:
         """The files whose creation is not durable."""

@@ -23,7 +23,7 @@ from typing import Final, Protocol, cast
 from crashmq.harness.disk.controls import Healed
 from crashmq.harness.disk.crash import crash_class
 from crashmq.harness.subjects import capabilities
-from crashmq.models.history import Happening
+from crashmq.models.history import Happening, TakenAway
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
@@ -332,6 +332,10 @@ class _Completed:
     def unreadable(self) -> tuple[Damaged, ...]:
         """Empty: none is known."""
         return ()
+
+    def tell_removals(self, note: Callable[[TakenAway], object]) -> None:
+        """Nothing will be told: nobody knows what is durable then."""
+        del note
 
     def positions(self) -> Positions:
         """No position is known, as of a store that is down."""

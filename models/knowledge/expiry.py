@@ -11,14 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from crashmq.models.history import Step
+from crashmq.models.limits import (
+    DELETE_FROM_PERCENT,
+    FORCE_FROM_PERCENT,
+    ROUNDS_OF_A_REQUEST,
+    STOP_FROM_PERCENT,
+)
 from crashmq.models.observations import Done, Ran, World
 from crashmq.models.ops import DeleteManually, Event, FillDisk, RunService
 from crashmq.models.plain_state import Forked
 from crashmq.models.program import HOUR_MS, Setup
 
 CLEANERS = frozenset({"clean_commit_log", "clean_consume_queue"})
-ROUNDS_OF_A_REQUEST = 20
-DELETE_FROM_PERCENT, FORCE_FROM_PERCENT, STOP_FROM_PERCENT = 75, 85, 90
 
 
 def _has_refused(step: Step) -> bool:

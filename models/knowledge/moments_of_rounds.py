@@ -1,11 +1,11 @@
-"""Moments of rounds of services, one by one; see ``moments``."""
+"""Moments of single rounds of services, and of what they take away; see ``moments``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crashmq.models.history import RoundDone
+from crashmq.models.history import RoundDone, TakenAway
 from crashmq.models.knowledge.moments import Moment
 
 
@@ -44,3 +44,16 @@ class PutsWaited(Moment):
     waits: Sequence[tuple[int, int]]
     gave_up: Sequence[int]
     left: Sequence[tuple[int, int]]
+
+
+@dataclass(slots=True)
+class FileTaken(Moment):
+    """The store was about to remove or rename a file; the step went on.
+
+    Attributes:
+        taken: what was known then.
+        amid_start: a start was part of the step, which has rules of its own.
+    """
+
+    taken: TakenAway
+    amid_start: bool

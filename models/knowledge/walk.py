@@ -56,7 +56,7 @@ from crashmq.models.knowledge.walk_progress import (
 )
 from crashmq.models.knowledge.walk_pulls import walk_pulls
 from crashmq.models.knowledge.walk_reads import walk_reads, walk_reads_of
-from crashmq.models.knowledge.walk_rounds import walk_turned
+from crashmq.models.knowledge.walk_rounds import walk_removals, walk_turned
 from crashmq.models.knowledge.walk_start import walk_start
 from crashmq.models.messages import FILLER_SIZE_MIN, MessageToPut
 from crashmq.models.observations import Deleted, Put, Ran, Stopped
@@ -100,6 +100,8 @@ def walk(at: At) -> Iterator[Moment]:
         yield from walk_turned(at)
     elif step.crash is not None or at.now.max_phy_offset < 0:
         known.rounds.end_life()
+    if step.disk_actions:
+        yield from walk_removals(at)
     known.expiry.end_step(step)
     yield from walk_debts(at)
     if step.crash is not None or step.log_end >= 0:

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from crashmq.models.history import PutAnswered, PutAsked, RoundDone, Step, TimePassed
+from crashmq.models.history import (
+    PutAnswered,
+    PutAsked,
+    RoundDone,
+    Step,
+    TakenAway,
+    TimePassed,
+)
 from crashmq.models.knowledge.knowledge import QUEUES
 from crashmq.models.knowledge.moments import At, Moment
-from crashmq.models.knowledge.moments_of_rounds import PutsWaited, RoundTurned
-from crashmq.models.ops import AdvanceClock, During, PutBatch, PutMessage
+from crashmq.models.knowledge.moments_of_rounds import (
+    FileTaken,
+    PutsWaited,
+    RoundTurned,
+)
 
 
 def walk_turned(at: At) -> Iterator[Moment]:
@@ -34,6 +44,14 @@ def walk_turned(at: At) -> Iterator[Moment]:
     if not is_clear or step.raised:
         for service in step.services:
             rounds.saw_unclear(step, service)
+
+
+def walk_removals(at: At) -> Iterator[Moment]:
+    """Walk the files that a store takes away in a step, in that order."""
+    amid_start = bool(at.step.starts)
+    for entry in at.step.entries:
+        if isinstance(entry.event, TakenAway):
+            yield FileTaken(*at, entry.event, amid_start)
 
 
 def _end_of_files(at: At) -> int:
@@ -64,8 +82,8 @@ def _puts_waited(at: At) -> PutsWaited:
     of_host = _rounds_of_host(step)
     for number, entry in enumerate(step.entries):
         answered = entry.event
-        if not isinstance(answered, PutAnswered):
-            continue
+        if not isinstance(answered, PutAnswered) or not answered.answers:
+            continue  # a batch may be empty
         asked = step.entries[answered.asked].event
         last = answered.answers[-1]
         assert isinstance(asked, PutAsked), asked
@@ -97,16 +115,12 @@ def _rounds_of_host(step: Step) -> list[tuple[int, RoundDone]]:
 def _stood_still(step: Step, asked: int, answered: int) -> int:
     """How long a put may have stood still itself; in ms.
 
-    A put with nothing but a stall beside it waits on where a round stands still.
+    Nobody else does where a round of the host stands still, unless the clock itself was
+    moved amid ops that ran together.
     """
-    op = step.op
-    is_alone = (
-        isinstance(op, During)
-        and isinstance(op.op, PutMessage | PutBatch)
-        and isinstance(op.event, AdvanceClock)
-    )
     return sum(
         one.event.ms
         for one in step.entries[asked:answered]
-        if isinstance(one.event, TimePassed) and not (is_alone and one.event.in_round)
+        if isinstance(one.event, TimePassed)
+        and not (one.event.in_round and not step.is_together)
     )

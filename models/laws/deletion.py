@@ -9,10 +9,9 @@ from crashmq.models.files.log import LogImage
 from crashmq.models.files.queue_ext import EXT_ADDRESS_MAX, ext_files
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import STOP_FROM_PERCENT
 from crashmq.models.observations import Positions, Put
 from crashmq.models.verdict import Violation
-
-STOP_PUTS_PERCENT = 90
 
 
 @law(
@@ -168,7 +167,7 @@ def expired_queue_files_go(image: StoreImage) -> Iterator[Violation]:
 def no_put_fills_the_disk(
     answer: Put, before_end: int, file_size: int, used: int, total: int
 ) -> Iterator[Violation]:
-    """A put that makes a new file leaves the disk ``STOP_PUTS_PERCENT`` full at most.
+    """A put that makes a new file leaves the disk ``STOP_FROM_PERCENT`` full at most.
 
     Judged only if the put ran alone, on a disk with a capacity.
 
@@ -182,7 +181,7 @@ def no_put_fills_the_disk(
     last = (before_end - 1) // file_size if before_end else -1
     if answer.phy_offset // file_size <= last or answer.phy_offset < 0:
         return
-    if used * 100 > total * STOP_PUTS_PERCENT:
+    if used * 100 > total * STOP_FROM_PERCENT:
         seen = f"it was taken, in a new file; {used} of {total} bytes are in use"
         yield Violation(f"put at {answer.phy_offset}", seen, "a refusal")
 

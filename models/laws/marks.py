@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from crashmq.models.appended import Appended
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import PAGE_SIZE
 from crashmq.models.observations import Positions, Put
 from crashmq.models.program import FlushMode, Setup
 from crashmq.models.verdict import Place, Violation
 
-PAGE_SIZE = 4096
 _RISING = (
     "min_phy_offset",
     "max_phy_offset",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from crashmq.models.files.record import SCHEDULE_TOPIC
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import SYNC_TIMEOUT_MS
 from crashmq.models.messages import (
     FILLER_SIZE_MIN,
     MULTI_QUEUE_OFFSET,
@@ -19,7 +20,6 @@ from crashmq.models.observations import Put, PutStatus
 from crashmq.models.program import Setup
 from crashmq.models.verdict import Violation
 
-SYNC_TIMEOUT_MS = 5000
 _FALSE_OVER_TRUE = len("false") - len("true")
 _TOPIC = re.compile(r"[%|a-zA-Z0-9_-]+")
 _APPENDED = frozenset({"PUT_OK", "FLUSH_DISK_TIMEOUT"})

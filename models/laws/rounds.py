@@ -12,15 +12,11 @@ from typing import NamedTuple
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.store_image import StoreImage
 from crashmq.models.history import RoundDone
-from crashmq.models.laws.marks import PAGE_SIZE
-from crashmq.models.laws.putting import SYNC_TIMEOUT_MS
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import PAGE_SIZE, QUEUE_LEAST_PAGES, SYNC_TIMEOUT_MS
 from crashmq.models.observations import Positions
 from crashmq.models.program import Setup
 from crashmq.models.verdict import Place, Violation
-
-QUEUE_LEAST_PAGES = 2
-"""MessageStoreConfig#flushConsumeQueueLeastPages."""
 
 
 def is_enough(start: int, end: int, least_pages: int, *, is_full: bool) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from crashmq.models.laws.registry import law
+from crashmq.models.limits import DISPATCH_TIMEOUT_MS
 from crashmq.models.observations import (
     Failed,
     Observation,
@@ -17,7 +18,6 @@ from crashmq.models.ops import ServiceName
 from crashmq.models.verdict import Violation
 
 _NO_SPACE = "[Errno 28]"
-DISPATCH_TIMEOUT_MS = 5000
 
 
 @law(

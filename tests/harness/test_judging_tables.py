@@ -111,7 +111,7 @@ def test_a_fact_names_what_it_excuses_and_where_that_is_still_asked() -> None:
         "RD-1 at `MessagesPulled`",
     ]
     assert row_of(table, "lives")[2:] == [
-        "DLY-3, PUT-7, PUT-9, REC-14, RUN-8, SVC-1",
+        "DLY-3, DUR-5, DUR-6, PUT-7, PUT-9, REC-14, RUN-8, SVC-1",
         "RUN-2 at `StopOver`",
     ]
     assert table.count("\n| ") == len(Fact) - len(decided_by(EVERYTHING))

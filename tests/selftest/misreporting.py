@@ -112,6 +112,12 @@ EXPIRED = does(
     *(HALF, HALF, HALF, RunService("flush_commit_log", 2), REPUT),
     *(AdvanceClock(3 * 3_600_000), DeleteManually(), RunService("clean_commit_log")),
 )
+EXPIRED_AND_KILLED = does(
+    CLEANS,
+    *(HALF, HALF, HALF, RunService("flush_commit_log", 2), REPUT),
+    *(AdvanceClock(3 * 3_600_000), DeleteManually()),
+    *(During(RunService("clean_commit_log"), 1000, Crash("process_kill")), Restart()),
+)
 EXPIRED_BY_THE_HOUR = does(
     CLEANS,
     *(HALF, HALF, HALF, RunService("flush_commit_log", 2), REPUT),
@@ -185,7 +191,7 @@ OLDQUEUES = does(
 DELETED = does(PLAIN, PUT, REPUT, DeleteTopic("T0"))
 EARLY = does(SYNC, PutMessage("T0", 0, 16, wait_store_ok=False), PULL)
 LATE = does(PLAIN, PUT, REPUT, KILL, Restart(), PUT, KILL, Restart())
-DELETED_MEANWHILE = does(PLAIN, PUT, During(REPUT, 6, DeleteTopic("T0")))
+DELETED_UNLISTED = does(PLAIN, PUT, DeleteTopic("T0"), PUT, REPUT)
 UNWAITED = does(SYNC, PutMessage("T0", 0, 16, wait_store_ok=False))
 BATCH = does(PLAIN, PutBatch("T0", 0, (16, 16)))
 WINDOWED = does(Setup(start_window=0), PUT, REPUT, Restart())

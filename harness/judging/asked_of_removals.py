@@ -1,0 +1,64 @@
+"""What is asked of files at the moment at which a store takes them away."""
+
+from __future__ import annotations
+
+from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.knowledge.facts import Fact
+from crashmq.models.knowledge.moments_of_rounds import FileTaken
+from crashmq.models.laws.removals import (
+    listing_is_needless,
+    log_file_is_needless,
+    orderly_end_is_durable_first,
+    what_is_renamed_is_synced,
+)
+
+KEPT = (Fact.DISK_WORKED, Fact.DISK_WORKS, Fact.SYNCED_STAYS, Fact.WRITTEN_STAYS)
+WHILE_IT_RUNS = (*KEPT, Fact.LIVES, Fact.UNTOUCHED, Fact.UNDAMAGED_LOG)
+
+
+def _below(at: FileTaken, *folders: str) -> bool:
+    """Whether a running store removed a file of such a folder."""
+    taken = at.taken
+    removed = taken.verb == "remove" and not at.amid_start
+    return removed and taken.path.startswith(folders)
+
+
+@asked(
+    what_is_renamed_is_synced,
+    on=FileTaken,
+    needs=KEPT,
+    where=lambda at: at.taken.verb == "rename",
+)
+def _ask_dur_3(at: FileTaken) -> Breaches:
+    return what_is_renamed_is_synced.judge(at.taken)
+
+
+@asked(
+    orderly_end_is_durable_first,
+    on=FileTaken,
+    needs=(*KEPT, Fact.ALONE, Fact.ABORT_IS_OURS, Fact.UNTOUCHED),
+    where=lambda at: at.taken.path == "abort" and not at.amid_start,
+)
+def _ask_dur_4(at: FileTaken) -> Breaches:
+    return orderly_end_is_durable_first.judge(at.taken)
+
+
+@asked(
+    log_file_is_needless,
+    on=FileTaken,
+    needs=WHILE_IT_RUNS,
+    where=lambda at: _below(at, "commitlog/") and any(at.taken.content),
+)
+def _ask_dur_5(at: FileTaken) -> Breaches:
+    size = at.known.setup.log_file_size
+    return log_file_is_needless.judge(at.taken, size, at.look.files())
+
+
+@asked(
+    listing_is_needless,
+    on=FileTaken,
+    needs=WHILE_IT_RUNS,
+    where=lambda at: _below(at, "consumequeue/", "index/"),
+)
+def _ask_dur_6(at: FileTaken) -> Breaches:
+    return listing_is_needless.judge(at.taken)

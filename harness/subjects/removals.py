@@ -1,0 +1,22 @@
+"""What is known of a file at the moment at which a store takes it away."""
+
+from __future__ import annotations
+
+from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.models.files.deleted import DELETED_PATH
+from crashmq.models.history import TakenAway
+
+
+def taken_away(disk: SimDisk, verb: str, path: str) -> TakenAway:
+    """What is known of a file that the store is about to remove or rename."""
+    durable = disk.durable_files()
+    return TakenAway(
+        verb,
+        path,
+        disk.files().get(path, b""),
+        disk.is_synced(path),
+        tuple(disk.unsynced_from().items()),
+        durable.get("checkpoint", b""),
+        durable.get(DELETED_PATH, b""),
+        tuple([one for one in durable if one.startswith("commitlog/")]),
+    )

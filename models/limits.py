@@ -1,0 +1,62 @@
+"""The numbers that laws go by, each with where RocketMQ 5.3.0 says it.
+
+They are written down from RocketMQ, and once: no law takes a number from a store that
+it judges. A program's ``Setup`` may ask for others, which is said there. Where our
+store differs on purpose, ``docs/sharp-edges.md`` says so.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PAGE_SIZE: Final = 4096
+"""Least pages are counted by the numbers of such pages: MappedFile.OS_PAGE_SIZE."""
+
+LOG_LEAST_PAGES: Final = 4
+"""MessageStoreConfig#flushCommitLogLeastPages, #commitCommitLogLeastPages."""
+
+QUEUE_LEAST_PAGES: Final = 2
+"""MessageStoreConfig#flushConsumeQueueLeastPages."""
+
+COMMIT_THOROUGH_MS: Final = 200
+"""MessageStoreConfig#commitCommitLogThoroughInterval."""
+
+SYNC_TIMEOUT_MS: Final = 5000
+"""MessageStoreConfig#syncFlushTimeout."""
+
+DISPATCH_TIMEOUT_MS: Final = 5000
+"""ReputMessageService#shutdown: 50 looks of 100 ms."""
+
+DELETE_BATCH: Final = 10
+"""MessageStoreConfig#deleteFileBatchMax."""
+
+ROUNDS_OF_A_REQUEST: Final = 20
+"""CleanCommitLogService.MAX_MANUAL_DELETE_FILE_TIMES."""
+
+DELETE_FROM_PERCENT: Final = 75
+"""MessageStoreConfig#diskMaxUsedSpaceRatio; files go that have expired."""
+
+FORCE_FROM_PERCENT: Final = 85
+"""MessageStoreConfig#diskSpaceCleanForciblyRatio; files go of any age."""
+
+STOP_FROM_PERCENT: Final = 90
+"""MessageStoreConfig#diskSpaceWarningLevelRatio; no put is taken."""
+
+SCAN_UNITS: Final = 800
+"""MessageStoreConfig#maxFilterMessageSize, 16,000 B of units of 20 B. RocketMQ 5.3.0
+looks at one more; 4.9, 5.3.3 and our store do not."""
+
+NEAR_TRANSFER: Final = (32, 262_144)
+"""MessageStoreConfig#maxTransferCountOnMessageInMemory and the bytes beside it."""
+
+FAR_TRANSFER: Final = (8, 65_536)
+"""MessageStoreConfig#maxTransferCountOnMessageInDisk and the bytes beside it."""
+
+QUERY_MAX: Final = 64
+"""MessageStoreConfig#maxMsgsNumBatch."""
+
+CLIENT_SILENT_MS: Final = 120_000
+"""ConsumerManager, channelExpiredTimeout; a silent client is no member any more."""
+
+QUEUE_LOCK_MS: Final = 60_000
+"""RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME."""
