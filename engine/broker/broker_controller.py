@@ -233,7 +233,7 @@ class BrokerController:
                 stop()
             except OSError:
                 UNPERSISTED.hit()
-        return self.message_store.shutdown()
+        return self.message_store.shutdown(self.tables.stop)
 
     def _end_life(self) -> None:
         self._recovered_ends.end(self.message_store.flush)

@@ -68,3 +68,8 @@ class BrokerTables:
         """
         for table in self.all:
             table.settle()
+
+    def stop(self) -> None:
+        """Let no request that is still under way write topics or groups any more."""
+        self.topic_config_manager.table.stop()
+        self.subscription_group_manager.table.stop()

@@ -542,8 +542,11 @@ class MessageStore:
         self._refuse_unless_readable()
         return self.deletion.topics.delete_queue(topic, queue_id)
 
-    def shutdown(self) -> bool:
+    def shutdown(self, before_letting_go: Callable[[], None] | None = None) -> bool:
         """Shut down; returns True if the next start has nothing to repair.
+
+        ``before_letting_go`` is called once puts are refused, and the directory is
+        still this store's.
 
         Waits up to ``shutdown_dispatch_timeout`` for dispatch to catch up, since a host
         may still run it. If records stay undispatched, or a sync fails, the abort file
@@ -555,10 +558,10 @@ class MessageStore:
         with self._stop_lock:
             if self.is_started:
                 self.is_started = False
-                self._stopped_clean = self._stop()
+                self._stopped_clean = self._stop(before_letting_go)
         return self._stopped_clean
 
-    def _stop(self) -> bool:
+    def _stop(self, before_letting_go: Callable[[], None] | None) -> bool:
         self.deletion.stop()
         self.commit_log.refuse_puts()
         try:
@@ -567,6 +570,8 @@ class MessageStore:
             UNFLUSHED.hit()
             return False
         finally:
+            if before_letting_go is not None:
+                before_letting_go()
             self._let_go()
 
     def _make_durable(self) -> bool:

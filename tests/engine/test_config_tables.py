@@ -20,7 +20,7 @@ from crashmq.engine.broker.topic.topic_config_manager import TopicConfigManager
 from crashmq.engine.common.mix_all import AUTO_CREATE_TOPIC, READ_WRITE, Perm
 from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
 from crashmq.engine.common.topic_config import TopicConfig
-from crashmq.engine.store.errors import StoreCorrupted
+from crashmq.engine.store.errors import StoreCorrupted, StoreStopped
 from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.models.ops import DiskFault
@@ -307,3 +307,27 @@ def test_one_table_that_cannot_be_read_leaves_all_as_they_are(path: str) -> None
         assert refused.value.path == path
 
     assert disk.files() == before
+
+
+def test_a_table_that_has_stopped_answers_and_writes_nothing() -> None:
+    disk = SimDisk()
+    tables = BrokerTables(disk.mount(), SimRuntime(EPOCH_MS))
+    tables.load()
+    topics = tables.topic_config_manager
+    kept = topics.create_topic_in_send_message_method("before")
+    assert kept is not None
+    written = disk.actions
+
+    tables.stop()
+
+    made = topics.create_topic_in_send_message_method("after")
+    assert made is not None
+    assert made.write_queue_nums == kept.write_queue_nums
+    assert (topics.topics.get("after"), topics.topics["before"]) == (None, kept)
+    with pytest.raises(StoreStopped, match="its tables change no more"):
+        topics.delete_topic_config("before")
+    with pytest.raises(StoreStopped, match="its tables change no more"):
+        tables.subscription_group_manager.update_subscription_group_config(
+            SubscriptionGroupConfig("g")
+        )
+    assert disk.actions == written
