@@ -14,6 +14,8 @@ _FEW_EPISODES = 100
 _SKIPPED_SHARE = 0.9
 _EXCUSED_SHARE = 0.99
 _NAMED_MAX = 8
+_RARELY = 200  # episodes for each check: 100 checks in 20,000 of all scenarios
+_MANY_EPISODES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Summary:
     distinct_failures: list[Failure]
     unjudged_failures: list[Failure]
     vacuous_laws: list[str]
+    rarely_checked: dict[str, int]
     mostly_excused: list[str]
     probes_never_hit: list[str]
     missing_required: list[Missing]
@@ -91,6 +94,7 @@ def summarise(figures: Figures, cases: Mapping[str, str]) -> Summary:
         distinct_failures=[_failure(found, cases) for found in figures.violated],
         unjudged_failures=[_failure(found, cases) for found in figures.unjudged],
         vacuous_laws=vacuous_laws(figures),
+        rarely_checked=rarely_checked(figures),
         mostly_excused=mostly_excused(figures),
         probes_never_hit=probes_never_hit(figures),
         missing_required=missing,
@@ -147,6 +151,9 @@ def warnings(figures: Figures, missing: list[Missing]) -> list[str]:
         found.append(f"Cut short: {done:,} of {figures.run['episodes']:,} episodes.")
     if vacuous := vacuous_laws(figures):
         found.append(f"Declared, but never checked: {_named(vacuous)}.")
+    if rarely := rarely_checked(figures):
+        share = f"once in {_RARELY} episodes"
+        found.append(f"Checked less than {share}: {_named([*rarely])}.")
     if excused := mostly_excused(figures):
         share = f"{_EXCUSED_SHARE:.0%}"
         found.append(f"Excused in more than {share} of moments: {_named(excused)}.")
@@ -175,6 +182,19 @@ def vacuous_laws(figures: Figures) -> list[str]:
     """Declared laws that no scenario checked even once."""
     checked = {row.law for row in figures.laws if row.checks}
     return [law for law in sorted(figures.declared.laws) if law not in checked]
+
+
+def rarely_checked(figures: Figures) -> dict[str, int]:
+    """Laws checked less than once in 200 episodes of a long run, with their checks."""
+    episodes = sum(totals.episodes for totals in figures.scenarios)
+    checks: dict[str, int] = {}
+    for row in figures.laws:
+        checks[row.law] = checks.get(row.law, 0) + row.checks
+    return {
+        law: count
+        for law, count in sorted(checks.items())
+        if episodes >= _MANY_EPISODES and 0 < count * _RARELY < episodes
+    }
 
 
 def mostly_excused(figures: Figures) -> list[str]:

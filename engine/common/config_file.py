@@ -29,6 +29,9 @@ NEW = probe("config_file.load.new", "a start found neither a file nor its backup
 FROM_BACKUP = probe("config_file.load.backup", "a start took a backup for its file")
 REFUSED = probe("config_file.load.refused", "a start found no copy of a table whole")
 PERSISTED = probe("config_file.persist", "a table was made durable")
+MADE_BY_ANOTHER = probe(
+    "config_file.persist.folder_there", "another table made the folder at the same time"
+)
 LEFT_OVER = probe("config_file.persist.left_over", "a temporary file was left over")
 TOO_LATE = probe("config_file.persist.too_late", "a table changed as its broker stops")
 
@@ -185,9 +188,18 @@ class ConfigFile:
         for depth in range(len(folders)):
             folder = "/".join(folders[: depth + 1])
             if not self._disk.is_dir(folder):
-                self._disk.make_dir(folder)
+                self._make_folder(folder)
             self._disk.sync_dir("/".join(folders[:depth]))
         self._has_durable_folders = True
+
+    def _make_folder(self, folder: str) -> None:
+        """Make a folder, which another table may make at the same time."""
+        try:
+            self._disk.make_dir(folder)
+        except FileExistsError:
+            if not self._disk.is_dir(folder):
+                raise
+            MADE_BY_ANOTHER.hit()
 
 
 def _folder_of(path: str) -> str:

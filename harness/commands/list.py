@@ -11,13 +11,13 @@ import click
 
 from crashmq.harness.commands.output import say
 
-_KINDS = ("scenarios", "laws", "probes", "mutants", "services", "ops")
+_KINDS = ("scenarios", "laws", "probes", "mutants", "services", "ops", "pairs")
 
 
 @click.command()
 @click.argument("kind", type=click.Choice(_KINDS), default="scenarios")
 def command(kind: str) -> None:
-    """List scenarios, laws, probes, mutants, services or ops."""
+    """List scenarios, laws, probes, mutants, services, ops, or pairs of inputs."""
     rows: dict[str, str] = importlib.import_module(
         f"crashmq.harness.listing.{kind}"
     ).rows()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import time
@@ -17,7 +16,7 @@ from crashmq.harness.commands.arguments import mutants_of, writing
 from crashmq.harness.commands.exits import INTERRUPTED, BadInput, unknown
 from crashmq.harness.commands.mutants_operators import operators_option
 from crashmq.harness.commands.output import Progress, say
-from crashmq.harness.failures.case_file import SUFFIX, CaseFile
+from crashmq.harness.failures.case_file import SUFFIX
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.mutants.campaign import (
     CANARY,
@@ -31,14 +30,13 @@ from crashmq.harness.mutants.mutation import Mutant, diff_of
 from crashmq.harness.mutants.policies import POLICIES
 from crashmq.harness.mutants.verdict import (
     Verdict,
+    case_of,
     policy_table,
     summary_of,
     told,
     verdict_of,
 )
 from crashmq.harness.searches.soak import declared
-from crashmq.models.laws.registry import declared_laws
-from crashmq.models.program import from_json
 from crashmq.reports.errors import BadRequest
 from crashmq.reports.files import check_output, write_declared, write_json
 from crashmq.reports.mutation_records import HuntRecord, write_rows
@@ -218,26 +216,12 @@ def _save(
             is_new = row.mutant not in {*cases, CANARY.id}
             if row.outcome == "killed" and row.program and is_new:
                 path = out / "cases" / f"{row.mutant or 'clean'}{SUFFIX}"
-                _case_of(row).save(path)
+                case_of(row).save(path)
                 cases[row.mutant] = path
         write_declared(out, declared(tuple(SCENARIOS)))
         write_rows(rows, out)
         write_json(out / "summary.json", summary_of(rows, campaign, seconds))
     return cases
-
-
-def _case_of(row: HuntRecord) -> CaseFile:
-    program = from_json(json.loads(row.program))
-    law = row.law if row.law in declared_laws() else ""
-    return CaseFile(
-        scenario=row.scenario,
-        program=program,
-        violated=law,
-        step=min(row.step, len(program.ops)),
-        digest=row.digest,
-        message=row.message,
-        mutant=row.mutant,
-    )
 
 
 def _reached(one: MutantOutcome, mutant: Mutant) -> str:

@@ -7,12 +7,14 @@ search can miss, is looked at and not counted.
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from crashmq.harness.failures.case_file import CaseFile
 from crashmq.harness.mutants.campaign import (
     CANARY,
     Campaign,
@@ -22,6 +24,7 @@ from crashmq.harness.mutants.campaign import (
 from crashmq.harness.mutants.policies import POLICIES
 from crashmq.harness.searches.soak import code_version
 from crashmq.models.laws.registry import declared_laws
+from crashmq.models.program import from_json
 from crashmq.reports.mutation_records import HuntRecord
 from crashmq.reports.summary import CLEAN, TOO_LITTLE, VIOLATED
 
@@ -117,6 +120,21 @@ def summary_of(
         "code_version": code_version(),
         "per_mutant": [asdict(one) for one in found],
     }
+
+
+def case_of(row: HuntRecord) -> CaseFile:
+    """The case file of a kill."""
+    program = from_json(json.loads(row.program))
+    law = row.law if row.law in declared_laws() else ""
+    return CaseFile(
+        scenario=row.scenario,
+        program=program,
+        violated=law,
+        step=min(row.step, len(program.ops)),
+        digest=row.digest,
+        message=row.message,
+        mutant=row.mutant,
+    )
 
 
 def hunting_times(rows: Sequence[HuntRecord]) -> list[float]:

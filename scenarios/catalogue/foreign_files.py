@@ -32,6 +32,12 @@ _NOBODYS = (
     PlantFile("index/notes.txt", "garbage", 60),
     PlantFile("index/lost+found", "directory"),
     PlantFile("index/2026010112000000", "zeros", 512),
+    # Digits of other scripts are no digits of a file's name.
+    PlantFile("index/" + 17 * "\u0661", "zeros", 512),
+    PlantFile("index/" + 17 * "\u0661", "garbage", 512),
+    PlantFile("commitlog/" + 20 * "\uff10", "garbage", 4096),
+    PlantFile("consumequeue/T0/0/" + 20 * "\uff10", "garbage", 200),
+    PlantFile("consumequeue/T0/\uff11", "directory"),
     PlantFile("commitlog/00000009999999999999", "directory"),
     PlantFile("consumequeue/T0/0/00000009999999999999", "directory"),
     PlantFile("index/99999999999999999", "directory"),

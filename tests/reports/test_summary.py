@@ -73,6 +73,19 @@ def test_a_branch_out_of_reach_is_not_missed_and_is_told_once_it_is_reached() ->
     ]
 
 
+def test_a_law_with_few_checks_in_a_long_run_is_told() -> None:
+    (law,) = clean().laws
+    long = [totals(episodes=20_000, passed=20_000)]
+    rare, often = replace(law, checks=99), replace(law, checks=100)
+
+    told = summarise(clean(scenarios=long, laws=[rare]), {})
+
+    assert told.rarely_checked == {"CL-1": 99}
+    assert "Checked less than once in 200 episodes: CL-1." in told.warnings
+    assert summarise(clean(scenarios=long, laws=[often]), {}).rarely_checked == {}
+    assert summarise(clean(laws=[replace(law, checks=1)]), {}).rarely_checked == {}
+
+
 def test_a_declared_law_without_a_check_is_vacuous() -> None:
     summary = summarise(NO_LAW, {})
 
