@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from corpus_work import (
     COMMIT,
@@ -43,6 +43,9 @@ LARGE = 2_600  # a body's mean size for a log of six files
 Write: TypeAlias = Callable[[Work], None]
 
 
+Takes: TypeAlias = Literal["serves", "refuses", "either"]
+
+
 @dataclass(frozen=True)
 class Feature:
     """One kind of directory.
@@ -50,6 +53,13 @@ class Feature:
     Attributes:
         versions: those that can write it.
         committed: those of which an archive is kept in the repository.
+        takes: what a start of our engine must make of it. It serves what RocketMQ
+            serves, or refuses what it does not know; or either, where RocketMQ itself
+            reads on over damage.
+        loses: RocketMQ serves less than it had acknowledged: expired, deleted, not
+            committed, or damaged on purpose.
+        is_damaged: somebody changed the files behind RocketMQ's back.
+        has_units: RocketMQ's queue files list what it serves.
     """
 
     name: str
@@ -57,6 +67,19 @@ class Feature:
     settings: Settings = PLAIN
     versions: tuple[str, ...] = VERSIONS
     committed: tuple[str, ...] = ("5.3.0",)
+    takes: Takes = "serves"
+    loses: bool = False
+    is_damaged: bool = False
+    has_units: bool = True
+
+    @property
+    def is_log_elsewhere(self) -> bool:
+        """Whether ``commitlog`` in the store's root is not where the log lies."""
+        return bool({"storePathCommitLog", "enableDLegerCommitLog"} & {*self.store})
+
+    @property
+    def store(self) -> Mapping[str, str]:
+        return self.settings.store
 
 
 def with_settings(**store: str) -> Settings:
@@ -121,26 +144,33 @@ def batches(work: Work) -> None:
             work.mixed(200 + number, 1)
 
 
+ODD_INNER = (
+    b"",
+    b"KEYS\x01a\x02",
+    b"KEYS\x01a",
+    b"empty\x01\x02KEYS\x01b\x02",
+    b"\x01no name\x02",
+    b"latin\x01caf\xe9\x02",
+    b"cut\x01\xe6\x94\x02TAGS\x01t\x02",
+    b"\xff\xfe\x01\x80\x02",
+    b"twice\x011\x02twice\x012\x02",
+    b"no value\x02TAGS\x01t\x02",
+    b"\x02\x02KEYS\x01c\x02",
+)
+ODD_BATCHES = range(0, 40, 4)
+"""Numbers of the batches of ``odd_batches``, four messages each."""
+
+
+def odd_batch(number: int) -> list[bytes]:
+    """Properties of inner messages are bytes, which RocketMQ copies as they are."""
+    several = [ODD_INNER[(number + n) % len(ODD_INNER)] for n in range(4)]
+    return [inner_message(b"odd %d" % number, one) for one in several]
+
+
 def odd_batches(work: Work) -> None:
-    """Properties of inner messages are bytes that RocketMQ copies as they are."""
-    odd = (
-        b"",
-        b"KEYS\x01a\x02",
-        b"KEYS\x01a",
-        b"empty\x01\x02KEYS\x01b\x02",
-        b"\x01no name\x02",
-        b"latin\x01caf\xe9\x02",
-        b"cut\x01\xe6\x94\x02TAGS\x01t\x02",
-        b"\xff\xfe\x01\x80\x02",
-        b"twice\x011\x02twice\x012\x02",
-        b"no value\x02TAGS\x01t\x02",
-        b"\x02\x02KEYS\x01c\x02",
-    )
     with work.life():
-        for number in range(0, 40, 4):
-            several = [odd[(number + n) % len(odd)] for n in range(4)]
-            inner = [inner_message(b"odd %d" % number, one) for one in several]
-            work.put_batch(*place_of(number), inner)
+        for number in ODD_BATCHES:
+            work.put_batch(*place_of(number), odd_batch(number))
         work.mixed(100, 20)
 
 
@@ -430,55 +460,75 @@ _EXT = with_settings(
 )
 _DAYS = with_settings(messageDelayLevel="3d 30d 300d 3000d")
 _WIDE_QUEUES = with_settings(mappedFileSizeConsumeQueue="8000")
-_FULL_EXPIRED = with_settings(mappedFileSizeConsumeQueue="2000")
+_LONGER = with_settings(mappedFileSizeConsumeQueue="2000")
 _TIMERS = with_settings(timerWheelEnable="true", mappedFileSizeTimerLog="52000")
 
-ENDS = ("4.9.8", "5.3.0", "5.5.1")
-NEWEST = VERSIONS[-1]
+FIRST, MIDDLE, NEWEST = "4.9.8", "5.3.0", "5.5.1"
+THREE = (FIRST, MIDDLE, NEWEST)
 
 FEATURES = (
     Feature("plain", plain, committed=VERSIONS),
-    Feature("plain-killed", plain_killed, committed=ENDS),
-    Feature("empty", empty, committed=("5.3.3",)),
-    Feature("one-killed", one_killed, committed=("5.3.0",)),
-    Feature("four-lives", four_lives, committed=ENDS),
-    Feature("upgraded", upgraded, versions=SINCE_5, committed=(NEWEST,)),
-    Feature("batch", batches, committed=("4.9.8", "5.3.3")),
-    Feature("odd-batch", odd_batches, committed=("4.9.8", "5.3.0")),
-    Feature("transactions", transactions, committed=("5.1.4",)),
-    Feature("delayed", delayed, committed=("4.9.8", "5.3.0")),
-    Feature("delayed-days", delayed_days, _DAYS, committed=("4.9.8", "5.3.0")),
-    Feature("ipv6", ipv6, committed=("5.1.4",)),
-    Feature("long-topics", long_topics, committed=("5.3.0",)),
-    Feature("odd-topics", odd_topics, committed=("4.9.8", "5.3.0")),
-    Feature("light", light, _LIGHT, committed=("5.1.4",)),
-    Feature("light-mqtt", light_mqtt, _LIGHT, committed=("4.9.8", "5.3.0")),
-    Feature("crc", small, _CRC, SINCE_5_3, committed=("5.3.3",)),
-    Feature("expired", expired, _FULL_EXPIRED, committed=("4.9.8", "5.3.3")),
-    Feature("expired-killed", expired_killed, _FULL_EXPIRED, committed=("5.1.4",)),
-    Feature("pool-killed", small_killed, _POOL, committed=("5.3.0",)),
-    Feature("sync", small, _SYNC, committed=("5.3.3",)),
-    Feature("storm-killed", storm, committed=ENDS),
-    Feature("storm-sync-killed", storm, _SYNC, committed=("5.3.3",)),
-    Feature("storm-pool-killed", storm, _POOL, committed=("5.1.4",)),
-    Feature("timers", timers, _TIMERS, SINCE_5, committed=("5.3.0",)),
-    Feature("deleted-topic", deleted, committed=("4.9.8", "5.3.0")),
-    Feature("odd-properties", odd_properties, committed=("4.9.8", "5.3.0")),
-    Feature("nul-killed", odd_properties_killed, committed=("5.3.0",)),
-    Feature("elsewhere", small, _ELSEWHERE, committed=("5.3.0",)),
-    Feature("several-paths", plain, _SEVERAL_PATHS, committed=("5.3.0",)),
-    Feature("dledger", dledger, _DLEDGER, committed=("5.1.4",)),
-    Feature("batch-queues", batch_queues, _BATCHED, SINCE_5, ("5.3.0",)),
-    Feature("rocksdb", small, _ROCKSDB, SINCE_5_3, ("5.3.0",)),
-    Feature("compaction", compaction, _COMPACTED, SINCE_5, ("5.3.0",)),
-    Feature("extended", extended, _EXT, committed=("4.9.8", "5.3.0")),
-    Feature("extended-unfiltered", small, _EXT, committed=("5.3.0",)),
-    Feature("wide-queues", small, _WIDE_QUEUES, committed=("5.1.4",)),
-    Feature("flipped-bit", flipped_bit, committed=("4.9.8", "5.3.0")),
-    Feature("flipped-bit-killed", flipped_bit_killed, committed=("5.3.0",)),
-    Feature("gap", gap, committed=("5.3.0",)),
-    Feature("ours-continued", ours_continued, committed=("4.9.8", NEWEST)),
-    Feature("ours-continued-killed", ours_continued_killed, committed=("5.3.0",)),
-    Feature("ours-expired", ours_expired, _FULL_EXPIRED, committed=("5.3.0",)),
-    Feature("ours-nul", ours_nul, committed=("5.3.0",)),
+    Feature("plain-killed", plain_killed, committed=VERSIONS),
+    Feature("empty", empty, committed=THREE, has_units=False),
+    Feature("one-killed", one_killed, committed=THREE),
+    Feature("four-lives", four_lives, committed=THREE),
+    Feature("upgraded", upgraded, versions=SINCE_5, committed=(MIDDLE, NEWEST)),
+    Feature("batch", batches, committed=(FIRST, MIDDLE, "5.3.3")),
+    Feature("odd-batch", odd_batches, committed=(FIRST, MIDDLE)),
+    Feature("transactions", transactions, committed=(MIDDLE, "5.1.4"), loses=True),
+    Feature("delayed", delayed, committed=THREE),
+    Feature("delayed-days", delayed_days, _DAYS, committed=THREE),
+    Feature("ipv6", ipv6, committed=(MIDDLE, "5.1.4")),
+    Feature("long-topics", long_topics, committed=THREE),
+    Feature("odd-topics", odd_topics, committed=THREE),
+    Feature("light", light, _LIGHT, committed=(MIDDLE, "5.1.4", NEWEST)),
+    Feature("light-mqtt", light_mqtt, _LIGHT, committed=THREE),
+    Feature("crc", small, _CRC, SINCE_5_3, committed=(MIDDLE, "5.3.3", NEWEST)),
+    Feature("expired", expired, _LONGER, committed=THREE, loses=True),
+    Feature("expired-killed", expired_killed, _LONGER, loses=True),
+    Feature("pool-killed", small_killed, _POOL, loses=True),
+    Feature("sync", small, _SYNC, committed=(MIDDLE, "5.3.3")),
+    Feature("storm-killed", storm, committed=VERSIONS),
+    Feature("storm-sync-killed", storm, _SYNC, committed=(MIDDLE, NEWEST)),
+    Feature("storm-pool-killed", storm, _POOL, loses=True),
+    Feature("timers", timers, _TIMERS, SINCE_5, committed=(MIDDLE, NEWEST)),
+    Feature("deleted-topic", deleted, committed=THREE, loses=True),
+    Feature("odd-properties", odd_properties, committed=THREE),
+    Feature("nul-killed", odd_properties_killed, committed=(MIDDLE, NEWEST)),
+    Feature("elsewhere", small, _ELSEWHERE, takes="refuses"),
+    Feature("several-paths", plain, _SEVERAL_PATHS, takes="refuses"),
+    Feature("dledger", dledger, _DLEDGER, SINCE_5, (MIDDLE, NEWEST), takes="refuses"),
+    Feature(
+        *("batch-queues", batch_queues, _BATCHED, SINCE_5, (MIDDLE, NEWEST)),
+        takes="refuses",
+    ),
+    Feature(
+        *("rocksdb", small, _ROCKSDB, SINCE_5_3, (MIDDLE, NEWEST)),
+        takes="refuses",
+        has_units=False,
+    ),
+    Feature(
+        *("compaction", compaction, _COMPACTED, SINCE_5, (MIDDLE,)),
+        takes="refuses",
+        loses=True,
+    ),
+    Feature("extended", extended, _EXT, committed=(FIRST, MIDDLE)),
+    Feature("extended-unfiltered", small, _EXT),
+    Feature("wide-queues", small, _WIDE_QUEUES),
+    Feature(
+        *("flipped-bit", flipped_bit, PLAIN, VERSIONS, THREE),
+        takes="either",
+        is_damaged=True,
+    ),
+    Feature(
+        *("flipped-bit-killed", flipped_bit_killed),
+        takes="either",
+        loses=True,
+        is_damaged=True,
+    ),
+    Feature("gap", gap, takes="either", loses=True, is_damaged=True),
+    Feature("ours-continued", ours_continued, committed=THREE),
+    Feature("ours-continued-killed", ours_continued_killed),
+    Feature("ours-expired", ours_expired, _LONGER, loses=True),
+    Feature("ours-nul", ours_nul, committed=(MIDDLE, NEWEST)),
 )

@@ -44,8 +44,12 @@ public final class Main {
         } catch (Exception | LinkageError | OutOfMemoryError failed) {
             failed.printStackTrace();
             lines.println(new Json()
-                .put("failed", line.split(" ")[0]).put("why", failed.toString()));
+                .put("failed", line.split(" ")[0]).put("why", rootOf(failed).toString()));
             return false;
         }
+    }
+
+    private static Throwable rootOf(Throwable failed) {
+        return failed.getCause() == null ? failed : rootOf(failed.getCause());
     }
 }

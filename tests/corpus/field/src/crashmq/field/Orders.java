@@ -123,7 +123,7 @@ final class Orders {
         for (int i = 0; i < types.length; i++) {
             given[i] = Set.of(MessageStoreConfig.class).contains(types[i]) ? config
                 : types[i] == BrokerConfig.class ? broker
-                : types[i] == BrokerStatsManager.class ? new BrokerStatsManager("field", false)
+                : types[i] == BrokerStatsManager.class ? new BrokerStatsManager("field", true)
                 : types[i].isAssignableFrom(ConcurrentHashMap.class) ? topics : null;
         }
         return (DefaultMessageStore) made.newInstance(given);

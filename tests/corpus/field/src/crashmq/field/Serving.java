@@ -77,7 +77,8 @@ final class Serving {
                 lines.println(new Json().put("gap", offset)
                     .put("status", result.getStatus().name()).put("next", next));
             }
-            for (int i = 0; i < result.getMessageCount(); i++) {
+            // The count is that of messages, and a record of a batch queue holds several.
+            for (int i = 0; i < result.getMessageBufferList().size(); i++) {
                 message(result.getMessageBufferList().get(i), topic,
                     Differences.queueOffset(result, i, next - 1));
             }
@@ -107,13 +108,21 @@ final class Serving {
             .put("keys", message.getKeys()).put("tags", message.getTags())
             .put("unique_key",
                 message.getProperty(MessageConst.PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX));
-        MessageExt looked = store.lookMessageByOffset(message.getCommitLogOffset());
-        line.put("looked_up", looked != null
-            && looked.getCommitLogOffset() == message.getCommitLogOffset());
+        line.put("looked_up", isLookedUp(message.getCommitLogOffset()));
         if (message.getKeys() != null) {
             line.put("found_by_key", isFoundByEachKey(message));
         }
         lines.println(line);
+    }
+
+    /** Whether a look by physical offset finds it; RocketMQ throws where no record begins. */
+    private boolean isLookedUp(long phyOffset) {
+        try {
+            MessageExt looked = store.lookMessageByOffset(phyOffset);
+            return looked != null && looked.getCommitLogOffset() == phyOffset;
+        } catch (IllegalArgumentException | IndexOutOfBoundsException noRecord) {
+            return false;
+        }
     }
 
     private boolean isFoundByEachKey(MessageExt message) {

@@ -53,7 +53,7 @@ final class Differences {
             field.setAccessible(true);
             var queue = (org.apache.rocketmq.store.MappedFileQueue) field.get(log);
             var first = queue.getFirstMappedFile();
-            if (first == null || queue.getMappedFiles().size() < 2 || !first.destroy(1_000)) {
+            if (first == null || queue.getMappedFiles().size() < 2 || !isGone(first)) {
                 return 0;
             }
             var method = queue.getClass().getDeclaredMethod(
@@ -64,6 +64,19 @@ final class Differences {
         } catch (ReflectiveOperationException changed) {
             throw new IllegalStateException(changed);
         }
+    }
+
+    /** Whether the file is deleted; another thread may hold it for a while. */
+    private static boolean isGone(org.apache.rocketmq.store.MappedFile file)
+        throws ReflectiveOperationException {
+        for (int i = 0; i < 20 && !file.destroy(1_000); i++) {
+            try {
+                Thread.sleep(200);
+            } catch (InterruptedException stopped) {
+                throw new ReflectiveOperationException(stopped);
+            }
+        }
+        return file.isCleanupOver();
     }
 
     static void correct(DefaultMessageStore store) {

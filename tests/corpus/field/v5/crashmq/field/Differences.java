@@ -58,13 +58,14 @@ final class Differences {
         var timer = new TimerMessageStore(store, config,
             new TimerCheckpoint(root + "/config/timercheck"),
             new TimerMetrics(root + "/config/timermetrics"),
-            new BrokerStatsManager("field", false));
+            new BrokerStatsManager("field", true));
         timer.registerEscapeBridgeHook(store::putMessage);
         store.setTimerMessageStore(timer);
         if (!timer.load()) {
             throw new IllegalStateException("the timer store does not load");
         }
         timer.start();
+        timer.setShouldRunningDequeue(true);
         return timer;
     }
 

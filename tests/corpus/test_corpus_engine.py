@@ -1,0 +1,117 @@
+"""Our engine on every committed directory of the corpus."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from corpus_features import ODD_BATCHES, SMALL, odd_batch
+from corpus_store import COMMITTED, Real, feature_of, real_store
+from corpus_work import place_of
+from expected_today import DEFAULTS, ENGINE, R11, R14, R17, marked
+from our_answers import answer_of, newest_ms
+from our_stores import config_of, put_mixed, started
+from rocketmq import Settings
+
+from crashmq.engine.store.errors import StoreForeign
+from crashmq.engine.store.message.message import Message
+from crashmq.models.files.record import Record
+from crashmq.models.files.store_image import read_store
+
+SERVED = [name for name in COMMITTED if feature_of(name).takes == "serves"]
+
+
+@pytest.mark.parametrize("name", marked(COMMITTED, ENGINE))
+def test_a_start_serves_what_rocketmq_serves_or_refuses_what_it_does_not_know(
+    name: str, tmp_path: Path
+) -> None:
+    real = real_store(name, tmp_path)
+
+    answer = answer_of(real, config_of(real.settings))
+
+    takes = real.feature.takes
+    allowed = ("serves", "refuses") if takes == "either" else (takes,)
+    assert answer.outcome in allowed, answer.why
+
+
+@pytest.mark.parametrize("name", marked(SERVED, DEFAULTS))
+def test_a_start_that_is_told_sizes_alone_takes_nothing_away(
+    name: str, tmp_path: Path
+) -> None:
+    """Whoever forgets a setting of RocketMQ may be refused, and never loses by it."""
+    real = real_store(name, tmp_path)
+
+    answer = answer_of(real, config_of(sizes_alone(real)))
+
+    assert answer.outcome != "loses", answer.why
+
+
+def sizes_alone(real: Real) -> Settings:
+    store = real.settings.store
+    return Settings({size: store[size] for size in SMALL})
+
+
+@pytest.mark.xfail(strict=True, reason=R14)
+@pytest.mark.parametrize("name", ["5.3.0-plain", "4.9.8-plain-killed"])
+def test_queue_files_smaller_than_configured_keep_their_length(
+    name: str, tmp_path: Path
+) -> None:
+    real = real_store(name, tmp_path)
+    config = config_of(real.settings)
+
+    answer = answer_of(real, replace(config, mapped_file_size_consume_queue=12_000))
+
+    assert answer.outcome != "loses", answer.why
+
+
+@pytest.mark.xfail(strict=True, reason=R11)
+@pytest.mark.parametrize("name", ["5.3.0-crc", "5.5.1-crc"])
+def test_a_store_whose_records_have_a_crc_gets_none_without(
+    name: str, tmp_path: Path
+) -> None:
+    """RocketMQ of that store, which forces it, cuts the log at the first without."""
+    real = real_store(name, tmp_path)
+    try:
+        store = started(real.root, config_of(sizes_alone(real)), newest_ms(real))
+    except StoreForeign:
+        return
+    put_mixed(store, 0, 3, 100)
+    assert store.shutdown()
+
+    records = records_of(real.root)
+
+    assert len(records) == 103
+    assert [record.phy_offset for record in records if not has_crc(record)] == []
+
+
+def has_crc(record: Record) -> bool:
+    return b"__CRC32#\x01" in record.properties_raw
+
+
+def records_of(root: Path) -> tuple[Record, ...]:
+    paths = [path for path in sorted(root.rglob("*")) if path.is_file()]
+    files = {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+    return read_store(files, by_rocketmq=True).commit_log.records
+
+
+@pytest.mark.xfail(strict=True, reason=R17)
+@pytest.mark.parametrize("name", ["4.9.8-odd-batch", "5.3.0-odd-batch"])
+def test_our_engine_copies_properties_of_inner_messages_as_rocketmq_does(
+    name: str, tmp_path: Path
+) -> None:
+    real = real_store(name, tmp_path)
+    store = started(tmp_path / "ours", config_of(real.settings))
+
+    for number in ODD_BATCHES:
+        topic, queue_id = place_of(number)
+        body = b"".join(odd_batch(number))
+        assert store.put_messages(Message(topic, queue_id, body)).is_appended
+    assert store.shutdown()
+
+    ours = records_of(tmp_path / "ours")
+    theirs = records_of(real.root)[: len(ours)]
+    assert len(ours) == 4 * len(ODD_BATCHES)
+    assert [one.properties_raw for one in ours] == [
+        one.properties_raw for one in theirs
+    ]
