@@ -33,6 +33,8 @@ _COMMANDS = {
     "report": "Render the report of a soak again.",
     "replay": "Run a case file and tell it as a timeline.",
     "shrink": "Find the smallest program that breaks the same law.",
+    "explain": "Say what a law asks, why, and what it catches.",
+    "case": "Print a case file in its short form, or as a test.",
     "explore": "Crash histories at every disk action, in every way.",
     "mutants": "Plant bugs and search for each, unscripted: what do we find?",
     "corpus": "Gather the programs whose neighbours `mutants` tries.",

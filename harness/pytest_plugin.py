@@ -1,11 +1,13 @@
 """The pytest door: search profiles, case files as tests, failures kept as files.
 
-Loaded by pytest in every project crashmq is installed in, so it imports neither the
-engine nor Hypothesis until one of them is needed. A ``*.case.json`` file is a test if
-it lies where ``crashmq_cases`` says or is named on the command line, since other tools
-have such files too: its program is run, and passes when no law is broken. A state
-machine of ours that fails leaves the program it found as a case file, with the command
-that replays it.
+Loaded by pytest in every project crashmq is installed in, so it does nothing unless it
+is asked, and imports neither the engine nor Hypothesis until one of them is needed. A
+``*.case.json`` file is a test if it lies where ``crashmq_cases`` says, or if
+``--crashmq`` (``crashmq = true`` in pytest's configuration) asks for all that pytest
+meets, since other tools have such files too: its program is run, and passes when no law
+is broken. A case that names a planted bug is run without it: that it passes says that
+the store as it is has not that bug. A state machine of ours that fails leaves the
+program it found as a case file, with the command that replays it.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ PROFILES = ("dev", "ci", "nightly")
 CHECKING = ("dev", "ci")
 SHRINK_RUNS = 500
 _CASE = "crashmq_case"
+_WITHOUT = "crashmq_without_mutant"
 
 
 class CaseFailed(Exception):
@@ -43,6 +46,11 @@ class CaseFailed(Exception):
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add our options, each with an ini key of the same name."""
     group = parser.getgroup("crashmq", "crashmq: stores under faults")
+    group.addoption(
+        "--crashmq",
+        action="store_true",
+        help="take every *.case.json that is met for a case of crashmq",
+    )
     group.addoption(
         "--crashmq-profile",
         choices=PROFILES,
@@ -60,6 +68,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         help="where case files are tests: a directory or a file; may be repeated",
     )
+    parser.addini("crashmq", "as --crashmq", "bool", default=False)
     parser.addini("crashmq_cases", "as --crashmq-cases, several", "paths", default=[])
     parser.addini("crashmq_profile", "as --crashmq-profile", default="")
     parser.addini("crashmq_artifacts", "as --crashmq-artifacts", default=ARTIFACTS)
@@ -118,15 +127,14 @@ def pytest_collect_file(
     """Take a case file for a test, where it was asked for; leave any other alone."""
     if not file_path.name.endswith(CASE_SUFFIX):
         return None
-    if not (_is_named(file_path, parent) or _is_among_cases(file_path, parent.config)):
+    if not (_takes_all(parent.config) or _is_among_cases(file_path, parent.config)):
         return None
     collector: pytest.Collector = CaseCollector.from_parent(parent, path=file_path)
     return collector
 
 
-def _is_named(file_path: Path, parent: pytest.Collector) -> bool:
-    """Whether the command line names this very file."""
-    return parent.session.isinitpath(file_path)
+def _takes_all(config: pytest.Config) -> bool:
+    return bool(config.getoption("crashmq") or config.getini("crashmq"))
 
 
 def _is_among_cases(file_path: Path, config: pytest.Config) -> bool:
@@ -168,6 +176,8 @@ class CaseItem(pytest.Item):
             result = run_program(case.program, case.scenario)
         if result.outcome is not Outcome.PASSED:
             raise CaseFailed(result)
+        if case.mutant:
+            self.user_properties.append((_WITHOUT, case.mutant))
 
     def repr_failure(
         self,
@@ -217,7 +227,19 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One replay command for each program saved, by whichever worker."""
+    """What passed cases of planted bugs say, and a replay command a saved program."""
+    without = {
+        report.nodeid: str(value)
+        for report in terminalreporter.stats.get("passed", [])
+        for name, value in report.user_properties
+        if name == _WITHOUT
+    }
+    if without:
+        bugs = ", ".join(sorted(set(without.values())))
+        terminalreporter.line(
+            f"crashmq: {len(without)} passed of cases that name a planted bug ({bugs}):"
+            f" they were run without it. `crashmq replay FILE` plants it."
+        )
     cases = [
         str(value)
         for report in terminalreporter.stats.get("failed", [])

@@ -192,6 +192,10 @@ def op_from_dict(value: object, where: str, *, depth: int = 0) -> Op:
 
 
 def _event_from_dict(value: object, where: str, depth: int) -> Event:
+    if isinstance(value, str):  # its short form, which a file may hold
+        from crashmq.models.short_ops import op_of_source
+
+        value = op_of_source(value, where)
     if not isinstance(value, dict):
         raise BadProgram(f"{where}: expected an object, got {type(value).__name__}.")
     if depth > _DEPTH_MAX:

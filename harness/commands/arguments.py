@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +26,6 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 NO_MUTANT = "none"
-SUBJECTS = ("python",)
 
 
 def scenarios_named(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -56,6 +55,22 @@ def mutant_named(name: str | None, known: Mapping[str, Mutant] = MUTANTS) -> str
         hint = "`crashmq list mutants` names ours; --mutant-file adds others."
         raise unknown("mutant", name, known, hint)
     return name
+
+
+def case_mutant(
+    case: CaseFile,
+    named: str | None,
+    known: Mapping[str, Mutant],
+    file: Path | None,
+) -> str:
+    """The id of the bug to plant for a case: what was typed, else what it records."""
+    if named is None and case.mutant_file and file is None and case.mutant not in known:
+        raise BadInput(
+            f"its bug {case.mutant} was written in {case.mutant_file}. To plant it, "
+            f"which executes text of that file, add --mutant-file {case.mutant_file}; "
+            f"--mutant none runs the engine without it."
+        )
+    return mutant_named(case.mutant if named is None else named, known)
 
 
 @contextmanager
@@ -92,6 +107,28 @@ def subject_option(command: Command) -> Command:
     )(command)
 
 
+def can_it(subject: NamedSubject | None, scenarios: Iterable[str]) -> None:
+    """Refuse scenarios that ask for what a store cannot do."""
+    if subject is None:
+        return
+    cannot = [name for name in scenarios if not SCENARIOS[name].needs <= subject.can]
+    if cannot:
+        able = [one.name for one in SCENARIOS.values() if one.needs <= subject.can]
+        raise BadInput(
+            f"{subject.name} cannot do what {', '.join(cannot)} asks for. It can be "
+            f"asked {', '.join(able)}; docs/bring-your-own.md says what each needs."
+        )
+
+
+def case_subject_option(command: Command) -> Command:
+    """The command-line option that names the store a case is run on."""
+    return click.option(
+        "--subject",
+        metavar="MODULE:FACTORY",
+        help="The store to run it on; one of somebody else's has to be named.",
+    )(command)
+
+
 def subject_at(name: str) -> NamedSubject | None:
     """The store of this name; None for our engine."""
     try:
@@ -108,13 +145,25 @@ def case_at(path: Path) -> CaseFile:
         raise BadInput(str(error)) from None
 
 
-def check_subject(case: CaseFile, path: Path) -> None:
-    """Refuse a case whose subject this version cannot drive."""
-    if case.subject not in SUBJECTS:
+def subject_of(case: CaseFile, path: Path, named: str | None) -> NamedSubject | None:
+    """The store that a case is run on; None for our engine.
+
+    A case comes from anywhere, and to make its store runs code. So that store must be
+    named by who types the command as well; ``named`` is what was typed.
+    """
+    if named is not None:
+        return subject_at(named)
+    if case.subject == OURS:
+        return None
+    if ":" not in case.subject:
         raise BadInput(
-            f"{path}: $.subject is {case.subject!r}, and this crashmq drives "
-            f"{', '.join(SUBJECTS)}. Use the version that wrote it."
+            f"{path}: $.subject is {case.subject!r}, and this crashmq drives {OURS}. "
+            f"Use the version that wrote it."
         )
+    raise BadInput(
+        f"{path}: $.subject is {case.subject!r}, a store that is none of ours. To "
+        f"import and run it, add --subject {case.subject}."
+    )
 
 
 @contextmanager

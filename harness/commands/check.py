@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -139,6 +140,7 @@ def _check(typed: _Typed) -> None:
         max_time_s=typed.max_time,
         first_only=typed.exitfirst,
         baseline=excuses,
+        mutant_file=str(typed.mutant_file or ""),
     )
     began = time.monotonic()
     planted_bug = known[bug] if bug else None
@@ -213,8 +215,11 @@ def _print(
     if not typed.quiet:
         for line in _table(result.rows):
             say(line)
+    theirs = f" --subject {told.subject}" if told.subject != OURS else ""
+    if typed.mutant_file:
+        theirs += f" --mutant-file {shlex.quote(str(typed.mutant_file))}"
     for failure in result.failures:
-        _tell(failure)
+        _tell(failure, theirs)
     for why in result.unjudged:
         say(f"not judged: {why}")
     for entry, times in result.known.items():
@@ -242,14 +247,14 @@ def _cell(row: GateRow) -> str:
     return f"{row.phase} {row.runs:>5,} {verdict:<6}".rstrip()
 
 
-def _tell(failure: GateFailure) -> None:
+def _tell(failure: GateFailure, theirs: str) -> None:
     shrunk = failure.shrunk
     say(
         f"\n{failure.law} by the {failure.phase} of {failure.scenario}, shrunk "
         f"from {shrunk.ops_before} to {len(shrunk.program.ops)} ops in {shrunk.runs} "
         f"runs"
     )
-    replay = f"crashmq replay {failure.case}"
+    replay = f"crashmq replay {failure.case}{theirs}"
     print_timeline(timeline(shrunk.result, width=terminal_width(), replay=replay))
 
 

@@ -9,22 +9,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 
 from crashmq.harness.commands.arguments import (
     case_at,
-    check_subject,
     mutant_named,
     mutant_option,
     planted,
     scenarios_named,
+    subject_of,
     writing,
 )
 from crashmq.harness.commands.exits import INTERRUPTED, BadInput, unknown
-from crashmq.harness.commands.explore_each import Target
-from crashmq.harness.commands.explore_failures import run_failures
-from crashmq.harness.commands.explore_schedules import run_schedules
+from crashmq.harness.commands.explore_asked import Asked, explored_each
 from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.explore.campaign import (
@@ -117,56 +116,51 @@ _OPS_MAX = 1000
 )
 @click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
 @click.option(
+    "--subject",
+    metavar="MODULE:FACTORY",
+    help="Somebody else's store instead, killed in each op of a SCENARIO or a CASE.",
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="A new directory for summary.json, rows and case files.",
 )
-def command(
-    target: str | None,
-    world: int | None,
-    ops: int | None,
-    histories: int | None,
-    depth: int,
-    schedules: int | None,
-    failures: bool,
-    profile: str | None,
-    budget: float,
-    seed: int,
-    workers: int | None,
-    mutant: str | None,
-    out: Path | None,
-) -> None:
+def command(**typed: Any) -> None:
     """Crash histories at every disk action, in every way, and judge what is left."""
-    _check_question(target, world, schedules, failures=failures)
-    disks = _disks_named(profile)
-    if out is not None:
-        _check_out(out)
-    if target is not None and (schedules is not None or failures):
-        histories_of = Target(target, mutant, seed, histories)
-        if schedules is not None:
-            code = run_schedules(histories_of, bound=schedules, budget=budget, out=out)
-        else:
-            code = run_failures(histories_of, ops=ops, budget=budget, out=out)
-        raise SystemExit(code)
-    count = workers or len(os.sched_getaffinity(0))
-    name, bug = "", mutant_named(mutant)
-    whole = replace(WHOLE, depth=depth)
-    if world is not None:
-        hands = [jobs_of_world(world, seed, whole, disk, bug) for disk in disks]
+    asked = Asked(**typed)
+    _check_question(asked)
+    disks = _disks_named(asked.profile)
+    if asked.out is not None:
+        _check_out(asked.out)
+    code = explored_each(asked)
+    raise SystemExit(_crash_all(asked, disks) if code is None else code)
+
+
+def _crash_all(asked: Asked, disks: tuple[str, ...]) -> int:
+    """Crash histories at every disk action; the exit code."""
+    target, out, ops = asked.target, asked.out, asked.ops
+    count = asked.workers or len(os.sched_getaffinity(0))
+    name, bug = "", mutant_named(asked.mutant)
+    whole = replace(WHOLE, depth=asked.depth)
+    if asked.world is not None:
+        hands = [
+            jobs_of_world(asked.world, asked.seed, whole, disk, bug) for disk in disks
+        ]
         jobs = dealt_in_turn(hands)
     elif target is not None and target.endswith(SUFFIX):
         case = _case(Path(target), ops)
-        name, bug = case.scenario, bug if mutant else mutant_named(case.mutant)
+        name, bug = case.scenario, bug if asked.mutant else mutant_named(case.mutant)
         programs = [on_profile(case.program, disk) for disk in disks]
         jobs = dealt_in_turn(
             [jobs_of_program(name, each, whole, count, bug) for each in programs]
         )
     else:
         (name,) = scenarios_named((target or "",))
-        jobs = islice(_histories(name, seed, ops, depth, disks, bug), histories)
+        histories = _histories(name, asked.seed, ops, asked.depth, disks, bug)
+        jobs = islice(histories, asked.histories)
     started = time.monotonic()
-    result = _explored(jobs, count, budget, started)
+    result = _explored(jobs, count, asked.budget, started)
     seconds = time.monotonic() - started
     smalls = _smalls(result, name, bug)
     cases = _save(result, smalls, name, bug, out, seconds) if out else []
@@ -176,21 +170,22 @@ def command(
         say(f"  {line}")
     _tell(smalls, cases, len(result.found))
     say(f"  next    {_next(cases, out, target, bug)}")
-    raise SystemExit(INTERRUPTED if INTERRUPTS.seen else exit_code_of(result))
+    return INTERRUPTED if INTERRUPTS.seen else exit_code_of(result)
 
 
-def _check_question(
-    target: str | None, world: int | None, schedules: int | None, *, failures: bool
-) -> None:
+def _check_question(asked: Asked) -> None:
     """Refuse options that ask for nothing, or for two things at once."""
-    if (target is None) == (world is None):
+    is_each = asked.schedules is not None or asked.failures
+    if (asked.target is None) == (asked.world is None):
         raise click.UsageError("name a SCENARIO or a CASE file, or --world N.")
-    if (schedules is not None or failures) and target is None:
+    if is_each and asked.target is None:
         raise click.UsageError(
             "--schedules and --failures ask for a SCENARIO or a CASE file."
         )
-    if schedules is not None and failures:
+    if asked.schedules is not None and asked.failures:
         raise click.UsageError("take --schedules or --failures, one at a time.")
+    if asked.is_of_theirs and (asked.target is None or is_each or asked.profile):
+        raise click.UsageError("--subject is for kills in a SCENARIO or a CASE alone.")
 
 
 def _disks_named(profile: str | None) -> tuple[str, ...]:
@@ -216,7 +211,7 @@ def _histories(
 def _case(path: Path, ops: int | None) -> CaseFile:
     """The case of a file, cut as requested."""
     case = case_at(path)
-    check_subject(case, path)
+    subject_of(case, path, None)
     return replace(case, program=replace(case.program, ops=case.program.ops[:ops]))
 
 
@@ -254,9 +249,12 @@ def _explored(jobs: Iterator[Job], workers: int, budget: float, began: float) ->
                     result.first_found_s = time.monotonic() - began
                 result.add(one)
                 counts = result.counts
-                done = f"{counts.histories:,} histories"
-                detail = f"{done}, {counts.violations:,} violated"
-                progress.update(counts.visited, None, detail)
+                detail = (
+                    f"{counts.visited:,} crash states of {counts.histories:,} "
+                    f"histories, {counts.violations:,} violated"
+                )
+                spent = min(budget, time.monotonic() - began)
+                progress.update(int(spent), int(budget), f"s; {detail}")
         except KeyboardInterrupt:
             INTERRUPTS.take()
             result.counts.stopped_early = True

@@ -9,19 +9,23 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from crashmq.harness.commands.arguments import (
+    can_it,
     case_at,
-    check_subject,
     mutant_named,
     mutant_option,
     planted,
     scenarios_named,
+    subject_at,
+    subject_of,
     writing,
 )
 from crashmq.harness.commands.exits import INTERRUPTED, BadInput
 from crashmq.harness.commands.output import Progress, say
-from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.episodes.running import runner_of
 from crashmq.harness.failures.case_file import SUFFIX, CaseFile
 from crashmq.harness.guards.interrupts import INTERRUPTS
+from crashmq.harness.subjects.named import OURS
+from crashmq.models.ops import EVERYTHING
 from crashmq.models.program import Program
 from crashmq.reports.files import write_json
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
@@ -50,20 +54,27 @@ class Target:
     """What to explore: a case file or a scenario, and the bug to plant, if any."""
 
     def __init__(
-        self, target: str, mutant: str | None, seed: int, histories: int | None
+        self,
+        target: str,
+        mutant: str | None,
+        seed: int,
+        histories: int | None,
+        subject: str | None = None,
     ) -> None:
-        """Raises ``BadInput`` if there is no such case, scenario or mutant."""
+        """Raises ``BadInput`` if there is no such case, scenario, mutant or store."""
         self.text = target
+        self.subject = subject_at(subject) if subject else None
         self.bug = mutant_named(mutant)
         self.is_case = target.endswith(SUFFIX)
         self._seed, self._histories = seed, histories
         if self.is_case:
             case = case_at(Path(target))
-            check_subject(case, Path(target))
+            self.subject = subject_of(case, Path(target), subject)
             self.scenario, self._program = case.scenario, case.program
             self.bug = self.bug if mutant else mutant_named(case.mutant)
         else:
             (self.scenario,) = scenarios_named((target,))
+        can_it(self.subject, (self.scenario,))
 
     def programs(self, cut: Callable[[Program], Program | None]) -> Iterator[Program]:
         """The programs in which ``cut`` leaves something to try."""
@@ -81,7 +92,8 @@ class Target:
             yield self._program
             return
         for episode in range(_EPISODES_MAX):
-            yield program_for(SCENARIOS[self.scenario], self._seed, episode)
+            can = self.subject.can if self.subject else EVERYTHING
+            yield program_for(SCENARIOS[self.scenario], self._seed, episode, can)
 
 
 def try_each(
@@ -116,7 +128,9 @@ def try_each(
                 one = try_all(program, target.scenario, is_over)
                 seen.append(one)
                 visited += one.visited
-                progress.update(visited, None, f"{len(seen):,} histories")
+                spent = int(min(budget, budget - (ends - time.monotonic())))
+                detail = f"s; {visited:,} runs of {len(seen):,} histories"
+                progress.update(spent, int(budget), detail)
             except KeyboardInterrupt:
                 INTERRUPTS.take()
                 say("crashmq: interrupted.", err=True)
@@ -155,7 +169,8 @@ def end(
         cases = _save(target, first, {**summary, "violations": len(first)}, out)
     command = f"explore {shlex.quote(target.text)} {asked}{mutant_option(target.bug)}"
     if cases:
-        command = f"replay {shlex.quote(str(cases[0]))}"
+        theirs = f" --subject {target.subject.name}" if target.subject else ""
+        command = f"replay {shlex.quote(str(cases[0]))}{theirs}"
     elif first:
         command += " --out runs/explore"
     else:
@@ -174,7 +189,7 @@ def _save(
     with writing(), planted(target.bug):
         out.mkdir(parents=True, exist_ok=True)
         for law, program in first.items():
-            result = run_program(program, target.scenario)
+            result = runner_of(target.subject)(program, target.scenario)
             case = CaseFile(
                 scenario=target.scenario,
                 program=program,
@@ -183,6 +198,7 @@ def _save(
                 digest=result.digest,
                 message=result.message,
                 mutant=target.bug,
+                subject=target.subject.name if target.subject else OURS,
             )
             cases.append(case.save_beside(out / "cases", law))
         write_json(out / "summary.json", summary)

@@ -50,6 +50,23 @@ def print_timeline(text: str) -> None:
         console.print(line, style=style)
 
 
+def drawn_as_svg(text: str, title: str) -> str:
+    """A timeline as an SVG picture, with its marked lines in colour."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    lines = list(map(printable, text.split("\n")))
+    width = max(map(len, lines))
+    console = Console(
+        record=True, width=width, file=StringIO(), highlight=False, markup=False
+    )
+    for number, line in enumerate(lines):
+        mark = line[_MARK_COLUMN : _MARK_COLUMN + 1]
+        console.print(line, style="bold" if number == 0 else _STYLES.get(mark))
+    return console.export_svg(title=title, unique_id="timeline")
+
+
 def say(text: str, *, err: bool = False) -> None:
     """Print lines of ours; what they quote of others reaches no terminal raw.
 
@@ -117,11 +134,16 @@ class Progress:
         if not self.quiet and now - self._said_at >= _QUIET_S:
             self._said_at = now
             of = f" of {total:,}" if total else ""
-            after = f", {detail}" if detail else ""
+            after = f"{_between(detail)}{detail}" if detail else ""
             line = f"{self.what}: {done:,}{of}{after}"
             if line != self._said:
                 say(line, err=True)
             self._said = line
+
+
+def _between(detail: str) -> str:
+    """What stands between numbers and a detail, which may begin with their unit."""
+    return " " if detail.startswith("s;") else ", "
 
 
 def _bar() -> Bar:

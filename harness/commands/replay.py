@@ -4,38 +4,81 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.arguments import (
     case_at,
-    check_subject,
+    case_mutant,
+    case_subject_option,
     mutant_file_option,
-    mutant_named,
     mutants_of,
     planted,
+    subject_of,
     writing,
 )
-from crashmq.harness.commands.output import print_timeline, say, terminal_width
-from crashmq.harness.episodes.episode import Episode, EpisodeResult, run_program
+from crashmq.harness.commands.output import (
+    drawn_as_svg,
+    print_timeline,
+    say,
+    terminal_width,
+)
+from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.harness.episodes.file_changes import changes, told_whole
 from crashmq.harness.episodes.timeline import timeline
+from crashmq.harness.episodes.watched import Watched, watch
+from crashmq.harness.episodes.where_to_look import place_of, rare_functions
 from crashmq.harness.failures.case_file import CaseFile
 from crashmq.harness.guards.invariants import invariants_checked
-from crashmq.models.laws.registry import LawUnknown, LawViolated
+from crashmq.harness.mutants.first_divergence import moves_of, parting
+from crashmq.harness.mutants.mutation import Mutant
+from crashmq.harness.subjects.named import NamedSubject
 from crashmq.models.printable import printable
 from crashmq.models.verdict import Outcome
+
+BREACH = "breach"
+
+
+class _Step(click.ParamType[Any]):
+    """The number of a step, or ``breach``."""
+
+    name = "STEP"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """A number, or the word."""
+        if value == BREACH or isinstance(value, int):
+            return value
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is no step: name a number, or `{BREACH}`", param, ctx)
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--until", type=int, metavar="STEP", help="Stop after this step.")
+@click.option("--until", type=_Step(), help="Stop after this step, or at the `breach`.")
 @click.option(
     "--dump",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="With --until: write the store's files of that moment to DIR.",
+    help="Write the store's files of that moment to DIR; by default of the breach.",
+)
+@click.option(
+    "--diff",
+    type=_Step(),
+    help="Show what this step, or that of the `breach`, changed in the files.",
+)
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw the timeline as SVG, too.",
 )
 @click.option(
     "--mutant",
@@ -43,71 +86,151 @@ from crashmq.models.verdict import Outcome
     help="Plant this bug; `none` for the clean engine. By default as recorded.",
 )
 @mutant_file_option
-def command(
-    file: Path,
-    until: int | None,
-    dump: Path | None,
-    mutant: str | None,
-    mutant_file: Path | None,
-) -> None:
+@case_subject_option
+def command(**typed: Any) -> None:
     """Run the case in FILE and tell it step by step, the breach marked."""
-    case = case_at(file)
-    check_subject(case, file)
-    _check_until(case, file, until, dump)
-    known = mutants_of(mutant_file)
-    bug = mutant_named(case.mutant if mutant is None else mutant, known)
+    _replay(_Typed(**typed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """What was typed, by the names above."""
+
+    file: Path
+    until: int | str | None
+    dump: Path | None
+    diff: int | str | None
+    svg: Path | None
+    mutant: str | None
+    mutant_file: Path | None
+    subject: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A case, and what runs it: the bug, and the store if it is none of ours."""
+
+    case: CaseFile
+    bug: str
+    known: Mapping[str, Mutant]
+    store: NamedSubject | None
+
+
+def _replay(typed: _Typed) -> None:
+    case = case_at(typed.file)
+    store = subject_of(case, typed.file, typed.subject)
+    _check(case, typed)
+    known = mutants_of(typed.mutant_file)
+    bug = case_mutant(case, typed.mutant, known, typed.mutant_file)
+    run = _Run(case, bug, known, store)
     with planted(bug, known), invariants_checked(enabled=case.checks_invariants):
-        stop = None if until is None else until + 1
-        result = run_program(case.program, case.scenario, until=stop)
+        whole = _result(run, None)
+        until = _step(typed.until, whole)
+        result = whole if until is None else _result(run, until + 1)
         result.record.mutant = bug
-        files = _files_after(case, until) if dump and until is not None else {}
-    print_timeline(timeline(result, width=terminal_width()))
-    if dump:
-        _write_files(files, dump)
-        say(f"  disk after step {until}: {dump} ({len(files)} files)")
-        say(f"  next  crashmq fsck {dump}")
+        kept = _watched(run, until, _step(typed.diff, whole))
+    told = timeline(result, width=terminal_width(), starts=kept.starts)
+    print_timeline(told)
+    for line in _looked_for(run, result):
+        say(line)
+    _tell_files(typed, kept, until, whole)
     if case.caveat:
         say(f"  note: {case.caveat}")
-    if until is None:
-        say(_compared(case, result, file, bug))
+    if typed.until is None:
+        say(_compared(case, result, typed, bug))
     raise SystemExit(_exit_code(result))
 
 
-def _check_until(
-    case: CaseFile, file: Path, until: int | None, dump: Path | None
-) -> None:
-    if dump and until is None:
-        raise click.UsageError(
-            "--dump writes the disk of one moment: say which, --until STEP."
-        )
+def _result(run: _Run, until: int | None) -> EpisodeResult:
+    case, store = run.case, run.store
+    subject = store.made(case.program.setup) if store else None
+    return run_program(case.program, case.scenario, until=until, subject=subject)
+
+
+def _watched(run: _Run, until: int | None, around: int | None) -> Watched:
+    return watch(
+        run.case.program,
+        run.case.scenario,
+        until=None if until is None else until + 1,
+        around=around,
+        subject=run.store,
+    )
+
+
+def _step(asked: int | str | None, result: EpisodeResult) -> int | None:
+    """The step that is asked for; that of the breach by its number."""
+    if not isinstance(asked, str):
+        return asked
+    last = result.record.steps - 1
+    if result.outcome is Outcome.PASSED:
+        raise exits.BadInput("no law is broken here, so there is no `breach`.")
+    return None if result.step > last else result.step
+
+
+def _check(case: CaseFile, typed: _Typed) -> None:
     last = len(case.program.ops) - 1
-    if until is not None and not 0 <= until <= last:
-        raise exits.BadInput(
-            f"--until {until}: {file} has steps 0 to {last}. Name one of them."
-        )
+    for name, step in (("--until", typed.until), ("--diff", typed.diff)):
+        if isinstance(step, int) and not 0 <= step <= last:
+            raise exits.BadInput(
+                f"{name} {step}: {typed.file} has steps 0 to {last}. Name one of them."
+            )
+    dump, svg = typed.dump, typed.svg
     if dump and os.path.lexists(dump) and not _is_empty_dir(dump):
         raise exits.BadInput(
             f"{dump} exists already and is not overwritten. Name a new directory, or "
             f"an empty one."
         )
+    if svg and os.path.lexists(svg):
+        raise exits.BadInput(f"{svg} exists already and is not overwritten.")
 
 
 def _is_empty_dir(path: Path) -> bool:
     return path.is_dir() and not any(path.iterdir())
 
 
-def _files_after(case: CaseFile, until: int) -> Mapping[str, bytes]:
-    """The store's files after step ``until``, or after an earlier violation."""
-    episode = Episode(case.scenario, case.program.setup)
-    try:
-        for op in case.program.ops[: until + 1]:
-            episode.step(op)
-    except (LawViolated, LawUnknown):
-        pass  # the timeline tells it; here the files of this moment are wanted
-    finally:
-        files = dict(episode.subject.files())
-        episode.close()
-    return files
+def _tell_files(
+    typed: _Typed, kept: Watched, until: int | None, whole: EpisodeResult
+) -> None:
+    """Print and write what was asked of files and pictures."""
+    for number, (before, after) in kept.around.items():
+        say(f"  files of step {number}")
+        lines = list(told_whole(changes(before, after))) or ["nothing changed"]
+        for line in lines:
+            say(f"    {line}")
+    if typed.diff is not None and not kept.around:
+        say("  files: the breach is seen at the end, which is no step; see --dump")
+    if typed.dump:
+        _write_files(kept.last, typed.dump)
+        moment = f"after step {until}" if until is not None else "at the end"
+        if until is None and whole.outcome is not Outcome.PASSED:
+            moment = "at the breach"
+        say(f"  disk {moment}: {typed.dump} ({len(kept.last)} files)")
+        say(f"  next  crashmq fsck {typed.dump}")
+    if typed.svg:
+        told = timeline(whole, width=100, starts=kept.starts)
+        with writing(), typed.svg.open("x", encoding="utf-8") as file:
+            file.write(drawn_as_svg(told, title=f"crashmq replay {typed.file.name}"))
+        say(f"  drawn: {typed.svg}")
+
+
+def _looked_for(run: _Run, result: EpisodeResult) -> list[str]:
+    """Where to look, in the store's code; nothing of a store that is not ours."""
+    if result.outcome is not Outcome.VIOLATED or run.store is not None:
+        return []
+    program, scenario = run.case.program, run.case.scenario
+    if not run.bug:
+        found = rare_functions(program, scenario, result.step)
+        head = "  look at, active in the step of the breach and seldom before:"
+        return [head, *(f"    {one}" for one in found)] if found else []
+    places: list[Any] = []
+    ours = moves_of(program, scenario)
+    with planted(run.bug, run.known):
+        others = moves_of(program, scenario, places)
+    place = parting(ours, others, places)
+    if place is None:
+        return []
+    where = place_of(*place)
+    return [f"  look at {where}: there it parts from the engine without the bug"]
 
 
 def _write_files(files: Mapping[str, bytes], directory: Path) -> None:
@@ -121,7 +244,7 @@ def _write_files(files: Mapping[str, bytes], directory: Path) -> None:
                 file.write(data)
 
 
-def _compared(case: CaseFile, result: EpisodeResult, file: Path, mutant: str) -> str:
+def _compared(case: CaseFile, result: EpisodeResult, typed: _Typed, mutant: str) -> str:
     """How the run compares with the recorded one, and what to type next."""
     if result.outcome is Outcome.PASSED and not case.violated:
         was = "\n    ".join(case.message.split("\n")) or "nothing"
@@ -134,15 +257,22 @@ def _compared(case: CaseFile, result: EpisodeResult, file: Path, mutant: str) ->
         return f"FIXED: {case.violated} is not violated{under}.{hint}"
     if result.outcome is Outcome.UNKNOWN:
         return "NOT JUDGED: a law could not be asked; see above."
+    explain = f"crashmq explain {result.law}"
+    if not case.violated:
+        return f"FOUND: {result.law} at step {result.step}.\n  next  {explain}"
     if result.law != case.violated:
         was = f"recorded was {case.violated} at step {case.step}"
         return f"CHANGED: {result.law} at step {result.step}; {was}."
     same = "the digest is the recorded one"
-    if result.digest != case.digest:
+    if not case.digest:
+        same = "no digest was recorded"
+    elif result.digest != case.digest:
         same = "the digest is another one: the code has changed since"
-    at = min(result.step, len(case.program.ops) - 1)
-    nearby = f"crashmq replay {printable(str(file))} --until {at} --dump DIR"
-    return f"SAME: {case.violated} is violated as recorded; {same}.\n  next  {nearby}"
+    given = printable(str(typed.file))
+    return (
+        f"SAME: {case.violated} is violated as recorded; {same}.\n"
+        f"  next  crashmq replay {given} --dump DIR\n        {explain}"
+    )
 
 
 def _exit_code(result: EpisodeResult) -> int:

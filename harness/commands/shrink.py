@@ -10,11 +10,12 @@ import click
 from crashmq.harness.commands import exits
 from crashmq.harness.commands.arguments import (
     case_at,
-    check_subject,
+    case_mutant,
+    case_subject_option,
     mutant_file_option,
-    mutant_named,
     mutants_of,
     planted,
+    subject_of,
     writing,
 )
 from crashmq.harness.commands.output import (
@@ -23,6 +24,7 @@ from crashmq.harness.commands.output import (
     say,
     terminal_width,
 )
+from crashmq.harness.episodes.running import runner_of
 from crashmq.harness.episodes.timeline import timeline
 from crashmq.harness.failures.case_file import SUFFIX
 from crashmq.harness.failures.shrink import NothingToShrink, ShrinkInterrupted, shrink
@@ -53,23 +55,25 @@ from crashmq.models.printable import printable
     help="Programs to try at most.",
 )
 @mutant_file_option
+@case_subject_option
 def command(
     file: Path,
     out: Path | None,
     mutant: str | None,
     runs: int,
     mutant_file: Path | None,
+    subject: str | None,
 ) -> None:
     """Cut and simplify the case in FILE while it breaks the same law."""
     case = case_at(file)
-    check_subject(case, file)
+    store = subject_of(case, file, subject)
     out = out or file.with_name(file.name.removesuffix(SUFFIX) + f".min{SUFFIX}")
     if os.path.lexists(out):
         raise exits.BadInput(
             f"{out} exists already and is not overwritten. Name another --out."
         )
     known = mutants_of(mutant_file)
-    bug = mutant_named(case.mutant if mutant is None else mutant, known)
+    bug = case_mutant(case, mutant, known, mutant_file)
     try:
         with (
             planted(bug, known),
@@ -81,7 +85,8 @@ def command(
                 case.scenario,
                 case.violated,
                 budget_runs=runs,
-                progress=lambda done, ops: progress.update(done, None, f"{ops} ops"),
+                progress=lambda done, ops: progress.update(done, runs, f"{ops} ops"),
+                run=runner_of(store),
             )
     except NothingToShrink as error:
         raise exits.BadInput(f"{file}: {error}") from None
@@ -90,8 +95,15 @@ def command(
         shrunk = cut.so_far
     shrunk.result.record.mutant = bug
     with writing():
-        case_of(shrunk, case.scenario, bug).save(out)
-    replay = f"crashmq replay {out}"
+        written_in = case.mutant_file if mutant_file is None else str(mutant_file)
+        small = case_of(
+            shrunk, case.scenario, bug, case.subject, written_in if bug else ""
+        )
+        small.save(out)
+    theirs = f" --subject {store.name}" if store else ""
+    if bug and mutant_file:
+        theirs += f" --mutant-file {mutant_file}"
+    replay = f"crashmq replay {out}{theirs}"
     print_timeline(timeline(shrunk.result, width=terminal_width(), replay=replay))
     why = "interrupted" if INTERRUPTS.seen else "budget spent"
     more = f" ({why}; shrink it again)" if shrunk.exhausted else ""

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
-from crashmq.harness.commands.arguments import mutant_named, scenarios_named
+from crashmq.harness.commands.arguments import (
+    can_it,
+    mutant_named,
+    scenarios_named,
+    subject_at,
+    subject_option,
+)
 from crashmq.harness.commands.output import Progress, say
 from crashmq.harness.commands.reporting import no_spark_is_told, tell, write_report
 from crashmq.harness.guards.interrupts import INTERRUPTS
@@ -54,28 +62,58 @@ from crashmq.harness.searches.soak import SoakTask, declared, shards_for
     help="Glance at N crash states of each episode that passed, too.",
 )
 @click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
+@subject_option
 @click.option(
     "--invariants",
     is_flag=True,
     help="Check classes for the invariants that they list, as the gate does.",
 )
-def command(
-    scenario: tuple[str, ...],
-    episodes: int,
-    out: Path,
-    master: str | None,
-    workers: int | None,
-    seed: int,
-    explore: int,
-    mutant: str | None,
-    invariants: bool,
-) -> None:
+def command(**typed: Any) -> None:
     """Run many episodes of SCENARIO... on Spark and write a report to DIR."""
+    _soak(_Typed(**typed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """What was typed, by the names above."""
+
+    scenario: tuple[str, ...]
+    episodes: int
+    out: Path
+    master: str | None
+    workers: int | None
+    seed: int
+    explore: int
+    mutant: str | None
+    subject: str
+    invariants: bool
+
+
+def _task(typed: _Typed) -> SoakTask:
+    """What is to be run; complains about what cannot be."""
+    names = scenarios_named(typed.scenario)
+    bug = mutant_named(typed.mutant)
+    store = subject_at(typed.subject)
+    can_it(store, names)
+    if store and typed.explore:
+        raise click.UsageError("--explore is for our engine; leave it or --subject.")
+    task = SoakTask.define(
+        names,
+        typed.seed,
+        typed.episodes,
+        bug,
+        typed.explore,
+        invariants=typed.invariants,
+    )
+    return task.judging(store.name if store else "")
+
+
+def _soak(typed: _Typed) -> None:
+    master, workers, out = typed.master, typed.workers, typed.out
+    episodes = typed.episodes
     if master and workers:
         raise click.UsageError("--workers is for this machine; leave it or --master.")
-    names = scenarios_named(scenario)
-    bug = mutant_named(mutant)
-    task = SoakTask.define(names, seed, episodes, bug, explore, invariants=invariants)
+    task = _task(typed)
     with no_spark_is_told():
         from crashmq.reports.files import check_output
 
@@ -101,7 +139,7 @@ def command(
                         shards,
                         out,
                         tell_progress,
-                        declared=declared(names),
+                        declared=declared(task.scenarios),
                     )
                 except KeyboardInterrupt:
                     say(_kept(out), err=True)

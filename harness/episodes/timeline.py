@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from crashmq.harness.episodes.episode import EpisodeResult, TracedStep
@@ -19,9 +19,27 @@ from crashmq.harness.episodes.marks import (
     PASSED_MARK,
     UNKNOWN_MARK,
 )
+from crashmq.harness.episodes.watched import StartTold
 from crashmq.models.describe import describe
-from crashmq.models.observations import Observation, Positions, describe_observation
-from crashmq.models.ops import Crash, Damage, DiskFault, During, Event, PlantFile, parts
+from crashmq.models.observations import (
+    Observation,
+    Positions,
+    Ran,
+    describe_observation,
+)
+from crashmq.models.ops import (
+    Crash,
+    Damage,
+    DeleteManually,
+    DiskFault,
+    During,
+    Event,
+    PlantFile,
+    PutMessage,
+    Restart,
+    Shutdown,
+    parts,
+)
 from crashmq.models.printable import printable
 from crashmq.models.program import Setup
 from crashmq.models.verdict import Outcome
@@ -56,22 +74,34 @@ class _Row:
     positions: str
 
 
-def timeline(result: EpisodeResult, *, width: int = 100, replay: str = "") -> str:
+def timeline(
+    result: EpisodeResult,
+    *,
+    width: int = 100,
+    replay: str = "",
+    starts: Sequence[StartTold] | None = None,
+) -> str:
     """The episode as text: a head, a line a step, the breach, what to type next.
 
     Args:
         result: of ``run_program``, with its trace kept.
         width: columns to keep to; names of files may still be longer.
         replay: the command that replays it, for the last line; none if empty.
+        starts: what each start did, told below its step; then the healed end is told
+            with its puts and services, too.
     """
     assert width >= 40, width
     lines = list(_head(result, width))
     steps = result.record.steps
-    rows = list(_rows(_worth_telling(result, steps), steps))
+    told = _worth_telling(result, steps, whole=starts is not None)
+    rows = list(_rows([result.trace[index] for index in told], steps))
     op_width = max((len(row.op) for row in rows if not row.event), default=0)
     op_width = min(op_width, _OP_WIDTH_MAX, width // 2)
-    for row in rows:
+    for index, row in zip(told, rows, strict=True):
         lines += _render(row, op_width, width)
+        for start in starts or ():
+            if start.index == index:
+                lines += _wrapped(printable(start.words), width, _INDENT + 2)
     lines += _verdict(result, width)
     if replay:
         lines.append(f"  replay  {printable(replay)}")
@@ -92,19 +122,38 @@ def _head(result: EpisodeResult, width: int) -> Iterator[str]:
     yield from _wrapped(told, width, 2)
 
 
-def _worth_telling(result: EpisodeResult, steps: int) -> list[TracedStep]:
+def _worth_telling(
+    result: EpisodeResult, steps: int, *, whole: bool = False
+) -> list[int]:
     """The steps of the program, and what led up to a breach before or after it.
 
     Before it is a first start (number -1); after it the store is healed and read back
-    (numbers from ``steps`` on), of which the last few steps are told.
+    (numbers from ``steps`` on), of which the last few steps are told, or all that did
+    something.
     """
+    trace = result.trace
+    if whole and (result.step >= steps or result.outcome is Outcome.PASSED):
+        last = len(trace) - _STEPS_OF_THE_END
+        return [
+            index
+            for index, step in enumerate(trace)
+            if step.number < steps or index >= last or _does_something(step)
+        ]
     if result.step == -1 and result.outcome is not Outcome.PASSED:
-        return result.trace
-    told = [step for step in result.trace if 0 <= step.number < steps]
+        return list(range(len(trace)))
+    first = -1 if whole else 0
+    told = [index for index, step in enumerate(trace) if first <= step.number < steps]
     if result.step >= steps:
-        ending = [step for step in result.trace if step.number >= steps]
+        ending = [index for index, step in enumerate(trace) if step.number >= steps]
         told += ending[-_STEPS_OF_THE_END:]
     return told
+
+
+def _does_something(step: TracedStep) -> bool:
+    """Whether a step of the healed end moved anything; reading back does not."""
+    if isinstance(step.observation, Ran):
+        return bool(step.observation.work)
+    return isinstance(step.op, PutMessage | Restart | Shutdown | DeleteManually)
 
 
 def _rows(trace: list[TracedStep], steps: int) -> Iterator[_Row]:
@@ -117,7 +166,7 @@ def _rows(trace: list[TracedStep], steps: int) -> Iterator[_Row]:
             op=op,
             event=event,
             observation=printable(_seen_of(step)),
-            positions=_moved(before, step.positions),
+            positions=_moved(before, step.positions) if step.number >= 0 else "",
         )
         if step.positions != _DOWN:
             before = step.positions

@@ -63,7 +63,9 @@ class CaseFile:
         digest: of the episode that broke it; another digest means other behaviour.
         message: what the law said, for people.
         mutant: the planted bug it was found with; "" for the clean engine.
-        subject: the kind of store it ran on.
+        subject: the kind of store it ran on; ``package.module:factory`` of one that is
+            none of ours.
+        mutant_file: where the planted bug is written; "" if it is one of ours.
         story: the bug in a sentence or two, for people.
         python: the version that ran it, as ``3.11``; "" when unknown.
     """
@@ -78,6 +80,7 @@ class CaseFile:
     subject: str = "python"
     story: str = ""
     python: str = THIS_PYTHON
+    mutant_file: str = ""
 
     @property
     def checks_invariants(self) -> bool:
@@ -99,7 +102,7 @@ class CaseFile:
         if violated and not _LAW_ID.fullmatch(violated):
             raise _bad(path, "$.violated", f"{shown(violated)} is no law's id")
         program = _program(given, path)
-        step = given["step"]
+        step = given.get("step", _DEFAULTS["step"])
         if type(step) is not int or not -1 <= step <= len(program.ops):
             bound = f"a whole number from -1 to {len(program.ops)}"
             raise _bad(path, "$.step", f"expected {bound}, got {shown(step)}")
@@ -123,7 +126,9 @@ class CaseFile:
     def to_text(self) -> str:
         """The file's text: sorted as people read it, one op per line, no defaults."""
         head = {name: getattr(self, name) for name in _HEAD}
-        said = {n: v for n, v in head.items() if v != _DEFAULTS.get(n)}
+        said = {
+            n: v for n, v in head.items() if n in _ALWAYS_SAID or v != _DEFAULTS.get(n)
+        }
         lines = [
             f'  "{n}": {_compact(v)},' for n, v in {"format": FORMAT, **said}.items()
         ]
@@ -175,12 +180,17 @@ class CaseFile:
 
 
 _HEAD = (
-    *("python", "scenario", "subject", "mutant", "violated", "step", "digest"),
-    *("story", "message"),
+    *("python", "scenario", "subject", "mutant", "mutant_file", "violated", "step"),
+    *("digest", "story", "message"),
 )
 _TEXTS = tuple(name for name in _HEAD if name != "step")
-_DEFAULTS = dict.fromkeys(("python", "mutant", "digest", "story", "message"), "")
+_DEFAULTS: dict[str, Any] = dict.fromkeys(
+    ("python", "mutant", "mutant_file", "violated", "digest", "story", "message"), ""
+)
 _DEFAULTS["subject"] = "python"
+_DEFAULTS["step"] = -1
+_LEFT_OUT = {**_DEFAULTS, "setup": {}}
+_ALWAYS_SAID = ("violated", "step")
 _SIZES_MAX = {"message": FILE_SIZE_MAX, "story": STORY_MAX}
 
 
@@ -222,7 +232,7 @@ def _check_names(given: dict[str, Any], names: set[str], path: Path) -> None:
     if unknown:
         name = unknown[0][:NAME_MAX]
         raise _bad(path, f"$.{name}", "a case file has no such field")
-    missing = sorted(names - set(given) - set(_DEFAULTS))
+    missing = sorted(names - set(given) - set(_LEFT_OUT))
     if missing:
         raise _bad(path, f"$.{missing[0]}", "this field is missing")
 
@@ -242,7 +252,7 @@ def _text(given: dict[str, Any], name: str, path: Path) -> str:
 
 def _program(given: dict[str, Any], path: Path) -> Program:
     try:
-        program = from_json({"setup": given["setup"], "ops": given["ops"]})
+        program = from_json({"setup": given.get("setup", {}), "ops": given["ops"]})
         check_program(program)
     except BadProgram as error:
         raise BadCaseFile(

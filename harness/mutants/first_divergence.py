@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from itertools import zip_longest
-from types import FrameType
+from types import CodeType, FrameType
 from typing import NamedTuple, TypeAlias
 
 from crashmq.harness.episodes.episode import Episode
@@ -50,16 +50,19 @@ class Move(NamedTuple):
     values: Values
 
 
-def moves_of(program: Program, scenario: str) -> list[Move]:
+def moves_of(
+    program: Program, scenario: str, places: list[tuple[CodeType, int]] | None = None
+) -> list[Move]:
     """The moves of a program until it violates a law; the caller plants the bug.
 
-    If there are too many to keep, the first ones.
+    If there are too many to keep, the first ones. ``places`` takes the function of the
+    store and its line for each of them, if it is given.
     """
     # What is known is not asked again.
     forget_results(("crashmq.engine", "crashmq.harness.subjects"))
     episode = Episode(scenario, program.setup, keep_trace=False)
     moves: list[Move] = []
-    with _noting(moves):
+    with _noting(moves, places):
         try:
             for op in program.ops:
                 episode.step(op)
@@ -90,10 +93,15 @@ def _differing(ours: Values, others: Values) -> str:
 
 
 @contextmanager
-def _noting(moves: list[Move]) -> Iterator[None]:
+def _noting(
+    moves: list[Move], places: list[tuple[CodeType, int]] | None = None
+) -> Iterator[None]:
     def note(frame: FrameType, event: str, arg: object) -> None:
         if event in ("call", "return") and len(moves) < MOVES_MAX:
+            known = len(moves)
             moves.extend(_moves_in(frame, arg, is_call=event == "call"))
+            if places is not None and len(moves) > known:
+                places.append(_place(frame, is_call=event == "call"))
 
     before, collects = sys.getprofile(), gc.isenabled()
     gc.disable()  # whoever listens to it would be called from within the store
@@ -104,6 +112,30 @@ def _noting(moves: list[Move]) -> Iterator[None]:
         sys.setprofile(before)
         if collects:
             gc.enable()
+
+
+def parting(
+    ours: Sequence[Move],
+    others: Sequence[Move],
+    places: Sequence[tuple[CodeType, int]],
+) -> tuple[CodeType, int] | None:
+    """The function and line of the other run at its first divergence from ours."""
+    for number, (one, other) in enumerate(zip_longest(ours, others)):
+        if one != other:
+            return places[min(number, len(places) - 1)] if places else None
+    return None
+
+
+def _place(frame: FrameType, *, is_call: bool) -> tuple[CodeType, int]:
+    """The function of the store that moved, and the line that it was at.
+
+    A call is the move of who calls, as long as that is the store.
+    """
+    if is_call and frame.f_back is not None and _is_store(frame.f_back):
+        return frame.f_back.f_code, frame.f_back.f_lineno
+    while not _is_store(frame) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code, frame.f_lineno
 
 
 def _moves_in(frame: FrameType, arg: object, *, is_call: bool) -> Iterator[Move]:

@@ -131,6 +131,7 @@ class GateOptions:
         baseline: failures that are known and wanted to be no reason for red.
         artefacts: where case files go.
         cases: the directory of the recorded cases.
+        mutant_file: where the planted bug is written; "" if it is one of ours.
     """
 
     workers: int = 1
@@ -139,6 +140,7 @@ class GateOptions:
     baseline: tuple[Known, ...] = ()
     artefacts: Path = ARTEFACTS
     cases: Path = CASES
+    mutant_file: str = ""
 
 
 _DEFAULT = GateOptions()
@@ -328,7 +330,8 @@ class _Gate:
         mutant = planned.mutant.id if planned.mutant else ""
         subject = planned.subject.name if planned.subject else ""
         shrunk.result.record.mutant = mutant
-        case = case_of(shrunk, found.scenario, mutant, subject)
+        written_in = self.options.mutant_file if mutant else ""
+        case = case_of(shrunk, found.scenario, mutant, subject, written_in)
         stem = f"{found.scenario}-{found.law}"
         path = case.save_beside(self.options.artefacts, stem)
         return GateFailure(found.phase, found.scenario, found.law, shrunk, path)
@@ -365,7 +368,11 @@ def _key(found: Found) -> tuple[str, str, str]:
 
 
 def case_of(
-    shrunk: ShrinkResult, scenario: str, mutant: str, subject: str = ""
+    shrunk: ShrinkResult,
+    scenario: str,
+    mutant: str,
+    subject: str = "",
+    mutant_file: str = "",
 ) -> CaseFile:
     """The case file of what was shrunk."""
     result = shrunk.result
@@ -378,4 +385,5 @@ def case_of(
         message=result.message,
         mutant=mutant,
         subject=subject or "python",
+        mutant_file=mutant_file,
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeAlias, assert_never
 
-from crashmq.harness.episodes.episode import EpisodeResult, run_program
+from crashmq.harness.episodes.running import runner_of
 from crashmq.harness.failures.case_file import CaseFile
 from crashmq.harness.failures.shrink import NothingToShrink, ShrinkResult, shrink
 from crashmq.harness.mutants.mutation import Mutant, applied
@@ -123,17 +123,6 @@ def run_part(part: Part, tell: Tell, planned: Planned) -> None:
             _search(part, tell, planned)
         else:
             _soak(part, tell, planned)
-
-
-def runner_of(subject: NamedSubject | None) -> Callable[[Program, str], EpisodeResult]:
-    """What runs a program of a scenario on a subject, and judges it."""
-
-    def run(program: Program, scenario: str) -> EpisodeResult:
-        if subject is None:
-            return run_program(program, scenario)
-        return run_program(program, scenario, subject=subject.made(program.setup))
-
-    return run
 
 
 def shrunk_here(found: Found, planned: Planned, runs: int) -> ShrinkResult:

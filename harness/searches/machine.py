@@ -27,8 +27,9 @@ from crashmq.harness.episodes.episode import Episode
 from crashmq.harness.explore.sample import sample
 from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.harness.searches.search_settings import search_settings
-from crashmq.harness.subjects.named import NamedSubject
+from crashmq.harness.subjects.named import MakesSubjects, NamedSubject
 from crashmq.models.laws.registry import LawUnknown, LawViolated
+from crashmq.models.observations import Observation, Skipped
 from crashmq.models.ops import EVERYTHING, Capability, Op
 from crashmq.models.program import Program, Setup
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS, Scenario
@@ -37,6 +38,8 @@ from crashmq.scenarios.programs.restricting import within
 from crashmq.scenarios.programs.space import Kind
 from crashmq.scenarios.programs.strategies import HypothesisChance
 from crashmq.scenarios.programs.workload import rules_of, write_one_of
+
+NOTHING = Skipped("there was no op")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ class StoreMachine(RuleBasedStateMachine):
     recorder: ClassVar[Recorder]
     explore: ClassVar[int] = 0
     """How many crash states of a history that broke no law are glanced at."""
-    subject: ClassVar[NamedSubject | None] = None
+    subject: ClassVar[MakesSubjects | None] = None
     """The store that is driven; None for our engine."""
 
     def __init__(self) -> None:
@@ -98,6 +101,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.draft: Draft | None = None
         self.setup = Setup()
         self.taken: list[Op] = []
+        self.seen: Observation = NOTHING
         self.failed = False
 
     def open(self, setup: Setup) -> None:
@@ -113,13 +117,13 @@ class StoreMachine(RuleBasedStateMachine):
         self.step(*write_one_of(kinds, self.draft))
 
     def step(self, *ops: Op) -> None:
-        """Take each op and let it be judged."""
+        """Take each op and let it be judged; ``seen`` is what was seen of the last."""
         assert self.episode is not None, "the initialize rule runs before any other"
         INTERRUPTS.heed()  # Hypothesis has callbacks out of which none is raised
         for op in ops:
             self.taken.append(op)
             try:
-                self.episode.step(op)
+                self.seen = self.episode.step(op)
             except (LawViolated, LawUnknown) as breach:
                 self._record(breach, len(self.taken) - 1)
                 raise
@@ -172,7 +176,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def machine_for(
-    scenario_name: str,
+    asked: str | Scenario,
     recorder: Recorder | None = None,
     explore: int = 0,
     subject: NamedSubject | None = None,
@@ -180,7 +184,7 @@ def machine_for(
     """The state machine of a scenario; its ``TestCase`` is for unittest and pytest.
 
     Args:
-        scenario_name: of the catalogue.
+        asked: a scenario, or the name of one of the catalogue.
         recorder: where failing programs go; the class has one of its own otherwise.
         explore: how many crash states of each history are glanced at.
         subject: the store to drive, with what it can do of the scenario; by default
@@ -190,7 +194,7 @@ def machine_for(
         KeyError: there is no such scenario.
         ValueError: nothing of the scenario can be asked of the subject.
     """
-    scenario = SCENARIOS[scenario_name]
+    scenario = SCENARIOS[asked] if isinstance(asked, str) else asked
     can = subject.can if subject else EVERYTHING
     space = scenario.space if can == EVERYTHING else within(scenario.space, can)
     words = [*scenario.name.split("_"), "machine"]

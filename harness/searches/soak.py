@@ -201,6 +201,7 @@ class SoakTask:
         record.episode_id = number
         record.seed = str(self.seed)
         record.mutant = self.mutant
+        record.subject = self.subject or record.subject
         record.code_version = self.code_version
         return record
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 from crashmq.harness.subjects.subject import (
     CORE_METHODS,
@@ -28,6 +29,13 @@ OURS = "python"
 
 class BadSubject(ValueError):
     """No store can be made by that name; the message says why, and what to do."""
+
+
+class MakesSubjects(Protocol):
+    """What makes a new store for a program's setup."""
+
+    def made(self, setup: Setup) -> Subject:
+        """A new store for a program of this setup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,14 @@ def subject_named(name: str) -> NamedSubject | None:
     """
     if name in ("", OURS):
         return None
-    made = _make(name, Setup())
+    try:
+        made = _make(name, Setup())
+    except BadSubject:
+        raise
+    except Exception as error:  # theirs, whatever it is
+        raise BadSubject(
+            f"{name} makes no store: {type(error).__name__}: {error}"
+        ) from error
     missing = [one for one in CORE_METHODS if not hasattr(made, one)]
     if missing:
         raise BadSubject(
@@ -87,6 +102,10 @@ def _factory(name: str) -> tuple[Callable[..., Subject], bool]:
             f"{name}: there is no module {error.name!r}. Start crashmq where it can be "
             f"imported, or install it."
         ) from None
+    except Exception as error:  # theirs, whatever it is
+        raise BadSubject(
+            f"{name}: {module_name} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
     for part in path.split("."):
         if not hasattr(found, part):
             raise BadSubject(f"{name}: {module_name} has no {path!r}.")

@@ -86,7 +86,7 @@ def test_a_case_file_is_a_test_that_passes_when_no_law_is_broken(
 ) -> None:
     case_in(pytester.path)
 
-    run(pytester, "lost.case.json").assert_outcomes(passed=1)
+    run(pytester, "--crashmq", "lost.case.json").assert_outcomes(passed=1)
 
 
 def test_a_case_that_fails_again_shows_its_timeline_and_no_traceback(
@@ -95,7 +95,7 @@ def test_a_case_that_fails_again_shows_its_timeline_and_no_traceback(
     case_in(pytester.path)
     pytester.makeconftest(PLANT_A_BUG)
 
-    result = run(pytester, "lost.case.json")
+    result = run(pytester, "--crashmq", "lost.case.json")
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f"*{BROKEN_LAW}*", "*crashmq replay lost.c*"])
@@ -141,7 +141,7 @@ def test_a_file_that_is_no_case_fails_with_one_sentence(
 ) -> None:
     (pytester.path / "bad.case.json").write_text(text)
 
-    result = run(pytester, "bad.case.json")
+    result = run(pytester, "--crashmq", "bad.case.json")
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*bad.case.json: *"])
@@ -244,3 +244,72 @@ def test_a_project_may_have_packages_called_like_our_rooms(
 
     result.assert_outcomes(passed=2)
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+THEIR_TESTS = """
+    from pathlib import Path
+
+    from hypothesis import HealthCheck, given, settings
+    from hypothesis import strategies as st
+    from models.ops import answer
+
+    settings.register_profile("theirs", max_examples=7, deadline=None)
+    settings.load_profile("theirs")
+    seen = []
+
+    @given(st.integers())
+    def test_a_property_of_theirs(number):
+        seen.append(number)
+        assert answer(number) == number
+
+    def test_their_profile_is_the_one_in_force():
+        assert settings.default.max_examples == 7
+        assert 0 < len(seen) <= 7 or not seen
+
+    def test_their_package_is_theirs():
+        import models
+        assert Path(models.__file__).parent == Path(__file__).parent / "models"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_foreign_project_passes_as_without_us(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    (pytester.mkdir("models") / "__init__.py").write_text("")
+    (pytester.path / "models" / "ops.py").write_text("def answer(n):\n    return n\n")
+    for place in (pytester.path, pytester.mkdir("data")):
+        (place / "login.case.json").write_text('{"steps": ["open", "type"]}')
+    pytester.makepyfile(test_theirs=THEIR_TESTS)
+    pytester.makeini("[pytest]\naddopts = --strict-config\npythonpath = .\n")
+    args = ("-n", workers, "-p", "no:cacheprovider", ".", "data")
+
+    ours = pytester.runpytest_subprocess("-p", NAME, *args)
+    without = pytester.runpytest_subprocess("-p", f"no:{NAME}", *args)
+
+    assert ours.parseoutcomes() == without.parseoutcomes()
+    assert ours.parseoutcomes()["passed"] == 3
+    ours.stdout.no_fnmatch_line("crashmq: *")
+    assert not (pytester.path / ".crashmq").exists()
+
+
+def test_a_passed_case_of_a_planted_bug_says_that_it_was_run_without(
+    pytester: pytest.Pytester,
+) -> None:
+    program = Program(Setup(), (PutMessage("T0", 0, 16),))
+    case = CaseFile("clean_restart", program, BROKEN_LAW, 0, "", "", mutant="R28")
+    case.save(pytester.path / "planted.case.json")
+
+    result = run(pytester, "--crashmq")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["crashmq: 1 passed of cases that name a*(R28)*"])
+
+
+def test_the_setting_takes_all_cases_that_are_met(pytester: pytest.Pytester) -> None:
+    case_in(pytester.mkdir("anywhere"))
+
+    run(pytester).assert_outcomes(passed=0)
+    pytester.makeini("[pytest]\ncrashmq = true\n")
+    run(pytester).assert_outcomes(passed=1)

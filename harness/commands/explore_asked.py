@@ -1,0 +1,52 @@
+"""What ``crashmq explore`` was asked, and its kinds that take history by history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from crashmq.harness.commands.explore_each import Target
+from crashmq.harness.commands.explore_failures import run_failures
+from crashmq.harness.commands.explore_kills import run_kills
+from crashmq.harness.commands.explore_schedules import run_schedules
+from crashmq.harness.subjects.named import OURS
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was typed, by the names of the options."""
+
+    target: str | None
+    world: int | None
+    ops: int | None
+    histories: int | None
+    depth: int
+    schedules: int | None
+    failures: bool
+    profile: str | None
+    budget: float
+    seed: int
+    workers: int | None
+    mutant: str | None
+    subject: str | None
+    out: Path | None
+
+    @property
+    def is_of_theirs(self) -> bool:
+        """Whether the store is none of ours."""
+        return self.subject not in (None, "", OURS)
+
+
+def explored_each(asked: Asked) -> int | None:
+    """The exit code of what tries one history after another; None: crash them all."""
+    is_each = asked.schedules is not None or asked.failures or asked.is_of_theirs
+    if asked.target is None or not is_each:
+        return None
+    theirs = asked.subject if asked.is_of_theirs else None
+    target = Target(asked.target, asked.mutant, asked.seed, asked.histories, theirs)
+    budget, out = asked.budget, asked.out
+    if asked.is_of_theirs:
+        return run_kills(target, ops=asked.ops, budget=budget, out=out)
+    if asked.schedules is not None:
+        return run_schedules(target, bound=asked.schedules, budget=budget, out=out)
+    return run_failures(target, ops=asked.ops, budget=budget, out=out)

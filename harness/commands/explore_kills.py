@@ -1,0 +1,42 @@
+"""``crashmq explore --subject``: somebody else's store, killed in each op."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from crashmq.harness.commands.explore_each import Target, end, try_each
+from crashmq.harness.commands.output import say
+from crashmq.harness.episodes.running import runner_of
+from crashmq.harness.explore.kills import explore_kills
+from crashmq.models.program import Program
+
+
+def run_kills(
+    target: Target, *, ops: int | None, budget: float, out: Path | None
+) -> int:
+    """Kill the store in each op of a case, or of a scenario's programs."""
+
+    def cut(program: Program) -> Program | None:
+        return replace(program, ops=program.ops[:ops]) if program.ops else None
+
+    assert target.subject is not None, "it is for a store that is not ours"
+    nothing = f"{target.text}: there is no op in it. Name a case that has one."
+    try_all = partial(explore_kills, run=runner_of(target.subject))
+    seen = try_each(target, cut, try_all, budget, nothing)
+    closed, left = sum(one.is_closed for one in seen), sum(one.open for one in seen)
+    visited = sum(one.visited for one in seen)
+    say(f"  histories  {len(seen):,}, of which {closed:,} CLOSED")
+    say(f"  kills      in {visited - len(seen):,} runs, on {target.subject.name}")
+    if left:
+        say(f"  open       {left:,} ops: time was over")
+    summary = {
+        "histories": len(seen),
+        "closed": closed,
+        "runs": visited,
+        "open": left,
+        "subject": target.subject.name,
+        "budget_seconds": budget,
+    }
+    return end(target, seen, out, summary, f"--subject {target.subject.name}")

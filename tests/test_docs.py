@@ -1,0 +1,172 @@
+"""The docs are run: each command that they show, and each sample of Python.
+
+A block of ``console`` has commands behind ``$`` and what they print; ``...`` stands for
+anything. A block of ``toml`` whose first line names a file becomes that file. A block
+of ``python`` in docs/testing.md is a test module of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from crashmq.harness.cli import _COMMANDS, main
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"`crashmq ([a-z]+)")
+SHIM = "#!{python}\nfrom crashmq.harness.cli import main\nmain()\n"
+
+
+class Sample(NamedTuple):
+    """A command, and what it is to print."""
+
+    command: str
+    printed: str
+
+
+def blocks_of(page: Path) -> Iterator[tuple[str, str]]:
+    """The language and the text of each block."""
+    yield from BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def samples_in(block: str) -> Iterator[Sample]:
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, _, printed = part.partition("\n")
+        yield Sample(command, printed)
+
+
+def matches(printed: str, shown: str) -> bool:
+    """Whether a text is what the page shows; ``...`` is anything, and so are digests."""
+    lines = [line.rstrip() for line in shown.rstrip().splitlines()]
+    patterns = [re.escape(line).replace(re.escape("..."), ".*") for line in lines]
+    whole = "\n".join(patterns).replace("\n.*\n", "\n(?:.*\n)*?")
+    if whole.startswith(".*\n"):
+        whole = "(?:.*\n)*?" + whole.removeprefix(".*\n")
+    if whole.endswith("\n.*"):
+        whole = whole.removesuffix("\n.*") + "(?:\n.*)*"
+    whole = re.sub(r"digest [0-9a-f]{16}", "digest [0-9a-f]{16}", whole)
+    told = "\n".join(line.rstrip() for line in printed.rstrip().splitlines())
+    return re.fullmatch(whole, told) is not None
+
+
+def printed_by(command: str, directory: Path) -> str:
+    """The standard output of a command of a page."""
+    words = shlex.split(command)
+    if words[0] == "crashmq" and not {"|", "||", "&&", ">"} & set(words):
+        return CliRunner().invoke(main, words[1:]).stdout
+    bin_dir = directory / ".bin"
+    bin_dir.mkdir(exist_ok=True)
+    (bin_dir / "crashmq").write_text(SHIM.format(python=sys.executable))
+    (bin_dir / "crashmq").chmod(0o755)
+    path = ":".join(
+        [str(bin_dir), str(Path(sys.executable).parent), os.environ["PATH"]]
+    )
+    done = subprocess.run(
+        ["bash", "-c", command],
+        env={**os.environ, "PATH": path, "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+SHOWING = [
+    page
+    for page in PAGES
+    if any(language == "console" for language, _ in blocks_of(page))
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SHOWING, ids=lambda page: page.name)
+def test_a_page_shows_what_its_commands_print(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(DOCS / "examples", tmp_path / "docs" / "examples")
+    for path in (DOCS / "examples").iterdir():
+        if path.is_file():
+            shutil.copy(path, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+
+    for language, text in blocks_of(page):
+        first, _, rest = text.partition("\n")
+        if language == "toml" and first.startswith("# "):
+            (tmp_path / first.removeprefix("# ")).write_text(rest)
+        if language != "console":
+            continue
+        for sample in samples_in(text):
+            printed = printed_by(sample.command, tmp_path)
+            assert matches(printed, sample.printed), (
+                f"{page.name} shows of `{sample.command}`:\n{sample.printed}\n"
+                f"and it prints:\n{printed}"
+            )
+
+
+TESTS = [
+    text for language, text in blocks_of(DOCS / "testing.md") if language == "python"
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(TESTS)))
+def test_a_sample_of_a_test_is_one_that_passes(
+    pytester: pytest.Pytester, number: int
+) -> None:
+    pytester.makepyfile(TESTS[number])
+
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+
+    assert result.parseoutcomes().get("passed", 0) >= 1
+    assert not {"failed", "errors"} & set(result.parseoutcomes())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_names_commands_that_there_are(page: Path) -> None:
+    named = set(COMMAND.findall(page.read_text(encoding="utf-8")))
+
+    assert named - set(_COMMANDS) == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_link_of_a_page_leads_somewhere(page: Path) -> None:
+    linked = re.findall(
+        r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")
+    )
+
+    assert [one for one in linked if not (page.parent / one).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown", "is_it"),
+    [
+        ("a\nb\n", "a\nb\n", True),
+        ("a\nx\ny\nb\n", "a\n...\nb\n", True),
+        ("a\nb\n", "a\n...\nb\n", True),
+        ("x\nb\n", "...\nb\n", True),
+        ("b\nx\n", "b\n...\n", True),
+        ("b 17 c\n", "b ... c\n", True),
+        ("digest 0123456789abcdef", "digest fedcba9876543210", True),
+        ("a\nc\n", "a\nb\n", False),
+        ("a\nb\nc\n", "a\nb\n", False),
+    ],
+)
+def test_what_is_shown_is_compared(printed: str, shown: str, is_it: bool) -> None:
+    assert matches(printed, shown) is is_it
