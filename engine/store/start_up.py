@@ -26,6 +26,7 @@ from crashmq.engine.store.adoption import (
     unknown_layout,
     wrote_since,
 )
+from crashmq.engine.store.clean.deleted_topics import ALL_QUEUES
 from crashmq.engine.store.commit_log import CommitLog
 from crashmq.engine.store.config import OnDamage, StoreConfig
 from crashmq.engine.store.damage import Damage, Stop
@@ -37,7 +38,7 @@ from crashmq.engine.store.index.index_service import IndexService
 from crashmq.engine.store.log_scan import OFFSET_MAX, LogScan
 from crashmq.engine.store.log_sums import LogSums
 from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
-from crashmq.engine.store.queue.queue_audit import QueueAudit
+from crashmq.engine.store.queue.queue_audit import QueueAudit, QueueKey
 from crashmq.engine.store.scan_around import files_with
 from crashmq.engine.store.store_checkpoint import DurableMark, StoreCheckpoint
 from crashmq.engine.store.unreadable import is_unreadable
@@ -205,7 +206,7 @@ class StartUp:
             return found
         queues.deleted.presume(gone)
         again = self._scan(found[0].start, around=around)
-        wrong = {key for key in gone if key in again[1].first_wrong}
+        wrong = {key for key in gone if not _was_made_anew(key, again[1])}
         if wrong:
             MISTAKEN.hit()
             queues.deleted.presume({k: at for k, at in gone.items() if k not in wrong})
@@ -581,6 +582,12 @@ def _both(
         second(request)
 
     return visit
+
+
+def _was_made_anew(key: QueueKey, audit: QueueAudit) -> bool:
+    """Whether a queue agrees with what is left of its records, or has none at all."""
+    is_whole = key in audit.next_offsets and key not in audit.first_wrong
+    return key[1] == ALL_QUEUES or is_whole
 
 
 def _within(offset: int, end: int) -> int:

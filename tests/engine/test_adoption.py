@@ -247,6 +247,12 @@ def test_a_topic_that_was_deleted_and_made_again_begins_anew(
         assert store.stop()
 
 
+def test_a_first_unit_that_leads_nowhere_is_no_deletion(store: StoreBuilder) -> None:
+    as_of_rocketmq(at_rest(store, 12)).damage(queue_file(), 0, b"\x33")
+
+    assert "12 units" in refused(store) or "units of 1 queues" in refused(store)
+
+
 @pytest.mark.parametrize(
     ("path", "what"),
     [
