@@ -400,7 +400,9 @@ class StartUp:
         """
         to_come, self._to_come = self._to_come, None
         mark = self._checkpoint.mark
-        if to_come is None or (mark is not None and mark.durable_offset == scan.end):
+        is_served = self._serves_around and bool(scan.damaged)
+        is_known = mark is not None and (is_served or scan.end <= mark.durable_offset)
+        if to_come is None or is_known:
             return
         losses, crashed = self.losses, self._abort.exists()
         log = self._commit_log
