@@ -25,6 +25,8 @@ TOPIC_SIZE_MAX = 255
 PROPERTIES_SIZE_MAX = 32767
 MULTI_DISPATCH = "INNER_MULTI_DISPATCH"
 MULTI_QUEUE_OFFSET = "INNER_MULTI_QUEUE_OFFSET"
+OWN_WAIT = "WAIT\x01true\x02"
+OF_BATCH_WAIT = "WAIT\x01false\x02"
 FIRST_BORN_MS = 1_600_000_000_000
 
 _TRANSACTION_BITS: dict[TransactionType, int] = {
@@ -64,6 +66,9 @@ class MessageToPut:
     ``user_properties`` are some of them, as ``a=1;b=x``.
     ``properties_size`` is that of the properties as they are handed over, in bytes.
 
+    One that ``says_wait_twice`` is of a batch that does not wait: its own WAIT=true
+    stays in front of the batch's, byte for byte.
+
     A delayed message has its ``real_topic`` and ``real_queue_id``, as it waits in its
     level's queue, and once it ``is_delivered``.
     """
@@ -89,6 +94,7 @@ class MessageToPut:
     real_topic: str = ""
     real_queue_id: int = 0
     is_delivered: bool = False
+    says_wait_twice: bool = False
     properties: dict[str, str] = field(init=False, compare=False)
     properties_size: int = field(init=False, compare=False)
 
@@ -115,6 +121,7 @@ class MessageToPut:
         object.__setattr__(self, "properties", properties)
         text = "".join([*properties, *properties.values()])
         size = len(text.encode()) + 2 * len(properties)
+        size += len(OWN_WAIT) if self.says_wait_twice else 0
         object.__setattr__(self, "properties_size", size)
 
     @property
@@ -237,6 +244,7 @@ def batch_for(
             _unique_key(life, step, place + number),
             op.wait_store_ok,
             flag=number,
+            says_wait_twice=not op.wait_store_ok,
             born_timestamp=_born_timestamp(life, step, place),
             born_host=_born_host(life, step, v6=False),
         )

@@ -20,6 +20,7 @@ from crashmq.engine.store.config import StoreConfig
 from crashmq.engine.store.damage import Damage, Stop
 from crashmq.engine.store.dispatch import DispatchRequest
 from crashmq.engine.store.log_scan import (
+    ALL_OURS,
     FoundRecords,
     LogScan,
     look_at,
@@ -39,6 +40,7 @@ from crashmq.engine.store.message.message_codec import (
     FIXED_SIZE,
     check_message,
     encode_filler,
+    ends_with_crc,
     size_beyond,
     store_timestamp_of,
 )
@@ -57,6 +59,9 @@ SCANNED_FILLER = probe("commit_log.recover.filler", "a scan met the BLANK of a f
 SCANNED_GAP = probe("commit_log.recover.gap", "a scan met a missing file")
 SCANNED_FIRST = probe("commit_log.recover.first", "a scan left an old file unread")
 SCANNED_ALL = probe("commit_log.recover.all_full", "a scan found every file full")
+CRC_GOES_ON = probe(
+    "commit_log.recover.prop_crc", "property CRCs go on, as the log's records have them"
+)
 RECOVERED_EMPTY = probe("commit_log.recover.empty", "a start found no log")
 RECOVERED_NORMALLY = probe(
     "commit_log.recover.normal", "a start after an orderly shutdown"
@@ -65,7 +70,11 @@ RECOVERED_ABNORMALLY = probe("commit_log.recover.abnormal", "a start after a cra
 
 
 class CommitLog:
-    """The log, and the lock under which it grows."""
+    """The log, and the lock under which it grows.
+
+    Attributes:
+        ours: where records begin that this store wrote, and no other program.
+    """
 
     def __init__(
         self,
@@ -86,6 +95,7 @@ class CommitLog:
         self._deleting_until = 0
         self.scanned_bytes = 0
         self.damage = Damage()
+        self.ours = ALL_OURS
         self._file_size = config.mapped_file_size_commit_log
         self._commit_lock = runtime.lock()
         self.pool: TransientStorePool | None = None
@@ -145,6 +155,14 @@ class CommitLog:
         Source: CommitLog#asyncPutMessage.
         """
         return self._writer.put_message(message, self._append_encoded)
+
+    @property
+    def appends_prop_crc(self) -> bool:
+        """Whether a record that is put ends with a CRC over all of it.
+
+        As configured, or because the newest record that the start found does.
+        """
+        return self._writer.appends_prop_crc
 
     def put_messages(self, batch: Message) -> PutMessageResult:
         """Append the messages that a batch's body holds: all of them, or none.
@@ -297,7 +315,10 @@ class CommitLog:
     def is_record(self, phy_offset: int, data: bytes) -> bool:
         """Whether ``data`` is the intact record of this position, body CRC included."""
         left = self._file_size - phy_offset % self._file_size
-        found = check_message(data, 0, phy_offset, left, check_crc=True)
+        takes_nul = phy_offset not in self.ours
+        found = check_message(
+            data, 0, phy_offset, left, check_crc=True, takes_nul=takes_nul
+        )
         return found.success and found.msg_size == len(data) > 0
 
     def store_timestamp_at(self, phy_offset: int) -> int:
@@ -388,13 +409,17 @@ class CommitLog:
             RECOVERED_EMPTY.hit()
             return LogScan(0, 0, 0, 0, Stop.NO_FILES)
         newest = records = 0
+        last, nul_until = b"", 0
         firsts: list[DispatchRequest] = []
 
         def count(request: DispatchRequest) -> None:
-            nonlocal newest, records
+            nonlocal newest, records, last, nul_until
             if request.store_timestamp > newest:
                 newest = request.store_timestamp
             records += 1
+            last = request.properties
+            if 0 in last:
+                nul_until = request.commit_log_offset + request.msg_size
             visit(request)
 
         start = end = files[0].file_from_offset
@@ -414,7 +439,17 @@ class CommitLog:
             SCANNED_ALL.hit()
             why = Stop.END
         read_from = max(start, read_from)
-        return LogScan(start, end, newest, records, why, read_from, tuple(firsts))
+        return LogScan(
+            start,
+            end,
+            newest,
+            records,
+            why,
+            read_from,
+            tuple(firsts),
+            has_prop_crc=ends_with_crc(last),
+            nul_until=nul_until,
+        )
 
     def _scan_first(
         self, file: MappedFile, firsts: list[DispatchRequest]
@@ -428,7 +463,13 @@ class CommitLog:
             data = self._read(file, 0, size)
         begin, prop_crc = file.file_from_offset, self._config.force_verify_prop_crc
         request = check_message(
-            data, 0, begin, file.file_size, check_crc=True, prop_crc=prop_crc
+            data,
+            0,
+            begin,
+            file.file_size,
+            check_crc=True,
+            prop_crc=prop_crc,
+            takes_nul=begin not in self.ours,
         )
         if not request.success:
             return 0, noted(why_stopped(request, data, 0))
@@ -450,7 +491,14 @@ class CommitLog:
             size = max(found.wanted, min(self._config.read_window_size, left))
             self.scanned_bytes += size
             prop_crc = self._config.force_verify_prop_crc
-            found = look_at(file, position, size, found.wanted, prop_crc=prop_crc)
+            found = look_at(
+                file,
+                position,
+                size,
+                found.wanted,
+                prop_crc=prop_crc,
+                ours=self.ours,
+            )
             for request in found.records:
                 visit(request)
             position += found.size
@@ -471,7 +519,9 @@ class CommitLog:
         bounds: tuple[int, int],
     ) -> LogScan:
         """As ``scan``, but go on after damage within ``bounds``, the durable part."""
-        return scan_around(self.mapped_files, bounds, damage, self._scan_file, visit)
+        return scan_around(
+            self.mapped_files, bounds, damage, self._scan_file, visit, self.ours
+        )
 
     def recover_normally(self, scan: LogScan) -> None:
         """Open the log of a store that had an orderly shutdown: all of it is durable.
@@ -505,6 +555,10 @@ class CommitLog:
         self.mapped_files.flushed_where = scan.end
         self.mapped_files.flushed_timestamp = scan.newest_timestamp
         self._newest_timestamp = max(1, scan.newest_timestamp)
+        if scan.has_prop_crc and not self._writer.appends_prop_crc:
+            # A broker that forces its check would cut the log at a record without.
+            CRC_GOES_ON.hit()
+            self._writer.appends_prop_crc = True
         if self.mapped_files.files:
             self.mapped_files.files[-1].store_timestamp = scan.newest_timestamp
 

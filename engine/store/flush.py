@@ -249,5 +249,7 @@ class CheckpointService:
             self._config.queue_file_size,
             min(flushed_where, self._consume_queues.durable_dispatched_offset),
             self._sums.of(flushed_where),
+            self._checkpoint.others_until,
+            self._checkpoint.damaged_until,
         )
         return int(self._checkpoint.flush())

@@ -15,11 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crashmq.engine.store.clean.deleted_topics import DeletedTopics
+from crashmq.engine.store.damage import Stop
 from crashmq.engine.store.dispatch import DispatchRequest
 from crashmq.engine.store.errors import Place
 from crashmq.engine.store.log_scan import LogScan
 from crashmq.engine.store.logfile.mapped_file import MappedFile
 from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
+from crashmq.engine.store.message.message import INNER_BATCH_FLAG, SCHEDULE_TOPIC
 from crashmq.engine.store.queue.consume_queue import ConsumeQueue
 from crashmq.engine.store.queue.consume_queue_ext import is_address
 from crashmq.engine.store.queue.cq_unit import BLANK_SIZE, CQ_STORE_UNIT_SIZE, UNIT
@@ -65,7 +67,8 @@ class Losses:
             (self.units, f"units of {self.queues} queues"),
             (self.index_files, "index files"),
         ]
-        return ", ".join(f"{count} {what}" for count, what in counted if count)
+        told = [f"{count} {what}" for count, what in counted if count]
+        return ", ".join(told) or "nothing yet"
 
 
 @dataclass(slots=True)
@@ -77,18 +80,25 @@ class UnitsToCome:
 
     audit: QueueAudit
     units: dict[QueueKey, dict[int, bytes]] = field(default_factory=dict)
+    inner_batch_at: int = -1
 
     def visit(self, request: DispatchRequest) -> None:
         """Note the units of one record."""
         if not request.has_unit:
+            if request.sys_flag & INNER_BATCH_FLAG and self.inner_batch_at < 0:
+                self.inner_batch_at = request.commit_log_offset
             return
         for place in (request, *request.in_light_queues()):
             key = (place.topic, place.queue_id)
-            if key in self.audit.first_wrong:
-                unit = UNIT.pack(
-                    place.commit_log_offset, place.msg_size, place.tags_code
-                )
+            if key in self.audit.first_wrong and self.audit.has_queue(key):
+                unit = self.audit.unit_of(place)
                 self.units.setdefault(key, {})[place.consume_queue_offset] = unit
+
+    def note_unknown(self, losses: Losses, files: MappedFileQueue) -> None:
+        """Note a record whose queue this store has no kind for."""
+        if self.inner_batch_at >= 0:
+            where = place_in(files, self.inner_batch_at)
+            losses.note(where, "a record of a queue of inner batches")
 
 
 def place_in(files: MappedFileQueue, offset: int) -> Place:
@@ -100,7 +110,12 @@ def place_in(files: MappedFileQueue, offset: int) -> Place:
 
 
 def count_log(
-    losses: Losses, files: MappedFileQueue, scan: LogScan, *, crashed: bool
+    losses: Losses,
+    files: MappedFileQueue,
+    scan: LogScan,
+    ours: range,
+    *,
+    crashed: bool,
 ) -> None:
     """Count what lies past the log's end.
 
@@ -116,11 +131,14 @@ def count_log(
         behind.append((file, position))
         # The bytes at the end itself are what the log's reading stopped at.
         first = 1 if file.file_from_offset + position == scan.end else 0
-        records += count_whole_records(file, position, first)
+        records += count_whole_records(file, position, first, ours)
     if records or (behind and not crashed):
         last = behind[-1][0].file_from_offset + _last_written(*behind[-1])
         losses.log_bytes, losses.records = last + 1 - scan.end, records
-        losses.note(place_in(files, scan.end), scan.stopped_by)
+        why: str = scan.stopped_by
+        if scan.stopped_by is Stop.MISSING_FILE:
+            why += ", unless storePathCommitLog names another directory that has it"
+        losses.note(place_in(files, scan.end), why)
 
 
 def _is_written(file: MappedFile, position: int) -> bool:
@@ -155,6 +173,7 @@ def count_queues(
     losses: Losses,
     queues: Mapping[QueueKey, ConsumeQueue],
     to_come: UnitsToCome,
+    ends: Mapping[QueueKey, int | None],
     scan: LogScan,
     deleted: DeletedTopics,
     *,
@@ -169,7 +188,10 @@ def count_queues(
         expected = to_come.units.get(key, {})
         dead_below = deleted.dead_below(*key) if deleted else 0
         lost = 0
-        for path, at, queue_offset, unit in _units_to_cut(key, queue, to_come, scan):
+        end = ends[key]
+        if end is None:
+            end = queue.first_unit_at_or_past(scan.read_from)
+        for path, at, queue_offset, unit in _units_to_cut(queue, end):
             known = expected.get(queue_offset, b"")
             phy_offset, size, code = UNIT.unpack(unit)
             has_address = queue.has_ext and is_address(code)
@@ -181,13 +203,29 @@ def count_queues(
             if crashed and (is_behind or _may_be_torn(unit, known)):
                 continue
             lost += 1
-            why = f"a unit of {size} bytes at offset {phy_offset}"
-            if not known:
-                why += ", of which the log has no record"
-            losses.note(Place(path, at), why)
+            losses.note(Place(path, at), _why(key, unit, known))
         if lost:
             losses.queues += 1
             losses.units += lost
+
+
+def _why(key: QueueKey, unit: bytes, known: bytes) -> str:
+    """What is wrong with a unit of a queue, whose record would give ``known``."""
+    phy_offset, size, code = UNIT.unpack(unit)
+    why = f"a unit of {size} bytes at offset {phy_offset}"
+    if not known:
+        return f"{why}, of which the log has no record"
+    if unit[:_CODE_AT] != known[:_CODE_AT]:
+        return why
+    if is_address(code):
+        return f"{why} leads to consumequeue_ext: set enable_consume_queue_ext"
+    if key[0] == SCHEDULE_TOPIC:
+        due = UNIT.unpack(known)[2]
+        return (
+            f"{why} is due at {code}, and at {due} by message_delay_level: give the "
+            f"levels of the broker that wrote it"
+        )
+    return why
 
 
 def _may_be_torn(unit: bytes, known: bytes) -> bool:
@@ -196,16 +234,12 @@ def _may_be_torn(unit: bytes, known: bytes) -> bool:
 
 
 def _units_to_cut(
-    key: QueueKey, queue: ConsumeQueue, to_come: UnitsToCome, scan: LogScan
+    queue: ConsumeQueue, end: int
 ) -> Iterator[tuple[str, int, int, bytes]]:
-    """What a start would cut of a queue: file, byte, queue offset and unit.
+    """What a start would cut of a queue from ``end`` on: file, byte, place and unit.
 
     Places that hold zeros are left out.
     """
-    audit = to_come.audit
-    end = audit.first_wrong.get(key, audit.next_offsets.get(key))
-    if end is None:
-        end = queue.first_unit_at_or_past(scan.read_from)
     end = min(end, queue.recovered_units) * CQ_STORE_UNIT_SIZE
     for file in queue.mapped_files.files:
         base = file.file_from_offset

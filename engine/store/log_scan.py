@@ -25,6 +25,10 @@ SCANNED_ILLEGAL = probe(
     "commit_log.recover.illegal", "a scan met bytes that are no record"
 )
 
+OFFSET_MAX = 1 << 62  # no phy_offset comes near it
+ALL_OURS = range(OFFSET_MAX)
+NONE_OURS = range(0)
+
 _STOPS = {
     Stop.HALF: SCANNED_HALF,
     Stop.ZEROS: SCANNED_ZEROS,
@@ -38,6 +42,8 @@ class LogScan:
 
     Files before ``read_from`` are trusted except for their first records,
     ``old_firsts``. ``newest_timestamp`` is the highest store time that was read.
+    ``has_prop_crc``: the newest record ends with a CRC over all of it. ``nul_until``:
+    the end of the newest one with a NUL in its properties, which no put of ours has.
     ``damaged`` ranges hold neither records nor BLANKs; there are none unless the store
     serves around them.
     """
@@ -50,6 +56,8 @@ class LogScan:
     read_from: int = 0
     old_firsts: tuple[DispatchRequest, ...] = ()
     damaged: tuple[DamagedRange, ...] = ()
+    has_prop_crc: bool = False
+    nul_until: int = 0
 
 
 class FoundRecords(NamedTuple):
@@ -71,7 +79,13 @@ class FoundRecords(NamedTuple):
 
 
 def look_at(
-    file: MappedFile, position: int, size: int, wanted: int, *, prop_crc: bool
+    file: MappedFile,
+    position: int,
+    size: int,
+    wanted: int,
+    *,
+    prop_crc: bool,
+    ours: range,
 ) -> FoundRecords:
     """``records_in`` for ``size`` bytes of a file from ``position`` on.
 
@@ -88,16 +102,23 @@ def look_at(
         file.file_size - position,
         wanted,
         prop_crc,
+        ours,
     )
 
 
 def records_in(
-    window: bytes, phy_offset: int, left_in_file: int, wanted: int, prop_crc: bool, /
+    window: bytes,
+    phy_offset: int,
+    left_in_file: int,
+    wanted: int,
+    prop_crc: bool,
+    ours: range,
+    /,
 ) -> FoundRecords:
     """The records in a window, of which ``wanted`` bytes must be readable.
 
     ``phy_offset`` is the window's position in the log, ``left_in_file`` the bytes of
-    its file from there on.
+    its file from there on; records that begin in ``ours`` are this store's own.
     """
     if len(window) < wanted:
         return FoundRecords(stopped_by=Stop.UNREADABLE)
@@ -106,7 +127,13 @@ def records_in(
     while at < left_in_file:
         left = left_in_file - at
         request = check_message(
-            window, at, phy_offset + at, left, check_crc=True, prop_crc=prop_crc
+            window,
+            at,
+            phy_offset + at,
+            left,
+            check_crc=True,
+            prop_crc=prop_crc,
+            takes_nul=phy_offset + at not in ours,
         )
         if request.success and request.msg_size > 0:
             records.append(request)

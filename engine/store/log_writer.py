@@ -55,11 +55,16 @@ class Append(Protocol):
 
 
 class LogWriter:
-    """Encodes messages and passes them to the log's ``append``; keeps no state."""
+    """Encodes messages and passes them to the log's ``append``.
+
+    Attributes:
+        appends_prop_crc: each record ends with a CRC over all of it.
+    """
 
     def __init__(self, config: StoreConfig, consume_queues: ConsumeQueueStore) -> None:
         self._config = config
         self._consume_queues = consume_queues
+        self.appends_prop_crc = config.enabled_append_prop_crc
 
     def put_message(self, message: Message, append: Append) -> PutMessageResult:
         """Append one message, or return why it is refused."""
@@ -108,7 +113,5 @@ class LogWriter:
         return append(message, encode, lights)
 
     def _encode(self, message: Message) -> EncodedMessage:
-        config = self._config
-        return encode_message(
-            message, config.max_message_size, prop_crc=config.enabled_append_prop_crc
-        )
+        size_max = self._config.max_message_size
+        return encode_message(message, size_max, prop_crc=self.appends_prop_crc)

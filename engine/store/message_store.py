@@ -34,6 +34,7 @@ from crashmq.engine.store.flush import (
     FlushConsumeQueueService,
     FlushRealTimeService,
 )
+from crashmq.engine.store.foreign import Losses
 from crashmq.engine.store.group_commit import GroupCommitService
 from crashmq.engine.store.index.index_service import FlushIndexService, IndexService
 from crashmq.engine.store.index.key_query import KeyQuery
@@ -127,7 +128,9 @@ class MessageStore:
             else FlushRealTimeService(config, self._flusher, runtime)
         )
         self._services = self._services_of(config, runtime)
-        self._start_up = StartUp(config, self._abort, marks, log, queues, index, sums)
+        self._start_up = StartUp(
+            config, disk, self._abort, marks, log, queues, index, sums
+        )
         self._lock: FileLock | None = None
         self._was_loaded = self.is_started = self._has_let_go = False
         self._stop_lock = runtime.lock()
@@ -137,6 +140,14 @@ class MessageStore:
     def last_exit_ok(self) -> bool:
         """Whether ``load`` found that the previous run had an orderly shutdown."""
         return self._start_up.last_exit_ok
+
+    @property
+    def losses(self) -> Losses:
+        """What ``start`` loses of a directory that other programs wrote to.
+
+        ``load`` has counted it; without ``adopt`` it refuses unless that is nothing.
+        """
+        return self._start_up.losses
 
     @property
     def damaged_ranges(self) -> tuple[DamagedRange, ...]:
@@ -250,6 +261,7 @@ class MessageStore:
         if not self._start_up.has_read:
             raise StoreStopped("load() the store before start().")
         try:
+            self._start_up.take_over()
             self._abort.create()
             self.reput.reput_from_offset = self._start_up.mend()
             if self._config.duplication_enable:

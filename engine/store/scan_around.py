@@ -18,10 +18,14 @@ from typing import TypeAlias
 from crashmq.engine.host.probe import probe
 from crashmq.engine.store.damage import Damage, DamagedRange, Stop
 from crashmq.engine.store.dispatch import DispatchRequest
-from crashmq.engine.store.log_scan import LogScan
+from crashmq.engine.store.log_scan import ALL_OURS, LogScan
 from crashmq.engine.store.logfile.mapped_file import MappedFile, file_name
 from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
-from crashmq.engine.store.message.message_codec import check_message, encode_filler
+from crashmq.engine.store.message.message_codec import (
+    check_message,
+    encode_filler,
+    ends_with_crc,
+)
 from crashmq.engine.store.unreadable import examined_with_zeros, with_zeros
 
 _MAGIC_STARTS = b"\xda\xa3\x20"  # of both of a record's magics
@@ -45,6 +49,7 @@ def scan_around(
     damage: Damage,
     scan_file: ScanFile,
     visit: Visit,
+    ours: range = ALL_OURS,
 ) -> LogScan:
     """Read a whole log, and continue after every damaged range.
 
@@ -55,33 +60,48 @@ def scan_around(
         scan_file: reads the records of one file from a position on; returns where
             they end in it, and why.
         visit: called with each record, in log order.
+        ours: where records begin that this store wrote.
 
     Raises:
         OSError: the medium could not be read.
     """
     newest = records = 0
+    last, nul_until = b"", 0
 
     def count(request: DispatchRequest) -> None:
-        nonlocal newest, records
+        nonlocal newest, records, last, nul_until
+        last = request.properties
+        if 0 in last:
+            nul_until = request.commit_log_offset + request.msg_size
         newest, records = max(newest, request.store_timestamp), records + 1
         visit(request)
 
     FOUND.hit()
-    end, why = _walk(files, bounds, damage, scan_file, count)
+    end, why = _walk(files, bounds, damage, (scan_file, count), ours)
     start = files.min_offset if files.files else end
     ranges = tuple(damage.ranges)
-    return LogScan(start, end, newest, records, why, start, damaged=ranges)
+    return LogScan(
+        start,
+        end,
+        newest,
+        records,
+        why,
+        start,
+        damaged=ranges,
+        has_prop_crc=ends_with_crc(last),
+        nul_until=nul_until,
+    )
 
 
 def _walk(
     files: MappedFileQueue,
     bounds: tuple[int, int],
     damage: Damage,
-    scan_file: ScanFile,
-    visit: Visit,
+    reading: tuple[ScanFile, Visit],
+    ours: range,
 ) -> tuple[int, Stop]:
     """Read file after file; return where the log ends, and why."""
-    at, durable = bounds
+    (at, durable), (scan_file, visit) = bounds, reading
     size = files.file_size
     while True:
         file = files.find_mapped_file_by_offset(at)
@@ -106,12 +126,12 @@ def _walk(
             continue
         if at >= durable:
             return at, why
-        end = _end_of_damage(file, position, durable)
+        end = _end_of_damage(file, position, durable, ours)
         damage.add(DamagedRange(at, end, file.path, why))
         at = end
 
 
-def _end_of_damage(file: MappedFile, position: int, durable: int) -> int:
+def _end_of_damage(file: MappedFile, position: int, durable: int, ours: range) -> int:
     """The end of a damaged range that begins at ``position`` of a file.
 
     At most the mark, which lies between two records: past it broken bytes may only be
@@ -122,7 +142,7 @@ def _end_of_damage(file: MappedFile, position: int, durable: int) -> int:
     end = min(durable - base, file.file_size)
     if file.on_disk_size < end:
         end = file.file_size
-    for at in whole_records(file, position, 1):
+    for at in whole_records(file, position, 1, ours):
         if at < end - position:
             RESYNCED.hit()
             return base + position + at
@@ -131,35 +151,48 @@ def _end_of_damage(file: MappedFile, position: int, durable: int) -> int:
     return base + end
 
 
-def whole_records(file: MappedFile, position: int, first: int) -> Iterator[int]:
+def whole_records(
+    file: MappedFile, position: int, first: int, ours: range
+) -> Iterator[int]:
     """Where intact records begin in a file, from ``first`` bytes after a place on.
 
     Each carries its own offset, and its body's CRC is right. Counted from ``position``.
     """
     data, holes = with_zeros(file.read, position, file.file_size - position)
-    yield from _whole_in(data, holes, file.file_from_offset + position, first)
+    yield from _whole_in(data, holes, file.file_from_offset + position, first, ours)
 
 
-def count_whole_records(file: MappedFile, position: int, first: int) -> int:
+def count_whole_records(
+    file: MappedFile, position: int, first: int, ours: range
+) -> int:
     """How many there are; the file is examined for them, and not read."""
     size, base = file.file_size - position, file.file_from_offset + position
     return examined_with_zeros(
-        file.examine, file.read, position, size, _count_whole_in, base, first
+        file.examine, file.read, position, size, _count_whole_in, base, first, ours
     )
 
 
-def _count_whole_in(data: bytes, holes: Sequence[range], base: int, first: int) -> int:
-    return sum(1 for _ in _whole_in(data, holes, base, first))
+def _count_whole_in(
+    data: bytes, holes: Sequence[range], base: int, first: int, ours: range
+) -> int:
+    return sum(1 for _ in _whole_in(data, holes, base, first, ours))
 
 
 def _whole_in(
-    data: bytes, holes: Sequence[range], base: int, first: int
+    data: bytes, holes: Sequence[range], base: int, first: int, ours: range
 ) -> Iterator[int]:
     behind = first
     for at in _candidates(data, len(data), first):
         if at < behind:
             continue
-        found = check_message(data, at, base + at, len(data) - at, check_crc=True)
+        found = check_message(
+            data,
+            at,
+            base + at,
+            len(data) - at,
+            check_crc=True,
+            takes_nul=base + at not in ours,
+        )
         record = range(at, at + found.msg_size)
         if found.success and found.msg_size > 0 and not _meets_any(record, holes):
             behind = record.stop

@@ -16,8 +16,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from crashmq.engine.host.disk import Disk
 from crashmq.engine.host.probe import probe
 from crashmq.engine.store.abort_file import AbortFile
+from crashmq.engine.store.adoption import (
+    deletions_of_others,
+    ours,
+    served_as_found,
+    unknown_layout,
+    wrote_since,
+)
+from crashmq.engine.store.clean.deleted_topics import ALL_QUEUES
 from crashmq.engine.store.commit_log import CommitLog
 from crashmq.engine.store.config import OnDamage, StoreConfig
 from crashmq.engine.store.damage import Damage, Stop
@@ -26,10 +35,10 @@ from crashmq.engine.store.errors import Place, StoreCorrupted, StoreForeign
 from crashmq.engine.store.foreign import Losses, UnitsToCome, count_log, place_in
 from crashmq.engine.store.index.index_audit import IndexAudit
 from crashmq.engine.store.index.index_service import IndexService
-from crashmq.engine.store.log_scan import LogScan
+from crashmq.engine.store.log_scan import OFFSET_MAX, LogScan
 from crashmq.engine.store.log_sums import LogSums
 from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
-from crashmq.engine.store.queue.queue_audit import QueueAudit
+from crashmq.engine.store.queue.queue_audit import QueueAudit, QueueKey
 from crashmq.engine.store.scan_around import files_with
 from crashmq.engine.store.store_checkpoint import DurableMark, StoreCheckpoint
 from crashmq.engine.store.unreadable import is_unreadable
@@ -39,9 +48,17 @@ READ_AGAIN = probe(
     "start_up.read.again", "damaged queues made a start read the whole log"
 )
 CHANGED = probe("start_up.refused.changed", "bytes that no CRC covers had changed")
+MISTAKEN = probe("start_up.read.not_deleted", "what looked like a deletion was none")
 MISNUMBERED = probe("start_up.refused.misnumbered", "a record's queue offset is none")
 FOREIGN = probe("start_up.refused.foreign", "without a mark, a start would lose data")
 REFUSED_UNREAD = probe("start_up.refused.unreadable", "the log cannot be read")
+EXPIRED = probe(
+    "start_up.read.expired", "another program expired the log's first files"
+)
+AS_FOUND = probe("start_up.read.as_found", "damage of another program's was left alone")
+TAKEN_OVER = probe(
+    "start_up.take_over", "a directory with another's records was marked"
+)
 LACKING = probe("message_store.start.lacking", "dispatch resumes behind the log's end")
 COMPLETE = probe("message_store.start.complete", "a start found every queue complete")
 LOWERED = probe("message_store.start.lowered", "a start lowered the checkpoint's times")
@@ -49,11 +66,17 @@ MARK_LOWERED = probe("start_up.mend.mark_lowered", "a start lowered the durable 
 
 
 class StartUp:
-    """One start of one store: ``read`` first, ``mend`` once."""
+    """One start of one store: ``read`` first, ``take_over`` and ``mend`` once.
+
+    Attributes:
+        losses: what ``mend`` would lose of a directory that others wrote to; a start
+            that would lose anything refuses, unless it may ``adopt``.
+    """
 
     def __init__(
         self,
         config: StoreConfig,
+        disk: Disk,
         abort: AbortFile,
         checkpoint: StoreCheckpoint,
         commit_log: CommitLog,
@@ -62,6 +85,7 @@ class StartUp:
         sums: LogSums,
     ) -> None:
         self._config = config
+        self._disk = disk
         self._abort = abort
         self._checkpoint = checkpoint
         self._commit_log = commit_log
@@ -70,6 +94,8 @@ class StartUp:
         self._sums = sums
         self._found: tuple[LogScan, QueueAudit, IndexAudit] | None = None
         self._to_come: UnitsToCome | None = None
+        self._was_marked = self._front_expired = False
+        self.losses = Losses()
         self.last_exit_ok = False
 
     @property
@@ -100,20 +126,27 @@ class StartUp:
 
     def _read(self) -> None:
         self._checkpoint.load()
+        self._was_marked = self._checkpoint.mark is not None
         self._refuse_other_sizes()
+        self._refuse_unknown_layout()
+        self._commit_log.ours = ours(self._checkpoint.mark)
         self._commit_log.load()
         start = self._replay_point()
         self._consume_queues.load(start)
+        self._refuse_short_queue_files()
         self._index.load()
         found = self._scan(start)
-        if self._serves_around and self._is_damaged(found[0]):
-            found = self._scan(start, around=True)
+        until = self._around_until(found[0])
+        if until:
+            found = self._scan(start, around=until)
         if start > max(0, self._commit_log.min_offset) and self._lacks_old(*found[:2]):
             READ_AGAIN.hit()
             self._consume_queues.recover_all()
             found = self._scan(max(0, self._commit_log.min_offset))
+        found = self._without_deleted(found, until)
         self._refuse_damage(*found[:2])
         self._refuse_foreign(found[0])
+        self._note_others(found[0])
         mark = self._checkpoint.mark
         is_whole = mark is None or mark.durable_offset == found[0].end
         self.last_exit_ok = is_whole and not self._abort.exists()
@@ -135,6 +168,7 @@ class StartUp:
             or not log.mapped_files.files
             or self._config.message_index_enable
             or self._serves_around
+            or mark.damaged_until > first
         ):
             return first
         end = log.mapped_files.files[-1].end_offset
@@ -145,16 +179,42 @@ class StartUp:
         WINDOWED.hit()
         return point - point % self._config.mapped_file_size_commit_log
 
-    def _is_damaged(self, scan: LogScan) -> bool:
-        """Whether durable data of the log is missing."""
+    def _around_until(self, scan: LogScan) -> int:
+        """Up to where the log is to be read on behind damage; 0: it need not be."""
         mark = self._checkpoint.mark
-        if mark is None:
-            return False
-        lacks_first = scan.start > mark.log_min_offset and not mark.is_empty
-        return lacks_first or scan.end < mark.durable_offset
+        self._front_expired = wrote_since(self._checkpoint, self._abort, scan.end)
+        if mark is not None and self._serves_around:
+            lacks_first = scan.start > mark.log_min_offset and not mark.is_empty
+            is_lost = lacks_first and not self._front_expired
+            is_damaged = is_lost or scan.end < mark.durable_offset
+            return mark.durable_offset if is_damaged else 0
+        until = served_as_found(mark, self._abort, self._commit_log.mapped_files)
+        if scan.end >= until or scan.stopped_by is Stop.UNREADABLE:
+            return 0
+        AS_FOUND.hit()
+        return until
+
+    def _without_deleted(
+        self, found: tuple[LogScan, QueueAudit, IndexAudit], around: int
+    ) -> tuple[LogScan, QueueAudit, IndexAudit]:
+        """As ``found``, once topics are known to be deleted that RocketMQ deleted."""
+        if self._was_marked or self._abort.exists():
+            return found
+        queues = self._consume_queues
+        gone = deletions_of_others(self._disk, queues, found[1])
+        if not gone:
+            return found
+        queues.deleted.presume(gone)
+        again = self._scan(found[0].start, around=around)
+        wrong = {key for key in gone if not _was_made_anew(key, again[1])}
+        if wrong:
+            MISTAKEN.hit()
+            queues.deleted.presume({k: at for k, at in gone.items() if k not in wrong})
+            again = self._scan(found[0].start, around=around)
+        return again
 
     def _scan(
-        self, start: int, *, around: bool = False
+        self, start: int, *, around: int = 0
     ) -> tuple[LogScan, QueueAudit, IndexAudit]:
         """Read the log, and compare queues and index with it."""
         while True:
@@ -166,26 +226,29 @@ class StartUp:
                     raise
 
     def _scan_once(
-        self, start: int, *, around: bool
+        self, start: int, *, around: int
     ) -> tuple[LogScan, QueueAudit, IndexAudit]:
         mark, log = self._checkpoint.mark, self._commit_log
         dispatched = mark.dispatched_offset if mark else 0
         damage = Damage(log_min_offset=max(0, log.min_offset))
-        audit = self._consume_queues.audit(dispatched, damage)
+        # An orderly end has synced bit maps, whoever came to it.
+        trusts = mark is None and not self._abort.exists()
+        audit = self._consume_queues.audit(dispatched, damage, trusts_bit_maps=trusts)
         index = self._index.audit(max(0, log.min_offset))
         visit: Callable[[DispatchRequest], None] = audit.visit
-        if mark is None and not self._config.adopt:
+        if mark is None or not self._abort.exists():
             self._to_come = UnitsToCome(audit)
             visit = _both(visit, self._to_come.visit)
         if self._config.message_index_enable:
             visit = _both(visit, index.visit)
-        if around and mark is not None:
+        if around:
             # Of a log without any file at least one is missing.
-            first = mark.durable_offset - self._config.mapped_file_size_commit_log
+            first = around - self._config.mapped_file_size_commit_log
             if log.mapped_files.files:
                 first = log.min_offset
-            first = max(0, min(first, mark.log_min_offset))
-            scan = log.scan_around(visit, damage, (first, mark.durable_offset))
+            if mark is not None and not self._front_expired:
+                first = min(first, mark.log_min_offset)
+            scan = log.scan_around(visit, damage, (max(0, first), around))
         else:
             scan = log.scan(visit, start)
         if scan.start and not scan.records:
@@ -214,6 +277,47 @@ class StartUp:
                 f"changed."
             )
 
+    def _refuse_unknown_layout(self) -> None:
+        """Refuse what this store would pass over, and then be in the way of.
+
+        Raises:
+            StoreForeign: the directory has a layout that no store of ours has.
+        """
+        if self._was_marked or self._config.adopt:
+            return
+        found = unknown_layout(self._disk)
+        if found is not None:
+            FOREIGN.hit()
+            where, what = found
+            raise StoreForeign(
+                f"{what}, which this store does not read, and a put would be in its "
+                f"way. Open it with its own broker. Nothing was changed.",
+                where,
+            )
+
+    def _refuse_short_queue_files(self) -> None:
+        """Refuse to lengthen the queue files of a store with others of another size.
+
+        Raises:
+            StoreForeign: without a mark, a crash alone leaves a short one beside those
+                of the configured size.
+        """
+        if self._was_marked:
+            return
+        size = self._config.queue_file_size
+        files = self._consume_queues.files()
+        short = [file for file in files if 0 < file.on_disk_size < size]
+        has_full = any(file.on_disk_size == size for file in files)
+        may_extend = self._abort.exists() or self._config.adopt
+        if short and not (has_full and may_extend):
+            FOREIGN.hit()
+            raise StoreForeign(
+                f"{short[0].on_disk_size} bytes, but queue files are to have {size}. "
+                f"Start it with the size it was written with, or put the file back "
+                f"from a copy. Nothing was changed.",
+                Place(short[0].path),
+            )
+
     def _refuse_damage(self, scan: LogScan, audit: QueueAudit) -> None:
         """Refuse a log whose durable part is damaged, since cutting would lose data.
 
@@ -233,18 +337,36 @@ class StartUp:
             self._refuse_short_files(scan)
             self._sums.begin(None, scan.read_from)
         elif scan.damaged:
+            self._refuse_missing(scan)
+            if not self._serves_around:
+                self._refuse_lost(scan, mark)
             self._refuse_changed_bytes(scan, mark)
         else:
             self._refuse_lost(scan, mark)
             self._refuse_changed_bytes(scan, mark)
         self._refuse_misnumbered(audit)
 
+    def _refuse_missing(self, scan: LogScan) -> None:
+        """Refuse where a file is gone, or its end, that was damaged at most before."""
+        gone = (Stop.MISSING_FILE, Stop.CUT_SHORT, Stop.UNREADABLE)
+        lost = [one for one in scan.damaged if one.why in gone]
+        if lost and not self._serves_around:
+            raise StoreCorrupted(
+                f"{lost[0].why}, which was there when the directory was taken over. "
+                f"Put it back from a copy. Nothing was changed.",
+                self._where(lost[0].start),
+            )
+
     def _refuse_lost(self, scan: LogScan, mark: DurableMark) -> None:
         if scan.start > mark.log_min_offset and not mark.is_empty:
+            if self._front_expired or self._config.adopt:
+                EXPIRED.hit()
+                return
             raise StoreCorrupted(
                 f"the log begins at {scan.start}, but began at {mark.log_min_offset} "
                 f"when it was last made durable: a file was removed. Put it back from "
-                f"a copy. Nothing was changed.",
+                f"a copy, or start with adopt=True if another program expired it. "
+                f"Nothing was changed.",
                 Place("commitlog"),
             )
         if scan.end < mark.durable_offset:
@@ -274,20 +396,28 @@ class StartUp:
         """Refuse to cut bytes of a directory that may not be this store's.
 
         After a crash, bytes past the last intact record may be cut if they are not a
-        record.
+        record. What lies behind a mark that an orderly end left is another's.
         """
         to_come, self._to_come = self._to_come, None
-        if to_come is None:
+        mark = self._checkpoint.mark
+        is_served = self._serves_around and bool(scan.damaged)
+        is_known = mark is not None and (is_served or scan.end <= mark.durable_offset)
+        if to_come is None or is_known:
             return
-        losses, crashed = Losses(), self._abort.exists()
-        count_log(losses, self._commit_log.mapped_files, scan, crashed=crashed)
+        losses, crashed = self.losses, self._abort.exists()
+        log = self._commit_log
+        count_log(losses, log.mapped_files, scan, log.ours, crashed=crashed)
+        if not log.mapped_files.files and self._consume_queues.has_units:
+            why = "no log lies beside the queues: storePathCommitLog may name where"
+            losses.note(Place("commitlog"), why)
+        to_come.note_unknown(losses, log.mapped_files)
         self._consume_queues.count_losses(losses, to_come, scan, crashed=crashed)
         self._index.count_losses(losses, scan, crashed=crashed)
-        if losses.where is not None:
+        if losses.where is not None and not self._config.adopt:
             FOREIGN.hit()
             raise StoreForeign(
-                f"{losses.why}, and no durable mark in `checkpoint` says that the "
-                f"directory is this store's. A start would lose {losses}. Run "
+                f"{losses.why}, and no durable mark in `checkpoint` says that this "
+                f"is the store's own. A start would lose {losses}. Run "
                 f"`crashmq fsck` on the directory; to have that cut and removed, start "
                 f"a copy with adopt=True. Nothing was changed.",
                 losses.where,
@@ -317,6 +447,49 @@ class StartUp:
                     Place(file.path),
                 )
 
+    def _note_others(self, scan: LogScan) -> None:
+        """Note up to where the log is another program's, for this life's marks."""
+        mark, checkpoint = self._checkpoint.mark, self._checkpoint
+        others, damaged = scan.end, 0
+        if mark is None:
+            damaged = max([one.end for one in scan.damaged], default=0)
+        else:
+            damaged = mark.damaged_until
+            if self._abort.exists() or scan.end <= mark.durable_offset:
+                others = min(max(mark.others_until, scan.nul_until), scan.end)
+        checkpoint.others_until = others
+        checkpoint.damaged_until = damaged if damaged > scan.start else 0
+
+    def take_over(self) -> None:
+        """Mark as another program's what it ended in order, before anything is changed.
+
+        A crash amid this start would else make it look as if that program had crashed,
+        of whose log then less could be told.
+
+        Raises:
+            OSError: the disk failed; another start takes it over.
+        """
+        assert self._found is not None, "read() before take_over()"
+        scan, checkpoint = self._found[0], self._checkpoint
+        mark, others = checkpoint.mark, checkpoint.others_until
+        known = mark.others_until if mark is not None else 0
+        if self._abort.exists() or others <= known:
+            return
+        TAKEN_OVER.hit()
+        if not self._was_marked and self._consume_queues.deleted:
+            deleted = self._consume_queues.deleted
+            deleted.settle(scan.start, scan.end, is_certain=False)
+        checkpoint.open()
+        if mark is None:
+            sizes = (
+                self._config.mapped_file_size_commit_log,
+                self._config.queue_file_size,
+            )
+            mark = DurableMark(scan.start, scan.start, *sizes)
+        damaged = checkpoint.damaged_until
+        checkpoint.mark = replace(mark, others_until=others, damaged_until=damaged)
+        checkpoint.flush()
+
     def _path_of(self, offset: int) -> str:
         file = self._commit_log.mapped_files.find_mapped_file_by_offset(offset)
         assert file is not None, f"no log file begins at {offset}"
@@ -336,11 +509,12 @@ class StartUp:
         assert self._found is not None, "read() before mend()"
         scan, audit, index = self._found
         self._found = None
+        self._commit_log.ours = range(self._checkpoint.others_until, OFFSET_MAX)
         mark = self._checkpoint.mark
         # Only a mark proves that an orderly end made everything durable: without one
         # the store is new, or the files are another program's, or an operator took the
         # checkpoint away.
-        clean = self.last_exit_ok and (mark is not None or scan.end == 0)
+        clean = self.last_exit_ok and (self._was_marked or scan.end == 0)
         clean = clean and not scan.damaged
         if clean:
             self._checkpoint.trust_loaded()
@@ -410,6 +584,12 @@ def _both(
         second(request)
 
     return visit
+
+
+def _was_made_anew(key: QueueKey, audit: QueueAudit) -> bool:
+    """Whether a queue agrees with what is left of its records, or has none at all."""
+    is_whole = key in audit.next_offsets and key not in audit.first_wrong
+    return key[1] == ALL_QUEUES or is_whole
 
 
 def _within(offset: int, end: int) -> int:

@@ -6,8 +6,10 @@ confirmPhyOffset. At bytes 512 and 1024, in sectors of their own, lie two slots 
 durable mark, written in turn: magic u32 | version u32 | sequence i64 | log_min_offset
 i64 | durable_offset i64 | log_file_size i32 | queue_file_size i32 | dispatched_offset
 i64 | number of sums u32 | so many CRC-32 u32 | CRC-32 u32 of all before. Version 1 ends
-with queue_file_size and its CRC. The sums are those of log files, each of a whole one
-but the last, which is that of the durable part of the newest.
+with queue_file_size and its CRC; version 3, of a store that another program wrote to,
+has others_until i64 | damaged_until i64 in front of the number of sums. The sums are
+those of log files, each of a whole one but the last, which is that of the durable part
+of the newest.
 
 The valid slot with the higher sequence counts. Below ``durable_offset`` everything was
 synced before the mark was written, so what is not intact there was damaged, not lost
@@ -31,11 +33,12 @@ CHECKPOINT_SIZE = 4096
 _FIELDS = struct.Struct(">qqqqq")
 _SLOT = struct.Struct(">IIqqqiiqI")
 _SLOT_V1 = struct.Struct(">IIqqqii")
+_SLOT_V3 = struct.Struct(">IIqqqiiqqqI")
 SUMS_MAX = 64
 _CRC = struct.Struct(">I")
 _SLOTS_AT = (512, 1024)
-_MAGIC, _VERSION = 0x43524D51, 2
-_LAYOUTS = {1: _SLOT_V1, 2: _SLOT}
+_MAGIC, _VERSION, _VERSION_OF_OTHERS = 0x43524D51, 2, 3
+_LAYOUTS = {1: _SLOT_V1, _VERSION: _SLOT, _VERSION_OF_OTHERS: _SLOT_V3}
 
 MARKED = probe("checkpoint.load.mark", "a start found a durable mark")
 UNMARKED = probe("checkpoint.load.no_mark", "a start found no durable mark")
@@ -55,6 +58,9 @@ class DurableMark:
     are the CRC-32 of log files up to ``durable_offset``, the newest last. The sizes
     of the store's files stand beside it, since a file that is too short is damage or
     another configuration, and only they can tell.
+
+    Records before ``others_until`` may be another program's; damage before
+    ``damaged_until`` was there when this store took the directory over.
     """
 
     log_min_offset: int
@@ -63,6 +69,8 @@ class DurableMark:
     queue_file_size: int
     dispatched_offset: int = 0
     sums: tuple[int, ...] = ()
+    others_until: int = 0
+    damaged_until: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -74,6 +82,9 @@ class StoreCheckpoint:
     """The checkpoint file, and the values that the next flush writes.
 
     Each value on disk is no newer than what is durable of its component.
+
+    Attributes:
+        others_until, damaged_until: of the marks of this life.
 
     Invariants:
         no time is before the epoch
@@ -95,6 +106,7 @@ class StoreCheckpoint:
         self.master_flushed_offset = 0
         self.confirm_phy_offset = 0
         self.mark: DurableMark | None = None
+        self.others_until = self.damaged_until = 0
 
     def _check(self) -> None:
         assert self.physic_msg_timestamp >= 0, self.physic_msg_timestamp
@@ -233,17 +245,19 @@ class StoreCheckpoint:
 
 def _encode_slot(sequence: int, mark: DurableMark) -> bytes:
     assert len(mark.sums) <= SUMS_MAX, mark
-    body = _SLOT.pack(
-        _MAGIC,
-        _VERSION,
+    fields = (
         sequence,
         mark.log_min_offset,
         mark.durable_offset,
         mark.log_file_size,
         mark.queue_file_size,
         mark.dispatched_offset,
-        len(mark.sums),
     )
+    if mark.others_until:
+        of_others = (mark.others_until, mark.damaged_until, len(mark.sums))
+        body = _SLOT_V3.pack(_MAGIC, _VERSION_OF_OTHERS, *fields, *of_others)
+    else:
+        body = _SLOT.pack(_MAGIC, _VERSION, *fields, len(mark.sums))
     body += struct.pack(f">{len(mark.sums)}I", *mark.sums)
     return body + _CRC.pack(crc32(body))
 
@@ -254,12 +268,12 @@ def _decode_slot(data: bytes, at: int) -> tuple[int, DurableMark] | None:
         return None
     magic, _, sequence, *mark = layout.unpack_from(data, at)
     end = at + layout.size
-    if layout is _SLOT:
+    if layout is not _SLOT_V1:
         count = min(mark.pop(), SUMS_MAX)
         end += 4 * count
         if len(data) < end + _CRC.size:
             return None
-        mark.append(struct.unpack_from(f">{count}I", data, at + layout.size))
+        mark.insert(5, struct.unpack_from(f">{count}I", data, at + layout.size))
     if magic != _MAGIC or _CRC.unpack_from(data, end)[0] != crc32(data[at:end]):
         return None
     return sequence, DurableMark(*mark)

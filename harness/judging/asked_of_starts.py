@@ -172,6 +172,7 @@ def _ask_rec_4(at: StartOver) -> Breaches:
         or at.reads_failed
         or at.is_short
         or at.lost_its_mark,
+        adopts=at.known.setup.adopt,
     )
 
 

@@ -6,7 +6,9 @@ index_msg_timestamp | master_flushed_offset | confirm_phy_offset.
 Bytes 512 and 1024, a slot each: magic u32 "CRMQ" | version u32 = 2 | sequence i64 |
 log_min_offset i64 | durable_offset i64 | log_file_size i32 | queue_file_size i32 |
 dispatched_offset i64 | number of sums u32 | the sums, u32 each | CRC-32 u32 of all
-before; version 1 ends with queue_file_size and its CRC. A sum is the CRC-32 of a log
+before; version 1 ends with queue_file_size and its CRC; version 3, of a log that
+another program wrote to as well, has others_until i64 | damaged_until i64 in front of
+the number of sums. A sum is the CRC-32 of a log
 file; the last one that of its file's bytes below durable_offset. The two are written in
 turn, so a torn write leaves the older one; RocketMQ ignores both.
 """
@@ -23,17 +25,23 @@ CHECKPOINT_SIZE = 4096
 SLOT_POSITIONS = (512, 1024)
 
 _FIELDS = struct.Struct(">5q")
-_SLOTS = {1: struct.Struct(">IIqqqii"), 2: struct.Struct(">IIqqqiiqI")}
+_SLOTS = {
+    1: struct.Struct(">IIqqqii"),
+    2: struct.Struct(">IIqqqiiqI"),
+    3: struct.Struct(">IIqqqiiqqqI"),
+}
 _SLOT_MAGIC = 0x43524D51
 _SLOT_SIZE = 512  # a sector: what a write tears, it tears between two
 _SUMS_MAX = 64
-assert [slot.size for slot in _SLOTS.values()] == [40, 52]
+assert [slot.size for slot in _SLOTS.values()] == [40, 52, 68]
 
 
 class Mark(NamedTuple):
     """The durable mark: the log is on the medium from its minimum up to an offset.
 
-    Records below ``dispatched_offset`` have their units on the medium too.
+    Records below ``dispatched_offset`` have their units on the medium too. Those below
+    ``others_until`` may be another program's, and what was damaged of them below
+    ``damaged_until`` was so before.
     """
 
     sequence: int
@@ -44,6 +52,8 @@ class Mark(NamedTuple):
     position: int
     dispatched_offset: int = 0
     sums: tuple[int, ...] = ()
+    others_until: int = 0
+    damaged_until: int = 0
 
     def sum_of(self, base: int) -> int | None:
         """The CRC-32 of the log file at ``base``, as far as the mark reaches."""
@@ -97,7 +107,7 @@ def _read_slot(raw: bytes, position: int) -> Mark | None:
     if layout is None or len(raw) < layout.size:
         return None
     magic, version, sequence, *rest = layout.unpack_from(raw)
-    count = min(rest[5], _SUMS_MAX) if version > 1 else 0
+    count = min(rest[-1], _SUMS_MAX) if version > 1 else 0
     end = layout.size + 4 * count
     if magic != _SLOT_MAGIC or raw[end : end + 4] != crc32(raw[:end]).to_bytes(
         4, "big"
@@ -105,4 +115,5 @@ def _read_slot(raw: bytes, position: int) -> Mark | None:
         return None
     sums = struct.unpack_from(f">{count}I", raw, layout.size)
     dispatched = rest[4] if version > 1 else 0
-    return Mark._make((sequence, *rest[:4], position, dispatched, sums))
+    others = rest[5:7] if version > 2 else (0, 0)
+    return Mark._make((sequence, *rest[:4], position, dispatched, sums, *others))

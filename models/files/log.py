@@ -67,6 +67,9 @@ class LogStop(NamedTuple):
         return Place(self.path, self.position, f"phy_offset {self.phy_offset}")
 
 
+ALL_OURS = range(1 << 62)
+
+
 class LogFile(NamedTuple):
     """One file of the log, read from its first byte up to where reading stopped.
 
@@ -74,7 +77,7 @@ class LogFile(NamedTuple):
     of the files where this one is longer. ``end`` is where reading stopped; ``flaw``
     says why, and is None if a BLANK closes the file. ``odd_records`` are those of
     ``records`` with a field that no store writes. ``by_rocketmq``: RocketMQ wrote the
-    file.
+    file; but for records in ``ours`` it may have, and they may hold a NUL.
     """
 
     path: str
@@ -87,6 +90,7 @@ class LogFile(NamedTuple):
     seen: str
     odd_records: tuple[Record, ...]
     by_rocketmq: bool = False
+    ours: range = ALL_OURS
 
 
 @dataclass(frozen=True)
@@ -273,6 +277,7 @@ def read_log(
     watch: Callable[[str], None] | None = None,
     *,
     by_rocketmq: bool = False,
+    ours: range = ALL_OURS,
 ) -> LogImage:
     """Decode the log in ``files``, by base; unchanged files come from ``previous``."""
     if not files:
@@ -285,7 +290,8 @@ def read_log(
     for base in bases:
         path, data = files[base]
         file = known.get(path)
-        each.append(_read_file(path, data, base, size, file, by_rocketmq=by_rocketmq))
+        by = (by_rocketmq, ours)
+        each.append(_read_file(path, data, base, size, file, by=by))
         if watch is not None:
             watch(path)
     read = tuple(each)
@@ -342,11 +348,14 @@ def _read_file(
     size: int,
     known: LogFile | None,
     *,
-    by_rocketmq: bool,
+    by: tuple[bool, range],
 ) -> LogFile:
     limit = min(len(data), size)
+    by_rocketmq, ours = by
     records: list[Record] = []
     position = 0
+    if known is not None and known.ours != ours and _may_hold_nul(known):
+        known = None
     # Only bytes are trusted to be what they were: a view may have changed below us.
     if known is not None and known.limit == limit and type(data) is bytes:
         if data is known.data or data == known.data:
@@ -363,8 +372,9 @@ def _read_file(
                 # What nearly every file ends with; nothing need be raised for it.
                 flaw, seen = "zeros", "never written"
                 break
+            takes_nul = by_rocketmq or base + position not in ours
             record = parse_record(
-                data, position, limit, base + position, takes_nul=by_rocketmq
+                data, position, limit, base + position, takes_nul=takes_nul
             )
             position += record.size
             if is_odd(record) or (by_rocketmq and is_odd_to_rocketmq(record)):
@@ -379,7 +389,13 @@ def _read_file(
     if flaw == "filler":
         flaw, seen = _judge_filler(data, position, limit, seen)
     of_file = (tuple(records), position, flaw, seen, tuple(odd), by_rocketmq)
-    return LogFile(path, base, data, limit, *of_file)
+    read = LogFile(path, base, data, limit, *of_file)
+    return read._replace(ours=ours) if _may_hold_nul(read) else read
+
+
+def _may_hold_nul(known: LogFile) -> bool:
+    """Whether it matters for a file which of its records are ours."""
+    return bool(known.odd_records) or known.flaw not in (None, "zeros", "end")
 
 
 def _judge_filler(
@@ -438,7 +454,8 @@ def _stop_of(file: LogFile, position: int, kind: FlawKind, seen: str) -> LogStop
 
 def _record_at(file: LogFile, position: int) -> Record:
     at = file.base + position
-    return parse_record(file.data, position, file.limit, at, takes_nul=file.by_rocketmq)
+    takes_nul = file.by_rocketmq or at not in file.ours
+    return parse_record(file.data, position, file.limit, at, takes_nul=takes_nul)
 
 
 def _next_record(file: LogFile, start: int) -> int:

@@ -59,10 +59,10 @@ _TRANSACTION_NAMES = {0x0: "none", 0x4: "prepared", 0x8: "commit", 0xC: "rollbac
 # Prepared and rollback share bit 2; bit 7 is an inner batch.
 _NOT_INDEXED_MASK = 0x84
 
-_SECTOR = 512
+_PIECE = bytes(64)  # the least part of a page that a power loss takes
 _CRC_PROPERTY = b"__CRC32#\x01"
 _CRC_PROPERTY_SIZE = 20  # with ten digits and the separator
-_LIGHT_QUEUE = re.compile(r"%LMQ%[%|a-zA-Z0-9_-]+")
+_LIGHT_QUEUE = re.compile(r"%LMQ%[^/\0\n]+")
 _TOPIC_SIZE_MAX = 255
 MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET\x01"
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
@@ -194,18 +194,19 @@ def as_listed(record: Record, topic: str) -> Record:
 
 
 @lru_cache(maxsize=64)
-def decode_record(data: bytes) -> Record:
+def decode_record(data: bytes, *, takes_nul: bool = False) -> Record:
     """Decode ``data``, which must be one intact record and nothing else.
 
     Its ``phy_offset`` is what the record itself says: nobody told where it lay. One
-    that is read again, as by pull after pull, is not decoded again.
+    that is read again, as by pull after pull, is not decoded again. ``takes_nul``: as
+    for ``parse_record``.
 
     Raises:
         BadRecord: ``data`` is not an intact record.
     """
     if len(data) < RECORD_SIZE_MIN:
         raise BadRecord("size", f"{len(data)} bytes are fewer than a record's 91")
-    record = parse_record(data, 0, len(data), None)
+    record = parse_record(data, 0, len(data), None, takes_nul=takes_nul)
     if record.size != len(data):
         raise BadRecord("size", f"size field {record.size}, but {len(data)} bytes")
     return record
@@ -226,7 +227,7 @@ def parse_record(
         position: the record's first byte in ``data``.
         limit: the first byte that no longer belongs to the file.
         phy_offset: the record's position in the log; None where that is not known.
-        takes_nul: properties may hold a NUL, if no sector of them is lost.
+        takes_nul: properties may hold a NUL, if no piece of them is lost.
 
     Raises:
         BadRecord: no intact record is there; checked in the order magic, size, inner
@@ -271,7 +272,7 @@ def parse_record(
     raw = bytes(data[properties_at + 2 : end])
     name = bytes(data[name_at:properties_at])
     if 0 in name or (
-        0 in raw and not (takes_nul and _is_kept(data, properties_at + 2, raw))
+        0 in raw and not (takes_nul and _is_kept(raw, bytes(data[end : end + 4])))
     ):
         _prove_no_nul(name, raw)
     if raw[-_CRC_PROPERTY_SIZE:-11] == _CRC_PROPERTY:
@@ -324,11 +325,14 @@ def written_part(raw: bytes) -> bytes:
     return raw
 
 
-def _is_kept(data: Bytes, start: int, raw: bytes) -> bool:
-    """Whether the properties neither end in zeros nor contain a sector of zeros."""
+def _is_kept(raw: bytes, behind: bytes) -> bool:
+    """Whether neither a piece of the properties was lost nor all from there on.
+
+    ``behind`` are the bytes after the record; a record's end goes with those.
+    """
     raw = written_part(raw)
-    sectors = range(start - start % _SECTOR, start + len(raw), _SECTOR)
-    return raw[-1:] != b"\0" and all(any(data[n : n + _SECTOR]) for n in sectors)
+    is_end_lost = raw[-1:] == b"\0" and bool(behind) and not any(behind)
+    return not is_end_lost and _PIECE not in raw
 
 
 def _prove_place(seen: int, phy_offset: int | None, store_timestamp: int) -> None:

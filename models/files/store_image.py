@@ -285,6 +285,7 @@ def read_store(
     layout = _layout(tuple(files))
     known = previous.queue_at if previous else {}
     old_log = previous.commit_log if previous else None
+    checkpoint = _checkpoint(files, previous)
     log = read_log(
         {base: (path, files[path]) for base, path in layout.log},
         layout.odd_log,
@@ -292,6 +293,7 @@ def read_store(
         _deleted(files),
         watch,
         by_rocketmq=by_rocketmq,
+        ours=_ours(checkpoint),
     )
     queues = [
         read_queue(
@@ -303,7 +305,7 @@ def read_store(
         files=files,
         commit_log=log,
         consume_queues=tuple([_behind_rot(queue, log) for queue in queues]),
-        checkpoint=_checkpoint(files, previous),
+        checkpoint=checkpoint,
         has_checkpoint="checkpoint" in files,
         abort="abort" in files,
         odd_queue_paths=layout.odd_queue,
@@ -315,6 +317,17 @@ def read_store(
             if name in kept:
                 image.__dict__[name] = kept[name]
     return image
+
+
+def _ours(checkpoint: CheckpointImage) -> range:
+    """Where records begin that no other program can have written.
+
+    Behind the mark one may have gone on.
+    """
+    mark = checkpoint.mark
+    if mark is None:
+        return range(0)
+    return range(mark.others_until, max(mark.others_until, mark.durable_offset))
 
 
 def _has_same_units(image: StoreImage, previous: StoreImage) -> bool:

@@ -7,8 +7,10 @@ adopts it, and what was known of damage and of a failing disk is forgotten.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from crashmq.models.appended import Appended, differs, differs_from_message
+from crashmq.models.files.checkpoint import Mark
 from crashmq.models.files.deleted import ALL_QUEUES, DELETED_PATH, DeletedImage
 from crashmq.models.files.log import LogImage
 from crashmq.models.files.oddity import oddities
@@ -39,6 +41,7 @@ from crashmq.models.program import Setup
 
 RECORD_MAGICS = tuple(magic.to_bytes(4, "big") for magic in (MAGIC_V1, MAGIC_V2))
 HEAD_SIZE = 8  # length and magic of a record or filler
+RECOVERED_FILES = 3  # of the log, by an orderly start of RocketMQ
 _WHOLE_WINDOW = Setup().start_window
 
 
@@ -87,9 +90,10 @@ def start_over(
     log_is_damaged = known.is_degraded or known.tampering.log_is_damaged
     at_full_size = extended(found, setup.log_file_size) if log_is_damaged else found
     is_windowed = reads_in_a_window(setup)
-    is_foreign = bool(damaged) and found.checkpoint.mark is None and not setup.adopt
+    is_foreign = bool(damaged) and _is_of_others(found) and not setup.adopt
     misfit = _misfit(found, setup, {damage.path for damage in damaged})
-    if is_foreign and at_full_size.commit_log.records_beyond:
+    is_unmarked = is_foreign and found.checkpoint.mark is None
+    if is_unmarked and _cuts_whole_records(at_full_size):
         misfit = misfit or "whole records lie behind an end that no mark tells"
     if setup.keeps_progress and not misfit:
         misfit = _lost_offsets(found, start.unreadable)
@@ -111,6 +115,32 @@ def start_over(
         is_windowed,
         start.unreadable,
     )
+
+
+def _cuts_whole_records(found: StoreImage) -> bool:
+    """Whether a start without a mark would cut records behind what it does not take.
+
+    As an orderly start of RocketMQ does, it leaves alone what lies before the last
+    three log files, if it has all of them.
+    """
+    log = found.commit_log
+    bases = [file.base for file in log.files]
+    is_run = all(after - base == log.file_size for base, after in pairwise(bases))
+    if found.abort or not is_run or len(bases) <= RECOVERED_FILES:
+        return bool(log.records_beyond)
+    until = bases[-RECOVERED_FILES]
+    return log.max_phy_offset >= until and bool(log.records_beyond)
+
+
+def _is_of_others(found: StoreImage) -> bool:
+    """Whether the files do not say that this store wrote all of the log.
+
+    An orderly end of it leaves a mark that covers all.
+    """
+    mark = found.checkpoint.mark
+    if mark is None:
+        return True
+    return not found.abort and found.commit_log.max_phy_offset > mark.durable_offset
 
 
 def _lost_offsets(found: StoreImage, unreadable: Sequence[Damaged]) -> str:
@@ -383,7 +413,7 @@ def _adopt_around(at: At, start: Started, found: StoreImage) -> Iterator[Moment]
     else:
         floor = model.floor if model.floor is not None else model.floor_kill
         mark = found.checkpoint.mark
-        floors = (floor, mark.durable_offset if mark is not None else 0)
+        floors = (floor, _served_until(found, mark))
         yield LogRecoveredAround(*at, whole, floors, start)
         degraded.lost += [
             m.phy_offset for m in model.messages if m.phy_offset not in whole
@@ -395,6 +425,14 @@ def _adopt_around(at: At, start: Started, found: StoreImage) -> Iterator[Moment]
         ]
     known.started(image)
     known.checkpoint = None
+
+
+def _served_until(found: StoreImage, mark: Mark | None) -> int:
+    """Up to where damage is served around: to the mark, or as RocketMQ finds it."""
+    if mark is not None:
+        return mark.durable_offset
+    bases = [file.base for file in found.commit_log.files]
+    return bases[-RECOVERED_FILES] if len(bases) > RECOVERED_FILES else 0
 
 
 def _is_unsure_around(

@@ -11,6 +11,7 @@ from crashmq.models.limits import SYNC_TIMEOUT_MS
 from crashmq.models.messages import (
     FILLER_SIZE_MIN,
     MULTI_QUEUE_OFFSET,
+    OF_BATCH_WAIT,
     PROP_CRC_SIZE,
     PROPERTIES_SIZE_MAX,
     TOPIC_SIZE_MAX,
@@ -21,7 +22,7 @@ from crashmq.models.program import Setup
 from crashmq.models.verdict import Violation
 
 _FALSE_OVER_TRUE = len("false") - len("true")
-_TOPIC = re.compile(r"[%|a-zA-Z0-9_-]+")
+_TOPIC = re.compile(r"(?!\.{1,2}\Z)[^/\0\n\ud800-\udfff]+")
 _APPENDED = frozenset({"PUT_OK", "FLUSH_DISK_TIMEOUT"})
 _INNER_BATCH_FLAG = 0x80
 _I32 = 1 << 31
@@ -232,7 +233,7 @@ def _expected_of_batch(
 ) -> PutStatus:
     # A batch says once for all that it does not wait; its messages say WAIT=true.
     inner = [
-        message.properties_size - (0 if message.wait_store_ok else _FALSE_OVER_TRUE)
+        message.properties_size - (0 if message.wait_store_ok else len(OF_BATCH_WAIT))
         for message in messages
     ]
     if any(size > PROPERTIES_SIZE_MAX for size in inner):

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from crashmq.models.appended import Appended, differs, differs_from_message
+from crashmq.models.files.checkpoint import Mark
 from crashmq.models.files.deleted import DELETED_PATH
 from crashmq.models.files.log import LogImage
 from crashmq.models.files.offsets import OFFSETS_BACKUP, OFFSETS_PATH
@@ -132,6 +133,7 @@ def refuses_only_damage(
     log_is_damaged: bool,
     misfit: str = "",
     may_refuse: bool = False,
+    adopts: bool = False,
 ) -> Iterator[Violation]:
     """Compares the start's answer with the files as it found them.
 
@@ -143,8 +145,11 @@ def refuses_only_damage(
         misfit: another reason: a file with the sizes of another store, put there from
             outside, or bytes that a start needs and that cannot be read.
         may_refuse: the start may have met a fault that other reads did not meet.
+        adopts: it may take over what another program left.
     """
-    reason = reason_to_refuse(found, extended) if log_is_damaged else ""
+    reason = ""
+    if log_is_damaged:
+        reason = reason_to_refuse(found, extended, adopts=adopts)
     reason = misfit or reason
     may_refuse = may_refuse or (log_is_damaged and has_impossible_place(found))
     if refusal and not (reason or may_refuse):
@@ -153,8 +158,14 @@ def refuses_only_damage(
         yield Violation("start", f"started, although {reason}", "a refusal")
 
 
-def reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
-    """Why the start must refuse: durable data that is damaged; "" if none is."""
+def reason_to_refuse(
+    found: StoreImage, extended: StoreImage, *, adopts: bool = False
+) -> str:
+    """Why the start must refuse: durable data that is damaged; "" if none is.
+
+    First files that another program may have expired are no loss, nor is what it left
+    where the start ``adopts`` it.
+    """
     log, mark = extended.commit_log, found.checkpoint.mark
     if mark is None:
         for short in found.commit_log.files:
@@ -163,13 +174,26 @@ def reason_to_refuse(found: StoreImage, extended: StoreImage) -> str:
             if is_short and not (was_cut and found.abort):
                 return f"{short.path} is short, and no mark tells if it matters"
         return _misnumbered(log)
-    if log.files and log.min_phy_offset > mark.log_min_offset and not mark.is_empty:
+    lacks_first = log.files and log.min_phy_offset > mark.log_min_offset
+    may_have_expired = adopts or _another_ran(extended, mark)
+    if lacks_first and not mark.is_empty and not may_have_expired:
         return f"the log begins at {log.min_phy_offset}, not {mark.log_min_offset}"
     if log.max_phy_offset < mark.durable_offset:
         return f"the log ends at {log.max_phy_offset}, below {mark.durable_offset}"
     if changed := changed_files(extended):
         return f"{changed[0]} has other bytes than were made durable"
     return _misnumbered(log)
+
+
+def _another_ran(image: StoreImage, mark: Mark) -> bool:
+    """Whether another program ran on the files after their mark was written.
+
+    RocketMQ writes up to where the log was confirmed since 5.0, and we never do; and an
+    orderly end of ours leaves nothing behind the mark.
+    """
+    says_confirmed = image.checkpoint.confirm_phy_offset > 0 and not mark.others_until
+    end = image.commit_log.max_phy_offset
+    return says_confirmed or (not image.abort and end > mark.durable_offset)
 
 
 def has_impossible_place(image: StoreImage) -> bool:

@@ -243,6 +243,7 @@ class StoreBuilder:
         numbers: list[int] = []
         result = self.pull(0, 32, topic, queue_id)
         while result.next_begin_offset < result.max_offset or result.messages:
-            numbers += [int(bytes(decode_record(m).body)) for m in result.messages]
+            records = [decode_record(m, takes_nul=True) for m in result.messages]
+            numbers += [int(bytes(record.body)) for record in records]
             result = self.pull(result.next_begin_offset, 32, topic, queue_id)
         return numbers

@@ -48,11 +48,10 @@ def refusal_of(root: Path, config: StoreConfig) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("ends", ["clean", "killed"])
 def test_one_bit_in_the_first_of_rocketmqs_log_files_removes_none(
-    golden_store: GoldenStore, ends: str
+    golden_store: GoldenStore,
 ) -> None:
-    root, _ = golden_store(f"rolled-{ends}")
+    root, _ = golden_store("rolled-killed")
     config = config_for(settings_of(root))
     files = sorted((root / "commitlog").iterdir())
     data = bytearray(files[0].read_bytes())
@@ -71,9 +70,9 @@ def test_whoever_adopts_a_directory_has_its_log_cut(golden_store: GoldenStore) -
     root, _ = golden_store("rolled-clean")
     settings = settings_of(root)
     files = sorted((root / "commitlog").iterdir())
-    data = bytearray(files[1].read_bytes())
+    data = bytearray(files[-2].read_bytes())
     data[4] ^= 1
-    files[1].write_bytes(bytes(data))
+    files[-2].write_bytes(bytes(data))
     refusal_of(root, config_for(settings))
 
     config = StoreConfig(
@@ -85,7 +84,8 @@ def test_whoever_adopts_a_directory_has_its_log_cut(golden_store: GoldenStore) -
     store.load()
     store.start()
 
-    assert store.commit_log.max_offset == settings["log_file_size"]
+    assert store.losses.records
+    assert store.commit_log.max_offset == int(files[-2].name)
     assert store.shutdown()
 
 
@@ -101,7 +101,7 @@ def test_a_log_that_is_kept_elsewhere_costs_no_queue(
 
     said = refusal_of(root, config_for(settings_of(root)))
 
-    assert said.startswith("consumequeue/")
+    assert said.startswith("commitlog: no log lies beside the queues")
     assert " units of " in said
     assert " index files" in said
 

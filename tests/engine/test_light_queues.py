@@ -174,7 +174,7 @@ def test_a_start_cuts_a_record_whose_header_rots_under_its_crc(
 
 
 def test_statistics_count_messages_bytes_and_times(store: StoreBuilder) -> None:
-    store.put(2).put(topic="T1").put(topic="a b")
+    store.put(2).put(topic="T1").put(topic="a/b")
 
     stats = store.live.stats
 

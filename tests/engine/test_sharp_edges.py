@@ -209,7 +209,8 @@ def test_14_21_abort_is_durable_before_anything_else_is_changed(
         again = StoreBuilder().configured(adopt=True)
         again.disk.load(before)
         crash_at(again, at_action)
-        left = again.disk.files()
+        left = dict(again.disk.files())
+        left.pop("checkpoint", None)  # its mark says first whose the directory was
         assert "abort" in left or left == before, at_action
 
 

@@ -184,7 +184,7 @@ def test_the_checkpoint_decodes_and_the_higher_slot_counts() -> None:
     checkpoint = read_store({"checkpoint": data}).checkpoint
 
     assert checkpoint[:5] == (1, 2, 3, 4, 5)
-    assert checkpoint.mark == (9, 11, 21, 4096, 200, 1024, 0, ())
+    assert checkpoint.mark == (9, 11, 21, 4096, 200, 1024, 0, (), 0, 0)
 
 
 def test_a_torn_slot_leaves_the_older_mark() -> None:
@@ -193,7 +193,7 @@ def test_a_torn_slot_leaves_the_older_mark() -> None:
 
     checkpoint = read_store({"checkpoint": data}).checkpoint
 
-    assert checkpoint.mark == (8, 10, 20, 4096, 200, 512, 0, ())
+    assert checkpoint.mark == (8, 10, 20, 4096, 200, 512, 0, (), 0, 0)
     assert checkpoint.torn_slots == (1024,)
 
 

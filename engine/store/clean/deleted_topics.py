@@ -46,6 +46,7 @@ class DeletedTopics:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._entries: dict[TopicOrQueue, int] = {}
+        self._loaded: Mapping[TopicOrQueue, int] = {}
 
     def _check(self) -> None:
         for (topic, queue_id), dead_below in self._entries.items():
@@ -87,6 +88,11 @@ class DeletedTopics:
             )
         LOADED.hit()
         self._entries = entries
+        self._loaded = dict(entries)
+
+    def presume(self, entries: Mapping[TopicOrQueue, int]) -> None:
+        """Take note of other programs' deletions, beside those of the file."""
+        self._entries = {**self._loaded, **entries}
 
     def settle(self, log_min: int, log_end: int, *, is_certain: bool) -> None:
         """Adapt the entries to the log that a start found.
@@ -161,7 +167,7 @@ def _decode(data: bytes) -> dict[TopicOrQueue, int] | None:
     text, crc = data[:-9], data[-9:]
     if crc != f"{crc32(text):08x}\n".encode():
         return None
-    first, *lines = text.decode().splitlines()
+    first, *lines = text.decode().removesuffix("\n").split("\n")
     if first != _FORMAT:
         return None
     entries: dict[TopicOrQueue, int] = {}

@@ -20,11 +20,7 @@ from crashmq.engine.host.runtime import Lock, Runtime
 from crashmq.engine.store.clean.deleted_topics import ALL_QUEUES, TopicOrQueue
 from crashmq.engine.store.commit_log import CommitLog
 from crashmq.engine.store.errors import StoreStopped
-from crashmq.engine.store.message.message import (
-    SCHEDULE_TOPIC,
-    SYSTEM_PREFIX,
-    is_light_queue,
-)
+from crashmq.engine.store.message.message import is_light_queue, is_system_topic
 from crashmq.engine.store.queue.consume_queue_store import ConsumeQueueStore
 from crashmq.engine.store.running_flags import RunningFlags
 
@@ -34,24 +30,6 @@ UNKNOWN = probe(
 )
 UNWRITTEN = probe("topic_deletion.unwritten", "a deletion failed and changed nothing")
 CUT_SHORT = probe("topic_deletion.cut_short", "a deletion failed half-way; puts stop")
-
-# The static block of TopicValidator, and what TopicConfigManager adds on a broker by
-# default: the name of its cluster.
-_SYSTEM_TOPICS = frozenset(
-    {
-        "TBW102",
-        "SELF_TEST_TOPIC",
-        "CHECKPOINT_TOPIC",
-        "DefaultCluster",
-        "RMQ_SYS_TRANS_HALF_TOPIC",
-        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
-        "RMQ_SYS_TRACE_TOPIC",
-        SCHEDULE_TOPIC,
-        "BenchmarkTest",
-        "TRANS_CHECK_MAX_TIME_TOPIC",
-        "OFFSET_MOVED_EVENT",
-    }
-)
 
 
 class TopicDeletion:
@@ -103,7 +81,7 @@ class TopicDeletion:
         unused = [
             topic
             for topic in self._consume_queues.topics()
-            if not (topic in kept or _is_system(topic) or is_light_queue(topic))
+            if not (topic in kept or is_system_topic(topic) or is_light_queue(topic))
         ]
         return self.delete_topics(unused)
 
@@ -147,11 +125,3 @@ class TopicDeletion:
             raise
         DELETED.hit()
         return len(keys)
-
-
-def _is_system(topic: str) -> bool:
-    """Whether the topic is one of RocketMQ's own; upper and lower case differ.
-
-    Source: TopicValidator#isSystemTopic, RocketMQ 5.3.0.
-    """
-    return topic in _SYSTEM_TOPICS or topic.startswith(SYSTEM_PREFIX)

@@ -22,7 +22,7 @@ from crashmq.engine.store.index.index_file import (
     IndexFile,
     decode_entry,
 )
-from crashmq.engine.store.index.index_keys import key_hashes
+from crashmq.engine.store.index.index_keys import key_hashes, tag_hash
 
 TIMESTAMP_MAX = (1 << 63) - 1
 
@@ -31,6 +31,7 @@ LACKED = probe("index_audit.lacked", "the index ends before the log's last key")
 DISAGREED = probe(
     "index_audit.disagreed", "an entry is not the one of the log's next key"
 )
+TAGS_FOUND = probe("index_audit.tags", "a record is indexed by its tags as well")
 EXPIRED = probe("index_audit.expired", "entries of expired records")
 UNLINKED = probe("index_audit.unlinked", "slots or header disagree with the entries")
 
@@ -124,6 +125,7 @@ class IndexAudit:
         first_wrong_phy_offset: the first record with a key that the index lacks; -1:
             none; ``first_wrong_timestamp`` is its store time.
         keys_there: how many keys of that record the index has.
+        indexes_tags: the newest record with tags is indexed by them as well.
     """
 
     def __init__(self, files: Sequence[IndexFile], log_min_offset: int) -> None:
@@ -133,6 +135,7 @@ class IndexAudit:
         self.first_wrong_phy_offset = -1
         self.first_wrong_timestamp = TIMESTAMP_MAX
         self.keys_there = 0
+        self.indexes_tags = False
 
     def visit(self, request: DispatchRequest) -> None:
         """Compare one record's keys with the index; records come in log order."""
@@ -150,6 +153,25 @@ class IndexAudit:
             self.first_wrong_timestamp = request.store_timestamp
             self.keys_there = number
             return
+        self._take_tags(request)
+
+    def _take_tags(self, request: DispatchRequest) -> None:
+        """Count the entry of a record's tags, which only some brokers write."""
+        key_hash = tag_hash(request)
+        if key_hash is None:
+            return
+        recount = self._recount()
+        if recount is None or not recount.counts_less_than_said:
+            if self.indexes_tags:
+                LACKED.hit()
+                self.first_wrong_phy_offset = request.commit_log_offset
+                self.first_wrong_timestamp = request.store_timestamp
+                self.keys_there = sum(1 for _ in key_hashes(request))
+            return
+        place = (request.commit_log_offset, request.store_timestamp)
+        self.indexes_tags = recount.take(key_hash, *place)
+        if self.indexes_tags:
+            TAGS_FOUND.hit()
 
     def _recount(self) -> Recount | None:
         """The file of the next entry; None if there is none."""

@@ -16,6 +16,7 @@ from functools import lru_cache
 from crashmq.engine.store.dispatch import DispatchRequest
 from crashmq.engine.store.message.message import (
     PROPERTY_KEYS,
+    PROPERTY_TAGS,
     PROPERTY_UNIQ_KEY,
     TRANSACTION_MASK,
     TRANSACTION_ROLLBACK,
@@ -46,6 +47,19 @@ def keys_of(properties: bytes) -> list[str]:
     unique = parsed.get(PROPERTY_UNIQ_KEY, "")
     words = parsed.get(PROPERTY_KEYS, "").split(KEY_SEPARATOR)
     return [key for key in (unique, *words) if key]
+
+
+def tag_hash(request: DispatchRequest) -> int | None:
+    """The hash by which RocketMQ 5.4.0 and later index a record's tags; None if none.
+
+    Source: IndexService#buildIndex, MessageConst#INDEX_TAG_TYPE.
+    """
+    is_rolled_back = request.sys_flag & TRANSACTION_MASK == TRANSACTION_ROLLBACK
+    if is_rolled_back or b"TAGS" not in request.properties:
+        return None
+    properties = properties_from_text(request.properties.decode(errors="replace"))
+    tags = properties.get(PROPERTY_TAGS, "")
+    return index_key_hash(request.topic, f"T#{tags}") if tags else None
 
 
 def key_hashes(request: DispatchRequest) -> Iterator[int]:

@@ -28,7 +28,7 @@ from crashmq.engine.store.errors import Place
 from crashmq.engine.store.foreign import Losses
 from crashmq.engine.store.index.index_audit import IndexAudit, Recount
 from crashmq.engine.store.index.index_file import IndexFile, file_size
-from crashmq.engine.store.index.index_keys import index_key_hash, key_hashes
+from crashmq.engine.store.index.index_keys import index_key_hash, key_hashes, tag_hash
 from crashmq.engine.store.log_scan import LogScan
 from crashmq.engine.store.logfile.mapped_file_queue import make_dirs
 from crashmq.engine.store.store_checkpoint import StoreCheckpoint
@@ -90,6 +90,7 @@ class IndexService:
         self._names_are_durable = True
         self._next_phy_offset = 0
         self._keys_there = 0
+        self._indexes_tags = False
         self.flush_failed = False
 
     def _check(self) -> None:
@@ -182,6 +183,7 @@ class IndexService:
         first_wrong = audit.first_wrong_phy_offset
         self._next_phy_offset = first_wrong if first_wrong >= 0 else log_end
         self._keys_there = audit.keys_there if first_wrong >= 0 else 0
+        self._indexes_tags = audit.indexes_tags
         kept = [recount.file for recount in audit.recounts]
         for file in self._files:
             if file not in kept:
@@ -242,11 +244,17 @@ class IndexService:
             self._next_phy_offset, self._keys_there = phy_offset, 0
         if self._keys_there:
             RESUMED.hit()
-        for number, key_hash in enumerate(key_hashes(request)):
+        for number, key_hash in enumerate(self._hashes_of(request)):
             if number >= self._keys_there:
                 self._put_key(key_hash, phy_offset, request.store_timestamp)
                 self._keys_there += 1
         self._next_phy_offset, self._keys_there = phy_offset + request.msg_size, 0
+
+    def _hashes_of(self, request: DispatchRequest) -> Iterator[int]:
+        """Of the record's keys, and of its tags in an index that has them."""
+        yield from key_hashes(request)
+        if self._indexes_tags and (of_tags := tag_hash(request)) is not None:
+            yield of_tags
 
     def _put_key(self, key_hash: int, phy_offset: int, store_timestamp: int) -> None:
         with self._lock:

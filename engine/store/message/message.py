@@ -79,6 +79,8 @@ class Message:
     """One message; ``born_timestamp`` is the producer's clock in milliseconds.
 
     ``is_delivered``: the broker puts it into its real queue, since its delay is over.
+    ``raw_properties``: of a message of a batch, the bytes of its properties, which are
+    stored as the producer wrote them; b"" if they are made of ``properties``.
 
     Nothing here assigns to one; that it is not frozen saves a tenth of a put.
     """
@@ -95,6 +97,7 @@ class Message:
     born_host: Host = LOCAL_BORN
     store_host: Host = LOCAL_STORE
     is_delivered: bool = False
+    raw_properties: bytes = b""
 
     @property
     def waits_for_store(self) -> bool:
@@ -131,16 +134,46 @@ def has_unit(sys_flag: int) -> bool:
 
 
 TOPIC_SIZE_MAX = 255
-_TOPIC = re.compile(r"[%|a-zA-Z0-9_-]+")
+_TOPIC = re.compile(r"(?!\.{1,2}\Z)[^/\0\n\ud800-\udfff]+")
 
 
 @lru_cache(maxsize=4096)
 def is_topic(text: str) -> bool:
-    """Whether RocketMQ lets a topic have this name; it is a directory's name too.
+    """Whether a topic of this name can have a directory, and a line in a list.
 
-    Source: org.apache.rocketmq.common.topic.TopicValidator.
+    RocketMQ's store takes any; TopicValidator lets brokers make fewer, but names of old
+    brokers, and those of MQTT's light queues, have other characters as well.
+
+    Source: ConsumeQueueStore#createConsumeQueue; MixAll#isLmq.
     """
     return _TOPIC.fullmatch(text) is not None
+
+
+# The static block of TopicValidator, and what TopicConfigManager adds on a broker by
+# default: the name of its cluster.
+_SYSTEM_TOPICS = frozenset(
+    {
+        "TBW102",
+        "SELF_TEST_TOPIC",
+        "CHECKPOINT_TOPIC",
+        "DefaultCluster",
+        "RMQ_SYS_TRANS_HALF_TOPIC",
+        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
+        "RMQ_SYS_TRACE_TOPIC",
+        SCHEDULE_TOPIC,
+        "BenchmarkTest",
+        "TRANS_CHECK_MAX_TIME_TOPIC",
+        "OFFSET_MOVED_EVENT",
+    }
+)
+
+
+def is_system_topic(topic: str) -> bool:
+    """Whether the topic is one of RocketMQ's own; upper and lower case differ.
+
+    Source: TopicValidator#isSystemTopic, RocketMQ 5.3.0.
+    """
+    return topic in _SYSTEM_TOPICS or topic.startswith(SYSTEM_PREFIX)
 
 
 @lru_cache(maxsize=4096)

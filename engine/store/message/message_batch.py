@@ -18,11 +18,13 @@ from typing import NamedTuple
 
 from crashmq.engine.store.message.message import (
     PROPERTY_DELAY,
+    PROPERTY_SEPARATOR,
     TRANSACTION_MASK,
     Message,
     properties_from_text,
     properties_to_bytes,
 )
+from crashmq.engine.store.message.message_codec import ends_with_crc
 from crashmq.engine.store.message.message_encoder import MessageRejected
 from crashmq.engine.store.results import PutMessageStatus
 
@@ -33,11 +35,15 @@ _ILLEGAL = PutMessageStatus.MESSAGE_ILLEGAL
 
 
 class InnerMessage(NamedTuple):
-    """The fields that one message of a batch has of its own."""
+    """The fields that one message of a batch has of its own.
+
+    ``raw`` are the properties as they lie in the batch, if they were read from one.
+    """
 
     body: bytes
     properties: dict[str, str]
     flag: int = 0
+    raw: bytes = b""
 
 
 def encode_batch(messages: Sequence[InnerMessage]) -> bytes:
@@ -48,7 +54,7 @@ def encode_batch(messages: Sequence[InnerMessage]) -> bytes:
     """
     parts: list[bytes] = []
     for message in messages:
-        properties = properties_to_bytes(message.properties)
+        properties = message.raw or properties_to_bytes(message.properties)
         if len(properties) > _PROPERTIES_SIZE_MAX:
             raise MessageRejected(
                 PutMessageStatus.PROPERTIES_SIZE_EXCEEDED,
@@ -86,8 +92,9 @@ def decode_batch(data: bytes) -> list[InnerMessage]:
         (properties_size,) = _SHORT.unpack_from(part, properties_at - _SHORT.size)
         if properties_at + properties_size != size:
             raise _not_a_batch(at, f"says its properties take {properties_size} bytes")
-        text = part[properties_at:].decode(errors="replace")
-        messages.append(InnerMessage(body, properties_from_text(text), flag))
+        raw = part[properties_at:]
+        properties = properties_from_text(raw.decode(errors="replace"))
+        messages.append(InnerMessage(body, properties, flag, raw))
         at += size
     return messages
 
@@ -117,9 +124,22 @@ def expand_batch(batch: Message, max_message_size: int) -> list[Message]:
             body=message.body,
             flag=message.flag,
             properties={**message.properties, **batch.properties},
+            raw_properties=_joined(message.raw, batch.properties),
         )
         for message in inner
     ]
+
+
+def _joined(raw: bytes, of_batch: dict[str, str]) -> bytes:
+    """A message's own properties, byte for byte, and the batch's after them.
+
+    b"" where they end like a record's CRC, which only the store writes.
+    """
+    if not raw or ends_with_crc(raw):
+        return b""
+    added = properties_to_bytes(of_batch)
+    needs_separator = bool(added) and raw[-1:] != PROPERTY_SEPARATOR.encode()
+    return raw + PROPERTY_SEPARATOR.encode() * needs_separator + added
 
 
 def _not_a_batch(at: int, found: str) -> MessageRejected:

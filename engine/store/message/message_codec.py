@@ -14,8 +14,10 @@ Source: CommitLog#checkMessageAndReturnSize, MessageExtEncoder, RocketMQ 5.3. Di
 a record counts only at the offset it says is its own, its length is bounded before
 anything is read, and a filler must reach to its file's end. Without that property no
 CRC covers topic and properties, and a lost sector reads as zeros: so a put refuses a
-NUL, and a check of CRCs takes one as loss. A record without it is told by its body's
-CRC: turning the option on does not cost the messages that are there.
+NUL, and a check of CRCs takes one as loss; RocketMQ takes one, so of what others wrote
+only a run of ``_PIECE`` NULs counts as loss, or one at the end of all. A record without
+that property is told by its body's CRC: turning the option on does not cost the
+messages that are there.
 """
 
 from __future__ import annotations
@@ -62,6 +64,7 @@ assert _HEADER_V4.size == 88
 _V6_FLAGS = BORN_HOST_V6_FLAG | STORE_HOST_V6_FLAG
 SHORT = struct.Struct(">h")
 
+_PIECE = bytes(64)  # the least part of a page that a power loss takes
 _MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET\x01"
 PROP_CRC_NAME = b"__CRC32#\x01"
 PROP_CRC_SIZE = len(PROP_CRC_NAME) + 11
@@ -112,6 +115,7 @@ def check_message(
     *,
     check_crc: bool,
     prop_crc: bool = False,
+    takes_nul: bool = False,
 ) -> DispatchRequest:
     """Decode the record at ``data[at:]``; see ``DispatchRequest``.
 
@@ -122,6 +126,7 @@ def check_message(
         left_in_file: bytes from there to the end of the log file.
         check_crc: compare the body with its CRC.
         prop_crc: with ``check_crc``: if the record has a CRC over all of it, too.
+        takes_nul: its properties may hold NULs, as RocketMQ lets them.
 
     Source: CommitLog#checkMessageAndReturnSize.
     """
@@ -154,18 +159,26 @@ def check_message(
         body = data[body_at:topic_at]
         if body and crc32(body) & 0x7FFFFFFF != fields[2]:
             return BAD_BODY_CRC
-    request = _check_names(data, topic_at, end, fields, check_crc=check_crc)
+    request = _check_names(
+        data, topic_at, end, fields, check_nul=check_crc, takes_nul=takes_nul
+    )
     if check_crc and prop_crc and request.success:
         stored = request.properties[-PROP_CRC_SIZE:]
         covered = data[at : end - PROP_CRC_SIZE]
         crc = prop_crc_digits(covered) + b"\x02"
-        if stored[:9] == PROP_CRC_NAME and stored[9:] != crc:
+        if ends_with_crc(stored) and stored[9:] != crc:
             return BAD_PROP_CRC
     return request
 
 
 def _check_names(
-    data: bytes, topic_at: int, end: int, fields: tuple[Any, ...], *, check_crc: bool
+    data: bytes,
+    topic_at: int,
+    end: int,
+    fields: tuple[Any, ...],
+    *,
+    check_nul: bool,
+    takes_nul: bool,
 ) -> DispatchRequest:
     """Check topic and properties of a record whose header and body are right."""
     if fields[1] == MESSAGE_MAGIC_CODE:
@@ -185,10 +198,12 @@ def _check_names(
     if properties_size > PROPERTIES_SIZE_MAX:
         return BAD_PROPERTIES
     raw_topic, properties = data[topic_at : properties_at - 2], data[properties_at:end]
-    if check_crc and 0 in raw_topic:
+    if check_nul and 0 in raw_topic:
         return BAD_TOPIC
-    if check_crc and 0 in properties and 0 in _written_part(properties):
-        return BAD_PROPERTIES
+    if check_nul and 0 in properties:
+        behind = data[end : end + 4]
+        if _has_lost(properties, behind, takes_nul=takes_nul):
+            return BAD_PROPERTIES
     topic = raw_topic.decode(errors="replace")
     code = _tags_code_of(properties) if properties else 0
     if topic == SCHEDULE_TOPIC:
@@ -203,6 +218,18 @@ def _check_names(
     )
 
 
+def _has_lost(properties: bytes, behind: bytes, *, takes_nul: bool) -> bool:
+    """Whether NULs in the properties say that bytes were lost.
+
+    ``behind`` are the bytes after the record: whatever loses its end loses them.
+    """
+    written = _written_part(properties)
+    if not takes_nul:
+        return 0 in written
+    ends_in_loss = written[-1:] == b"\0" and bool(behind) and not any(behind)
+    return ends_in_loss or _PIECE in written
+
+
 def _written_part(properties: bytes) -> bytes:
     """The properties without the bytes that RocketMQ 5.3.0 adds after light queues'.
 
@@ -211,8 +238,12 @@ def _written_part(properties: bytes) -> bytes:
     """
     if _MULTI_QUEUE_OFFSET not in properties or properties[-21:-20] != b"\x02":
         return properties
-    has_crc = properties[-PROP_CRC_SIZE:-11] == PROP_CRC_NAME
-    return properties if has_crc else properties[:-PROP_CRC_SIZE]
+    return properties if ends_with_crc(properties) else properties[:-PROP_CRC_SIZE]
+
+
+def ends_with_crc(properties: bytes) -> bool:
+    """Whether properties end with the CRC of their record, be it right or not."""
+    return properties[-PROP_CRC_SIZE:-11] == PROP_CRC_NAME
 
 
 def properties_of(record: bytes) -> dict[str, str]:

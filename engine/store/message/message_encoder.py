@@ -181,7 +181,8 @@ def _check_fields(message: Message) -> None:
     if not is_topic(message.topic):
         raise MessageRejected(
             _ILLEGAL,
-            f"{message.topic!r} is no topic: use letters, digits, and % | _ -.",
+            f"{message.topic!r} is no topic: it names a directory, so use no / in it, "
+            f"nor a NUL or a line's end.",
         )
     if (
         0 <= message.queue_id <= QUEUE_ID_MAX
@@ -209,13 +210,13 @@ def _check_fields(message: Message) -> None:
 
 def _encode_properties(message: Message, *, prop_crc: bool) -> bytes:
     properties = message.properties
-    if not properties and not prop_crc:
+    if not properties and not prop_crc and not message.raw_properties:
         return b""
     if PROPERTY_CRC32 in properties:
         # One that was read carries the CRC of the record it was read from.
         properties = {k: v for k, v in properties.items() if k != PROPERTY_CRC32}
     try:
-        data = properties_to_bytes(properties)
+        data = message.raw_properties or properties_to_bytes(properties)
     except UnicodeEncodeError as error:
         why = f"a property is no Unicode text: {error}."
         raise MessageRejected(_ILLEGAL, why) from None
@@ -224,7 +225,11 @@ def _encode_properties(message: Message, *, prop_crc: bool) -> bytes:
             _ILLEGAL,
             "a property holds a NUL, which recovery could not tell from a lost sector.",
         )
-    return data + PROP_CRC_NAME + b"0000000000\x02" if prop_crc else data
+    if not prop_crc:
+        return data
+    if data and not data.endswith(b"\x02"):
+        data += b"\x02"  # a producer of a batch may leave out the last one
+    return data + PROP_CRC_NAME + b"0000000000\x02"
 
 
 def _check_sizes(topic: int, body: int, properties: int, body_max: int) -> None:

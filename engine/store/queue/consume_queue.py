@@ -141,9 +141,7 @@ class ConsumeQueue:
         Source: ConsumeQueue#putMessagePositionInfoWrapper, #putMessagePositionInfo, its
         order-check table.
         """
-        unit = encode_unit(
-            request.commit_log_offset, request.msg_size, request.tags_code
-        )
+        unit = self.unit_of(request)
         try:
             if self._ext is not None:
                 unit = self._unit_with_address(self._ext, request)
@@ -151,6 +149,21 @@ class ConsumeQueue:
         except OSError:
             NO_SPACE.hit()
             raise
+
+    def unit_of(self, request: DispatchRequest) -> bytes:
+        """The unit of one record, as it is without a bit map."""
+        return encode_unit(
+            request.commit_log_offset, request.msg_size, request.tags_code
+        )
+
+    def unit_place(self, queue_offset: int) -> int:
+        """The phy_offset of a recovered unit; -1 if there is none, or a pre-blank."""
+        offset = queue_offset * CQ_STORE_UNIT_SIZE
+        unit = self._recovered_bytes(offset, CQ_STORE_UNIT_SIZE)
+        if len(unit) < CQ_STORE_UNIT_SIZE:
+            return -1
+        phy_offset, size, _ = UNIT.unpack(unit)
+        return -1 if size == BLANK_SIZE else int(phy_offset)
 
     def _unit_with_address(
         self, ext: ConsumeQueueExt, request: DispatchRequest

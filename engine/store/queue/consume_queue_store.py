@@ -18,6 +18,7 @@ from crashmq.engine.store.damage import Damage
 from crashmq.engine.store.dispatch import DispatchRequest
 from crashmq.engine.store.foreign import Losses, UnitsToCome, count_queues
 from crashmq.engine.store.log_scan import LogScan
+from crashmq.engine.store.logfile.mapped_file import MappedFile
 from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
 from crashmq.engine.store.message.message import (
     DELAYS_MS,
@@ -130,21 +131,44 @@ class ConsumeQueueStore:
         """The queue; None if no record was ever dispatched to it."""
         return self._queues.get((topic, queue_id))
 
-    def audit(self, durable_offset: int, damage: Damage) -> QueueAudit:
+    def audit(
+        self, durable_offset: int, damage: Damage, *, trusts_bit_maps: bool = False
+    ) -> QueueAudit:
         """Begin to compare the loaded queues with the log.
 
         Args:
             durable_offset: units of records before it are known to be durable.
             damage: the damage of the log found so far; it grows during the scan.
+            trusts_bit_maps: those of all units are known to be durable.
         """
-        return QueueAudit(self._queues, durable_offset, damage, self.deleted)
+        return QueueAudit(
+            self._queues,
+            durable_offset,
+            damage,
+            self.deleted,
+            trusts_bit_maps=trusts_bit_maps,
+        )
+
+    @property
+    def has_units(self) -> bool:
+        """Whether a start found any unit."""
+        return any(queue.recovered_units for queue in self._queues.values())
+
+    def files(self) -> list[MappedFile]:
+        """The files of every queue, those of consumequeue_ext not among them."""
+        queues = [queue for _, queue in sorted(self._queues.items())]
+        return [file for queue in queues for file in queue.mapped_files.files]
 
     def count_losses(
         self, losses: Losses, to_come: UnitsToCome, scan: LogScan, *, crashed: bool
     ) -> None:
         """Count the units that ``recover`` would cut, and dispatch not make again."""
         queues, deleted = self._queues, self.deleted
-        count_queues(losses, queues, to_come, scan, deleted, crashed=crashed)
+        ends = {
+            key: self._end_of(key, queue, to_come.audit, scan)
+            for key, queue in queues.items()
+        }
+        count_queues(losses, queues, to_come, ends, scan, deleted, crashed=crashed)
 
     def recover(self, audit: QueueAudit, scan: LogScan, *, clean: bool) -> None:
         """Cut each queue where it disagrees with the log, and set the queue offsets.
@@ -229,13 +253,7 @@ class ConsumeQueueStore:
         *,
         clean: bool,
     ) -> None:
-        end = audit.first_wrong.get(key, audit.next_offsets.get(key))
-        if audit.damage.ranges and key not in audit.first_wrong:
-            # Of its last messages nothing may be left but their numbers.
-            known = queue.first_offset if end is None else end
-            units = queue.recovered_units
-            reach = queue.end_of_damaged(known, units, audit.damage, scan.end)
-            end = reach if reach > known else end
+        end = ConsumeQueueStore._end_of(key, queue, audit, scan)
         if end is not None:
             queue.truncate_dirty_units(end, clean=clean)
             return
@@ -245,6 +263,20 @@ class ConsumeQueueStore:
         has_expired = queue.first_offset and audit.damage.log_min_offset
         if queue.is_empty and not has_expired:
             queue.destroy()  # else its name alone says how far the queue has counted
+
+    @staticmethod
+    def _end_of(
+        key: QueueKey, queue: ConsumeQueue, audit: QueueAudit, scan: LogScan
+    ) -> int | None:
+        """Where a start cuts a queue; None if the log has no record of it."""
+        end = audit.first_wrong.get(key, audit.next_offsets.get(key))
+        if audit.damage.ranges and key not in audit.first_wrong:
+            # Of its last messages nothing may be left but their numbers.
+            known = queue.first_offset if end is None else end
+            units = queue.recovered_units
+            reach = queue.end_of_damaged(known, units, audit.damage, scan.end)
+            end = reach if reach > known else end
+        return end
 
     def next_queue_offset(self, topic: str, queue_id: int) -> int:
         """The next queue_offset of a queue, undispatched messages included."""

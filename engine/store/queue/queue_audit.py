@@ -33,6 +33,7 @@ class QueueAudit:
         dispatched_timestamp: the store time of the last record before any queue lacks
             one.
         lacks_unread: a queue lacks units of records that were not read.
+        first_wrong_places: of each such queue the phy_offset of the record there.
         first_misnumbered: the first record that skips more queue offsets than the log
             before it has room for; -1: none.
     """
@@ -43,14 +44,18 @@ class QueueAudit:
         durable_offset: int,
         damage: Damage,
         deleted: DeletedTopics,
+        *,
+        trusts_bit_maps: bool = False,
     ) -> None:
         self._queues = queues
+        self._trusts_bit_maps = trusts_bit_maps
         self.damage = damage
         self._deleted = deleted
         self.durable_offset = durable_offset
         self.first_offsets: dict[QueueKey, int] = {}
         self.next_offsets: dict[QueueKey, int] = {}
         self.first_wrong: dict[QueueKey, int] = {}
+        self.first_wrong_places: dict[QueueKey, int] = {}
         self.first_unflushed: dict[QueueKey, int] = {}
         self.first_wrong_phy_offset = -1
         self.first_unsure_timestamp = -1
@@ -100,6 +105,7 @@ class QueueAudit:
         if is_first and units < request.consume_queue_offset:
             self.lacks_unread = True
         self.first_wrong[key] = agreed
+        self.first_wrong_places[key] = request.commit_log_offset
         self._is_unsure_from(request)
         if self.first_wrong_phy_offset < 0:
             self.first_wrong_phy_offset = request.commit_log_offset
@@ -141,9 +147,17 @@ class QueueAudit:
         lacks = self.first_wrong_phy_offset
         proven = self.durable_offset if lacks < 0 else min(lacks, self.durable_offset)
         queue = self._queues.get((request.topic, request.queue_id))
-        is_proven = request.commit_log_offset < proven
+        is_proven = self._trusts_bit_maps or request.commit_log_offset < proven
         log_min = self.damage.log_min_offset
         return queue is not None and queue.agrees_with(request, is_proven, log_min)
+
+    def unit_of(self, request: DispatchRequest) -> bytes:
+        """The unit that dispatch makes of a record in its queue, which exists."""
+        return self._queues[request.topic, request.queue_id].unit_of(request)
+
+    def has_queue(self, key: QueueKey) -> bool:
+        """Whether the queue has files."""
+        return key in self._queues
 
     def _is_unsure_from(self, request: DispatchRequest) -> None:
         if self.first_unsure_timestamp < 0:

@@ -39,6 +39,10 @@ class ScheduleConsumeQueue(ConsumeQueue):
         """As of any queue, with the time of delivery for its code."""
         super().put_message_position_info(self._timed(request))
 
+    def unit_of(self, request: DispatchRequest) -> bytes:
+        """As of any queue, with the time of delivery for its code."""
+        return super().unit_of(self._timed(request))
+
     def agrees_with(
         self,
         request: DispatchRequest,
