@@ -60,9 +60,11 @@ _TRANSACTION_NAMES = {0x0: "none", 0x4: "prepared", 0x8: "commit", 0xC: "rollbac
 _NOT_INDEXED_MASK = 0x84
 
 _SECTOR = 512
+_NUL_TAIL_MAX = 16
 _CRC_PROPERTY = b"__CRC32#\x01"
 _CRC_PROPERTY_SIZE = 20  # with ten digits and the separator
 _LIGHT_QUEUE = re.compile(r"%LMQ%[%|a-zA-Z0-9_-]+")
+_LIGHT_PREFIX = "%LMQ%"
 _TOPIC_SIZE_MAX = 255
 MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET\x01"
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
@@ -158,7 +160,7 @@ class Record(NamedTuple):
             [
                 (name, int(offset))
                 for name, offset in zip(names, offsets, strict=True)
-                if is_light_queue(name) and _is_number(offset)
+                if may_list(name) and _is_number(offset)
             ]
         )
 
@@ -309,6 +311,18 @@ def is_light_queue(name: str) -> bool:
     return bool(_LIGHT_QUEUE.fullmatch(name)) and len(name) <= _TOPIC_SIZE_MAX
 
 
+def may_list(name: str) -> bool:
+    """Whether a queue of this name may list the message of another topic.
+
+    RocketMQ lists it under any name that a client gave, as ``%LMQ%a.b:c`` of MQTT; of
+    such names a store of ours makes fewer, ``is_light_queue``.
+
+    Source: MultiDispatch#isNeedHandleMultiDispatch, MixAll#isLmq.
+    """
+    is_light = name.startswith(_LIGHT_PREFIX) and len(name) > len(_LIGHT_PREFIX)
+    return is_light and len(name) <= _TOPIC_SIZE_MAX and "/" not in name
+
+
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 20
 
@@ -325,10 +339,14 @@ def written_part(raw: bytes) -> bytes:
 
 
 def _is_kept(data: Bytes, start: int, raw: bytes) -> bool:
-    """Whether the properties neither end in zeros nor contain a sector of zeros."""
+    """Whether the properties neither end in many zeros nor hold a sector of zeros."""
     raw = written_part(raw)
-    sectors = range(start - start % _SECTOR, start + len(raw), _SECTOR)
-    return raw[-1:] != b"\0" and all(any(data[n : n + _SECTOR]) for n in sectors)
+    end = start + len(raw)
+    sectors = range(start - start % _SECTOR, end, _SECTOR)
+    # RocketMQ 4.9 puts no separator after the last value, which may end in a NUL.
+    zeros = len(raw) - len(raw.rstrip(b"\0"))
+    is_ended = not zeros or (zeros <= _NUL_TAIL_MAX and any(data[end : end + 8]))
+    return is_ended and all(any(data[n : n + _SECTOR]) for n in sectors)
 
 
 def _prove_place(seen: int, phy_offset: int | None, store_timestamp: int) -> None:
