@@ -39,12 +39,16 @@ _COMMANDS = {
     "mutants": "Plant bugs and search for each, unscripted: what do we find?",
     "corpus": "Gather the programs whose neighbours `mutants` tries.",
     "fsck": "Judge the files of a store directory; changes nothing.",
+    "inspect": "Show topics, queues and messages of a store directory.",
+    "diff": "Say what two store directories serve differently.",
+    "rebuild": "Make queues, index and checkpoint again from the log.",
+    "salvage": "Keep every whole message of a damaged log in a new directory.",
     "list": "List scenarios, laws, probes, mutants, services or ops.",
     "doctor": "Say what can run on this machine, and what is missing.",
 }
 
 
-_JUDGE_NOTHING = ("report", "list", "doctor")
+_JUDGE_NOTHING = ("report", "list", "doctor", "inspect")
 
 
 class _Commands(click.Group):
@@ -154,8 +158,8 @@ def main() -> None:
     """Find the bugs a RocketMQ-style message store has when it crashes.
 
     Exit codes: 0 clean, 1 findings, 2 usage or bad input, 3 a defect of crashmq,
-    4 something is missing on this machine, 5 ran too little to judge, 130
-    interrupted.
+    4 something is missing on this machine, 5 ran too little to judge, 6
+    a start loses messages, 130 interrupted.
     """
 
 

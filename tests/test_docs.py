@@ -51,7 +51,7 @@ def samples_in(block: str) -> Iterator[Sample]:
 
 
 def matches(printed: str, shown: str) -> bool:
-    """Whether a text is what the page shows; ``...`` is anything, and so are digests."""
+    """Whether a text is what a page shows; ``...`` is anything, and so are digests."""
     lines = [line.rstrip() for line in shown.rstrip().splitlines()]
     patterns = [re.escape(line).replace(re.escape("..."), ".*") for line in lines]
     whole = "\n".join(patterns).replace("\n.*\n", "\n(?:.*\n)*?")

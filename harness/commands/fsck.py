@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import gc
 import json
-import shlex
+import textwrap
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
 from crashmq.harness.commands import exits
-from crashmq.harness.commands.output import Progress, say
-from crashmq.harness.fsck.fsck import FsckReport, NotAStore, fsck
+from crashmq.harness.commands.output import Progress, say, terminal_width
+from crashmq.harness.commands.store_options import places_given, store_options
+from crashmq.harness.fsck.counts import RELEASES, QueueCount, Release
+from crashmq.harness.fsck.fsck import FsckReport, fsck
+from crashmq.harness.fsck.places import Places
+from crashmq.harness.fsck.recognise import NotAStore, recognise
 from crashmq.models.printable import printable
 
-_SHOWN_MAX = 50
+_BREACHES_MAX = 8
+_QUEUES_MAX = 12
+_LINES_MAX = 6
+_NAME_MAX = 24
 _MODES = {
     "clean": "no abort file: every law must hold",
     "crashed": "abort file found: judged as after a crash, before recovery",
@@ -25,56 +34,213 @@ _MODES = {
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="The whole report as JSON.")
-def command(directory: Path, as_json: bool) -> None:
+@click.option("--all", "whole", is_flag=True, help="Every queue, breach and note.")
+@store_options
+@click.option(
+    "--rocketmq",
+    "release",
+    type=click.Choice(RELEASES),
+    help="Foretell the start of this release or a later one; else as the files show.",
+)
+@click.option(
+    "--fast", is_flag=True, help="Scan log and queues; the laws judge what differs."
+)
+@click.option("--workers", default=1, help="Processes that scan, with --fast.")
+def command(
+    directory: Path,
+    as_json: bool,
+    whole: bool,
+    release: Release | None,
+    **where: Any,
+) -> None:
     """Judge the files of the store in DIR without changing them.
 
-    Takes a store of RocketMQ 5 or of crashmq, in use by nobody.
+    Takes a store of RocketMQ 4.9 or 5, or of crashmq, in use by nobody. Says first what
+    it is, then how many messages each queue has and what the next start loses.
+
+    Exit codes: 0 clean, 1 damaged, 2 no store, 6 clean but a start loses messages.
     """
-    gc.disable()  # millions of records that live to the end, and no cycles
+    fast, workers = where.pop("fast"), where.pop("workers")
     try:
+        places = places_given(directory, **where)
+        if fast and scanned_clean(places, workers, as_json=as_json):
+            return
+        gc.disable()  # millions of records that live to the end, and no cycles
         with Progress("reading log files") as progress:
-            report = fsck(directory, progress.tell)
+            report = fsck(directory, progress.tell, places=places, release=release)
     except NotAStore as error:
-        raise exits.BadInput(printable(str(error))) from None
+        _say_what_it_is(error, directory, as_json=as_json)
+        raise SystemExit(exits.BAD_INPUT) from None
     if as_json:
         say(json.dumps(report.to_json(), indent=2))
     else:
-        for line in told(report):
+        for line in told(report, whole=whole):
             say(printable(line))
-    raise SystemExit(exits.CLEAN if report.is_clean else exits.FINDINGS)
+    raise SystemExit(exit_code_of(report))
 
 
-def told(report: FsckReport) -> Iterator[str]:
-    """The report as lines: a summary, the violations, what the next start would do."""
-    yield f"{report.root}: {_MODES[report.mode]}"
-    yield from _ranges(report)
-    for finding in report.violations[:_SHOWN_MAX]:
-        yield f"  ✗ {finding}"
-    if len(report.violations) > _SHOWN_MAX:
-        left = len(report.violations) - _SHOWN_MAX
-        yield f"    and {left:,} more; --json has them all"
-    for note in report.notes:
-        yield f"  note: {note}"
-    for cut in report.next_start:
-        yield f"  next start: {cut}"
-    if report.is_clean:
-        yield "CLEAN: no law is violated"
-        return
-    laws = ", ".join(dict.fromkeys(found.law for found in report.violations))
-    number = len(report.violations)
-    yield f"VIOLATED: {number:,} breach{'es' if number > 1 else ''} of {laws}"
-    yield (
-        f"next: keep a copy before anything starts on it; "
-        f"`crashmq fsck {shlex.quote(report.root)} --json` has every field"
+def scanned_clean(places: Places, workers: int, *, as_json: bool) -> bool:
+    """Whether the fast scanner agrees with log and queues; then it has said so."""
+    from crashmq.harness.fsck.scanner import scan_store  # numpy is for it alone
+
+    recognise(places)
+    folders = places.log_folders
+    queues = places.root / "consumequeue"
+    if len(folders) > 1 or not queues.is_dir():
+        return False
+    with Progress("scanning log files") as progress:
+        scan = scan_store(folders[0], queues, workers=workers, tell=progress.tell)
+    if scan.differs:
+        say(f"scanned: {printable(scan.differs)}; asking the laws", err=True)
+        return False
+    messages = sum(queue.messages for queue in scan.queues.values())
+    said = {
+        "format": 2,
+        "verdict": "CLEAN",
+        "root": str(places.root),
+        "scanned": {"records": scan.records, "bytes": scan.size, "messages": messages},
+    }
+    if as_json:
+        say(json.dumps(said, indent=2))
+        return True
+    say("CLEAN")
+    text = (
+        f"{places.root}: {messages:,} messages in {len(scan.queues):,} queues, "
+        f"{scan.records:,} records, {scan.size:,} bytes of the log. Log and queues "
+        f"agree; index, checkpoint, tags codes and config files were not judged: leave "
+        f"--fast out for those."
     )
+    for line in _wrapped(text, "  "):
+        say(line)
+    return True
+
+
+def exit_code_of(report: FsckReport) -> int:
+    """0 clean, 1 damaged, 6 a start loses messages."""
+    if not report.is_clean:
+        return exits.FINDINGS
+    return exits.LOSES if report.counts.lost else exits.CLEAN
+
+
+def _say_what_it_is(error: NotAStore, directory: Path, *, as_json: bool) -> None:
+    if as_json:
+        said = {"format": 2, "verdict": error.word, "root": str(directory)}
+        say(json.dumps({**said, "why": str(error)}, indent=2))
+        return
+    say(error.word)
+    for line in _wrapped(str(error), "  "):
+        say(printable(line))
+
+
+def told(report: FsckReport, *, whole: bool = False) -> Iterator[str]:
+    """The report as lines; the first one is the answer.
+
+    Args:
+        report: of a store.
+        whole: every queue, breach and note, and not a screen of them.
+    """
+    yield report.verdict
+    yield from _wrapped(f"{report.root}: {_MODES[report.mode]}", "  ")
+    yield from _starts(report)
+    yield ""
+    yield from _table(report, whole=whole)
+    yield ""
+    yield from _ranges(report)
+    yield from _breaches(report, whole=whole)
+    lines = [f"note: {note}" for note in report.notes]
+    lines += [f"next start: {cut}" for cut in report.next_start]
+    yield from _some(lines, whole=whole)
+    if report.advice:
+        yield ""
+        for number, step in enumerate(report.advice, 1):
+            yield from _wrapped(f"{number}. {step}", "  ")
+
+
+def _starts(report: FsckReport) -> Iterator[str]:
+    counts = report.counts
+    ends = {
+        "RocketMQ": (counts.rocketmq_refuses, counts.lost_by_rocketmq),
+        "crashmq": (counts.crashmq_refuses, counts.lost_by_crashmq),
+    }
+    said = [
+        f"of {who} " + ("is refused" if refuses else f"loses {lost:,} messages")
+        for who, (refuses, lost) in ends.items()
+    ]
+    released = f" (by the rules of {counts.release} and later)"
+    yield from _wrapped(f"The next start {said[0]}{released}, one {said[1]}.", "  ")
+    if report.is_clean and counts.damaged:
+        text = f"{counts.damaged:,} messages are unreadable, perhaps by the crash."
+        yield from _wrapped(text, "  ")
+    if counts.behind_damage:
+        text = f"{counts.behind_damage:,} whole messages lie behind damage of the log."
+        yield from _wrapped(text, "  ")
+
+
+def _table(report: FsckReport, *, whole: bool) -> Iterator[str]:
+    queues = report.counts.queues
+    if not queues:
+        yield "  There is no message."
+        return
+    shown = queues if whole or len(queues) <= _QUEUES_MAX else _worst(queues)
+    names = [printable(f"{queue.topic}/{queue.queue_id}") for queue in shown]
+    width = min(max(11, *map(len, names)), _NAME_MAX)
+    head = "topic/queue"
+    yield f"  {head:{width}}   whole damaged lost by a start of  offsets, times"
+    yield f"  {'':{width}}                 RocketMQ  crashmq"
+    for name, queue in zip(names, shown, strict=True):
+        cut = name if len(name) <= width else f"{name[: width - 1]}…"
+        row = (
+            f"  {cut:{width}} {queue.whole:7,} {queue.damaged:7,} "
+            f"{queue.lost_by_rocketmq:8,} {queue.lost_by_crashmq:8,}  "
+        )
+        span = _span(queue)
+        if len(row) + len(span) > terminal_width():
+            yield row.rstrip()
+            row = f"  {'':{width}} "
+        yield row + span
+    if len(shown) < len(queues):
+        counts = report.counts
+        yield (
+            f"  {len(queues) - len(shown):,} queues more (--all shows them); in all "
+            f"{counts.whole:,} whole, {counts.damaged:,} damaged."
+        )
+
+
+def _worst(queues: tuple[QueueCount, ...]) -> tuple[QueueCount, ...]:
+    """The queues to show: those that lost something, then those with most messages."""
+    by_harm = sorted(
+        queues,
+        key=lambda queue: (-queue.damaged, -queue.lost_by_rocketmq, -queue.whole),
+    )
+    kept = {id(queue) for queue in by_harm[:_QUEUES_MAX]}
+    return tuple([queue for queue in queues if id(queue) in kept])
+
+
+def _span(queue: QueueCount) -> str:
+    if not queue.whole:
+        return "none"
+    first, last = time_of(queue.first_time)[:-3], time_of(queue.last_time)[:-3]
+    day = first.partition(" ")[0]
+    until = last.removeprefix(f"{day} ")
+    return f"{queue.first_offset:,}..{queue.last_offset:,}  {first}..{until}"
+
+
+def time_of(time_ms: int) -> str:
+    """A time in ms since 1970 as UTC, to the second; the number if it is no date."""
+    try:
+        at = datetime.fromtimestamp(time_ms / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{time_ms} ms"
+    return at.strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _ranges(report: FsckReport) -> Iterator[str]:
     found = report.summary
-    yield (
-        f"  commit log     {found.log_files} files of {found.log_file_size:,} B, "
+    yield from _wrapped(
+        f"commit log     {found.log_files} files of {found.log_file_size:,} B, "
         f"phy_offset {found.min_phy_offset:,} to {found.max_phy_offset:,}, "
-        f"{found.records:,} records; ends at {found.log_ends_at}"
+        f"{found.records:,} records; ends at {found.log_ends_at}",
+        "  ",
     )
     yield (
         f"  consume queue  {found.queue_files} files, {found.units:,} units in "
@@ -88,3 +254,34 @@ def _ranges(report: FsckReport) -> Iterator[str]:
             f"  config         {name} {config.state}, backup {config.backup}, "
             f"{config.rows:,} rows"
         )
+
+
+def _breaches(report: FsckReport, *, whole: bool) -> Iterator[str]:
+    """Causes first; then breaches, each where it is."""
+    for cause in report.causes:
+        yield from _wrapped(f"cause: {cause}", "  ")
+    shown = report.violations if whole else report.violations[:_BREACHES_MAX]
+    for finding in shown:
+        yield from _wrapped(f"✗ {finding}", "  ")
+    if left := len(report.violations) - len(shown):
+        yield f"    and {left:,} more; --all and --json have them"
+
+
+def _some(lines: list[str], *, whole: bool) -> Iterator[str]:
+    shown = lines if whole else lines[:_LINES_MAX]
+    for line in shown:
+        yield from _wrapped(line, "  ")
+    if left := len(lines) - len(shown):
+        yield f"    and {left:,} lines more; --all and --json have them"
+
+
+def _wrapped(text: str, margin: str) -> list[str]:
+    """Lines of the terminal's width; words are never cut, so paths stay whole."""
+    return textwrap.wrap(
+        printable(text),
+        terminal_width(),
+        initial_indent=margin,
+        subsequent_indent=f"{margin}    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]

@@ -3,7 +3,11 @@
 A directory with an ``abort`` file was found after a crash: it must keep only what no
 crash may break, and what else a store at rest must keep is noted. One without must
 keep every law; bytes past the ends that an earlier cut may have left, as RocketMQ
-leaves them, are a note. Either way the report says what the next start would do.
+leaves them, are a note. Either way the report says what the next start would do, and
+its first line is the answer that an operator asked for.
+
+A store of ours that RocketMQ has written on since is judged as RocketMQ's: its mark
+says where ours ended, and no more.
 
 Nothing is created, locked or written (``store_files`` reads). The laws know
 the formats, this module only modes and words.
@@ -14,60 +18,45 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
+from crashmq.harness.fsck.advice import advice_on
+from crashmq.harness.fsck.as_found import (
+    Tell,
+    judged_as_found,
+    read_image,
+    tell_nobody,
+)
+from crashmq.harness.fsck.causes import Cause, causes_of
 from crashmq.harness.fsck.config_notes import (
     ConfigSummary,
     config_next_start,
     config_summary,
 )
+from crashmq.harness.fsck.counts import Counts, Release, counts_of
+from crashmq.harness.fsck.findings import (
+    Finding,
+    findings,
+    of_a_defect,
+    other_sizes,
+    unread,
+)
 from crashmq.harness.fsck.next_start import next_start, some_of
 from crashmq.harness.fsck.notes import notes_on
-from crashmq.harness.fsck.store_files import NotAStore, queue_folders, read_files
-from crashmq.models.files.checkpoint import read_checkpoint
+from crashmq.harness.fsck.places import Places
+from crashmq.harness.fsck.store_files import Found, NotAStore, find_files
 from crashmq.models.files.presumed import Presumption, presumed
-from crashmq.models.files.store_image import Bytes, StoreImage, read_store
-from crashmq.models.laws.checkpoint import (
-    checkpoint_is_up_to_date,
-    rest_of_the_checkpoint_is_zero,
-)
-from crashmq.models.laws.commit_log import clock_steps
-from crashmq.models.laws.file_laws import CONFIG_LAWS, FILE_LAWS
-from crashmq.models.laws.judged import Judged
-from crashmq.models.laws.registry import Law
-from crashmq.models.verdict import Place, Violation
+from crashmq.models.files.store_image import Bytes, StoreImage
 
-__all__ = ["fsck", "report_on", "judged_as_found", "FsckReport", "Finding", "NotAStore"]
+__all__ = [
+    "fsck",
+    "report_on",
+    "FsckReport",
+    "Finding",
+    "NotAStore",
+]
 
-_LAWS_OF_MISSING_UNITS = ("CQ-4", "CP-3", "CP-7")
 JSON_FORMAT = 2
-Tell: TypeAlias = Callable[[str, int, int], None]
-
-
-def _tell_nobody(what: str, done: int, total: int) -> None:
-    """Who asks from a program waits without a word."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One breach: which law, where, what was seen and what was expected.
-
-    ``where`` is for people; ``path`` and ``byte`` are the same place for programs, the
-    byte None where a whole file or folder is meant.
-    """
-
-    law: str
-    catalogue: str
-    sentence: str
-    where: str
-    path: str
-    byte: int | None
-    seen: str
-    expected: str
-
-    def __str__(self) -> str:
-        wanted = f"; expected {self.expected}" if self.expected else ""
-        return f"{self.law} {self.where}: {self.seen}{wanted}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +97,9 @@ class FsckReport:
         violations: breaches of laws, in the order of the laws.
         notes: what is worth knowing and breaks no law.
         next_start: what the next start would cut, drop or rebuild, a sentence each.
+        counts: messages by topic and queue, and what a start loses of them.
+        causes: the violations by what an operator would call their cause.
+        advice: what to do now, a sentence each.
     """
 
     root: str
@@ -116,34 +108,73 @@ class FsckReport:
     violations: tuple[Finding, ...]
     notes: tuple[str, ...]
     next_start: tuple[str, ...]
+    counts: Counts
+    causes: tuple[Cause, ...] = ()
+    advice: tuple[str, ...] = ()
 
     @property
     def is_clean(self) -> bool:
         """Whether every law holds."""
         return not self.violations
 
+    @property
+    def verdict(self) -> str:
+        """The report's first line."""
+        counts = self.counts
+        if self.violations:
+            return (
+                f"DAMAGED: {counts.damaged:,} messages unreadable, {counts.whole:,} "
+                f"whole"
+            )
+        if counts.lost:
+            return f"CLEAN, BUT A START LOSES {counts.lost:,} MESSAGES"
+        return "CLEAN"
+
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object; offsets are numbers.
 
         ``format`` is 1 as long as no field changes its meaning or goes.
         """
-        return {"format": JSON_FORMAT, "is_clean": self.is_clean, **asdict(self)}
+        counts = self.counts
+        totals = {
+            "whole": counts.whole,
+            "damaged": counts.damaged,
+            "behind_damage": counts.behind_damage,
+            "lost_by_rocketmq": counts.lost_by_rocketmq,
+            "lost_by_crashmq": counts.lost_by_crashmq,
+        }
+        said = {"format": JSON_FORMAT, "verdict": self.verdict, "messages": totals}
+        return {**said, "is_clean": self.is_clean, **asdict(self)}
 
 
-def fsck(root: Path, tell: Tell = _tell_nobody) -> FsckReport:
+def fsck(
+    root: Path,
+    tell: Tell = tell_nobody,
+    *,
+    places: Places | None = None,
+    release: Release | None = None,
+) -> FsckReport:
     """Judge the files of a store directory without changing them.
 
+    Args:
+        root: the directory.
+        tell: told how far it is, as (what, done, total).
+        places: where its files lie, and its sizes, where somebody says so.
+        release: of the RocketMQ that will start there; None: as its files show.
+
     Raises:
-        NotAStore: the directory is absent, unreadable or not a store's.
+        NotAStore: the directory is absent, unreadable, in use or not a store's.
     """
-    return report_on(str(root), read_files(root), queue_folders(root), tell)
+    known = places or Places(root)
+    found = find_files(known)
+    return _report(str(root), found, known, release, tell)
 
 
 def report_on(
     root: str,
     files: Mapping[str, Bytes],
     folders: Collection[str],
-    tell: Tell = _tell_nobody,
+    tell: Tell = tell_nobody,
 ) -> FsckReport:
     """Judge the files of a store.
 
@@ -153,87 +184,54 @@ def report_on(
         folders: names in ``consumequeue``, also of those without a file.
         tell: told how far it is, as (what, done, total).
     """
-    logs = [path for path in sorted(files) if path.startswith("commitlog/")]
-    tell("reading log files", 0, len(logs))
-    decoded: list[str] = []
+    found = Found(dict(files), tuple(folders))
+    return _report(root, found, Places(Path(root)), None, tell)
 
-    def watch(path: str) -> None:
-        decoded.append(path)
-        tell("reading log files", len(decoded), len(logs))
 
-    is_ours = read_checkpoint(files.get("checkpoint", b"")).mark is not None
-    image = read_store(files, watch=watch, by_rocketmq=not is_ours)
+def _report(
+    root: str, found: Found, places: Places, release: Release | None, tell: Tell
+) -> FsckReport:
+    image, is_ours, written_on = read_image(found.files, tell, places.delay_ms)
     taken = Presumption(image, ())
     if not is_ours:
-        taken = presumed(image, folders)
-    judged = judged_as_found(taken.image)
+        taken = presumed(image, found.folders)
+    judged = judged_as_found(taken.image, places.index_slots)
     image = judged.image
+    violations = (*unread(found), *other_sizes(image, places), *findings(judged, tell))
+    failed: list[Finding] = []
+    notes = _tried("notes", failed, lambda: notes_on(judged))
+    starts = _tried("next start", failed, lambda: next_start(image))
+    rows = _tried("next start", failed, lambda: config_next_start(image))
+    if written_on:
+        text = "RocketMQ has written on since crashmq's durable mark: it is not asked."
+        notes = (text, *notes)
+    odd = tuple([f"{path} {what}." for path, what in found.oddities])
+    counts = counts_of(judged, is_ours=is_ours, release=release)
+    violations = (*violations, *failed)
+    causes = causes_of(image, violations)
     return FsckReport(
         root=root,
         mode="crashed" if image.abort else "clean",
         summary=_summary(image),
-        violations=tuple(_findings(judged, tell)),
-        notes=(*taken.notes, *notes_on(judged)),
-        next_start=(
-            *next_start(image),
-            *some_of(config_next_start(image), "such rows"),
-        ),
+        violations=violations,
+        notes=(*odd, *taken.notes, *notes),
+        next_start=(*starts, *some_of(rows, "such rows")),
+        counts=counts,
+        causes=causes,
+        advice=tuple(advice_on(root, image, counts, causes)),
     )
 
 
-def judged_as_found(image: StoreImage) -> Judged:
-    """How to judge a directory of which nothing but its files is known."""
-    monotonic = not clock_steps(image)
-    if image.abort:
-        return Judged(
-            image,
-            clean=False,
-            monotonic_clock=monotonic,
-            # Ours takes back what a crash left above its mark; RocketMQ looks on.
-            whole_sectors=image.checkpoint.mark is None,
-        )
-    # A store takes its abort file away only once dispatch has reached the log's end.
-    return Judged(
-        image,
-        reput_from_offset=image.commit_log.max_phy_offset,
-        monotonic_clock=monotonic,
-        # RocketMQ leaves what it cuts, this store erases it: a mark tells them apart.
-        stale_allowed=image.checkpoint.mark is None,
-    )
-
-
-def _findings(judged: Judged, tell: Tell) -> Iterator[Finding]:
-    lacking: set[tuple[str, str]] = set()
-    for number, law in enumerate(FILE_LAWS):
-        tell("asking laws", number, len(FILE_LAWS))
-        found = [*_told(law, law.violations(judged))]
-        if law.id in _LAWS_OF_MISSING_UNITS:
-            # They ask for the same units, each for a reason of its own.
-            found = [f for f in found if (f.where, f.seen) not in lacking]
-            lacking.update((f.where, f.seen) for f in found)
-        yield from found
-    if judged.image.has_checkpoint:
-        rest = rest_of_the_checkpoint_is_zero
-        yield from _told(rest, rest.violations(judged.image))
-    for law_of_config in CONFIG_LAWS:
-        yield from _told(law_of_config, law_of_config.violations(judged))
-    is_ours_at_rest = judged.clean and judged.image.checkpoint.mark is not None
-    if is_ours_at_rest and judged.monotonic_clock:
-        law_at_rest = checkpoint_is_up_to_date
-        yield from _told(law_at_rest, law_at_rest.violations(judged.image))
-
-
-def _told(law: Law[Any], breaches: list[Violation]) -> Iterator[Finding]:
-    for breach in breaches:
-        where, seen, expected = breach.where, breach.seen, breach.expected
-        place = _place_of(where)
-        yield Finding(
-            law.id, law.catalogue, law.sentence, where, *place, seen, expected
-        )
-
-
-def _place_of(where: str) -> tuple[str, int | None]:
-    return (where.path, where.byte) if isinstance(where, Place) else (where, None)
+def _tried(
+    what: str, failed: list[Finding], work: Callable[[], Iterator[str]]
+) -> tuple[str, ...]:
+    """The sentences of one part of the report; a defect of ours ends it alone."""
+    said: list[str] = []
+    try:
+        said.extend(work())
+    except Exception as error:  # whatever it is, the rest is still said
+        failed.append(of_a_defect(what, "this part of the report", error))
+    return tuple(said)
 
 
 def _summary(image: StoreImage) -> Summary:

@@ -34,7 +34,7 @@ def next_start(image: StoreImage) -> Iterator[str]:
     refused = [*(_refusals_of_ours(image) if is_ours else _refusals(image))]
     yield from some_of(refused, "such refusals")
     if not refused:
-        cut = image.commit_log.stop if is_ours else _cut_by_rocketmq(image)
+        cut = image.commit_log.stop if is_ours else cut_by_rocketmq(image)
         yield from _changes(image, cut)
 
 
@@ -52,7 +52,12 @@ def end_after_start(image: StoreImage) -> int | None:
     refused = _refusals_of_ours(image) if is_ours else _refusals(image)
     if next(refused, None) is not None:
         return None
-    return (image.commit_log.stop if is_ours else _cut_by_rocketmq(image)).phy_offset
+    return (image.commit_log.stop if is_ours else cut_by_rocketmq(image)).phy_offset
+
+
+def is_refused_by_rocketmq(image: StoreImage) -> bool:
+    """Whether RocketMQ does not start there."""
+    return next(_refusals(image), None) is not None
 
 
 def _refusals(image: StoreImage) -> Iterator[str]:
@@ -101,10 +106,10 @@ def _refusals_of_ours(image: StoreImage) -> Iterator[str]:
             yield f"refuses: {path} has other bytes than were made durable."
 
 
-def _cut_by_rocketmq(image: StoreImage) -> LogStop:
+def cut_by_rocketmq(image: StoreImage) -> LogStop:
     """Where it would find the log's end."""
     log = image.commit_log
-    first = _replayed_from(image)
+    first = replayed_from(image)
     seen = [stop for stop in log.breaks if _is_seen(stop, first)]
     if seen:
         return seen[0]
@@ -124,7 +129,7 @@ def _is_seen(stop: LogStop, first: int) -> bool:
     return stop.phy_offset >= first and is_looked_at
 
 
-def _replayed_from(image: StoreImage) -> int:
+def replayed_from(image: StoreImage) -> int:
     """The base of the first file whose records it reads.
 
     Source: CommitLog#recoverNormally, the last three files; #recoverAbnormally, the
@@ -178,7 +183,7 @@ def _dispatched(image: StoreImage, end: int) -> Iterator[str]:
     After an orderly end it begins at the log's end, whatever the queues lack.
     """
     is_ours = image.checkpoint.mark is not None
-    first = _replayed_from(image) if image.abort and not is_ours else 0
+    first = replayed_from(image) if image.abort and not is_ours else 0
     if image.abort:
         runs = (
             f"dispatches to {missing.where}: {missing.expected}."

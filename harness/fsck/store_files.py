@@ -3,6 +3,10 @@
 Nothing is created, locked or written: a directory that someone else owns, or that is
 the only copy of what broke, can be looked at. A file that shrinks while it is mapped
 ends the process; a store that runs is to be copied first.
+
+Whatever lies there, reading ends: only regular files are opened, side files up to a
+bound, and links that leave the directory are told and not followed unless that is asked
+for. ``/proc`` and its like are never entered.
 """
 
 from __future__ import annotations
@@ -11,27 +15,99 @@ import errno
 import mmap
 import os
 import re
+import stat
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
+from crashmq.harness.fsck.places import Places
+from crashmq.harness.fsck.recognise import ForeignLayout, NotAStore, recognise
 from crashmq.models.files.config_files import CONFIG_PATHS
 from crashmq.models.files.deleted import DELETED_PATH
 from crashmq.models.files.sparse import SparseMap
 from crashmq.models.files.store_image import Bytes
 
+__all__ = ["NotAStore", "Found", "find_files", "read_files", "queue_folders"]
+
+SIDE_FILE_SIZE_MAX: Final = 32 << 20
+"""A table of half a million consumers' offsets has 25 MB."""
+_PARTS_MAX: Final = 2_000_000
+CHECKPOINT_SIZE_MAX: Final = 1 << 16
+_LOCK_SHOWN: Final = 16
+PATHS_MAX: Final = 1_000_000
+DEPTH_MAX: Final = 16
+_MAPPED_SIZE_MIN: Final = 1 << 18
 # Mapping costs more than reading below this, and a process has 65,530 mappings.
-_MAPPED_SIZE_MIN = 1 << 18
-_JUDGED_FILES = (
-    *("checkpoint", DELETED_PATH),
-    *CONFIG_PATHS,
+_MAPPINGS_MAX: Final = 60_000
+_SIDE_FILES: Final = frozenset({DELETED_PATH, *CONFIG_PATHS})
+_FILE_PLACE: Final = re.compile(
+    r"commitlog/\d{20}|consumequeue/[^/]+/\d+/\d{20}|checkpoint"
 )
-_FILE_PLACE = re.compile(r"commitlog/\d{20}|consumequeue/[^/]+/\d+/\d{20}|checkpoint")
-_JUDGED_DIRS = ("commitlog/", "consumequeue/", "consumequeue_ext/", "index/")
+_JUDGED_DIRS: Final = ("commitlog/", "consumequeue/", "consumequeue_ext/", "index/")
+_PSEUDO: Final = ("/proc", "/sys", "/dev")
+_MEMORY_DISK: Final = "/dev/shm"
+_BIG_FOLDERS: Final = ("commitlog", "consumequeue", "index")
 
 
-class NotAStore(ValueError):
-    """The path is not a readable store directory; the message says why."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a directory holds.
+
+    Attributes:
+        files: contents by path from the root on; those no law reads are empty.
+        folders: names in ``consumequeue``, also of those without a file.
+        oddities: (path, what is odd) of what was not read, or not as it stands.
+        paths: where each of ``files`` lies.
+    """
+
+    files: dict[str, Bytes]
+    folders: tuple[str, ...]
+    oddities: tuple[tuple[str, str], ...] = ()
+    paths: dict[str, Path] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One directory being read, and what was odd so far."""
+
+    places: Places
+    files: dict[str, Bytes] = field(default_factory=dict)
+    odd: list[tuple[str, str]] = field(default_factory=list)
+    mappings: int = 0
+
+    def note(self, path: str, what: str) -> None:
+        self.odd.append((path, what))
+
+
+def find_files(places: Places) -> Found:
+    """Every file of a store by its path.
+
+    Raises:
+        NotAStore: it is no store that can be read.
+    """
+    root = places.root
+    try:
+        recognise(places)
+        reading = _Reading(places)
+        found = dict(_paths_below(root, reading))
+        for folder in places.logs:
+            _add_log(folder, found, reading)
+        for path in sorted(found):
+            data = _contents(found[path], path, reading)
+            if data is not None:
+                reading.files[path] = data
+        folders, odd = queue_folders(root), tuple(reading.odd)
+        return Found(reading.files, folders, odd, found)
+    except OSError as error:
+        raise NotAStore(
+            f"{error.filename or root} cannot be read: {error.strerror}. Make the "
+            f"whole store readable for this user, or judge a copy of it."
+        ) from error
+    except ValueError as error:
+        if isinstance(error, NotAStore):
+            raise
+        raise NotAStore(f"{str(root)!r} cannot be the name of a directory.") from None
 
 
 def read_files(root: Path) -> dict[str, Bytes]:
@@ -40,82 +116,142 @@ def read_files(root: Path) -> dict[str, Bytes]:
     Raises:
         NotAStore: ``root`` is not a directory, holds no log, or cannot be read.
     """
-    try:
-        if not root.is_dir():
-            problem = "is no directory" if root.exists() else "does not exist"
-            raise NotAStore(f"{root} {problem}. Give the root directory of a store.")
-        if not (root / "commitlog").is_dir():
-            raise NotAStore(
-                f"{root} has no directory `commitlog`, so it is no store. {_hint(root)}"
-            )
-        return {
-            path: _contents(root / path, path) for path in sorted(_paths_below(root))
-        }
-    except OSError as error:
-        raise NotAStore(
-            f"{error.filename or root} cannot be read: {error.strerror}. Make the "
-            f"whole store readable for this user, or judge a copy of it."
-        ) from error
-
-
-def _hint(root: Path) -> str:
-    """Where the store may be that was meant."""
-    for near in (root / "store", root.absolute().parent):
-        if (near / "commitlog").is_dir():
-            return f"{near} has one: give that."
-    if (root / "consumequeue").is_dir():
-        return (
-            "If its log lies elsewhere, as `storePathCommitLog` can say, link that "
-            "folder as `commitlog` into a copy."
-        )
-    return "Give the directory that `commitlog` and `consumequeue` lie in."
+    return find_files(Places(root)).files
 
 
 def queue_folders(root: Path) -> tuple[str, ...]:
-    """Names of the folders in ``consumequeue``, also of those without a file."""
+    """Names of the folders in ``consumequeue``, also of those without a file.
+
+    One with nothing in it is what RocketMQ 4.9 leaves of a topic that was deleted.
+    """
     folder = root / "consumequeue"
     if not folder.is_dir():
         return ()
-    return tuple(sorted(path.name for path in folder.iterdir() if path.is_dir()))
+    found = [path for path in folder.iterdir() if path.is_dir()]
+    return tuple(sorted(path.name for path in found if any(path.iterdir())))
 
 
-def _paths_below(root: Path) -> Iterator[str]:
-    """Paths of the regular files; directories may be links, a loop is entered once.
+def _add_log(folder: Path, found: dict[str, Path], reading: _Reading) -> None:
+    """The log files of one of several directories; of two of a name the first."""
+    for file in sorted(folder.iterdir()):
+        path = f"commitlog/{file.name}"
+        if not file.is_file():
+            continue
+        if path in found:
+            reading.note(path, f"is in {found[path].parent} and in {folder} too")
+        else:
+            found[path] = file
+
+
+def _paths_below(root: Path, reading: _Reading) -> Iterator[tuple[str, Path]]:
+    """(path from the root, file) of the regular files; a loop is entered once.
 
     A directory that stands where a file has to be is given with a ``/`` at its end.
     """
     entered: set[tuple[int, int]] = set()
+    count = 0
+    home = os.path.realpath(root)
     for folder, folders, names in os.walk(root, onerror=_raise, followlinks=True):
+        base = Path(folder)
         # The root of a file system of its own has one that none but root may read.
         folders[:] = sorted(name for name in folders if name != "lost+found")
-        for name in folders:
-            place = (Path(folder) / name).relative_to(root).as_posix()
+        for name in [*folders]:
+            place = (base / name).relative_to(root).as_posix()
             if _FILE_PLACE.fullmatch(place):
-                yield f"{place}/"
-        status = Path(folder).stat()
+                yield f"{place}/", base / name
+            if place.count("/") >= DEPTH_MAX:
+                reading.note(place, "lies too deep, and is not read")
+                folders.remove(name)
+            elif (base / name).is_symlink() and not _may_follow(
+                base / name, place, home, reading
+            ):
+                folders.remove(name)
+        status = base.stat()
         if (status.st_dev, status.st_ino) in entered:
             folders.clear()
             continue
         entered.add((status.st_dev, status.st_ino))
-        for name in names:
-            path = Path(folder) / name
-            # A link to nothing is no file; a pipe would never end.
-            if path.is_file():
-                yield path.relative_to(root).as_posix()
+        for name in sorted(names):
+            count += 1
+            if count > PATHS_MAX:
+                raise NotAStore(f"{root} has more than {PATHS_MAX:,} files.")
+            path = base / name
+            place = path.relative_to(root).as_posix()
+            if _is_readable_file(path, place, home, reading):
+                yield place, path
+
+
+def _may_follow(path: Path, place: str, home: str, reading: _Reading) -> bool:
+    """Whether a link to a file or a directory is followed; if not, it is told."""
+    target = os.path.realpath(path)
+    if _is_below(target, home):
+        return True
+    is_pseudo = any(_is_below(target, pseudo) for pseudo in _PSEUDO)
+    if is_pseudo and not _is_below(target, _MEMORY_DISK):
+        reading.note(place, f"is a link to {target}, which is no file of a disk")
+        return False
+    if reading.places.follow_links:
+        return True
+    if place in _BIG_FOLDERS:
+        raise ForeignLayout(
+            f"{path} is a link out of the directory, to {target}. Add --follow-links "
+            f"if that is this store's."
+        )
+    reading.note(
+        place,
+        f"is a link out of the directory, to {target}, and is not followed; "
+        f"--follow-links reads it",
+    )
+    return False
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _is_readable_file(path: Path, place: str, home: str, reading: _Reading) -> bool:
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            if not path.exists():  # a link to nothing is no file
+                return False
+            if not _may_follow(path, place, home, reading):
+                return False
+            mode = path.stat().st_mode
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOENT, errno.EACCES):
+            raise
+        reading.note(place, "is a link that leads nowhere")
+        return False
+    if stat.S_ISREG(mode):
+        return True
+    if not stat.S_ISDIR(mode):
+        # A pipe would never end, and to open some devices is to do something.
+        reading.note(place, "is no regular file, and is not read")
+    return False
 
 
 def _raise(error: OSError) -> NoReturn:
     raise error
 
 
-def _contents(file: Path, path: str) -> Bytes:
-    is_judged = path in _JUDGED_FILES or path.startswith(_JUDGED_DIRS)
+def _contents(file: Path, path: str, reading: _Reading) -> Bytes | None:
+    """What a file holds; empty if no law reads it, None if it cannot be a file."""
+    is_side = path in _SIDE_FILES
+    is_judged = is_side or path == "checkpoint" or path.startswith(_JUDGED_DIRS)
+    if path == "lock":
+        return _beginning(file)
     if path.endswith("/") or not is_judged:
         return b""
     handle = _opened(file)
     try:
         size = os.fstat(handle).st_size
-        if size >= _MAPPED_SIZE_MIN:
+        limit = SIDE_FILE_SIZE_MAX if is_side else CHECKPOINT_SIZE_MAX
+        if (is_side or path == "checkpoint") and size > limit:
+            reading.note(path, f"has {size:,} bytes; {limit:,} of them are read")
+            return os.pread(handle, limit, 0)
+        if size >= _MAPPED_SIZE_MIN and reading.mappings < _MAPPINGS_MAX:
+            reading.mappings += 1
             mapped = SparseMap(handle, size, access=mmap.ACCESS_READ)
             mapped.extents = tuple(_extents(handle, size))
             return memoryview(mapped)
@@ -126,9 +262,21 @@ def _contents(file: Path, path: str) -> Bytes:
                 f"{file} has more bytes than the {size} it says: it is being written, "
                 f"or is no file of a disk. Judge a copy of the store."
             )
+        if is_side and sum(map(data.count, (b"[", b"{", b","))) > _PARTS_MAX:
+            reading.note(path, f"has more than {_PARTS_MAX:,} values, and is not read")
+            return b""
         return data
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(file)) from error
+    finally:
+        os.close(handle)
+
+
+def _beginning(file: Path) -> bytes:
+    """What the lock file begins with: RocketMQ writes a word there."""
+    handle = _opened(file)
+    try:
+        return os.pread(handle, _LOCK_SHOWN, 0)
     finally:
         os.close(handle)
 

@@ -57,6 +57,8 @@ class Mark(NamedTuple):
 
     def sum_of(self, base: int) -> int | None:
         """The CRC-32 of the log file at ``base``, as far as the mark reaches."""
+        if self.log_file_size <= 0:
+            return None
         last = (self.durable_offset - 1) // self.log_file_size * self.log_file_size
         number = len(self.sums) - 1 - (last - base) // self.log_file_size
         return self.sums[number] if 0 <= number < len(self.sums) else None

@@ -30,6 +30,7 @@ DELAYS_PATH: Final = "config/delayOffset.json"
 TOPICS_PATH: Final = "config/topics.json"
 GROUPS_PATH: Final = "config/subscriptionGroup.json"
 BACKUP: Final = ".bak"
+_DIGITS_MAX: Final = 10
 TABLES: Final[Mapping[str, str]] = {
     TOPICS_PATH: "topicConfigTable",
     OFFSETS_PATH: "offsetTable",
@@ -118,7 +119,10 @@ def _rows(path: str, data: bytes) -> Mapping[str, Any] | None:
     if not isinstance(table, dict):
         return None
     is_delay = path == DELAYS_PATH
-    numbers = [type(one) is int and key.isdecimal() for key, one in table.items()]
+    numbers = [
+        type(one) is int and key.isdecimal() and len(key) <= _DIGITS_MAX
+        for key, one in table.items()
+    ]
     return None if is_delay and not all(numbers) else table
 
 

@@ -18,6 +18,7 @@ ALL_QUEUES = -1
 
 _FIRST = "crashmq deleted topics 1"
 _CRC_LINE_SIZE = 9
+_DIGITS_MAX = 19
 
 
 class DeletedImage(NamedTuple):
@@ -54,7 +55,7 @@ def read_deleted(data: Bytes) -> DeletedImage:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal()
+    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX
 
 
 def _is_queue(text: str) -> bool:

@@ -430,7 +430,7 @@ def read_on(file: LogFile) -> Iterator[Record | LogStop]:
     Yields intact records in log order, and each place where they break off with more to
     follow.
     """
-    position = _next_record(file, file.end + 1)
+    position = next_record(file, file.end + 1)
     while position >= 0:
         try:
             record = _record_at(file, position)
@@ -445,7 +445,7 @@ def read_on(file: LogFile) -> Iterator[Record | LogStop]:
             if first_nonzero(file.data, position) == len(file.data):
                 return
             yield _stop_of(file, position, kind, seen)
-            position = _next_record(file, position + 1)
+            position = next_record(file, position + 1)
 
 
 def _stop_of(file: LogFile, position: int, kind: FlawKind, seen: str) -> LogStop:
@@ -458,7 +458,7 @@ def _record_at(file: LogFile, position: int) -> Record:
     return parse_record(file.data, position, file.limit, at, takes_nul=takes_nul)
 
 
-def _next_record(file: LogFile, start: int) -> int:
+def next_record(file: LogFile, start: int) -> int:
     """The position of the next intact record from ``start`` on; -1 if there is none."""
     for found in _magics(file.data, start + 4, file.limit):
         position = found - 4

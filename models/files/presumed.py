@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from crashmq.models.files.delays import DELAYS_PATH
 from crashmq.models.files.lazy import lazy
 from crashmq.models.files.log import LogImage, QueueKey
 from crashmq.models.files.record import Bytes, Record
@@ -42,6 +43,11 @@ class PresumedLog(LogImage):
     """
 
     listed_from: Mapping[QueueKey, int] = field(default_factory=dict)
+
+    @property
+    def as_found(self) -> dict[QueueKey, list[Record]]:
+        """The records by queue with those that no queue has to list."""
+        return _as_log(self).indexed_records
 
     @lazy
     def indexed_records(self) -> dict[QueueKey, list[Record]]:
@@ -86,7 +92,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
         elif (
             begins
             and key[0] not in folders
-            and _may_be_deleted(key[0], folders, topics, image.files)
+            and may_be_deleted(key[0], folders, topics, image.files)
         ):
             listed_from[key] = log.max_phy_offset
             gone.append(key[0])
@@ -104,7 +110,7 @@ def presumed(image: StoreImage, folders: Collection[str]) -> Presumption:
                 f"again; its topic was deleted and made anew."
             )
     for topic in {key[0]: None for key in image.unlisted_records}:
-        if not image.abort and _may_be_deleted(topic, folders, topics, image.files):
+        if not image.abort and may_be_deleted(topic, folders, topics, image.files):
             first_base = _revived_from(image, topic, listed_from)
             if first_base:
                 keys = [key for key in log.indexed_records if key[0] == topic]
@@ -130,7 +136,7 @@ def topics_in(raw: Bytes) -> frozenset[str] | None:
     try:
         # The broker writes names of classes and numbers for keys: not quite JSON.
         found: Any = json.loads(bytes(raw))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     table = found.get("topicConfigTable") if isinstance(found, dict) else None
     return frozenset(table) if isinstance(table, dict) else None
@@ -142,7 +148,12 @@ def topics_told(files: Mapping[str, Bytes]) -> frozenset[str] | None:
     return next((topics for topics in told if topics is not None), None)
 
 
-def _may_be_deleted(
+def is_kept_topic(topic: str) -> bool:
+    """Whether no deletion takes a topic: a system's own, and light queues."""
+    return topic in _SYSTEM_TOPICS or topic.startswith(_KEPT_PREFIXES)
+
+
+def may_be_deleted(
     topic: str,
     folders: Collection[str],
     topics: frozenset[str] | None,
@@ -156,8 +167,12 @@ def _may_be_deleted(
     if topics is not None:
         return topic not in topics
     of_topic = tuple(f"{folder}/{topic}/" for folder in _OTHER_DIRS)
-    is_kept = topic in _SYSTEM_TOPICS or topic.startswith(_KEPT_PREFIXES)
-    is_of_broker = any(path.startswith("config/") for path in files)
+    is_kept = is_kept_topic(topic)
+    # A store without a broker keeps how far delays came, too.
+    is_of_broker = any(
+        path.startswith("config/") and not path.startswith(DELAYS_PATH)
+        for path in files
+    )
     is_left = any(path.startswith(of_topic) for path in files)
     return bool(folders) and not (is_kept or is_of_broker or is_left)
 

@@ -58,11 +58,30 @@ def property_names(records: Iterable[Record]) -> frozenset[bytes]:
 def are_damaged(raw: bytes, names: Collection[bytes]) -> bool:
     """Whether damage made these properties what they are, judged by ``names``."""
     pieces = raw.split(b"\x02")
-    return not _is_text(raw) or any(
-        _lacks_what_was_put(piece)
+    return any(
+        _is_no_text(piece, names)
+        or _lacks_what_was_put(piece)
         or any(_fits(*guess, name) for guess in guesses for name in names)
         for piece, following in zip(pieces, [*pieces[1:], b""], strict=True)
-        if (guesses := [*_guesses(piece, following)]) or 0 in piece
+        if (guesses := [*_guesses(piece, following)])
+        or 0 in piece
+        or not piece.isascii()
+    )
+
+
+def _is_no_text(piece: bytes, names: Collection[bytes]) -> bool:
+    """Whether a value that RocketMQ knows, or a name but for one byte, is no UTF-8.
+
+    The properties of a batch's messages are copied as their client wrote them, so a
+    user's names and values may hold any bytes.
+    """
+    name, _, value = piece.partition(b"\x01")
+    if name in _KNOWN_NAMES:
+        return not _is_text(value)
+    return not _is_text(name) and any(
+        len(known) == len(name)
+        and sum(one != other for one, other in zip(known, name, strict=True)) == 1
+        for known in names
     )
 
 

@@ -28,7 +28,13 @@ from crashmq.models.files.deleted import (
     read_deleted,
 )
 from crashmq.models.files.filters import FilterRows, whole_filters
-from crashmq.models.files.index import IndexImage, LogKey, keys_of_log, read_index
+from crashmq.models.files.index import (
+    IndexImage,
+    LogKey,
+    keys_of_log,
+    read_index,
+    tag_keys_of_log,
+)
 from crashmq.models.files.lazy import lazy
 from crashmq.models.files.log import (
     LogFile,
@@ -76,6 +82,7 @@ __all__ = [
 _NO_CHECKPOINT = read_checkpoint(b"")
 _OF_LOG_AND_QUEUES = (
     *("queue_at", "live_units", "suspect_queues", "unlisted_records", "log_keys"),
+    "tag_keys",
 )
 """What an image works out of its log and its queues alone."""
 ROCKSDB_PATH = "consumequeue/CURRENT"
@@ -203,6 +210,11 @@ class StoreImage:
     def log_keys(self) -> tuple[LogKey, ...]:
         """Every key of the log's records, in the order an index lists them."""
         return tuple(keys_of_log(self.commit_log.records))
+
+    @lazy
+    def tag_keys(self) -> frozenset[tuple[int, int]]:
+        """(hash, phy_offset) of each tag of the log, as newer brokers index them."""
+        return tag_keys_of_log(self.commit_log.records)
 
     @lazy
     def has_queue_extension(self) -> bool:

@@ -29,6 +29,7 @@ _BYTE_OF = {
 }
 # RocketMQ says "none yet" by 0 and, where a replica is asked, by -1.
 _NONE_YET = -1
+_SIXTH_LATE_MS = 86_400_000  # a broker may have idled a day after its last message
 
 
 @law(
@@ -349,9 +350,13 @@ def _has_all_files(image: StoreImage, index: IndexImage) -> bool:
 def rest_of_the_checkpoint_is_zero(image: StoreImage) -> Iterator[Violation]:
     """Checks the bytes between the fields and the slots, and those after the slots.
 
-    Asked by fsck alone.
+    RocketMQ has a sixth field since 5.5.0, a time or an offset. Asked by fsck alone.
     """
     raw = bytes(image.files.get("checkpoint", b"")[:CHECKPOINT_SIZE])
+    sixth = int.from_bytes(raw[_FIELDS_END : _FIELDS_END + 8], "big", signed=True)
+    newest = max(image.newest_store_timestamp, image.commit_log.max_phy_offset)
+    if _NONE_YET <= sixth <= newest + _SIXTH_LATE_MS:
+        raw = raw[:_FIELDS_END] + bytes(8) + raw[_FIELDS_END + 8 :]
     slots_end = SLOT_POSITIONS[-1] + SLOT_POSITIONS[0]
     for start, end in ((_FIELDS_END, SLOT_POSITIONS[0]), (slots_end, len(raw))):
         written = raw[start:end].lstrip(b"\0")

@@ -155,7 +155,8 @@ def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
     log = judged.image.commit_log
     odd = [record for file in log.files for record in file.odd_records]
     names = None
-    if odd and (judged.stale_allowed or judged.whole_sectors):
+    is_lenient = judged.stale_allowed or judged.takes_odd_properties
+    if odd and (is_lenient or judged.whole_sectors):
         names = property_names(log.records)
     for record in odd:
         for seen, expected in oddities(record, names):

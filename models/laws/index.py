@@ -68,8 +68,9 @@ def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
     """Compares the index's entries, from the first unexpired one, with the log's keys.
 
     RocketMQ lists its last record again after a crash and lacks entries it threw away,
-    so in its stores an entry need only be a key of its record. After a crash only
-    entries with a right one after them in their sector are judged.
+    so in its stores an entry need only be a key of its record, or its tags, which
+    RocketMQ indexes since 5.4.0. After a crash only entries with a right one after them
+    in their sector are judged.
 
     Source: IndexService#buildIndex, IndexFile#putKey.
     """
@@ -377,7 +378,8 @@ def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:
         if _is_miscounted(file) and number > file.written_entries:
             continue  # IX-3 tells of the count
         where = _where(path, file, number)
-        if (entry.key_hash, entry.phy_offset) not in listed:
+        key = entry.key_hash, entry.phy_offset
+        if key not in listed and key not in judged.image.tag_keys:
             yield Violation(where, _seen(entry), _key_there(judged, entry))
             continue
         before = found[place - 1][3].phy_offset if place else 0

@@ -49,8 +49,11 @@ def settled_entries(judged: Judged) -> Iterator[Settled]:
     if not judged.whole_sectors or was_cut_here(image):
         return
     minimum = image.commit_log.min_phy_offset
+    files = image.index(judged.index_slots).files
     right = {(key.key_hash, key.record.phy_offset) for key in image.log_keys}
-    for path, file in image.index(judged.index_slots).files:
+    if any(_of(e) not in right for _, f in files for e in f.entries):
+        right |= image.tag_keys  # of RocketMQ 5.4.0 and later
+    for path, file in files:
         newest = _newest_before(file, right)
         settled, following = -1, 0
         for number in range(len(file.entries), 0, -1):
@@ -65,6 +68,10 @@ def settled_entries(judged: Judged) -> Iterator[Settled]:
                 yield Settled(*found)
             if is_right and first == last:
                 settled, following = last, entry.phy_offset
+
+
+def _of(entry: IndexEntry) -> tuple[int, int]:
+    return entry.key_hash, entry.phy_offset
 
 
 def _newest_before(

@@ -31,6 +31,8 @@ class Judged:
             files in the order they were created; then some damage is proven.
         ext_size: of each consumequeue_ext file, if the extension is on; 0: unknown.
         bit_map_of: a record's bit map by phy_offset and size; None if unknown.
+        takes_odd_properties: RocketMQ may have put some of the records, whoever wrote
+            the files since.
     """
 
     image: StoreImage
@@ -43,6 +45,7 @@ class Judged:
     whole_sectors: bool = False
     ext_size: int = 0
     bit_map_of: Callable[[int, int], bytes] | None = None
+    takes_odd_properties: bool = False
 
 
 def tail_is_excused(judged: Judged) -> bool:

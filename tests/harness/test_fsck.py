@@ -10,6 +10,8 @@ import pytest
 from golden_store import QUEUE, Damage, Damaged, golden, i32, i64
 
 from crashmq.harness.fsck.fsck import FsckReport, NotAStore, fsck
+from crashmq.harness.fsck.places import Places
+from crashmq.harness.fsck.recognise import ForeignLayout
 
 # Message 500 is audit-log/0[166], 501 bytes with a body of 380 from byte 88 on.
 LOG_FILE = "commitlog/00000000000000131072"
@@ -433,7 +435,10 @@ def test_a_log_of_links_to_another_disk_is_followed(
     (damaged.root / "dangling").symlink_to(tmp_path / "nothing")
     os.mkfifo(damaged.root / "pipe")
 
-    assert fsck(damaged.root).is_clean
+    places = Places(damaged.root, follow_links=True)
+    assert fsck(damaged.root, places=places).is_clean
+    with pytest.raises(ForeignLayout, match="link out of the directory"):
+        fsck(damaged.root)
 
 
 def test_an_empty_log_beside_queues_breaks_laws(damaged: Damaged) -> None:
@@ -459,8 +464,10 @@ def test_what_is_no_store_is_refused_in_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     not Path("/proc/self/mem").exists(), reason="needs a file that cannot be read"
 )
-def test_a_file_that_cannot_be_read_is_refused(damaged: Damaged) -> None:
+def test_a_link_to_what_is_no_file_is_told_and_not_read(damaged: Damaged) -> None:
     (damaged.root / "commitlog/unreadable").symlink_to("/proc/self/mem")
 
-    with pytest.raises(NotAStore, match="cannot be read"):
-        fsck(damaged.root)
+    (finding,) = fsck(damaged.root).violations
+
+    assert (finding.law, finding.path) == ("DIR-1", "commitlog/unreadable")
+    assert "no file of a disk" in finding.seen

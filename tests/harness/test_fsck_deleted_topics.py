@@ -104,12 +104,18 @@ def test_a_topic_the_broker_lists_has_lost_its_queues(tmp_path: Path) -> None:
     assert all(finding.where.startswith(TOPIC) for finding in report.violations)
 
 
-def test_a_topic_whose_folder_is_left_has_lost_its_queues(tmp_path: Path) -> None:
-    (tmp_path / TOPIC).mkdir(parents=True)
+def test_a_topic_whose_queues_folder_is_left_has_lost_it(tmp_path: Path) -> None:
+    (tmp_path / TOPIC / "0").mkdir(parents=True)
 
     report = without_topic(tmp_path)
 
     assert {finding.law for finding in report.violations} == {"CQ-4"}
+
+
+def test_an_empty_folder_is_what_older_brokers_leave_of_a_topic(tmp_path: Path) -> None:
+    (tmp_path / TOPIC).mkdir(parents=True)
+
+    assert without_topic(tmp_path).is_clean
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"\xff", b'{"topicConfigTable": 3}'])

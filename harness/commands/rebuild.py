@@ -1,0 +1,97 @@
+"""``crashmq rebuild``: queues, index and checkpoint made again from the log."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crashmq.harness.commands import exits
+from crashmq.harness.commands.arguments import writing
+from crashmq.harness.commands.output import Progress, say
+from crashmq.harness.commands.store_options import (
+    files_given,
+    places_given,
+    store_options,
+)
+from crashmq.harness.repair.copying import CannotRepair
+from crashmq.harness.repair.rebuild import Rebuilt, rebuild, rebuild_in_place, undo
+from crashmq.models.printable import printable
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--out", metavar="NEW", type=click.Path(path_type=Path))
+@click.option("--in-place", is_flag=True, help="Exchange them in DIR; keeps a backup.")
+@click.option("--undo", "undone", is_flag=True, help="Put that backup back.")
+@click.option("--link", is_flag=True, help="Link full log files instead of copying.")
+@click.option("--all-topics", is_flag=True, help="List deleted topics again, too.")
+@store_options
+def command(
+    directory: Path,
+    out: Path | None,
+    in_place: bool,
+    undone: bool,
+    **given: Any,
+) -> None:
+    """Make queues, index and checkpoint of the store in DIR again from its log.
+
+    Writes a whole store to NEW, and changes nothing in DIR; or exchanges them in place.
+    An interrupt at any point does no harm.
+
+    Exit codes: 0 made, 1 the log is damaged, 2 no store or a place that is taken.
+    """
+    if (out is None) == (not in_place):
+        raise exits.BadInput("Give --out NEW, or --in-place to change DIR itself.")
+    options = {name: given.pop(name) for name in ("link", "all_topics")}
+    try:
+        if undone:
+            _say_undone(directory, in_place=in_place)
+            return
+        files, places = files_given(directory, given), places_given(directory, **given)
+        with writing(), Progress("reading log files") as progress:
+            if out is None:
+                topics = options["all_topics"]
+                made = rebuild_in_place(
+                    files, places, all_topics=topics, tell=progress.tell
+                )
+            else:
+                made = rebuild(files, places, out, tell=progress.tell, **options)
+    except CannotRepair as error:
+        say(f"NOT REBUILT: {printable(str(error))}")
+        raise SystemExit(exits.FINDINGS) from None
+    _say_made(made, directory if out is None else out)
+    if out is None:
+        quoted = shlex.quote(str(directory))
+        say(f"undo: crashmq rebuild {quoted} --in-place --undo")
+
+
+def _say_undone(directory: Path, *, in_place: bool) -> None:
+    if not in_place:
+        raise exits.BadInput("--undo takes back what --in-place did: give both.")
+    with writing():
+        names = undo(directory)
+    say(f"put back: {', '.join(names) or 'nothing was changed'}")
+
+
+def _say_made(made: Rebuilt, where: Path) -> None:
+    say(
+        f"REBUILT: {made.messages:,} messages, {made.units:,} units in "
+        f"{made.queues:,} queues, {made.index_files:,} index files, log to "
+        f"{made.end:,}"
+    )
+    for topic in sorted(made.deleted):
+        say(
+            printable(
+                f"  {topic}: taken for deleted, and not listed; --all-topics lists it"
+            )
+        )
+    for queue in sorted(made.anew):
+        say(
+            printable(f"  {queue}: counts from 0 again; only what came since is listed")
+        )
+    if made.unlisted:
+        say(f"  {made.unlisted:,} records whose number does not follow have no unit")
+    say(f"next: crashmq fsck {shlex.quote(str(where))}")

@@ -1,0 +1,348 @@
+"""How many messages a store has, by topic and queue, and how many a start loses.
+
+A message is *whole* if its record proves itself and no deletion took it; *damaged* if a
+unit or a gap between numbers shows that there was one, and no whole record is left;
+*lost at a start* if it is whole now and nobody can pull it once that start is over.
+
+What a start of RocketMQ loses is worked out by its own rules: which bytes it cuts off
+the log, which units off a queue, and from where on it dispatches again. They differ by
+release, which ``Release`` names.
+
+Source: CommitLog#recoverNormally, #recoverAbnormally, ConsumeQueue#recover,
+#truncateDirtyLogicFiles, #putMessagePositionInfo, DefaultMessageStore#start.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Literal, TypeAlias
+
+from crashmq.harness.fsck.next_start import (
+    cut_by_rocketmq,
+    end_after_start,
+    is_refused_by_rocketmq,
+    replayed_from,
+)
+from crashmq.models.files.log import LogImage, QueueKey
+from crashmq.models.files.presumed import PresumedLog
+from crashmq.models.files.queue import UNIT_SIZE, QueueImage, Unit
+from crashmq.models.files.record import Record, as_listed
+from crashmq.models.files.store_image import ROCKSDB_PATH, StoreImage
+from crashmq.models.laws.judged import Judged, was_cut_here
+
+Release: TypeAlias = Literal["4.9", "5.1", "5.4"]
+"""The first of the releases that share a rule of what is dispatched at a start."""
+RELEASES: Final[tuple[Release, ...]] = ("4.9", "5.1", "5.4")
+_RECOVERED_FILES = 3
+_LIGHT_PREFIX = "%LMQ%"
+_BATCH_DIR = "batchconsumequeue/"
+_GAP_MAX = 1 << 24  # a wider one is a number that was damaged
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCount:
+    """One queue's messages; offsets are queue_offsets, times are of storing, in ms.
+
+    ``lost_by_rocketmq`` and ``lost_by_crashmq`` count messages that are whole now and
+    cannot be pulled after the next start of each. Offsets are -1, times 0 without any.
+    """
+
+    topic: str
+    queue_id: int
+    whole: int
+    damaged: int
+    behind_damage: int
+    lost_by_rocketmq: int
+    lost_by_crashmq: int
+    first_offset: int
+    last_offset: int
+    first_time: int
+    last_time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A store's messages.
+
+    Attributes:
+        queues: by topic and queue.
+        release: whose rules foretell the start of RocketMQ.
+        rocketmq_refuses, crashmq_refuses: that start changes nothing and ends.
+        is_ours: crashmq is the one that starts there.
+    """
+
+    queues: tuple[QueueCount, ...]
+    release: Release
+    rocketmq_refuses: bool
+    crashmq_refuses: bool
+    is_ours: bool
+
+    @property
+    def _own(self) -> list[QueueCount]:
+        """Queues of messages' own topics: a light queue lists what another one has."""
+        return [q for q in self.queues if not q.topic.startswith(_LIGHT_PREFIX)]
+
+    @property
+    def whole(self) -> int:
+        """Messages that are whole."""
+        return sum(queue.whole for queue in self._own)
+
+    @property
+    def damaged(self) -> int:
+        """Messages of which no whole record is left."""
+        return sum(queue.damaged for queue in self._own)
+
+    @property
+    def behind_damage(self) -> int:
+        """Whole messages behind a place of the log that is damaged."""
+        return sum(queue.behind_damage for queue in self._own)
+
+    @property
+    def lost_by_rocketmq(self) -> int:
+        """Whole messages that the next start of RocketMQ loses."""
+        return sum(queue.lost_by_rocketmq for queue in self._own)
+
+    @property
+    def lost_by_crashmq(self) -> int:
+        """Whole messages that the next start of crashmq loses."""
+        return sum(queue.lost_by_crashmq for queue in self._own)
+
+    @property
+    def lost(self) -> int:
+        """Those that the next start of the store's owner loses."""
+        return self.lost_by_crashmq if self.is_ours else self.lost_by_rocketmq
+
+
+def counts_of(
+    judged: Judged, *, is_ours: bool, release: Release | None = None
+) -> Counts:
+    """Count the messages of an image, presumed deletions taken away."""
+    image = judged.image
+    known = release or release_of(image)
+    records = _alive(image)
+    beyond = _beyond(image, records)
+    refuses = is_refused_by_rocketmq(image)
+    gone = {} if refuses else _lost_by_rocketmq(image, records, beyond, known)
+    our_end = end_after_start(image) if is_ours else None
+    queues = []
+    batched = _batched(image)
+    lost = _LostBytes(image.commit_log, _written_end(judged))
+    live = {queue.key: units for queue, units in image.live_units if units}
+    for key in sorted({*records, *beyond, *live}):
+        later = beyond.get(key, [])
+        held = [*records.get(key, []), *later]
+        numbers = {record.queue_offset for record in held}
+        # A batch has one record and many numbers.
+        of_units = set[int]() if key[0] in batched else numbers
+        queues.append(
+            QueueCount(
+                *key,
+                whole=len(held),
+                damaged=_damaged(live.get(key, ()), of_units, lost),
+                behind_damage=len(later),
+                lost_by_rocketmq=gone.get(key, 0),
+                lost_by_crashmq=len(later) if our_end is not None else 0,
+                first_offset=min(numbers, default=-1),
+                last_offset=max(numbers, default=-1),
+                first_time=held[0].store_timestamp if held else 0,
+                last_time=held[-1].store_timestamp if held else 0,
+            )
+        )
+    counted = tuple([queue for queue in queues if queue.whole or queue.damaged])
+    return Counts(counted, known, refuses, is_ours and our_end is None, is_ours)
+
+
+def release_of(image: StoreImage) -> Release:
+    """The releases whose traces the files bear; of none, those of 5.1 to 5.3."""
+    raw = bytes(image.files.get("checkpoint", b"")[24:48])
+    if any(raw[16:]):
+        return "5.4"
+    entries = {(e.key_hash, e.phy_offset) for *_, e in image.index().entries}
+    if entries and not image.tag_keys.isdisjoint(entries):
+        return "5.4"
+    return "5.1"
+
+
+def _alive(image: StoreImage) -> dict[QueueKey, list[Record]]:
+    """The chain's records by queue; of RocksDB's and batch queues those of the log."""
+    log = image.commit_log
+    if ROCKSDB_PATH in image.files and isinstance(log, PresumedLog):
+        return log.as_found
+    batched = _batched(image)
+    if not batched:
+        return log.indexed_records
+    found = {
+        key: of for key, of in log.indexed_records.items() if key[0] not in batched
+    }
+    for record in log.records:
+        if record.topic in batched:
+            found.setdefault((record.topic, record.queue_id), []).append(record)
+    return found
+
+
+def _batched(image: StoreImage) -> set[str]:
+    """The topics whose queues are batch queues."""
+    return {p.split("/")[1] for p in image.files if p.startswith(_BATCH_DIR)}
+
+
+def _beyond(
+    image: StoreImage, chain: Mapping[QueueKey, list[Record]]
+) -> dict[QueueKey, list[Record]]:
+    """Whole records behind the chain's end that are no leftovers of an earlier cut.
+
+    What was left over is older than the chain's last record, or has a number that the
+    chain gave again.
+    """
+    log = image.commit_log
+    if was_cut_here(image) and not log.later_file_written:
+        return {}
+    newest = log.records[-1].store_timestamp if log.records else 0
+    ends = {key: max(r.queue_offset for r in of) for key, of in chain.items() if of}
+    gone = _taken_for_deleted(log)
+    found: dict[QueueKey, list[Record]] = {}
+    for record in log.records_beyond:
+        if not record.is_indexed or record.store_timestamp < newest:
+            continue
+        names = [record.topic, *(name for name, _ in record.light_places)]
+        for name in names:
+            listed = as_listed(record, name)
+            key = listed.topic, listed.queue_id
+            if listed.queue_offset > ends.get(key, -1):
+                dead_below = log.deleted.dead_below(*key)
+                if record.phy_offset >= dead_below and key not in gone:
+                    found.setdefault(key, []).append(listed)
+    return found
+
+
+def _taken_for_deleted(log: LogImage) -> frozenset[QueueKey]:
+    """Queues of which no record is listed, since their topic was deleted."""
+    if not isinstance(log, PresumedLog):
+        return frozenset()
+    end = log.max_phy_offset
+    return frozenset([key for key, first in log.listed_from.items() if first >= end])
+
+
+class _LostBytes:
+    """The bytes of a log that were written and belong to no whole record."""
+
+    def __init__(self, log: LogImage, end: int) -> None:
+        self._range = range(log.max_phy_offset, end)
+        self._starts = [record.phy_offset for record in log.records_beyond]
+        self._ends = [record.end for record in log.records_beyond]
+
+    def __contains__(self, phy_offset: int) -> bool:
+        number = bisect_right(self._starts, phy_offset) - 1
+        is_whole = number >= 0 and phy_offset < self._ends[number]
+        return phy_offset in self._range and not is_whole
+
+
+def _damaged(live: tuple[Unit, ...], numbers: set[int], lost: _LostBytes) -> int:
+    """How many numbers of a queue have had a message, and have no whole record."""
+    lacking = {
+        unit.queue_offset
+        for unit in live
+        if unit.phy_offset in lost
+        and unit.size > 0
+        and unit.queue_offset not in numbers
+    }
+    if not numbers:
+        return len(lacking)
+    known = sorted(numbers | lacking)
+    gaps = [after - before - 1 for before, after in pairwise(known)]
+    return len(lacking) + sum(gap for gap in gaps if gap <= _GAP_MAX)
+
+
+def _written_end(judged: Judged) -> int:
+    """Up to where units tell of messages: a crash leaves units of none behind it."""
+    image = judged.image
+    log = image.commit_log
+    last = max([r.end for r in log.records_beyond], default=0)
+    if judged.clean and not judged.stale_allowed:
+        return 1 << 62
+    if judged.clean and not was_cut_here(image):
+        return 1 << 62
+    return max(log.max_phy_offset, last)
+
+
+def _lost_by_rocketmq(
+    image: StoreImage,
+    chain: Mapping[QueueKey, list[Record]],
+    beyond: Mapping[QueueKey, list[Record]],
+    release: Release,
+) -> dict[QueueKey, int]:
+    """How many whole messages of each queue nobody can pull after its start."""
+    if ROCKSDB_PATH in image.files:
+        return {}  # its queues are built again from the log
+    cut = cut_by_rocketmq(image).phy_offset
+    left = {
+        queue.key: _units_left(queue, live, cut) for queue, live in image.live_units
+    }
+    highest = max([_max_phy(units) for units in left.values()], default=0)
+    if image.abort:
+        dispatched_from = replayed_from(image)
+    elif release == "5.1":
+        dispatched_from = cut
+    else:
+        dispatched_from = highest
+    lost: dict[QueueKey, int] = {}
+    batched = _batched(image)
+    for key in {*chain, *beyond}:
+        if key[0] in batched:
+            continue  # it has units of another kind
+        units = left.get(key, ())
+        served = {(u.queue_offset, u.phy_offset, u.size) for u in units}
+        appended_from = max(dispatched_from, _max_phy(units))
+        gone = 0
+        for record in (*chain.get(key, ()), *beyond.get(key, ())):
+            place = record.queue_offset, record.phy_offset, record.size
+            is_kept = record.phy_offset < cut
+            is_listed = place in served or record.phy_offset >= appended_from
+            gone += not (is_kept and is_listed)
+        if gone:
+            lost[key] = gone
+    return lost
+
+
+def _max_phy(units: tuple[Unit, ...]) -> int:
+    """ConsumeQueue's maxPhysicOffset: where the record of its last unit ends."""
+    return units[-1].phy_offset + units[-1].size if units else 0
+
+
+def _units_left(
+    queue: QueueImage, live: tuple[Unit, ...], cut: int
+) -> tuple[Unit, ...]:
+    """A queue's units after #recover and #truncateDirtyLogicFiles.
+
+    The last three files are read up to the first unit of zeros; then files are removed
+    from the end whose first unit points past the log, and the last one left is cut at
+    its first such unit. Of earlier files nothing is looked at.
+    """
+    units = [*live, *queue.stray_units]
+    bases = [file.base // UNIT_SIZE for file in queue.files]
+    recovered = bases[-_RECOVERED_FILES:][0] if bases else 0
+    end = next(
+        (n for n in _holes(units) if n >= recovered),
+        units[-1].queue_offset + 1 if units else 0,
+    )
+    units = [unit for unit in units if unit.queue_offset < end]
+    for base in reversed(bases):
+        of_file = [unit for unit in units if unit.queue_offset >= base]
+        if not of_file:
+            continue
+        wrong = next((u.queue_offset for u in of_file if u.phy_offset >= cut), None)
+        if wrong is None:
+            break
+        units = [unit for unit in units if unit.queue_offset < wrong]
+        if wrong > base:
+            break
+    return tuple(units)
+
+
+def _holes(units: list[Unit]) -> Iterable[int]:
+    """The numbers at which units of zeros begin."""
+    for before, after in pairwise(units):
+        if after.queue_offset != before.queue_offset + 1:
+            yield before.queue_offset + 1

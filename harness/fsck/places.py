@@ -1,0 +1,178 @@
+"""Where the files of a store lie, and what its broker was told of them.
+
+A broker's configuration is a Java properties file: ``storePathRootDir``,
+``storePathCommitLog`` (one path or several, with commas between),
+``mappedFileSizeCommitLog``, ``mappedFileSizeConsumeQueue``, ``maxHashSlotNum``,
+``messageDelayLevel`` and what names a layout that this program does not read.
+
+Source: MessageStoreConfig, ScheduleMessageService#parseDelayLevel, RocketMQ 5.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from crashmq.harness.guards.regular_file import NotReadable, read_regular
+
+CONF_SIZE_MAX: Final = 1 << 20
+_UNIT_SIZE: Final = 20
+_UNITS_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_LEVEL: Final = re.compile(r"(\d{1,9})([smhd])")
+_NUMBER: Final = re.compile(r"\d{1,18}")
+_TRUE: Final = "true"
+
+
+class BadConf(ValueError):
+    """A broker's configuration cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a store's files lie, and the sizes that its broker was given.
+
+    Attributes:
+        root: the directory of ``consumequeue``, ``index``, ``checkpoint``, ``config``.
+        logs: the directories of the log's files; empty: ``commitlog`` in the root.
+        log_file_size, queue_file_size: in bytes; 0: as the files have it.
+        index_slots: of each index file; 0: found out from the files.
+        index_entries: of each index file; 0: as the files have it.
+        delay_ms: of each delay level from 1 on, in ms; empty: RocketMQ's own.
+        layout: why RocketMQ keeps this store in files that nothing here reads, or "".
+    """
+
+    root: Path
+    logs: tuple[Path, ...] = ()
+    log_file_size: int = 0
+    queue_file_size: int = 0
+    index_slots: int = 0
+    delay_ms: tuple[int, ...] = ()
+    layout: str = ""
+    index_entries: int = 0
+    follow_links: bool = False
+
+    @property
+    def log_folders(self) -> tuple[Path, ...]:
+        """The directories of the log's files."""
+        return self.logs or (self.root / "commitlog",)
+
+
+@dataclass(frozen=True, slots=True)
+class Conf:
+    """The lines of a broker's configuration, by key."""
+
+    path: Path
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    def number(self, key: str) -> int:
+        """A size or a count; 0: not given.
+
+        Raises:
+            BadConf: it is no number.
+        """
+        text = self.values.get(key, "")
+        if text and not _NUMBER.fullmatch(text):
+            raise BadConf(f"{self.path}: {key} is {text[:60]!r}, and no number.")
+        return int(text or 0)
+
+
+def read_conf(path: Path) -> Conf:
+    """Read a broker's configuration.
+
+    Raises:
+        BadConf: it is no regular file, too large, or no text.
+    """
+    try:
+        data = read_regular(path, CONF_SIZE_MAX)
+        text = data.decode()
+    except (NotReadable, UnicodeDecodeError) as error:
+        why = str(error) if isinstance(error, NotReadable) else f"{path}: is no text."
+        raise BadConf(f"{why} Name the broker's own `broker.conf`.") from None
+    return Conf(path, dict(_lines_of(text)))
+
+
+def _lines_of(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.replace("\\\n", "").splitlines():
+        stripped = line.strip()
+        if stripped and stripped[0] not in "#!":
+            key, _, value = stripped.partition("=")
+            yield key.strip(), value.strip()
+
+
+def places_of(
+    root: Path,
+    conf: Conf | None,
+    logs: tuple[Path, ...] = (),
+    *,
+    follow_links: bool = False,
+) -> Places:
+    """Where the store at ``root`` keeps its files, as far as somebody says.
+
+    Args:
+        root: as it was given; it goes before ``storePathRootDir``, which may name the
+            place on another machine.
+        conf: of its broker.
+        logs: the log's directories; they go before those of ``conf``.
+        follow_links: read also what links outside of the root lead to.
+
+    Raises:
+        BadConf: a value cannot be used.
+    """
+    if conf is None:
+        return Places(root, logs, follow_links=follow_links)
+    queue_file_size = conf.number("mappedFileSizeConsumeQueue")
+    return Places(
+        root,
+        logs or _logs_in(root, conf),
+        conf.number("mappedFileSizeCommitLog"),
+        -(-queue_file_size // _UNIT_SIZE) * _UNIT_SIZE,
+        conf.number("maxHashSlotNum"),
+        delay_levels(conf.values.get("messageDelayLevel", ""), conf.path),
+        _layout_of(conf),
+        conf.number("maxIndexNum"),
+        follow_links,
+    )
+
+
+def _logs_in(root: Path, conf: Conf) -> tuple[Path, ...]:
+    """The log's directories by the configuration, but for the usual one."""
+    told = conf.values.get("storePathCommitLog", "")
+    read_only = conf.values.get("readOnlyCommitLogStorePaths", "")
+    paths = [part.strip() for part in f"{told},{read_only}".split(",")]
+    found = tuple([Path(part) for part in dict.fromkeys(paths) if part])
+    home = Path(conf.values.get("storePathRootDir") or root)
+    found = tuple([_copied(path, home, root) for path in found])
+    return () if found == (root / "commitlog",) else found
+
+
+def _copied(path: Path, home: Path, root: Path) -> Path:
+    """The path, or where it lies in a copy of the broker's own root."""
+    if path.is_relative_to(home):
+        inside = root / path.relative_to(home)
+        if inside.is_dir():
+            return inside
+    return path
+
+
+def delay_levels(text: str, path: Path) -> tuple[int, ...]:
+    """The waits of ``messageDelayLevel``, in ms, from level 1 on; () for "".
+
+    Raises:
+        BadConf: a level is no number with one of ``s m h d``.
+    """
+    found = []
+    for word in text.split():
+        level = _LEVEL.fullmatch(word)
+        if level is None:
+            raise BadConf(f"{path}: messageDelayLevel has {word[:60]!r}, as 10s or 5m.")
+        found.append(int(level[1]) * _UNITS_MS[level[2]])
+    return tuple(found)
+
+
+def _layout_of(conf: Conf) -> str:
+    if conf.values.get("enableDLegerCommitLog", "").lower() == _TRUE:
+        return "DLedger keeps the log (enableDLegerCommitLog)"
+    return ""

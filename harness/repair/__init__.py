@@ -1,0 +1,1 @@
+"""Stores made again: queues and index from the log, and a log from what is whole."""

@@ -1,0 +1,126 @@
+"""Copies of a store's files: data alone, holes stay holes, nothing is overwritten."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+_CHUNK: Final = 4 << 20
+_MARK: Final = ".crashmq-partial"
+MADE_AGAIN: Final = frozenset({"consumequeue", "index", "checkpoint", "abort", "lock"})
+"""What a rebuild makes, or what no copy needs."""
+
+
+class CannotRepair(ValueError):
+    """It cannot be made again; the message says why, and nothing was changed."""
+
+
+@contextmanager
+def made_whole(out: Path) -> Iterator[Path]:
+    """A directory to fill that has its name only once it is filled.
+
+    What an interrupt leaves is ``NAME.partial``; the next one begins anew there.
+
+    Raises:
+        CannotRepair: ``out`` exists, or something else has the partial's name.
+    """
+    if os.path.lexists(out):
+        raise CannotRepair(f"{out} exists already. Name a directory that does not.")
+    partial = out.with_name(f"{out.name}.partial")
+    if os.path.lexists(partial):
+        if not (partial / _MARK).is_file():
+            raise CannotRepair(f"{partial} exists and is not ours. Name another place.")
+        shutil.rmtree(partial)
+    partial.mkdir(parents=True)
+    (partial / _MARK).write_bytes(b"")
+    yield partial
+    sync_tree(partial)
+    (partial / _MARK).unlink()
+    partial.rename(out)
+    sync_folder(out.absolute().parent)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a regular file's data and length; a hole stays one."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+    read = os.open(source, flags)
+    try:
+        size = os.fstat(read).st_size
+        written = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            os.truncate(written, size)
+            for start, end in _extents(read, size):
+                for at in range(start, end, _CHUNK):
+                    part = os.pread(read, min(_CHUNK, end - at), at)
+                    os.pwrite(written, part, at)
+        finally:
+            os.close(written)
+    finally:
+        os.close(read)
+
+
+def link_file(source: Path, target: Path) -> None:
+    """Link a file that nobody writes any more; copy it where no link can be."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP):
+            raise
+        copy_file(source, target)
+
+
+def copy_rest(root: Path, out: Path, left_out: Collection[str]) -> None:
+    """Copy everything below ``root`` but what stands in ``left_out`` at its top.
+
+    Only regular files are copied; links are not followed.
+    """
+    for folder, folders, names in os.walk(root):
+        base = Path(folder)
+        if base == root:
+            folders[:] = sorted({*folders} - {*left_out, "lost+found"})
+            names = sorted({*names} - {*left_out})
+        for name in names:
+            path = base / name
+            if path.is_file() and not path.is_symlink():
+                copy_file(path, out / path.relative_to(root))
+
+
+def sync_tree(root: Path) -> None:
+    """Make every file and directory below survive a power loss."""
+    for folder, _, names in os.walk(root):
+        for name in names:
+            handle = os.open(Path(folder) / name, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        sync_folder(Path(folder))
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the entries of a directory survive a power loss."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
+    end = 0
+    while end < size:
+        try:
+            start = os.lseek(handle, end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return
+            raise
+        end = os.lseek(handle, start, os.SEEK_HOLE)
+        yield start, end

@@ -1,0 +1,352 @@
+"""Queues, index and checkpoint made again from a log that is whole.
+
+Nothing of the old ones is asked but their sizes. A topic that the broker's list does
+not have was deleted, and is not listed again; a queue that counts from 0 again was made
+anew, and its earlier messages are not listed.
+
+In place, what is made again is prepared beside the store and then exchanged, one name
+after the other. As long as that lasts the store has a file ``abort`` and no checkpoint,
+so that whoever starts meanwhile reads the whole log; what was replaced is kept in
+``rebuild.backup``, and undone from there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from crashmq.harness.fsck.places import Places
+from crashmq.harness.fsck.store_files import Found
+from crashmq.harness.reading.looking import listings_of
+from crashmq.harness.reading.stream import (
+    Gap,
+    Tell,
+    log_pieces,
+    records_in,
+    tell_nobody,
+)
+from crashmq.harness.repair.copying import (
+    MADE_AGAIN,
+    CannotRepair,
+    copy_file,
+    copy_rest,
+    link_file,
+    made_whole,
+    sync_folder,
+    sync_tree,
+)
+from crashmq.harness.repair.units import Sizes, UnitWriter
+from crashmq.models.files.deleted import DELETED_PATH, NOTHING_DELETED, read_deleted
+from crashmq.models.files.index import guessed_slots
+from crashmq.models.files.log import common_size
+from crashmq.models.files.presumed import (
+    is_kept_topic,
+    may_be_deleted,
+    topics_told,
+)
+from crashmq.models.files.queue import UNIT_SIZE
+from crashmq.models.files.record import Bytes, Record
+
+BACKUP: Final = "rebuild.backup"
+STAGE: Final = "rebuild.new"
+_PLAN: Final = "plan.json"
+_SWAPPED: Final = ("consumequeue", "index")
+_WRITTEN_FILES: Final = 2
+
+
+@dataclass(slots=True)
+class Rebuilt:
+    """What was made.
+
+    Attributes:
+        end: the phy_offset after the last record.
+        deleted: topics that were not listed, since they were deleted.
+        anew: queues that count from 0 again.
+        unlisted: records whose number does not follow, and that have no unit.
+    """
+
+    messages: int = 0
+    queues: int = 0
+    units: int = 0
+    index_files: int = 0
+    end: int = 0
+    deleted: set[str] = field(default_factory=set)
+    anew: set[str] = field(default_factory=set)
+    unlisted: int = 0
+
+
+def sizes_of(files: Mapping[str, Bytes], places: Places) -> Sizes:
+    """The sizes of the store's own files; of what it has none, the configuration's."""
+    default = Sizes()
+    queues = [len(d) for p, d in files.items() if _is_of(p, "consumequeue", 4)]
+    whole = common_size([], [size for size in queues if size])
+    whole -= whole % UNIT_SIZE
+    index = [(p, d) for p, d in sorted(files.items()) if _is_of(p, "index", 2)]
+    for _, data in index:
+        slots = places.index_slots or guessed_slots(data)
+        if slots:
+            return Sizes(
+                whole or places.queue_file_size or default.queue_file_size,
+                slots,
+                (len(data) - 40 - 4 * slots) // UNIT_SIZE,
+            )
+    return Sizes(
+        whole or places.queue_file_size or default.queue_file_size,
+        places.index_slots or default.index_slots,
+        places.index_entries or default.index_entries,
+    )
+
+
+def _is_of(path: str, top: str, parts: int) -> bool:
+    split = path.split("/")
+    return split[0] == top and len(split) == parts and split[-1].isdecimal()
+
+
+def rebuild(
+    found: Found,
+    places: Places,
+    out: Path,
+    *,
+    link: bool = False,
+    all_topics: bool = False,
+    tell: Tell = tell_nobody,
+) -> Rebuilt:
+    """Make a store in ``out`` of the log of another one.
+
+    Args:
+        found: its files.
+        places: where they lie, and its sizes.
+        out: a directory that does not exist.
+        link: log files that RocketMQ writes no more are linked, not copied.
+        all_topics: list deleted topics too.
+        tell: told how far it is.
+
+    Raises:
+        CannotRepair: the log is damaged, or ``out`` cannot be used.
+    """
+    with made_whole(out) as partial:
+        made = make_units(found, places, partial, all_topics=all_topics, tell=tell)
+        pieces, _ = log_pieces(found.files)
+        for number, piece in enumerate(pieces):
+            tell("copying log files", number, len(pieces))
+            source, target = found.paths[piece.path], partial / piece.path
+            if link and number < len(pieces) - _WRITTEN_FILES:
+                link_file(source, target)
+            else:
+                copy_file(source, target)
+            if piece.base + piece.limit > made.end:
+                _erase(target, max(0, made.end - piece.base))
+        (partial / "commitlog").mkdir(exist_ok=True)
+        copy_rest(places.root, partial, {*MADE_AGAIN, "commitlog", BACKUP, STAGE})
+    return made
+
+
+def _erase(path: Path, start: int) -> None:
+    """Make the bytes from ``start`` on a hole, in a file of the same length."""
+    size = path.stat().st_size
+    os.truncate(path, start)
+    os.truncate(path, size)
+
+
+def make_units(
+    found: Found,
+    places: Places,
+    out: Path,
+    *,
+    all_topics: bool = False,
+    fills_holes: bool = False,
+    tell: Tell = tell_nobody,
+) -> Rebuilt:
+    """Write queues, index and checkpoint of a log below ``out``.
+
+    With ``fills_holes`` a number that no record has is listed as the next record is:
+    its queue goes on, and serves that message twice.
+
+    Raises:
+        CannotRepair: the log is damaged, so that messages would be lost.
+    """
+    made = Rebuilt()
+    writer = UnitWriter(out, sizes_of(found.files, places))
+    (out / "consumequeue").mkdir(parents=True, exist_ok=True)
+    (out / "index").mkdir(exist_ok=True)
+    taken = _deleted_topics(found)
+    raw = found.files.get(DELETED_PATH)
+    deleted = NOTHING_DELETED if raw is None else read_deleted(raw)
+    for record in whole_log(records_in(found.files, tell)):
+        made.messages += record.is_indexed
+        made.end = record.end
+        writer.put_keys(record)
+        if not all_topics and taken(record.topic):
+            made.deleted.add(record.topic)
+            continue
+        for listed in listings_of(record):
+            key = listed.topic, listed.queue_id
+            if listed.phy_offset < deleted.dead_below(*key):
+                continue
+            if listed.queue_offset == 0 and writer.next_of(key) > 0:
+                writer.restart(key)
+                made.anew.add(f"{key[0]}/{key[1]}")
+            made.unlisted += not writer.put_unit(listed, fills_holes=fills_holes)
+    writer.close()
+    made.queues, made.units = writer.queues, writer.units
+    made.index_files = writer.index_files
+    return made
+
+
+def _deleted_topics(found: Found) -> Callable[[str], bool]:
+    """Whether a topic was deleted: by the broker's list, or by its missing folder.
+
+    A folder tells only if others are there.
+    """
+    told, folders = topics_told(found.files), found.folders
+
+    @cache
+    def is_deleted(topic: str) -> bool:
+        if is_kept_topic(topic) or topic in folders:
+            return False
+        return may_be_deleted(topic, folders, told, found.files)
+
+    return is_deleted
+
+
+def whole_log(parts: Iterable[Record | Gap]) -> Iterable[Record]:
+    """The records of a log, up to an end that a crash may leave.
+
+    Raises:
+        CannotRepair: whole records follow behind bytes that are none.
+    """
+    broken: Gap | None = None
+    newest = 0
+    for part in parts:
+        if isinstance(part, Gap):
+            broken = broken or part
+            continue
+        if broken is not None:
+            if part.store_timestamp < newest:
+                return  # left over from before an earlier cut
+            raise CannotRepair(
+                f"{broken.path} byte {broken.start} of the log ({broken.why}) is "
+                f"damaged, and whole messages follow. `crashmq salvage` keeps those."
+            )
+        newest = max(newest, part.store_timestamp)
+        yield part
+
+
+def rebuild_in_place(
+    found: Found,
+    places: Places,
+    *,
+    all_topics: bool = False,
+    tell: Tell = tell_nobody,
+) -> Rebuilt:
+    """Exchange queues, index and checkpoint of a store for ones made from its log.
+
+    May be interrupted anywhere: the next call, or ``undo``, goes on from there.
+
+    Raises:
+        CannotRepair: the log is damaged, or an earlier one is not finished or undone.
+    """
+    root = places.root
+    backup, stage = root / BACKUP, root / STAGE
+    if backup.exists():
+        raise CannotRepair(
+            f"{backup} exists: an earlier rebuild is not finished or not forgotten. "
+            f"`crashmq rebuild {root} --in-place --undo` takes it back; or move that "
+            f"directory away."
+        )
+    if stage.exists():
+        shutil.rmtree(stage)
+    stage.mkdir()
+    made = make_units(found, places, stage, all_topics=all_topics, tell=tell)
+    sync_tree(stage)
+    was_there = [
+        name for name in (*_SWAPPED, "checkpoint", "abort") if (root / name).exists()
+    ]
+    fresh = root / f"{BACKUP}.new"
+    if fresh.exists():
+        shutil.rmtree(fresh)
+    fresh.mkdir()
+    (fresh / _PLAN).write_text(json.dumps({"was_there": was_there}))
+    sync_tree(fresh)
+    fresh.rename(backup)
+    sync_folder(root)
+    _exchange(root)
+    return made
+
+
+def _exchange(root: Path) -> None:
+    backup, stage = root / BACKUP, root / STAGE
+    if not (root / "abort").exists():
+        (root / "abort").write_bytes(b"")
+        sync_folder(root)
+    if (root / "checkpoint").exists():
+        (root / "checkpoint").rename(backup / "checkpoint")
+        sync_folder(root)
+    for name in _SWAPPED:
+        if (root / name).exists():
+            (root / name).rename(backup / name)
+        (stage / name).rename(root / name)
+        sync_folder(root)
+    (stage / "checkpoint").rename(root / "checkpoint")
+    sync_folder(root)
+    (root / "abort").rename(backup / "abort")
+    sync_folder(root)
+    stage.rmdir()
+
+
+def undo(root: Path) -> list[str]:
+    """Put back what a rebuild in place has replaced, finished or not.
+
+    Returns:
+        The names that were put back or taken away.
+
+    Raises:
+        CannotRepair: there is no backup.
+    """
+    backup, stage = root / BACKUP, root / STAGE
+    try:
+        plan = json.loads((backup / _PLAN).read_text())
+        was_there = {str(name) for name in plan["was_there"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise CannotRepair(
+            f"{root} has no backup of a rebuild, `{BACKUP}/{_PLAN}`. Nothing was done."
+        ) from None
+    undone = []
+    aside = root / f"{STAGE}.undone"
+    aside.mkdir(exist_ok=True)
+    if not (root / "abort").exists():
+        (root / "abort").write_bytes(b"")  # until all is back
+    for name in ("checkpoint", *reversed(_SWAPPED)):
+        if (backup / name).exists():
+            _move_aside(root / name, aside)
+            (backup / name).rename(root / name)
+            undone.append(name)
+        elif name not in was_there and (root / name).exists():
+            _move_aside(root / name, aside)
+            undone.append(name)
+        sync_folder(root)
+    if "abort" not in was_there:
+        (root / "abort").unlink()
+    elif (backup / "abort").exists():
+        (backup / "abort").rename(root / "abort")
+    sync_folder(root)
+    for folder in (backup, stage, aside):
+        if folder.exists():
+            shutil.rmtree(folder)
+    return undone
+
+
+def _move_aside(path: Path, aside: Path) -> None:
+    if path.exists():
+        target = aside / path.name
+        if target.is_dir():
+            shutil.rmtree(target)
+        elif target.exists():
+            target.unlink()
+        path.rename(target)

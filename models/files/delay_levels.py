@@ -1,0 +1,80 @@
+"""The delay levels of a broker that was given others than RocketMQ's own.
+
+A unit of the schedule topic holds, as its tags code, when its message is due: the time
+it was stored, and the wait of its level, as ``messageDelayLevel`` says. Where nobody
+says, the units do: if those of a level all wait the same whole number of seconds, that
+is its wait. A damaged unit waits as no other does.
+
+Source: CommitLog#checkMessageAndReturnSize, ScheduleMessageService
+#computeDeliverTimestamp.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from crashmq.models.files.queue import QueueImage
+from crashmq.models.files.record import SCHEDULE_TOPIC, Record, delay_ms
+from crashmq.models.files.store_image import StoreImage
+
+_AGREED_MIN = 0.5
+
+
+def with_delay_levels(image: StoreImage, told: Sequence[int] = ()) -> StoreImage:
+    """The image with the tags codes that these levels make, or the units' own.
+
+    Args:
+        image: decoded with RocketMQ's own levels.
+        told: the waits in ms, of level 1 first; empty: as the units have it.
+    """
+    waits = _told(told) if told else _waits_of_units(image)
+    if not waits:
+        return image
+    log = image.commit_log
+    records = tuple([_due(record, waits, len(told)) for record in log.records])
+    return replace(image, commit_log=replace(log, records=records))
+
+
+def _told(told: Sequence[int]) -> dict[int, int]:
+    return dict(enumerate(told, 1))
+
+
+def _waits_of_units(image: StoreImage) -> dict[int, int]:
+    """By level its wait in ms, of those that have not RocketMQ's own."""
+    found: dict[int, int] = {}
+    for queue in image.consume_queues:
+        if queue.topic == SCHEDULE_TOPIC:
+            level = queue.queue_id + 1
+            wait = _wait_of(queue, image)
+            if wait and wait != delay_ms(level):
+                found[level] = wait
+    return found
+
+
+def _wait_of(queue: QueueImage, image: StoreImage) -> int:
+    """What most of a level's messages wait, in ms; 0: they do not agree."""
+    waits: Counter[int] = Counter()
+    for unit in queue.units:
+        record = image.commit_log.record_at.get(unit.phy_offset)
+        if record is not None and record.topic == SCHEDULE_TOPIC:
+            waits[unit.tags_code - record.store_timestamp] += 1
+    if not waits:
+        return 0
+    wait, count = waits.most_common(1)[0]
+    is_wait = wait > 0 and wait % 1000 == 0
+    return wait if is_wait and count > _AGREED_MIN * waits.total() else 0
+
+
+def _due(record: Record, waits: Mapping[int, int], highest: int) -> Record:
+    if record.topic != SCHEDULE_TOPIC:
+        return record
+    text = record.properties.get("DELAY", "")
+    if not (text.isascii() and text.isdecimal() and 0 < len(text) < 10):
+        return record
+    level = min(int(text), highest) if highest else record.queue_id + 1
+    wait = waits.get(level)
+    if wait is None:
+        return record
+    return record._replace(tags_code=record.store_timestamp + wait)

@@ -1,0 +1,296 @@
+"""rebuild and salvage: what is whole is served, judged by fsck and by RocketMQ."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from golden_store import golden
+from test_fsck_answers import PAGE, SIZES, THIRD, zero_a_page
+
+from crashmq.harness.cli import main
+from crashmq.harness.fsck.fsck import fsck
+from crashmq.harness.fsck.places import Places
+from crashmq.harness.fsck.store_files import Found, find_files
+from crashmq.harness.reading.differing import differences
+from crashmq.harness.reading.looking import message_at
+from crashmq.harness.repair import rebuild as rebuilding
+from crashmq.harness.repair.rebuild import rebuild, rebuild_in_place, undo
+from crashmq.harness.repair.salvage import salvage
+
+GoldenWriter = Callable[..., "subprocess.CompletedProcess[str]"]
+SMALL = {"queue_file_size": 6000, "index_slots": 256, "index_entries": 1024}
+NAMES = (
+    *("clean", "killed", "rolled-clean", "rolled-killed", "batch-clean"),
+    *("lmq-clean", "ipv6-killed", "crc-clean", "expired-clean", "blanked-killed"),
+)
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+def unpack(name: str, tmp_path: Path) -> tuple[Path, Places]:
+    root = golden(name).unpack(tmp_path / "store")
+    settings = json.loads(golden(name).files.get("settings.json", b"{}"))
+    size = settings.get("queue_file_size", 6000)
+    return root, Places(root, **{**SMALL, "queue_file_size": size})
+
+
+def contents(root: Path) -> dict[str, str]:
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def differing(one: Found, root: Path) -> list[str]:
+    other = find_files(Places(root))
+    return [str(found) for found in differences(one.files, other.files)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_queues_and_index_are_made_again_as_they_were(
+    name: str, tmp_path: Path
+) -> None:
+    root, places = unpack(name, tmp_path)
+    whole = find_files(places)
+    before = contents(root)
+    copy = shutil.copytree(root, tmp_path / "copy")
+    shutil.rmtree(copy / "consumequeue")
+    shutil.rmtree(copy / "index", ignore_errors=True)
+    (copy / "checkpoint").unlink()
+    bare = Places(copy, **{f: getattr(places, f) for f in SMALL})
+
+    made = rebuild(find_files(bare), bare, tmp_path / "new")
+
+    assert differing(whole, tmp_path / "new") == []
+    assert fsck(tmp_path / "new").verdict == "CLEAN"
+    assert made.unlisted == 0
+    assert contents(root) == before
+
+
+def test_units_are_those_of_rocketmq_byte_by_byte(tmp_path: Path) -> None:
+    root, places = unpack("rolled-clean", tmp_path)
+
+    rebuild(find_files(places), places, tmp_path / "new")
+
+    for path in sorted((root / "consumequeue").rglob("0*")):
+        if path.is_file() and any(path.read_bytes()):
+            other = tmp_path / "new" / path.relative_to(root)
+            assert other.read_bytes() == path.read_bytes(), path
+
+
+def test_linked_files_are_those_that_nobody_writes_any_more(tmp_path: Path) -> None:
+    root, places = unpack("clean", tmp_path)
+
+    rebuild(find_files(places), places, tmp_path / "new", link=True)
+
+    links = [path.stat().st_nlink for path in sorted((root / "commitlog").iterdir())]
+    assert links == [2, 2, 2, 2, 2, 1, 1]
+
+
+def test_a_damaged_log_is_not_rebuilt_and_a_taken_name_not_used(
+    tmp_path: Path,
+) -> None:
+    root, _ = unpack("clean", tmp_path)
+
+    taken = run("rebuild", root, "--out", root)
+    zero_a_page(root)
+    damaged = run("rebuild", root, "--out", tmp_path / "new")
+
+    assert taken.exit_code == damaged.exit_code == 1
+    assert "exists already" in taken.stdout
+    assert "crashmq salvage" in damaged.stdout
+    assert not (tmp_path / "new").exists()
+    again = run("salvage", root, "--out", tmp_path / "new")
+    assert again.exit_code == 1
+
+
+def test_in_place_keeps_what_it_replaces_and_gives_it_back(tmp_path: Path) -> None:
+    root, places = unpack("killed", tmp_path)
+    shutil.rmtree(root / "consumequeue/orders")
+    before = contents(root)
+
+    done = run("rebuild", root, "--in-place")
+    verdict = fsck(root).verdict
+    undone = run("rebuild", root, "--in-place", "--undo")
+
+    assert (done.exit_code, verdict, undone.exit_code) == (0, "CLEAN", 0)
+    assert contents(root) == before
+    assert places.root == root
+
+
+class _Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize("step", range(12))
+def test_wherever_it_is_interrupted_nothing_is_lost(
+    step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, places = unpack("clean", tmp_path)
+    whole = find_files(places)
+    before = contents(root)
+    left = iter(range(step))
+
+    def sync(folder: Path) -> None:
+        if next(left, None) is None:
+            raise _Stop(folder)
+
+    monkeypatch.setattr(rebuilding, "sync_folder", sync)
+    try:
+        rebuild_in_place(find_files(places), places)
+        is_done = True
+    except _Stop:
+        is_done = False
+    monkeypatch.undo()
+
+    is_begun = (root / rebuilding.BACKUP).exists()
+    log = contents(root / "commitlog")
+    assert log == {p[10:]: d for p, d in before.items() if p.startswith("commitlog/")}
+    if not is_done and not (root / "abort").exists():
+        # Nobody would replay the log: so nothing may be amiss.
+        own = (rebuilding.BACKUP, rebuilding.STAGE)
+        now = {p: d for p, d in contents(root).items() if not p.startswith(own)}
+        assert now == before or differing(whole, root) == []
+    if is_begun:
+        undo(root)
+        assert contents(root) == before
+    assert differing(whole, root) == []
+
+
+def test_an_interrupted_copy_leaves_no_store_and_the_next_one_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, places = unpack("clean", tmp_path)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rebuilding, "copy_rest", stop)
+    result = run("rebuild", root, "--out", tmp_path / "new")
+    monkeypatch.undo()
+
+    assert result.exit_code == 130
+    assert not (tmp_path / "new").exists()
+    assert run("rebuild", root, "--out", tmp_path / "new").exit_code == 0
+    assert not (tmp_path / "new.partial").exists()
+    assert places.root == root
+
+
+def lost_in_a_page(rows: list[dict[str, Any]]) -> set[tuple[str, int, int]]:
+    first = int(THIRD[-20:]) + 4 * PAGE
+    return {
+        (row["topic"], row["queue_id"], row["queue_offset"])
+        for row in rows
+        if row["phy_offset"] < first + PAGE and row["phy_offset"] + row["size"] > first
+    }
+
+
+@pytest.mark.parametrize("ends", ["clean", "killed"])
+def test_all_but_what_a_page_of_zeros_took_is_served(ends: str, tmp_path: Path) -> None:
+    root, places = unpack(ends, tmp_path)
+    whole = find_files(places)
+    rows = golden(ends).manifest
+    before = Found({**whole.files}, whole.folders)
+    served = {
+        (r["topic"], r["queue_id"], r["queue_offset"]): message_at(
+            before.files, r["topic"], r["queue_id"], r["queue_offset"]
+        )
+        for r in rows[380:430]
+    }
+    zero_a_page(root)
+
+    done = salvage(find_files(places), places, tmp_path / "new")
+
+    gone = lost_in_a_page(rows)
+    report = fsck(tmp_path / "new")
+    after = find_files(Places(tmp_path / "new")).files
+    assert {lost for hole in done.holes for lost in hole.lost} == gone
+    assert (done.kept, done.unplaced) == (1200 - len(gone), [])
+    assert report.verdict == "CLEAN"
+    for place, record in served.items():
+        found = message_at(after, *place)
+        assert found is not None
+        if place in gone:
+            assert found.properties.get("CRASHMQ_LOST") == "true"
+        else:
+            assert found == record
+
+
+def test_renumbered_queues_have_no_holes_and_groups_go_on_where_they_were(
+    tmp_path: Path,
+) -> None:
+    root, places = unpack("clean", tmp_path)
+    zero_a_page(root)
+    (root / "config").mkdir()
+    table = {"offsetTable": {"audit-log@g": {"0": 300}, "orders@g": {"0": 3}}}
+    (root / "config/consumerOffset.json").write_text(json.dumps(table))
+
+    done = salvage(find_files(places), places, tmp_path / "new", renumber=True)
+
+    shifted = json.loads((tmp_path / "new/config/consumerOffset.json").read_text())
+    gone = lost_in_a_page(golden("clean").manifest)
+    of_log = sum(topic == "audit-log" for topic, *_ in gone)
+    report = fsck(tmp_path / "new")
+    assert shifted["offsetTable"] == {
+        "audit-log@g": {"0": 300 - of_log},
+        "orders@g": {"0": 3},
+    }
+    assert (report.verdict, report.counts.whole) == ("CLEAN", 1200 - len(gone))
+    assert done.renumbered > 500
+
+
+@pytest.mark.parametrize("name", ["crc-clean", "lmq-clean", "batch-killed"])
+@pytest.mark.parametrize("file", [1, 2])
+def test_a_log_file_that_is_gone_leaves_the_others(
+    name: str, file: int, tmp_path: Path
+) -> None:
+    root, places = unpack(name, tmp_path)
+    sorted((root / "commitlog").iterdir())[file].unlink()
+
+    done = salvage(find_files(places), places, tmp_path / "new")
+
+    counts = fsck(tmp_path / "new").counts
+    assert done.kept + done.lost >= 240
+    assert counts.lost_by_rocketmq == 0
+    assert not counts.rocketmq_refuses
+    assert fsck(tmp_path / "new").verdict == "CLEAN" or name == "lmq-clean"
+
+
+@pytest.mark.slow
+@pytest.mark.rocketmq
+@pytest.mark.parametrize("how", ["rebuild", "salvage", "salvage --renumber"])
+def test_rocketmq_serves_what_was_made_again(
+    golden_writer: GoldenWriter, tmp_path: Path, how: str
+) -> None:
+    root, _ = unpack("killed", tmp_path)
+    command, *options = how.split()
+    if command == "salvage":
+        zero_a_page(root)
+    else:
+        shutil.rmtree(root / "consumequeue")
+        shutil.rmtree(root / "index")
+        conf = tmp_path / "broker.conf"
+        conf.write_text(
+            "mappedFileSizeConsumeQueue=6000\nmaxHashSlotNum=256\nmaxIndexNum=1024\n"
+        )
+        options = ["--broker-conf", str(conf)]
+
+    made = run(command, root, "--out", tmp_path / "new", *options)
+    done = golden_writer("read", tmp_path / "new", *SIZES)
+
+    gone = lost_in_a_page(golden("killed").manifest) if command == "salvage" else set()
+    lines = len(done.stdout.splitlines())
+    assert made.exit_code == (1 if gone else 0)
+    assert (done.returncode, lines) == (0, 1200 - (len(gone) if options else 0))
+    assert (tmp_path / "new/commitlog").is_dir()
