@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "a6a3c5d1ecf3011f572f9a5419f8026dcde652932dbb96ca559edb8476548253"
+DEFAULTS = "41f3acc93bade6654d9c4ad99ffc9d88cbe4396929cf9a4453559be074acb09e"
 
 
 def saved(path: Path, **changes: Any) -> Path:
