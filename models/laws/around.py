@@ -203,6 +203,10 @@ def pull_goes_around(
         number = appended.queue_offset
         if number < end and is_asked_for and number not in seen:
             yield Violation(f"message {number} of the queue", "passed over", "given")
+    is_within = pulled.status in ("FOUND", "NO_MATCHED_MESSAGE")
+    if is_within and reput_from_offset >= 0 and end > pulled.max_offset:
+        told = f"next_begin_offset {end}"
+        yield Violation("pull", told, f"at most the end, {pulled.max_offset}")
     if ready and end <= first and pull.max_msg_nums > 0:
         yield Violation("pull", f"next_begin_offset {end}", f"more than {first}")
     if (pulled.status == "FOUND") is not bool(seen):

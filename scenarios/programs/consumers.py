@@ -29,7 +29,6 @@ from crashmq.models.ops import (
     RunService,
     Shutdown,
     StartConsumer,
-    Together,
     TurnConsumer,
 )
 from crashmq.models.program import Setup
@@ -391,7 +390,7 @@ def _rebalance_all(draft: Draft) -> None:
 
 
 def _at_once(draft: Draft, ops: Sequence[Op]) -> None:
-    draft.add(Together(tuple(ops), draft.drawn.schedule(len(ops))))
+    draft.add(draft.drawn.together(ops))
 
 
 def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:
@@ -507,4 +506,4 @@ def _work_amid(draft: Draft, members: list[StartConsumer]) -> None:
     """Somebody works while messages are delivered."""
     client = draft.chance.pick(members).client
     ops: tuple[Op, ...] = (DELIVER, REPUT, _consumed(draft, client))
-    draft.add(Together(ops, draft.drawn.schedule(len(ops))))
+    draft.add(draft.drawn.together(ops))

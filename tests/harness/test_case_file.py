@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "e10b8285f6ad73a49459986becc7de3c30d08214e251b3ce393e5b8f7619665b"
+DEFAULTS = "f40e20f7abff132fb9724b8194d62928e0d838fc7c04e15824e4b5e8b64d42ae"
 
 
 def saved(path: Path, **changes: Any) -> Path:

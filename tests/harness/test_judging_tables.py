@@ -107,7 +107,7 @@ def test_a_fact_names_what_it_excuses_and_where_that_is_still_asked() -> None:
 
     assert row_of(table, "topic stays")[1:] == [
         Fact.TOPIC_STAYS.value,
-        "FL-7, FLT-1 to FLT-3, FLT-6, RD-2",
+        "FL-7, FLT-1 to FLT-3, FLT-6, IX-11, RD-2",
         "RD-1 at `MessagesPulled`",
     ]
     assert row_of(table, "lives")[2:] == [
