@@ -22,6 +22,7 @@ from crashmq.models.ops import (
     EndConsumer,
     ExpressionType,
     Op,
+    PutMessage,
     ResetOffset,
     Restart,
     Resubscribe,
@@ -391,7 +392,7 @@ def retry(draft: Draft) -> None:
     members = [one for one in draft.space.consumers if one.group == group]
     if chance.one_in(JOINS) or not _is_there(draft, group):
         _join_one_of(draft, members)
-    add(draft.drawn.put(), REPUT)
+    add(_put_for(draft, members[0]), REPUT)
     _turn_all(draft, members)
     for nth in range(chance.integer(1, ROUNDS_MAX)):
         ms = delay_ms(FIRST_LEVEL + nth) + chance.pick(BEFORE_OR_AFTER_MS)
@@ -407,6 +408,14 @@ def retry(draft: Draft) -> None:
         if chance.one_in(8):
             add(EndConsumer(chance.pick(members).client))
             _join_one_of(draft, members)
+
+
+def _put_for(draft: Draft, consumer: StartConsumer) -> Op:
+    """A message of a topic that a consumer subscribes."""
+    put, topics = draft.drawn.put(), consumer.topics.split(",")
+    if not isinstance(put, PutMessage) or put.topic in topics:
+        return put
+    return replace(put, topic=draft.chance.pick(topics))
 
 
 def _is_there(draft: Draft, group: str) -> bool:
