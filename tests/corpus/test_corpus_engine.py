@@ -1,4 +1,4 @@
-"""Our engine on every committed directory of the corpus."""
+"""Our engine on every directory of the corpus."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from corpus_features import ODD_BATCHES, SMALL, odd_batch
-from corpus_store import COMMITTED, Real, feature_of, real_store
+from corpus_store import TESTED, Real, feature_of, real_store
 from corpus_work import place_of
 from expected_today import DEFAULTS, ENGINE, R11, R14, R17, marked
 from our_answers import answer_of, newest_ms
@@ -19,10 +19,10 @@ from crashmq.engine.store.message.message import Message
 from crashmq.models.files.record import Record
 from crashmq.models.files.store_image import read_store
 
-SERVED = [name for name in COMMITTED if feature_of(name).takes == "serves"]
+SERVED = [name for name in TESTED if feature_of(name).takes == "serves"]
 
 
-@pytest.mark.parametrize("name", marked(COMMITTED, ENGINE))
+@pytest.mark.parametrize("name", marked(TESTED, ENGINE))
 def test_a_start_serves_what_rocketmq_serves_or_refuses_what_it_does_not_know(
     name: str, tmp_path: Path
 ) -> None:
