@@ -85,6 +85,13 @@ DEFAULTS: Table = {
 """Our engine, told nothing but sizes, takes away or changes something."""
 
 
+FSCK_AFTER: Table = {
+    "*-delayed-days": "R7: CQ-1",
+    "5.5.1-four-lives": "R16: CP-10",
+    "*-odd-batch": "R18: CL-5",
+}
+"""Served by our engine, and ``fsck`` finds violations once that has stopped."""
+
 ROUND_TRIP: Table = {
     "5.5.1-*": "R15: index files with tags are taken away",
 }

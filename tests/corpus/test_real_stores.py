@@ -17,7 +17,15 @@ from corpus_store import (
     feature_of,
     real_store,
 )
-from expected_today import DEFAULTS, ENGINE, FSCK, UNREAD, marked
+from expected_today import (
+    DEFAULTS,
+    ENGINE,
+    FSCK,
+    FSCK_AFTER,
+    ROUND_TRIP,
+    UNREAD,
+    marked,
+)
 
 from crashmq.harness.fsck.fsck import fsck
 from crashmq.models.files.record import Record, parse_record
@@ -121,7 +129,7 @@ def test_fsck_finds_no_violation_in_a_healthy_store(name: str, tmp_path: Path) -
 
 
 def test_every_pattern_of_the_tables_has_a_store() -> None:
-    tables = (UNREAD, FSCK, ENGINE, DEFAULTS)
+    tables = (UNREAD, FSCK, ENGINE, DEFAULTS, FSCK_AFTER, ROUND_TRIP)
 
     assert [
         pattern
