@@ -438,7 +438,10 @@ def _adopt_around(at: At, start: Started, found: StoreImage) -> Iterator[Moment]
         for record in (*log.records, *log.records_beyond)
         if record.phy_offset < end
     }
-    if _is_unsure_around(step, start, degraded, whole):
+    # Adopted without a mark after a crash, the log ends at the first damage.
+    is_unmarked = found.checkpoint.mark is None and known.setup.adopt
+    is_cut = is_unmarked and not start.damaged
+    if is_cut or _is_unsure_around(step, start, degraded, whole):
         tampering.log_has_hidden_rot = True
     else:
         floor = model.floor if model.floor is not None else model.floor_kill
