@@ -68,7 +68,7 @@ def refuses_what_cannot_be_located(
 
     It may refuse if the CRC-32 of a file differs although all its records are intact:
     the damage cannot be located. It must list damage if and only if REC-4 would have it
-    refuse.
+    refuse; without a mark it may list what RocketMQ would leave alone, too.
     """
     reason, mark = reason_to_refuse(found, extended), found.checkpoint.mark
     if isinstance(start, Refused):
@@ -83,7 +83,7 @@ def refuses_what_cannot_be_located(
             yield Violation("start", f"refused: {start.reason}", "a start around it")
         return
     listed = start.damaged
-    if listed and not reason:
+    if listed and not reason and mark is not None:
         yield Violation("start", f"lists {listed[0]}", "no damage, for nothing is lost")
     if reason and not listed:
         yield Violation("start", "lists no damage", f"some, since {reason}")
