@@ -45,7 +45,7 @@ _COMMANDS = {
 }
 
 
-_JUDGE_NOTHING = ("report", "list", "doctor", "inspect")
+_JUDGE_NOTHING = ("report", "list", "doctor")
 
 
 class _Commands(click.Group):
