@@ -48,7 +48,7 @@ _COMMANDS = {
 }
 
 
-_JUDGE_NOTHING = ("report", "list", "doctor", "inspect")
+_JUDGE_NOTHING = ("report", "list", "doctor")
 
 
 class _Commands(click.Group):
