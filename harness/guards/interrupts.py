@@ -61,7 +61,8 @@ class Interrupts:
             yield
         finally:
             self._wanted = False  # what this command did not heed no other one shall
-            signal.signal(signal.SIGINT, before)
+            if signal.getsignal(signal.SIGINT) is not _leave_at_once:
+                signal.signal(signal.SIGINT, before)
             sys.unraisablehook = hook
 
     def rearm(self) -> None:
