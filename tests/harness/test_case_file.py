@@ -227,7 +227,7 @@ PUT = {"op": "PutMessage", "topic": "T0", "queue_id": 0, "body_size": 1}
         ({"story": "x" * 1001}, r"\$\.story: longer than 1000"),
         ({"a\x1b[2J": 1}, r"\$\.a\\x1b\[2J: a case file has no such field"),
         ({"ops": {}}, r"\$\.ops: expected a list"),
-        ({"ops": ["put"]}, r"\$\.ops\[0\]: 'put' is no call of an op"),
+        ({"ops": ["put"]}, r"\$\.ops\[0\]: 'put' is no value of an op"),
         ({"ops": [PUT, {"op": "Exec"}]}, r"\$\.ops\[1\]: unknown op 'Exec'"),
         ({"ops": [PUT | {"colour": 1}]}, r"\$\.ops\[0\]: .*'colour'"),
         ({"ops": [PUT | {"body_size": -1}]}, r"\$\.ops\[0\]\.body_size: -1 is out"),
