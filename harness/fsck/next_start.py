@@ -101,6 +101,9 @@ def _refusals_of_ours(image: StoreImage) -> Iterator[str]:
             f"refuses: the log ends at {log.stop.where}, below its durable mark "
             f"{mark.durable_offset}."
         )
+    elif log.breaks and not image.abort and mark.durable_offset < log.max_phy_offset:
+        # An orderly end of ours has its mark at the log's end.
+        yield f"refuses: others wrote behind the durable mark, up to {log.stop.where}."
     else:
         for path in changed_files(image):
             yield f"refuses: {path} has other bytes than were made durable."

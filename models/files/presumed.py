@@ -24,6 +24,8 @@ TOPICS_PATH = "config/topics.json"
 _TOPICS_BACKUP = f"{TOPICS_PATH}.bak"
 _BATCH_DIR = "batchconsumequeue"
 _OTHER_DIRS = ("consumequeue_ext", _BATCH_DIR)
+# A store without a broker keeps how far delays came, and its timer wheel, too.
+_OF_STORE = (DELAYS_PATH, "config/timermetrics", "config/timercheck")
 # TopicValidator#isSystemTopic
 _KEPT_PREFIXES = ("rmq_sys_", "%LMQ%")
 _SYSTEM_TOPICS = frozenset(
@@ -168,10 +170,8 @@ def may_be_deleted(
         return topic not in topics
     of_topic = tuple(f"{folder}/{topic}/" for folder in _OTHER_DIRS)
     is_kept = is_kept_topic(topic)
-    # A store without a broker keeps how far delays came, too.
     is_of_broker = any(
-        path.startswith("config/") and not path.startswith(DELAYS_PATH)
-        for path in files
+        path.startswith("config/") and not path.startswith(_OF_STORE) for path in files
     )
     is_left = any(path.startswith(of_topic) for path in files)
     return bool(folders) and not (is_kept or is_of_broker or is_left)
