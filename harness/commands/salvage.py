@@ -75,6 +75,13 @@ def _say(done: Salvaged, out: Path) -> None:
         )
     if done.renumbered:
         say(f"  {done.renumbered:,} messages have a lower queue_offset than before")
+    for topic in sorted(done.rebuilt.deleted):
+        say(
+            printable(
+                f"  {topic}: taken for deleted, and not listed; "
+                f"crashmq rebuild --all-topics lists it"
+            )
+        )
     say(f"next: crashmq fsck {shlex.quote(str(out))}")
 
 

@@ -39,6 +39,7 @@ from crashmq.harness.repair.rebuild import Rebuilt, make_units
 from crashmq.harness.repair.records import (
     BLANK_SIZE_MIN,
     FILLER_SIZE_MIN,
+    FILLER_TOPIC,
     LOST,
     blank,
     filler,
@@ -95,6 +96,7 @@ class Salvaged:
             "renumbered": self.renumbered,
             "holes": [asdict(hole) for hole in self.holes],
             "unplaced": self.unplaced,
+            "taken_for_deleted": sorted(self.rebuilt.deleted),
         }
 
 
@@ -164,6 +166,7 @@ def salvage(
         done.rebuilt = make_units(
             with_sizes, places, partial, fills_holes=True, tell=tell
         )
+        done.rebuilt.deleted.discard(FILLER_TOPIC)
         text = json.dumps(done.to_json(), indent=1)
         (partial / REPORT).write_text(text + "\n")
     return done

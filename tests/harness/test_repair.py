@@ -115,6 +115,21 @@ def test_a_damaged_log_is_not_rebuilt_and_a_taken_name_not_used(
     assert again.exit_code == 1
 
 
+def test_salvage_says_which_topics_it_takes_for_deleted(tmp_path: Path) -> None:
+    root, _ = unpack("clean", tmp_path)
+    shutil.rmtree(root / "consumequeue/orders")
+    zero_a_page(root)
+
+    done = run("salvage", root, "--out", tmp_path / "new")
+    listed = run("rebuild", tmp_path / "new", "--out", tmp_path / "all", "--all-topics")
+
+    assert "orders: taken for deleted" in " ".join(done.stdout.split())
+    report = json.loads((tmp_path / "new/salvage.json").read_text("utf-8"))
+    assert report["taken_for_deleted"] == ["orders"]
+    assert listed.exit_code == 0
+    assert (tmp_path / "all/consumequeue/orders").is_dir()
+
+
 def test_in_place_keeps_what_it_replaces_and_gives_it_back(tmp_path: Path) -> None:
     root, places = unpack("killed", tmp_path)
     shutil.rmtree(root / "consumequeue/orders")
