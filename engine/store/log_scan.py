@@ -13,6 +13,7 @@ from crashmq.engine.store.message.message_codec import (
     BLANK_SIZE_MIN,
     check_message,
     size_beyond,
+    size_with_what_follows,
 )
 from crashmq.engine.store.unreadable import examined
 
@@ -126,6 +127,7 @@ def records_in(
     at = 0
     while at < left_in_file:
         left = left_in_file - at
+        takes_nul = phy_offset + at not in ours
         request = check_message(
             window,
             at,
@@ -133,9 +135,13 @@ def records_in(
             left,
             check_crc=True,
             prop_crc=prop_crc,
-            takes_nul=phy_offset + at not in ours,
+            takes_nul=takes_nul,
         )
         if request.success and request.msg_size > 0:
+            size = request.msg_size
+            may_lack = takes_nul and not window[at + size - 1]
+            if may_lack and (wanted := size_with_what_follows(window, at, size, left)):
+                return FoundRecords(tuple(records), at, wanted)
             records.append(request)
             at += request.msg_size
         elif request.success:

@@ -65,6 +65,7 @@ _V6_FLAGS = BORN_HOST_V6_FLAG | STORE_HOST_V6_FLAG
 SHORT = struct.Struct(">h")
 
 _PIECE = bytes(64)  # the least part of a page that a power loss takes
+_BEHIND = 4  # so many bytes after a record are looked at
 _MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET\x01"
 PROP_CRC_NAME = b"__CRC32#\x01"
 PROP_CRC_SIZE = len(PROP_CRC_NAME) + 11
@@ -201,7 +202,7 @@ def _check_names(
     if check_nul and 0 in raw_topic:
         return BAD_TOPIC
     if check_nul and 0 in properties:
-        behind = data[end : end + 4]
+        behind = data[end : end + _BEHIND]
         if _has_lost(properties, behind, takes_nul=takes_nul):
             return BAD_PROPERTIES
     topic = raw_topic.decode(errors="replace")
@@ -270,6 +271,15 @@ def size_beyond(data: bytes, at: int, left_in_file: int) -> int:
     if magic not in _MESSAGE_MAGICS:
         return 0
     return total_size if there < total_size <= left_in_file else 0
+
+
+def size_with_what_follows(data: bytes, at: int, size: int, left_in_file: int) -> int:
+    """Bytes to read from ``at`` to see what follows a record; 0 if that is there.
+
+    A record that ends with a NUL is judged by that: what lost its end lost this too.
+    """
+    wanted = min(size + _BEHIND, left_in_file)
+    return wanted if len(data) - at < wanted else 0
 
 
 def store_timestamp_of(record: bytes) -> int:
