@@ -115,6 +115,11 @@ class StoreRules(StoreMachine):
         return self.seen
 
     @property
+    def is_up(self) -> bool:
+        """Whether the store is started."""
+        return self.episode is not None and self.episode.is_up
+
+    @property
     def image(self) -> StoreImage:
         """The store's files as they are now, decoded."""
         assert self.episode is not None, "it is opened when it is made"

@@ -46,6 +46,7 @@ from crashmq.models.ops import (
     RunService,
     Schedule,
     SearchOffset,
+    Session,
     Shutdown,
     StartConsumer,
     Subscribe,
@@ -103,6 +104,8 @@ def describe(op: Event) -> str:
             return "restart"
         case During(inner, at_action, event):
             return f"{describe(inner)}; at disk action {at_action}: {describe(event)}"
+        case Session(ops):
+            return f"({' then '.join(map(describe, ops))})"
         case Together(ops, schedule):
             told = "; ".join(map(describe, ops))
             return f"together, {describe_schedule(schedule)}: {told}"

@@ -408,6 +408,13 @@ class Interrupted:
 
 
 @dataclass(frozen=True, slots=True)
+class InTurn:
+    """The observations of one caller's ops, in their order."""
+
+    observations: tuple[Observation, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Interleaved:
     """The observations of ops that ran at the same time, in the order of the ops.
 
@@ -461,6 +468,7 @@ Observation: TypeAlias = (
     | DiskFilled
     | Armed
     | Interrupted
+    | InTurn
     | Interleaved
     | Failed
 )
@@ -477,6 +485,8 @@ def status_of(observation: Observation) -> str:
             return status
         case Interrupted(inner, event):
             return f"{status_of(inner)}+{status_of(event)}"
+        case InTurn(observations):
+            return ";".join(map(status_of, observations))
         case Interleaved(observations):
             return "||".join(map(status_of, observations))
         case _:
@@ -538,6 +548,8 @@ def describe_observation(observation: Observation) -> str:
             return f"{failed} calls failed"
         case Interrupted(inner, event):
             return f"{describe_observation(inner)} | {describe_observation(event)}"
+        case InTurn(observations):
+            return "; ".join(map(describe_observation, observations))
         case Interleaved(observations, turns, points):
             told = " || ".join(map(describe_observation, observations))
             return f"{told} (turns {list(turns)} at {points} points)"

@@ -606,11 +606,21 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
+class Session:
+    """One caller's ops, one after the other, among ops that begin together.
+
+    It has a meaning there alone; elsewhere, and in itself, it is ``Skipped``.
+    """
+
+    ops: tuple[Op, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Together:
     """Begin all ``ops`` at the same time; ``schedule`` says which runs when.
 
-    Only ops that callers and services can do beside others have a meaning here
-    (``CAN_BE_TOGETHER``); another one is ``Skipped``.
+    Each is one op, or a ``Session`` of several. Only what callers and services can do
+    beside others has a meaning here (``CAN_BE_TOGETHER``); another op is ``Skipped``.
     """
 
     ops: tuple[Op, ...]
@@ -694,6 +704,7 @@ Op: TypeAlias = (
     | Shutdown
     | Restart
     | During
+    | Session
     | Together
     | Damage
     | PlantFile
@@ -732,6 +743,7 @@ OP_CLASSES: tuple[type[Op], ...] = (
     Shutdown,
     Restart,
     During,
+    Session,
     Together,
     Damage,
     PlantFile,
@@ -807,6 +819,8 @@ def needs(op: Event) -> frozenset[Capability]:
             if isinstance(event, OP_CLASSES):
                 here.add(Capability.RUNS_SEVERAL)
             return frozenset(here) | needs(inner) | needs(event)
+        case Session(ops):
+            return frozenset().union(*[needs(part) for part in ops])
         case Together(ops):
             here = {Capability.RUNS_SEVERAL}
             return frozenset(here).union(*[needs(part) for part in ops])
@@ -860,7 +874,7 @@ def needs(op: Event) -> frozenset[Capability]:
 
 def nesting(op: Event) -> int:
     """The depth of nested ``During`` in an op."""
-    if isinstance(op, Together):
+    if isinstance(op, Together | Session):
         return max([0, *map(nesting, op.ops)])
     if not isinstance(op, During):
         return 0
@@ -872,7 +886,7 @@ def parts(op: Event) -> tuple[Event, ...]:
     match op:
         case During(inner, _, event):
             return inner, event
-        case Together(ops):
+        case Together(ops) | Session(ops):
             return ops
         case _:
             return ()
@@ -880,7 +894,7 @@ def parts(op: Event) -> tuple[Event, ...]:
 
 def all_parts(op: Event) -> tuple[Event, ...]:
     """The op, and all ops and events that it contains, however deep."""
-    if not isinstance(op, During | Together):
+    if not isinstance(op, During | Together | Session):
         return (op,)
     return (op, *[one for part in parts(op) for one in all_parts(part)])
 

@@ -20,6 +20,7 @@ from crashmq.models.ops import (
     Event,
     Op,
     Schedule,
+    Session,
     Survivors,
     Together,
 )
@@ -151,6 +152,8 @@ def op_to_dict(op: Event) -> dict[str, Any]:
             out["during" if field.name == "op" else "event"] = value
         elif isinstance(op, Together) and field.name == "ops":
             out["together"] = [op_to_dict(part) for part in op.ops]
+        elif isinstance(op, Session):
+            out["session"] = [op_to_dict(part) for part in op.ops]
         elif isinstance(op, Together):
             out["schedule"] = _schedule_to_dict(op.schedule)
         elif isinstance(op, Crash) and field.name == "survivors":
@@ -210,6 +213,11 @@ def _event_from_dict(value: object, where: str, depth: int) -> Event:
         return _during_from_dict(given, where, depth)
     if cls is Together:
         return _together_from_dict(given, where, depth)
+    if cls is Session:
+        unknown = sorted(set(given) - {"session"})
+        if unknown:
+            raise BadProgram(f"{where}: Session has no field {shown(unknown[0])}.")
+        return Session(_ops_from(given.get("session"), f"{where}.session", depth))
     event: Event = _convert(given, cls, where)
     return event
 
@@ -228,15 +236,21 @@ def _together_from_dict(given: dict[str, Any], where: str, depth: int) -> Togeth
     unknown = sorted(set(given) - {"together", "schedule"})
     if unknown:
         raise BadProgram(f"{where}: Together has no field {shown(unknown[0])}.")
-    ops = given.get("together")
-    if not isinstance(ops, list):
-        raise BadProgram(f"{where}.together: expected a list of ops.")
+    ops = _ops_from(given.get("together"), f"{where}.together", depth)
     schedule = _convert(given.get("schedule", {}), Schedule, f"{where}.schedule")
-    read = [
-        op_from_dict(op, f"{where}.together[{n}]", depth=depth + 1)
-        for n, op in enumerate(ops)
-    ]
-    return Together(tuple(read), schedule)
+    return Together(ops, schedule)
+
+
+def _ops_from(value: object, where: str, depth: int) -> tuple[Op, ...]:
+    """The ops of a list inside an op."""
+    if not isinstance(value, list):
+        raise BadProgram(f"{where}: expected a list of ops.")
+    return tuple(
+        [
+            op_from_dict(op, f"{where}[{n}]", depth=depth + 1)
+            for n, op in enumerate(value)
+        ]
+    )
 
 
 def _convert(value: Any, cls: Any, where: str) -> Any:

@@ -34,7 +34,8 @@ EXCUSED: dict[str, dict[str, int]] = {
     "engine/store/queue/consume_queue_store.py": {"imports": 16},
     "engine/store/queue/queue_audit.py": {"QueueAudit attributes": 15},
     "engine/store/start_up.py": {
-        "StartUp attributes": 14,
+        "StartUp attributes": 15,
+        "StartUp booleans": 4,
         "StartUp.__init__ parameters": 8,
         "imports": 20,
     },
@@ -59,7 +60,7 @@ EXCUSED: dict[str, dict[str, int]] = {
     "harness/subjects/python_store.py": {"PythonStore attributes": 15, "imports": 27},
     "models/files/log.py": {"read_log parameters": 7},
     "models/history.py": {"Step attributes": 35, "Step booleans": 4},
-    "models/knowledge/knowledge.py": {"Knowledge attributes": 18, "imports": 19},
+    "models/knowledge/knowledge.py": {"Knowledge attributes": 18, "imports": 20},
     "models/knowledge/moments.py": {"StartOver booleans": 5},
     "models/knowledge/promises.py": {"Promises booleans": 4},
     "models/knowledge/reference.py": {

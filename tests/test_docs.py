@@ -21,6 +21,10 @@ import pytest
 from click.testing import CliRunner
 
 from crashmq.harness.cli import _COMMANDS, main
+from crashmq.harness.failures.case_file import CaseFile
+from crashmq.harness.mutants.check_edits import check_edits
+from crashmq.harness.mutants.mutant_file import read_mutants
+from crashmq.models.laws.registry import declared_laws
 
 pytest_plugins = ["pytester"]
 
@@ -29,6 +33,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"`crashmq ([a-z]+)")
+DIGEST = re.compile(r"digest [0-9a-f]{16}")
 SHIM = "#!{python}\nfrom crashmq.harness.cli import main\nmain()\n"
 
 
@@ -51,7 +56,8 @@ def samples_in(block: str) -> Iterator[Sample]:
 
 
 def matches(printed: str, shown: str) -> bool:
-    """Whether a text is what a page shows; ``...`` is anything, and so are digests."""
+    """Whether a text is what the page shows; ``...`` is anything, so are digests."""
+    shown, printed = DIGEST.sub("digest -", shown), DIGEST.sub("digest -", printed)
     lines = [line.rstrip() for line in shown.rstrip().splitlines()]
     patterns = [re.escape(line).replace(re.escape("..."), ".*") for line in lines]
     whole = "\n".join(patterns).replace("\n.*\n", "\n(?:.*\n)*?")
@@ -59,7 +65,6 @@ def matches(printed: str, shown: str) -> bool:
         whole = "(?:.*\n)*?" + whole.removeprefix(".*\n")
     if whole.endswith("\n.*"):
         whole = whole.removesuffix("\n.*") + "(?:\n.*)*"
-    whole = re.sub(r"digest [0-9a-f]{16}", "digest [0-9a-f]{16}", whole)
     told = "\n".join(line.rstrip() for line in printed.rstrip().splitlines())
     return re.fullmatch(whole, told) is not None
 
@@ -136,6 +141,30 @@ def test_a_sample_of_a_test_is_one_that_passes(
 
     assert result.parseoutcomes().get("passed", 0) >= 1
     assert not {"failed", "errors"} & set(result.parseoutcomes())
+
+
+def test_the_bugs_of_the_page_on_mutants_can_be_planted(tmp_path: Path) -> None:
+    (text,) = [t for name, t in blocks_of(DOCS / "mutants.md") if name == "toml"]
+    (tmp_path / "mine.toml").write_text(text)
+
+    mutants = read_mutants(tmp_path / "mine.toml", declared_laws())
+
+    assert len(mutants) == 2
+    assert list(check_edits(mutants)) == []
+
+
+def test_the_case_by_hand_of_the_page_on_cases_is_one(tmp_path: Path) -> None:
+    (text,) = [t for name, t in blocks_of(DOCS / "case-files.md") if name == "json"]
+    (tmp_path / "hand.case.json").write_text(text)
+
+    assert len(CaseFile.load(tmp_path / "hand.case.json").program.ops) == 3
+
+
+def test_every_page_is_in_the_site() -> None:
+    written = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    named = set(re.findall(r"[\w-]+\.md", written))
+
+    assert named == {page.name for page in DOCS.glob("*.md")}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

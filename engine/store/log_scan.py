@@ -11,9 +11,9 @@ from crashmq.engine.store.dispatch import DispatchRequest
 from crashmq.engine.store.logfile.mapped_file import MappedFile
 from crashmq.engine.store.message.message_codec import (
     BLANK_SIZE_MIN,
+    SEEN_BEHIND,
     check_message,
     size_beyond,
-    size_with_what_follows,
 )
 from crashmq.engine.store.unreadable import examined
 
@@ -138,10 +138,10 @@ def records_in(
             takes_nul=takes_nul,
         )
         if request.success and request.msg_size > 0:
-            size = request.msg_size
-            may_lack = takes_nul and not window[at + size - 1]
-            if may_lack and (wanted := size_with_what_follows(window, at, size, left)):
-                return FoundRecords(tuple(records), at, wanted)
+            needed = min(request.msg_size + SEEN_BEHIND, left)
+            is_seen = len(window) >= at + needed
+            if takes_nul and not is_seen and not window[at + request.msg_size - 1]:
+                return FoundRecords(tuple(records), at, needed)
             records.append(request)
             at += request.msg_size
         elif request.success:

@@ -94,7 +94,7 @@ class StartUp:
         self._sums = sums
         self._found: tuple[LogScan, QueueAudit, IndexAudit] | None = None
         self._to_come: UnitsToCome | None = None
-        self._was_marked = self._front_expired = False
+        self._was_marked = self._front_expired = self._trusts_bit_maps = False
         self.losses = Losses()
         self.last_exit_ok = False
 
@@ -135,6 +135,9 @@ class StartUp:
         self._consume_queues.load(start)
         self._refuse_short_queue_files()
         self._index.load()
+        # An orderly end has synced bit maps, whoever came to it.
+        is_ended = not (self._was_marked or self._abort.exists())
+        self._trusts_bit_maps = is_ended and self._config.enable_consume_queue_ext
         found = self._scan(start)
         until = self._around_until(found[0])
         if until:
@@ -144,6 +147,10 @@ class StartUp:
             self._consume_queues.recover_all()
             found = self._scan(max(0, self._commit_log.min_offset))
         found = self._without_deleted(found, until)
+        if self._trusts_bit_maps and found[1].first_wrong:
+            # All of them are taken for durable, or none.
+            self._trusts_bit_maps = False
+            found = self._scan(start, around=until)
         self._refuse_damage(*found[:2])
         self._refuse_foreign(found[0])
         self._note_others(found[0])
@@ -231,9 +238,9 @@ class StartUp:
         mark, log = self._checkpoint.mark, self._commit_log
         dispatched = mark.dispatched_offset if mark else 0
         damage = Damage(log_min_offset=max(0, log.min_offset))
-        # An orderly end has synced bit maps, whoever came to it.
-        trusts = mark is None and not self._abort.exists()
-        audit = self._consume_queues.audit(dispatched, damage, trusts_bit_maps=trusts)
+        audit = self._consume_queues.audit(
+            dispatched, damage, trusts_bit_maps=self._trusts_bit_maps
+        )
         index = self._index.audit(max(0, log.min_offset))
         visit: Callable[[DispatchRequest], None] = audit.visit
         if mark is None or not self._abort.exists():
@@ -530,6 +537,9 @@ class StartUp:
         self._consume_queues.recover(audit, scan, clean=clean)
         if not clean:
             self._consume_queues.sync_found()
+        if self._trusts_bit_maps:
+            self._consume_queues.flush(0)
+            self._consume_queues.durable_dispatched_offset = scan.end
         # After the log's end is durable, and before anything is put after it.
         self._consume_queues.deleted.settle(scan.start, scan.end, is_certain=clean)
         self._index.recover(index, scan.end, clean=clean)

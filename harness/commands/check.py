@@ -274,7 +274,8 @@ def _verdict(result: GateResult, mutant: str) -> str:
 def _summary(told: Told, names: tuple[str, ...], bug: Mutant | None) -> str:
     result = told.result
     runs = sum(row.runs for row in result.rows)
-    over = names[0] if len(names) == 1 else f"{len(names)} scenarios"
+    asked = tuple([name for name in names if name not in result.cannot])
+    over = asked[0] if len(asked) == 1 else f"{len(asked)} scenarios"
     did = f"{runs:,} programs over {over}, profile {told.profile}"
     under = f", planted bug {told.mutant}" if told.mutant else ""
     if told.subject != OURS:
@@ -296,9 +297,11 @@ def _summary(told: Told, names: tuple[str, ...], bug: Mutant | None) -> str:
         case "NOT JUDGED":
             return f"NOT JUDGED: no law was violated, but see above; {did}{under}"
     known = f" but {len(result.known)} known" if result.known else ""
-    more = f"crashmq soak {' '.join(names)} --episodes 20000 --out runs/first"
+    more = f"crashmq soak {' '.join(asked)} --episodes 20000 --out runs/first"
     if len(names) == len(SCENARIOS):
         more = "crashmq check --profile ci"
+    if told.subject != OURS:
+        more += f" --subject {told.subject}"
     return f"GREEN: no law was violated{known}; {did}{under}\n  next  {more}"
 
 

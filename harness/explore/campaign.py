@@ -31,6 +31,7 @@ from crashmq.scenarios.programs.workload import program_for
 
 LENGTHS = (2, 4, 3, 6, 5, 9, 4, 14, 7, 3, 24, 10)  # ops of a history; short ones often
 WAITING_A_WORKER = 2
+PATIENT_S = 1.0  # after an interrupt, for what workers have found by then
 
 
 class Stop(Protocol):
@@ -185,8 +186,8 @@ def _is_own(moment: CrashPoint, shared: int) -> bool:
 def run_jobs(jobs: Iterator[Job], workers: int, budget_s: float) -> Iterator[Result]:
     """What each job came to, as they are done; none is begun after the budget.
 
-    After an interrupt the jobs that run are stopped, what they came to is given too,
-    and then it is raised.
+    After an interrupt the jobs that run are stopped, what they came to is given too if
+    they tell it soon, and then it is raised.
     """
     deadline = time.monotonic() + budget_s
     if workers == 1:
@@ -216,7 +217,10 @@ def run_jobs(jobs: Iterator[Job], workers: int, budget_s: float) -> Iterator[Res
         except KeyboardInterrupt:
             stop.value = 1
             left = [each for each in waiting if not each.cancel()]
-            yield from (each.result() for each in left)
+            done = wait(left, timeout=PATIENT_S).done
+            yield from (each.result() for each in done)
+            for child in multiprocessing.active_children():
+                child.kill()  # it has found nothing yet: it is still being started
             raise
         finally:
             stop.value = 1

@@ -53,6 +53,7 @@ from crashmq.models.ops import (
     RunService,
     Schedule,
     SearchOffset,
+    Session,
     StartConsumer,
     Subscribe,
     Survivors,
@@ -360,6 +361,12 @@ def _check_event(event: Event, where: str, places: _Places) -> None:
             for number, part in enumerate(ops):
                 _check_event(part, f"{where}.together[{number}]", places)
             _check(schedule, EVENT_BOUNDS[Schedule], f"{where}.schedule")
+        case Session(ops):
+            if len(ops) > TOGETHER_MAX:
+                found = f"{len(ops)} ops in turn, at most {TOGETHER_MAX} are run"
+                raise OutOfBounds(f"{where}.session", found)
+            for number, part in enumerate(ops):
+                _check_event(part, f"{where}.session[{number}]", places)
         case Crash(survivors=survivors) | DiskFault(survivors=survivors):
             _check(survivors, EVENT_BOUNDS[Survivors], f"{where}.survivors")
         case PlantFile():

@@ -25,7 +25,7 @@ from crashmq.harness.failures.simplify import (
     unwrapped,
 )
 from crashmq.models.observations import Put
-from crashmq.models.ops import During, Op, PutMessage, Together
+from crashmq.models.ops import During, Op, PutMessage, Session, Together
 from crashmq.models.program import Program
 from crashmq.models.verdict import Outcome
 
@@ -260,7 +260,8 @@ class _Search:
                         if self._take_ops((*ops[:at], *both, *ops[at + 1 :])):
                             break
                 case Together(parts):
-                    for order in (parts, parts[::-1]):
+                    callers = [p.ops if isinstance(p, Session) else (p,) for p in parts]
+                    for order in (sum(callers, ()), sum(callers[::-1], ())):
                         if self._take_ops((*ops[:at], *order, *ops[at + 1 :])):
                             break
 

@@ -32,6 +32,7 @@ from crashmq.models.ops import (
     RunService,
     Schedule,
     SearchOffset,
+    Session,
     Survivors,
     Together,
 )
@@ -52,6 +53,10 @@ def unwrapped(op: Op) -> Iterator[Op]:
     if isinstance(op, Together):
         yield from op.ops
         yield from _without_one(op)
+        yield from _shorter_sessions(op)
+        return
+    if isinstance(op, Session):
+        yield from op.ops
         return
     if not isinstance(op, During):
         return
@@ -75,6 +80,17 @@ def _without_one(op: Together) -> Iterator[Together]:
         )
         schedule = replace(op.schedule, preemptions=told)
         yield Together((*op.ops[:gone], *op.ops[gone + 1 :]), schedule)
+
+
+def _shorter_sessions(op: Together) -> Iterator[Together]:
+    """One op of one session fewer; where one is left, that one without a session."""
+    for number, part in enumerate(op.ops):
+        if not isinstance(part, Session):
+            continue
+        ops = part.ops
+        shorter = [Session((*ops[:n], *ops[n + 1 :])) for n in range(len(ops))]
+        for less in (*ops, *reversed(shorter)):
+            yield replace(op, ops=(*op.ops[:number], less, *op.ops[number + 1 :]))
 
 
 def told_by(op: Event, turns: tuple[tuple[int, int], ...]) -> Event:
@@ -170,6 +186,8 @@ def _simpler(event: Event) -> Iterator[Event]:
             yield from _simpler_during(event)
         case Together():
             yield from _simpler_together(event)
+        case Session(ops):
+            yield from _simpler_session(ops)
         case Crash():
             yield from _simpler_crash(event)
         case DiskFault():
@@ -257,6 +275,14 @@ def _simpler_together(op: Together) -> Iterator[Together]:
         for simpler in _simpler(part):
             assert is_op(simpler), simpler
             yield replace(op, ops=(*op.ops[:number], simpler, *op.ops[number + 1 :]))
+
+
+def _simpler_session(ops: tuple[Op, ...]) -> Iterator[Op]:
+    """The same caller with one op simpler."""
+    for number, part in enumerate(ops):
+        for simpler in _simpler(part):
+            assert is_op(simpler), simpler
+            yield Session((*ops[:number], simpler, *ops[number + 1 :]))
 
 
 def _begun_by(op: Together, first: int) -> Together:
@@ -355,7 +381,7 @@ def _changed(event: Event, change: Callable[[Event], Event]) -> Event:
     if isinstance(event, During):
         inner = _in_every_part(event.op, change)
         return During(inner, event.at_action, _changed(event.event, change))
-    if isinstance(event, Together):
+    if isinstance(event, Together | Session):
         ops = tuple([_in_every_part(part, change) for part in event.ops])
         return replace(event, ops=ops)
     return change(event)

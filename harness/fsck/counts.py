@@ -172,6 +172,8 @@ def _alive(image: StoreImage) -> dict[QueueKey, list[Record]]:
     if ROCKSDB_PATH in image.files and isinstance(log, PresumedLog):
         return log.as_found
     batched = _batched(image)
+    if image.abort and isinstance(log, PresumedLog):
+        return _with_replayed(image, log)
     if not batched:
         return log.indexed_records
     found = {
@@ -180,6 +182,20 @@ def _alive(image: StoreImage) -> dict[QueueKey, list[Record]]:
     for record in log.records:
         if record.topic in batched:
             found.setdefault((record.topic, record.queue_id), []).append(record)
+    return found
+
+
+def _with_replayed(image: StoreImage, log: PresumedLog) -> dict[QueueKey, list[Record]]:
+    """Also the topics without a folder of which a crash may have come before any unit.
+
+    A deleted topic looks the same; but the next start lists what it replays of both.
+    """
+    first = replayed_from(image)
+    found = dict(log.indexed_records)
+    for key, records in log.as_found.items():
+        replayed = [record for record in records if record.phy_offset >= first]
+        if key not in found and replayed:
+            found[key] = replayed
     return found
 
 

@@ -4,23 +4,30 @@ An interrupt is raised where the program happens to be: in a law, in a store hal
 through an op, in a callback whose errors nobody sees. What it meets there may turn it
 into another error, or drop it. So the door remembers that there was one, each line of
 progress raises it again until a command has taken it, and the exit code is the
-interrupt's whatever else was going to be said. Processes of ours leave it to their
-parent, which ends them.
+interrupt's whatever else was going to be said. A second one, from somebody who has seen
+that the first was heard, ends the process where it stands. Processes of ours leave it
+to their parent, which ends them, and end when it does.
 """
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 CODE = 130  # what a shell says of a command that an interrupt ended
+ONE_PRESS_S = 0.3  # who passes a signal on may send it once more
+_PR_SET_PDEATHSIG = 1
+_HEARD = b"\ninterrupted: keeping what was found; Ctrl-C again ends it at once\n"
+_SHOW_CURSOR = b"\x1b[?25h"
 
 
 class Interrupts:
@@ -34,6 +41,8 @@ class Interrupts:
         self.seen = False
         """Whether there was one since the command began."""
         self._wanted = False
+        self._is_process = False
+        self._first_at = 0.0
 
     def _check(self) -> None:
         assert self.seen or not self._wanted
@@ -52,7 +61,8 @@ class Interrupts:
             yield
         finally:
             self._wanted = False  # what this command did not heed no other one shall
-            signal.signal(signal.SIGINT, before)
+            if signal.getsignal(signal.SIGINT) is not _leave_at_once:
+                signal.signal(signal.SIGINT, before)
             sys.unraisablehook = hook
 
     def rearm(self) -> None:
@@ -90,10 +100,20 @@ class Interrupts:
         of a command that is done, would say how the process ended. What is registered
         first comes last: so this is for the beginning of a process.
         """
+        self._is_process = True
         if _can_be_told():
             atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
     def _came(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        now = time.monotonic()
+        if not self.seen:
+            self._first_at = now
+            if self._is_process and os.isatty(2):
+                os.write(2, _HEARD)
+        elif self._is_process and now - self._first_at > ONE_PRESS_S:
+            if os.isatty(2):
+                os.write(2, _SHOW_CURSOR)
+            os._exit(CODE)
         self.seen = self._wanted = True
         raise KeyboardInterrupt
 
@@ -121,7 +141,12 @@ def held_back() -> Iterator[None]:
 
 
 def left_to_parent() -> None:
-    """In a process of ours: Ctrl-C is for the parent, which ends its workers."""
+    """In a process of ours: Ctrl-C is for the parent, which ends its workers.
+
+    They end with it, too, if it was ended itself.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crashmq.harness.judging.asking import Breaches, asked
+from crashmq.models.files.places import is_of_a_store
 from crashmq.models.knowledge.facts import Fact
 from crashmq.models.knowledge.moments_of_rounds import FileTaken
 from crashmq.models.laws.removals import (
@@ -20,7 +21,8 @@ def _below(at: FileTaken, *folders: str) -> bool:
     """Whether a running store removed a file of such a folder."""
     taken = at.taken
     removed = taken.verb == "remove" and not at.amid_start
-    return removed and taken.path.startswith(folders)
+    is_ours = removed and taken.path.startswith(folders)
+    return is_ours and is_of_a_store(taken.path, has_index=True)
 
 
 @asked(

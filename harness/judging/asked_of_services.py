@@ -46,7 +46,7 @@ from crashmq.models.ops import RunService, ServiceName
 
 
 def _may_have_gaps(at: RoundOver) -> bool:
-    return at.known.setup.on_damage == "serve"
+    return at.known.setup.on_damage == "serve" or at.known.is_degraded
 
 
 @asked(

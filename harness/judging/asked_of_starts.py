@@ -159,13 +159,20 @@ def _ask_rec_12(at: StartOver) -> Breaches:
     return refuses_what_cannot_be_located.judge(at.found, at.at_full_size, at.start)
 
 
+def _rested(at: StartOver) -> bool:
+    """Whether a life ended in order, and nothing has changed its files since."""
+    known = at.known
+    is_whole = not (at.damaged or known.disk_failed)
+    return known.end is End.ORDERLY and is_whole
+
+
 @asked(refuses_only_damage, on=StartOver, where=lambda at: not at.listed)
 def _ask_rec_4(at: StartOver) -> Breaches:
     return refuses_only_damage.judge(
         at.found,
         at.at_full_size,
         at.start.reason if isinstance(at.start, Refused) else "",
-        log_is_damaged=at.log_is_damaged,
+        log_is_damaged=at.log_is_damaged and not _rested(at),
         misfit=at.misfit or ("" if at.is_windowed else at.lost),
         may_refuse=bool(at.lost)
         or at.is_foreign

@@ -42,6 +42,7 @@ from crashmq.models.knowledge.moments import (
     DeliveryRoundOver,
     FilesAtRest,
     FilesFound,
+    FilteredPullBounded,
     FilteredPullOver,
     FilterMissed,
     FiltersRecovered,
@@ -220,7 +221,7 @@ OF_MOMENTS: Final[Mapping[type[Moment], tuple[Fact, ...]]] = {
     OffsetBehindPull: (*TELLS_ALL, Fact.HOLDS_PULLS, Fact.TRACKS_PROGRESS),
     DispatchSeen: (*TELLS_ALL, Fact.TURNS_SERVICES),
     **dict.fromkeys(
-        (FilteredPullOver, FilterMissed, FiltersRecovered),
+        (FilteredPullOver, FilteredPullBounded, FilterMissed, FiltersRecovered),
         (*TELLS_ALL, Fact.FILTERS),
     ),
     **dict.fromkeys(

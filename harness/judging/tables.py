@@ -23,6 +23,7 @@ from crashmq.models.knowledge import (
     moments_of_rounds,
 )
 from crashmq.models.knowledge.facts import Fact, decided_by
+from crashmq.models.knowledge.failures import STOPS
 from crashmq.models.knowledge.moments import FilesFound, Moment
 from crashmq.models.laws.registry import declared_laws
 from crashmq.models.ops import EVERYTHING, Capability
@@ -87,6 +88,16 @@ def asked_and_excused() -> str:
     return _table(head, rows) + f"\nNo fact ever excuses {_ids(never)}.\n"
 
 
+def what_failures_stop() -> str:
+    """What a failed call may stop, by the kind of file, and until when."""
+    rows = [
+        (f"`{one.part}`", one.calls, one.stops, one.until, "yes" if one.puts else "no")
+        for one in STOPS
+    ]
+    head = ("file", "failing calls", "what they may stop", "until", "puts refused")
+    return _table(head, rows)
+
+
 def laws_of_subjects() -> str:
     """The core and each capability, with the laws that are not asked without it."""
     whole = _asked_of(EVERYTHING)
@@ -116,6 +127,7 @@ TABLES: Final[Sequence[tuple[str, str, Callable[[], str]]]] = (
     ("architecture.md", "when the judge looks", when_the_judge_looks),
     ("laws.md", "after a crash", after_a_crash),
     ("disk.md", "asked and excused", asked_and_excused),
+    ("disk.md", "what failures stop", what_failures_stop),
     ("bring-your-own.md", "laws of subjects", laws_of_subjects),
 )
 """Page, name and text of each table."""

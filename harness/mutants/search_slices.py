@@ -56,6 +56,7 @@ SHARES = {
     "consumer_crash": 5,
     "contention": 4,
     "filters": 3,
+    "flush_modes": 3,
     "interleaved_deletion": 3,
     "interleavings": 3,
     "bit_rot": 5,
@@ -67,6 +68,7 @@ SHARES = {
     "offset_files": 2,
     "rebalance": 3,
     "retries": 5,
+    "transient_pool": 3,
 }
 """Turns of scenarios that have more than one: what they ask has more sides than an
 episode can show, who is preempted where, which bytes of which record rot, what meets

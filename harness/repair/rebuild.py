@@ -202,9 +202,11 @@ def make_units(
 def _deleted_topics(found: Found) -> Callable[[str], bool]:
     """Whether a topic was deleted: by the broker's list, or by its missing folder.
 
-    A folder tells only if others are there.
+    A folder tells only if others are there, and if no crash came before it was made.
     """
     told, folders = topics_told(found.files), found.folders
+    if told is None and "abort" in found.files:
+        return lambda _: False
 
     @cache
     def is_deleted(topic: str) -> bool:

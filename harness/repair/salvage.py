@@ -179,8 +179,8 @@ def _refuse_light(lost: Mapping[Key, list[int]]) -> None:
 
 
 def _sizing(found: Found) -> dict[str, Bytes]:
-    """The old queues and index, whose sizes the new ones have."""
-    tops = ("consumequeue/", "index/")
+    """The old queues and index, whose sizes the new ones have; whether it crashed."""
+    tops = ("consumequeue/", "index/", "abort")
     return {path: data for path, data in found.files.items() if path.startswith(tops)}
 
 

@@ -76,6 +76,7 @@ from crashmq.models.observations import (
     FilteredPull,
     Interleaved,
     Interrupted,
+    InTurn,
     LogConfirmed,
     Looked,
     NotFiltered,
@@ -134,6 +135,7 @@ from crashmq.models.ops import (
     RunService,
     SearchOffset,
     ServiceName,
+    Session,
     Shutdown,
     StartConsumer,
     Subscribe,
@@ -293,6 +295,8 @@ class Interpreter:
             return self._during(op, who)
         if isinstance(op, Together):
             return self._together(op, who)
+        if isinstance(op, Session):
+            return Skipped("a session is one of several that begin together")
         if self._lacks and needs(op) & self._lacks:
             return Skipped(why_skipped(self._subject, op))
         try:
@@ -361,7 +365,7 @@ class Interpreter:
                 if isinstance(seen, Planted):
                     self._note(who, FilePlanted(seen))
                 return seen
-            case During() | Together():
+            case During() | Together() | Session():
                 raise AssertionError("what is made of ops is not simple")
             case _:
                 assert_never(op)
@@ -704,6 +708,11 @@ class Interpreter:
         return Interleaved(tuple(seen), tuple(turns.taken), turns.points)
 
     def _one_of(self, op: Op, who: int) -> Observation:
+        if not isinstance(op, Session):
+            return self._beside(op, who)
+        return InTurn(tuple([self._beside(part, who) for part in op.ops]))
+
+    def _beside(self, op: Op, who: int) -> Observation:
         if not isinstance(op, CAN_BE_TOGETHER):
             return Skipped("nobody does this beside others")
         if isinstance(op, AdvanceClock) and op.ms > 0:

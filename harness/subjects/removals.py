@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from crashmq.harness.disk.sim_disk import SimDisk
 from crashmq.models.files.deleted import DELETED_PATH
+from crashmq.models.files.places import is_of_a_store
 from crashmq.models.history import TakenAway
 
 
 def taken_away(disk: SimDisk, verb: str, path: str) -> TakenAway:
     """What is known of a file that the store is about to remove or rename."""
     durable = disk.durable_files()
+    log = [one for one in durable if one.startswith("commitlog/")]
     return TakenAway(
         verb,
         path,
@@ -18,5 +20,5 @@ def taken_away(disk: SimDisk, verb: str, path: str) -> TakenAway:
         tuple(disk.unsynced_from().items()),
         durable.get("checkpoint", b""),
         durable.get(DELETED_PATH, b""),
-        tuple([one for one in durable if one.startswith("commitlog/")]),
+        tuple([path for path in log if is_of_a_store(path, has_index=False)]),
     )

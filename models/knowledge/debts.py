@@ -15,11 +15,12 @@ from crashmq.models.observations import (
     Failed,
     Interleaved,
     Interrupted,
+    InTurn,
     Observation,
     Positions,
     PutStatus,
 )
-from crashmq.models.ops import During, Event, RunService, Together
+from crashmq.models.ops import During, Event, RunService, Session, Together
 from crashmq.models.plain_state import Forked
 from crashmq.models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, Setup
 
@@ -141,7 +142,7 @@ def _raised(op: Event, seen: Observation) -> set[str]:
             return {service}
         case During(inner, _, event), Interrupted(of_inner, of_event):
             return _raised(inner, of_inner) | _raised(event, of_event)
-        case Together(ops), Interleaved(of_ops):
+        case (Together(ops), Interleaved(of_ops)) | (Session(ops), InTurn(of_ops)):
             found = [_raised(one, of) for one, of in zip(ops, of_ops, strict=True)]
             return set().union(*found)
         case _:

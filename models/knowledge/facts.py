@@ -21,6 +21,7 @@ from crashmq.models.knowledge.moments import (
     OffsetsRecovered,
     PullOver,
     PutOver,
+    QueryBeside,
     QueryOver,
     QueueBegun,
     ResetAnswered,
@@ -267,8 +268,10 @@ def _may_be_deleted(model: ReferenceModel, topic: str) -> bool:
 
 
 def _topic_stays(at: Moment) -> bool:
-    assert isinstance(at, PullOver | PullAnswered | FilteredPullOver), at
     deleted = [op.topic for op, _ in at.step.deletions]
+    if isinstance(at, QueryBeside):
+        return at.query.topic not in deleted
+    assert isinstance(at, PullOver | PullAnswered | FilteredPullOver), at
     return at.step.is_alone or at.pull.topic not in deleted
 
 

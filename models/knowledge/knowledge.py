@@ -18,6 +18,7 @@ from crashmq.models.knowledge.consumption import Consumption
 from crashmq.models.knowledge.debts import Debts
 from crashmq.models.knowledge.delays import Delays
 from crashmq.models.knowledge.expiry import Expiry
+from crashmq.models.knowledge.failures import may_stop_puts
 from crashmq.models.knowledge.progress import Progress
 from crashmq.models.knowledge.promises import SPOILT, DiskKind, Promises, forgets
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
@@ -39,8 +40,6 @@ DISPATCHED = (*LOG, *QUEUES, *INDEX)
 """What dispatch reads and writes."""
 EVERY_QUEUE: QueueKey = ("", -1)
 _NO_QUEUE: frozenset[QueueKey] = frozenset()
-SIDE_FILES = frozenset({"checkpoint", "abort", "lock"})
-"""What no put and no dispatch writes."""
 
 
 class End(Enum):
@@ -154,7 +153,9 @@ class Knowledge:
     def may_refuse_puts(self, step: Step) -> bool:
         """Whether puts may be refused: the disk failed, or the cleaner stopped them."""
         failed = self.failed_parts | step.failed_parts
-        return not failed <= SIDE_FILES or self.expiry.may_be_full
+        amid = bool(step.deletions) or self.debts.may_be_amid or bool(self.debts.failed)
+        stopped = may_stop_puts(failed, amid_deletion=amid)
+        return stopped or self.expiry.may_be_full
 
     def judged(
         self, image: StoreImage, reput_from_offset: int | None, *, clean: bool

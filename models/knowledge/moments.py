@@ -462,11 +462,20 @@ class SearchOver(Moment):
 
 @dataclass(slots=True)
 class PullBeside(Moment):
-    """A pull was answered that others acted beside."""
+    """A pull was answered that others acted beside; it met one of ``queues``."""
 
     pull: PullMessage
     pulled: Pulled
-    queue: QueueBetween
+    queues: Sequence[QueueBetween]
+
+
+@dataclass(slots=True)
+class FilteredPullBounded(Moment):
+    """A pull of a group was answered; it met one of ``queues``."""
+
+    pull: PullFiltered
+    pulled: Pulled
+    queues: Sequence[QueueBetween]
 
 
 @dataclass(slots=True)
@@ -500,15 +509,14 @@ class SearchBeside(Moment):
     """A search by time was answered that others acted beside.
 
     Attributes:
-        queue: what it may have met.
-        times: when each of its messages was stored; -1: nobody knows.
+        met: the queues of which it has met one, each with the store_timestamps of its
+            messages by queue_offset; -1: nobody knows.
         firsts: the same of the messages with which the log may have begun.
     """
 
     search: SearchOffset
     searched: Searched
-    queue: QueueBetween
-    times: Mapping[int, int]
+    met: Sequence[tuple[QueueBetween, Mapping[int, int]]]
     firsts: Sequence[int]
 
 

@@ -45,7 +45,10 @@ class LogBetween(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueueBetween:
-    """A queue from the begin of a read to its end.
+    """A queue from the begin of a read to its end, if no deletion comes between.
+
+    Where one may have come, a read has met the queue as it was before, or none, or the
+    one that counts anew; each of them is such a queue.
 
     Attributes:
         messages: all that it may show, in its order, the expired ones too.
@@ -55,7 +58,8 @@ class QueueBetween:
         memory_from: from which phy_offset on messages count as in memory, at least
             and at most.
         rivals: puts without an answer, each of which may be in the queue or not.
-        stays: nothing deletes the queue, so that it only grows and expires.
+        vanishes: it may be deleted while it is read, so that its bounds, its units and
+            its times need not be of one moment.
     """
 
     messages: Sequence[Appended]
@@ -64,7 +68,7 @@ class QueueBetween:
     gone_below: int
     memory_from: Range
     rivals: Sequence[MessageToPut] = ()
-    stays: bool = True
+    vanishes: bool = False
 
     def at(self, queue_offset: int) -> Appended | None:
         """The message at a queue_offset."""

@@ -15,6 +15,7 @@ from crashmq.models.knowledge.knowledge import Knowledge
 from crashmq.models.knowledge.matching import fitting_records, is_indexed
 from crashmq.models.knowledge.moments import (
     At,
+    FilteredPullBounded,
     LookBeside,
     Moment,
     PullBeside,
@@ -25,8 +26,20 @@ from crashmq.models.knowledge.moments import (
 from crashmq.models.knowledge.reads_beside import LogBetween, QueueBetween, bounds
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.messages import MessageToPut
-from crashmq.models.observations import Looked, Pulled, Queried, Searched
-from crashmq.models.ops import LookMessage, PullMessage, QueryMessage, SearchOffset
+from crashmq.models.observations import (
+    FilteredPull,
+    Looked,
+    Pulled,
+    Queried,
+    Searched,
+)
+from crashmq.models.ops import (
+    LookMessage,
+    PullFiltered,
+    PullMessage,
+    QueryMessage,
+    SearchOffset,
+)
 
 _ANYWHERE = 1 << 62
 _CLEANER = "clean_commit_log"
@@ -49,14 +62,27 @@ def walk_beside(
         match span.read, span.answer:
             case PullMessage() as pull, Pulled() as pulled:
                 key = (pull.topic, pull.queue_id)
-                queue = _queue_between(at, key, log, unanswered)
-                yield PullBeside(*at, pull, pulled, queue)
+                queues = _queues_between(at, key, log, unanswered)
+                yield PullBeside(*at, pull, pulled, queues)
+            case PullFiltered() as narrowed, FilteredPull(filtered):
+                key = (narrowed.topic, narrowed.queue_id)
+                queues = _queues_between(at, key, log, unanswered)
+                yield FilteredPullBounded(*at, narrowed, filtered, queues)
             case LookMessage() as look_up, Looked() as looked:
                 yield LookBeside(*at, look_up, looked, log, known.model, unanswered)
             case SearchOffset() as search, Searched() as searched:
                 yield _search_beside(at, search, searched, log, unanswered)
             case QueryMessage() as query, Queried() as queried:
                 yield _query_beside(at, query, queried, log, unanswered)
+
+
+def bounded_alone(at: At, pull: PullFiltered, pulled: Pulled) -> FilteredPullBounded:
+    """A pull of a group that nothing happened beside: its begin is its end."""
+    now = at.now
+    span = ReadSpan(pull, FilteredPull(pulled, "", "TAG"), 0, 0, now, now)
+    key, rivals = (pull.topic, pull.queue_id), at.known.model.in_flight
+    queues = _queues_between(at, key, _log_between(at, span), rivals)
+    return FilteredPullBounded(*at, pull, pulled, queues)
 
 
 def _log_between(at: At, span: ReadSpan) -> LogBetween:
@@ -79,15 +105,20 @@ def _log_between(at: At, span: ReadSpan) -> LogBetween:
     )
 
 
-def _queue_between(
+def _queues_between(
     at: At, key: QueueKey, log: LogBetween, rivals: Sequence[MessageToPut]
-) -> QueueBetween:
+) -> list[QueueBetween]:
+    """What a read of a queue may have met: one of these."""
     model, step = at.known.model, at.step
+    listed = [one for one in rivals if key in _queues_of(one)]
+    memory_from = _memory_from(at, log)
     if not _stays(step, model, key):
-        return _deleted_meanwhile(model, key, log, rivals)
+        met = [_part_of(part, log, listed, memory_from) for part in _counts(model, key)]
+        nothing = QueueBetween([], (0, 0), (0, len(listed)), 0, memory_from, listed)
+        return [*met, nothing]
     queue = model.queues.get(key, [])
     built = model.built.get(key, 0)
-    sure = possible = bisect_left(queue, built, key=lambda m: m.queue_offset)
+    sure = possible = bisect_left(queue, built, key=_queue_offset)
     while sure < len(queue) and log.was_dispatched(queue[sure]):
         sure += 1
     possible = max(sure, possible)
@@ -95,14 +126,70 @@ def _queue_between(
         possible += 1
     least = bounds(queue, built, log.begins[0], sure)
     most = bounds(queue, built, log.begins[1], possible)
-    listed = [one for one in rivals if key in _queues_of(one)]
+    return [
+        QueueBetween(
+            queue[:possible],
+            (least[0], max(least[0], most[0])),
+            (least[1], max(least[1], most[1]) + len(listed)),
+            log.begins[1],
+            memory_from,
+            listed,
+        )
+    ]
+
+
+def _counts(model: ReferenceModel, key: QueueKey) -> list[list[Appended]]:
+    """All that was ever put to a queue, by its deletions: each time it counts anew."""
+    parts: list[list[Appended]] = []
+    for message in model.messages:
+        listed = _listed_in(message, key)
+        if listed is None:
+            continue
+        if not parts or listed.queue_offset <= parts[-1][-1].queue_offset:
+            parts.append([])
+        parts[-1].append(listed)
+    return parts
+
+
+def _listed_in(appended: Appended, key: QueueKey) -> Appended | None:
+    """A message as a queue lists it; None if it does not."""
+    message = appended.message
+    if (message.topic, message.queue_id) == key:
+        return appended if message.has_place else None
+    if not appended.light_offsets or key not in _queues_of(message):
+        return None
+    offsets = dict(
+        zip(message.light_queues, appended.light_offsets.split(","), strict=True)
+    )
+    return appended.in_light_queue(int(offsets[key[0]]))
+
+
+def _part_of(
+    queue: Sequence[Appended],
+    log: LogBetween,
+    rivals: Sequence[MessageToPut],
+    memory_from: tuple[int, int],
+) -> QueueBetween:
+    """A queue that is deleted, or begins, meanwhile.
+
+    Before its deletion it has all that was dispatched; one that begins has any part.
+    """
+    sure = 0
+    while sure < len(queue) and log.was_dispatched(queue[sure]):
+        sure += 1
+    possible = sure
+    while possible < len(queue) and log.may_be_dispatched(queue[possible]):
+        possible += 1
+    low, least = bounds(queue, 0, log.begins[0], sure or possible)
+    last, most = bounds(queue, 0, log.begins[1], possible)
     return QueueBetween(
         queue[:possible],
-        (least[0], max(least[0], most[0])),
-        (least[1], max(least[1], most[1]) + len(listed)),
+        (low, max(low, last)),
+        (least if sure else min(low + 1, most), max(least, most) + len(rivals)),
         log.begins[1],
-        _memory_from(at, log),
-        listed,
+        memory_from,
+        rivals,
+        vanishes=True,
     )
 
 
@@ -115,23 +202,6 @@ def _stays(step: Step, model: ReferenceModel, key: QueueKey) -> bool:
     """Whether nothing deleted the queue amid the step, nor may have before."""
     return not (
         model.is_unsettled(key) or any(op.topic == key[0] for op, _ in step.deletions)
-    )
-
-
-def _deleted_meanwhile(
-    model: ReferenceModel,
-    key: QueueKey,
-    log: LogBetween,
-    rivals: Sequence[MessageToPut],
-) -> QueueBetween:
-    """All that was ever put to the queue, before its deletion and after it."""
-    every = [
-        message
-        for message in model.messages
-        if key in _queues_of(message.message) and log.may_be_dispatched(message)
-    ]
-    return QueueBetween(
-        every, (0, 0), (0, 0), log.begins[1], (0, 0), rivals, stays=False
     )
 
 
@@ -149,13 +219,13 @@ def _search_beside(
 ) -> SearchBeside:
     key = (search.topic, search.queue_id)
     record_at = at.look.image().commit_log.record_at
-    queue = _queue_between(at, key, log, rivals)
+    queues = _queues_between(at, key, log, rivals)
 
     def stored_at(message: Appended) -> int:
         record = record_at.get(message.phy_offset)
         return -1 if record is None else record.store_timestamp
 
-    times = {m.queue_offset: stored_at(m) for m in queue.messages}
+    times = [{m.queue_offset: stored_at(m) for m in q.messages} for q in queues]
     model = at.known.model
     first = bisect_left(model.messages, log.begins[0], key=_begin_of)
     firsts: list[int] = []
@@ -168,7 +238,8 @@ def _search_beside(
     may_lack = first == len(model.messages) or model.messages[first].end > log.ends[0]
     if may_lack:
         firsts.append(-1)
-    return SearchBeside(*at, search, searched, queue, times, firsts)
+    met = [*zip(queues, times, strict=True)]
+    return SearchBeside(*at, search, searched, met, firsts)
 
 
 def _query_beside(
@@ -240,6 +311,10 @@ def forget_seen(step: Step, known: Knowledge) -> None:
     if step.fails_calls:
         # Queues count what a file had that did not go after all.
         known.debts.seen.forget_lows()
+
+
+def _queue_offset(appended: Appended) -> int:
+    return appended.queue_offset
 
 
 def _begin_of(appended: Appended) -> int:

@@ -22,7 +22,7 @@ from crashmq.models.knowledge.moments import (
     SearchAround,
     SearchOver,
 )
-from crashmq.models.knowledge.walk_beside import forget_seen, walk_beside
+from crashmq.models.knowledge.walk_beside import bounded_alone, forget_seen, walk_beside
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     FilteredPull,
@@ -74,6 +74,8 @@ def walk_reads(at: At) -> Iterator[Moment]:
             if isinstance(answer, FilteredPull):
                 queue = behind_gaps(model.queues.get((read.topic, read.queue_id), []))
                 yield FilteredPullOver(*at, read, answer, queue, possible)
+                if step.is_alone:
+                    yield bounded_alone(at, read, answer.pulled)
             else:
                 yield FilterMissed(*at, read, possible)
     for read, answer in step.reads:

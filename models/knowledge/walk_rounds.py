@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from crashmq.models.files.places import is_of_a_store
 from crashmq.models.history import (
     PutAnswered,
     PutAsked,
@@ -58,8 +59,14 @@ def _end_of_files(at: At) -> int:
     """Where the newest file of the log ends, be it that it is empty."""
     if not at.known.setup.preallocate:
         return -1
-    files = [path for path in at.look.files() if path.startswith("commitlog/")]
-    newest = max(files, default="")
+    newest = max(
+        [
+            path
+            for path in at.look.files()
+            if path.startswith("commitlog/") and is_of_a_store(path, has_index=False)
+        ],
+        default="",
+    )
     return (
         int(newest.rpartition("/")[2]) + at.known.setup.log_file_size if newest else 0
     )

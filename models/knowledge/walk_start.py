@@ -90,7 +90,11 @@ def start_over(
     log_is_damaged = known.is_degraded or known.tampering.log_is_damaged
     at_full_size = extended(found, setup.log_file_size) if log_is_damaged else found
     is_windowed = reads_in_a_window(setup)
-    is_foreign = bool(damaged) and _is_of_others(found) and not setup.adopt
+    is_foreign = bool(damaged) and not setup.adopt
+    is_foreign = is_foreign and (_is_of_others(found) or known.is_degraded)
+    is_sound = not (known.disk_failed or known.is_degraded)
+    if is_foreign and known.end is End.ORDERLY and is_sound:
+        is_foreign = not _is_as_an_orderly_end_leaves(found, setup, damaged)
     misfit = _misfit(found, setup, {damage.path for damage in damaged})
     is_unmarked = is_foreign and found.checkpoint.mark is None
     if is_unmarked and _cuts_whole_records(at_full_size):
@@ -114,6 +118,32 @@ def start_over(
         is_windowed and _has_short_file(found, setup),
         is_windowed,
         start.unreadable,
+    )
+
+
+def _is_as_an_orderly_end_leaves(
+    found: StoreImage, setup: Setup, damages: Sequence[Damaged]
+) -> bool:
+    """Whether RocketMQ could have left it so: an orderly start of it loses nothing.
+
+    But for the mark only log files are changed that such a start does not read, and
+    none is of another length.
+    """
+    if found.abort or found.checkpoint.mark is not None:
+        return False
+    log, size = found.commit_log, setup.log_file_size
+    is_run = all(b.base - a.base == size for a, b in pairwise(log.files))
+    is_full = all(len(file.data) == size for file in log.files)
+    changed = [damage for damage in damages if damage.path != "checkpoint"]
+    unread = {file.path: file.base for file in log.files[:-RECOVERED_FILES]}
+    if not (is_run and is_full and {damage.path for damage in changed} <= {*unread}):
+        return False
+    ranges = [(unread[d.path] + d.start, unread[d.path] + d.end) for d in changed]
+    # No CRC says so where a record is whole all the same.
+    return not any(
+        start < record.end and record.phy_offset < end
+        for record in (*log.records, *log.records_beyond)
+        for start, end in ranges
     )
 
 
@@ -408,7 +438,10 @@ def _adopt_around(at: At, start: Started, found: StoreImage) -> Iterator[Moment]
         for record in (*log.records, *log.records_beyond)
         if record.phy_offset < end
     }
-    if _is_unsure_around(step, start, degraded, whole):
+    # Adopted without a mark after a crash, the log ends at the first damage.
+    is_unmarked = found.checkpoint.mark is None and known.setup.adopt
+    is_cut = is_unmarked and not start.damaged
+    if is_cut or _is_unsure_around(step, start, degraded, whole):
         tampering.log_has_hidden_rot = True
     else:
         floor = model.floor if model.floor is not None else model.floor_kill

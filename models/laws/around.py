@@ -68,7 +68,7 @@ def refuses_what_cannot_be_located(
 
     It may refuse if the CRC-32 of a file differs although all its records are intact:
     the damage cannot be located. It must list damage if and only if REC-4 would have it
-    refuse.
+    refuse; without a mark it may list what RocketMQ would leave alone, too.
     """
     reason, mark = reason_to_refuse(found, extended), found.checkpoint.mark
     if isinstance(start, Refused):
@@ -83,7 +83,7 @@ def refuses_what_cannot_be_located(
             yield Violation("start", f"refused: {start.reason}", "a start around it")
         return
     listed = start.damaged
-    if listed and not reason:
+    if listed and not reason and mark is not None:
         yield Violation("start", f"lists {listed[0]}", "no damage, for nothing is lost")
     if reason and not listed:
         yield Violation("start", "lists no damage", f"some, since {reason}")
@@ -203,6 +203,10 @@ def pull_goes_around(
         number = appended.queue_offset
         if number < end and is_asked_for and number not in seen:
             yield Violation(f"message {number} of the queue", "passed over", "given")
+    is_within = pulled.status in ("FOUND", "NO_MATCHED_MESSAGE")
+    if is_within and reput_from_offset >= 0 and end > pulled.max_offset:
+        told = f"next_begin_offset {end}"
+        yield Violation("pull", told, f"at most the end, {pulled.max_offset}")
     if ready and end <= first and pull.max_msg_nums > 0:
         yield Violation("pull", f"next_begin_offset {end}", f"more than {first}")
     if (pulled.status == "FOUND") is not bool(seen):

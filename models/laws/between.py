@@ -11,7 +11,7 @@ its units and their records one after the other, so each has a moment of its own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from crashmq.models.appended import Appended, differs, differs_from_message
 from crashmq.models.files.store_image import BadRecord, Record, decode_record
@@ -28,7 +28,7 @@ from crashmq.models.laws.reading import (
 from crashmq.models.laws.registry import law
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import Looked, Pulled, Queried, Searched
-from crashmq.models.ops import Boundary, LookMessage, PullMessage
+from crashmq.models.ops import Boundary, LookMessage, PullFiltered, PullMessage
 from crashmq.models.verdict import Violation
 
 _NO_QUEUE = ("NO_MATCHED_LOGIC_QUEUE", "NO_MESSAGE_IN_QUEUE")
@@ -41,7 +41,10 @@ _NO_QUEUE = ("NO_MATCHED_LOGIC_QUEUE", "NO_MESSAGE_IN_QUEUE")
     catalogue="I6 I16",
 )
 def pull_sees_a_moment(
-    pulled: Pulled, pull: PullMessage, queue: QueueBetween, queue_file_units: int
+    pulled: Pulled,
+    pull: PullMessage,
+    queues: Sequence[QueueBetween],
+    queue_file_units: int,
 ) -> Iterator[Violation]:
     """Bounds each field of the answer, and holds them against each other.
 
@@ -52,14 +55,33 @@ def pull_sees_a_moment(
     Args:
         pulled: the answer.
         pull: what was asked.
-        queue: what the queue was from its begin to its end.
+        queues: what the queue was from its begin to its end: one of these.
         queue_file_units: units of a queue file.
 
     Source: DefaultMessageStore#getMessage, GetMessageStatus.
     """
     where = f"pull from {pull.queue_offset} among others, {pulled.status}"
-    if not queue.stays:
-        yield from _is_of_some_queue(pulled, pull, queue, where)
+    yield from _unless_one_fits(
+        _sees_queue(pulled, pull, queue, queue_file_units, where) for queue in queues
+    )
+
+
+def _unless_one_fits(ways: Iterable[Iterator[Violation]]) -> Iterator[Violation]:
+    """What is wrong, if it is so in every way that it can have been."""
+    first: list[Violation] = []
+    for way in ways:
+        found = [*way]
+        if not found:
+            return
+        first = first or found
+    yield from first
+
+
+def _sees_queue(
+    pulled: Pulled, pull: PullMessage, queue: QueueBetween, units: int, where: str
+) -> Iterator[Violation]:
+    """A pull of one queue."""
+    if queue.vanishes and _met_its_end(pulled, pull, queue, units):
         return
     yield from _is_between(pulled, queue, where)
     if (pulled.status == "FOUND") is not bool(pulled.messages):
@@ -80,7 +102,21 @@ def pull_sees_a_moment(
         seen = f"bounds {pulled.min_offset} and {pulled.max_offset}"
         yield Violation(where, seen, "an offset within them")
         return
-    yield from _reads_on(pulled, pull, queue, queue_file_units, where)
+    yield from _reads_on(pulled, pull, queue, units, where)
+
+
+def _met_its_end(
+    pulled: Pulled, pull: PullMessage | PullFiltered, queue: QueueBetween, units: int
+) -> bool:
+    """Whether a pull found the queue, and then its files gone, as it was deleted."""
+    begin, end = pull.queue_offset, pulled.next_begin_offset
+    low, high = pulled.min_offset, pulled.max_offset
+    is_within = 0 <= low <= queue.lows[1] and 0 <= high <= queue.highs[1]
+    if pulled.messages or not is_within:
+        return False
+    if pulled.status == "OFFSET_FOUND_NULL":
+        return end == begin + units - begin % units
+    return pulled.status == "NO_MESSAGE_IN_QUEUE" and high == end == 0
 
 
 def _is_between(pulled: Pulled, queue: QueueBetween, where: str) -> Iterator[Violation]:
@@ -107,42 +143,6 @@ def _outside(pulled: Pulled, offset: int) -> tuple[bool, int] | None:
             return offset > high > 0, high
         case _:
             return None
-
-
-def _is_of_some_queue(
-    pulled: Pulled, pull: PullMessage, queue: QueueBetween, where: str
-) -> Iterator[Violation]:
-    """Of a queue that is deleted meanwhile: what it returns was once put there."""
-    known = {(m.phy_offset, m.size): m for m in queue.messages}
-    numbers: list[int] = []
-    for data in pulled.messages:
-        record = _record_of(data)
-        if record is None:
-            yield Violation(where, f"{len(data)} bytes", "a whole record")
-            return
-        number = record.queue_offset
-        appended = known.get((record.phy_offset, record.size))
-        if appended is None:
-            if not _is_one_of(record, queue.rivals):
-                seen = f"a record at phy_offset {record.phy_offset}"
-                yield Violation(where, seen, "one that was put to the queue")
-                return
-        elif difference := differs(record, appended):
-            yield Violation(where, difference, "what was appended")
-        numbers.append(number if appended is None else appended.queue_offset)
-    begin, end = pull.queue_offset, pulled.next_begin_offset
-    is_light = pull.topic.startswith("%LMQ%")
-    is_within = not numbers or begin <= numbers[0] <= numbers[-1] < end
-    if not is_light and not (is_within and numbers == sorted({*numbers})):
-        seen = f"messages {numbers}, next {end}"
-        yield Violation(where, seen, "rising, from its offset to below next")
-    if (pulled.status == "FOUND") is not bool(pulled.messages):
-        seen = f"{len(pulled.messages)} messages"
-        yield Violation(where, seen, "FOUND with some, or another status with none")
-    outside = _outside(pulled, begin)
-    if outside is not None and (not outside[0] or end != outside[1]):
-        seen = f"bounds {pulled.min_offset} and {pulled.max_offset}, next {end}"
-        yield Violation(where, seen, "what the status says")
 
 
 def _record_of(data: bytes) -> Record | None:
@@ -202,6 +202,64 @@ def _reads_on(
         yield Violation(where, pulled.status, f"message {page.lacked[0]} matches")
     if pulled.status == "MESSAGE_WAS_REMOVING" and not page.may_lack:
         yield Violation(where, pulled.status, "none of its messages has expired")
+
+
+@law(
+    "RD-14",
+    "a pull that a broker filters has the status, next_begin_offset and bounds of some "
+    "moment between its begin and its end",
+    catalogue="I6 I16",
+)
+def filtered_pull_sees_a_moment(
+    pulled: Pulled,
+    pull: PullFiltered,
+    queues: Sequence[QueueBetween],
+    queue_file_units: int,
+) -> Iterator[Violation]:
+    """As ``pull_sees_a_moment``, for whoever does not know which messages match.
+
+    Which of them it returns and passes over, other laws ask. Until it has one, it is
+    not full: so without one it goes on up to an end.
+
+    Args:
+        pulled: the answer.
+        pull: what was asked.
+        queues: what the queue was from its begin to its end: one of these.
+        queue_file_units: units of a queue file.
+
+    Source: DefaultMessageStore#getMessage, ExpressionMessageFilter.
+    """
+    yield from _unless_one_fits(
+        _sees_filtered(pulled, pull, queue, queue_file_units) for queue in queues
+    )
+
+
+def _sees_filtered(
+    pulled: Pulled, pull: PullFiltered, queue: QueueBetween, units: int
+) -> Iterator[Violation]:
+    begin, end, most = pull.queue_offset, pulled.next_begin_offset, pull.max_msg_nums
+    where = f"pull of {pull.group} from {begin}, {pulled.status}"
+    if queue.vanishes and _met_its_end(pulled, pull, queue, units):
+        return
+    yield from _is_between(pulled, queue, where)
+    if (pulled.status == "FOUND") is not bool(pulled.messages):
+        seen = f"{len(pulled.messages)} messages"
+        yield Violation(where, seen, "FOUND with some, or another status with none")
+    outside = _outside(pulled, begin)
+    if outside is not None:
+        if not outside[0] or end != outside[1]:
+            seen = f"bounds {pulled.min_offset} and {pulled.max_offset}, next {end}"
+            yield Violation(where, seen, "what the status says")
+        return
+    if most <= 0 or pulled.status == "OFFSET_FOUND_NULL":
+        return
+    scanned = min(begin + max(SCAN_UNITS_MAX, most), begin + units - begin % units)
+    sure = min(scanned, max(queue.highs[0], pulled.max_offset))
+    least = begin + len(pulled.messages) if pulled.messages else sure
+    if not least <= end <= min(scanned, queue.highs[1]):
+        seen = f"next_begin_offset {end}"
+        last = min(scanned, queue.highs[1])
+        yield Violation(where, seen, f"from {least} to {last}")
 
 
 class _Page:
@@ -331,8 +389,7 @@ def search_sees_a_moment(
     searched: Searched,
     timestamp: int,
     boundary: Boundary,
-    queue: QueueBetween,
-    times: Mapping[int, int],
+    met: Sequence[tuple[QueueBetween, Mapping[int, int]]],
     firsts: Collection[int],
 ) -> Iterator[Violation]:
     """Looks for bounds of the queue between which a scan would find that offset.
@@ -341,36 +398,60 @@ def search_sees_a_moment(
         searched: the answer.
         timestamp: the time searched for, in ms since the epoch.
         boundary: LOWER or UPPER.
-        queue: what the queue was from its begin to its end.
-        times: store_timestamp of each message by queue_offset; -1: nobody knows.
+        met: what the queue was from its begin to its end, one of these, each with the
+            store_timestamp of each message by queue_offset; -1: nobody knows.
         firsts: store_timestamps that the log's first message had meanwhile; -1: none,
             or nobody knows.
 
     Source: ConsumeQueue#getOffsetInQueueByTime, BoundaryType.
     """
     where = f"search for {boundary} of {timestamp} among others"
+    is_deleted = len(met) > 1  # then its times may be of another queue than it is
     found = searched.queue_offset
-    if not queue.stays:
-        ends = [message.queue_offset + 1 for message in queue.messages]
-        if not 0 <= found <= max(ends, default=0) + len(queue.rivals):
-            yield Violation(where, f"queue_offset {found}", "one that the queue had")
+    yield from _unless_one_fits(
+        _finds_in(found, timestamp, boundary, queue, times, where)
+        for queue, times in met
+    )
+    if not is_deleted:
+        yield from _tells_time(searched, *met[0], where)
+    elif searched.stored_at >= 0:
+        known = {time for _, times in met for time in times.values()}
+        if not {searched.stored_at, -1} & known:
+            yield Violation(where, f"stored at {searched.stored_at}", "a time of its")
+    is_known = searched.earliest in (-2, *firsts)
+    if not is_known and not (-1 in firsts and searched.earliest >= 0):
+        seen = f"earliest time {searched.earliest}"
+        yield Violation(where, seen, f"one of {sorted(firsts)}")
+
+
+def _finds_in(
+    found: int,
+    timestamp: int,
+    boundary: Boundary,
+    queue: QueueBetween,
+    times: Mapping[int, int],
+    where: str,
+) -> Iterator[Violation]:
+    """The offset found in one queue; in one that vanishes, any that it had."""
+    if queue.vanishes and 0 <= found <= queue.highs[1]:
         return
     if not _may_be_found(found, timestamp, boundary, queue, times):
         lows, highs = queue.lows, queue.highs
         seen = f"queue_offset {found}"
         yield Violation(where, seen, f"what a scan of {lows} to {highs} finds")
-        return
-    told = searched.stored_at
+
+
+def _tells_time(
+    searched: Searched, queue: QueueBetween, times: Mapping[int, int], where: str
+) -> Iterator[Violation]:
+    """The time told of the offset found."""
+    found, told = searched.queue_offset, searched.stored_at
     if told not in (-2, times.get(found, -1)) and times.get(found, -1) >= 0:
         is_none = found < queue.lows[1] or found >= queue.highs[0]
         if told != -1 or not is_none:
             yield Violation(where, f"stored at {told}", f"at {times[found]}")
     if told >= 0 and found not in times and not queue.rivals:
         yield Violation(where, f"stored at {told}", "no time: no message is there")
-    is_known = searched.earliest in (-2, *firsts)
-    if not is_known and not (-1 in firsts and searched.earliest >= 0):
-        seen = f"earliest time {searched.earliest}"
-        yield Violation(where, seen, f"one of {sorted(firsts)}")
 
 
 def _may_be_found(
@@ -432,14 +513,11 @@ def reads_never_go_back(
 @law(
     "IX-11",
     "a query by key that overlaps other ops misses no match that was dispatched before "
-    "it began, but for newer ones, and returns what was put alone",
+    "it began and stays to its end, but for newer ones",
     catalogue="I11",
 )
-def query_sees_a_moment(
-    queried: Queried,
-    max_num: int,
-    sure: Sequence[int],
-    was_put: Callable[[Record], bool],
+def query_misses_nothing(
+    queried: Queried, max_num: int, sure: Sequence[int]
 ) -> Iterator[Violation]:
     """Compares the phy_offsets of the answer with those of the matches of a scan.
 
@@ -448,21 +526,12 @@ def query_sees_a_moment(
         max_num: the most messages it asked for.
         sure: phy_offsets of the matches that were dispatched when it began and that
             stay to its end, in log order.
-        was_put: whether a record is one of a message that was put.
 
     Source: IndexService#queryOffset, MessageStoreConfig#maxMsgsNumBatch.
     """
     most = max(0, min(max_num, QUERY_MAX))
-    seen: list[int] = []
-    for number, data in enumerate(queried.messages):
-        record = _record_of(data)
-        if record is None or not was_put(record):
-            where = f"message {number} of the answer"
-            yield Violation(where, f"{len(data)} bytes", "a record that was put")
-            return
-        seen.append(record.phy_offset)
-    if len(seen) > most:
-        yield Violation("the answer", f"{len(seen)} messages", f"at most {most}")
+    records = [_record_of(data) for data in queried.messages]
+    seen = [-1 if record is None else record.phy_offset for record in records]
     oldest = seen[0] if len(seen) >= most > 0 else -1
     found = {*seen}
     for phy_offset in sure if most else ():
@@ -470,3 +539,32 @@ def query_sees_a_moment(
             text = f"phy_offsets {seen[:8]}, {len(seen)} in all"
             yield Violation("the answer", text, f"{phy_offset} among them")
             return
+
+
+@law(
+    "IX-12",
+    "a query by key that overlaps other ops returns at most as many messages as were "
+    "asked for, each byte for byte as it was put",
+    catalogue="I11 I15",
+)
+def query_returns_what_was_put(
+    queried: Queried, max_num: int, was_put: Callable[[Record], bool]
+) -> Iterator[Violation]:
+    """Decodes each message of the answer.
+
+    Args:
+        queried: the answer.
+        max_num: the most messages it asked for.
+        was_put: whether a record is one of a message that was put.
+
+    Source: DefaultMessageStore#queryMessage.
+    """
+    most = max(0, min(max_num, QUERY_MAX))
+    for number, data in enumerate(queried.messages):
+        record = _record_of(data)
+        if record is None or not was_put(record):
+            where = f"message {number} of the answer"
+            yield Violation(where, f"{len(data)} bytes", "a record that was put")
+    if len(queried.messages) > most:
+        seen = f"{len(queried.messages)} messages"
+        yield Violation("the answer", seen, f"at most {most}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
 from crashmq.models.files.log import LogFile, LogImage, LogStop, read_on
 from crashmq.models.files.oddity import oddities
 from crashmq.models.files.properties import property_names
+from crashmq.models.files.record import written_part
 from crashmq.models.files.store_image import Record, StoreImage
 from crashmq.models.laws.after_crash import (
     damaged_heads,
@@ -161,6 +163,22 @@ def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
     for record in odd:
         for seen, expected in oddities(record, names):
             yield Violation(log.where(record.phy_offset), seen, expected)
+        if names is not None and _lost_their_end(record, log):
+            seen = f"properties {record.properties_raw[-20:]!r} at their end"
+            yield Violation(log.where(record.phy_offset), seen, "a separator there")
+
+
+def _lost_their_end(record: Record, log: LogImage) -> bool:
+    """Whether properties end in a NUL where their neighbours' end in a separator.
+
+    RocketMQ 5 writes one behind the last value, 4.9 does not.
+    """
+    if not written_part(record.properties_raw).endswith(b"\0"):
+        return False
+    records = log.records
+    at = bisect_left(records, record.phy_offset, key=lambda one: one.phy_offset)
+    near = (*records[max(0, at - 2) : at], *records[at + 1 : at + 3])
+    return any(written_part(one.properties_raw).endswith(b"\2") for one in near)
 
 
 def clock_steps(image: StoreImage) -> tuple[Record, ...]:

@@ -27,6 +27,7 @@ EXPRESSIONS: tuple[tuple[str, ExpressionType], ...] = often(
     (("b = 'x' OR a > 5", "SQL92"), 1),
     (("NOT (a > 5 AND b = 'x')", "SQL92"), 2),
     (("a > 5.5", "SQL92"), 1),
+    *[((f"a {order} 6", "SQL92"), 1) for order in ("<", "<=", ">", ">=")],
     (("a = 99", "SQL92"), 2),
     (("a IS NULL OR a IS NOT NULL", "SQL92"), 1),
     (("a > 'x'", "SQL92"), 1),

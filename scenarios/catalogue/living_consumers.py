@@ -12,6 +12,8 @@ from crashmq.scenarios.programs.space import Address, Label, Numbers, Size, ofte
 
 TOPICS = "T0,T1"
 MANY_TOPICS = "T0,T1,T2"
+LONG = "u" * 128
+"""A topic whose name's length takes two bytes of a record."""
 FIVE = ("0", "1", "10", "2", "3")
 """What the names of five clients end with; as texts, in their order."""
 
@@ -269,7 +271,14 @@ FAILING = replace(
         ("retry", 12), ("consume", 3), ("burst", 2), ("service", 2), ("crash", 1)
     ),
     kept=("retry",),
-    labels=often((Label(), 4), (Label(tags="TagA", keys="k1"), 1), (Label(flag=7), 1)),
+    addresses=(
+        *WORKING.addresses,
+        *often((Address(LONG, 0), 2), (Address(LONG, 1), 1)),
+    ),
+    labels=often(
+        *((Label(), 4), (Label(tags="TagA", keys="k1"), 1), (Label(flag=7), 1)),
+        (Label(ipv6="both"), 1),
+    ),
     sizes=often((Size(extra=16), 4), (Size(extra=60), 1)),
     burst_sizes=often((2, 6), (3, 4), (20, 1)),
     groups=("r", "s"),
@@ -279,6 +288,7 @@ FAILING = replace(
         StartConsumer("s0", "s", TOPICS, "last"),
         StartConsumer("s1", "s", TOPICS, "last"),
         StartConsumer("q0", "q", TOPICS, is_orderly=True),
+        StartConsumer("u0", "u", f"T0,{LONG}"),
     ),
     services=often(
         ("reput", 3),

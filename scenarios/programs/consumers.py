@@ -23,13 +23,13 @@ from crashmq.models.ops import (
     EndConsumer,
     ExpressionType,
     Op,
+    PutMessage,
     ResetOffset,
     Restart,
     Resubscribe,
     RunService,
     Shutdown,
     StartConsumer,
-    Together,
     TurnConsumer,
 )
 from crashmq.models.program import Setup
@@ -391,7 +391,7 @@ def _rebalance_all(draft: Draft) -> None:
 
 
 def _at_once(draft: Draft, ops: Sequence[Op]) -> None:
-    draft.add(Together(tuple(ops), draft.drawn.schedule(len(ops))))
+    draft.add(draft.drawn.together(ops))
 
 
 def _beside(draft: Draft, joined: tuple[str, ...]) -> Op:
@@ -418,7 +418,7 @@ def retry(draft: Draft) -> None:
     members = [one for one in draft.space.consumers if one.group == group]
     if chance.one_in(JOINS) or not _is_there(draft, group):
         _join_one_of(draft, members)
-    add(draft.drawn.put(), REPUT)
+    add(_put_for(draft, members[0]), REPUT)
     if chance.one_in(3):
         _forget_what_came_back(draft, members)
     _turn_all(draft, members)
@@ -436,6 +436,14 @@ def retry(draft: Draft) -> None:
         if chance.one_in(8):
             add(EndConsumer(chance.pick(members).client))
             _join_one_of(draft, members)
+
+
+def _put_for(draft: Draft, consumer: StartConsumer) -> Op:
+    """A message of a topic that a consumer subscribes."""
+    put, topics = draft.drawn.put(), consumer.topics.split(",")
+    if not isinstance(put, PutMessage) or put.topic in topics:
+        return put
+    return replace(put, topic=draft.chance.pick(topics))
 
 
 def _is_there(draft: Draft, group: str) -> bool:
@@ -507,4 +515,4 @@ def _work_amid(draft: Draft, members: list[StartConsumer]) -> None:
     """Somebody works while messages are delivered."""
     client = draft.chance.pick(members).client
     ops: tuple[Op, ...] = (DELIVER, REPUT, _consumed(draft, client))
-    draft.add(Together(ops, draft.drawn.schedule(len(ops))))
+    draft.add(draft.drawn.together(ops))

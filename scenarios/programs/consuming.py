@@ -92,7 +92,7 @@ def progress(draft: Draft) -> None:
         case "beside":
             other = PERSIST if chance.coin() else _request(draft)
             ops = (_request(draft), _request(draft), other)
-            add(Together(ops, draft.drawn.schedule(len(ops))))
+            add(draft.drawn.together(ops))
         case "amid":
             add(During(PERSIST, chance.integer(1, ACTIONS_MAX), _request(draft)))
         case "crash":
@@ -184,7 +184,7 @@ def _delete(draft: Draft) -> None:
             ops: tuple[Op, ...] = (op, _request(draft))
             if chance.coin():
                 ops = ops[::-1]
-            draft.add(Together(ops, draft.drawn.schedule(len(ops))))
+            draft.add(draft.drawn.together(ops))
         case "amid":
             at_action = chance.integer(1, ACTIONS_MAX)
             draft.add(During(op, at_action, _request(draft)))

@@ -16,7 +16,6 @@ from crashmq.models.ops import (
     Restart,
     RunService,
     Shutdown,
-    Together,
 )
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.drawn_ops import fault_by
@@ -66,7 +65,7 @@ def delay(draft: Draft) -> None:
         case "beside":
             others = (_delayed(draft, level), PERSIST, REPUT)
             ops = (DELIVER, chance.pick(others), chance.pick(others))
-            add(Together(ops, draft.drawn.schedule(len(ops))))
+            add(draft.drawn.together(ops))
         case "amid":
             event = chance.pick((*AMID, _delayed(draft, level)))
             add(During(DELIVER, chance.integer(1, ACTIONS_MAX), event))

@@ -5,6 +5,7 @@ What follows what is the business of the phrases (``workload`` lists them).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from crashmq.models.ops import (
@@ -24,9 +25,11 @@ from crashmq.models.ops import (
     RunService,
     Schedule,
     SearchOffset,
+    Session,
     Shutdown,
     SurvivorKind,
     Survivors,
+    Together,
 )
 from crashmq.models.program import Setup
 from crashmq.scenarios.programs.chance import Chance
@@ -53,6 +56,14 @@ STOCK = (6, 24)
 PLACED = 4
 """Of so many damages all but one have a place that says something."""
 
+JOINED = 4
+"""Among one of so many that begin together a caller does several, one after another."""
+
+SESSION_MAX = 3
+"""Ops of one caller, at most."""
+
+READS = (PullMessage, LookMessage, SearchOffset, QueryMessage)
+
 LEFT_BY_A_FAILED_SYNC: tuple[SurvivorKind, ...] = often(
     ("none", 3), ("all", 1), ("hashed", 4)
 )
@@ -76,6 +87,18 @@ def fault_by(chance: Chance, faults: tuple[DiskFault, ...]) -> DiskFault:
     kind = LEFT_BY_A_FAILED_SYNC[which]
     survivors = Survivors(kind, seed) if kind == "hashed" else Survivors(kind)
     return replace(fault, survivors=survivors)
+
+
+def in_sessions(chance: Chance, ops: tuple[Op, ...]) -> tuple[Op, ...]:
+    """The callers of ops that begin together: at times one does two or three of them.
+
+    Two callers at least are left, or nobody would be beside anybody.
+    """
+    if len(ops) < SESSION_MAX or not chance.one_in(JOINED):
+        return ops
+    size = chance.integer(2, min(SESSION_MAX, len(ops) - 1))
+    at = chance.below(len(ops) - size + 1)
+    return (*ops[:at], Session(ops[at : at + size]), *ops[at + size :])
 
 
 class OpDrawer:
@@ -217,6 +240,22 @@ class OpDrawer:
                 return DeleteManually()
             case "shutdown":
                 return Shutdown()
+
+    def together(self, ops: Sequence[Op]) -> Together:
+        """Ops that begin at the same time; some callers do several of them in turn."""
+        callers = in_sessions(self._chance, tuple(ops))
+        return Together(callers, self.schedule(len(callers)))
+
+    def longer(self, op: Op) -> Op:
+        """The op as a caller's first; then it reads the same again, or does others.
+
+        What reads the same twice shows whether a later answer goes behind an earlier.
+        """
+        chance = self._chance
+        if isinstance(op, READS) and chance.coin():
+            return Session((op,) * chance.integer(2, SESSION_MAX))
+        more = range(chance.integer(1, SESSION_MAX - 1))
+        return Session((op, *[self.part() for _ in more]))
 
     def schedule(self, count: int) -> Schedule:
         """Who of ``count`` activities runs on, where one of them may be stopped."""

@@ -92,7 +92,7 @@ def filtering(draft: Draft) -> None:
             ops: tuple[Op, ...] = (again, put, REPUT)
             if chance.coin():
                 ops = (_pull(draft, whom), *ops)
-            add(Together(ops, draft.drawn.schedule(len(ops))))
+            add(draft.drawn.together(ops))
         case "amid":
             add(draft.drawn.put(), draft.drawn.put())
             amid = chance.pick((REPUT, _pull(draft, whom), draft.drawn.put()))

@@ -186,7 +186,7 @@ def _beside(draft: Draft, address: Address, pulls: list[PullThroughBroker]) -> N
     _flush(draft)
     others = range(chance.integer(1, BESIDE_MAX - 1))
     ops = [*pulls, *[_other(draft, address, chance) for _ in others], REPUT]
-    draft.add(Together(tuple(ops), draft.drawn.schedule(len(ops))))
+    draft.add(draft.drawn.together(ops))
     if chance.coin():
         draft.add(REPUT)
 

@@ -13,6 +13,7 @@ from crashmq.models.ops import (
     ServiceName,
     Shutdown,
     Together,
+    all_parts,
 )
 from crashmq.scenarios.programs.ageing import age, clean_now, wait
 from crashmq.scenarios.programs.crashing import crash_during, crowded, interrupted
@@ -31,6 +32,7 @@ MEETINGS: tuple[tuple[ServiceName, ServiceName | None], ...] = (
 ACTIONS_OF_A_FLUSH = 4  # the writer comes in at one of the first
 MADE_TO_MEET = 4  # one interleaving of so many is a flush that meets a writer
 LATER = 4  # before one of so many time passes, or all that meets has one time
+LONGER = 3  # of so many one has a caller who goes on after its first op
 AMID_A_STOP = 8  # one of so many has a put or round amid a stop, or after it
 
 Trouble = Literal["crash", "fault", "none"]
@@ -93,8 +95,11 @@ def together(draft: Draft) -> None:
     if is_aged:
         age(draft)
     parts = _parts(draft, count, is_aged=is_aged)
-    _begun_at_once(draft, Together(tuple(parts), draft.drawn.schedule(len(parts))))
-    if any(isinstance(part, Shutdown) for part in parts):
+    if chance.one_in(LONGER):
+        at = chance.below(len(parts))
+        parts[at] = draft.drawn.longer(parts[at])
+    _begun_at_once(draft, draft.drawn.together(parts))
+    if any(isinstance(one, Shutdown) for part in parts for one in all_parts(part)):
         draft.add(Restart())
     elif is_aged:
         # What others kept from going has to go now.

@@ -369,10 +369,10 @@ FLUSHING = replace(
     ),
     interrupted=often(("put", 6), ("service", 5), ("shutdown", 2), ("restart", 1)),
     interleaved=often(
-        ("put", 4), ("service", 3), ("stall", 5), ("pull", 1), ("shutdown", 1)
+        ("put", 4), ("service", 3), ("stall", 7), ("pull", 1), ("shutdown", 1)
     ),
     crowded=(False, True),
-    stalls_ms=Numbers((5001, 5000, 6000, 20_000, 10, 4999), 8000),
+    stalls_ms=Numbers((5001, 20_000, 6000, 60_000, 5000, 10, 4999), 8000),
     at_actions=CALM.at_actions._replace(put=Numbers((1, 2, 2, 3, 2, 4), 8, 1)),
     crash_kinds=("process_kill", "power_loss"),
     survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 3), ("hashed", 4)),

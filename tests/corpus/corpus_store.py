@@ -1,8 +1,13 @@
-"""The committed directories of the corpus, unpacked where a test may use them."""
+"""The directories of the corpus, unpacked where a test may use them.
+
+These are the committed ones, or those below ``$CRASHMQ_CORPUS``.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +23,14 @@ COMMITTED = tuple(
     f"{version}-{feature.name}" for feature in FEATURES for version in feature.committed
 )
 """``<version>-<feature>`` of each archive, feature by feature."""
+
+EVERY = tuple(
+    f"{version}-{feature.name}" for feature in FEATURES for version in feature.versions
+)
+"""The committed ones, and those that are made on demand alone."""
+
+MADE = os.environ.get("CRASHMQ_CORPUS", "")
+"""Where ``make_corpus.py --out`` has made directories; "": test the committed ones."""
 
 _LOG_FOLDERS = (
     *("store/commitlog", "elsewhere/commitlog", "log-a", "log-b"),
@@ -73,15 +86,32 @@ class Real:
         }
 
 
+def made(root: Path) -> tuple[str, ...]:
+    """``<version>-<feature>`` of the directories that ``make_corpus.py`` has made."""
+    paths = {f"{path.parents[1].name}-{path.parent.name}" for path in _manifests(root)}
+    return tuple(name for name in EVERY if name in paths)
+
+
+def _manifests(root: Path) -> Iterator[Path]:
+    return root.glob("*/*/manifest.json")
+
+
+TESTED = made(Path(MADE)) if MADE else COMMITTED
+
+
 def feature_of(name: str) -> Feature:
     """The feature of ``<version>-<feature>``."""
     return BY_NAME[name.partition("-")[2]]
 
 
 def real_store(name: str, target: Path) -> Real:
-    """Unpack ``<version>-<feature>`` below ``target``."""
+    """Unpack or copy ``<version>-<feature>`` below ``target``."""
     home = target / name
-    unpacked(ARCHIVES / f"{name}.tar.xz", home)
+    if MADE:
+        version, _, feature = name.partition("-")
+        shutil.copytree(Path(MADE) / version / feature, home)
+    else:
+        unpacked(ARCHIVES / f"{name}.tar.xz", home)
     return real_store_at(name, home)
 
 

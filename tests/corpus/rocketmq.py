@@ -32,7 +32,7 @@ from crashmq.models.files.index import read_index
 FIELD = Path(__file__).resolve().parent / "field"
 VERSIONS = ("4.9.8", "5.1.4", "5.3.0", "5.3.3", "5.5.1")
 MAVEN_SECONDS_MAX = 600
-SERVE_SECONDS_MAX = 120
+SERVE_SECONDS_MAX = 400
 SAID_LINES_MAX = 60
 
 _JVM = (

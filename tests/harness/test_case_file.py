@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "e10b8285f6ad73a49459986becc7de3c30d08214e251b3ce393e5b8f7619665b"
+DEFAULTS = "f40e20f7abff132fb9724b8194d62928e0d838fc7c04e15824e4b5e8b64d42ae"
 
 
 def saved(path: Path, **changes: Any) -> Path:
@@ -227,7 +227,7 @@ PUT = {"op": "PutMessage", "topic": "T0", "queue_id": 0, "body_size": 1}
         ({"story": "x" * 1001}, r"\$\.story: longer than 1000"),
         ({"a\x1b[2J": 1}, r"\$\.a\\x1b\[2J: a case file has no such field"),
         ({"ops": {}}, r"\$\.ops: expected a list"),
-        ({"ops": ["put"]}, r"\$\.ops\[0\]: 'put' is no call of an op"),
+        ({"ops": ["put"]}, r"\$\.ops\[0\]: 'put' is no value of an op"),
         ({"ops": [PUT, {"op": "Exec"}]}, r"\$\.ops\[1\]: unknown op 'Exec'"),
         ({"ops": [PUT | {"colour": 1}]}, r"\$\.ops\[0\]: .*'colour'"),
         ({"ops": [PUT | {"body_size": -1}]}, r"\$\.ops\[0\]\.body_size: -1 is out"),

@@ -23,6 +23,8 @@ from crashmq.harness.searches.gate_parts import GateProfile
 from crashmq.models.laws.registry import declared_laws
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOW = ROOT / "docs" / "ci" / "github-actions.yml"
 RED = ("check", "clean_restart", "--mutant", "T01")

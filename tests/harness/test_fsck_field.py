@@ -203,3 +203,15 @@ def test_without_rocketmqs_lock_a_mark_that_lags_is_damage() -> None:
     report = judged({path: data for path, data in files.items() if path != "lock"})
 
     assert "CP-6" in {one.law for one in report.violations}
+
+
+def test_a_topic_without_a_folder_is_not_given_up_after_a_crash() -> None:
+    files = store_of(
+        [(("A", 0, 0), b"K\x01v\x02"), (("B", 0, 0), b"K\x01w\x02")], [0, 0]
+    )
+    del files[f"consumequeue/B/0/{0:020d}"], files["checkpoint"]
+
+    report = judged({**files, "abort": b"", "checkpoint": bytes(4096)})
+
+    assert report.is_clean
+    assert (report.counts.whole, report.counts.lost_by_rocketmq) == (2, 0)

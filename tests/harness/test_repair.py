@@ -294,3 +294,16 @@ def test_rocketmq_serves_what_was_made_again(
     assert made.exit_code == (1 if gone else 0)
     assert (done.returncode, lines) == (0, 1200 - (len(gone) if options else 0))
     assert (tmp_path / "new/commitlog").is_dir()
+
+
+@pytest.mark.parametrize("make", [rebuild, salvage])
+def test_a_topic_that_a_crash_left_without_a_folder_is_listed(
+    make: Callable[[Found, Places, Path], object], tmp_path: Path
+) -> None:
+    root, places = unpack("killed", tmp_path)
+    whole = find_files(places)
+    shutil.rmtree(root / "consumequeue/orders")
+
+    make(find_files(places), places, tmp_path / "new")
+
+    assert differing(whole, tmp_path / "new") == []

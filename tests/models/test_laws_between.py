@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from written_store import record_bytes
 
@@ -7,15 +9,23 @@ from crashmq.models.appended import Appended
 from crashmq.models.files.store_image import Record
 from crashmq.models.knowledge.reads_beside import LogBetween, QueueBetween, bounds
 from crashmq.models.laws.between import (
+    filtered_pull_sees_a_moment,
     lookup_sees_a_moment,
     pull_sees_a_moment,
-    query_sees_a_moment,
+    query_misses_nothing,
+    query_returns_what_was_put,
     reads_never_go_back,
     search_sees_a_moment,
 )
 from crashmq.models.messages import MessageToPut, message_for
 from crashmq.models.observations import Looked, Pulled, Queried, Searched
-from crashmq.models.ops import Boundary, LookMessage, PullMessage, PutMessage
+from crashmq.models.ops import (
+    Boundary,
+    LookMessage,
+    PullFiltered,
+    PullMessage,
+    PutMessage,
+)
 
 UNITS = 10
 
@@ -55,15 +65,21 @@ LOG = LogBetween((SIZE, 2 * SIZE), (3 * SIZE, 4 * SIZE), (0, 0), 4 * SIZE)
 
 
 def queue(
-    highs: tuple[int, int] = (3, 5), lows: tuple[int, int] = (0, 0), **more: object
+    highs: tuple[int, int] = (3, 5), lows: tuple[int, int] = (0, 0)
 ) -> QueueBetween:
     gone = FIVE[lows[1]].phy_offset
-    return QueueBetween(FIVE[: highs[1]], lows, highs, gone, (0, 0), **more)  # type: ignore[arg-type]
+    return QueueBetween(FIVE[: highs[1]], lows, highs, gone, (0, 0))
 
 
-def is_right(pulled: Pulled, asked: PullMessage = PULL, **of: object) -> bool:
-    between = queue(**of)  # type: ignore[arg-type]
-    return not pull_sees_a_moment.violations(pulled, asked, between, UNITS)
+def is_right(
+    pulled: Pulled,
+    asked: PullMessage = PULL,
+    *,
+    highs: tuple[int, int] = (3, 5),
+    lows: tuple[int, int] = (0, 0),
+) -> bool:
+    between = queue(highs, lows)
+    return not pull_sees_a_moment.violations(pulled, asked, [between], UNITS)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +162,7 @@ def test_a_pull_passes_over_what_has_other_tags_alone() -> None:
 
     def breaks(*given: bytes) -> bool:
         pulled = Pulled("FOUND", 3, 0, 3, given)
-        return bool(pull_sees_a_moment.violations(pulled, asked, between, UNITS))
+        return bool(pull_sees_a_moment.violations(pulled, asked, [between], UNITS))
 
     assert not breaks(data[0], data[2])
     assert breaks(data[0])
@@ -164,7 +180,7 @@ def test_a_pull_ends_where_it_is_full_and_not_before(
     def breaks(count: int) -> bool:
         pulled = Pulled("FOUND", count, 0, 40, tuple(data[:count]))
         asked = PullMessage("T0", 0, 0, 64)
-        return bool(pull_sees_a_moment.violations(pulled, asked, between, 100))
+        return bool(pull_sees_a_moment.violations(pulled, asked, [between], 100))
 
     assert [count for count in range(1, 41) if not breaks(count)] == [most]
 
@@ -181,18 +197,54 @@ def test_a_put_without_an_answer_may_be_read() -> None:
     known = QueueBetween(FIVE[:3], (0, 0), (3, 4), 0, (0, 0), [message(3)])
     other = QueueBetween(FIVE[:3], (0, 0), (3, 4), 0, (0, 0), [message(4)])
 
-    assert not pull_sees_a_moment.violations(pulled, PULL, known, UNITS)
-    assert pull_sees_a_moment.violations(pulled, PULL, other, UNITS)
+    assert not pull_sees_a_moment.violations(pulled, PULL, [known], UNITS)
+    assert pull_sees_a_moment.violations(pulled, PULL, [other], UNITS)
 
 
-def test_of_a_queue_that_is_deleted_meanwhile_only_what_was_put_is_read() -> None:
-    assert is_right(Pulled("FOUND", 3, 0, 3, RECORDS[1:3]), stays=False)
-    assert is_right(Pulled("NO_MATCHED_LOGIC_QUEUE", 0, 0, 0), stays=False)
-    assert not is_right(Pulled("FOUND", 3, 0, 3, (record(9),)), stays=False)
-    assert not is_right(Pulled("FOUND", 2, 0, 3, RECORDS[1:3]), stays=False)
-    assert not is_right(Pulled("FOUND", 3, 0, 3, RECORDS[2:0:-1]), stays=False)
-    assert not is_right(Pulled("OFFSET_OVERFLOW_ONE", 1, 0, 3), stays=False)
-    assert not is_right(Pulled("FOUND", 3, 0, 3), stays=False)
+def test_beside_a_deletion_a_read_meets_the_queue_of_one_side_of_it() -> None:
+    before = replace(queue(highs=(1, 3)), vanishes=True)
+    nothing = QueueBetween([], (0, 0), (0, 0), 0, (0, 0))
+
+    def right(pulled: Pulled) -> bool:
+        law = pull_sees_a_moment
+        return not law.violations(pulled, PULL, [before, nothing], UNITS)
+
+    assert right(Pulled("FOUND", 3, 0, 3, RECORDS[1:3]))
+    assert right(Pulled("FOUND", 2, 0, 2, RECORDS[1:2]))
+    assert right(Pulled("NO_MATCHED_LOGIC_QUEUE", 0, 0, 0))
+    assert not right(Pulled("FOUND", 3, 0, 3, RECORDS[1:2]))
+    assert not right(Pulled("FOUND", 3, 0, 3, (record(9),)))
+    assert not right(Pulled("OFFSET_OVERFLOW_BADLY", 0, 0, 0))
+    assert right(Pulled("OFFSET_FOUND_NULL", 10, 0, 0))  # it went while this read it
+    assert not right(Pulled("OFFSET_FOUND_NULL", 11, 0, 0))
+    assert not right(Pulled("OFFSET_FOUND_NULL", 10, 0, 9))
+
+
+@pytest.mark.parametrize(
+    ("pulled", "right"),
+    [
+        (Pulled("FOUND", 3, 0, 3, RECORDS[1:2]), True),  # some may not match
+        (Pulled("FOUND", 2, 0, 3, RECORDS[1:2]), True),  # it may have been full
+        (Pulled("NO_MATCHED_MESSAGE", 3, 0, 3), True),
+        (Pulled("NO_MATCHED_MESSAGE", 5, 0, 3), True),
+        (Pulled("NO_MATCHED_MESSAGE", 2, 0, 3), False),
+        (Pulled("FOUND", 1, 0, 3, RECORDS[1:2]), False),
+        (Pulled("FOUND", 6, 0, 3, RECORDS[1:2]), False),
+        (Pulled("FOUND", 3, 0, 2, RECORDS[1:2]), False),
+        (Pulled("FOUND", 3, 1, 3, RECORDS[1:2]), False),
+        (Pulled("FOUND", 3, 0, 3), False),
+        (Pulled("OFFSET_TOO_SMALL", 0, 0, 3), False),
+        (Pulled("OFFSET_FOUND_NULL", 10, 0, 3), True),
+    ],
+)
+def test_a_filtered_pull_is_bounded_whatever_it_was_asked_for(
+    pulled: Pulled, right: bool
+) -> None:
+    asked = PullFiltered("g", "T0", 0, 1)
+
+    found = filtered_pull_sees_a_moment.violations(pulled, asked, [queue()], UNITS)
+
+    assert bool(found) is not right
 
 
 @pytest.mark.parametrize(
@@ -245,7 +297,7 @@ def test_a_search_finds_what_a_scan_finds_between_some_bounds(
     def finds(found: int) -> bool:
         law, told = search_sees_a_moment, Searched(found)
         between = queue(lows=lows, highs=(4, 5))
-        return not law.violations(told, 30, boundary, between, times, [10])
+        return not law.violations(told, 30, boundary, [(between, times)], [10])
 
     assert [found for found in range(-1, 80) if finds(found)] == right
 
@@ -258,7 +310,9 @@ def test_a_search_behind_all_ends_at_an_end_that_the_queue_had() -> None:
         return [
             found
             for found in range(-1, 80)
-            if not law.violations(Searched(found), 99, boundary, between, times, [10])
+            if not law.violations(
+                Searched(found), 99, boundary, [(between, times)], [10]
+            )
         ]
 
     assert (ends("LOWER"), ends("UPPER")) == ([3, 4, 5], [2, 3, 4])
@@ -269,7 +323,7 @@ def test_a_search_passes_over_nothing_that_came_meanwhile() -> None:
     law, between = search_sees_a_moment, queue(highs=(3, 5))
 
     found = [
-        law.violations(Searched(n), 35, "LOWER", between, times, []) for n in (3, 4)
+        law.violations(Searched(n), 35, "LOWER", [(between, times)], []) for n in (3, 4)
     ]
 
     assert [bool(one) for one in found] == [False, True]
@@ -281,7 +335,7 @@ def test_a_search_tells_times_that_were_stored() -> None:
     def is_told(stored_at: int, earliest: int, found: int = 2) -> bool:
         law, told = search_sees_a_moment, Searched(found, stored_at, earliest)
         between = queue(highs=(3, 5))
-        return not law.violations(told, 99, "UPPER", between, times, [10, 20])
+        return not law.violations(told, 99, "UPPER", [(between, times)], [10, 20])
 
     assert is_told(30, 10)
     assert is_told(30, 20)
@@ -311,19 +365,35 @@ def test_no_pull_shows_less_than_was_shown_before() -> None:
         ((), 9, False),
         ((1, 3), 2, False),
         ((), 0, True),
-        ((1, 2, 3), 2, False),
-        ((1, 2, 4), 9, False),  # was never put
     ],
 )
 def test_a_query_misses_nothing_that_was_there_when_it_began(
     given: tuple[int, ...], most: int, right: bool
 ) -> None:
+    queried = Queried(tuple([RECORDS[n] for n in given]))
+
+    found = query_misses_nothing.violations(queried, most, [SIZE, 2 * SIZE])
+
+    assert bool(found) is not right
+
+
+@pytest.mark.parametrize(
+    ("given", "most", "right"),
+    [
+        (RECORDS[1:3], 9, True),
+        (RECORDS[1:3], 1, False),
+        (RECORDS[3:5], 9, False),  # the last was never put
+        ((RECORDS[1][:-1],), 9, False),
+        ((), 0, True),
+    ],
+)
+def test_a_query_returns_what_was_put(
+    given: tuple[bytes, ...], most: int, right: bool
+) -> None:
     def was_put(found: Record) -> bool:
         return found.queue_offset < 4
 
-    queried = Queried(tuple([RECORDS[n] for n in given]))
-
-    found = query_sees_a_moment.violations(queried, most, [SIZE, 2 * SIZE], was_put)
+    found = query_returns_what_was_put.violations(Queried(given), most, was_put)
 
     assert bool(found) is not right
 

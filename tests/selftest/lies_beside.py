@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from misreporting import INDEXED, KEYED, PLAIN, PULL, PUT, REPUT, Lie, does, lie
+from misreporting import INDEXED, KEYED, PLAIN, PULL, PUT, REPUT, Lie, bug, does, lie
 
 from crashmq.models.ops import (
     Crash,
@@ -10,12 +10,14 @@ from crashmq.models.ops import (
     During,
     LookMessage,
     Op,
+    PullFiltered,
     QueryMessage,
     SearchOffset,
     Shutdown,
+    Subscribe,
     Together,
 )
-from crashmq.models.program import Program
+from crashmq.models.program import Program, Setup
 
 _BESIDE = "self._runtime.turns_taken is not None"
 _NEXT = "result.next_begin_offset,"
@@ -23,6 +25,12 @@ _STATUS = "PULL_STATUSES[result.status.value],"
 _MESSAGES = "result.messages,"
 _FOUND = "self._store.look_message_by_offset(phy_offset)"
 _RETURNED = "return Pulled("
+_FILTERED = "crashmq.harness.subjects.subscribers:Subscribers.pull_filtered"
+_PULLED = "FilteredPull(pulled_of(found),"
+_OF = "pulled_of(found)"
+_REPLACE = "__import__('dataclasses').replace"
+_SUBSCRIBED = Subscribe("g", "T0", "*", "TAG")
+FILTERS = Setup(keeps_progress=True, filters=True)
 _LOOK, _SEARCH = LookMessage(0), SearchOffset("T0", 0, 0)
 _QUERY = QueryMessage("T0", "a")
 
@@ -110,6 +118,42 @@ LIES_BESIDE = (
         _RETURNED,
         f"return Pulled('NO_MATCHED_LOGIC_QUEUE', 0, 0, 0) if {_BESIDE} else Pulled(",
         does(PLAIN, PUT, PUT, REPUT, PULL, Together((PUT, PULL))),
+    ),
+    bug(
+        "RD-14",
+        _FILTERED,
+        _PULLED,
+        f"FilteredPull({_REPLACE}({_OF}, max_offset=9),",
+        does(FILTERS, *(PUT, REPUT, _SUBSCRIBED, PullFiltered("g", "T0", 0, 0))),
+    ),
+    bug(
+        "RD-14",
+        _FILTERED,
+        _PULLED,
+        f"FilteredPull({_REPLACE}({_OF}, next_begin_offset=found.max_offset + 1),",
+        does(
+            FILTERS,
+            *(PUT, REPUT, _SUBSCRIBED),
+            Together((PullFiltered("g", "T0", 0, 0), PUT)),
+        ),
+    ),
+    lie(
+        "IX-12",
+        "query",
+        "Queried(result.messages)",
+        f"Queried({_while('result.messages * 99', 'result.messages')})",
+        does(INDEXED, KEYED, REPUT, Together((PUT, _QUERY))),
+    ),
+    lie(
+        "IX-12",
+        "query",
+        "Queried(result.messages)",
+        "Queried(tuple(m.replace(b'a b', b'a c') for m in result.messages))",
+        does(
+            INDEXED,
+            *(KEYED, REPUT),
+            During(Together((_QUERY, PUT, PUT)), 2, Crash("process_kill")),
+        ),
     ),
     lie(
         "IX-11",

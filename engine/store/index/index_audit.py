@@ -181,7 +181,7 @@ class IndexAudit:
     def _recount(self) -> Recount | None:
         """The file of the next entry; None if there is none."""
         while not self.recounts or self.recounts[-1].is_full:
-            if self.recounts:
+            if self.recounts and self.recounts[-1].slots is not None:
                 self.recounts[-1].compare()
             if len(self.recounts) == len(self._files):
                 return None

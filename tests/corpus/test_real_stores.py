@@ -1,4 +1,4 @@
-"""Every committed directory of the corpus: as our decoder reads it, and ``fsck``."""
+"""Every directory of the corpus: as our decoder reads it, and ``fsck``."""
 
 from __future__ import annotations
 
@@ -11,17 +11,27 @@ from corpus_store import (
     ARCHIVES,
     ARCHIVES_SIZE_MAX,
     COMMITTED,
+    EVERY,
+    TESTED,
     Real,
     feature_of,
     real_store,
 )
-from expected_today import DEFAULTS, ENGINE, FSCK, UNREAD, marked
+from expected_today import (
+    DEFAULTS,
+    ENGINE,
+    FSCK,
+    FSCK_AFTER,
+    ROUND_TRIP,
+    UNREAD,
+    marked,
+)
 
 from crashmq.harness.fsck.fsck import fsck
 from crashmq.models.files.record import Record, parse_record
 
 _UNIT = struct.Struct(">qiq")
-HEALTHY = [name for name in COMMITTED if not feature_of(name).is_damaged]
+HEALTHY = [name for name in TESTED if not feature_of(name).is_damaged]
 JUDGED = [name for name in HEALTHY if not feature_of(name).is_log_elsewhere]
 
 
@@ -38,7 +48,7 @@ def test_the_archives_are_small() -> None:
     assert sum(sizes) <= ARCHIVES_SIZE_MAX
 
 
-@pytest.mark.parametrize("name", COMMITTED)
+@pytest.mark.parametrize("name", TESTED)
 def test_rocketmq_served_what_it_had_acknowledged(name: str, tmp_path: Path) -> None:
     """But for what its feature takes away: expired, deleted or never committed."""
     real = real_store(name, tmp_path)
@@ -81,7 +91,7 @@ def _record_at(files: dict[int, bytes], phy_offset: int) -> Record:
     return parse_record(data, phy_offset - base, len(data), None, takes_nul=True)
 
 
-@pytest.mark.parametrize("name", COMMITTED)
+@pytest.mark.parametrize("name", TESTED)
 def test_units_of_the_queue_files_agree_with_what_is_served(
     name: str, tmp_path: Path
 ) -> None:
@@ -119,11 +129,11 @@ def test_fsck_finds_no_violation_in_a_healthy_store(name: str, tmp_path: Path) -
 
 
 def test_every_pattern_of_the_tables_has_a_store() -> None:
-    tables = (UNREAD, FSCK, ENGINE, DEFAULTS)
+    tables = (UNREAD, FSCK, ENGINE, DEFAULTS, FSCK_AFTER, ROUND_TRIP)
 
     assert [
         pattern
         for table in tables
         for pattern in table
-        if not any(fnmatchcase(name, pattern) for name in COMMITTED)
+        if not any(fnmatchcase(name, pattern) for name in EVERY)
     ] == []

@@ -1,4 +1,4 @@
-"""Our engine on every committed directory of the corpus."""
+"""Our engine on every directory of the corpus."""
 
 from __future__ import annotations
 
@@ -7,22 +7,32 @@ from pathlib import Path
 
 import pytest
 from corpus_features import ODD_BATCHES, SMALL, odd_batch
-from corpus_store import COMMITTED, Real, feature_of, real_store
+from corpus_store import TESTED, Real, feature_of, real_store
 from corpus_work import place_of
-from expected_today import DEFAULTS, ENGINE, R11, R14, R17, marked
-from our_answers import answer_of, newest_ms
+from expected_today import (
+    DEFAULTS,
+    ENGINE,
+    FSCK_AFTER,
+    R11,
+    R14,
+    R17,
+    marked,
+    right_today,
+)
+from our_answers import LATER_MS, answer_of, newest_ms
 from our_stores import config_of, put_mixed, started
 from rocketmq import Settings
 
 from crashmq.engine.store.errors import StoreForeign
 from crashmq.engine.store.message.message import Message
+from crashmq.harness.fsck.fsck import fsck
 from crashmq.models.files.record import Record
 from crashmq.models.files.store_image import read_store
 
-SERVED = [name for name in COMMITTED if feature_of(name).takes == "serves"]
+SERVED = [name for name in TESTED if feature_of(name).takes == "serves"]
 
 
-@pytest.mark.parametrize("name", marked(COMMITTED, ENGINE))
+@pytest.mark.parametrize("name", marked(TESTED, ENGINE))
 def test_a_start_serves_what_rocketmq_serves_or_refuses_what_it_does_not_know(
     name: str, tmp_path: Path
 ) -> None:
@@ -45,6 +55,19 @@ def test_a_start_that_is_told_sizes_alone_takes_nothing_away(
     answer = answer_of(real, config_of(sizes_alone(real)))
 
     assert answer.outcome != "loses", answer.why
+
+
+@pytest.mark.parametrize("name", marked(right_today(SERVED, ENGINE), FSCK_AFTER))
+def test_fsck_finds_no_violation_once_our_engine_has_stopped(
+    name: str, tmp_path: Path
+) -> None:
+    real = real_store(name, tmp_path)
+    store = started(real.root, config_of(real.settings), newest_ms(real) + LATER_MS)
+    put_mixed(store, 1_000, 10, 100)
+
+    assert store.shutdown()
+
+    assert fsck(real.root).violations == ()
 
 
 def sizes_alone(real: Real) -> Settings:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from corpus_store import COMMITTED, feature_of, real_store
+from corpus_store import TESTED, feature_of, real_store
 from corpus_work import Work
 from expected_today import ENGINE, ROUND_TRIP, marked, right_today
 from our_answers import LATER_MS, answer_of, newest_ms
@@ -15,7 +15,7 @@ from our_stores import config_of, put_mixed, started
 from rocketmq import Brokers, MissingTool, Row, Server, require
 
 PUT = 30
-SERVED = [name for name in COMMITTED if feature_of(name).takes == "serves"]
+SERVED = [name for name in TESTED if feature_of(name).takes == "serves"]
 
 
 @pytest.fixture(scope="module")
