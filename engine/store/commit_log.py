@@ -38,6 +38,7 @@ from crashmq.engine.store.message.message import Message, has_unit
 from crashmq.engine.store.message.message_codec import (
     BLANK_SIZE_MIN,
     FIXED_SIZE,
+    SEEN_BEHIND,
     check_message,
     encode_filler,
     ends_with_crc,
@@ -460,7 +461,7 @@ class CommitLog:
             return file.on_disk_size, Stop.CUT_SHORT
         data = self._read(file, 0, BLANK_SIZE_MIN)
         if size := size_beyond(data, 0, file.file_size):
-            data = self._read(file, 0, size)
+            data = self._read(file, 0, min(size + SEEN_BEHIND, file.file_size))
         begin, prop_crc = file.file_from_offset, self._config.force_verify_prop_crc
         request = check_message(
             data,

@@ -11,6 +11,7 @@ from crashmq.engine.store.dispatch import DispatchRequest
 from crashmq.engine.store.logfile.mapped_file import MappedFile
 from crashmq.engine.store.message.message_codec import (
     BLANK_SIZE_MIN,
+    SEEN_BEHIND,
     check_message,
     size_beyond,
 )
@@ -126,6 +127,7 @@ def records_in(
     at = 0
     while at < left_in_file:
         left = left_in_file - at
+        takes_nul = phy_offset + at not in ours
         request = check_message(
             window,
             at,
@@ -133,9 +135,13 @@ def records_in(
             left,
             check_crc=True,
             prop_crc=prop_crc,
-            takes_nul=phy_offset + at not in ours,
+            takes_nul=takes_nul,
         )
         if request.success and request.msg_size > 0:
+            needed = min(request.msg_size + SEEN_BEHIND, left)
+            is_seen = len(window) >= at + needed
+            if takes_nul and not is_seen and not window[at + request.msg_size - 1]:
+                return FoundRecords(tuple(records), at, needed)
             records.append(request)
             at += request.msg_size
         elif request.success:

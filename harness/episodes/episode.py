@@ -347,6 +347,8 @@ class Episode:
             lambda op: self._take(op, number),
             lambda: self._turn_until_idle("deliver_delayed", number),
         )
+        if self.setup.duplicates:
+            self._take(ConfirmLog(), number)  # what was delivered as well
         self._catch_up(number)
         self._judge.judge_all_delivered(self.subject.positions())
         self._take(RunService("persist_delay_offset"), number)

@@ -191,7 +191,7 @@ SETUP_BOUNDS: Mapping[str, Bound] = {
 _OF_A_GROUP: Mapping[str, Bound] = {
     "group": _GROUP,
     "topic": _GROUP,
-    "queue_id": (0, 2**31 - 1),
+    "queue_id": (-1, 2**31 - 1),
 }
 EVENT_BOUNDS: Mapping[type, Mapping[str, Bound]] = {
     PutMessage: {

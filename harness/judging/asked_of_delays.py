@@ -41,7 +41,8 @@ def _is_appended(at: MessageDelivered) -> bool:
 )
 def _ask_dly_1(at: MessageDelivered) -> Breaches:
     level = at.message.delay_level
-    return level_is_delivered_in_order.judge(level, at.waited, at.expected)
+    judge = level_is_delivered_in_order.judge
+    return judge(level, at.waited, at.expected, at.latest)
 
 
 def _did_wait(at: MessageDelivered) -> bool:
@@ -91,6 +92,7 @@ def _ask_dly_11(at: DeliveryRoundOver) -> Breaches:
     every_delayed_message_arrives,
     on=AllDelivered,
     needs=(Fact.DISK_WORKED, Fact.UNDAMAGED_LOG, Fact.DELAYS_LACK_NOTHING),
+    where=lambda at: at.known.expiry.has_room,  # what is delivered takes room as well
 )
 def _ask_dly_4(at: AllDelivered) -> Breaches:
     return every_delayed_message_arrives.judge(undelivered(at.known))
@@ -117,7 +119,8 @@ def _ask_dly_6(at: DelaysRecovered) -> Breaches:
 def _ask_dly_7(at: DelaysPersisted) -> Breaches:
     delays = at.known.delays
     durable = {one: delays.durable_of(one, at.flushed) for one in delays.levels}
-    return persist_writes_what_is_durable.judge(at.files, durable)
+    least = {level: bounds(at.known, level)[0] for level in delays.levels}
+    return persist_writes_what_is_durable.judge(at.files, durable, least)
 
 
 @asked(start_finds_what_was_persisted, on=DelaysRecovered, needs=(Fact.DELAYS_STAY,))

@@ -89,8 +89,11 @@ def _ask_flt_6(at: FilteredPullOver) -> Breaches:
 def _ask_flt_3(at: FilteredPullOver) -> Breaches:
     pull, known = at.pull, at.known
     visible = known.model.visible((pull.topic, pull.queue_id))
-    units = known.setup.queue_file_units
-    return goes_on_behind_what_it_saw.judge(pull, at.answer, visible, units)
+    stands, units = known.positions, known.setup.queue_file_units
+    end = known.model.end if stands is None else stands.max_phy_offset
+    memory_from = end - known.setup.in_memory_size
+    judge = goes_on_behind_what_it_saw.judge
+    return judge(pull, at.answer, visible, units, memory_from)
 
 
 def _has_told(at: FilteredPullOver | FilterMissed) -> bool:

@@ -67,6 +67,14 @@ class Delays(Forked):
         before = self.passed.get(level, ())
         self.passed[level] = (*before, Passed(offset + 1, end))
 
+    def skip(self, level: int, least: int) -> None:
+        """Take note that a level goes on at its queue's first message.
+
+        The ones before have expired, so there is nothing that could get lost.
+        """
+        if self.next_of(level) < least:
+            self.passed[level] = (Passed(least, 0),)
+
     def persisted(self, rows: DelayRows) -> None:
         """Take note of what a persist has left in the file."""
         self.written = dict(rows)

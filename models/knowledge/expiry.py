@@ -22,6 +22,7 @@ from crashmq.models.ops import DeleteManually, Event, FillDisk, RunService
 from crashmq.models.plain_state import Forked
 from crashmq.models.program import HOUR_MS, Setup
 
+_ANY_ROOM = 1 << 62
 CLEANERS = frozenset({"clean_commit_log", "clean_consume_queue"})
 
 
@@ -117,6 +118,12 @@ class Expiry(Forked):
         """Whether one more log file fills the disk, before the step or after it."""
         with_file = (max(self.used, world.used) + self.setup.log_file_size) * 100
         return with_file > world.total * STOP_FROM_PERCENT if world.total else False
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the disk had room for one more log file after the last step."""
+        with_file = (self.used + self.setup.log_file_size) * 100
+        return with_file <= (self.setup.disk_capacity or _ANY_ROOM) * STOP_FROM_PERCENT
 
     def old_ms(self, world: World) -> int:
         """The wall-clock time in ms by which expired messages were stored."""

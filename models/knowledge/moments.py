@@ -747,7 +747,8 @@ class FiltersRecovered(Moment):
 class DeliveryRoundOver(Moment):
     """A round of delivery, with nothing beside it, came to its end.
 
-    ``first`` is, by level, the first dispatched message that it has left waiting.
+    ``first`` is, by level, the first dispatched message that it has left waiting; of
+    a level of which a delivery was refused there is none.
     """
 
     first: Mapping[int, Appended]
@@ -778,6 +779,7 @@ class MessageDelivered(Moment):
         answer: of the store.
         waited: the delayed message, as it lies in its level's queue; None: none does.
         expected: the offset of the message that its level had to deliver next.
+        latest: the same, if all has gone by then that a cleaner deletes in the step.
         asked_ms: the store's clock when it was put.
     """
 
@@ -785,6 +787,7 @@ class MessageDelivered(Moment):
     answer: Put
     waited: Appended | None
     expected: int
+    latest: int
     asked_ms: int
 
     @property

@@ -1,13 +1,15 @@
 """What is known of the topics of a broker: which ones it must know, and which it may.
 
-A topic is known from the first message that is sent to it until it is deleted, and a
-light queue always.
+A topic is known from the first message that is sent to it until it is deleted, a light
+queue always, and a broker's own topics from its first start on.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
+from crashmq.models.files.record import DELAY_LEVEL_MAX, SCHEDULE_TOPIC
 from crashmq.models.history import (
     DeletionAsked,
     DeletionEnded,
@@ -30,6 +32,11 @@ _DEFAULT_QUEUE_NUMS = 8
 
 Source: TopicConfigManager, its TBW102.
 """
+_OF_ITS_OWN: Final = {"TBW102": _DEFAULT_QUEUE_NUMS, SCHEDULE_TOPIC: DELAY_LEVEL_MAX}
+"""The topics that a broker has from its first start on, and their queues.
+
+Source: TopicConfigManager, its constructor.
+"""
 _OURS = "%"
 """So begin the topics that a broker makes for groups."""
 
@@ -44,8 +51,8 @@ class Topics(Forked):
         is_doubtful: something else may have changed or taken what it knew.
     """
 
-    sure: frozenset[str] = frozenset()
-    possible: frozenset[str] = frozenset()
+    sure: frozenset[str] = frozenset(_OF_ITS_OWN)
+    possible: frozenset[str] = frozenset(_OF_ITS_OWN)
     is_doubtful: bool = False
 
     def must_know(self, topic: str) -> bool:
@@ -61,7 +68,7 @@ class Topics(Forked):
         """How many queues a topic has; None: one of a group, which knows itself."""
         if topic.startswith(_OURS):
             return 1 if topic.startswith(LIGHT) else None
-        return _DEFAULT_QUEUE_NUMS
+        return _OF_ITS_OWN.get(topic, _DEFAULT_QUEUE_NUMS)
 
     def saw(self, event: Happening, step: Step, promises: Promises) -> None:
         """Take note of an event of a step."""
@@ -87,6 +94,7 @@ class Topics(Forked):
                 if crash.kind == "power_loss":
                     is_lost |= not promises.keeps_what_is_synced
                 self.is_doubtful |= is_lost
+                self.possible |= frozenset(_OF_ITS_OWN)
             case FileDamaged() | FilePlanted():
                 self.is_doubtful = True
             case _:

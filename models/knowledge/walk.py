@@ -9,6 +9,7 @@ in the log, and what was read is looked at once all that was written is known.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from crashmq.models.files.deleted import ALL_QUEUES
@@ -195,7 +196,7 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
         if message.is_delivered:
             yield from walk_delivery(at, message, answer)
         if answer.phy_offset >= 0:
-            model.put(message, answer, known.expiry.now_ms)
+            model.put(message, _timed(known, message, answer), known.expiry.now_ms)
     if step.is_together and life.puts:
         spans = [
             (answer, span)
@@ -208,6 +209,20 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
     if step.crash is None:
         model.in_flight += in_flight
     return in_flight
+
+
+def _timed(known: Knowledge, message: MessageToPut, answer: Put) -> Put:
+    """The answer, without its time if the broker may have made the topic known in it.
+
+    That is written before the store is asked, and the store counts its own time alone.
+
+    Source: AbstractSendMessageProcessor#msgCheck, DefaultMessageStore#asyncPutMessage.
+    """
+    has_broker = known.setup.keeps_progress or known.setup.delivers_delayed
+    topic = message.real_topic or message.topic
+    if answer.took_ms < 0 or not has_broker or topic in known.model.topics_put:
+        return answer
+    return replace(answer, took_ms=-1)
 
 
 def _put_over(
@@ -233,7 +248,9 @@ def _put_over(
         # A round may deliver several, and a consumer give several back.
         is_one_of_several = message.is_delivered or isinstance(step.op, Consume)
         behind = model.end if is_one_of_several else 0
-        place = _place_of(message, size, max(stood.max_phy_offset, behind), setup)
+        is_after_others = is_one_of_several and len(step.puts) > 1
+        if answer.phy_offset >= 0 or not is_after_others:  # else behind some of them
+            place = _place_of(message, size, max(stood.max_phy_offset, behind), setup)
     elif end_among_others >= 0 and answer.phy_offset >= 0:
         place = _place_of(message, size, end_among_others, setup)
     begins_a_file = place < 0 or place % setup.log_file_size == 0

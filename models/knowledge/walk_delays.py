@@ -6,7 +6,7 @@ the model, where the delayed message lies in its level's queue.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from crashmq.models.appended import Appended
 from crashmq.models.files.delays import DELAYS_BACKUP, DELAYS_PATH, read_delays
@@ -33,9 +33,11 @@ from crashmq.models.knowledge.moments import (
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import Put, Ran, Started
 from crashmq.models.ops import Damage, RunService
+from crashmq.models.program import HOUR_MS
 
 DELIVER = "deliver_delayed"
 PERSIST = "persist_delay_offset"
+CLEANER = "clean_commit_log"
 
 
 def walk_delivery(
@@ -47,10 +49,27 @@ def walk_delivery(
     waited = _waiting(at.known, level, message)
     least = at.known.model.visible(queue_of(level)).min_offset
     expected = max(delays.next_of(level), least)
+    latest = max(expected, _first_left(at, level))
     asked_ms = _asked_ms(at.step, answer)
-    yield MessageDelivered(*at, message, answer, waited, expected, asked_ms)
+    yield MessageDelivered(*at, message, answer, waited, expected, latest, asked_ms)
     if waited is not None and answer.phy_offset >= 0:
+        delays.skip(level, min(waited.queue_offset, latest))
         delays.deliver(level, waited.queue_offset, answer.phy_offset + answer.size)
+
+
+def _first_left(at: At, level: int) -> int:
+    """The first offset of a level's queue that a cleaner may have left in the step."""
+    known, model = at.known, at.known.model
+    gone_below = model.may_expire
+    if CLEANER in at.step.services:
+        gone_below = max(gone_below, at.now.min_phy_offset)
+        if at.now.max_phy_offset < 0 or at.step.fails_calls or at.step.is_stopping:
+            # A queue passes over what expired before its file goes.
+            old_ms = known.expiry.may_go_until(at.step.op, at.step.world, HOUR_MS)
+            until = model.expirable_until(known.setup.log_file_size, old_ms)
+            gone_below = max(gone_below, until)
+    queue = model.queues.get(queue_of(level), [])
+    return next((one.queue_offset for one in queue if one.phy_offset >= gone_below), 0)
 
 
 def queue_of(level: int) -> tuple[str, int]:
@@ -98,7 +117,10 @@ def walk_rounds(at: At) -> Iterator[Moment]:
     step, known = at.step, at.known
     op, seen = step.op, step.seen
     if isinstance(op, RunService) and op.service == DELIVER and isinstance(seen, Ran):
-        yield DeliveryRoundOver(*at, _left_waiting(known))
+        yield DeliveryRoundOver(*at, _left_waiting(known, _refused_levels(step)))
+        for topic, queue_id in known.model.queues if step.is_alone else ():
+            if topic == SCHEDULE_TOPIC:
+                known.delays.skip(queue_id + 1, bounds(known, queue_id + 1)[0])
     done = [
         one
         for one in step.rounds
@@ -116,11 +138,24 @@ def walk_rounds(at: At) -> Iterator[Moment]:
         known.delays.persisted(rows)
 
 
-def _left_waiting(known: Knowledge) -> dict[int, Appended]:
-    """Of each level the first message that waits and can be read."""
+def _refused_levels(step: Step) -> frozenset[int]:
+    """The levels of which a delivery was refused, which laws of puts judge."""
+    levels = [
+        message.delay_level
+        for message, answer in step.puts
+        if message.is_delivered and answer is not None and answer.phy_offset < 0
+    ]
+    return frozenset(levels)
+
+
+def _left_waiting(known: Knowledge, refused: Set[int]) -> dict[int, Appended]:
+    """Of each level the first message that waits and can be read.
+
+    A level of which a delivery was ``refused`` stays at it until the next round.
+    """
     first: dict[int, Appended] = {}
     for topic, queue_id in known.model.queues:
-        if topic != SCHEDULE_TOPIC:
+        if topic != SCHEDULE_TOPIC or queue_id + 1 in refused:
             continue
         offset = known.delays.next_of(queue_id + 1)
         for appended in known.model.visible((topic, queue_id)).messages:

@@ -355,7 +355,9 @@ def _end(at: At, op: QueueOp) -> int:
 
 
 def _targets(at: At, op: ResetOffset) -> frozenset[int]:
-    """Where a reset may go; -1: it is to be refused."""
+    """Where a reset may go; -1: it is to be refused, as of a queue below 0."""
+    if op.queue_id < 0:
+        return frozenset({NO_OFFSET})
     queue = at.known.model.visible((op.topic, op.queue_id))
     match op.to:
         case "offset":

@@ -8,6 +8,7 @@ group can still drop it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from typing import TypeAlias
 
 from crashmq.models.appended import Appended, differs
@@ -27,6 +28,8 @@ from crashmq.models.verdict import Violation
 SCAN_UNITS_MAX = 800
 TRANSFER_COUNT_MAX = 32
 TRANSFER_BYTES_MAX = 262_144
+FAR_TRANSFER_COUNT_MAX = 8
+FAR_TRANSFER_BYTES_MAX = 65_536
 Asked: TypeAlias = tuple[str, str]
 RETRY_TOPIC = "RETRY_TOPIC"
 """The property that says from which topic a message was sent back."""
@@ -131,11 +134,13 @@ def goes_on_behind_what_it_saw(
     answer: FilteredPull,
     queue: VisibleQueue,
     queue_file_units: int,
+    memory_from: int = 0,
 ) -> Iterator[Violation]:
     """Compares status, count and next_begin_offset with those of a walk.
 
     A pull looks at 800 units or as many as were asked for, within one queue file, and
-    stops at its limits once it has a message.
+    stops at its limits once it has a message. They are lower at a message before
+    ``memory_from``, a phy_offset: it is read from disk.
 
     Source: DefaultMessageStore#getMessage.
     """
@@ -150,7 +155,8 @@ def goes_on_behind_what_it_saw(
     looked_at = max(SCAN_UNITS_MAX, pull.max_msg_nums)
     looked_at = min(looked_at, queue_file_units - begin % queue_file_units)
     there = queue.messages[begin - low :][:looked_at]
-    taken, seen = _walked(there, pull.max_msg_nums, lambda one: is_wanted(answer, one))
+    wanted = partial(is_wanted, answer)
+    taken, seen = _walked(there, pull.max_msg_nums, wanted, memory_from)
     expected = "FOUND" if taken else "NO_MATCHED_MESSAGE"
     told = (pulled.status, len(pulled.messages), pulled.next_begin_offset)
     if told != (expected, taken, begin + seen):
@@ -162,13 +168,19 @@ def goes_on_behind_what_it_saw(
 
 
 def _walked(
-    there: Sequence[Appended], most: int, wanted: Callable[[Appended], bool]
+    there: Sequence[Appended],
+    most: int,
+    wanted: Callable[[Appended], bool],
+    memory_from: int,
 ) -> tuple[int, int]:
     """How many messages a pull returns, and how many it looks at."""
     taken = sent = 0
     for seen, message in enumerate(there):
-        is_enough = taken >= min(most, TRANSFER_COUNT_MAX)
-        if is_enough or (taken and sent + message.size > TRANSFER_BYTES_MAX):
+        is_near = message.phy_offset >= memory_from
+        count = TRANSFER_COUNT_MAX if is_near else FAR_TRANSFER_COUNT_MAX
+        size_max = TRANSFER_BYTES_MAX if is_near else FAR_TRANSFER_BYTES_MAX
+        is_enough = taken >= min(most, count)
+        if taken and (is_enough or sent + message.size > size_max):
             return taken, seen
         if wanted(message):
             taken, sent = taken + 1, sent + message.size

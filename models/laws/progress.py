@@ -230,10 +230,15 @@ def no_commit_passes_the_end(
 ) -> Iterator[Violation]:
     """``end`` is the offset that the next message gets. RocketMQ takes any.
 
+    A queue below 0 has no offset that could be taken.
+
     Source: ConsumerOffsetManager#commitOffset, invariant P4 of the consumer's
     reference.
     """
-    if accepted is not (told <= end):
+    if key[2] < 0:
+        if accepted:
+            yield Violation(_name(key), f"offset {told} is taken", "no such queue")
+    elif accepted is not (told <= end):
         taken = "taken" if accepted else "refused"
         seen = f"offset {told} is {taken}"
         yield Violation(_name(key), seen, f"the queue ends at {end}")

@@ -176,6 +176,20 @@ def test_a_reset_to_a_time_goes_to_the_first_message_since(
     assert broker.consumer_offset_manager.query_offset("g", "T0", 1) == 4
 
 
+def test_a_reset_of_a_queue_that_cannot_be_is_refused(
+    broker: BrokerController,
+) -> None:
+    admin = broker.admin_broker_processor
+    answers = [
+        admin.reset_offset("g", "T0", -1, 0),
+        admin.reset_offset_by_time("g", "T0", -1, LATEST),
+        admin.reset_offset_by_time("g", "T0", -1, 0),
+    ]
+
+    assert [one.code for one in answers] == [ResponseCode.SYSTEM_ERROR] * 3
+    assert all(one.offset == -1 for one in answers)
+
+
 def test_a_query_of_the_lowest_offsets_removes_nothing(
     broker: BrokerController,
 ) -> None:

@@ -144,6 +144,16 @@ def test_a_nul_behind_the_mark_is_rocketmqs_too(
         assert store.stop()
 
 
+@pytest.mark.parametrize("read_window", [64, 4096])
+def test_a_lost_end_is_seen_wherever_a_read_ends(read_window: int) -> None:
+    store = StoreBuilder().configured(read_window_size=read_window)
+    store.put(3, properties={"a": "x" * 40}).kill()
+    last = store.results[-1]
+    store.damage(log_file(), last.phy_offset + last.size - 12, bytes(12))
+
+    assert store.restart().reput().served() == [0, 1]
+
+
 def test_what_rocketmq_left_behind_the_mark_is_not_cut(store: StoreBuilder) -> None:
     gone_on_by_rocketmq(at_rest(store, 12), 8)
     store.damage(log_file(1024), 5 * RECORD_SIZE + 4, b"\x33")

@@ -7,7 +7,7 @@ from store_builder import LOG_FILE_SIZE, RECORD_SIZE, StoreBuilder, log_file
 
 from crashmq.engine.host.probe import recording
 from crashmq.engine.store.damage import Stop
-from crashmq.engine.store.log_scan import LogScan
+from crashmq.engine.store.log_scan import NONE_OURS, LogScan, records_in
 from crashmq.engine.store.message.message import Host, Message
 from crashmq.engine.store.results import PutMessageStatus
 from crashmq.models.files.store_image import decode_record
@@ -332,6 +332,24 @@ def test_records_that_cross_the_windows_of_a_scan_are_found(
     found = scan(store)
 
     assert (found.records, found.end) == (9, store.results[-1].end_offset)
+
+
+@pytest.mark.parametrize("behind", [b"", b"\0" * 8])
+def test_a_record_of_others_whose_end_was_lost_is_none_in_any_window(
+    store: StoreBuilder, behind: bytes
+) -> None:
+    """A window that ends with the record does not show what lies behind it."""
+    store.put(properties={"colour": "red"})
+    size = store.live.commit_log.max_offset
+    torn = log_of(store)[: size - 4] + bytes(4)
+
+    found = records_in(torn + behind, 0, LOG_FILE_SIZE, 0, False, NONE_OURS)
+
+    assert found.records == ()
+    if behind:
+        assert found.stopped_by
+    else:
+        assert found.wanted == size + 4
 
 
 def test_a_record_larger_than_a_window_is_found(store: StoreBuilder) -> None:

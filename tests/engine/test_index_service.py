@@ -195,6 +195,21 @@ def test_dispatching_the_last_record_again_doubles_no_entry(
     assert broken(indexed) == []
 
 
+def test_a_start_takes_records_with_tags_behind_a_full_last_file(
+    indexed: StoreBuilder,
+) -> None:
+    for words in ("one two", "three four", "five"):
+        indexed.put(properties={"KEYS": words, "TAGS": "TagA"})
+        if words == "three four":
+            indexed.reput()
+
+    indexed.kill().restart().reput()
+
+    assert found(indexed, "four") == [1]
+    assert found(indexed, "five") == [2]
+    assert broken(indexed) == []
+
+
 @pytest.mark.parametrize("removed", [0, 1, 2])
 def test_a_removed_file_is_made_again_as_it_was(
     indexed: StoreBuilder, removed: int

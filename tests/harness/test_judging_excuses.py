@@ -22,6 +22,7 @@ from crashmq.models.ops import (
     Restart,
     RunService,
     Shutdown,
+    Together,
 )
 from crashmq.models.program import Program, Setup
 
@@ -152,3 +153,46 @@ def test_a_stop_whose_table_could_not_be_synced_owes_no_durable_table(
     result = run(setup, PUT, Restart(), During(Shutdown(), at_action, fault))
 
     assert result.law == "", result.message
+
+
+DELAYED = PutMessage("T0", 0, 1900, delay_level=1)
+DELIVER, SECOND = RunService("deliver_delayed"), AdvanceClock(1000)
+
+
+def test_a_topics_first_put_may_take_longer_than_the_store_counts() -> None:
+    waits = During(PutMessage("T0", 0, 1), 1, AdvanceClock(1))
+
+    assert run(Setup(delivers_delayed=True), waits).law == ""
+
+
+@pytest.mark.parametrize("puts", [1, 5, 9])
+def test_deliveries_may_be_refused_once_the_disk_is_full(puts: int) -> None:
+    setup = Setup(disk_capacity=62_000, delivers_delayed=True)
+    messages = [DELAYED] * puts
+
+    result = run(setup, *messages, SECOND, FLUSH_TWICE, REPUT, DELIVER, DELIVER)
+
+    assert result.law == ""
+    hits = {one.probe for one in result.record.probes}
+    assert ("schedule.failed" in hits) is (puts == 9)
+
+
+def test_what_expired_before_it_was_due_counts_as_passed() -> None:
+    setup = Setup(cleans=True, reserved_hours=2, delivers_delayed=True)
+    expires = (AdvanceClock(7_200_000), DeleteManually())
+    cleans, persists = (
+        RunService("clean_commit_log"),
+        RunService("persist_delay_offset"),
+    )
+    before = (DELAYED, DELAYED, DELAYED, FLUSH_TWICE, FLUSH_TWICE, REPUT, *expires)
+
+    after = run(setup, *before, cleans, DELIVER, persists)
+    beside = run(setup, *before, Together((cleans, DELIVER)), persists)
+
+    assert (after.law, beside.law) == ("", "")
+
+
+def test_what_is_delivered_at_the_end_is_confirmed_too() -> None:
+    setup = Setup(duplicates=True, delivers_delayed=True)
+
+    assert run(setup, DELAYED).law == ""

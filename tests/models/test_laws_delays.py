@@ -131,6 +131,39 @@ def test_a_level_is_delivered_from_its_offset_on() -> None:
     assert law.violations(1, None, 4)
 
 
+def test_a_level_passes_over_what_a_cleaner_takes_meanwhile() -> None:
+    law = level_is_delivered_in_order
+
+    assert not law.violations(1, WAITED, 3, 4)
+    assert not law.violations(1, WAITED, 3, 5)
+    assert law.violations(1, WAITED, 2, 3)
+    assert law.violations(1, WAITED, 5, 6)
+
+
+def test_what_expired_undelivered_may_count_as_passed() -> None:
+    law, files = persist_writes_what_is_durable, {DELAYS_PATH: written(l1=5)}
+
+    assert law.violations(files, {1: 3})
+    assert not law.violations(files, {1: 3}, {1: 5})
+    assert not law.violations(files, {1: 3}, {1: 6})
+    assert law.violations(files, {1: 3}, {1: 4})
+    assert law.violations(files, {1: 6}, {1: 4})
+
+
+def test_a_level_that_goes_on_behind_what_expired_is_durably_there() -> None:
+    delays = Delays()
+    delays.load({1: 3}, is_persisted=True)
+    delays.deliver(1, 3, 500)
+    delays.skip(1, 4)
+    assert delays.durable_of(1, 0) == 3
+
+    delays.skip(1, 7)
+    delays.deliver(1, 7, 900)
+
+    assert delays.next_of(1) == 8
+    assert [delays.durable_of(1, at) for at in (0, 900)] == [7, 8]
+
+
 def test_nothing_of_a_message_may_be_delivered_otherwise() -> None:
     right = WAITED.message.delivered()
 

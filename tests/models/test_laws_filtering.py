@@ -64,6 +64,18 @@ def test_what_matches_or_fails_is_right(queue: list[Appended]) -> None:
     assert [*goes_on_behind_what_it_saw.judge(PULL, answer, visible, 10)] == []
 
 
+def test_a_pull_of_messages_on_disk_stops_earlier(queue: list[Appended]) -> None:
+    far = [replace(queue[0], queue_offset=number, size=30_000) for number in range(3)]
+    pull, visible = PullFiltered("g", "T0", 0, 0), VisibleQueue(far, 0, 3)
+    judge = goes_on_behind_what_it_saw.violations
+    two, three = answered(0, 0, next_begin=2), answered(0, 0, 0)
+
+    assert judge(pull, two, visible, 10)
+    assert not judge(pull, three, visible, 10)
+    assert not judge(pull, two, visible, 10, 1 << 40)
+    assert judge(pull, three, visible, 10, 1 << 40)
+
+
 def test_a_message_nobody_asked_for_is_wrong(queue: list[Appended]) -> None:
     answer = answered(0, 1, 2)
 

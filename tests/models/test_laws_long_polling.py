@@ -7,6 +7,7 @@ import pytest
 from crashmq.models.appended import Appended
 from crashmq.models.knowledge.pulls import OpenPull
 from crashmq.models.knowledge.reference import VisibleQueue
+from crashmq.models.knowledge.topics import Topics
 from crashmq.models.laws.long_polling import (
     SUSPEND_MS,
     a_look_answers_all_that_is_due,
@@ -228,3 +229,15 @@ def test_how_many_queues_a_groups_topic_has_only_its_broker_knows() -> None:
 
     assert not ask(PULL, "INVALID_PARAMETER", None, must_know=False, may_know=True)
     assert not ask(PULL, "SUCCESS", None, must_know=False, may_know=True)
+
+
+@pytest.mark.parametrize(
+    ("topic", "queues"), [("SCHEDULE_TOPIC_XXXX", 18), ("TBW102", 8)]
+)
+def test_a_broker_has_topics_of_its_own_from_the_start(topic: str, queues: int) -> None:
+    topics = Topics()
+
+    assert topics.must_know(topic)
+    assert topics.may_know(topic)
+    assert topics.queue_nums(topic) == queues
+    assert not topics.may_know("T0")

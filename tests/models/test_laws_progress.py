@@ -185,6 +185,13 @@ def test_a_commit_is_taken_up_to_the_end_of_its_queue() -> None:
     assert judge(G0, 5, 5, accepted=False)
 
 
+def test_no_offset_is_taken_of_a_queue_that_cannot_be() -> None:
+    judge = no_commit_passes_the_end.violations
+
+    assert not judge(("g", "T", -1), 0, 0, accepted=False)
+    assert judge(("g", "T", -1), 0, 0, accepted=True)
+
+
 def test_a_reset_goes_to_its_target() -> None:
     assert not resets_go_where_they_are_told.violations(G0, 5, {5})
     assert not resets_go_where_they_are_told.violations(G0, -1, {-1})

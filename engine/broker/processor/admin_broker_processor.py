@@ -132,6 +132,10 @@ class AdminBrokerProcessor:
     def _reset(
         self, group: str, topic: str, queue_id: int, offset: int
     ) -> ResetResponse:
+        if queue_id < 0:
+            OUT_OF_RANGE.hit()
+            why = f"queue {queue_id} of topic {topic} cannot be: pass 0 or more."
+            return ResetResponse(ResponseCode.SYSTEM_ERROR, remark=why)
         if self._offsets.assign_reset_offset(topic, group, queue_id, offset):
             return ResetResponse(ResponseCode.SUCCESS, offset)
         why = f"topic {topic} or group {group} is deleted meanwhile: ask again."

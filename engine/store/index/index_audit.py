@@ -44,6 +44,7 @@ class Recount:
         self.header = Header()
         self.slots: array[int] | None = array("i", bytes(4 * file.slot_num))
         self.has_right_slots = False
+        self.is_compared = False
         self._window = b""
         self._window_at = 0
 
@@ -108,9 +109,13 @@ class Recount:
     def compare(self) -> None:
         """Compare the file's slots with the counted ones; drop the count if they agree.
 
-        The slots of one file of RocketMQ's sizes are 20 MB.
+        The slots of one file of RocketMQ's sizes are 20 MB. Idempotent: records that
+        have no entry may come behind the last file, and each asks for its next one.
         """
-        assert self.slots is not None, "a file is compared once"
+        if self.is_compared:
+            return
+        assert self.slots is not None, "a file is counted before it is compared"
+        self.is_compared = True
         self._window = b""
         self.has_right_slots = self.file.has_slots(self.slots)
         if self.has_right_slots:
@@ -190,8 +195,7 @@ class IndexAudit:
         if self.first_wrong_phy_offset < 0:
             AGREED.hit()
         for recount in self.recounts:
-            if recount.slots is not None and not recount.has_right_slots:
-                recount.compare()
+            recount.compare()
         self.recounts = [
             recount
             for recount in self.recounts

@@ -65,6 +65,7 @@ _V6_FLAGS = BORN_HOST_V6_FLAG | STORE_HOST_V6_FLAG
 SHORT = struct.Struct(">h")
 
 _PIECE = bytes(64)  # the least part of a page that a power loss takes
+SEEN_BEHIND = 4  # bytes after a record that are lost if its end is
 _MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET\x01"
 PROP_CRC_NAME = b"__CRC32#\x01"
 PROP_CRC_SIZE = len(PROP_CRC_NAME) + 11
@@ -120,7 +121,8 @@ def check_message(
     """Decode the record at ``data[at:]``; see ``DispatchRequest``.
 
     Args:
-        data: bytes of one log file, at least up to the end of the record.
+        data: bytes of one log file, at least up to the end of the record; with
+            ``takes_nul`` also the ``SEEN_BEHIND`` after it, where the file has them.
         at: where in ``data`` the record begins.
         phy_offset: where in the log that is.
         left_in_file: bytes from there to the end of the log file.
@@ -201,7 +203,7 @@ def _check_names(
     if check_nul and 0 in raw_topic:
         return BAD_TOPIC
     if check_nul and 0 in properties:
-        behind = data[end : end + 4]
+        behind = data[end : end + SEEN_BEHIND]
         if _has_lost(properties, behind, takes_nul=takes_nul):
             return BAD_PROPERTIES
     topic = raw_topic.decode(errors="replace")

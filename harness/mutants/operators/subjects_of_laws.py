@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 ANY = frozenset({"RUN", "RES", "DET", "timeout", "died"})
-_CONSUMERS = frozenset({"CON", "RTY", "MBR", "TOP", "OFS", "OFF", "LP", "FLT"})
+_CONSUMERS = frozenset({"CON", "RTY", "MBR", "TOP", "GRP", "OFS", "OFF", "LP", "FLT"})
 _STORE = frozenset(
-    {"CL", "CP", "CQ", "DEL", "DSP", "DUR", "FL", "IX", "PUT", "RD", "REC", "ST"}
+    {"CL", "CP", "CQ", "DEL", "DSP", "DUR", "FL", "IX", "PUT", "RD", "REC", "ST", "SVC"}
 )
-_CONFIG = frozenset({"CFG", "OFS", "OFF", "DLY", "FLT", "TOP", "MBR"})
+_CONFIG = frozenset({"CFG", "OFS", "OFF", "DLY", "FLT", "TOP", "MBR", "GRP"})
 
 FAMILIES: Mapping[str, frozenset[str]] = {
     "broker.filter": frozenset({"FLT", "CON", "LP", "CFG", "CQ"}),
@@ -23,16 +23,18 @@ FAMILIES: Mapping[str, frozenset[str]] = {
     "broker.longpolling": frozenset({"LP", "CON"}),
     "broker.processor": _CONSUMERS | {"RD", "PUT", "DLY"},
     "broker.topic": frozenset({"TOP", "RTY", "CFG"}),
-    "broker.subscription": frozenset({"MBR", "CON", "RTY", "TOP", "CFG"}),
+    "broker.subscription": frozenset({"MBR", "CON", "RTY", "TOP", "GRP", "CFG"}),
     "broker.client": frozenset({"MBR", "CON"}),
     "broker": _CONSUMERS | {"DLY", "CFG"},
     "client": _CONSUMERS,
     "common": _CONFIG | _CONSUMERS,
     "remoting": _CONSUMERS | {"RD"},
     "filter": frozenset({"FLT", "CON", "LP"}),
-    "store.index": frozenset({"IX", "REC", "CP", "DUR"}),
-    "store.clean": frozenset({"DEL", "CL", "CQ", "CP", "REC", "IX", "DUR"}),
-    "store.queue": frozenset({"CQ", "RD", "REC", "DSP", "CP", "DEL", "FL", "DUR"}),
+    "store.index": frozenset({"IX", "REC", "CP", "DUR", "SVC"}),
+    "store.clean": frozenset({"DEL", "CL", "CQ", "CP", "REC", "IX", "DUR", "SVC"}),
+    "store.queue": frozenset(
+        {"CQ", "RD", "REC", "DSP", "CP", "DEL", "FL", "DUR", "SVC"}
+    ),
     "store.message": _STORE | {"DLY", "RTY"},
     "store": _STORE,
 }
