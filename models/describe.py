@@ -111,16 +111,23 @@ def describe(op: Event) -> str:
             return f"together, {describe_schedule(schedule)}: {told}"
         case Damage(file, kind, at, size):
             return _describe_damage(file, kind, at, size)
-        case PlantFile(path, content, size, source):
-            what = {"copy": f"a copy of {source}", "directory": "a directory"}
-            told = what.get(content, f"{size} B of {content}")
-            return f"put {'an empty file' if content == 'empty' else told} at {path}"
+        case PlantFile():
+            return _describe_plant(op)
         case Crash(kind, survivors, cut):
             return _describe_crash(kind, survivors, cut)
         case DiskFault():
             return _describe_fault(op)
         case _:
             assert_never(op)
+
+
+def _describe_plant(op: PlantFile) -> str:
+    what = {
+        "copy": f"a copy of {op.source}",
+        "directory": "a directory",
+        "empty": "an empty file",
+    }
+    return f"put {what.get(op.content, f'{op.size} B of {op.content}')} at {op.path}"
 
 
 def _describe_batch(op: PutBatch) -> str:

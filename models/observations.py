@@ -532,12 +532,8 @@ def describe_observation(observation: Observation) -> str:
             return f"REFUSED: {reason}"
         case Crashed(kind, disk_actions, action):
             return f"down by {kind} at action {disk_actions} ({action})"
-        case Damaged(path=""):
-            return "put back"
-        case Damaged(path, start, end):
-            return f"{path}: bytes [{start}, {end}) changed"
-        case Planted(path, size):
-            return f"{path}: {f'{size} B' if size >= 0 else 'a directory'}, foreign"
+        case Damaged() | Planted():
+            return _describe_change(observation)
         case Done():
             return "done"
         case Deleted(dead_below):
@@ -555,6 +551,16 @@ def describe_observation(observation: Observation) -> str:
             return f"{told} (turns {list(turns)} at {points} points)"
         case Failed(error, message):
             return f"RAISED {error}: {message}"
+
+
+def _describe_change(changed: Damaged | Planted) -> str:
+    match changed:
+        case Damaged(path=""):
+            return "put back"
+        case Damaged(path, start, end):
+            return f"{path}: bytes [{start}, {end}) changed"
+        case Planted(path, size):
+            return f"{path}: {f'{size} B' if size >= 0 else 'a directory'}, foreign"
 
 
 def _describe_pulled(pulled: Pulled | BrokerPulled | PullHeld) -> str:

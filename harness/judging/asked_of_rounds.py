@@ -115,7 +115,13 @@ def _ask_svc_5(at: RoundTurned) -> Breaches:
 @asked(
     full_index_files_are_synced,
     on=RoundTurned,
-    needs=(*ON_THE_MEDIUM, Fact.DISK_WORKED, Fact.LOSES_POWER),
+    needs=(
+        *ON_THE_MEDIUM,
+        Fact.DISK_WORKED,
+        Fact.LOSES_POWER,
+        Fact.UNTOUCHED,
+        Fact.ABORT_IS_OURS,
+    ),
     where=lambda at: at.done.service == "flush_index",
 )
 def _ask_svc_6(at: RoundTurned) -> Breaches:

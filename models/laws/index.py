@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from crashmq.models.files.index import (
@@ -70,7 +71,8 @@ def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
     RocketMQ lists its last record again after a crash and lacks entries it threw away,
     so in its stores an entry need only be a key of its record, or its tags, which
     RocketMQ indexes since 5.4.0. After a crash only entries with a right one after them
-    in their sector are judged.
+    in their sector are judged. Where a mark says that others wrote, as RocketMQ 5.4.0
+    does, a record's tags may follow its keys.
 
     Source: IndexService#buildIndex, IndexFile#putKey.
     """
@@ -86,7 +88,7 @@ def entries_are_the_keys_of_the_log(judged: Judged) -> Iterator[Violation]:
         yield from _entries_of_no_key(judged)
         return
     live = [*live_entries(judged)]
-    asked = judged.image.log_keys if live else ()
+    asked = _asked_of(judged, live) if live else ()
     for number, (path, file, at, entry) in enumerate(live):
         wanted = asked[number] if number < len(asked) else None
         if wanted is None or (entry[0], entry[1]) != (wanted[0], wanted[1].phy_offset):
@@ -359,6 +361,24 @@ def _wrong_links(path: str, file: IndexFileImage) -> Iterator[Violation]:
         slot = min(dict(sorted(said.items() ^ newest.items())))
         seen = f"slot {slot} names entry {said.get(slot, 0)}"
         yield Violation(Place(path, 40 + 4 * slot), seen, f"{newest.get(slot, 0)}")
+
+
+def _asked_of(judged: Judged, live: Sequence[Placed]) -> Sequence[LogKey]:
+    """The log's keys, and behind a record's keys its tags, where the index has them.
+
+    It has tags only where others wrote, who may have begun it with tags.
+    """
+    asked, mark = judged.image.log_keys, judged.image.checkpoint.mark
+    if mark is None or not mark.others_until:
+        return asked
+    more = Counter((entry.key_hash, entry.phy_offset) for _, _, _, entry in live)
+    more -= Counter((key.key_hash, key.record.phy_offset) for key in asked)
+    record_at = judged.image.commit_log.record_at
+    of_tags = [
+        LogKey(key_hash, record_at[phy_offset])
+        for key_hash, phy_offset in sorted(judged.image.tag_keys & more.keys())
+    ]
+    return sorted([*asked, *of_tags], key=lambda key: key.record.phy_offset)
 
 
 def _entries_of_no_key(judged: Judged) -> Iterator[Violation]:

@@ -1,6 +1,7 @@
 """What the corpus has stores of: a feature a function, which fills a directory.
 
-``expected_today.py`` says which of them our engine or ``fsck`` gets wrong today.
+``expected_today.py`` says which of them our engine or ``fsck`` gets wrong today; what a
+healthy engine refuses by name (``Feature.refused_as``) is no defect.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Feature:
         takes: what a start of our engine must make of it. It serves what RocketMQ
             serves, or refuses what it does not know; or either, where RocketMQ itself
             reads on over damage.
+        refused_as: words by which a refusal names what it does not know; "": a start
+            never refuses, if it is configured as RocketMQ was.
         loses: RocketMQ serves less than it had acknowledged: expired, deleted, not
             committed, or damaged on purpose.
         is_damaged: somebody changed the files behind RocketMQ's back.
@@ -68,6 +71,7 @@ class Feature:
     versions: tuple[str, ...] = VERSIONS
     committed: tuple[str, ...] = ("5.3.0",)
     takes: Takes = "serves"
+    refused_as: str = ""
     loses: bool = False
     is_damaged: bool = False
     has_units: bool = True
@@ -495,21 +499,40 @@ FEATURES = (
     Feature("deleted-topic", deleted, committed=THREE, loses=True),
     Feature("odd-properties", odd_properties, committed=THREE),
     Feature("nul-killed", odd_properties_killed, committed=(MIDDLE, NEWEST)),
-    Feature("elsewhere", small, _ELSEWHERE, takes="refuses"),
-    Feature("several-paths", plain, _SEVERAL_PATHS, takes="refuses"),
-    Feature("dledger", dledger, _DLEDGER, SINCE_5, (MIDDLE, NEWEST), takes="refuses"),
+    Feature(
+        "elsewhere", small, _ELSEWHERE, takes="refuses", refused_as="storePathCommitLog"
+    ),
+    Feature(
+        "several-paths",
+        plain,
+        _SEVERAL_PATHS,
+        takes="refuses",
+        refused_as="storePathCommitLog",
+    ),
+    Feature(
+        "dledger",
+        dledger,
+        _DLEDGER,
+        SINCE_5,
+        (MIDDLE, NEWEST),
+        takes="refuses",
+        refused_as="DLedger",
+    ),
     Feature(
         *("batch-queues", batch_queues, _BATCHED, SINCE_5, (MIDDLE, NEWEST)),
         takes="refuses",
+        refused_as="BatchConsumeQueue",
     ),
     Feature(
         *("rocksdb", small, _ROCKSDB, SINCE_5_3, (MIDDLE, NEWEST)),
         takes="refuses",
+        refused_as="RocksDB",
         has_units=False,
     ),
     Feature(
         *("compaction", compaction, _COMPACTED, SINCE_5, (MIDDLE,)),
         takes="refuses",
+        refused_as="CompactionLog",
         loses=True,
     ),
     Feature("extended", extended, _EXT, committed=(FIRST, MIDDLE)),
@@ -523,10 +546,18 @@ FEATURES = (
     Feature(
         *("flipped-bit-killed", flipped_bit_killed),
         takes="either",
+        refused_as="bytes that are no record",
         loses=True,
         is_damaged=True,
     ),
-    Feature("gap", gap, takes="either", loses=True, is_damaged=True),
+    Feature(
+        "gap",
+        gap,
+        takes="either",
+        refused_as="a missing file",
+        loses=True,
+        is_damaged=True,
+    ),
     Feature("ours-continued", ours_continued, committed=THREE),
     Feature("ours-continued-killed", ours_continued_killed),
     Feature("ours-expired", ours_expired, _LONGER, loses=True),

@@ -16,85 +16,22 @@ from corpus_store import MADE
 
 Table = Mapping[str, str]
 
-R11 = "R11: at its default our engine appends records without the forced CRC"
-R14 = "R14: queue files are lengthened to the size configured"
-R17 = "R17: inner properties are parsed and written anew, not copied"
-
-_WITH_INDEX_TAGS = [
-    f"5.5.1-{feature}"
-    for feature in (
-        *("plain", "plain-killed", "upgraded", "delayed", "long-topics", "light"),
-        *("crc", "expired", "storm-killed", "storm-sync-killed", "ours-continued"),
-        *("batch", "odd-batch", "transactions", "ipv6", "expired-killed", "sync"),
-        *("storm-pool-killed", "extended-unfiltered", "wide-queues"),
-    )
-]
-_JUDGED_OF_5_5 = [
-    f"5.5.1-{feature}"
-    for feature in (
-        *("plain", "plain-killed", "four-lives", "upgraded", "delayed", "long-topics"),
-        *("odd-topics", "light", "crc", "expired", "storm-killed", "deleted-topic"),
-        *("storm-sync-killed", "odd-properties", "batch-queues", "rocksdb"),
-        *("batch", "transactions", "ipv6", "expired-killed", "pool-killed", "sync"),
-        *("storm-pool-killed", "compaction", "extended", "extended-unfiltered"),
-        *("wide-queues", "ours-continued-killed"),
-    )
-]
-
-UNREAD: Table = {
-    "4.9.8-odd-properties": "R2: 4.9 ends properties without a separator, here on NUL",
-}
+UNREAD: Table = {}
 """Served by RocketMQ, and not what our decoder reads."""
 
-FSCK: Table = {
-    "4.9.8-odd-properties": "R2: 4.9 ends properties without a separator, here on NUL",
-    "4.9.8-deleted-topic": "R8: CQ-4 of the queues that RocketMQ deleted",
-    "*-light-mqtt": "R5: CQ-1",
-    "*-delayed-days": "R7: CQ-1",
-    "*-ours-expired": "R12: CP-1",
-    "*-ours-continued": "R13: CP-6",
-    "*-odd-batch": "R18: CL-5",
-    **dict.fromkeys(_JUDGED_OF_5_5, "R15 R16: IX-4, CP-10"),
-}
+FSCK: Table = {}
 """Healthy, and ``fsck`` finds violations."""
 
-ENGINE: Table = {
-    "5.5.1-delayed-days": "R15: index files with tags are taken away",
-    "*-odd-properties": "R2: refused",
-    "*-nul-killed": "R2: refused",
-    "*-ours-nul": "R2: the log is cut at the first NUL",
-    "*-light-mqtt": "R5: refused",
-    "*-odd-topics": "R6: refused",
-    "*-deleted-topic": "R8: deleted messages come back",
-    "*-batch-queues": "R9: taken without a word",
-    "*-rocksdb": "R10: taken without a word",
-    "*-ours-expired": "R12: refused for ever",
-    "*-compaction": "R19: taken without a word",
-    "*-extended": "R20: bit maps dropped",
-    "*-timers": "undeclared: an index file without entries is taken away",
-    **dict.fromkeys(_WITH_INDEX_TAGS, "R15: index files with tags are taken away"),
-}
+ENGINE: Table = {}
 """Our engine, configured as RocketMQ was, does not what the feature says."""
 
-DEFAULTS: Table = {
-    "*-ours-nul": "R2: the log is cut at the first NUL",
-    "*-deleted-topic": "R8: deleted messages come back",
-    "*-timers": "undeclared: an index file without entries is taken away",
-    **dict.fromkeys(_WITH_INDEX_TAGS, "R15: index files with tags are taken away"),
-}
+DEFAULTS: Table = {}
 """Our engine, told nothing but sizes, takes away or changes something."""
 
-
-FSCK_AFTER: Table = {
-    "*-delayed-days": "R7: CQ-1",
-    "5.5.1-four-lives": "R16: CP-10",
-    "*-odd-batch": "R18: CL-5",
-}
+FSCK_AFTER: Table = {}
 """Served by our engine, and ``fsck`` finds violations once that has stopped."""
 
-ROUND_TRIP: Table = {
-    "5.5.1-*": "R15: index files with tags are taken away",
-}
+ROUND_TRIP: Table = {}
 """Served by our engine, and not by RocketMQ once ours has gone on."""
 
 

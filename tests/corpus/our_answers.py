@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +17,12 @@ from rocketmq import Row, contents
 from crashmq.engine.store.config import StoreConfig
 from crashmq.engine.store.errors import StoreError
 from crashmq.engine.store.message_store import MessageStore
-from crashmq.models.files.store_image import decode_record
+from crashmq.models.files.record import (
+    BadRecord,
+    Record,
+    decode_record,
+    parse_record,
+)
 
 PULLED_MAX = 32
 QUERIED_MAX = 64
@@ -24,6 +30,8 @@ NEVER = 1 << 62
 LATER_MS = 60_000
 OURS = frozenset({"store/lock", "store/abort", "store/checkpoint"})
 """Files that a start of our engine may make and change wherever it starts."""
+
+_COUNT = struct.Struct(">i")
 
 Outcome = Literal["serves", "refuses", "loses"]
 
@@ -49,6 +57,8 @@ def answer_of(real: Real, config: StoreConfig) -> Answer:
     RocketMQ's own start leaves as it is.
     """
     before, log = contents(real.root, real.settings), real.log_files()
+    may_go = _index_files_that_may_go(real)
+    unreadable = _unreadable(log, real)
     try:
         store = started(real.root, config, newest_ms(real) + LATER_MS)
     except StoreError as refused:
@@ -56,17 +66,46 @@ def answer_of(real: Real, config: StoreConfig) -> Answer:
         if changed:
             return Answer("loses", f"refused, but changed {sorted(changed)}")
         return Answer("refuses", f"{type(refused).__name__}: {refused}")
-    difference = difference_of(store, real)
+    difference = difference_of(store, real, unreadable)
     assert store.shutdown()
     difference = difference or _log_difference(log, real)
     if difference:
         return Answer("loses", difference)
     also = {name for names in real.manifest["changes"].values() for name in names}
     changed = _changed(before, contents(real.root, real.settings)) - OURS - also
-    changed = {name for name in changed if "commitlog" not in name}
+    changed = {name for name in changed if "commitlog" not in name} - may_go
     return (
         Answer("loses", f"changed {sorted(changed)}") if changed else Answer("serves")
     )
+
+
+def _unreadable(log: dict[int, bytes], real: Real) -> frozenset[int]:
+    """phy_offsets of the damaged messages that RocketMQ serves without a look."""
+    if not real.feature.is_damaged:
+        return frozenset()
+    found = set()
+    for _, _, one in real.of_the_log:
+        base = max(base for base in log if base <= one["phy_offset"])
+        data, at = log[base], one["phy_offset"] - base
+        try:
+            parse_record(data, at, len(data), one["phy_offset"], takes_nul=True)
+        except BadRecord:
+            found.add(one["phy_offset"])
+    assert len(found) <= 1, "each feature damages one message"
+    return frozenset(found)
+
+
+def _index_files_that_may_go(real: Real) -> set[str]:
+    """Those without an entry, and all beside a damaged log, as ``sharp-edges`` says.
+
+    No key is found by the first; the second are made again without damaged messages.
+    """
+    paths = sorted(real.root.glob("index/*"))
+    files = {f"store/index/{path.name}": path.read_bytes() for path in paths}
+    if real.feature.is_damaged:
+        return set(files)
+    # Entry 0 is never used, so the header counts from 1.
+    return {name for name, data in files.items() if _COUNT.unpack_from(data, 36)[0] < 2}
 
 
 def newest_ms(real: Real) -> int:
@@ -87,11 +126,18 @@ def _log_difference(before: dict[int, bytes], real: Real) -> str:
     return ""
 
 
-def difference_of(store: MessageStore, real: Real) -> str:
-    """The first queue whose ends or messages differ from the manifest's; "" if none."""
+def difference_of(
+    store: MessageStore, real: Real, unreadable: frozenset[int] = frozenset()
+) -> str:
+    """The first queue whose ends or messages differ from the manifest's; "" if none.
+
+    Our store never serves a damaged message: the phy_offsets of those are left out.
+    """
     for queue in real.manifest["queues"]:
         topic, queue_id = queue["topic"], queue["queue_id"]
-        wanted = [place_row(topic, queue_id, one) for one in queue["messages"]]
+        every = queue["messages"]
+        messages = [one for one in every if one["phy_offset"] not in unreadable]
+        wanted = [place_row(topic, queue_id, one) for one in messages]
         told = list(all_of(store, topic, queue_id))
         if told != wanted:
             return (
@@ -99,7 +145,7 @@ def difference_of(store: MessageStore, real: Real) -> str:
                 f"{len(wanted)}; only RocketMQ: {_first(wanted, told)}, only ours: "
                 f"{_first(told, wanted)}"
             )
-        for one in queue["messages"]:
+        for one in messages:
             if missing := _unfound(store, one):
                 return f"{topic}/{queue_id} at {one['queue_offset']}: {missing}"
     told_queues = {(q["topic"], q["queue_id"]) for q in real.manifest["queues"]}
@@ -119,9 +165,14 @@ def _unfound(store: MessageStore, message: Row) -> str:
     keys = message["keys"].split() if message.get("found_by_key") else ()
     for key in keys:
         found = store.query_message(message["record_topic"], key, QUERIED_MAX, 0, NEVER)
-        if at not in {decode_record(one).phy_offset for one in found.messages}:
+        if at not in {_decoded(one).phy_offset for one in found.messages}:
             return f"the record at phy_offset {at} is not found by its key {key!r}"
     return ""
+
+
+def _decoded(message: bytes) -> Record:
+    """A record as RocketMQ takes it: its properties may hold a NUL."""
+    return decode_record(message, takes_nul=True)
 
 
 def _first(some: list[Row], others: list[Row]) -> Row | None:
@@ -135,9 +186,11 @@ def all_of(store: MessageStore, topic: str, queue_id: int) -> Iterator[Row]:
     while at < end:
         result = store.get_message(topic, queue_id, at, PULLED_MAX)
         for number, message in enumerate(result.messages):
-            record = decode_record(message)
+            record = _decoded(message)
             body_crc = zlib.crc32(record.body) & 0x7FFFFFFF
-            row = {"queue_offset": at + number, "phy_offset": record.phy_offset}
+            # A pull goes on behind what is damaged; a light queue has its own offsets.
+            own = record.queue_offset if record.topic == topic else at + number
+            row = {"queue_offset": own, "phy_offset": record.phy_offset}
             row |= {"size": record.size, "body_crc": body_crc}
             yield place_row(topic, queue_id, row)
         assert result.next_begin_offset > at, result

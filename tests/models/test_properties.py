@@ -19,6 +19,7 @@ AS_PUT = (
     b"buyer\x01\0\x02WAIT\x01true\x02",
     b"KEYS\x01a\0b\x02",
     b"x\0y\x01v\x02",
+    b"x\x01\xff\x02",
 )
 
 
@@ -40,7 +41,7 @@ def test_what_no_damage_of_a_known_name_makes_was_put_so(raw: bytes) -> None:
         b"\0\0\0\0\x01order\x02",
         b"x\x01a\0\0\0YS\x01order\x02",
         b"WAIT\x01tr\0e\x02",
-        b"x\x01\xff\x02",
+        b"KEYS\x01\xff\x02",
         b"buyer",
     ],
 )

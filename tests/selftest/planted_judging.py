@@ -35,7 +35,7 @@ _KNOWLEDGE = (
     ),
     (
         *("J08", "walk", "_walk_lives"),
-        *("yield from walk_reads(at, before)", "pass"),
+        *("yield from walk_reads(at)", "pass"),
     ),
     ("J08B", "walk", "walk", "yield from walk_debts(at)", "pass"),
     ("J10", "walk", "_walk_puts", "in_flight.append(message)", "pass"),
