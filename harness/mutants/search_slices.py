@@ -53,7 +53,9 @@ LIMITS = Limits(exact_max=64, told=32, draws=16, nested_max=4, nested_draws=1)
 one: bugs lie in few moments, and nobody knows in which."""
 
 SHARES = {
+    "broker_mixtures": 4,
     "consumer_crash": 5,
+    "consumer_mixtures": 3,
     "contention": 4,
     "filters": 3,
     "flush_modes": 3,

@@ -59,7 +59,6 @@ class ReferenceModel(Forked):
         put_by_topic: messages and bytes appended since the store started.
         puts: how many puts that were; a batch counts as one.
         put_times_ms: how many of those took how long, for which that is known.
-        topics_put: the topics that messages named since the last start or deletion.
         numbered: first free queue_offset of a queue whose messages were lost: in a
             store that skips damaged records, and for empty queues as damage left them;
             ``trusted``: how many more the latter may have.
@@ -91,7 +90,6 @@ class ReferenceModel(Forked):
     )
     puts: int = field(default=0, compare=False)
     put_times_ms: dict[int, int] = field(default_factory=dict, compare=False)
-    topics_put: frozenset[str] = field(default=frozenset(), compare=False)
     indexed: tuple[int, int] = (-1, 0)
     numbered: dict[QueueKey, int] = field(default_factory=dict)
     trusted: dict[QueueKey, int] = field(default_factory=dict)
@@ -157,9 +155,6 @@ class ReferenceModel(Forked):
             if answer.took_ms >= 0:
                 alike = self.put_times_ms.get(answer.took_ms, 0)
                 self.put_times_ms[answer.took_ms] = alike + 1
-        topic = message.real_topic or message.topic
-        if topic not in self.topics_put:
-            self.topics_put |= {topic}
         if answer.status != "PUT_OK":
             return
         if not self.buffers_appends:
@@ -172,7 +167,6 @@ class ReferenceModel(Forked):
         """Record the deletion of a queue, or with queue_id -1 of a topic."""
         topic, queue_id = key
         if queue_id == ALL_QUEUES:
-            self.topics_put -= {topic}
             for known in [known for known in self.deleted if known[0] == topic]:
                 del self.deleted[known]
         self.deleted[key] = dead_below
@@ -396,7 +390,6 @@ class ReferenceModel(Forked):
     def begin_life(self) -> None:
         """Record that a start has come to know what there is; counts begin anew."""
         self.floor, self.in_flight = None, []
-        self.topics_put = frozenset()
         self.put_by_topic, self.puts, self.put_times_ms = {}, 0, {}
 
     def _with_unanswered(

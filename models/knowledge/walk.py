@@ -219,10 +219,9 @@ def _timed(known: Knowledge, message: MessageToPut, answer: Put) -> Put:
     Source: AbstractSendMessageProcessor#msgCheck, DefaultMessageStore#asyncPutMessage.
     """
     has_broker = known.setup.keeps_progress or known.setup.delivers_delayed
-    topic = message.real_topic or message.topic
-    if answer.took_ms < 0 or not has_broker or topic in known.model.topics_put:
-        return answer
-    return replace(answer, took_ms=-1)
+    topic, model = message.real_topic or message.topic, known.model
+    is_known = topic in model.put_by_topic and (topic, ALL_QUEUES) not in model.deleted
+    return replace(answer, took_ms=-1) if has_broker and not is_known else answer
 
 
 def _put_over(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 
 from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.bit_rot import ROTTING, SERVING
@@ -19,10 +18,10 @@ from crashmq.scenarios.catalogue.message_scenarios import (
     MESSAGE_SCENARIOS,
     with_options,
 )
+from crashmq.scenarios.catalogue.mixtures import mixtures_of
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.catalogue.sick_disks import SICK_DISKS
 from crashmq.scenarios.catalogue.topic_deletion import TOPIC_DELETION
-from crashmq.scenarios.programs.mixing import each_once, in_view, mixed_space, promising
 from crashmq.scenarios.programs.space import Address, Label, Numbers, often
 from crashmq.scenarios.programs.spaces import (
     BREAKING,
@@ -395,32 +394,17 @@ _TORN_BLOCKS = Scenario(
 
 _ALL = (*_SCENARIOS, *MESSAGE_SCENARIOS)
 
-# What a start can know of damage depends on what else there is; so it stays apart.
-_DAMAGING = (
-    *("truncated_files", "window_damage", "bit_rot"),
-    *("foreign_files", "latent_errors", "lost_writes"),
-)
-_MIXED = tuple(scenario for scenario in _ALL if scenario.name not in _DAMAGING)
-_OF_ALL = each_once(reduce(mixed_space, [scenario.space for scenario in _MIXED]))
-
-MIXTURES = Scenario(
-    name="mixtures",
-    sentence="the ops of two other scenarios, each time two others, on one store",
-    space=_OF_ALL,
-    setups=tuple(
-        in_view(_OF_ALL, promising(store))
-        for scenario in _MIXED
-        for store in scenario.setups
-    ),
-    required_laws=CORE_LAWS,
-    mixes=_MIXED,
+_MIXTURES = mixtures_of(
+    _ALL,
+    (_TORN_BLOCKS, *CONSUMING, *LONG_POLLING, *FILTERING, *DELAYING),
+    LIVING_CONSUMERS,
 )
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
-        *(*_ALL, MIXTURES, _TORN_BLOCKS),
+        *(*_ALL, _MIXTURES[0], _TORN_BLOCKS),
         *(*CONSUMING, *LONG_POLLING, *FILTERING, *LIVING_CONSUMERS),
-        *DELAYING,
+        *(*DELAYING, *_MIXTURES[1:]),
     )
 }

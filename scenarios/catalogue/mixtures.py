@@ -1,0 +1,72 @@
+"""Mixtures: what several scenarios ask, met on one store.
+
+What a start can know of damage depends on what else there is, so scenarios that damage
+files stay apart. Consumers that live subscribe for their group, and so do filters, in
+another way: they are mixed with others, and not with each other. Nor is a topic deleted
+that a living consumer works on: its clients do not notice (``docs/sharp-edges.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from crashmq.scenarios.catalogue.scenario import Scenario
+from crashmq.scenarios.programs.mixing import each_once, in_view, mixed_space, promising
+from crashmq.scenarios.programs.spaces import CORE_LAWS
+
+_DAMAGING = (
+    *("truncated_files", "window_damage", "bit_rot"),
+    *("foreign_files", "latent_errors", "lost_writes"),
+)
+_DELETING = frozenset({"progress", "hold"})
+"""Kinds of op that may delete a topic, beside spaces that say which one."""
+
+
+def mixtures_of(
+    stores: Sequence[Scenario],
+    brokers: Sequence[Scenario],
+    consumers: Sequence[Scenario],
+) -> tuple[Scenario, ...]:
+    """The mixtures of scenarios of stores, of brokers, and of living consumers."""
+    calm = [one for one in stores if one.name not in _DAMAGING]
+    beside_consumers = [
+        one
+        for one in (*calm, *brokers)
+        if not (_deletes(one) or "filter" in one.space.kinds)
+    ]
+    return (
+        _mixture(
+            "mixtures",
+            "the ops of two other scenarios, each time two others, on one store",
+            calm,
+        ),
+        _mixture(
+            "broker_mixtures",
+            "the same of brokers too: progress, filters, long polling, delays",
+            (*calm, *brokers),
+        ),
+        _mixture(
+            "consumer_mixtures",
+            "the same beside consumers that live, whose topics nobody deletes",
+            (*beside_consumers, *consumers),
+        ),
+    )
+
+
+def _mixture(name: str, sentence: str, mixed: Sequence[Scenario]) -> Scenario:
+    space = each_once(reduce(mixed_space, [one.space for one in mixed]))
+    return Scenario(
+        name=name,
+        sentence=sentence,
+        space=space,
+        setups=tuple(
+            in_view(space, promising(store)) for one in mixed for store in one.setups
+        ),
+        required_laws=CORE_LAWS,
+        mixes=tuple(mixed),
+    )
+
+
+def _deletes(one: Scenario) -> bool:
+    return bool(one.space.deletions or _DELETING & {*one.space.kinds})
