@@ -173,6 +173,7 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
     deletions = yield from _walk_deletions(at, life.deletions)
     model = known.model
     in_flight: InFlight = []
+    before = frozenset(model.put_by_topic)
     answered: list[tuple[MessageToPut, Put]] = []
     for message, answer in life.puts:
         if answer is None or answer.status == "UNKNOWN_ERROR":
@@ -196,7 +197,8 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
         if message.is_delivered:
             yield from walk_delivery(at, message, answer)
         if answer.phy_offset >= 0:
-            model.put(message, _timed(known, message, answer), known.expiry.now_ms)
+            timed = _timed(known, before, message, answer)
+            model.put(message, timed, known.expiry.now_ms)
     if step.is_together and life.puts:
         spans = [
             (answer, span)
@@ -211,16 +213,20 @@ def _walk_puts(at: At, life: Life) -> Generator[Moment, None, InFlight]:
     return in_flight
 
 
-def _timed(known: Knowledge, message: MessageToPut, answer: Put) -> Put:
+def _timed(
+    known: Knowledge, before: frozenset[str], message: MessageToPut, answer: Put
+) -> Put:
     """The answer, without its time if the broker may have made the topic known in it.
 
     That is written before the store is asked, and the store counts its own time alone.
+    ``before`` are the topics of puts before the step: of several puts of a new topic at
+    once each may have written it, or waited for who did.
 
     Source: AbstractSendMessageProcessor#msgCheck, DefaultMessageStore#asyncPutMessage.
     """
     has_broker = known.setup.keeps_progress or known.setup.delivers_delayed
     topic, model = message.real_topic or message.topic, known.model
-    is_known = topic in model.put_by_topic and (topic, ALL_QUEUES) not in model.deleted
+    is_known = topic in before and (topic, ALL_QUEUES) not in model.deleted
     return replace(answer, took_ms=-1) if has_broker and not is_known else answer
 
 
