@@ -459,10 +459,11 @@ class CommitLog:
         SCANNED_FIRST.hit()
         if file.on_disk_size < file.file_size:
             return file.on_disk_size, Stop.CUT_SHORT
+        begin, prop_crc = file.file_from_offset, self._config.force_verify_prop_crc
+        behind = 0 if begin in self.ours else SEEN_BEHIND
         data = self._read(file, 0, BLANK_SIZE_MIN)
         if size := size_beyond(data, 0, file.file_size):
-            data = self._read(file, 0, min(size + SEEN_BEHIND, file.file_size))
-        begin, prop_crc = file.file_from_offset, self._config.force_verify_prop_crc
+            data = self._read(file, 0, min(size + behind, file.file_size))
         request = check_message(
             data,
             0,

@@ -35,7 +35,10 @@ _KNOWLEDGE = (
     ),
     (
         *("J08", "walk", "_walk_lives"),
-        *("yield from walk_reads(at)", "pass"),
+        *(
+            "_see_nothing_begin_later(at)\n        yield from walk_reads(at)",
+            "_see_nothing_begin_later(at)",
+        ),
     ),
     ("J08B", "walk", "walk", "yield from walk_debts(at)", "pass"),
     ("J10", "walk", "_walk_puts", "in_flight.append(message)", "pass"),
@@ -68,7 +71,7 @@ _KNOWLEDGE = (
     ("J22", "walk_start", "extended", 'log_file_size, b"\\0"', '0, b"\\0"'),
     (
         *("J23", "expiry", "Expiry.is_due"),
-        *("self._is_hour(world.now_ms) or is_full", "is_full"),
+        *("is_hour or is_full", "is_full"),
     ),
     (
         *("J24", "expiry", "Expiry._see_cleaner"),
@@ -82,7 +85,7 @@ _KNOWLEDGE = (
         *("J26", "expiry", "Expiry.may_go_until"),
         *("None if self._may_force(op, world) else ", ""),
     ),
-    ("J27", "walk_reads", "is_indexed", "record.end <= reput", "record.end < reput"),
+    ("J27", "matching", "is_indexed", "record.end <= reput", "record.end < reput"),
     ("J30", "walk", "_walk_deletions", "if seen is None:", "if False:"),
     ("J31", "walk_start", "deletions_known", "0 < min(at, log_end) <= log_min", "True"),
     (
