@@ -23,6 +23,7 @@ from crashmq.engine.store.log_scan import (
     ALL_OURS,
     FoundRecords,
     LogScan,
+    RecordsMet,
     look_at,
     noted,
     why_stopped,
@@ -41,7 +42,6 @@ from crashmq.engine.store.message.message_codec import (
     SEEN_BEHIND,
     check_message,
     encode_filler,
-    ends_with_crc,
     size_beyond,
     store_timestamp_of,
 )
@@ -409,20 +409,8 @@ class CommitLog:
         if not files:
             RECOVERED_EMPTY.hit()
             return LogScan(0, 0, 0, 0, Stop.NO_FILES)
-        newest = records = 0
-        last, nul_until = b"", 0
+        met = RecordsMet(visit)
         firsts: list[DispatchRequest] = []
-
-        def count(request: DispatchRequest) -> None:
-            nonlocal newest, records, last, nul_until
-            if request.store_timestamp > newest:
-                newest = request.store_timestamp
-            records += 1
-            last = request.properties
-            if 0 in last:
-                nul_until = request.commit_log_offset + request.msg_size
-            visit(request)
-
         start = end = files[0].file_from_offset
         for file in files:
             if file.file_from_offset != end:
@@ -432,7 +420,7 @@ class CommitLog:
             if file.end_offset <= read_from:
                 position, why = self._scan_first(file, firsts)
             else:
-                position, why = self._scan_file(file, count)
+                position, why = self._scan_file(file, met.meet)
             end += position
             if position < file.file_size:
                 break
@@ -443,13 +431,13 @@ class CommitLog:
         return LogScan(
             start,
             end,
-            newest,
-            records,
+            met.newest,
+            met.records,
             why,
             read_from,
             tuple(firsts),
-            has_prop_crc=ends_with_crc(last),
-            nul_until=nul_until,
+            has_prop_crc=met.has_prop_crc,
+            nul_until=met.nul_until,
         )
 
     def _scan_first(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from crashmq.engine.store.message.message_codec import (
     BLANK_SIZE_MIN,
     SEEN_BEHIND,
     check_message,
+    ends_with_crc,
     size_beyond,
 )
 from crashmq.engine.store.unreadable import examined
@@ -59,6 +61,39 @@ class LogScan:
     damaged: tuple[DamagedRange, ...] = ()
     has_prop_crc: bool = False
     nul_until: int = 0
+
+
+@dataclass(slots=True)
+class RecordsMet:
+    """What a scan notes of the records that it meets, in log order.
+
+    Attributes:
+        visit: called with each of them.
+        newest: the highest store time.
+        records: how many there were.
+        last: the properties of the newest one.
+        nul_until: as in ``LogScan``.
+    """
+
+    visit: Callable[[DispatchRequest], None]
+    newest: int = 0
+    records: int = 0
+    last: bytes = b""
+    nul_until: int = 0
+
+    def meet(self, request: DispatchRequest) -> None:
+        """Note one, and have it visited."""
+        self.newest = max(self.newest, request.store_timestamp)
+        self.records += 1
+        self.last = request.properties
+        if 0 in self.last:
+            self.nul_until = request.commit_log_offset + request.msg_size
+        self.visit(request)
+
+    @property
+    def has_prop_crc(self) -> bool:
+        """As in ``LogScan``."""
+        return ends_with_crc(self.last)
 
 
 class FoundRecords(NamedTuple):

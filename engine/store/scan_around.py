@@ -18,13 +18,12 @@ from typing import TypeAlias
 from crashmq.engine.host.probe import probe
 from crashmq.engine.store.damage import Damage, DamagedRange, Stop
 from crashmq.engine.store.dispatch import DispatchRequest
-from crashmq.engine.store.log_scan import ALL_OURS, LogScan
+from crashmq.engine.store.log_scan import ALL_OURS, LogScan, RecordsMet
 from crashmq.engine.store.logfile.mapped_file import MappedFile, file_name
 from crashmq.engine.store.logfile.mapped_file_queue import MappedFileQueue
 from crashmq.engine.store.message.message_codec import (
     check_message,
     encode_filler,
-    ends_with_crc,
 )
 from crashmq.engine.store.unreadable import examined_with_zeros, with_zeros
 
@@ -65,31 +64,21 @@ def scan_around(
     Raises:
         OSError: the medium could not be read.
     """
-    newest = records = 0
-    last, nul_until = b"", 0
-
-    def count(request: DispatchRequest) -> None:
-        nonlocal newest, records, last, nul_until
-        last = request.properties
-        if 0 in last:
-            nul_until = request.commit_log_offset + request.msg_size
-        newest, records = max(newest, request.store_timestamp), records + 1
-        visit(request)
-
+    met = RecordsMet(visit)
     FOUND.hit()
-    end, why = _walk(files, bounds, damage, (scan_file, count), ours)
+    end, why = _walk(files, bounds, damage, (scan_file, met.meet), ours)
     start = files.min_offset if files.files else end
     ranges = tuple(damage.ranges)
     return LogScan(
         start,
         end,
-        newest,
-        records,
+        met.newest,
+        met.records,
         why,
         start,
         damaged=ranges,
-        has_prop_crc=ends_with_crc(last),
-        nul_until=nul_until,
+        has_prop_crc=met.has_prop_crc,
+        nul_until=met.nul_until,
     )
 
 

@@ -107,6 +107,16 @@ def subject_option(command: Command) -> Command:
     )(command)
 
 
+def workers_option(command: Command) -> Command:
+    """The command-line option for how many processes work."""
+    return click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Processes; by default one a core.",
+    )(command)
+
+
 def can_it(subject: NamedSubject | None, scenarios: Iterable[str]) -> None:
     """Refuse scenarios that ask for what a store cannot do."""
     if subject is None:

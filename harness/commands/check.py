@@ -22,6 +22,7 @@ from crashmq.harness.commands.arguments import (
     scenarios_named,
     subject_at,
     subject_option,
+    workers_option,
     writing,
 )
 from crashmq.harness.commands.check_reports import (
@@ -64,12 +65,7 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
     show_default=True,
     help="dev takes a minute on two cores, ci half an hour.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Processes; by default one a core.",
-)
+@workers_option
 @click.option(
     "--max-time",
     type=click.FloatRange(min=0.1),

@@ -20,6 +20,7 @@ from crashmq.harness.commands.arguments import (
     planted,
     scenarios_named,
     subject_of,
+    workers_option,
     writing,
 )
 from crashmq.harness.commands.exits import INTERRUPTED, BadInput, unknown
@@ -108,12 +109,7 @@ _OPS_MAX = 1000
     help="Seconds to explore.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Processes; by default one a core.",
-)
+@workers_option
 @click.option("--mutant", metavar="ID", help="Plant this bug first; red is right then.")
 @click.option(
     "--subject",

@@ -45,7 +45,12 @@ _MODES = {
 @click.option(
     "--fast", is_flag=True, help="Scan log and queues; the laws judge what differs."
 )
-@click.option("--workers", default=1, help="Processes that scan, with --fast.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Processes that scan, with --fast.",
+)
 def command(
     directory: Path,
     as_json: bool,

@@ -12,7 +12,7 @@ import click
 
 import crashmq.harness.episodes.episode  # noqa: F401  # declares every law
 from crashmq.engine.host.probe import declared_probes
-from crashmq.harness.commands.arguments import mutants_of, writing
+from crashmq.harness.commands.arguments import mutants_of, workers_option, writing
 from crashmq.harness.commands.exits import INTERRUPTED, BadInput, unknown
 from crashmq.harness.commands.mutants_operators import operators_option
 from crashmq.harness.commands.output import Progress, say
@@ -80,12 +80,7 @@ EVERY_POLICY = "all"
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, help="The first of the seeds."
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Processes; by default one a core.",
-)
+@workers_option
 @click.option(
     "--any-module",
     is_flag=True,

@@ -253,7 +253,7 @@ def _contents(file: Path, path: str, reading: _Reading) -> Bytes | None:
         if size >= _MAPPED_SIZE_MIN and reading.mappings < _MAPPINGS_MAX:
             reading.mappings += 1
             mapped = SparseMap(handle, size, access=mmap.ACCESS_READ)
-            mapped.extents = tuple(_extents(handle, size))
+            mapped.extents = tuple(extents(handle, size))
             return memoryview(mapped)
         with os.fdopen(handle, "rb", closefd=False) as opened:
             data = opened.read(size + 1)
@@ -290,7 +290,7 @@ def _opened(file: Path) -> int:
         return os.open(file, flags)
 
 
-def _extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
+def extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
     """The ranges of a file outside which it was never written."""
     end = 0
     while end < size:

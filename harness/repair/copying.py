@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from crashmq.harness.fsck.store_files import extents
+
 _CHUNK: Final = 4 << 20
 _MARK: Final = ".crashmq-partial"
 MADE_AGAIN: Final = frozenset({"consumequeue", "index", "checkpoint", "abort", "lock"})
@@ -55,7 +57,7 @@ def copy_file(source: Path, target: Path) -> None:
         written = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         try:
             os.truncate(written, size)
-            for start, end in _extents(read, size):
+            for start, end in extents(read, size):
                 for at in range(start, end, _CHUNK):
                     part = os.pread(read, min(_CHUNK, end - at), at)
                     os.pwrite(written, part, at)
@@ -74,6 +76,13 @@ def link_file(source: Path, target: Path) -> None:
         if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP):
             raise
         copy_file(source, target)
+
+
+def erase(path: Path, start: int) -> None:
+    """Make the bytes from ``start`` on a hole, in a file of the same length."""
+    size = path.stat().st_size
+    os.truncate(path, start)
+    os.truncate(path, size)
 
 
 def copy_rest(root: Path, out: Path, left_out: Collection[str]) -> None:
@@ -111,16 +120,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
-    end = 0
-    while end < size:
-        try:
-            start = os.lseek(handle, end, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno == errno.ENXIO:
-                return
-            raise
-        end = os.lseek(handle, start, os.SEEK_HOLE)
-        yield start, end

@@ -13,7 +13,6 @@ so that whoever starts meanwhile reads the whole log; what was replaced is kept 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -36,6 +35,7 @@ from crashmq.harness.repair.copying import (
     CannotRepair,
     copy_file,
     copy_rest,
+    erase,
     link_file,
     made_whole,
     sync_folder,
@@ -141,17 +141,10 @@ def rebuild(
             else:
                 copy_file(source, target)
             if piece.base + piece.limit > made.end:
-                _erase(target, max(0, made.end - piece.base))
+                erase(target, max(0, made.end - piece.base))
         (partial / "commitlog").mkdir(exist_ok=True)
         copy_rest(places.root, partial, {*MADE_AGAIN, "commitlog", BACKUP, STAGE})
     return made
-
-
-def _erase(path: Path, start: int) -> None:
-    """Make the bytes from ``start`` on a hole, in a file of the same length."""
-    size = path.stat().st_size
-    os.truncate(path, start)
-    os.truncate(path, size)
 
 
 def make_units(

@@ -33,6 +33,7 @@ from crashmq.harness.repair.copying import (
     CannotRepair,
     copy_file,
     copy_rest,
+    erase,
     made_whole,
 )
 from crashmq.harness.repair.rebuild import Rebuilt, make_units
@@ -330,8 +331,7 @@ class _Log:
     def _close(self, at: int, end: int, stored: int, *, is_file_end: bool) -> None:
         if is_file_end and end - at >= BLANK_SIZE_MIN:
             path, position = self._place(at)
-            os.truncate(path, position)
-            os.truncate(path, self._size)
+            erase(path, position)
             self._write(at, blank(end - at))
         elif end - at >= FILLER_SIZE_MIN:
             self._write(at, filler(end - at, at, stored, has_crc=self._has_crc))

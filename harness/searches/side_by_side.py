@@ -13,7 +13,6 @@ import os
 import pickle
 import select
 import signal
-import sys
 import time
 import warnings
 from collections import deque
@@ -22,14 +21,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, NoReturn, Self, TypeAlias, TypeVar
 
-from crashmq.harness.guards.interrupts import held_back, left_to_parent
+from crashmq.harness.guards.interrupts import left_to_parent
 from crashmq.harness.searches.supervised import (
     CHUNK,
     FAILED,
     Lost,
+    child_that,
     close_what_is_not_ours,
     die_with,
-    forked,
     lost_row,
     taken_from,
     write_row,
@@ -148,15 +147,11 @@ class _Child(Generic[J]):
     ) -> None:
         self.job = job
         self.buffer = bytearray()
-        self.reader, writer = os.pipe()
-        parent = os.getpid()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        with held_back():  # or it would end the child on its way up our own frames
-            self.pid = forked()
-            if self.pid == 0:
-                _be_the_child(job, work, timeout_s, writer, parent)
-        os.close(writer)
+
+        def be_it(writer: int, parent: int) -> NoReturn:
+            _be_the_child(job, work, timeout_s, writer, parent)
+
+        self.pid, self.reader = child_that(be_it)
 
     def end(self) -> str:
         """Wait for the child, which has closed its pipe; "" if it did all."""

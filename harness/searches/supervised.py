@@ -115,16 +115,12 @@ class _Child:
         self.wanted = len(numbers)
         self.timed_out = False
         self.status: int | None = None
-        self.reader, writer = os.pipe()
-        parent = os.getpid()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        with held_back():  # or it would end the child on its way up our own frames
-            self.pid = forked()
-            if self.pid == 0:
-                bounded = _Bounds(timeout_s, growth_max)
-                _be_the_child(work, numbers, bounded, around, writer, parent)
-        os.close(writer)
+
+        def be_it(writer: int, parent: int) -> NoReturn:
+            bounded = _Bounds(timeout_s, growth_max)
+            _be_the_child(work, numbers, bounded, around, writer, parent)
+
+        self.pid, self.reader = child_that(be_it)
 
     def rows(self) -> Iterator[T | Lost]:
         """What the child wrote, until it has done all, ends or takes too long."""
@@ -183,7 +179,29 @@ def taken_from(buffer: bytearray) -> list[T | Lost]:
     return rows
 
 
-def forked() -> int:
+def child_that(be_it: Callable[[int, int], NoReturn]) -> tuple[int, int]:
+    """Fork a child that tells its rows through a pipe.
+
+    Args:
+        be_it: what the child does, given the end of the pipe that it writes to and its
+            parent's process id.
+
+    Returns:
+        its process id, and the end of the pipe to read from.
+    """
+    reader, writer = os.pipe()
+    parent = os.getpid()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with held_back():  # or it would end the child on its way up our own frames
+        pid = _forked()
+        if pid == 0:
+            be_it(writer, parent)
+    os.close(writer)
+    return pid, reader
+
+
+def _forked() -> int:
     """Fork; 0 in the child, its process id in the parent."""
     with warnings.catch_warnings():
         # Python 3.12 warns of forking beside threads. The child takes no lock of

@@ -118,12 +118,8 @@ def _queues_between(
         return [*met, nothing]
     queue = model.queues.get(key, [])
     built = model.built.get(key, 0)
-    sure = possible = bisect_left(queue, built, key=_queue_offset)
-    while sure < len(queue) and log.was_dispatched(queue[sure]):
-        sure += 1
-    possible = max(sure, possible)
-    while possible < len(queue) and log.may_be_dispatched(queue[possible]):
-        possible += 1
+    first = bisect_left(queue, built, key=_queue_offset)
+    sure, possible = _dispatched(queue, log, first)
     least = bounds(queue, built, log.begins[0], sure)
     most = bounds(queue, built, log.begins[1], possible)
     return [
@@ -136,6 +132,19 @@ def _queues_between(
             listed,
         )
     ]
+
+
+def _dispatched(
+    queue: Sequence[Appended], log: LogBetween, first: int
+) -> tuple[int, int]:
+    """Up to which index from ``first`` a queue was dispatched, at least and at most."""
+    sure = first
+    while sure < len(queue) and log.was_dispatched(queue[sure]):
+        sure += 1
+    possible = sure
+    while possible < len(queue) and log.may_be_dispatched(queue[possible]):
+        possible += 1
+    return sure, possible
 
 
 def _counts(model: ReferenceModel, key: QueueKey) -> list[list[Appended]]:
@@ -174,12 +183,7 @@ def _part_of(
 
     Before its deletion it has all that was dispatched; one that begins has any part.
     """
-    sure = 0
-    while sure < len(queue) and log.was_dispatched(queue[sure]):
-        sure += 1
-    possible = sure
-    while possible < len(queue) and log.may_be_dispatched(queue[possible]):
-        possible += 1
+    sure, possible = _dispatched(queue, log, 0)
     low, least = bounds(queue, 0, log.begins[0], sure or possible)
     last, most = bounds(queue, 0, log.begins[1], possible)
     return QueueBetween(

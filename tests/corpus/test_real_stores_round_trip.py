@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from corpus_work import Work
 from expected_today import ENGINE, ROUND_TRIP, marked, right_today
 from our_answers import LATER_MS, answer_of, newest_ms
 from our_stores import config_of, put_mixed, started
-from rocketmq import Brokers, MissingTool, Row, Server, require
+from rocketmq import Brokers, Row, Server
 
 PUT = 30
 VERSION = "5.3.0"
@@ -29,16 +28,6 @@ def sampled(names: list[str]) -> list[str]:
     """
     of_version = [name for name in names if name.startswith(f"{VERSION}-")]
     return of_version[:: max(1, len(of_version) // SAMPLE)][:SAMPLE]
-
-
-@pytest.fixture(scope="module")
-def brokers() -> Iterator[Brokers]:
-    try:
-        require("java"), require("mvn")
-    except MissingTool as missing:
-        pytest.skip(str(missing))
-    with Brokers() as kept:
-        yield kept
 
 
 @pytest.mark.slow

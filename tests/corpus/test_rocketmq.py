@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,10 @@ import pytest
 from rocketmq import (
     BrokerEnded,
     Brokers,
-    MissingTool,
     Row,
     Server,
     Settings,
     contents,
-    require,
     settings_beside,
     settings_of_files,
 )
@@ -30,16 +28,6 @@ GOLDEN = {
     "maxHashSlotNum": "256",
     "maxIndexNum": "1024",
 }
-
-
-@pytest.fixture(scope="module")
-def brokers() -> Iterator[Brokers]:
-    try:
-        require("java"), require("mvn")
-    except MissingTool as missing:
-        pytest.skip(str(missing))
-    with Brokers() as kept:
-        yield kept
 
 
 def test_sizes_are_told_by_the_lengths_of_files(golden_store: GoldenStore) -> None:

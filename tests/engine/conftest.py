@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from golden_kinds import Reader, Row
+from golden_kinds import Reader, Row, RunClient
 from store_builder import StoreBuilder
 
+JVM_SECONDS_MAX = 300
 GOLDEN = Path(__file__).parents[1] / "golden"
 AskFilters: TypeAlias = Callable[[Sequence[Row]], list[Any]]
 
@@ -55,7 +56,11 @@ def rocketmq_filters(tmp_path_factory: pytest.TempPathFactory) -> AskFilters:
 
     def ran(*command: str | Path, told: str = "") -> str:
         done = subprocess.run(
-            command, input=told, capture_output=True, encoding="utf-8", timeout=300
+            command,
+            input=told,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=JVM_SECONDS_MAX,
         )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         return done.stdout
@@ -71,3 +76,32 @@ def rocketmq_filters(tmp_path_factory: pytest.TempPathFactory) -> AskFilters:
         return [json.loads(line) for line in answers.splitlines()]
 
     return ask
+
+
+@pytest.fixture(scope="session")
+def golden_client(tmp_path_factory: pytest.TempPathFactory) -> RunClient:
+    """Runs a program of ``golden/client``; needs Maven Central.
+
+    Takes java's arguments from the class on, and what is told on standard input.
+    """
+    java, maven = shutil.which("java"), shutil.which("mvn")
+    if java is None or maven is None:
+        pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
+    build = tmp_path_factory.mktemp("golden-client")
+    java_home = f"-Duser.home={tmp_path_factory.mktemp('home')}"
+
+    def ran(*command: str | Path, told: str = "") -> str:
+        done = subprocess.run(
+            command,
+            input=told,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=JVM_SECONDS_MAX,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    pom = GOLDEN / "client" / "pom.xml"
+    ran(maven, "-q", "-B", f"-Dgolden.build={build}", "-f", pom, "package")
+    on_jar = (java, java_home, "-cp", build / "golden-client.jar")
+    return lambda *more, told="": ran(*on_jar, *more, told=told)

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from crashmq.engine.host.real_disk import RealDisk
+import our_stores
+from our_stores import dispatched
+
 from crashmq.engine.store.config import StoreConfig
 from crashmq.engine.store.message.message import Host, Message
 from crashmq.engine.store.message.message_batch import InnerMessage, encode_batch
 from crashmq.engine.store.message_store import MessageStore
-from crashmq.harness.scheduling.sim_runtime import SimRuntime
 from crashmq.models.files.store_image import decode_record
 
 NOW_MS = 1_800_000_000_000
@@ -45,18 +46,8 @@ def config_for(settings: Row) -> StoreConfig:
 
 
 def started(root: Path, config: StoreConfig) -> MessageStore:
-    runtime = SimRuntime(NOW_MS)
-    store = MessageStore(config, RealDisk(root), runtime)
-    store.load()
-    store.start()
-    runtime.serve(store.services)
-    dispatched(store)
-    return store
-
-
-def dispatched(store: MessageStore) -> None:
-    while store.reput.behind > 0:
-        assert store.reput.run_once(), "dispatch stands still"
+    """Our store, started on a directory when its messages are old."""
+    return our_stores.started(root, config, NOW_MS)
 
 
 def put_more(store: MessageStore, kind: str, first: int, count: int) -> list[Row]:
@@ -180,3 +171,4 @@ def served(store: MessageStore, topic: str, queue_id: int) -> Iterator[Row]:
 
 
 Reader = Callable[..., list[Row]]
+RunClient = Callable[..., str]

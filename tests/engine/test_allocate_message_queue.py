@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from random import Random
 
 import pytest
+from golden_kinds import RunClient
 
 from crashmq.engine.client.consumer.rebalance.allocate_machine_room_nearby import (
     AllocateMachineRoomNearby,
@@ -41,8 +39,6 @@ CIRCLE = AllocateMessageQueueAveragelyByCircle()
 HASH = AllocateMessageQueueConsistentHash()
 COVERING = (AVG, CIRCLE, HASH)
 UP_TO = 40
-GOLDEN_CLIENT = Path(__file__).resolve().parents[1] / "golden" / "client" / "pom.xml"
-JVM_SECONDS_MAX = 300
 
 
 def queues_of(n: int, broker: str = "broker-a") -> list[MessageQueue]:
@@ -247,39 +243,14 @@ def answer_of(case: Case) -> str:
     return ";".join(answers)
 
 
-@pytest.fixture(scope="module")
-def rocketmq_allocates(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[str], str]:
-    """Runs the strategies of the released client on lines; needs Maven Central."""
-    java, maven = shutil.which("java"), shutil.which("mvn")
-    if java is None or maven is None:
-        pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
-    build = tmp_path_factory.mktemp("golden-client")
-
-    def ran(*command: str | Path, lines: str = "") -> str:
-        done = subprocess.run(
-            command,
-            input=lines,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=JVM_SECONDS_MAX,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    ran(maven, "-q", "-B", f"-Dgolden.build={build}", "-f", GOLDEN_CLIENT, "package")
-    jar = build / "golden-client.jar"
-    return lambda lines: ran(java, "-jar", jar, lines=lines)
-
-
 @pytest.mark.slow
 @pytest.mark.rocketmq
 @pytest.mark.xdist_group("golden-client")
-def test_rocketmq_divides_as_we_do(rocketmq_allocates: Callable[[str], str]) -> None:
+def test_rocketmq_divides_as_we_do(golden_client: RunClient) -> None:
     asked = list(cases())
 
-    told = rocketmq_allocates("".join(f"{line_of(case)}\n" for case in asked))
+    lines = "".join(f"{line_of(case)}\n" for case in asked)
+    told = golden_client("crashmq.client.Allocate", told=lines)
 
     differing = [
         (line_of(case), theirs, ours)

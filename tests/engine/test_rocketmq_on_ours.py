@@ -8,13 +8,12 @@ over both, and what it writes then has to be enough for a start of ours.
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from golden_kinds import RunClient
 
 from crashmq.engine.broker.broker_controller import BrokerController
 from crashmq.engine.broker.offset.recovered_ends import PATH as ENDS
@@ -43,8 +42,6 @@ from crashmq.models.ops import (
 )
 from crashmq.models.program import Setup
 
-GOLDEN_CLIENT = Path(__file__).parents[1] / "golden" / "client" / "pom.xml"
-JVM_SECONDS_MAX = 300
 CLIENT, GROUP = "10.0.0.1@1", "b"
 SETUP = Setup(keeps_progress=True)
 A_LIFE_IS_LOST: tuple[Op, ...] = (
@@ -128,39 +125,11 @@ def test_a_broker_of_ours_starts_on_what_rocketmqs_managers_wrote_there(
     broker.shutdown()
 
 
-@pytest.fixture(scope="module")
-def rocketmqs_local_store(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[Path], str]:
-    """Runs the released client's ``LocalFileOffsetStore`` on a directory of clients."""
-    java, maven = shutil.which("java"), shutil.which("mvn")
-    if java is None or maven is None:
-        pytest.skip("needs `java` and `mvn` on the PATH: RocketMQ runs in a JVM")
-    build = tmp_path_factory.mktemp("golden-client")
-
-    def ran(*command: str | Path) -> str:
-        done = subprocess.run(
-            command, capture_output=True, encoding="utf-8", timeout=JVM_SECONDS_MAX
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    ran(maven, "-q", "-B", f"-Dgolden.build={build}", "-f", GOLDEN_CLIENT, "package")
-    home = tmp_path_factory.mktemp("home")
-
-    def read(clients: Path) -> str:
-        where = f"-Drocketmq.client.localOffsetStoreDir={clients}"
-        main = ("-cp", build / "golden-client.jar", "crashmq.client.LocalOffsets")
-        return ran(java, f"-Duser.home={home}", where, *main, CLIENT, GROUP, "T0")
-
-    return read
-
-
 @pytest.mark.slow
 @pytest.mark.rocketmq
 @pytest.mark.xdist_group("golden-client")
 def test_rocketmqs_local_store_passes_over_the_lives_that_told_offsets(
-    tmp_path: Path, rocketmqs_local_store: Callable[[Path], str]
+    tmp_path: Path, golden_client: RunClient
 ) -> None:
     queues = [MessageQueue("T0", "broker-a", number) for number in (0, 1)]
     ours = store_on(tmp_path)
@@ -171,7 +140,8 @@ def test_rocketmqs_local_store_passes_over_the_lives_that_told_offsets(
     text = (tmp_path / CLIENT / GROUP / "offsets.json").read_text()
     assert "brokerLifeTable" in text
 
-    told = rocketmqs_local_store(tmp_path)
+    where = f"-Drocketmq.client.localOffsetStoreDir={tmp_path}"
+    told = golden_client(where, "crashmq.client.LocalOffsets", CLIENT, GROUP, "T0")
 
     assert told.splitlines() == ["broker-a\t0\t5", f"broker-a\t1\t{1 << 40}"]
     again = store_on(tmp_path)

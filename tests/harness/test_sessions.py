@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from lockless import APPENDS_WITHOUT_LOCK
 
 from crashmq.harness.episodes.episode import EpisodeResult, run_program
 from crashmq.harness.failures.case_bounds import OutOfBounds, check_program
 from crashmq.harness.failures.shrink import shrink
 from crashmq.harness.failures.simplify import unwrapped
-from crashmq.harness.mutants.mutation import Edit, Mutant, applied
+from crashmq.harness.mutants.mutation import applied
 from crashmq.models.describe import describe
 from crashmq.models.observations import (
     Interleaved,
@@ -162,23 +163,6 @@ def test_a_case_asks_for_no_endless_session() -> None:
     wrong = Program(Setup(), (Session((PUT, replace(PUT, body_size=-1))),))
     with pytest.raises(OutOfBounds, match=r"session\[1\]\.body_size"):
         check_program(wrong)
-
-
-APPENDS_WITHOUT_LOCK = Mutant(
-    id="T93",
-    title="appends-without-the-put-lock",
-    killed_by=("PUT-1",),
-    edits=(
-        Edit(
-            module="crashmq.engine.store.commit_log",
-            function="CommitLog._append_encoded",
-            before="with self.put_lock:",
-            after="if self.put_lock:",
-        ),
-    ),
-    source="a test",
-    trigger=Program(Setup(), (Together((PUT, PUT), Schedule(preemptions=((2, 1),))),)),
-)
 
 
 def test_shrinking_takes_callers_ops_and_preemptions_away() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from lockless import APPENDS_WITHOUT_LOCK
 
 from crashmq.harness.disk.crash import ProcessKilled
 from crashmq.harness.episodes.episode import EpisodeResult, run_program
@@ -236,23 +237,6 @@ def test_nobody_is_answered_by_who_unwinds_from_a_crash() -> None:
 
     assert answered == []
     assert runtime.run(lambda: 7) == 7
-
-
-APPENDS_WITHOUT_LOCK = Mutant(
-    id="T90",
-    title="appends-without-lock",
-    killed_by=("PUT-1",),
-    edits=(
-        Edit(
-            module="crashmq.engine.store.commit_log",
-            function="CommitLog._append_encoded",
-            before="with self.put_lock:",
-            after="if self.put_lock:",
-        ),
-    ),
-    source="a test",
-    trigger=Program(Setup(), (Together((PUT, PUT), Schedule(preemptions=((2, 1),))),)),
-)
 
 
 def test_a_drawn_schedule_shrinks_to_the_preemption_that_is_enough() -> None:
