@@ -43,7 +43,8 @@ def walk_turned(at: At) -> Iterator[Moment]:
         if takes_all and done.service == "flush_consume_queue" and known.works(QUEUES):
             rounds.durable_until = _end_below(at, done.before.reput_from_offset)
     if not is_clear or step.raised:
-        for service in step.services:
+        of_host = [done.service for _, done in step.turned]
+        for service in dict.fromkeys((*step.services, *of_host)):
             rounds.saw_unclear(step, service)
 
 

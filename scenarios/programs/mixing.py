@@ -6,10 +6,12 @@ them meet, such as a full disk after a failed sync, a single scenario never come
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import MISSING, fields, replace
 from functools import cache
 from typing import Any
 
+from crashmq.models.ops import StartConsumer, Strategy
 from crashmq.models.program import Setup
 from crashmq.scenarios.programs.space import AtActions, Numbers, Space
 
@@ -25,12 +27,27 @@ _UNSAID: dict[str, Any] = {
 @cache
 def mixed_space(one: Space, other: Space) -> Space:
     """The ranges of both; where one has none, those of the other."""
-    return Space(
-        **{
-            name: _both(getattr(one, name), getattr(other, name), unsaid)
-            for name, unsaid in _UNSAID.items()
-        }
+    both = {
+        name: _both(getattr(one, name), getattr(other, name), unsaid)
+        for name, unsaid in _UNSAID.items()
+    }
+    return Space(**both | {"consumers": _of_one_manner(both["consumers"])})
+
+
+def _of_one_manner(consumers: Sequence[StartConsumer]) -> tuple[StartConsumer, ...]:
+    """Those who consume as the first of their group does: RocketMQ forbids others."""
+    manners: dict[str, tuple[Strategy, bool, bool]] = {}
+    return tuple(
+        [
+            one
+            for one in consumers
+            if manners.setdefault(one.group, _manner(one)) == _manner(one)
+        ]
     )
+
+
+def _manner(one: StartConsumer) -> tuple[Strategy, bool, bool]:
+    return one.strategy, one.is_orderly, one.broadcasts
 
 
 def _both(one: Any, other: Any, unsaid: Any) -> Any:

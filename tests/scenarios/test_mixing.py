@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crashmq.models.ops import FillDisk, Op, PutBatch, QueryMessage
+from crashmq.models.ops import FillDisk, Op, PutBatch, QueryMessage, StartConsumer
 from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 from crashmq.scenarios.programs.mixing import ROOM, in_view, mixed_setup, mixed_space
@@ -83,3 +83,15 @@ def test_programs_mix_ops_that_no_scenario_has_together() -> None:
 
     for pair in ({FillDisk, QueryMessage}, {QueryMessage, PutBatch}):
         assert any(pair <= met for met in kinds), pair
+
+
+def test_the_consumers_of_a_group_share_out_alike() -> None:
+    averaging = StartConsumer("o1", "o", "T0")
+    by_circle = replace(averaging, client="o2", strategy="CIRCLE")
+    another, fellow = (replace(by_circle, group="p"), replace(averaging, client="o3"))
+    one = replace(DISK_FULL.space, consumers=(averaging,))
+    other = replace(INDEX.space, consumers=(by_circle, another, fellow))
+
+    mixed = mixed_space(one, other)
+
+    assert mixed.consumers == (averaging, another, fellow)
