@@ -185,7 +185,7 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         at.known.progress.pending.pop(known.key_of(queue), None)
         again = share.begins_again(answer.next_begin_offset)
         # It may have given that pull up by now, and go on from where it asked.
-        known.shares[queue] = again._replace(asked=share.asked, life=known.life)
+        known.shares[queue] = again._replace(asked=share.asked)
         return
     if answer.code not in READ:
         return
