@@ -79,7 +79,7 @@ class AdminBrokerProcessor:
         config = self._topics.topics.get(topic)
         count = max(config.read_queue_nums, config.write_queue_nums) if config else 0
         queues = self._store.next_queue_offsets
-        return {key for key in queues if key[0] == topic} | {
+        return {key for key, _ in queues if key[0] == topic} | {
             (topic, queue_id) for queue_id in range(count)
         }
 
