@@ -97,6 +97,7 @@ class PythonStore:
 
     def _be_down(self, runtime: SimRuntime, disk: SimDisk) -> None:
         self._runtime = runtime
+        self.epoch_ms = epoch_of(self.setup)
         self.now_ms: Callable[[], int] = runtime.now_ms
         self.disk = disk
         disk.keep_time_by(runtime.now_ms)
@@ -110,11 +111,6 @@ class PythonStore:
         self._late_actions = 0
         self._damages = Damages()
         self._turned: RoundOfHost = just_turn
-
-    @property
-    def epoch_ms(self) -> int:
-        """Where the wall clock began."""
-        return epoch_of(self.setup)
 
     @property
     def clock(self) -> tuple[int, int]:

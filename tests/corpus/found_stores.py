@@ -20,6 +20,7 @@ import sys
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from corpus_features import ODD_INNER, Feature
 from corpus_work import COMMIT, PREPARED, ROLLBACK, NotAcknowledged, Work
@@ -51,7 +52,7 @@ def put(work: Work, first: int, count: int, **also: str) -> None:
             properties["KEYS"] = f"key-{number % 5} K{number}"
         if number % 5 == 2:
             properties["UNIQ_KEY"] = f"7F000001{number:024X}"
-        hosts = {"born_host": "2001:db8::1"} if number % 7 == 3 else {}
+        hosts: dict[str, Any] = {"born_host": "2001:db8::1"} if number % 7 == 3 else {}
         body = (b"%d;" % number * 60)[: number * 53 % 170]
         work.put(*QUEUES[number % len(QUEUES)], body, properties, **hosts)
 
