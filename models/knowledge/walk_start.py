@@ -55,6 +55,7 @@ def walk_start(at: At, start: Start, found: StoreImage) -> Iterator[Moment]:
     known = at.known
     seen, tampering = start.seen, known.tampering
     ended = known.end is End.ORDERLY and not (tampering.damaged or known.disk_failed)
+    takes_over = tampering.is_found and not tampering.damaged
     if not isinstance(seen, Started | Refused):
         known.end = End.UNKNOWN  # it failed somewhere on its way
         return
@@ -77,7 +78,7 @@ def walk_start(at: At, start: Start, found: StoreImage) -> Iterator[Moment]:
     left, known.left_by_start = known.left_by_start, None
     if at.step.is_alone:  # else what others wrote is there too
         files = at.look.files()
-        yield StartLeft(*at, left, found, files, ended)
+        yield StartLeft(*at, left, found, files, ended, takes_over)
         known.left_by_start = None if tampering.abort_taken else files
 
 
