@@ -309,13 +309,14 @@ class StartUp:
             StoreForeign: without a mark, a crash alone leaves a short one beside those
                 of the configured size.
         """
-        if self._was_marked or self._config.adopt:
+        if self._was_marked:
             return
         size = self._config.queue_file_size
         files = self._consume_queues.files()
         short = [file for file in files if 0 < file.on_disk_size < size]
         has_full = any(file.on_disk_size == size for file in files)
-        if short and not (has_full and self._abort.exists()):
+        may_extend = self._abort.exists() or self._config.adopt
+        if short and not (has_full and may_extend):
             FOREIGN.hit()
             raise StoreForeign(
                 f"{short[0].on_disk_size} bytes, but queue files are to have {size}. "
