@@ -30,7 +30,7 @@ except KeyboardInterrupt:  # before there is anything that could be told about i
 
 _COMMANDS = {
     "check": "Run machines, cases and a small soak: the gate, without Java.",
-    "soak": "Run many seeded episodes on Spark and write a report.",
+    "soak": "Run many seeded episodes and write a report; go on with one.",
     "report": "Render the report of a soak again.",
     "replay": "Run a case file and tell it as a timeline.",
     "shrink": "Find the smallest program that breaks the same law.",

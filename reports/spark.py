@@ -27,9 +27,9 @@ import crashmq
 from crashmq.reports.errors import EnvironmentMissing
 from crashmq.reports.files import SPARK_DIR
 from crashmq.reports.jvm import java_home
-from crashmq.reports.masters import check_master, is_local
+from crashmq.reports.masters import ATTEMPTS, check_master, is_local
 
-DEFAULT_MASTER = "local[*]"
+DEFAULT_MASTER = f"local[*,{ATTEMPTS}]"
 JVM_LOG = "jvm.log"
 
 _HERE = Path(__file__).resolve().parent
@@ -116,7 +116,7 @@ def _settings() -> dict[str, str]:
         # one, and a hung episode is ended by the task itself.
         "spark.sql.execution.pyspark.udf.idleTimeoutSeconds": "3600",
         "spark.sql.execution.pyspark.udf.killOnIdleTimeout": "true",
-        "spark.task.maxFailures": "4",
+        "spark.task.maxFailures": str(ATTEMPTS),
         # A worker must not take what lies in the current directory for ours.
         "spark.executorEnv.PYTHONSAFEPATH": "1",
     }

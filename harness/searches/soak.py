@@ -47,8 +47,6 @@ from crashmq.scenarios.programs.workload import program_for
 RECHECKED_EVERY = 100
 EPISODE_TIMEOUT_S = 60.0
 GROWTH_MAX = 256 * 1024 * 1024  # of a shard's child
-EPISODES_PER_SHARD_MAX = 250  # seconds of work: progress counts whole shards
-SHARDS_PER_WORKER = 16
 DETERMINISM = same_digest.id
 OWN_DEFECT = "crashmq"  # stands where a law's id would: the harness itself failed
 
@@ -57,7 +55,7 @@ _PACKAGES = ("engine", "models", "scenarios", "harness")
 
 @dataclass(frozen=True, slots=True)
 class SoakTask:
-    """One run: episode n is scenario n modulo their number, from seed and n.
+    """One run of any length: episode n is scenario n modulo their number, from seed, n.
 
     Attributes:
         run_id: a hash of all the rest; make a task with ``define``.
@@ -75,7 +73,6 @@ class SoakTask:
     run_id: str
     scenarios: tuple[str, ...]
     seed: int
-    episodes: int
     mutant: str
     code_version: str
     episode_timeout_s: float = EPISODE_TIMEOUT_S
@@ -88,7 +85,6 @@ class SoakTask:
         cls,
         scenarios: tuple[str, ...],
         seed: int,
-        episodes: int,
         mutant: str = "",
         explore: int = 0,
         *,
@@ -99,7 +95,6 @@ class SoakTask:
             "",
             scenarios,
             seed,
-            episodes,
             mutant,
             code_version(),
             explore=explore,
@@ -128,7 +123,6 @@ class SoakTask:
             **of_whom,
             "scenarios": list(self.scenarios),
             "seed": self.seed,
-            "episodes": self.episodes,
             "mutant": self.mutant,
             "code_version": self.code_version,
             "episode_timeout_s": self.episode_timeout_s,
@@ -239,22 +233,6 @@ class SoakTask:
         return self._signed(record, lost.number)
 
 
-def shards_for(episodes: int, workers: int) -> list[Shard]:
-    """Runs of episodes, even in size: ``SHARDS_PER_WORKER`` a worker or more.
-
-    None has more than ``EPISODES_PER_SHARD_MAX``.
-    """
-    assert episodes >= 0, episodes
-    assert workers >= 1, workers
-    fewest = -(-episodes // EPISODES_PER_SHARD_MAX)
-    count = min(episodes, max(fewest, workers * SHARDS_PER_WORKER))
-    bounds = [episodes * n // count for n in range(count + 1)] if count else []
-    return [
-        Shard(number, first, bounds[number + 1] - first)
-        for number, first in enumerate(bounds[:-1])
-    ]
-
-
 @dataclass(slots=True)
 class Tally:
     """Counts over records, and the first record of each distinct failure."""
@@ -297,10 +275,10 @@ class Tally:
         return self.episodes - self.violated - self.outcomes.get("passed", 0)
 
 
-def run_local(task: SoakTask) -> Iterator[Tally]:
-    """The task in this process's children, without Spark; the tally so far, grown."""
+def tallied(task: SoakTask, episodes: int) -> Iterator[Tally]:
+    """The first episodes, in this process's children; the tally so far, grown."""
     tally = Tally()
-    for record in task.run_shard(Shard(0, 0, task.episodes)):
+    for record in task.run_shard(Shard(0, episodes)):
         tally.add(record)
         yield tally
 
