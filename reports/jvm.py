@@ -27,7 +27,7 @@ SUPPORTED = (17, 21, 25)
 INSTALL = "pip install 'crashmq[spark]'"
 INSTALL_LOCAL = "pip install 'crashmq[reports]'"
 
-_PACKAGES = ("pyarrow", "jinja2")
+_PACKAGES = ("pyarrow", "jinja2", "duckdb")
 _SPARK_PACKAGES = ("pyspark", "pandas")
 _MODULE = "jdk.incubator.vector"
 _ASK_TIMEOUT_S = 30

@@ -17,18 +17,25 @@ from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark import Accumulator, SparkContext
-from pyspark.errors import PythonException
+from pyspark import Accumulator, SparkContext, TaskContext
 from pyspark.sql import SparkSession
 
 from crashmq.reports.arrow import table_of
-from crashmq.reports.errors import CannotWrite, EnvironmentMissing
+from crashmq.reports.careful import deaths_noted
+from crashmq.reports.errors import CannotWrite, EnvironmentMissing, ShardLost
 from crashmq.reports.records import Shard
 from crashmq.reports.run_dir import MANIFESTS_DIR, committed, missing, name_of
-from crashmq.reports.shards import RunProgress, ShardResult, Task, write_shard
+from crashmq.reports.shards import RunProgress, ShardResult, write_shard
 from crashmq.reports.spark_aggregates import ddl_of
+from crashmq.reports.task import Task
 
 _POLL_S = 0.5
+_DIED = r"exited unexpectedly|ExecutorLostFailure|heartbeat|Slave lost|Worker lost"
+_GONE = (
+    r"SparkContext (was shut down|has been stopped)|stopped SparkContext|"
+    r"Connection refused|Py4JNetworkError|Answer from Java side is empty|"
+    r"Master removed our application|All masters are unresponsive"
+)
 _WAVE_MAX = 4_096
 _SHARDS_A_CORE = 64  # of a wave; at its end the last shard is waited for
 
@@ -55,15 +62,28 @@ def run_on_spark(
         time_s: seconds after which no shard is begun; None for as long as it takes.
 
     Raises:
-        EnvironmentMissing: executors wrote their shards where ``out`` is not.
+        CannotWrite: a disk is full, say.
+        EnvironmentMissing: executors wrote their shards where ``out`` is not, lack our
+            code, or are gone.
+        ShardLost: processes died of a shard, and nobody can say of which episode.
     """
     out = out.absolute()
     until = None if time_s is None else time.time() + time_s
     cores = session.sparkContext.defaultParallelism
     watch = _Watch(session.sparkContext, f"crashmq {task.run_id}", progress)
-    waiting = missing(out, episodes)
-    while wave := list(islice(waiting, min(_WAVE_MAX, cores * _SHARDS_A_CORE))):
-        watch.until_done(partial(_fan_out, session, task, wave, out, until, watch))
+    size, came_to = min(_WAVE_MAX, cores * _SHARDS_A_CORE), (-1, -1)
+    again = False
+    while wave := list(islice(missing(out, episodes), size)):
+        try:
+            commit = partial(_committed, task, wave, out, until, again)
+            watch.until_done(partial(_fan_out, session, commit, len(wave), watch))
+        except ShardLost:
+            before, came_to = came_to, (len(committed(out)), deaths_noted(out))
+            if before == came_to:
+                raise
+            again = True
+            continue
+        again = False
         if until is not None and time.time() >= until:
             return
         _see_that_all_are_there(wave, out)
@@ -102,8 +122,10 @@ class _Watch:
         job()
 
     def _cancel(self, running: Future[None]) -> None:
-        if not running.done():
+        """End the job; again and again, since Spark may not have it yet."""
+        while not running.done():
             self._context.cancelJobGroup(self._group)
+            wait([running], _POLL_S)
 
     def _now(self) -> RunProgress:
         elapsed_s = time.monotonic() - self._started
@@ -112,44 +134,70 @@ class _Watch:
 
 def _fan_out(
     session: SparkSession,
-    task: Task,
-    wave: Sequence[Shard],
-    out: Path,
-    until: float | None,
+    commit: Callable[[int], ShardResult | None],
+    tasks: int,
     watch: _Watch,
 ) -> None:
     episodes, violated = watch.episodes, watch.violated
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for index in batch.column("id").to_pylist():
-                if until is not None and time.time() >= until:
-                    continue
-                result = write_shard(task, wave[index], out)
-                episodes.add(result.episodes)
-                violated.add(result.violated)
-                yield from table_of([result], ShardResult).to_batches()
+            for result in map(commit, batch.column("id").to_pylist()):
+                if result is not None:
+                    episodes.add(result.episodes)
+                    violated.add(result.violated)
+                    yield from table_of([result], ShardResult).to_batches()
 
-    rows = session.range(0, len(wave), 1, len(wave))
-    done = rows.mapInArrow(run, ddl_of(ShardResult))
+    done = session.range(0, tasks, 1, tasks).mapInArrow(run, ddl_of(ShardResult))
     try:
         done.write.format("noop").mode("overwrite").save()
-    except PythonException as error:
+    # Spark has many; which of them it is, only the text says.
+    except Exception as error:
         raise _told(error) from None
 
 
-def _told(error: PythonException) -> Exception:
-    """``error`` itself, unless it is one of ours, or says what executors lack."""
+def _committed(
+    task: Task,
+    wave: Sequence[Shard],
+    out: Path,
+    until: float | None,
+    again: bool,
+    number: int,
+) -> ShardResult | None:
+    """In a task: one shard of a wave, committed; None after its time."""
+    if until is not None and time.time() >= until:
+        return None
+    return write_shard(task, wave[number], out, again=again or _is_again())
+
+
+def _is_again() -> bool:
+    """In a task: whether one before it was to do the same, and died."""
+    task = TaskContext.get()
+    return task is not None and task.attemptNumber() > 0
+
+
+def _told(error: Exception) -> Exception:
+    """What an error of Spark comes to, in a sentence; else the error itself."""
     text = str(error)
     if ours := re.search(r"crashmq\.reports\.errors\.CannotWrite: (.+)", text):
         return CannotWrite(ours[1])
-    missing = re.search(r"ModuleNotFoundError: No module named '([^']+)'", text)
-    if missing is None:
-        return error
-    return EnvironmentMissing(
-        f"the Python of Spark's executors has no module {missing[1]}: install crashmq "
-        f"there as it is here, or leave --master out to run on this machine."
-    )
+    if missing := re.search(r"ModuleNotFoundError: No module named '([^']+)'", text):
+        return EnvironmentMissing(
+            f"the Python of Spark's executors has no module {missing[1]}: install "
+            f"crashmq there as it is here, or leave --master out to run here."
+        )
+    if re.search(_DIED, text):
+        return ShardLost(
+            "Spark has lost the processes that ran a shard, again and again: see that "
+            "there is memory for as many workers, and give the same command again, "
+            "which goes on; spark/jvm.log says more."
+        )
+    if re.search(_GONE, text):
+        return EnvironmentMissing(
+            "Spark is gone, or its cluster: what was done is kept, and the same "
+            "command goes on with it; spark/jvm.log says more."
+        )
+    return error
 
 
 def _see_that_all_are_there(wave: Sequence[Shard], out: Path) -> None:

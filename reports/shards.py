@@ -9,43 +9,22 @@ and no JVM.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from crashmq.reports import careful
 from crashmq.reports.arrow import table_of
 from crashmq.reports.errors import CannotWrite
 from crashmq.reports.files import move_into_place, temporary_beside
 from crashmq.reports.records import EpisodeRecord, Shard
 from crashmq.reports.run_dir import EPISODES_DIR, MANIFESTS_DIR, name_of
 from crashmq.reports.sums import PASSED, VIOLATED, manifest_of
-
-
-class Task(Protocol):
-    """The work of a run, as an executor gets it: picklable, and it never raises.
-
-    ``definition`` is JSON-able and, with an episode's number, decides every row but
-    for its timing.
-    """
-
-    @property
-    def run_id(self) -> str:
-        """The run's name, the same in every row."""
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        """All that decides the rows: scenarios, seed, mutant, code version.
-
-        A kind of task may have more. How many episodes there are is not in it.
-        """
-
-    def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
-        """The rows of one shard, one for each episode, by number."""
+from crashmq.reports.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +45,29 @@ class RunProgress:
     elapsed_s: float
 
 
-def write_shard(task: Task, shard: Shard, out: Path) -> ShardResult:
+def write_shard(
+    task: Task, shard: Shard, out: Path, *, again: bool = False
+) -> ShardResult:
     """Run one shard and commit it, whole and durable.
 
     Running it again replaces its files by such that differ in their timings alone.
+
+    Args:
+        task: what is run.
+        shard: which of its episodes.
+        out: the run's directory, begun already.
+        again: whether somebody died of it.
 
     Raises:
         CannotWrite: the disk is full, say; the shard is not there then.
         ValueError: the task gave another number of rows than the shard has.
     """
-    rows = list(task.run_shard(shard))
+    notes = out / careful.IN_FLIGHT_DIR / f"{name_of(shard)}.json"
+    if again or notes.exists():
+        notes.parent.mkdir(exist_ok=True)
+        rows = list(careful.rows_of(task, shard, notes))
+    else:
+        rows = list(task.run_shard(shard))
     if len(rows) != shard.episodes:
         raise ValueError(
             f"the shard of run {task.run_id} from episode {shard.first_episode} on has "
@@ -89,6 +81,7 @@ def write_shard(task: Task, shard: Shard, out: Path) -> ShardResult:
     _write(out / EPISODES_DIR / name_of(shard), groups)
     manifest = manifest_of(task.run_id, shard, pa.concat_tables(groups))
     _write(out / MANIFESTS_DIR / name_of(shard), [manifest])
+    notes.unlink(missing_ok=True)
     violated = sum(row.outcome == VIOLATED for row in failed)
     return ShardResult(shard.first_episode, len(rows), violated)
 

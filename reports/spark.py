@@ -112,10 +112,6 @@ def _settings() -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
-        # A backstop only, far above a shard's time: a busy task is as silent as a hung
-        # one, and a hung episode is ended by the task itself.
-        "spark.sql.execution.pyspark.udf.idleTimeoutSeconds": "3600",
-        "spark.sql.execution.pyspark.udf.killOnIdleTimeout": "true",
         "spark.task.maxFailures": str(ATTEMPTS),
         # A worker must not take what lies in the current directory for ours.
         "spark.executorEnv.PYTHONSAFEPATH": "1",

@@ -19,7 +19,7 @@ from crashmq.reports.jvm import INSTALL, INSTALL_LOCAL, find_java
 
 _PYTHON_MIN = (3, 11)
 _CORE = ("click", "greenlet", "hypothesis", "msgspec", "numpy", "pytest", "rich")
-_REPORTS = ("pyarrow", "jinja2")
+_REPORTS = ("pyarrow", "jinja2", "duckdb")
 _SPARK = ("pyspark", "pandas")
 
 

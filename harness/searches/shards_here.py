@@ -1,7 +1,8 @@
 """The shards of a run in processes of this machine, without Spark.
 
 A child does one shard and commits it as an executor would, so a run that was begun
-here can be gone on with there. A shard whose child died is given to another one.
+here can be gone on with there. A shard whose child died is given to another one, which
+takes care (``reports.careful``); it is given up if that leads nowhere.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from itertools import islice
 from pathlib import Path
 
 from crashmq.harness.searches.side_by_side import Lost, Over, SideBySide, Tell
+from crashmq.reports.careful import deaths_noted
 from crashmq.reports.errors import ReportError, ShardLost
 from crashmq.reports.masters import ATTEMPTS
 from crashmq.reports.records import Shard
 from crashmq.reports.run_dir import missing
-from crashmq.reports.shards import RunProgress, ShardResult, Task, write_shard
+from crashmq.reports.shards import RunProgress, ShardResult, write_shard
+from crashmq.reports.task import Task
 
 _SHARD_TIMEOUT_S = 3_600.0  # of the child's own work; its episodes have their own limit
 _POLL_S = 0.5
@@ -51,11 +54,11 @@ def run_here(
     """
     workers = workers or os.cpu_count() or 1
     began, done, violated = time.monotonic(), 0, 0
-    waiting, died = missing(out, episodes), Counter[Shard]()
+    waiting, died, noted = missing(out, episodes), Counter[Shard](), 0
 
     def work(shard: Shard, tell: Tell) -> None:
         try:
-            tell(write_shard(task, shard, out))
+            tell(write_shard(task, shard, out, again=died[shard] > 0))
         except ReportError as error:
             tell(error)
 
@@ -74,7 +77,10 @@ def run_here(
                         side.add(islice(waiting, _is_time(time_s, elapsed_s())))
                     case Over(how=how):
                         died[shard] += 1
-                        side.add([_once_more(shard, how, died[shard])])
+                        told, noted = noted, deaths_noted(out)
+                        if noted == told and died[shard] >= ATTEMPTS:
+                            raise _given_up(shard, how, died[shard])
+                        side.add([shard])
                     case ReportError():
                         raise what
                     case Lost(detail=detail):
@@ -86,10 +92,8 @@ def _is_time(time_s: float | None, elapsed_s: float) -> bool:
     return time_s is None or elapsed_s < time_s
 
 
-def _once_more(shard: Shard, how: str, died: int) -> Shard:
-    if died < ATTEMPTS:
-        return shard
-    raise ShardLost(
+def _given_up(shard: Shard, how: str, died: int) -> ShardLost:
+    return ShardLost(
         f"{died} processes that were to run the episodes {shard.first_episode} to "
         f"{shard.end - 1} died, the last by {how}: see that there is memory for "
         f"--workers, and give the same command again, which goes on."

@@ -46,6 +46,8 @@ from crashmq.scenarios.programs.workload import program_for
 
 RECHECKED_EVERY = 100
 EPISODE_TIMEOUT_S = 60.0
+HANGS_MAX = 5  # of a shard; after that, little patience
+LITTLE_PATIENCE = 1 / 30
 GROWTH_MAX = 256 * 1024 * 1024  # of a shard's child
 DETERMINISM = same_digest.id
 OWN_DEFECT = "crashmq"  # stands where a law's id would: the harness itself failed
@@ -63,7 +65,7 @@ class SoakTask:
         code_version: a hash of the source text, since another engine digests
             otherwise.
         episode_timeout_s: of processor time, after which an episode is killed and its
-            outcome is timeout.
+            outcome is timeout; a shard in which many are has little patience left.
         explore: how many crash states of an episode that passed are sampled too.
         invariants: whether classes are checked for the invariants that they list.
         subject: the name of the store that is judged, as ``harness.subjects.named``
@@ -141,16 +143,22 @@ class SoakTask:
 
     def run_shard(self, shard: Shard) -> Iterator[EpisodeRecord]:
         """One record for each episode, by number; no episode raises out of here."""
-        numbers = range(shard.first_episode, shard.first_episode + shard.episodes)
-        rows = supervised(
-            self.run_episode,
-            numbers,
-            self.episode_timeout_s,
-            self._planted,
-            GROWTH_MAX,
-        )
-        for row in rows:
-            yield self._lost(row) if isinstance(row, Lost) else row
+        number, hung, patience_s = shard.first_episode, 0, self.episode_timeout_s
+        while number < shard.end:
+            numbers = range(number, shard.end)
+            for row in supervised(
+                self.run_episode, numbers, patience_s, self._planted, GROWTH_MAX
+            ):
+                number += 1
+                yield self._lost(row, patience_s) if isinstance(row, Lost) else row
+                hung += isinstance(row, Lost) and row.how == "timeout"
+                if hung == HANGS_MAX:
+                    hung, patience_s = 0, self.episode_timeout_s * LITTLE_PATIENCE
+                    break
+
+    def lost(self, number: int, how: str) -> EpisodeRecord:
+        """The record of an episode that must not be run here."""
+        return self._record_of(self.program_of(number), Lost(number, how))
 
     def run_episode(self, number: int) -> EpisodeRecord:
         """Run and judge one episode here; the planted bug is the caller's to apply."""
@@ -199,14 +207,17 @@ class SoakTask:
         record.code_version = self.code_version
         return record
 
-    def _lost(self, lost: Lost) -> EpisodeRecord:
+    def _lost(self, lost: Lost, timeout_s: float) -> EpisodeRecord:
         """The record of an episode whose process ended, hung, or raised."""
-        number, planted, timeout_s = lost.number, self._planted, self.episode_timeout_s
+        number, planted = lost.number, self._planted
         drawn = self.program_of(number)
         if not self.subject:
             drawn = aimed_as_far_as_it_came(
                 drawn, self.seed, number, planted, timeout_s
             )
+        return self._record_of(drawn, lost)
+
+    def _record_of(self, drawn: Program, lost: Lost) -> EpisodeRecord:
         program = to_json(drawn)
         raised = lost.how == "raised"
         record = EpisodeRecord(

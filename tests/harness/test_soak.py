@@ -6,7 +6,7 @@ import json
 import pickle
 import signal
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from toy_episode import result_of, toy_trace, violated_at
@@ -21,6 +21,7 @@ from crashmq.harness.searches.soak import (
     declared,
     tallied,
 )
+from crashmq.harness.searches.supervised import supervised as really_supervised
 from crashmq.models.knowledge.facts import Fact, decided_by
 from crashmq.models.ops import EVERYTHING, PutMessage, Restart
 from crashmq.models.program import Program, Setup, from_json
@@ -82,6 +83,34 @@ class Hanging(SoakTask):
         if number == 1:
             signal.pause()
         return super().run_episode(number)
+
+
+def test_many_that_hang_take_little_time_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    class AllHanging(SoakTask):
+        def run_episode(self, number: int) -> NoReturn:
+            while True:
+                pass
+
+    allowed: list[float] = []
+
+    def supervised(work: Any, numbers: Any, timeout_s: float, *more: Any) -> Any:
+        allowed.append(timeout_s)
+        return really_supervised(work, numbers, timeout_s, *more)
+
+    monkeypatch.setattr(soak, "supervised", supervised)
+    task = AllHanging("run", ("clean_restart",), 7, "", "code", 0.06)
+
+    rows = list(task.run_shard(Shard(0, 7)))
+
+    assert [row.outcome for row in rows] == ["timeout"] * 7
+    assert allowed == [0.06, 0.06 / 30]
+
+
+def test_an_episode_that_kills_has_a_row_with_its_program() -> None:
+    row = TASK.lost(3, "killed")
+
+    assert (row.outcome, row.episode_id, row.run_id) == ("killed", 3, TASK.run_id)
+    assert from_json(_json(row)) == TASK.program_of(3)
 
 
 class Failing(SoakTask):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -133,3 +135,29 @@ def test_an_interrupt_cancels_the_job_and_is_raised(
 
     assert session.sparkContext.statusTracker().getActiveJobsIds() == []
     assert session.range(3).count() == 3
+
+
+def test_an_episode_that_kills_its_worker_is_one_row(
+    session: Any, tmp_path: Path
+) -> None:
+    class Killing(SampleTask):
+        def episode(self, episode_id: int) -> EpisodeRecord:
+            if episode_id in (57, 81):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().episode(episode_id)
+
+    run(session, Killing(), tmp_path, 120)
+
+    found = aggregates.LocalAggregates(tmp_path)
+    assert sum(each.episodes for each in found.sums()["scenarios"]) == 120
+    assert sum(each.unjudged for each in found.sums()["scenarios"]) == 2
+    assert {each.outcome for each in found.findings()} == {"killed"}
+
+
+def test_spark_that_is_gone_is_one_sentence() -> None:
+    stopped = RuntimeError("Job 3 cancelled because SparkContext was shut down\n\tat x")
+
+    told = run_store._told(stopped)
+
+    assert isinstance(told, EnvironmentMissing)
+    assert "the same command goes on with it" in str(told)

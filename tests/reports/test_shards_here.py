@@ -16,7 +16,7 @@ import pytest
 from sample_run import DECLARED, SampleTask
 
 from crashmq.harness.searches.shards_here import run_here
-from crashmq.reports.errors import CannotWrite
+from crashmq.reports.errors import CannotWrite, ShardLost
 from crashmq.reports.records import EpisodeRecord, Shard
 from crashmq.reports.run_dir import begin_run, committed
 from crashmq.reports.shards import RunProgress
@@ -130,3 +130,41 @@ def test_a_disk_that_is_full_is_told_and_goes_on_later(tmp_path: Path) -> None:
     (tmp_path / "manifests").unlink()
     run(tmp_path, task, 150)
     assert len(committed(tmp_path)) == 3
+
+
+class Killing(SampleTask):
+    """Two of its episodes kill whoever runs them; no row of them is made."""
+
+    def episode(self, episode_id: int) -> EpisodeRecord:
+        if episode_id in (57, 81):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().episode(episode_id)
+
+
+def test_an_episode_that_kills_who_runs_it_is_one_row(tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+
+    run(tmp_path, Killing(), 150, workers=2)
+
+    rows = [
+        row
+        for path in aggregates.row_files(tmp_path)
+        for row in pq.read_table(path).to_pylist()
+    ]
+    killed = [row["episode_id"] for row in rows if row["outcome"] == "killed"]
+    assert sorted(row["episode_id"] for row in rows) == list(range(150))
+    assert killed == [57, 81]
+    assert list((tmp_path / "in_flight").iterdir()) == []
+
+
+def test_a_shard_that_nobody_can_begin_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr("crashmq.harness.searches.shards_here.write_shard", die)
+    with pytest.raises(
+        ShardLost, match="were to run the episodes 0 to 9 died, the last"
+    ):
+        run(tmp_path, SampleTask(), 10, workers=1)
