@@ -7,7 +7,7 @@ import shlex
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
 from functools import partial
@@ -239,7 +239,8 @@ def _engine(typed: _Typed, out: Path) -> Iterator[_Engine]:
     from crashmq.reports.spark_aggregates import SparkAggregates
 
     here = f"local[{typed.workers},{ATTEMPTS}]" if typed.workers else None
-    session = open_session(here or typed.master, out)
+    with writing():
+        session = open_session(here or typed.master, out)
     INTERRUPTS.rearm()
     try:
         yield _Engine(partial(run_on_spark, session), partial(SparkAggregates, session))
@@ -284,7 +285,8 @@ def _run(typed: _Typed, task: SoakTask, out: Path, engine: _Engine) -> None:
             raise
     is_over = next(missing(out, wanted), None) is None
     if not is_over:
-        end_early(out)
+        with writing():
+            end_early(out)
     note(last, DONE if is_over else TIME_WAS_UP)
 
 
@@ -296,7 +298,8 @@ def _noting(path: Path) -> Callable[[float, str], None]:
 
     def note(elapsed_s: float, ended: str) -> None:
         elapsed_s = round(elapsed_s, 3)
-        write_session(path, replace(session, elapsed_s=elapsed_s, ended=ended))
+        with suppress(OSError):  # shards say what is wrong with the disk
+            write_session(path, replace(session, elapsed_s=elapsed_s, ended=ended))
 
     note(0.0, "")
     return note

@@ -173,6 +173,20 @@ def test_what_contradicts_is_one_sentence(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("args", [(), ("--local",)])
+def test_a_place_that_cannot_be_written_is_one_sentence(
+    tmp_path: Path, args: tuple[str, ...]
+) -> None:
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "run"
+
+    result = crashmq("soak", "power_loss", "--episodes", 9, *args, "--out", out)
+
+    assert result.exit_code == 2
+    (sentence,) = result.stderr.splitlines()
+    assert "cannot be written: Not a directory" in sentence
+
+
 def test_a_place_elsewhere_is_refused_and_no_directory_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
