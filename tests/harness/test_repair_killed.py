@@ -55,8 +55,7 @@ def contents(root: Path, but_for: tuple[str, ...] = ()) -> dict[str, bytes]:
 
 
 def places(root: Path) -> Places:
-    sizes = {"queue_file_size": 200, "index_slots": 8, "index_entries": 20}
-    return Places(root, **sizes)
+    return Places(root, queue_file_size=200, index_slots=8, index_entries=20)
 
 
 def rebuild_to(root: Path, out: Path) -> object:
