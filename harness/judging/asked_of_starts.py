@@ -286,7 +286,7 @@ def _ask_del_1(at: LogRecovered) -> Breaches:
     )
 
 
-@asked(deletions_are_remembered, on=LogRecovered)
+@asked(deletions_are_remembered, on=LogRecovered, needs=(Fact.ABORT_IS_OURS,))
 def _ask_del_9(at: LogRecovered) -> Breaches:
     model = at.known.model
     return deletions_are_remembered.judge(

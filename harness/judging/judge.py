@@ -197,8 +197,10 @@ class Judge:
             key = known.key_of(queue)
             if known.subscriptions.is_torn(queue.group, filters=filters):
                 continue
+            end = model.next_queue_offset(key[1:])
+            if not end and model.dead_below(key[1:]):
+                continue  # it was deleted, and is there no more to tell an end of
             if queue in known.shares and known.held_by(key) == [queue.client]:
-                end = model.next_queue_offset(key[1:])
                 self.ask([GroupIdle(*at, key, told, end)])
 
     def judge_all_delivered(self, now: Positions) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from traceback import walk_tb
 from typing import assert_never
 
 from crashmq.harness.disk.crash import Hang, StoreCrashed
@@ -773,3 +774,17 @@ class Interpreter:
                 self._subject.stall(ms)
             case _:
                 waiting.append(self._subject.interleave(lambda: self._do(event, who)))
+
+
+def failure_of_the_engine(error: Exception) -> Failed | None:
+    """What to say of an exception that came as the harness looked at the store.
+
+    None: it is not the engine's, nor that of a library which the engine had called.
+    """
+    names = [
+        str(frame.f_globals.get("__name__", ""))
+        for frame, _ in walk_tb(error.__traceback__)
+    ]
+    ours = [name for name in names if name.startswith("crashmq.")]
+    is_its = bool(ours) and ours[-1].startswith("crashmq.engine.")
+    return Failed(type(error).__name__, str(error)) if is_its else None

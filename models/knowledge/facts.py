@@ -28,7 +28,7 @@ from crashmq.models.knowledge.moments import (
     RoundOver,
     SearchOver,
 )
-from crashmq.models.knowledge.moments_of_pulls import PullAnswered
+from crashmq.models.knowledge.moments_of_pulls import PullAnswered, PullKept
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.ops import Capability
 
@@ -255,7 +255,11 @@ def _life_is_known(at: Moment) -> bool:
 def _queue_is_settled(at: Moment) -> bool:
     match at:
         case (
-            PullOver(pull=read) | SearchOver(search=read) | FilteredPullOver(pull=read)
+            PullOver(pull=read)
+            | SearchOver(search=read)
+            | FilteredPullOver(pull=read)
+            | PullAnswered(pull=read)
+            | PullKept(pull=read)
         ):
             return not is_half_dispatched(at, (read.topic, read.queue_id))
         case CommitAnswered() | ResetAnswered() | QueueBegun():

@@ -269,6 +269,13 @@ def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:
     for path, base, length, size in placed:
         if path in damaged and (length > size or base % size):
             return f"{path} is of a store with other sizes"
+    if found.checkpoint.mark is None:
+        lengths = {
+            len(file.data) for queue in found.consume_queues for file in queue.files
+        }
+        is_full = queue_file_size in lengths and (found.abort or setup.adopt)
+        if not is_full and any(0 < length < queue_file_size for length in lengths):
+            return "queue files may be of a store with smaller ones"
     deleted = found.commit_log.deleted
     if DELETED_PATH in damaged and deleted.flaw:
         return f"{DELETED_PATH} {deleted.flaw}"
