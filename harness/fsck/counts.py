@@ -120,7 +120,7 @@ def counts_of(
     judged: Judged, *, is_ours: bool, release: Release | None = None
 ) -> Counts:
     """Count the messages of an image, presumed deletions taken away."""
-    image = judged.image
+    image, log = judged.image, judged.image.commit_log
     known = release or release_of(image)
     records = _alive(image)
     beyond = _beyond(image, records)
@@ -129,7 +129,7 @@ def counts_of(
     our_end = end_after_start(image) if is_ours else None
     queues = []
     batched = _batched(image)
-    lost = _LostBytes(image.commit_log, _written_end(judged))
+    lost = _LostBytes(log, _written_end(judged))
     live = {queue.key: units for queue, units in image.live_units if units}
     for key in sorted({*records, *beyond, *live}):
         later = beyond.get(key, [])
@@ -140,11 +140,11 @@ def counts_of(
         queues.append(
             QueueCount(
                 *key,
-                whole=len(held),
-                damaged=_damaged(live.get(key, ()), of_units, lost),
-                behind_damage=len(later),
+                whole=log.count(held),
+                damaged=_damaged(live.get(key, ()), of_units, lost, log.between(held)),
+                behind_damage=log.count(later),
                 lost_by_rocketmq=gone.get(key, 0),
-                lost_by_crashmq=len(later) if our_end is not None else 0,
+                lost_by_crashmq=log.count(later) if our_end is not None else 0,
                 first_offset=min(numbers, default=-1),
                 last_offset=max(numbers, default=-1),
                 first_time=held[0].store_timestamp if held else 0,
@@ -246,8 +246,15 @@ class _LostBytes:
 
     def __init__(self, log: LogImage, end: int) -> None:
         self._range = range(log.max_phy_offset, end)
-        self._starts = [record.phy_offset for record in log.records_beyond]
-        self._ends = [record.end for record in log.records_beyond]
+        records = [(record.phy_offset, record.end) for record in log.records_beyond]
+        skips = [
+            (file.base + at, file.base + skip.end)
+            for file in log.files
+            for at, skip in file.skips.items()
+        ]
+        whole = sorted([*records, *skips])
+        self._starts = [start for start, _ in whole]
+        self._ends = [end for _, end in whole]
 
     def __contains__(self, phy_offset: int) -> bool:
         number = bisect_right(self._starts, phy_offset) - 1
@@ -255,8 +262,13 @@ class _LostBytes:
         return phy_offset in self._range and not is_whole
 
 
-def _damaged(live: tuple[Unit, ...], numbers: set[int], lost: _LostBytes) -> int:
-    """How many numbers of a queue have had a message, and have no whole record."""
+def _damaged(
+    live: tuple[Unit, ...], numbers: set[int], lost: _LostBytes, left_out: int
+) -> int:
+    """How many numbers of a queue have had a message, and have no whole record.
+
+    ``left_out`` is how many whole ones between ``numbers`` are not among them.
+    """
     lacking = {
         unit.queue_offset
         for unit in live
@@ -268,7 +280,8 @@ def _damaged(live: tuple[Unit, ...], numbers: set[int], lost: _LostBytes) -> int
         return len(lacking)
     known = sorted(numbers | lacking)
     gaps = [after - before - 1 for before, after in pairwise(known)]
-    return len(lacking) + sum(gap for gap in gaps if gap <= _GAP_MAX)
+    lacking_between = sum(gap for gap in gaps if gap <= _GAP_MAX) - left_out
+    return len(lacking) + max(0, lacking_between)
 
 
 def _written_end(judged: Judged) -> int:
@@ -311,14 +324,15 @@ def _lost_by_rocketmq(
         units = left.get(key, ())
         served = {(u.queue_offset, u.phy_offset, u.size) for u in units}
         appended_from = max(dispatched_from, _max_phy(units))
-        gone = 0
-        for record in (*chain.get(key, ()), *beyond.get(key, ())):
+
+        def is_gone(record: Record) -> bool:
             place = record.queue_offset, record.phy_offset, record.size
-            is_kept = record.phy_offset < cut
-            is_listed = place in served or record.phy_offset >= appended_from
-            gone += not (is_kept and is_listed)
-        if gone:
-            lost[key] = gone
+            is_listed = place in served or record.phy_offset >= appended_from  # noqa: B023
+            return record.phy_offset >= cut or not is_listed
+
+        held = (*chain.get(key, ()), *beyond.get(key, ()))
+        if gone := image.commit_log.those(held, is_gone):
+            lost[key] = image.commit_log.count(gone)
     return lost
 
 
@@ -340,7 +354,7 @@ def _units_left(
     bases = [file.base // UNIT_SIZE for file in queue.files]
     recovered = bases[-_RECOVERED_FILES:][0] if bases else 0
     end = next(
-        (n for n in _holes(units) if n >= recovered),
+        (n for n in _holes(queue, units) if n >= recovered),
         units[-1].queue_offset + 1 if units else 0,
     )
     units = [unit for unit in units if unit.queue_offset < end]
@@ -357,8 +371,8 @@ def _units_left(
     return tuple(units)
 
 
-def _holes(units: list[Unit]) -> Iterable[int]:
+def _holes(queue: QueueImage, units: list[Unit]) -> Iterable[int]:
     """The numbers at which units of zeros begin."""
     for before, after in pairwise(units):
-        if after.queue_offset != before.queue_offset + 1:
+        if not queue.follow(before, after):
             yield before.queue_offset + 1
