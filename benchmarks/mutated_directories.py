@@ -23,6 +23,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from types import FrameType
@@ -100,6 +101,8 @@ def a_table(root: Path, chance: Random) -> None:
     """A side file that is deep, huge, no JSON, or JSON of the wrong kind."""
     path = root / chance.choice(JSON_FILES)
     path.parent.mkdir(exist_ok=True)
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        return
     deep = chance.choice((10, 1000, 200_000))
     path.write_bytes(
         chance.choice(
@@ -125,9 +128,11 @@ def a_stranger(root: Path, chance: Random) -> None:
     """A pipe, a link or a folder where a file may be."""
     taken = [p.relative_to(root) for p in files_of(root)]
     place = root / chance.choice((*taken, Path("index/x"), Path("config/x")))
-    if place.exists():
-        place.unlink()
     place.parent.mkdir(parents=True, exist_ok=True)
+    if place.is_symlink() or place.is_file():
+        place.unlink()
+    elif place.exists():
+        return
     way = chance.randrange(5)
     targets = ("/dev/zero", "/proc/self/mem", "/etc/passwd", ".", "../..", "nowhere")
     if way == 0:
@@ -153,8 +158,9 @@ def mutated(number: int, stores: list[Path], root: Path) -> str:
     for _ in range(chance.randint(1, 6)):
         mutation = chance.choice(MUTATIONS)
         if files_of(root) and all(p.stat().st_size < 1 << 24 for p in files_of(root)):
-            mutation(root, chance)
-            done.append(mutation.__name__)
+            with suppress(FileExistsError, NotADirectoryError, IsADirectoryError):
+                mutation(root, chance)  # or an earlier one stands in its way
+                done.append(mutation.__name__)
     return ", ".join(done)
 
 
@@ -243,6 +249,8 @@ def main() -> None:
                 print(f"case {number} ({what}): {'CHANGED ' * is_changed}{said}")
             else:
                 answers[said] += 1
+            if (number + 1) % 500 == 0:
+                print(f"{number + 1 - asked.first:,} done", flush=True)
     finally:
         shutil.rmtree(scratch)
     for said, times in answers.most_common():

@@ -22,6 +22,7 @@ from crashmq.harness.fsck.counts import RELEASES, QueueCount, Release
 from crashmq.harness.fsck.fsck import FsckReport, fsck
 from crashmq.harness.fsck.recognise import NotAStore
 from crashmq.harness.fsck.survey import Manner, Runner, by_processes, here
+from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.models.printable import printable
 
 _BREACHES_MAX = 8
@@ -94,10 +95,13 @@ def _runner(workers: int | None, master: str | None) -> Iterator[Runner]:
     if master is None:
         yield by_processes(workers) if workers and workers > 1 else here
         return
-    from crashmq.reports.spark import mapped, open_session
+    from crashmq.harness.commands.reporting import no_spark_is_told
 
-    with TemporaryDirectory(prefix="crashmq-fsck-") as scratch:
+    with no_spark_is_told(), TemporaryDirectory(prefix="crashmq-fsck-") as scratch:
+        from crashmq.reports.spark import mapped, open_session
+
         session = open_session(master, Path(scratch))
+        INTERRUPTS.rearm()
         try:
             yield partial(mapped, session)
         finally:

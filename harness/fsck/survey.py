@@ -11,16 +11,9 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from crashmq.harness.fsck.as_found import Tell
-from crashmq.harness.fsck.scanner import (
-    Split,
-    SplitScan,
-    joined,
-    scan_split,
-    splits_of,
-)
 from crashmq.harness.fsck.store_files import Found
 from crashmq.harness.guards.interrupts import left_to_parent
 from crashmq.models.files.deleted import DELETED_PATH
@@ -28,10 +21,13 @@ from crashmq.models.files.left_out import NOTHING, LeftOut
 from crashmq.models.files.log import QueueKey, common_size
 from crashmq.models.files.store_image import place_of
 
+if TYPE_CHECKING:
+    from crashmq.harness.fsck.scanner import Split, SplitScan
+
 SPLIT_SIZE: Final = 128 << 20
 SMALL_SIZE: Final = 32 << 20
-Read: TypeAlias = Callable[[Split], SplitScan]
-Runner: TypeAlias = Callable[[Read, list[Split]], Iterable[SplitScan]]
+Read: TypeAlias = "Callable[[Split], SplitScan]"
+Runner: TypeAlias = "Callable[[Read, list[Split]], Iterable[SplitScan]]"
 
 
 def here(read: Read, splits: list[Split]) -> Iterator[SplitScan]:
@@ -95,6 +91,9 @@ def survey(found: Found, tell: Tell, manner: Manner) -> LeftOut:
     )
     if names_messages or sum(length for *_, length in logs) < manner.small_size:
         return NOTHING
+    # Only a large store needs numpy.
+    from crashmq.harness.fsck.scanner import joined, scan_split, splits_of
+
     size = common_size([base for _, _, base, _ in logs], [n for *_, n in logs])
     splits = splits_of(logs, size, manner.split_size)
     scans = manner.runner(partial(scan_split, queues=queues), splits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -155,17 +156,18 @@ def test_workers_and_a_master_exclude_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_spark_leaves_out_what_one_process_leaves_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_spark_says_what_one_process_says(is_damaged: bool, tmp_path: Path) -> None:
+    spark = pytest.importorskip("crashmq.reports.spark")
     root = golden("clean").unpack(tmp_path / "store")
-    from crashmq.reports.spark import mapped, open_session
-
-    session = open_session("local[2]", tmp_path / "run")
+    if is_damaged:
+        path = root / "consumequeue/orders/1/00000000000000000000"
+        path.write_bytes(path.read_bytes()[:1000].ljust(6000, b"\0"))
+    session = spark.open_session("local[2]", tmp_path / "run")
     try:
-        manner = Manner(lambda read, splits: mapped(session, read, splits), 0, 100_000)
-        found = find_files(Places(root))
-        for path in [path for path in found.files if path.startswith("index/")]:
-            del found.files[path]
+        runner = partial(spark.mapped, session)
+        tasks = Manner(runner, 0, 100_000, with_index=False)
 
-        assert survey(found, lambda *_: None, manner) == left_out(root)
+        assert told(root, tasks) == told(root, IN_SPLITS)
     finally:
         session.stop()
