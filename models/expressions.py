@@ -1,40 +1,74 @@
 """What a group asks for, told apart from the engine: does a message match?
 
-It knows the shapes of expressions that programs draw, and no other: comparisons of a
-property with whole numbers, decimals and texts, BETWEEN, IN, IS NULL, CONTAINS and its
-likes, joined by NOT, AND, OR and parentheses. A comparison with a whole number of 32
-bits asks a property to be one; if it is not, the whole expression fails.
+Expressions are read by their grammar and valued by three-valued logic, where a
+property that is not what it is compared with lets the whole expression fail. What
+RocketMQ takes although it is no expression to the end, such as ``a = 1 junk``, is not
+for this module to say, and no program draws it.
 
 Source: section 7.5 of the consumer reference this project was built from.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NoReturn, TypeAlias
 
 Properties: TypeAlias = Mapping[str, str]
 Outcome: TypeAlias = Literal["yes", "no", "unknown", "fails"]
-Tree: TypeAlias = "tuple[str, tuple[Tree | str, ...]]"
+Value: TypeAlias = "tuple[str, bool | int | float | str] | None"
+"""Its kind (bool, int, long, double, text) and what it is; None: unknown."""
+Asked: TypeAlias = Callable[[Properties], Value]
 
+NESTED_MAX = 100
 _TOKEN = re.compile(
-    r"\s*(?:(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<number>-?[0-9]+(?:\.[0-9]+)?)"
-    r"|'(?P<text>[^']*)'|(?P<mark><>|<=|>=|[=<>(),]))"
+    r"\s*(?:(?P<word>[A-Za-z_$][A-Za-z0-9_$]*)"
+    r"|(?P<double>[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?"
+    r"|[0-9]+[eE][+-]?[0-9]+)|(?P<whole>(?:0|[1-9][0-9]*[lL]?)(?![0-9A-Za-z_$]))"
+    r"|(?P<text>'(?:''|[^'])*')|(?P<mark><>|<=|>=|[-+=<>(),]))"
 )
-_CONTRARY: Final[Mapping[Outcome, Outcome]] = {
-    "yes": "no",
-    "no": "yes",
-    "unknown": "unknown",
-    "fails": "fails",
+_SEARCHES: Final[Mapping[str, Callable[[str, str], bool]]] = {
+    "CONTAINS": str.__contains__,
+    "STARTSWITH": str.startswith,
+    "ENDSWITH": str.endswith,
 }
-_INT_MAX = 2**31 - 1
+_ORDERS: Final[Mapping[str, Callable[[int], bool]]] = {
+    "<": (-1).__eq__,
+    ">": (1).__eq__,
+    "<=": (1).__ne__,
+    ">=": (-1).__ne__,
+}
+_WORDS = frozenset(
+    ("AND", "OR", "NOT", "IS", "NULL", "IN", "BETWEEN", "TRUE", "FALSE", *_SEARCHES)
+)
+_BITS = {"int": 31, "long": 63}
+_JAVA_DOUBLE = re.compile(
+    r"([+-]?)(NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+)
+_JAVA_WHOLE = re.compile(r"[+-]?[0-9]+")
+_SAID: Final[Mapping[object, Outcome]] = {True: "yes", False: "no", None: "unknown"}
 
 
 class UnknownShape(ValueError):
-    """No program draws such an expression, or it is meant to be none."""
+    """It is no expression, or this is not for me to say."""
+
+
+class _Fails(ValueError):
+    """A property is not what it is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What was read: ``literal`` and ``name`` are set of a literal and a property."""
+
+    ask: Asked
+    is_condition: bool = False
+    literal: Value = None
+    is_literal: bool = False
+    name: str = ""
 
 
 def matches(
@@ -49,163 +83,330 @@ def matches(
         wanted = [part.strip() for part in expression.split("||")]
         is_all = expression in ("", "*")
         return "yes" if is_all or (tags and tags in wanted) else "no"
-    return _value(_tree(expression), properties)
+    try:
+        value = _read(expression)(properties)
+    except _Fails:
+        return "fails"
+    return _SAID[None if value is None else value[1]]
 
 
 def is_readable(expression: str) -> bool:
-    """Whether it is one of the shapes."""
+    """Whether it is an expression."""
     try:
-        _tree(expression)
+        _read(expression)
     except UnknownShape:
         return False
     return True
 
 
 @lru_cache(maxsize=1024)
-def _tree(expression: str) -> Tree:
-    tokens: list[str] = []
-    at = 0
+def _read(expression: str) -> Asked:
+    reader = _Reader(_tokens(expression))
+    whole = reader.either()
+    if reader.tokens:
+        _refuse(f"what is {reader.tokens[0][1]!r}")
+    return _condition(whole).ask
+
+
+def _refuse(why: str) -> NoReturn:
+    raise UnknownShape(why)
+
+
+def _tokens(expression: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    at = nested = deepest = 0
     while at < len(expression.rstrip()):
-        found = _TOKEN.match(expression, at)
-        if found is None:
-            raise UnknownShape(f"{expression!r} at {at}")
-        kind, at = found.lastgroup, found.end()
-        text = found[kind] if kind is not None else ""
-        upper = text.upper() if kind == "word" and text.upper() in _WORDS else text
-        tokens.append({"text": "'", "number": "#"}.get(kind or "", "") + upper)
-    tree, rest = _either(tokens)
-    if rest:
-        raise UnknownShape(f"{expression!r}: what is {rest[0]!r}?")
-    return tree
+        token = _TOKEN.match(expression, at)
+        if token is None:
+            _refuse(f"{expression!r} at {at}")
+        kind, text, at = f"{token.lastgroup}", token[0].strip(), token.end()
+        if kind == "word" and text.upper() in _WORDS:
+            kind, text = "mark", text.upper()
+        nested += (text == "(") - (text == ")") if kind == "mark" else 0
+        deepest = max(deepest, nested)
+        found.append((kind, text))
+    if deepest > NESTED_MAX:
+        _refuse("it is nested too deep")
+    return found
 
 
-_SEARCHES = ("CONTAINS", "STARTSWITH", "ENDSWITH")
-_WORDS = frozenset({"AND", "OR", "NOT", "IS", "NULL", "IN", "BETWEEN", *_SEARCHES})
-Parsed: TypeAlias = tuple[Tree, Sequence[str]]
+class _Reader:
+    """Reads tokens from the left; what binds least comes first."""
+
+    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+        self.tokens = tokens
+
+    def _takes(self, *marks: str) -> bool:
+        """Take the marks if they come next."""
+        if self.tokens[: len(marks)] != [("mark", mark) for mark in marks]:
+            return False
+        del self.tokens[: len(marks)]
+        return True
+
+    def _one_of(self, marks: Mapping[str, object] | tuple[str, ...]) -> str:
+        """Take the mark that comes next if it is one of these; else ''."""
+        kind, text = self.tokens[0] if self.tokens else ("", "")
+        if kind != "mark" or text not in marks:
+            return ""
+        del self.tokens[0]
+        return text
+
+    def either(self) -> _Part:
+        found = self._both()
+        while self._takes("OR"):
+            found = _joined(_condition(found), _condition(self._both()), decisive=True)
+        return found
+
+    def _both(self) -> _Part:
+        found = self._equality()
+        while self._takes("AND"):
+            other = _condition(self._equality())
+            found = _joined(_condition(found), other, decisive=False)
+        return found
+
+    def _equality(self) -> _Part:
+        found = self._comparison()
+        while True:
+            if mark := self._one_of(("=", "<>")):
+                same = _equal(found, self._comparison())
+                found = same if mark == "=" else _contrary(same)
+            elif self._takes("IS", "NULL"):
+                found = _is_null(found)
+            elif self._takes("IS", "NOT", "NULL"):
+                found = _contrary(_is_null(found))
+            else:
+                return found
+
+    def _comparison(self) -> _Part:
+        found = self._unary()
+        while True:
+            if order := self._one_of(_ORDERS):
+                found = _ordered(found, order, self._unary())
+                continue
+            is_not = self._takes("NOT")
+            if how := self._one_of(tuple(_SEARCHES)):
+                found = _search(found, how, self._text(), is_not)
+            elif self._takes("BETWEEN"):
+                found = self._between(found, is_not)
+            elif self._takes("IN", "("):
+                found = self._among(found, is_not)
+            elif is_not:
+                _refuse("what is it that is not")
+            else:
+                return found
+
+    def _between(self, of: _Part, is_not: bool) -> _Part:
+        low = self._unary()
+        if not self._takes("AND"):
+            _refuse("BETWEEN has two bounds")
+        high = self._unary()
+        if is_not:
+            below, above = _ordered(of, "<", low), _ordered(of, ">", high)
+            return _joined(below, above, decisive=True)
+        both = _ordered(of, ">=", low), _ordered(of, "<=", high)
+        if low.is_literal and high.is_literal and _order(high.literal, low.literal) < 0:
+            _refuse("the lower bound is the greater one")
+        return _joined(*both, decisive=False)
+
+    def _among(self, of: _Part, is_not: bool) -> _Part:
+        texts = [self._text()]
+        while self._takes(","):
+            texts.append(self._text())
+        if not self._takes(")") or not of.name:
+            _refuse("IN asks whether a property is one of some texts")
+
+        def ask(properties: Properties) -> Value:
+            value = properties.get(of.name)
+            return None if value is None else ("bool", (value in texts) is not is_not)
+
+        return _Part(ask, is_condition=True)
+
+    def _text(self) -> str:
+        kind, text = self.tokens[0] if self.tokens else ("", "")
+        if kind != "text":
+            _refuse("a text belongs there")
+        del self.tokens[0]
+        return text[1:-1].replace("''", "'")
+
+    def _unary(self) -> _Part:
+        if self._takes("+"):
+            return self._unary()
+        if self._takes("-"):
+            return _negated(self._unary())
+        if self._takes("NOT"):
+            return _contrary(_condition(self._unary()))
+        return self._primary()
+
+    def _primary(self) -> _Part:
+        if self._takes("("):
+            found = self.either()
+            if not self._takes(")"):
+                _refuse("a parenthesis stays open")
+            return found
+        if word := self._one_of(("TRUE", "FALSE", "NULL")):
+            value: Value = None if word == "NULL" else ("bool", word == "TRUE")
+            return _Part(lambda _: value, True, value, is_literal=True)
+        kind, text = self.tokens.pop(0) if self.tokens else ("", "")
+        if kind == "word":
+            return _Part(
+                lambda at: ("text", at[text]) if text in at else None, name=text
+            )
+        told = _literal(kind, text)
+        return _Part(lambda _: told, literal=told, is_literal=True)
 
 
-def _either(tokens: Sequence[str]) -> Parsed:
-    tree, rest = _both(tokens)
-    while rest[:1] == ["OR"]:
-        other, rest = _both(rest[1:])
-        tree = ("OR", (tree, other))
-    return tree, rest
+def _literal(kind: str, text: str) -> Value:
+    if kind == "text":
+        return "text", text[1:-1].replace("''", "'")
+    if kind == "whole":
+        number = int(text.rstrip("lL"))
+        if number >> 63:
+            _refuse("it has more than 64 bits")
+        return ("long" if number >> 31 else "int"), number
+    if kind == "double" and 0.0 < float(text) < math.inf:
+        return "double", float(text)
+    _refuse(f"no value: {text!r}")
 
 
-def _both(tokens: Sequence[str]) -> Parsed:
-    tree, rest = _one(tokens)
-    while rest[:1] == ["AND"]:
-        other, rest = _one(rest[1:])
-        tree = ("AND", (tree, other))
-    return tree, rest
+def _condition(found: _Part) -> _Part:
+    """What stands where a condition must: a property is a text, and never true."""
+    if found.is_condition:
+        return found
+    if not found.name:
+        _refuse("no condition")
+
+    def ask(properties: Properties) -> Value:
+        return ("bool", False) if found.name in properties else None
+
+    return _Part(ask, is_condition=True)
 
 
-def _one(tokens: Sequence[str]) -> Parsed:
-    match list(tokens):
-        case ["NOT", "(", *_]:
-            tree, rest = _one(tokens[1:])
-            return ("NOT", (tree,)), rest
-        case ["(", *inner]:
-            tree, rest = _either(inner)
-            if rest[:1] != [")"]:
-                raise UnknownShape("a parenthesis stays open")
-            return tree, rest[1:]
-        case [name, "IS", "NULL", *rest]:
-            return ("IS NULL", (name,)), rest
-        case [name, "IS", "NOT", "NULL", *rest]:
-            return ("NOT", (("IS NULL", (name,)),)), rest
-        case [name, "NOT", "BETWEEN", low, "AND", high, *rest]:
-            parts = (("<", (name, low)), (">", (name, high)))
-            return ("OR", parts), rest
-        case [name, "BETWEEN", low, "AND", high, *rest]:
-            parts = ((">=", (name, low)), ("<=", (name, high)))
-            return ("AND", parts), rest
-        case [name, "NOT", "IN", "(", *_]:
-            texts, rest = _texts(tokens[4:])
-            return ("NOT", (("IN", (name, *texts)),)), rest
-        case [name, "IN", "(", *_]:
-            texts, rest = _texts(tokens[3:])
-            return ("IN", (name, *texts)), rest
-        case [name, "NOT", how, text, *rest] if how in _SEARCHES:
-            return (f"NOT {how}", (name, text)), rest
-        case [name, how, text, *rest] if how in _SEARCHES:
-            return (how, (name, text)), rest
-        case [name, "<>", literal, *rest]:
-            return ("NOT", (("=", (name, literal)),)), rest
-        case [name, ("=" | "<" | ">" | "<=" | ">=") as how, literal, *rest]:
-            if how != "=" and not literal.startswith("#"):
-                raise UnknownShape(f"{literal!r} has no order")
-            return (how, (name, literal)), rest
-        case _:
-            raise UnknownShape(f"{tokens!r}")
-
-
-def _texts(tokens: Sequence[str]) -> tuple[list[str], Sequence[str]]:
-    if ")" not in tokens:
-        raise UnknownShape("a list stays open")
-    end = list(tokens).index(")")
-    return [one for one in tokens[:end] if one != ","], tokens[end + 1 :]
-
-
-def _value(tree: Tree, properties: Properties) -> Outcome:
-    how, parts = tree
-    if how in ("AND", "OR"):
-        return _joined(how, parts, properties)
-    if how == "NOT":
-        (inner,) = parts
-        assert isinstance(inner, tuple), tree
-        return _CONTRARY[_value(inner, properties)]
-    name, *literals = [part for part in parts if isinstance(part, str)]
-    value = properties.get(name)
-    if how == "IS NULL":
-        return "yes" if value is None else "no"
-    if how.endswith(_SEARCHES):
-        if value is None or literals[0] == "'":
-            return "no"
-        is_so = _is_found(how.removeprefix("NOT "), value, literals[0][1:])
-        return "yes" if is_so is not how.startswith("NOT ") else "no"
-    if value is None:
-        return "unknown"
-    if how == "IN":
-        return "yes" if f"'{value}" in literals else "no"
-    return _compared(how, value, literals[0])
-
-
-def _joined(how: str, parts: Sequence[Tree | str], properties: Properties) -> Outcome:
+def _joined(left: _Part, right: _Part, *, decisive: bool) -> _Part:
     """AND or OR: the left one first, and the right one only if that decides nothing."""
-    left, right = [part for part in parts if isinstance(part, tuple)]
-    decisive: Outcome = "no" if how == "AND" else "yes"
-    first = _value(left, properties)
-    if first in (decisive, "fails"):
-        return first
-    second = _value(right, properties)
-    if second in (decisive, "fails"):
-        return second
-    return "unknown" if "unknown" in (first, second) else second
+
+    def ask(properties: Properties) -> Value:
+        first = left.ask(properties)
+        if first == ("bool", decisive):
+            return first
+        second = right.ask(properties)
+        return second if second == ("bool", decisive) or first is not None else None
+
+    return _Part(ask, is_condition=True)
 
 
-def _is_found(how: str, value: str, text: str) -> bool:
-    if how == "CONTAINS":
-        return text in value
-    return value.startswith(text) if how == "STARTSWITH" else value.endswith(text)
+def _contrary(of: _Part) -> _Part:
+    def ask(properties: Properties) -> Value:
+        value = of.ask(properties)
+        return None if value is None else ("bool", not value[1])
+
+    return _Part(ask, is_condition=True)
 
 
-def _compared(how: str, value: str, literal: str) -> Outcome:
-    if literal.startswith("'"):
-        return "yes" if value == literal[1:] else "no"
-    number = Decimal(literal[1:])
-    is_whole = "." not in literal
-    try:
-        told = Decimal(value)
-    except InvalidOperation:
-        return "fails"
-    if is_whole and (not value.lstrip("-").isdecimal() or abs(told) > _INT_MAX):
-        return "fails"
-    is_so = {
-        "=": told == number,
-        "<": told < number,
-        ">": told > number,
-        "<=": told <= number,
-        ">=": told >= number,
-    }[how]
-    return "yes" if is_so else "no"
+def _negated(of: _Part) -> _Part:
+    def ask(properties: Properties) -> Value:
+        match of.ask(properties):
+            case ("int" | "long" | "double") as kind, (int() | float()) as number:
+                return kind, -number
+            case _:
+                return None
+
+    return _Part(ask)
+
+
+def _is_null(of: _Part) -> _Part:
+    return _Part(lambda at: ("bool", of.ask(at) is None), is_condition=True)
+
+
+def _equal(left: _Part, right: _Part) -> _Part:
+    for side in (left, right):
+        if side.is_literal and side.literal is None:
+            _refuse("NULL is compared by IS NULL alone")
+    is_truth = left.is_literal and left.is_condition
+    if is_truth and right.is_literal and not right.is_condition:
+        _refuse("a truth value is compared with a number or a text")
+
+    def ask(properties: Properties) -> Value:
+        one, other = left.ask(properties), right.ask(properties)
+        if one is None:
+            return ("bool", True) if other is None else None
+        return "bool", other is not None and _order(one, other) == 0
+
+    return _Part(ask, is_condition=True)
+
+
+def _ordered(left: _Part, order: str, right: _Part) -> _Part:
+    for side in (left, right):
+        is_text = side.literal is not None and side.literal[0] == "text"
+        if is_text or side.is_condition:
+            _refuse("it has no order")
+
+    def ask(properties: Properties) -> Value:
+        one = left.ask(properties)
+        other = right.ask(properties) if one is not None else None
+        if one is None or other is None:
+            return None
+        if one[0] == other[0] == "text":
+            one, other = _as_kind("double", one[1]), _as_kind("double", other[1])
+        return "bool", _ORDERS[order](_order(one, other))
+
+    return _Part(ask, is_condition=True)
+
+
+def _search(of: _Part, how: str, text: str, is_not: bool) -> _Part:
+    def ask(properties: Properties) -> Value:
+        match of.ask(properties):
+            case "text", str() as value if text:
+                return "bool", _SEARCHES[how](value, text) is not is_not
+            case _:
+                return "bool", False
+
+    return _Part(ask, is_condition=True)
+
+
+def _order(left: Value, right: Value) -> int:
+    """-1, 0 or 1; values of different kinds, with no text among them, have none: -1."""
+    assert left is not None
+    assert right is not None
+    kinds = {left[0], right[0]}
+    if "bool" in kinds and len(kinds) > 1:
+        if left[0] == "text":
+            left = "bool", f"{left[1]}".lower() == "true"
+        elif right[0] == "text":
+            raise _Fails("the left one is no text")
+        else:
+            return -1
+    elif "text" in kinds and len(kinds) > 1:
+        (kind,) = kinds - {"text"}
+        left, right = (
+            _as_kind(kind, side[1]) if side[0] == "text" else side
+            for side in (left, right)
+        )
+    if "double" in (left[0], right[0]):
+        one, other = _place(float(left[1])), _place(float(right[1]))
+        return (one > other) - (one < other)
+    mine, theirs = left[1], right[1]
+    return (mine > theirs) - (mine < theirs)  # type: ignore[operator]  # of one kind
+
+
+def _place(number: float) -> tuple[bool, float, float]:
+    """Where a double lies in Java's order."""
+    if math.isnan(number):
+        return True, 0.0, 0.0
+    return False, number, math.copysign(1.0, number)
+
+
+def _as_kind(kind: str, text: object) -> tuple[str, int | float]:
+    """What a text says, read as the kind that it is compared with."""
+    said = f"{text}"
+    if kind == "double":
+        found = _JAVA_DOUBLE.fullmatch(said.strip(" ").removesuffix("d"))
+        if found is None:
+            raise _Fails(f"{said!r} is no double")
+        number = float(found[2])
+        return kind, -number if found[1] == "-" else number
+    if _JAVA_WHOLE.fullmatch(said) is None:
+        raise _Fails(f"{said!r} is no whole number")
+    whole, bits = int(said), _BITS[kind]
+    if not -(1 << bits) <= whole < 1 << bits:
+        raise _Fails(f"{said} has more bits")
+    return kind, whole

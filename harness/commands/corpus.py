@@ -21,6 +21,9 @@ from crashmq.harness.mutants.corpus import (
     run_episodes,
     written,
 )
+from crashmq.harness.mutants.reach import gather as gather_reach
+from crashmq.harness.mutants.reach import is_written
+from crashmq.harness.mutants.reach import written as written_reach
 from crashmq.reports.files import write_text
 from crashmq.scenarios.catalogue.scenarios import SCENARIOS
 
@@ -48,14 +51,26 @@ from crashmq.scenarios.catalogue.scenarios import SCENARIOS
     metavar="FILE",
     help="Write the corpus there; it may be the one that comes with the harness.",
 )
-def command(episodes: int, seed: int, run: Path | None, out: Path | None) -> None:
+@click.option(
+    "--reach",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Instead: count which scenarios and programs run each line of the engine, "
+    "by which hunts are aimed, and write that there.",
+)
+def command(
+    episodes: int, seed: int, run: Path | None, out: Path | None, reach: Path | None
+) -> None:
     """Gather a corpus: as few programs as reach every rare branch that any reached.
 
     Of seeded episodes on the clean engine those are kept that hit a probe which few of
     them hit, or two such probes together, each cut down to what that takes. `crashmq
     mutants` tries the neighbours of its corpus beside programs that are new. Without
-    --out nothing is written: what is packaged is told.
+    --out nothing is written: what is packaged is told. --reach counts lines instead.
     """
+    if reach is not None:
+        _count_lines(reach)
+        return
     if out is None:
         _tell()
         return
@@ -84,6 +99,25 @@ def command(episodes: int, seed: int, run: Path | None, out: Path | None) -> Non
         following = [copied, *following]
     for label, line in zip(("next", ""), following, strict=False):
         say(f"  {label:7} {line}")
+
+
+def _count_lines(path: Path) -> None:
+    """Write what runs each line, with the corpus that comes with the harness."""
+    if not path.parent.is_dir():
+        raise BadInput(f"{path}: there is no directory {path.parent}; make it first.")
+    if path.exists() and not is_written(path):
+        raise BadInput(f"{path} holds no such counts, and is left as it is.")
+    with Progress("programs") as progress:
+        counted = gather_reach(told=lambda done, count: progress.update(done, count))
+    with writing():
+        write_text(path, written_reach(counted))
+    functions = [one for each in counted.functions.values() for one in each.values()]
+    never = sum(counted.of_calls(one) is None for one in functions)
+    say(
+        f"reach: {counted.episodes} episodes of each scenario and the corpus run "
+        f"{len(functions) - never:,} of {len(functions):,} functions of the engine."
+    )
+    say("  next    crashmq mutants --operators --sample 20 --out DIR")
 
 
 def _of_run(out: Path) -> list[Seen]:

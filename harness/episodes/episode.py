@@ -25,7 +25,11 @@ from crashmq.harness.episodes.reading_back import (
     read_everything,
 )
 from crashmq.harness.judging.judge import Judge
-from crashmq.harness.subjects.interpreter import Interpreter, interpreter_of
+from crashmq.harness.subjects.interpreter import (
+    Interpreter,
+    failure_of_the_engine,
+    interpreter_of,
+)
 from crashmq.harness.subjects.python_store import PythonStore
 from crashmq.harness.subjects.subject import (
     Subject,
@@ -36,7 +40,7 @@ from crashmq.harness.subjects.subject import (
 from crashmq.models.history import Step
 from crashmq.models.laws.recovery import healed_store_works
 from crashmq.models.laws.registry import LawUnknown, LawViolated
-from crashmq.models.laws.run import nobody_else_opens_it
+from crashmq.models.laws.run import nobody_else_opens_it, nothing_unnamed_is_raised
 from crashmq.models.observations import (
     Observation,
     Positions,
@@ -169,7 +173,8 @@ class Episode:
         self._stack = ExitStack()
         self._probes = self._stack.enter_context(recording())
         self._keeps_record = not after
-        self._begun = bool(after)
+        # What another program left a program itself starts on.
+        self._begun = bool(after or setup.begins_with)
         self.is_finishing = False
 
     @property
@@ -215,6 +220,17 @@ class Episode:
             self._take(Restart(), -1)
 
     def _take(self, op: Op, number: int) -> Observation:
+        """Do and judge one op; what the engine raises as it is looked at counts too."""
+        try:
+            return self._taken(op, number)
+        except (LawViolated, LawUnknown):
+            raise
+        except Exception as error:
+            if failed := failure_of_the_engine(error):
+                nothing_unnamed_is_raised.hold(self._judge.checks, [failed], False)
+            raise
+
+    def _taken(self, op: Op, number: int) -> Observation:
         subject = self.subject
         if self.is_finishing and self._lacks and needs(op) & self._lacks:
             return _CANNOT

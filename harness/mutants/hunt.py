@@ -11,7 +11,8 @@ place; one that hangs, or takes its process with it, has found the bug too, and 
 said so: if it does so again when it is done alone, and the store without the bug does
 not do it as well.
 
-A hunt uses only the mutant's edits: not where it is, not which law kills it.
+A hunt uses only the mutant's edits: where they are, so that it tries first what runs
+that place (``aim``), and not which law kills it.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.mutants.aim import NO_AIM, Aim, aim_of
 from crashmq.harness.mutants.mutation import Mutant, applied
 from crashmq.harness.mutants.search_slices import (
     ROUND,
+    SHARES,
+    STOPPED,
     FoundBug,
     SliceKind,
     SliceRow,
@@ -66,6 +70,7 @@ class Hunt:
         in_cpu_time: count the processor time of the slices, so that a busy machine
             searches as much as an idle one; else the time on the wall.
         first_slice: where an earlier hunt from this seed ended, to go on with it.
+        is_aimed: whether what runs the changed lines is tried first.
     """
 
     mutant: Mutant | None
@@ -74,6 +79,14 @@ class Hunt:
     policy: str = ""
     in_cpu_time: bool = False
     first_slice: int = 0
+    is_aimed: bool = True
+
+    @property
+    def aim(self) -> Aim:
+        """Where to look first; policies are compared on the same histories."""
+        if self.mutant is None or self.policy or not self.is_aimed:
+            return NO_AIM
+        return aim_of(self.mutant, SHARES)
 
     def planted(self) -> AbstractContextManager[object]:
         """The engine with the bug planted."""
@@ -103,9 +116,10 @@ def hunt(task: Hunt) -> HuntResult:
     """Search until the first kill, or until the budget is used up."""
     result = HuntResult()
     started = time.monotonic()
-    for row in _slices(task):
+    aim = task.aim
+    for row in _slices(task, aim):
         if isinstance(row, Lost):
-            _take_lost(result, task, row)
+            _take_lost(result, task, aim, row)
         else:
             _take(result, row)
         result.slices += 1
@@ -117,13 +131,18 @@ def hunt(task: Hunt) -> HuntResult:
     return result
 
 
-def kind_of(number: int) -> SliceKind:
-    """The kind of the slice with this number."""
-    return _TURNS[number % len(_TURNS)]
+def kind_of(number: int, aim: Aim = NO_AIM) -> SliceKind:
+    """The kind of the slice with this number.
+
+    Stops are swept in one scenario: an aim that has it not has programs instead.
+    """
+    kind = _TURNS[number % len(_TURNS)]
+    is_idle = kind == "stops" and aim.scenarios and STOPPED not in aim.scenarios
+    return "soak" if is_idle else kind
 
 
-def _slices(task: Hunt) -> Iterator[SliceRow | Lost]:
-    work = partial(_slice_of, task)
+def _slices(task: Hunt, aim: Aim) -> Iterator[SliceRow | Lost]:
+    work = partial(_slice_of, task, aim)
     every = range(task.first_slice, SLICES_MAX)
     return supervised(work, every, SLICE_TIMEOUT_S, task.planted, GROWTH_MAX)
 
@@ -137,23 +156,23 @@ def _take(result: HuntResult, row: SliceRow) -> None:
     result.found = row.found
 
 
-def _take_lost(result: HuntResult, task: Hunt, lost: Lost) -> None:
+def _take_lost(result: HuntResult, task: Hunt, aim: Aim, lost: Lost) -> None:
     """A slice that gave no row: a defect of the harness, or a bug that kills."""
     if lost.how == "raised":
         result.own_defect = lost.detail
         return
     result.cpu_seconds += SLICE_TIMEOUT_S if lost.how == "timeout" else 0.0
-    result.found = _culprit(task, lost)
+    result.found = _culprit(task, aim, lost)
     result.unknown += result.found is None
 
 
-def _culprit(task: Hunt, lost: Lost) -> FoundBug | None:
+def _culprit(task: Hunt, aim: Aim, lost: Lost) -> FoundBug | None:
     """The program of a lost slice that hangs or dies again, alone, with more time."""
-    kind = kind_of(lost.number)
+    kind = kind_of(lost.number, aim)
     if kind in ("soak", "neighbours"):
-        return _lost_episode(task, kind, lost)
+        return _lost_episode(task, aim, kind, lost)
     slices = [lost.number]
-    work = partial(_slice_of, task)
+    work = partial(_slice_of, task, aim)
     for row in supervised(work, slices, 2 * SLICE_TIMEOUT_S, task.planted):
         if isinstance(row, SliceRow):
             return row.found
@@ -164,15 +183,15 @@ def _culprit(task: Hunt, lost: Lost) -> FoundBug | None:
     return None
 
 
-def _lost_episode(task: Hunt, kind: SliceKind, lost: Lost) -> FoundBug | None:
+def _lost_episode(task: Hunt, aim: Aim, kind: SliceKind, lost: Lost) -> FoundBug | None:
     def work(number: int) -> int:
-        run_episode(kind, task.seed, number, task.policy)
+        run_episode(kind, task.seed, number, task.policy, aim)
         return number
 
     episodes = episodes_of(lost.number)
     for row in supervised(work, episodes, EPISODE_TIMEOUT_S, task.planted):
         if isinstance(row, Lost) and row.how != "raised":
-            scenario, program = program_of(kind, task.seed, row.number)
+            scenario, program = program_of(kind, task.seed, row.number, aim)
             program = aimed_as_far_as_it_came(
                 program, task.seed, row.number, task.planted, EPISODE_TIMEOUT_S
             )
@@ -200,9 +219,10 @@ def _run_once(program: Program, scenario: str, number: int) -> int:
     return number
 
 
-def _slice_of(task: Hunt, number: int) -> SliceRow:
+def _slice_of(task: Hunt, aim: Aim, number: int) -> SliceRow:
     started = time.process_time()
-    row = run_slice(kind_of(number), task.seed, number, task.policy)
+    kind = kind_of(number, aim)
+    row = run_slice(kind, task.seed, number, task.policy, aim)
     row.cpu_s = time.process_time() - started
     return row
 

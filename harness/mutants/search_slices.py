@@ -24,7 +24,7 @@ from crashmq.harness.explore.explorer import Explorer
 from crashmq.harness.explore.failures import each_failure
 from crashmq.harness.explore.limits import Limits
 from crashmq.harness.explore.schedules import each_stop
-from crashmq.harness.mutants.corpus import neighbour, packaged
+from crashmq.harness.mutants.aim import ANY_OF, NO_AIM, Aim, neighbour_by
 from crashmq.harness.mutants.policies import OURS, POLICIES, run_under
 from crashmq.harness.searches.aiming import perhaps_aimed
 from crashmq.harness.searches.machine import Recorder, StoreMachine, machine_for
@@ -109,15 +109,17 @@ class SliceRow:
     cpu_s: float = field(default=0.0, compare=False)
 
 
-def run_slice(kind: SliceKind, seed: int, number: int, policy: str) -> SliceRow:
+def run_slice(
+    kind: SliceKind, seed: int, number: int, policy: str, aim: Aim = NO_AIM
+) -> SliceRow:
     """Run one slice; it stops at the first violated law.
 
     Policies are compared on the same histories, so with one every slice is seeded
     programs; "" is all kinds of slices.
     """
     if policy or kind in ("soak", "neighbours"):
-        return _programs(kind, seed, number, policy)
-    return _SEARCHES[kind](seed, number)
+        return _programs(kind, seed, number, policy, aim)
+    return _SEARCHES[kind](seed, number, aim)
 
 
 def episodes_of(number: int) -> range:
@@ -125,33 +127,42 @@ def episodes_of(number: int) -> range:
     return range(number * EPISODES, (number + 1) * EPISODES)
 
 
-def program_of(kind: SliceKind, seed: int, episode: int) -> tuple[str, Program]:
+def program_of(
+    kind: SliceKind, seed: int, episode: int, aim: Aim = NO_AIM
+) -> tuple[str, Program]:
     """The scenario and program of one episode of a hunt, before its damage is aimed."""
     if kind == "neighbours":
-        return neighbour(packaged(), seed, episode)
-    name = scenario_of_turn(episode)
+        return neighbour_by(aim, seed, episode)
+    name = scenario_of_turn(episode, aim)
     return name, program_for(SCENARIOS[name], seed, episode)
 
 
 def run_episode(
-    kind: SliceKind, seed: int, episode: int, policy: str
+    kind: SliceKind, seed: int, episode: int, policy: str, aim: Aim = NO_AIM
 ) -> tuple[Program, EpisodeResult]:
     """Run one episode under a policy: what was run, with the survivors it chose."""
-    scenario, program = program_of(kind, seed, episode)
+    scenario, program = program_of(kind, seed, episode, aim)
     program = perhaps_aimed(program, seed, episode)
     result, program = run_under(POLICIES[policy or OURS], program, scenario)
     return program, result
 
 
-def scenario_of_slice(number: int) -> str:
+def scenario_of_slice(number: int, aim: Aim = NO_AIM) -> str:
     """The scenario of a slice of a rarer kind: each comes in turn."""
-    return scenario_of_turn(number // ROUND)
+    return scenario_of_turn(number // ROUND, aim)
 
 
-def scenario_of_turn(turn: int) -> str:
-    """The scenario of a turn; some have more turns than one."""
+def scenario_of_turn(turn: int, aim: Aim = NO_AIM) -> str:
+    """The scenario of a turn; some have more turns than one.
+
+    With an aim one turn of ``ANY_OF`` is of any scenario, as without one.
+    """
     turns = _scenarios_in_turn()
-    return turns[turn % len(turns)]
+    if not aim.scenarios:
+        return turns[turn % len(turns)]
+    if turn % ANY_OF == ANY_OF - 1:
+        return turns[turn // ANY_OF % len(turns)]
+    return aim.scenarios[turn % len(aim.scenarios)]
 
 
 @cache
@@ -162,16 +173,20 @@ def _scenarios_in_turn() -> tuple[str, ...]:
     return (*SCENARIOS, *more)
 
 
-def _programs(kind: SliceKind, seed: int, number: int, policy: str) -> SliceRow:
+def _programs(
+    kind: SliceKind, seed: int, number: int, policy: str, aim: Aim
+) -> SliceRow:
     row = SliceRow()
-    runs = (run_episode(kind, seed, episode, policy) for episode in episodes_of(number))
+    runs = (
+        run_episode(kind, seed, episode, policy, aim) for episode in episodes_of(number)
+    )
     _take(row, kind, runs)
     return row
 
 
-def _machine(seed: int, number: int) -> SliceRow:
+def _machine(seed: int, number: int, aim: Aim) -> SliceRow:
     """Let Hypothesis drive the machine of one scenario for a few cases."""
-    machine = _machine_of(scenario_of_slice(number))
+    machine = _machine_of(scenario_of_slice(number, aim))
     recorder = machine.recorder = Recorder()
     chosen = search_settings(
         "ci", max_examples=EXAMPLES, steps=machine.scenario.machine_steps, shrinks=False
@@ -202,9 +217,9 @@ def _machine_of(scenario: str) -> type[StoreMachine]:
     return machine_for(scenario)
 
 
-def _explore(seed: int, number: int) -> SliceRow:
+def _explore(seed: int, number: int, aim: Aim) -> SliceRow:
     """Crash the beginning of one program at a few of its crash points, in many ways."""
-    scenario = scenario_of_slice(number)
+    scenario = scenario_of_slice(number, aim)
     program = program_for(SCENARIOS[scenario], seed, number * EPISODES)
     draw = mixed(seed * _SEEDS_APART + number)
     length = EXPLORED_OPS[draw % len(EXPLORED_OPS)]
@@ -229,7 +244,7 @@ def _explore(seed: int, number: int) -> SliceRow:
     return row
 
 
-def _stops(seed: int, number: int) -> SliceRow:
+def _stops(seed: int, number: int, aim: Aim) -> SliceRow:  # noqa: ARG001  # of one kind
     """Stop one activity at each of its points for others; then show what is durable.
 
     Most bugs between two activities need one stop at one point, which is not known.
@@ -245,11 +260,11 @@ def _stops(seed: int, number: int) -> SliceRow:
     return row
 
 
-def _failures(seed: int, number: int) -> SliceRow:
+def _failures(seed: int, number: int, aim: Aim) -> SliceRow:
     """Fail each call of one kind that one op makes, after a program's beginning."""
     row = SliceRow()
     for one in range(number * FAILURES, (number + 1) * FAILURES):
-        scenario = scenario_of_turn(one)
+        scenario = scenario_of_turn(one, aim)
         program, failing = failing_for(SCENARIOS[scenario], seed, one)
         runs = each_failure(program, scenario, failing, SWEEP_POINTS)
         if _take(row, "failures", runs):
@@ -277,7 +292,7 @@ def _count(row: SliceRow, result: EpisodeResult) -> None:
     row.unknown += result.outcome is Outcome.UNKNOWN
 
 
-_SEARCHES: Mapping[SliceKind, Callable[[int, int], SliceRow]] = {
+_SEARCHES: Mapping[SliceKind, Callable[[int, int, Aim], SliceRow]] = {
     "stops": _stops,
     "failures": _failures,
     "explore": _explore,

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from traceback import walk_tb
 from typing import assert_never
 
 from crashmq.harness.disk.crash import Hang, StoreCrashed
 from crashmq.harness.scheduling.line_switches import no_line_switches
 from crashmq.harness.scheduling.turns import Turns
+from crashmq.harness.subjects.engine_config import adds_crc
 from crashmq.harness.subjects.subject import (
     Subject,
     capabilities_of,
@@ -182,7 +184,7 @@ def interpreter_of(setup: Setup, subject: Subject, life: int = 0) -> Interpreter
     return Interpreter(
         subject,
         life,
-        prop_crc=setup.prop_crc,
+        prop_crc=adds_crc(setup),
         delivers_delayed=setup.delivers_delayed,
     )
 
@@ -772,3 +774,17 @@ class Interpreter:
                 self._subject.stall(ms)
             case _:
                 waiting.append(self._subject.interleave(lambda: self._do(event, who)))
+
+
+def failure_of_the_engine(error: Exception) -> Failed | None:
+    """What to say of an exception that came as the harness looked at the store.
+
+    None: it is not the engine's, nor that of a library which the engine had called.
+    """
+    names = [
+        str(frame.f_globals.get("__name__", ""))
+        for frame, _ in walk_tb(error.__traceback__)
+    ]
+    ours = [name for name in names if name.startswith("crashmq.")]
+    is_its = bool(ours) and ours[-1].startswith("crashmq.engine.")
+    return Failed(type(error).__name__, str(error)) if is_its else None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from crashmq.models.ops import DiskFault, ExpressionType, Schedule
 from crashmq.models.program import Setup
 from crashmq.scenarios.catalogue.scenario import Scenario
+from crashmq.scenarios.programs.expressions import VALUES
 from crashmq.scenarios.programs.space import Address, Label, Numbers, Size, often
 from crashmq.scenarios.programs.spaces import CALM
 
@@ -46,6 +47,9 @@ LABELS = often(
     (Label(properties="a=10.5;b=xy"), 1),
     (Label(properties="a=many;b=x"), 2),
     (Label(transaction="prepared", properties="a=6"), 1),
+    # Each other value beside one that most expressions are about.
+    *[(Label(properties=f"a={value};b=x"), 1) for value in VALUES],
+    *[(Label(properties=f"b={value};c=6"), 1) for value in VALUES[::3]],
 )
 FILTERED = replace(
     CALM,

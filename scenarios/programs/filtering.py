@@ -18,6 +18,7 @@ from crashmq.models.ops import (
     Unsubscribe,
 )
 from crashmq.scenarios.programs.draft import Draft
+from crashmq.scenarios.programs.expressions import drawn_expression
 from crashmq.scenarios.programs.space import Address, often
 
 PERSIST: Final = RunService("persist_consumer_filter")
@@ -198,6 +199,8 @@ def _subscribe(draft: Draft, whom: Whom) -> None:
 
 
 def _subscription(draft: Draft, whom: Whom, version: int = 0) -> Subscribe:
+    if draft.chance.coin():
+        return Subscribe(*whom, drawn_expression(draft.chance), "SQL92", version)
     expression, kind = draft.chance.pick(draft.space.expressions)
     return Subscribe(*whom, expression, kind, version)
 

@@ -9,6 +9,7 @@ import pytest
 
 from crashmq.harness.episodes.episode import run_program
 from crashmq.harness.mutants import hunt as hunting
+from crashmq.harness.mutants.aim import Aim
 from crashmq.harness.mutants.campaign import CANARY, Campaign, outcomes, run_campaign
 from crashmq.harness.mutants.examine import examine
 from crashmq.harness.mutants.failure_signature import failure_signature
@@ -137,7 +138,9 @@ def spin(*_: object, **__: object) -> None:
 def test_a_hang_counts_only_if_the_clean_engine_comes_to_an_end(
     monkeypatch: pytest.MonkeyPatch, clean_ends: bool
 ) -> None:
-    def slice_of(_kind: SliceKind, _seed: int, number: int, _policy: str) -> SliceRow:
+    def slice_of(
+        _kind: SliceKind, _seed: int, number: int, _policy: str, _aim: Aim
+    ) -> SliceRow:
         if not number:
             spin()
         return SliceRow()
@@ -266,3 +269,13 @@ def test_a_cause_names_what_was_asked_that_is_not_plain() -> None:
 def test_our_own_policy_is_among_those_compared() -> None:
     assert len(POLICIES) == 8
     assert next(iter(POLICIES)) == "ours"
+
+
+def test_what_the_engine_raises_as_the_harness_looks_at_it_is_found() -> None:
+    place = ("crashmq.engine.store.logfile.mapped_file_queue", "MappedFileQueue")
+    bug = Edit(place[0], f"{place[1]}.max_offset", "if not files:", "if False:")
+
+    row = examine(Hunt(Mutant("T04", "toy", ("RUN-1",), (bug,)), 0, 5.0))
+
+    assert (row.outcome, row.law) == ("killed", "RUN-1")
+    assert "IndexError" in row.message

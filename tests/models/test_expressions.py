@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 
 import pytest
@@ -10,6 +11,9 @@ from crashmq.engine.filter.errors import EvaluationFailed, InvalidSelector
 from crashmq.engine.filter.selector_parser import parse
 from crashmq.models.expressions import Outcome, is_readable, matches
 from crashmq.scenarios.catalogue.filtering import EXPRESSIONS
+from crashmq.scenarios.programs.chance import SeededChance
+from crashmq.scenarios.programs.expressions import VALUES as PROPERTIES
+from crashmq.scenarios.programs.expressions import drawn_expression
 
 VALUES = (None, "5", "6", "3", "10.5", "many", "-1", "3000000000", "x", "xy", "y", "05")
 TOLD: dict[bool | None, Outcome] = {True: "yes", False: "no", None: "unknown"}
@@ -36,7 +40,65 @@ def test_both_evaluations_of_what_is_drawn_agree(expression: str) -> None:
         assert told == by_the_engine(expression, properties), properties
 
 
-@pytest.mark.parametrize("text", ["", "a LIKE 'x'", "a > b", "(a = 1", "a = 1 @", "a"])
+def test_both_agree_on_whatever_the_grammar_says() -> None:
+    outcomes = Counter[str]()
+    for number in range(1500):
+        chance = SeededChance(5, number)
+        expression = drawn_expression(chance)
+        try:
+            parse(expression)
+        except InvalidSelector:
+            assert not is_readable(expression), expression
+            outcomes["refused"] += 1
+            continue
+        for _ in range(4):
+            properties = {
+                name: chance.pick(PROPERTIES) for name in "abc" if chance.below(4)
+            }
+            told = matches(expression, "SQL92", "", properties)
+            outcomes[told] += 1
+
+            assert told == by_the_engine(expression, properties), (
+                expression,
+                properties,
+            )
+    assert min(outcomes[each] for each in ("yes", "no", "unknown", "fails")) > 100
+    assert outcomes["refused"] > 100
+
+
+@pytest.mark.parametrize(
+    ("expression", "properties", "expected"),
+    [
+        ("a > 5", {"a": "10"}, "yes"),
+        ("a > 5", {"a": "10.5"}, "fails"),
+        ("a > 5", {}, "unknown"),
+        ("a > 3000000000", {"a": "1"}, "no"),
+        ("a = 5", {"a": "05"}, "yes"),
+        ("a = 5.0", {"a": "5"}, "yes"),
+        ("'x' = a", {}, "no"),
+        ("'x' <> a", {}, "yes"),
+        ("a = b", {}, "yes"),
+        ("a BETWEEN -1 AND -5", {"a": "-3"}, "no"),
+        ("NOT (a CONTAINS 'el')", {}, "yes"),
+        ("a NOT CONTAINS 'el'", {}, "no"),
+        ("NOT a = 5", {"a": "6"}, "no"),
+        ("a = TRUE", {"a": "TRUE"}, "yes"),
+        ("TRUE = a", {"a": "true"}, "fails"),
+        ("-a < 0", {"a": "2"}, "unknown"),
+        ("a > 1.5", {"a": "NaN"}, "yes"),
+    ],
+)
+def test_what_rocketmq_was_seen_to_say(
+    expression: str, properties: dict[str, str], expected: Outcome
+) -> None:
+    """The vectors of section 7.5 of the consumer reference."""
+    assert matches(expression, "SQL92", "", properties) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a LIKE 'x'", "(a = 1", "a = 1 @", "a > 0.0", "a IN (1)", "a = NULL", "6"],
+)
 def test_what_no_program_draws_is_not_told(text: str) -> None:
     assert not is_readable(text)
 

@@ -7,22 +7,19 @@ program that switches at lines turns off for itself: what runs in it alone is no
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 from crashmq import engine
 from crashmq.harness.mutants.hunt import kind_of
 from crashmq.harness.mutants.search_slices import run_slice
+from crashmq.harness.mutants.traced import traced
 from crashmq.harness.searches.supervised import supervised
 from crashmq.reports.operator_records import Lines
 
 TRACED_TIMEOUT_S = 300.0  # tracing takes several times as long
-_ENGINE = str(Path(engine.__file__).parent)
+_ENGINE = Path(engine.__file__).parent
 
 
 def counted_lines(seed: int, slices: Sequence[int]) -> Iterator[Lines]:
@@ -42,34 +39,10 @@ def add_lines(lines: Lines, more: Lines) -> None:
 
 def _lines_of(seed: int, number: int) -> Lines:
     met: set[tuple[str, int]] = set()
-    with _traced(met):
+    with traced(met):
         run_slice(kind_of(number), seed, number, "")
     lines: Lines = {}
     for filename, line in sorted(met):
         path = Path(filename).relative_to(_ENGINE).with_suffix("")
         lines.setdefault(".".join(("crashmq.engine", *path.parts)), {})[line] = 1
     return lines
-
-
-@contextmanager
-def _traced(met: set[tuple[str, int]]) -> Iterator[None]:
-    def line(frame: FrameType, event: str, _: Any) -> Any:
-        if event == "line":
-            met.add((frame.f_code.co_filename, frame.f_lineno))
-        return line
-
-    def call(frame: FrameType, _: str, __: Any) -> Any:
-        met.add((frame.f_code.co_filename, frame.f_lineno))
-        return line
-
-    def begins(frame: FrameType, event: str, arg: Any) -> Any:
-        if frame.f_code.co_filename.startswith(_ENGINE):
-            return call(frame, event, arg)
-        return None
-
-    before = sys.gettrace()
-    sys.settrace(begins)
-    try:
-        yield
-    finally:
-        sys.settrace(before)

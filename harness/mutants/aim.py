@@ -1,0 +1,226 @@
+"""Aim: what a hunt tries first, from the place of its mutant.
+
+A bug shows only where its text runs. So of four programs three are of scenarios that
+run the changed lines, as often as they do, and three neighbours are those of programs
+that run them; the fourth is any, since what a line does may show elsewhere, and what
+was counted is some programs. Nothing else of the mutant is used: not what it does, and
+not which law minds.
+
+A changed constant aims at the lines that name it. Where nothing was seen to run the
+lines, their function's calls aim; then the calls of its class, and of its module.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from crashmq import engine
+from crashmq.harness.mutants.corpus import Entry, neighbour
+from crashmq.harness.mutants.corpus import packaged as packaged_corpus
+from crashmq.harness.mutants.edits import Edit, MutantError, edited
+from crashmq.harness.mutants.mutation import Mutant
+from crashmq.harness.mutants.reach import (
+    FunctionLines,
+    Reach,
+    Runs,
+    corpus_hash,
+    functions_of,
+    packaged,
+    program_of,
+    text_hash,
+)
+from crashmq.models.program import Program
+
+ANY_OF = 4  # of so many turns with an aim one is as without
+TURNS = 120  # of scenarios, after which they come again
+_ENGINE = Path(engine.__file__).parent
+_PREFIX = "crashmq.engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What runs a mutant's lines.
+
+    Attributes:
+        scenarios: in turn, each as often as it runs them; () for as ever.
+        entries: programs whose neighbours are tried; () for the corpus.
+    """
+
+    scenarios: tuple[str, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+
+NO_AIM = Aim()
+
+
+def aim_of(mutant: Mutant, shares: Mapping[str, int]) -> Aim:
+    """Where to look for a mutant; ``NO_AIM`` if nothing is known of its places.
+
+    Args:
+        mutant: whose edits say where.
+        shares: the turns that scenarios have without an aim, one if not told.
+    """
+    reach = packaged()
+    found = [runs for edit in mutant.edits for runs in _runs_of(reach, edit)]
+    if not found:
+        return NO_AIM
+    weights: dict[str, float] = {}
+    for runs in found:
+        for name, count in runs.counts.items():
+            weights[name] = weights.get(name, 0.0) + count * shares.get(name, 1)
+    return Aim(in_turn(weights, TURNS), _entries(reach, found))
+
+
+def neighbour_by(aim: Aim, seed: int, number: int) -> tuple[str, Program]:
+    """A neighbour of a program that runs the lines, or of any one of the corpus."""
+    is_any = not aim.entries or number % ANY_OF == ANY_OF - 1
+    return neighbour(packaged_corpus() if is_any else aim.entries, seed, number)
+
+
+def in_turn(weights: Mapping[str, float], turns: int) -> tuple[str, ...]:
+    """Names, each as often as its weight says, spread evenly."""
+    total = sum(weights.values())
+    credit = dict.fromkeys(weights, 0.0)
+    found: list[str] = []
+    for _ in range(turns if total else 0):
+        for name, weight in weights.items():
+            credit[name] += weight / total
+        best = max(credit, key=lambda name: (credit[name], name))
+        credit[best] -= 1.0
+        found.append(best)
+    return tuple(found)
+
+
+def _entries(reach: Reach, found: Iterable[Runs]) -> tuple[Entry, ...]:
+    """The programs that run the lines, those of the corpus first."""
+    kept: dict[int, Entry] = {}
+    examples: dict[int, Entry] = {}
+    corpus = packaged_corpus() if reach.corpus_hash == corpus_hash() else ()
+    for runs in found:
+        for number in runs.entries if corpus else ():
+            kept[number] = corpus[number]
+        for number in runs.examples:
+            examples[number] = Entry(*program_of(number))
+    return (*kept.values(), *examples.values())
+
+
+def _runs_of(reach: Reach, edit: Edit) -> list[Runs]:
+    """What runs the lines that an edit changes, or what comes nearest to them."""
+    if edit.module not in reach.functions:
+        return []
+    try:
+        places = list(_places(reach, edit))
+    except (MutantError, OSError, SyntaxError):
+        return []  # it cannot be planted either, and that is told there
+    found = [runs for place in places if (runs := _of_place(reach, *place))]
+    return found or _around(reach, edit)
+
+
+def _of_place(
+    reach: Reach, lines: FunctionLines, text: str, offsets: list[int]
+) -> Runs | None:
+    """Of the changed lines those that fewest run; else what calls the function."""
+    if lines.text_hash == text_hash(text):
+        runs = [one for at in offsets if (one := reach.of_line(lines, at))]
+        if runs:
+            return min(runs, key=lambda one: sum(one.counts.values()))
+    return reach.of_calls(lines)
+
+
+def _around(reach: Reach, edit: Edit) -> list[Runs]:
+    """The calls of the class, else those of the module."""
+    functions = reach.functions[edit.module]
+    path = edit.function
+    while path:
+        path = path.rpartition(".")[0]
+        inside = [
+            runs
+            for name, lines in functions.items()
+            if name.startswith(f"{path}." if path else "")
+            and (runs := reach.of_calls(lines))
+        ]
+        if inside:
+            return inside
+    return []
+
+
+def _places(reach: Reach, edit: Edit) -> Iterator[tuple[FunctionLines, str, list[int]]]:
+    """The functions whose lines an edit changes, or that name what it changes."""
+    source = _source(edit.module)
+    changed = _changed_lines(source, edited(source, edit, edit.module))
+    functions = reach.functions[edit.module]
+    is_inside = False
+    for name, first, text in functions_of(source):
+        inside = [
+            line - first
+            for line in changed
+            if first <= line < first + len(text.splitlines())
+        ]
+        if inside and name in functions:
+            is_inside = True
+            yield functions[name], text, inside
+    if not is_inside and edit.function:
+        yield from _naming(reach, edit.function.rpartition(".")[2])
+
+
+def _naming(reach: Reach, word: str) -> Iterator[tuple[FunctionLines, str, list[int]]]:
+    """The lines of the whole engine that name a constant or a field."""
+    for module, functions in reach.functions.items():
+        for name, first, text, words in _words_of(module):
+            lines = [line - first for said, line in words if said == word]
+            if lines and name in functions:
+                yield functions[name], text, lines
+
+
+@cache
+def _words_of(
+    module: str,
+) -> tuple[tuple[str, int, str, tuple[tuple[str, int], ...]], ...]:
+    """The functions of a module with the names in them, and the lines of these."""
+    source = _source(module)
+    words = [
+        (node.id if isinstance(node, ast.Name) else node.attr, node.lineno)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Name | ast.Attribute)
+    ]
+    return tuple(
+        (
+            name,
+            first,
+            text,
+            tuple(
+                (word, line)
+                for word, line in words
+                if first <= line < first + len(text.splitlines())
+            ),
+        )
+        for name, first, text in functions_of(source)
+    )
+
+
+@cache
+def _source(module: str) -> str:
+    parts = module.removeprefix(_PREFIX).strip(".").split(".")
+    path = _ENGINE.joinpath(*parts)
+    return path.with_suffix(".py").read_text("utf-8")
+
+
+def _changed_lines(before: str, after: str) -> list[int]:
+    """The lines of a text that another one has not, from 1.
+
+    Where text was put in, these are the lines in front of it and behind it.
+    """
+    matcher = difflib.SequenceMatcher(
+        None, before.splitlines(), after.splitlines(), autojunk=False
+    )
+    return [
+        line
+        for tag, first, last, *_ in matcher.get_opcodes()
+        if tag != "equal"
+        for line in (range(first + 1, last + 1) or (max(1, first), first + 1))
+    ]

@@ -1,0 +1,287 @@
+"""Reach: which scenarios, and which programs of them, run each line of the engine.
+
+A hunt that knows where a bug was planted tries first what runs that place
+(``harness.mutants.aim``). What runs it was counted on the clean engine and comes with
+the harness, ``reach.json``: for each line of each function how many of a scenario's
+episodes run it, a few episodes that do, and the programs of the corpus that do. Lines
+are numbered from their function's first one; of a function that was rewritten since,
+only its calls are known. Counting again: ``crashmq corpus --reach``.
+
+Source: coverage-guided fuzzing towards a place, as Bohme et al., Directed Greybox
+Fuzzing, CCS 2017.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from types import CodeType
+from typing import Any, TypeAlias
+
+from crashmq import engine
+from crashmq.harness.episodes.episode import run_program
+from crashmq.harness.mutants.corpus import PACKAGED as CORPUS
+from crashmq.harness.mutants.corpus import packaged as packaged_corpus
+from crashmq.harness.mutants.edits import definitions
+from crashmq.harness.mutants.traced import traced
+from crashmq.harness.searches.aiming import perhaps_aimed
+from crashmq.harness.searches.supervised import supervised
+from crashmq.models.program import Program
+from crashmq.scenarios.catalogue.scenarios import SCENARIOS
+from crashmq.scenarios.programs.workload import program_for
+
+PACKAGED = Path(__file__).with_name("reach.json")
+SEED = 7_001  # of the counted episodes
+EPISODES = 60  # of each scenario
+EXAMPLES = 8  # episodes kept of those that run a line
+ENTRIES = 24  # programs of the corpus, the same
+RARE = 0.05  # of all episodes: of what more run, no example is needed
+TIMEOUT_S = 120.0  # of one traced program
+_ENGINE = Path(engine.__file__).parent
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_NEVER = -1
+
+LineSet: TypeAlias = frozenset[tuple[str, int]]  # file and line
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """What runs a line.
+
+    Attributes:
+        counts: by scenario, how many of ``Reach.episodes`` run it, at least one.
+        examples: numbers of episodes that run it, for ``program_of``; few, and only
+            if it is rarely run.
+        entries: numbers of programs of the corpus, few as well.
+    """
+
+    counts: Mapping[str, int]
+    examples: tuple[int, ...] = ()
+    entries: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionLines:
+    """The lines of one function: runs of lines that the same programs run.
+
+    ``starts`` has the first line of each run of lines, numbered from the function's
+    first one, ``kinds`` the number of its ``Runs``, -1 where nothing runs them.
+    """
+
+    text_hash: str
+    starts: tuple[int, ...]
+    kinds: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Reach:
+    """What was counted; functions by module and name, as edits name them."""
+
+    episodes: int
+    corpus_hash: str
+    runs: list[Runs] = field(default_factory=list)
+    functions: dict[str, dict[str, FunctionLines]] = field(default_factory=dict)
+
+    def of_line(self, function: FunctionLines, offset: int) -> Runs | None:
+        """What runs a line; None if nothing was seen to."""
+        at = bisect_right(function.starts, offset) - 1
+        kind = function.kinds[at] if at >= 0 else _NEVER
+        return None if kind == _NEVER else self.runs[kind]
+
+    def of_calls(self, function: FunctionLines) -> Runs | None:
+        """What calls a function; None if nothing was seen to."""
+        return self.of_line(function, 0)
+
+
+def program_of(number: int) -> tuple[str, Program]:
+    """The scenario and program of a counted episode."""
+    names = tuple(SCENARIOS)
+    name = names[number % len(names)]
+    return name, perhaps_aimed(program_for(SCENARIOS[name], SEED, number), SEED, number)
+
+
+def text_hash(text: str) -> str:
+    """Short, to tell whether a text is the one that was counted."""
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+def functions_of(source: str) -> Iterator[tuple[str, int, str]]:
+    """The functions of a module: name, first line, text with its margin."""
+    lines = source.splitlines(keepends=True)
+    for name, node in _functions(ast.parse(source).body, ""):
+        first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+        yield name, first, "".join(lines[first - 1 : node.end_lineno])
+
+
+def _functions(
+    body: list[ast.stmt], path: str
+) -> Iterator[tuple[str, ast.FunctionDef]]:
+    for name, statement in definitions(body):
+        match statement:
+            case ast.ClassDef(body=inner):
+                yield from _functions(inner, f"{path}{name}.")
+            case ast.FunctionDef():
+                yield path + name, statement
+
+
+@cache
+def packaged() -> Reach:
+    """What comes with the harness; nothing at all if the file is gone."""
+    return read(PACKAGED.read_text("utf-8")) if PACKAGED.exists() else Reach(0, "")
+
+
+def corpus_hash() -> str:
+    """Tells whether the corpus is the one whose programs were counted."""
+    return text_hash(CORPUS.read_text("utf-8"))
+
+
+def gather(
+    episodes: int = EPISODES, told: Callable[[int, int], None] = lambda _, __: None
+) -> Reach:
+    """Run the scenarios and the corpus on the clean engine and count lines.
+
+    Args:
+        episodes: of each scenario.
+        told: is told how many programs were run, and of how many.
+    """
+    total = episodes * len(SCENARIOS)
+    entries = packaged_corpus()
+    by_line: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
+    rows = supervised(partial(_lines_of, total), range(total + len(entries)), TIMEOUT_S)
+    for number, row in enumerate(rows):
+        for line in row if isinstance(row, frozenset) else ():
+            seen, kept = by_line.setdefault(line, ([], []))
+            (seen if number < total else kept).append(number)
+        told(number + 1, total + len(entries))
+    names = tuple(SCENARIOS)
+    reach = Reach(episodes, corpus_hash())
+    known: dict[str, int] = {}
+    kinds: dict[tuple[str, int], int] = {}
+    for line in sorted(by_line):
+        seen, kept = by_line[line]
+        runs = _runs(names, total, seen, [number - total for number in kept])
+        kind = known.setdefault(repr(runs), len(reach.runs))
+        if kind == len(reach.runs):
+            reach.runs.append(runs)
+        kinds[line] = kind
+    _name_functions(reach, kinds)
+    return reach
+
+
+def _runs(
+    names: Sequence[str], total: int, seen: Sequence[int], entries: Sequence[int]
+) -> Runs:
+    counts: dict[str, int] = {}
+    for number in seen:
+        name = names[number % len(names)]
+        counts[name] = counts.get(name, 0) + 1
+    is_rare = len(seen) <= RARE * total or len(entries) < EXAMPLES
+    examples = _spread(seen, EXAMPLES) if is_rare else ()
+    return Runs(counts, examples, _spread(entries, ENTRIES))
+
+
+def _spread(numbers: Sequence[int], most: int) -> tuple[int, ...]:
+    """At most so many of them, evenly spread."""
+    apart = max(1, -(-len(numbers) // most))
+    return tuple(numbers[::apart])
+
+
+def _lines_of(total: int, number: int) -> LineSet:
+    if number < total:
+        scenario, program = program_of(number)
+    else:
+        entry = packaged_corpus()[number - total]
+        scenario, program = entry.scenario, entry.program
+    met: set[tuple[str, int]] = set()
+    with traced(met):
+        run_program(program, scenario, keep_trace=False)
+    return frozenset(met)
+
+
+def _name_functions(reach: Reach, kinds: Mapping[tuple[str, int], int]) -> None:
+    """Put the counted lines below the functions that they are in."""
+    for path in sorted(_ENGINE.rglob("*.py")):
+        source = path.read_text("utf-8")
+        can_run = _lines_in(compile(source, str(path), "exec", dont_inherit=True))
+        parts = path.relative_to(_ENGINE).with_suffix("").parts
+        module = reach.functions.setdefault(".".join(("crashmq.engine", *parts)), {})
+        for name, first, text in functions_of(source):
+            starts: list[int] = []
+            of_runs: list[int] = []
+            for offset in range(len(text.splitlines())):
+                line = first + offset
+                kind = kinds.get((str(path), line), _NEVER)
+                is_known = offset == 0 or line in can_run
+                if is_known and (not of_runs or of_runs[-1] != kind):
+                    starts.append(offset)
+                    of_runs.append(kind)
+            module[name] = FunctionLines(text_hash(text), tuple(starts), tuple(of_runs))
+
+
+def _lines_in(code: CodeType) -> set[int]:
+    lines = {line for _, _, line in code.co_lines() if line is not None}
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            lines |= _lines_in(each)
+    return lines
+
+
+def written(reach: Reach) -> str:
+    """The counts as the text of their file: a line a function or a kind of runs."""
+    names = sorted({name for runs in reach.runs for name in runs.counts})
+    rows: list[Any] = [
+        {
+            "episodes": reach.episodes,
+            "corpus": reach.corpus_hash,
+            "scenarios": names,
+        }
+    ]
+    for runs in reach.runs:
+        counts = "".join(_DIGITS[runs.counts.get(name, 0)] for name in names)
+        rows.append([counts, list(runs.examples), list(runs.entries)])
+    for module, functions in reach.functions.items():
+        for name, lines in functions.items():
+            rows.append(
+                [
+                    module,
+                    name,
+                    lines.text_hash,
+                    [*zip(lines.starts, lines.kinds, strict=True)],
+                ]
+            )
+    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+
+
+def is_written(path: Path) -> bool:
+    """Whether a file is one that ``written`` wrote."""
+    try:
+        read(path.read_text("utf-8"))
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+    return True
+
+
+def read(text: str) -> Reach:
+    """What ``written`` wrote."""
+    head, *rows = map(json.loads, text.splitlines())
+    reach = Reach(head["episodes"], head["corpus"])
+    for row in rows:
+        match row:
+            case [counts, list() as examples, list() as entries]:
+                by_name = {
+                    name: _DIGITS.index(digit)
+                    for name, digit in zip(head["scenarios"], counts, strict=True)
+                    if digit != "0"
+                }
+                reach.runs.append(Runs(by_name, tuple(examples), tuple(entries)))
+            case [module, name, hashed, pairs]:
+                starts, kinds = zip(*pairs, strict=True) if pairs else ((), ())
+                lines = FunctionLines(hashed, tuple(starts), tuple(kinds))
+                reach.functions.setdefault(module, {})[name] = lines
+    return reach
