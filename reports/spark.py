@@ -14,9 +14,10 @@ import logging
 import os
 import site
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -32,6 +33,8 @@ from crashmq.reports.masters import ATTEMPTS, check_master, is_local
 DEFAULT_MASTER = f"local[*,{ATTEMPTS}]"
 JVM_LOG = "jvm.log"
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 _HERE = Path(__file__).resolve().parent
 
 
@@ -70,6 +73,14 @@ def open_session(
         else:
             SparkContext.getOrCreate(conf)
     return SparkSession.builder.getOrCreate()
+
+
+def mapped(
+    session: SparkSession, work: Callable[[Item], Result], items: Sequence[Item]
+) -> list[Result]:
+    """What ``work`` makes of each item, a task each, in the order of the items."""
+    context = session.sparkContext
+    return context.parallelize(items, max(1, len(items))).map(work).collect()
 
 
 def _start_jvm(conf: SparkConf, log_path: Path) -> None:

@@ -6,8 +6,11 @@ import gc
 import json
 import textwrap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -17,9 +20,10 @@ from crashmq.harness.commands.output import Progress, say, terminal_width
 from crashmq.harness.commands.store_options import places_given, store_options
 from crashmq.harness.fsck.counts import QueueCount
 from crashmq.harness.fsck.fsck import FsckReport, fsck
-from crashmq.harness.fsck.places import Places
-from crashmq.harness.fsck.recognise import NotAStore, recognise
+from crashmq.harness.fsck.recognise import NotAStore
 from crashmq.harness.fsck.releases import RELEASES, Release
+from crashmq.harness.fsck.survey import Manner, Runner, by_processes, here
+from crashmq.harness.guards.interrupts import INTERRUPTS
 from crashmq.models.printable import printable
 
 _BREACHES_MAX = 8
@@ -44,14 +48,12 @@ _MODES = {
     help="Foretell the start of this release or a later one; else as the files show.",
 )
 @click.option(
-    "--fast", is_flag=True, help="Scan log and queues; the laws judge what differs."
+    "--fast", is_flag=True, help="Leave the index out: then memory is bounded."
 )
 @click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=1,
-    help="Processes that scan, with --fast.",
+    "--workers", type=click.IntRange(min=1), help="Processes that read a large log."
 )
+@click.option("--master", metavar="URL", help="A Spark master whose tasks read it.")
 def command(
     directory: Path,
     as_json: bool,
@@ -66,14 +68,17 @@ def command(
 
     Exit codes: 0 clean, 1 damaged, 2 no store, 6 clean but a start loses messages.
     """
-    fast, workers = where.pop("fast"), where.pop("workers")
+    fast, readers = where.pop("fast"), (where.pop("workers"), where.pop("master"))
+    if all(readers):
+        raise click.UsageError("--workers is for this machine; leave it or --master.")
     try:
         places = places_given(directory, **where)
-        if fast and scanned_clean(places, workers, as_json=as_json):
-            return
-        gc.disable()  # millions of records that live to the end, and no cycles
-        with Progress("reading log files") as progress:
-            report = fsck(directory, progress.tell, places=places, release=release)
+        gc.disable()  # many records that live to the end, and no cycles
+        with _runner(*readers) as runner, Progress("reading log files") as progress:
+            manner = Manner(runner, with_index=not fast)
+            report = fsck(
+                directory, progress.tell, places=places, release=release, manner=manner
+            )
     except NotAStore as error:
         _say_what_it_is(error, directory, as_json=as_json)
         raise SystemExit(exits.BAD_INPUT) from None
@@ -85,40 +90,23 @@ def command(
     raise SystemExit(exit_code_of(report))
 
 
-def scanned_clean(places: Places, workers: int, *, as_json: bool) -> bool:
-    """Whether the fast scanner agrees with log and queues; then it has said so."""
-    from crashmq.harness.fsck.scanner import scan_store  # numpy is for it alone
+@contextmanager
+def _runner(workers: int | None, master: str | None) -> Iterator[Runner]:
+    """Who reads the splits of a large log."""
+    if master is None:
+        yield by_processes(workers) if workers and workers > 1 else here
+        return
+    from crashmq.harness.commands.reporting import no_spark_is_told
 
-    recognise(places)
-    folders = places.log_folders
-    queues = places.root / "consumequeue"
-    if len(folders) > 1 or not queues.is_dir():
-        return False
-    with Progress("scanning log files") as progress:
-        scan = scan_store(folders[0], queues, workers=workers, tell=progress.tell)
-    if scan.differs:
-        say(f"scanned: {printable(scan.differs)}; asking the laws", err=True)
-        return False
-    messages = sum(queue.messages for queue in scan.queues.values())
-    said = {
-        "format": 2,
-        "verdict": "CLEAN",
-        "root": str(places.root),
-        "scanned": {"records": scan.records, "bytes": scan.size, "messages": messages},
-    }
-    if as_json:
-        say(json.dumps(said, indent=2))
-        return True
-    say("CLEAN")
-    text = (
-        f"{places.root}: {messages:,} messages in {len(scan.queues):,} queues, "
-        f"{scan.records:,} records, {scan.size:,} bytes of the log. Log and queues "
-        f"agree; index, checkpoint, tags codes and config files were not judged: leave "
-        f"--fast out for those."
-    )
-    for line in _wrapped(text, "  "):
-        say(line)
-    return True
+    with no_spark_is_told(), TemporaryDirectory(prefix="crashmq-fsck-") as scratch:
+        from crashmq.reports.spark import mapped, open_session
+
+        session = open_session(master, Path(scratch))
+        INTERRUPTS.rearm()
+        try:
+            yield partial(mapped, session)
+        finally:
+            session.stop()
 
 
 def exit_code_of(report: FsckReport) -> int:

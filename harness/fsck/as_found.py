@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from crashmq.models.files.checkpoint import Mark, read_checkpoint
 from crashmq.models.files.delay_levels import with_delay_levels
+from crashmq.models.files.left_out import NOTHING, LeftOut
 from crashmq.models.files.store_image import Bytes, StoreImage, read_store
 from crashmq.models.laws.commit_log import clock_steps
 from crashmq.models.laws.judged import Judged
@@ -28,6 +29,7 @@ def read_image(
     files: Mapping[str, Bytes],
     tell: Tell = tell_nobody,
     delay_ms: tuple[int, ...] = (),
+    left_out: LeftOut = NOTHING,
 ) -> tuple[StoreImage, bool, bool]:
     """The decoded store, whether crashmq starts there next, and who wrote it last.
 
@@ -44,7 +46,7 @@ def read_image(
         tell("reading log files", len(decoded), len(logs))
 
     mark = read_checkpoint(files.get("checkpoint", b"")).mark
-    image = read_store(files, watch=watch, by_rocketmq=True)
+    image = read_store(files, watch=watch, by_rocketmq=True, left_out=left_out)
     written_on = mark is not None and _was_written_on(image, mark)
     if written_on:
         checkpoint = image.checkpoint._replace(mark=None)

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Final, Protocol, TypeAlias
 
 from crashmq.models.files.log import LogFile, LogStop, QueueKey
-from crashmq.models.files.queue import QueueFile
+from crashmq.models.files.queue import QueueFile, QueueImage
 from crashmq.models.files.record import as_listed
 from crashmq.models.files.store_image import StoreImage
 
@@ -157,7 +157,7 @@ def _causes_of_queue_files(image: StoreImage) -> dict[str, Named]:
         file.path: (queue.key, owner)
         for queue, _ in image.suspect_queues
         for file in queue.files
-        if (owner := _owner_of(file, queue.key, image)) is not None
+        if (owner := _owner_of(file, queue, image)) is not None
     }
     found: dict[str, Named] = {}
     for path, (key, owner) in owners.items():
@@ -173,12 +173,13 @@ def _causes_of_queue_files(image: StoreImage) -> dict[str, Named]:
 
 
 def _owner_of(
-    file: QueueFile, key: QueueKey, image: StoreImage
+    file: QueueFile, queue: QueueImage, image: StoreImage
 ) -> QueueKey | str | None:
     """Whose units most of a file's are, if not its queue's own; None: its own."""
-    log = image.commit_log
-    owners: Counter[QueueKey | str] = Counter()
-    moved = asked = 0
+    log, key = image.commit_log, queue.key
+    asked = queue.count(file.units) - len(file.units)
+    owners: Counter[QueueKey | str] = Counter({key: asked} if asked else {})
+    moved = 0
     for unit in file.units:
         if unit.is_pre_blank or unit.phy_offset < log.min_phy_offset:
             continue
@@ -198,8 +199,9 @@ def _owner_of(
         return key if moved > _MOST * asked else None
     if owner_most == "stranger":
         # Units past the end of a log that lost its tail are its own.
-        inside = [u for u in file.units if u.phy_offset < log.max_phy_offset]
-        if len(inside) * 2 < asked or log.breaks:
+        inside = [u.phy_offset < log.max_phy_offset for u in file.units]
+        left_out = queue.count(file.units) - len(file.units)
+        if (sum(inside) + left_out) * 2 < asked or log.breaks:
             return None
     return owner_most if count > _MOST * asked else None
 

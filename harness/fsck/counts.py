@@ -15,7 +15,7 @@ Source: CommitLog#recoverNormally, #recoverAbnormally, ConsumeQueue#recover,
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -118,7 +118,7 @@ def counts_of(
     judged: Judged, *, is_ours: bool, release: Release | None = None
 ) -> Counts:
     """Count the messages of an image, presumed deletions taken away."""
-    image = judged.image
+    image, log = judged.image, judged.image.commit_log
     known = release or release_of(image)
     records = _alive(image, known)
     beyond = _beyond(image, records)
@@ -127,7 +127,7 @@ def counts_of(
     our_end = end_after_start(image) if is_ours else None
     queues = []
     batched = _batched(image)
-    lost = _LostBytes(image.commit_log, _written_end(judged))
+    lost = _LostBytes(log, _written_end(judged))
     live = {queue.key: units for queue, units in image.live_units if units}
     for key in sorted({*records, *beyond, *live}):
         later = beyond.get(key, [])
@@ -138,11 +138,11 @@ def counts_of(
         queues.append(
             QueueCount(
                 *key,
-                whole=len(held),
-                damaged=_damaged(live.get(key, ()), of_units, lost),
-                behind_damage=len(later),
+                whole=log.count(held),
+                damaged=_damaged(live.get(key, ()), of_units, lost, log.between(held)),
+                behind_damage=log.count(later),
                 lost_by_rocketmq=gone.get(key, 0),
-                lost_by_crashmq=len(later) if our_end is not None else 0,
+                lost_by_crashmq=log.count(later) if our_end is not None else 0,
                 first_offset=min(numbers, default=-1),
                 last_offset=max(numbers, default=-1),
                 first_time=held[0].store_timestamp if held else 0,
@@ -235,8 +235,15 @@ class _LostBytes:
 
     def __init__(self, log: LogImage, end: int) -> None:
         self._range = range(log.max_phy_offset, end)
-        self._starts = [record.phy_offset for record in log.records_beyond]
-        self._ends = [record.end for record in log.records_beyond]
+        records = [(record.phy_offset, record.end) for record in log.records_beyond]
+        skips = [
+            (file.base + at, file.base + skip.end)
+            for file in log.files
+            for at, skip in file.skips.items()
+        ]
+        whole = sorted([*records, *skips])
+        self._starts = [start for start, _ in whole]
+        self._ends = [end for _, end in whole]
 
     def __contains__(self, phy_offset: int) -> bool:
         number = bisect_right(self._starts, phy_offset) - 1
@@ -244,8 +251,13 @@ class _LostBytes:
         return phy_offset in self._range and not is_whole
 
 
-def _damaged(live: tuple[Unit, ...], numbers: set[int], lost: _LostBytes) -> int:
-    """How many numbers of a queue have had a message, and have no whole record."""
+def _damaged(
+    live: tuple[Unit, ...], numbers: set[int], lost: _LostBytes, left_out: int
+) -> int:
+    """How many numbers of a queue have had a message, and have no whole record.
+
+    ``left_out`` is how many whole ones between ``numbers`` are not among them.
+    """
     lacking = {
         unit.queue_offset
         for unit in live
@@ -257,7 +269,8 @@ def _damaged(live: tuple[Unit, ...], numbers: set[int], lost: _LostBytes) -> int
         return len(lacking)
     known = sorted(numbers | lacking)
     gaps = [after - before - 1 for before, after in pairwise(known)]
-    return len(lacking) + sum(gap for gap in gaps if gap <= _GAP_MAX)
+    lacking_between = sum(gap for gap in gaps if gap <= _GAP_MAX) - left_out
+    return len(lacking) + max(0, lacking_between)
 
 
 def _written_end(judged: Judged) -> int:
@@ -301,15 +314,38 @@ def _lost_by_rocketmq(
         if key[0] in batched:
             continue  # it has units of another kind
         held = [*chain.get(key, ()), *beyond.get(key, ())]
-        read = [(record.phy_offset, record) for record in held]
-        read += strangers.get(key, [])
-        dispatched = [of for at, of in sorted(read) if dispatched_from <= at < cut]
-        served = _served(left.get(key, ()), dispatched)
-        places = [(r.queue_offset, r.phy_offset, r.size) for r in held]
-        gone = sum(place[1] >= cut or place not in served for place in places)
-        if gone:
-            lost[key] = gone
+        units = left.get(key, ())
+        is_gone = _is_gone(units, dispatched_from, cut)
+        if key in strangers or not image.commit_log.runs:
+            read = [(record.phy_offset, record) for record in held]
+            read += strangers.get(key, [])
+            dispatched = [of for at, of in sorted(read) if dispatched_from <= at < cut]
+            is_gone = _is_not_in(_served(units, dispatched), cut)
+        if gone := image.commit_log.those(held, is_gone):
+            lost[key] = image.commit_log.count(gone)
     return lost
+
+
+def _is_gone(
+    units: tuple[Unit, ...], dispatched_from: int, cut: int
+) -> Callable[[Record], bool]:
+    """Whether a record is served neither by a unit nor once it is dispatched."""
+    served = {(unit.queue_offset, unit.phy_offset, unit.size) for unit in units}
+    appended_from = max(dispatched_from, _max_phy(units))
+
+    def is_gone(record: Record) -> bool:
+        is_listed = _place(record) in served or record.phy_offset >= appended_from
+        return record.phy_offset >= cut or not is_listed
+
+    return is_gone
+
+
+def _is_not_in(served: set[tuple[int, int, int]], cut: int) -> Callable[[Record], bool]:
+    return lambda record: record.phy_offset >= cut or _place(record) not in served
+
+
+def _place(record: Record) -> tuple[int, int, int]:
+    return record.queue_offset, record.phy_offset, record.size
 
 
 def _served(
@@ -366,7 +402,7 @@ def _units_left(
     bases = [file.base // UNIT_SIZE for file in queue.files]
     recovered = bases[-_RECOVERED_FILES:][0] if bases else 0
     end = next(
-        (n for n in _holes(units) if n >= recovered),
+        (n for n in _holes(queue, units) if n >= recovered),
         units[-1].queue_offset + 1 if units else 0,
     )
     units = [unit for unit in units if unit.queue_offset < end]
@@ -383,8 +419,8 @@ def _units_left(
     return tuple(units)
 
 
-def _holes(units: list[Unit]) -> Iterable[int]:
+def _holes(queue: QueueImage, units: list[Unit]) -> Iterable[int]:
     """The numbers at which units of zeros begin."""
     for before, after in pairwise(units):
-        if after.queue_offset != before.queue_offset + 1:
+        if not queue.follow(before, after):
             yield before.queue_offset + 1

@@ -16,7 +16,7 @@ the formats, this module only modes and words.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,9 @@ from crashmq.harness.fsck.next_start import next_start, some_of
 from crashmq.harness.fsck.notes import notes_on
 from crashmq.harness.fsck.places import Places
 from crashmq.harness.fsck.releases import Release
-from crashmq.harness.fsck.store_files import Found, NotAStore, find_files
+from crashmq.harness.fsck.store_files import Found, NotAStore, find_files, without_index
+from crashmq.harness.fsck.survey import Manner, survey
+from crashmq.models.files.left_out import NOTHING, LeftOut
 from crashmq.models.files.presumed import Presumption, presumed
 from crashmq.models.files.store_image import Bytes, StoreImage
 
@@ -58,6 +60,7 @@ __all__ = [
 ]
 
 JSON_FORMAT = 2
+USUAL = Manner()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,7 @@ def fsck(
     *,
     places: Places | None = None,
     release: Release | None = None,
+    manner: Manner = USUAL,
 ) -> FsckReport:
     """Judge the files of a store directory without changing them.
 
@@ -162,13 +166,20 @@ def fsck(
         tell: told how far it is, as (what, done, total).
         places: where its files lie, and its sizes, where somebody says so.
         release: of the RocketMQ that will start there; None: as its files show.
+        manner: how it is read.
 
     Raises:
         NotAStore: the directory is absent, unreadable, in use or not a store's.
     """
     known = places or Places(root)
     found = find_files(known)
-    return _report(str(root), found, known, release, tell)
+    if not manner.with_index:
+        found = without_index(found)
+    left_out = survey(found, tell, manner)
+    report = _report(str(root), found, known, release, tell, left_out)
+    if not manner.with_index:
+        report = replace(report, notes=("index: not judged.", *report.notes))
+    return report
 
 
 def report_on(
@@ -190,9 +201,16 @@ def report_on(
 
 
 def _report(
-    root: str, found: Found, places: Places, release: Release | None, tell: Tell
+    root: str,
+    found: Found,
+    places: Places,
+    release: Release | None,
+    tell: Tell,
+    left_out: LeftOut = NOTHING,
 ) -> FsckReport:
-    image, is_ours, written_on = read_image(found.files, tell, places.delay_ms)
+    image, is_ours, written_on = read_image(
+        found.files, tell, places.delay_ms, left_out
+    )
     taken = Presumption(image, ())
     if not is_ours:
         taken = presumed(image, found.folders)
@@ -243,9 +261,9 @@ def _summary(image: StoreImage) -> Summary:
         min_phy_offset=log.min_phy_offset,
         max_phy_offset=log.max_phy_offset,
         log_ends_at=f"{log.stop.where}: {log.stop.seen}",
-        records=len(log.records),
+        records=log.count_of_chain,
         queue_files=sum(len(queue.files) for queue in image.consume_queues),
-        units=sum(len(queue.units) for queue in image.consume_queues),
+        units=sum(queue.count(queue.units) for queue in image.consume_queues),
         durable_offset=None if mark is None else mark.durable_offset,
         queues=tuple(
             QueueSummary(

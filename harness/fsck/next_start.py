@@ -236,10 +236,11 @@ def _changes(image: StoreImage, cut: LogStop, release: Release) -> Iterator[str]
         yield f"passes over {len(passed) - _NAMED_MAX} places more."
     if any(stop == cut for stop in log.breaks):
         last = max(file.base + written_size(file.data) for file in log.files)
-        whole = [r for r in log.records_beyond if r.phy_offset > cut.phy_offset]
+        whole = sum(r.phy_offset > cut.phy_offset for r in log.records_beyond)
+        whole += log.left_out_in(range(cut.phy_offset, 1 << 63))
         yield (
             f"cuts the log at {cut.where} because of what is there ({cut.seen}): "
-            f"{last - cut.phy_offset} bytes and {len(whole)} whole records behind it "
+            f"{last - cut.phy_offset} bytes and {whole} whole records behind it "
             f"are dropped."
         )
     yield from _removals(log, cut.phy_offset)
@@ -252,7 +253,7 @@ def _cut_units(image: StoreImage, end: int) -> Iterator[str]:
         past = [n for n, unit in enumerate(live) if unit.phy_offset >= end]
         if past:
             where = queue.where(live[past[0]].queue_offset)
-            count = len(live) - past[0]
+            count = queue.count(live[past[0] :])
             yield f"cuts {count} units at {where}, which points past the log's end."
 
 
@@ -271,11 +272,13 @@ def _dispatched(image: StoreImage, end: int, release: Release) -> Iterator[str]:
         yield from some_of(runs, "runs of units to dispatch")
     below = first if image.abort else end
     lists = image.unlisted_records.values()
-    left = [r.phy_offset for records in lists for r in records if r.phy_offset < below]
-    if left and not is_ours:
+    log = image.commit_log
+    left = [log.those(records, lambda r: r.phy_offset < below) for records in lists]
+    if any(left) and not is_ours:
+        first = min(records[0].phy_offset for records in left if records)
         yield (
-            f"leaves {len(left)} records without a unit, the first of them at "
-            f"{image.commit_log.where(min(left))}: it does not look at them. A start "
+            f"leaves {sum(map(log.count, left))} records without a unit, the first of "
+            f"them at {log.where(first)}: it does not look at them. A start "
             f"of a copy that has a file `abort` and no `checkpoint` dispatches all."
         )
 

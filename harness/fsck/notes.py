@@ -57,7 +57,7 @@ def _strangers(judged: Judged) -> Iterator[str]:
 
 def _expired(image: StoreImage) -> Iterator[str]:
     for queue, live in image.live_units:
-        expired = len(queue.units) - len(live)
+        expired = queue.count(queue.units) - queue.count(live)
         if expired:
             yield (
                 f"consumequeue/{queue.name}: {expired} units are pre-blank or point "
@@ -94,20 +94,20 @@ def _left_over(judged: Judged) -> Iterator[str]:
     if log.breaks:
         yield (
             f"{log.stop.where}: bytes past the log's end, left over from an earlier "
-            f"cut; {len(log.records_beyond)} whole records are among them."
+            f"cut; {log.count_beyond} whole records are among them."
         )
     for queue in judged.image.consume_queues:
         if queue.stray_units:
             where = queue.where(queue.stray_units[0].queue_offset)
-            count = len(queue.stray_units)
+            count = queue.count(queue.stray_units)
             yield f"{where}: {count} units past the queue's end, left over from a cut."
     for queue, live in judged.image.suspect_queues:
         stale = units_past_the_end(queue, live, judged.image)
         if stale:
             where = queue.where(stale[0].queue_offset)
             yield (
-                f"{where}: {len(stale)} units past the log's end, left over from an "
-                f"earlier cut; or the log lost its tail."
+                f"{where}: {queue.count(stale)} units past the log's end, left over "
+                f"from an earlier cut; or the log lost its tail."
             )
 
 

@@ -1,24 +1,25 @@
-"""A fast reader of large stores: is the log whole, and do the queues list it?
+"""The fast half of fsck: what of a large store is right, so that no law need see it.
 
-It reads the log a window at a time: one loop follows the records' sizes, numpy looks at
-all their fields at once, zlib at each body; then each queue's units of that window are
-compared with the queue's file. Memory is that of a window, whatever the store's size.
+The log is cut into splits, which are read apart from each other, by processes or by
+Spark. A split finds its first record by itself, follows the sizes from there past its
+own end, and takes up again behind damage. Of each window of it one loop follows the
+sizes, numpy looks at all fields at once, zlib at each body; then each queue's units are
+compared with the files of that queue. Memory is that of a window and of what is kept.
 
-What it cannot prove at once (IPv6 hosts, long topics, property CRCs, NULs) it gives to
-``parse_record``, one by one. It says "agrees" or where the first thing differs, and
-never what that means: the laws judge whatever differs. It reads no index, no tags codes
-and no fields that nothing proves.
+*Left out* are messages that are whole, have nothing odd, follow each other in number
+and time, and either all have the unit they must have, or none. Everything else is kept,
+with the records around it and the ends of every run: the laws see those, as they see
+all of a small store, and they alone say what it means. What cannot be proven at once
+(IPv6 hosts, long topics, property CRCs, NULs) is parsed as the laws' reader does it.
 """
 
 from __future__ import annotations
 
 import mmap
-import os
 import struct
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 from zlib import crc32
@@ -27,413 +28,504 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from crashmq.harness.guards.interrupts import left_to_parent
+from crashmq.models.files.left_out import LeftOut, Skip
+from crashmq.models.files.log import LogFile, QueueKey, first_nonzero, next_record
+from crashmq.models.files.oddity import is_odd, is_odd_to_rocketmq
 from crashmq.models.files.queue import UNIT_SIZE
 from crashmq.models.files.record import (
     MAGIC_BLANK,
     MAGIC_V1,
     MULTI_QUEUE_OFFSET,
     RECORD_SIZE_MIN,
+    SCHEDULE_TOPIC,
     BadRecord,
     parse_record,
+    tags_code,
 )
 
-WINDOW: Final = 32 << 20
+WINDOW: Final = 128 << 20
+WINDOW_RECORDS: Final = 1 << 17
 _SIZE: Final = struct.Struct(">i")
 _HEAD: Final = np.dtype(
     [
         *(("size", ">i4"), ("magic", ">u4"), ("crc", ">u4"), ("queue_id", ">i4")),
         *(("flag", ">i4"), ("queue_offset", ">i8"), ("phy_offset", ">i8")),
-        *(("sys_flag", ">i4"), ("born", ">i8"), ("born_host", "V8")),
-        *(("stored", ">i8"), ("store_host", "V8"), ("times", ">i4")),
-        *(("prepared", ">i8"), ("body_size", ">i4")),
+        *(("sys_flag", ">i4"), ("born", ">i8"), ("born_host", "V4")),
+        *(("born_port", ">u4"), ("stored", ">i8"), ("store_host", ">u4")),
+        *(("store_port", ">u4"), ("times", ">i4"), ("prepared", ">i8")),
+        ("body_size", ">i4"),
     ]
 )
 _UNIT: Final = np.dtype([("phy", ">i8"), ("size", ">i4"), ("code", ">i8")])
 assert (_HEAD.itemsize, _UNIT.itemsize) == (88, UNIT_SIZE)
-_IPV6: Final = 0x30
 _NOT_INDEXED: Final = 0x84
+_ENDS_HALF: Final = 0x8
+_IPV6: Final = 0x30
+_PLAIN_FLAGS: Final = 0x3CF  # no IPv6 host, no bit that nobody sets
 _PROPERTIES_MAX: Final = 32767
+_NEAR_IN_LOG: Final = 2
+"""So many records around one that is kept: laws compare times and properties."""
+_NEAR_IN_QUEUE: Final = 26
+"""So many units around one that is kept: those of a sector prove each other."""
+_DIFFERS, _AGREES, _ABSENT = 0, 1, 2
+_SCHEDULE: Final = SCHEDULE_TOPIC.encode()
 Ints: TypeAlias = NDArray[np.int64]
-Tell: TypeAlias = Callable[[str, int, int], None]
-
-
-@dataclass(slots=True)
-class QueueSpan:
-    """A queue's messages in one log file; offsets are queue_offsets, times in ms."""
-
-    first: int
-    last: int
-    first_time: int
-    last_time: int
-    messages: int
-
-
-@dataclass(slots=True)
-class FileScan:
-    """What one log file holds.
-
-    Attributes:
-        end: the byte where its last record ends.
-        closed: a BLANK follows up to the file's end.
-        differs: the first thing that is not as it must be; "" if nothing.
-    """
-
-    path: str
-    base: int
-    size: int
-    records: int = 0
-    end: int = 0
-    closed: bool = False
-    differs: str = ""
-    queues: dict[tuple[str, int], QueueSpan] = field(default_factory=dict)
+Bools: TypeAlias = NDArray[np.bool_]
+QueueFiles: TypeAlias = Mapping[QueueKey, Sequence[tuple[int, int, str]]]
+"""Of each queue its files: (base, size, where it lies), in order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
-    """What all files hold together; ``differs`` as in ``FileScan``."""
+class Split:
+    """A part of a log file: the records that begin in [start, end) of it.
 
-    files: tuple[FileScan, ...]
-    queues: dict[tuple[str, int], QueueSpan]
-    differs: str
+    ``path`` is the file's in the store, ``place`` where it lies, ``limit`` the first
+    byte that is not read.
+    """
 
-    @property
-    def records(self) -> int:
-        """How many whole records the log has."""
-        return sum(file.records for file in self.files)
-
-    @property
-    def size(self) -> int:
-        """How many bytes of records were read."""
-        return sum(file.end for file in self.files)
+    path: str
+    place: str
+    base: int
+    limit: int
+    start: int
+    end: int
 
 
-def scan_store(
-    log: Path, queues: Path | None, *, workers: int = 1, tell: Tell | None = None
-) -> Scan:
-    """Read a whole log, and compare the queues with it.
+@dataclass(slots=True)
+class SplitScan:
+    """What a split holds.
 
-    Args:
-        log: the directory of its files.
-        queues: that of the queues; None: only the log is read.
-        workers: processes that read, each a log file at a time.
-        tell: told how far it is.
+    Attributes:
+        begin, end: from its first record to where its last one ends.
+        is_through: the chain of records leads past the split's end.
+        is_closed: a BLANK closes the file in it.
+        records: how many whole records were seen, kept or left out.
+        skips, runs, units: as ``LeftOut`` has them, of this split.
+    """
+
+    split: Split
+    begin: int = -1
+    end: int = -1
+    is_through: bool = False
+    is_closed: bool = False
+    records: int = 0
+    skips: dict[int, Skip] = field(default_factory=dict)
+    runs: dict[tuple[int, int], int] = field(default_factory=dict)
+    units: list[tuple[QueueKey, int, int]] = field(default_factory=list)
+
+
+def splits_of(
+    files: Iterable[tuple[str, Path, int, int]], size: int, split_size: int
+) -> list[Split]:
+    """The splits of log files of one size; (path, place, base, length) of each."""
+    return [
+        Split(path, str(place), base, limit, start, min(start + split_size, limit))
+        for path, place, base, length in files
+        if (limit := min(length, size)) and base % size == 0
+        for start in range(0, limit, split_size)
+    ]
+
+
+def joined(scans: Iterable[SplitScan]) -> LeftOut:
+    """What all splits leave out together; they come in the order of the log.
+
+    One that does not begin where the one before it ends found something that is no
+    record of the chain: then nothing of it is left out.
+    """
+    skips: dict[str, dict[int, Skip]] = {}
+    runs: dict[tuple[int, int], int] = {}
+    units: dict[QueueKey, dict[int, int]] = {}
+    before: SplitScan | None = None
+    for scan in scans:
+        if before is not None and before.split.path == scan.split.path:
+            if before.is_closed:
+                continue
+            if before.is_through and scan.begin != before.end:
+                continue
+        before = scan
+        skips.setdefault(scan.split.path, {}).update(scan.skips)
+        runs.update(scan.runs)
+        for key, first, end in scan.units:
+            units.setdefault(key, {})[first] = end
+    return LeftOut(skips, runs, units)
+
+
+def scan_split(split: Split, queues: QueueFiles) -> SplitScan:
+    """Read one split.
 
     Raises:
         OSError: a file cannot be read.
     """
-    names = [name for name in _names_in(log) if len(name) == 20]
-    jobs = [(log / name, queues) for name in names if name.isdecimal()]
-    files: list[FileScan] = []
-    for one in _scanned(jobs, workers):
-        files.append(one)
-        if tell is not None:
-            tell("scanning log files", len(files), len(jobs))
-    joined, differs = _join(files)
-    if not differs and queues is not None:
-        differs = _rest_of_queues(queues, joined)
-    return Scan(tuple(files), joined, differs)
-
-
-def _scanned(jobs: list[tuple[Path, Path | None]], workers: int) -> Iterator[FileScan]:
-    if workers <= 1 or len(jobs) <= 1:
-        for log, queues in jobs:
-            yield scan_file(log, queues)
-        return
-    context = get_context("spawn")
-    with ProcessPoolExecutor(workers, context, left_to_parent) as pool:
-        yield from pool.map(_scan_job, jobs)
-
-
-def _scan_job(job: tuple[Path, Path | None]) -> FileScan:
-    return scan_file(*job)
-
-
-def _join(files: list[FileScan]) -> tuple[dict[tuple[str, int], QueueSpan], str]:
-    """The queues through all files, and the first place where they do not follow."""
-    found: dict[tuple[str, int], QueueSpan] = {}
-    differs = ""
-    for number, file in enumerate(files):
-        differs = differs or file.differs
-        if number and not differs:
-            before = files[number - 1]
-            is_empty = not file.records and not before.closed
-            if file.base != before.base + before.size:
-                differs = f"{file.path} does not follow {before.path}"
-            elif not (before.closed or is_empty):
-                differs = f"{before.path} has no BLANK, and {file.path} follows"
-        for key, span in file.queues.items():
-            known = found.get(key)
-            if known is None:
-                found[key] = span
-                continue
-            if span.first != known.last + 1 and not differs:
-                differs = f"{file.path}: {key[0]}/{key[1]} goes on with {span.first}"
-            known.last, known.last_time = span.last, span.last_time
-            known.messages += span.messages
-    return found, differs
-
-
-def _rest_of_queues(folder: Path, queues: dict[tuple[str, int], QueueSpan]) -> str:
-    """The first queue that lists more than the log has; "" if none does."""
-    for topic in _names_in(folder):
-        if not (folder / topic).is_dir():
-            return f"consumequeue/{topic} is no directory"
-        for queue_id in _names_in(folder / topic):
-            where = folder / topic / queue_id
-            if not (queue_id.isdecimal() and where.is_dir()):
-                return f"consumequeue/{topic}/{queue_id} is no queue"
-            span = queues.get((topic, int(queue_id)))
-            end = 0 if span is None else span.last + 1
-            for name in _names_in(where):
-                if not name.isdecimal():
-                    return f"consumequeue/{topic}/{queue_id}/{name} is no queue file"
-                begin = max(0, end * UNIT_SIZE - int(name))
-                if _is_written(where / name, begin):
-                    return f"consumequeue/{topic}/{queue_id} has units past {end}"
-    return ""
-
-
-def _names_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
-def _is_written(path: Path, start: int) -> bool:
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        at = start
-        while at < size:
-            try:
-                at = max(at, os.lseek(file.fileno(), at, os.SEEK_DATA))
-            except OSError:  # a hole up to the end
-                return False
-            part = os.pread(file.fileno(), 1 << 20, at)
-            if part.strip(b"\0"):
-                return True
-            at += len(part)
-    return False
-
-
-def scan_file(path: Path, queues: Path | None) -> FileScan:
-    """Read one log file; ``queues`` as ``scan_store`` has it."""
-    size = path.stat().st_size
-    found = FileScan(f"commitlog/{path.name}", int(path.name), size)
-    if not size:
-        found.differs = f"{found.path} is empty"
-        return found
+    found = SplitScan(split)
     with (
-        path.open("rb") as file,
-        mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data,
+        Path(split.place).open("rb") as file,
+        mmap.mmap(file.fileno(), split.limit, access=mmap.ACCESS_READ) as data,
+        memoryview(data) as view,
     ):
-        position = 0
-        while not found.differs:
-            places, position, goes_on = _chain(data, position, size)
-            if places:
-                _look_at(data, places, found, queues)
+        position = split.start
+        is_searched = position > 0
+        while position < split.end:
+            if is_searched:
+                position = _next_start(view, position, split)
+                if not 0 <= position < split.end:
+                    break
+            if found.begin < 0:
+                found.begin = position
+            position, is_searched = _read_on(data, view, position, found, queues)
+            found.end = position
             data.madvise(mmap.MADV_DONTNEED)
-            if not goes_on:
+            if is_searched and _is_closing(view, position, split.limit):
+                found.is_closed = True
                 break
-        found.end = max(found.end, 0)
-        if not found.differs:
-            _look_at_end(data, position, found)
+            found.is_through = not is_searched and position >= split.end
+            position += is_searched
     return found
 
 
-def _chain(data: mmap.mmap, start: int, size: int) -> tuple[list[int], int, bool]:
+def _next_start(view: memoryview, position: int, split: Split) -> int:
+    """The first intact record from there on, as the laws' reader finds it; or -1."""
+    if first_nonzero(view[: split.end], position) >= split.end:
+        return -1
+    file = LogFile(
+        *(split.path, split.base, view, split.limit, (), 0, None, "", ()),
+        by_rocketmq=True,
+    )
+    return next_record(file, position)
+
+
+def _is_closing(view: memoryview, at: int, limit: int) -> bool:
+    head = bytes(view[at : at + 8])
+    is_blank = int.from_bytes(head[4:], "big") == MAGIC_BLANK
+    return is_blank and int.from_bytes(head[:4], "big") == limit - at
+
+
+def _read_on(
+    data: mmap.mmap,
+    view: memoryview,
+    start: int,
+    found: SplitScan,
+    queues: QueueFiles,
+) -> tuple[int, bool]:
+    """Read a window; where it ends, and whether the chain of records breaks there."""
+    split = found.split
+    end = min(start + WINDOW, split.end)
+    places, position, goes_on = _chain(data, start, end, split.limit)
+    if places:
+        window = _Window(data, view, places, split)
+        try:
+            whole = window.prove()
+            if whole < len(places):
+                position, goes_on = places[whole], False
+            if whole:
+                found.records += whole
+                window.leave_out(whole, found, queues)
+        finally:
+            window.release()
+    return position, not goes_on
+
+
+def _chain(
+    data: mmap.mmap, start: int, end: int, limit: int
+) -> tuple[list[int], int, bool]:
     """Where the records of a window begin, by their sizes alone.
 
     Returns:
         (their positions, where the next one begins, whether there may be one).
     """
     unpack, places = _SIZE.unpack_from, list[int]()
-    at, end = start, min(start + WINDOW, size)
-    last = size - RECORD_SIZE_MIN
-    while at < end and at <= last:
-        (length,) = unpack(data, at)
-        if length < RECORD_SIZE_MIN or at + length > size:
+    at, last = start, limit - RECORD_SIZE_MIN
+    while at < end and len(places) < WINDOW_RECORDS:
+        if at > last:
             return places, at, False
-        if at + length == size and _is_blank(data, at):
+        (length,) = unpack(data, at)
+        if length < RECORD_SIZE_MIN or at + length > limit:
             return places, at, False
         places.append(at)
         at += length
-    return places, at, at <= last
+    return places, at, True
 
 
-def _is_blank(data: mmap.mmap, at: int) -> bool:
-    return int.from_bytes(data[at + 4 : at + 8], "big") == MAGIC_BLANK
+class _Codes(dict[bytes, int]):
+    """The tags code of each value of TAGS, worked out once."""
 
-
-def _look_at_end(data: mmap.mmap, position: int, found: FileScan) -> None:
-    """Behind the last record there is a BLANK up to the end, or nothing at all."""
-    left = found.size - position
-    head = data[position : position + 8]
-    if len(head) == 8 and _is_blank(data, position):
-        found.closed = int.from_bytes(head[:4], "big") == left
-        if not found.closed:
-            found.differs = f"{found.path} byte {position}: a BLANK of another length"
-        return
-    for at in range(position, found.size, 1 << 20):
-        if data[at : at + (1 << 20)].strip(b"\0"):
-            found.differs = f"{found.path} byte {position}: no record, and bytes follow"
-            return
-
-
-def _look_at(
-    data: mmap.mmap, places: list[int], found: FileScan, queues: Path | None
-) -> None:
-    """Prove a window's records, and compare the units of its queues."""
-    view = memoryview(data)
-    try:
-        window = _Window(data, view, np.array(places, np.int64), found)
-        window.prove()
-        if not found.differs:
-            found.records += len(places)
-            found.end = places[-1] + int(window.heads["size"][-1])
-            window.compare(queues)
-    finally:
-        window = None  # type: ignore[assignment]  # its arrays hold the mapping
-        view.release()
+    def __missing__(self, raw: bytes) -> int:
+        code = self[raw] = tags_code(raw.decode("utf-8", "replace")) if raw else 0
+        return code
 
 
 class _Window:
-    """The records of one window of a file, as arrays."""
+    """The records of one window of a file, as arrays.
+
+    ``differs`` marks those that the laws have to see.
+    """
 
     def __init__(
-        self, data: mmap.mmap, view: memoryview, places: Ints, found: FileScan
+        self, data: mmap.mmap, view: memoryview, places: list[int], split: Split
     ) -> None:
-        self._data, self._view, self._found = data, view, found
-        self._places = places
-        raw = np.frombuffer(data, np.uint8)
-        self.heads: NDArray[Any] = (
-            sliding_window_view(raw, 88)[places].view(_HEAD).reshape(-1)
-        )
-        self._bytes = raw
+        self._data, self._view, self._split = data, view, split
+        self._places = np.array(places, np.int64)
+        self._bytes = np.frombuffer(data, np.uint8)
+        rows = sliding_window_view(self._bytes, 88)[self._places]
+        self._heads: NDArray[Any] = rows.view(_HEAD).reshape(-1)
         self._topics: list[bytes] = []
+        self._codes = np.zeros(len(places), np.int64)
+        self._differs = np.zeros(len(places), bool)
 
-    def prove(self) -> None:
-        """Note the first record that is not whole."""
-        heads, places = self.heads, self._places
-        sizes = heads["size"].astype(np.int64)
+    def release(self) -> None:
+        """Let the mapping go, which may be closed only then."""
+        del self._bytes, self._view
+
+    def prove(self) -> int:
+        """How many records from the first one on are whole."""
+        heads, places = self._heads, self._places
         bodies = heads["body_size"].astype(np.int64)
         topic_at = places + 88 + bodies
-        ends = places + sizes
-        plain = (heads["magic"] == MAGIC_V1) & (heads["sys_flag"] & _IPV6 == 0)
-        plain &= (bodies >= 0) & (topic_at + 3 <= ends)
+        ends = places + heads["size"]
+        plain = (heads["magic"] == MAGIC_V1) & (heads["sys_flag"] & ~_PLAIN_FLAGS == 0)
+        plain &= (bodies > 0) & (topic_at + 3 <= ends)
         topic_at = np.where(plain, topic_at, places)
         lengths = self._bytes[topic_at].astype(np.int64)
         behind = topic_at + 1 + lengths
-        plain &= (lengths <= 127) & (behind + 2 <= ends)
+        plain &= (lengths > 0) & (lengths <= 127) & (behind + 2 <= ends)
         behind = np.where(plain, behind, places)
-        high = self._bytes[behind].astype(np.int64)
-        properties = high << 8 | self._bytes[behind + 1]
+        properties = self._bytes[behind].astype(np.int64) << 8
+        properties |= self._bytes[behind + 1]
         plain &= (behind + 2 + properties == ends) & (properties <= _PROPERTIES_MAX)
-        plain &= heads["phy_offset"] == places + self._found.base
-        plain &= heads["stored"] != 0
-        plain &= self._whole_bodies(places + 88, topic_at, bodies)
-        tails = self._slices(behind + 2, ends)
-        joined = b"".join(tails)
-        if 0 in joined or b"__CRC32#\x01" in joined or MULTI_QUEUE_OFFSET in joined:
-            marks = (b"\0", b"__CRC32#\x01", MULTI_QUEUE_OFFSET)
-            odd = [any(mark in tail for mark in marks) for tail in tails]
-            plain &= ~np.array(odd, bool)
-        self._topics = self._slices(topic_at + 1, behind)
+        plain &= heads["phy_offset"] == places + self._split.base
+        plain &= (heads["stored"] > 0) & _ends_a_half(heads)
+        plain &= (heads["queue_offset"] >= 0) & (heads["queue_id"] >= 0)
+        plain &= (heads["times"] >= 0) & (heads["born_port"] >> 16 == 0)
+        plain &= heads["store_port"] >> 16 == 0
+        ends, topic_at = (
+            np.where(plain, ends, places),
+            np.where(plain, topic_at, places),
+        )
+        behind = np.where(plain, behind, places)
+        plain &= self._bodies_are_whole(np.where(plain, places + 88, places), topic_at)
+        self._topics = self._slices(np.minimum(topic_at + 1, behind), behind)
+        tails = self._slices(np.minimum(behind + 2, ends), ends)
+        plain &= self._read_properties(tails)
+        for topic in {topic for topic in set(self._topics) if 0 in topic}:
+            plain &= np.array([one != topic for one in self._topics], bool)
         for number in np.flatnonzero(~plain):
             if not self._parse(int(number)):
-                return
+                return int(number)
+        return len(places)
 
-    def _whole_bodies(self, starts: Ints, ends: Ints, sizes: Ints) -> NDArray[np.bool_]:
+    def _bodies_are_whole(self, starts: Ints, ends: Ints) -> Bools:
         # Maps of built-in functions: a fifth faster than a loop of Python's.
         bodies = map(self._view.__getitem__, map(slice, starts.tolist(), ends.tolist()))
-        found = np.fromiter(map(crc32, bodies), np.uint32, len(sizes)) & 0x7FFFFFFF
-        whole: NDArray[np.bool_] = (found == self.heads["crc"]) | (sizes == 0)
+        found = np.fromiter(map(crc32, bodies), np.uint32, len(starts)) & 0x7FFFFFFF
+        whole: Bools = found == self._heads["crc"]
         return whole
 
     def _slices(self, starts: Ints, ends: Ints) -> list[bytes]:
         places = map(slice, starts.tolist(), ends.tolist())
         return list(map(self._data.__getitem__, places))
 
+    def _read_properties(self, tails: list[bytes]) -> Bools:
+        """Whether each one's are named pieces of text; their tags codes are noted.
+
+        All are looked at as one text: its bytes below 3 have to be 1 and 2 in turns.
+        """
+        ended = [t if not t or t[-1:] == b"\2" else t + b"\2" for t in tails]
+        pieces = _pieces_of(b"".join(ended))
+        simple = np.ones(len(tails), bool)
+        if pieces is None:
+            simple = np.array([_pieces_of(tail) is not None for tail in ended], bool)
+            ended = [t * bool(ok) for t, ok in zip(ended, simple, strict=True)]
+            pieces = _pieces_of(b"".join(ended))
+        assert pieces is not None
+        return simple & self._note_tags(ended, *pieces)
+
+    def _note_tags(
+        self, ended: list[bytes], starts: Ints, ones: Ints, twos: Ints
+    ) -> Bools:
+        """Whether each has at most one tag, which is noted."""
+        text = b"".join(ended)
+        raw = np.frombuffer(text, np.uint8)
+        named = np.flatnonzero(ones - starts == 4)
+        at = starts[named]
+        is_tags = np.ones(len(named), bool)
+        for number, letter in enumerate(b"TAGS"):
+            is_tags &= raw[at + number] == letter
+        named = named[is_tags]
+        values = map(slice, (ones[named] + 1).tolist(), twos[named].tolist())
+        codes = _Codes()
+        found = list(map(codes.__getitem__, map(text.__getitem__, values)))
+        sizes = np.cumsum(np.fromiter(map(len, ended), np.int64, len(ended)))
+        rows = np.searchsorted(sizes, starts[named], side="right")
+        self._codes[rows] = found
+        has_one: Bools = np.bincount(rows, minlength=len(ended)) <= 1
+        return has_one
+
     def _parse(self, number: int) -> bool:
         """Ask the slow reader for one record; it may be whole all the same."""
-        at, found = int(self._places[number]), self._found
+        at, split = int(self._places[number]), self._split
         try:
             record = parse_record(
-                self._view, at, found.size, found.base + at, takes_nul=True
+                self._view, at, split.limit, split.base + at, takes_nul=True
             )
-        except BadRecord as bad:
-            found.differs = f"{found.path} byte {at}: {bad.seen}"
+        except BadRecord:
             return False
-        if record.size != self.heads["size"][number] or record.light_places:
-            found.differs = f"{found.path} byte {at}: light queues list it"
+        if record.size != self._heads["size"][number]:
             return False
         self._topics[number] = record.topic.encode()
-        if self.heads["sys_flag"][number] & _IPV6:
-            fields = record.store_timestamp, record.prepared_transaction_offset
-            self.heads["stored"][number], self.heads["prepared"][number] = fields
+        self._codes[number] = record.tags_code
+        if self._heads["sys_flag"][number] & _IPV6:
+            self._heads["stored"][number] = record.store_timestamp
+            self._heads["store_host"][number] = crc32(record.store_host)
+        odd = is_odd(record) or is_odd_to_rocketmq(record)
+        self._differs[number] = odd or MULTI_QUEUE_OFFSET in record.properties_raw
         return True
 
-    def compare(self, queues: Path | None) -> None:
-        """Compare numbers and units of each queue with its file."""
-        known: dict[bytes, int] = {}
-        ids = np.array(
-            [known.setdefault(topic, len(known)) for topic in self._topics], np.int64
-        )
-        names = [topic.decode("utf-8", "replace") for topic in known]
-        heads = self.heads
-        listed = np.flatnonzero(heads["sys_flag"] & _NOT_INDEXED == 0)
-        keys = (ids << 32 | heads["queue_id"].astype(np.int64))[listed]
-        order = np.argsort(keys, kind="stable")
-        listed, keys = listed[order], keys[order]
-        starts = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))
-        for first, rows in zip(
-            starts.tolist(), np.split(listed, starts[1:]), strict=bool(len(starts))
-        ):
-            key = names[int(keys[first] >> 32)], int(keys[first] & 0xFFFFFFFF)
-            self._compare_queue(key, rows, queues)
-            if self._found.differs:
-                return
-
-    def _compare_queue(
-        self, key: tuple[str, int], rows: Ints, queues: Path | None
-    ) -> None:
-        found, heads = self._found, self.heads[rows]
+    def leave_out(self, whole: int, found: SplitScan, queues: QueueFiles) -> None:
+        """Note what is left out of the first ``whole`` records."""
+        heads = self._heads[:whole]
+        places, sizes = self._places[:whole], heads["size"].astype(np.int64)
         numbers = heads["queue_offset"].astype(np.int64)
-        where = f"{key[0]}/{key[1]}"
-        if len(numbers) > 1 and (np.diff(numbers) != 1).any():
-            found.differs = f"{found.path}: numbers of {where} do not follow"
-            return
-        first, last = int(numbers[0]), int(numbers[-1])
-        times = int(heads["stored"][0]), int(heads["stored"][-1])
-        known = found.queues.get(key)
-        if known is None:
-            found.queues[key] = QueueSpan(first, last, *times, len(numbers))
-        else:
-            if first != known.last + 1:
-                found.differs = f"{found.path}: {where} goes on with {first}"
-                return
-            known.last, known.last_time = last, times[1]
-            known.messages += len(numbers)
-        if queues is None:
-            return
-        units = _units_of(queues / key[0] / str(key[1]), first, len(numbers))
-        phys = self._places[rows] + found.base
-        if (
-            len(units) != len(numbers)
-            or not ((units["phy"] == phys) & (units["size"] == heads["size"])).all()
-        ):
-            found.differs = f"consumequeue/{where}: units from {first} on are others"
+        texts = {raw: raw.decode("utf-8", "replace") for raw in set(self._topics)}
+        names = sorted(set(texts.values()))
+        known = {raw: names.index(text) for raw, text in texts.items()}
+        ids = list(map(known.__getitem__, self._topics[:whole]))
+        keys = np.array(ids, np.int64) << 32 | heads["queue_id"].astype(np.int64)
+        kept = self._kept_in_log(heads)
+        if _SCHEDULE in known:  # whose delay levels only all of them tell
+            kept |= keys >> 32 == known[_SCHEDULE]
+        is_listed = heads["sys_flag"] & _NOT_INDEXED == 0
+        listed = np.flatnonzero(is_listed)
+        order = listed[np.argsort(keys[listed], kind="stable")]
+        bounds = np.flatnonzero(np.diff(keys[order])) + 1
+        queues_here = []
+        for rows in np.split(order, bounds) if len(order) else ():
+            key = names[int(keys[rows[0]] >> 32)], int(keys[rows[0]] & 0xFFFFFFFF)
+            files = queues.get(key, ())
+            wanted = places[rows] + self._split.base, sizes[rows], self._codes[rows]
+            state = _states_of(files, numbers[rows], wanted)
+            near = _dilated(kept[rows] | (state == _DIFFERS), _NEAR_IN_QUEUE)
+            runs = _runs_of(numbers[rows], state, near, files)
+            kept[rows] = ~_interiors(len(rows), runs)
+            queues_here.append((key, rows, state, runs))
+        self._note(kept, sizes, found)
+        for key, rows, state, runs in queues_here:
+            for first, last in runs:
+                ends = places[rows[first]], places[rows[last]]
+                a, b = (int(at) + self._split.base for at in ends)
+                found.runs[a, b] = last - first - 1
+                if state[first] == _AGREES:
+                    begin, end = int(numbers[rows[first]]), int(numbers[rows[last]])
+                    found.units.append((key, begin + 1, end))
+
+    def _kept_in_log(self, heads: NDArray[Any]) -> Bools:
+        """Records that are odd, out of order, of another host, or at the ends."""
+        kept = self._differs[: len(heads)].copy()
+        kept[1:] |= np.diff(heads["stored"].astype(np.int64)) < 0
+        kept = _dilated(kept, _NEAR_IN_LOG)
+        for name in ("store_host", "store_port"):
+            kept[1:] |= heads[name][1:] != heads[name][:-1]
+        kept[0] = kept[-1] = True
+        return kept
+
+    def _note(self, kept: Bools, sizes: Ints, found: SplitScan) -> None:
+        rows = np.flatnonzero(kept)
+        for before, after in pairwise(rows[: len(rows)].tolist()):
+            if after > before + 1:
+                at = int(self._places[before] + sizes[before])
+                end = int(self._places[after])
+                found.skips[at] = Skip(end, after - before - 1)
 
 
-def _units_of(folder: Path, first: int, count: int) -> NDArray[Any]:
-    """So many units of a queue from a number on; fewer if its files end before."""
-    parts, at, end = list[bytes](), first * UNIT_SIZE, (first + count) * UNIT_SIZE
-    names = _names_in(folder) if folder.is_dir() else []
-    for name in names:
-        base = int(name) if name.isdecimal() else 1 << 62
-        size = (folder / name).stat().st_size
-        if base <= at < base + size and at < end:
-            with (folder / name).open("rb") as file:
-                part = os.pread(file.fileno(), min(end, base + size) - at, at - base)
-            parts.append(part)
-            at += len(part)
-    raw = b"".join(parts)
-    return np.frombuffer(raw[: len(raw) // UNIT_SIZE * UNIT_SIZE], _UNIT)
+def _ends_a_half(heads: NDArray[Any]) -> Bools:
+    """Whether a commit or rollback names an earlier record, and no other does."""
+    half = heads["prepared"]
+    is_end = heads["sys_flag"] & _ENDS_HALF != 0
+    is_earlier = (half >= 0) & (half <= heads["phy_offset"])
+    found: Bools = (half == 0) | (is_end & is_earlier)
+    return found
+
+
+def _pieces_of(text: bytes) -> tuple[Ints, Ints, Ints] | None:
+    """Where names begin, where they end, and where values end; None if not plain."""
+    marks = np.flatnonzero(np.frombuffer(text, np.uint8) < 3)
+    ones, twos = marks[::2], marks[1::2]
+    raw = np.frombuffer(text, np.uint8)
+    if len(ones) != len(twos):
+        return None
+    starts = np.append(0, twos + 1)[: len(ones)]
+    is_plain = (
+        bool((raw[ones] == 1).all() and (raw[twos] == 2).all())
+        and bool((ones > starts).all())
+        and text.isascii()
+        and not (b"__CRC32#\x01" in text or MULTI_QUEUE_OFFSET in text)
+    )
+    return (starts, ones, twos) if is_plain else None
+
+
+def _dilated(marks: Bools, by: int) -> Bools:
+    """Also those up to so many places before and behind."""
+    if not marks.any():
+        return marks
+    size = len(marks)
+    edges = np.zeros(size + 1, np.int64)
+    at = np.flatnonzero(marks)
+    np.add.at(edges, np.maximum(at - by, 0), 1)
+    np.add.at(edges, np.minimum(at + by + 1, size), -1)
+    found: Bools = np.cumsum(edges[:-1]) > 0
+    return found
+
+
+def _runs_of(
+    numbers: Ints, state: NDArray[np.int8], kept: Bools, files: Sequence[Any]
+) -> list[tuple[int, int]]:
+    """(first, last) rows of what may be left out but for its ends."""
+    breaks = np.ones(len(numbers), bool)
+    breaks[1:] = (np.diff(numbers) != 1) | (np.diff(state) != 0)
+    breaks |= kept
+    breaks[1:] |= kept[:-1]
+    # A run lies in one file of its queue.
+    breaks |= np.isin(numbers, [base // UNIT_SIZE for base, _, _ in files])
+    starts = np.flatnonzero(breaks)
+    lasts = np.append(starts[1:], len(numbers)) - 1
+    is_long = lasts - starts >= 2
+    return list(zip(starts[is_long].tolist(), lasts[is_long].tolist(), strict=True))
+
+
+def _interiors(size: int, runs: list[tuple[int, int]]) -> Bools:
+    found = np.zeros(size, bool)
+    for first, last in runs:
+        found[first + 1 : last] = True
+    return found
+
+
+def _states_of(
+    files: Sequence[tuple[int, int, str]],
+    numbers: Ints,
+    wanted: tuple[Ints, Ints, Ints],
+) -> NDArray[np.int8]:
+    """Of each message whether it has the unit it must have, another one, or none."""
+    first, last = int(numbers.min()), int(numbers.max())
+    if last - first >= 4 * len(numbers) + 1024:
+        return np.full(len(numbers), _DIFFERS, np.int8)  # numbers that no queue has
+    units = _units_of(files, first, last + 1 - first)[numbers - first]
+    phys, sizes, codes = wanted
+    agrees = (units["phy"] == phys) & (units["size"] == sizes)
+    agrees &= units["code"] == codes
+    is_zero = (units["phy"] == 0) & (units["size"] == 0) & (units["code"] == 0)
+    state = np.where(agrees, _AGREES, np.where(is_zero, _ABSENT, _DIFFERS))
+    return state.astype(np.int8)
+
+
+def _units_of(
+    files: Sequence[tuple[int, int, str]], first: int, count: int
+) -> NDArray[Any]:
+    """So many units of a queue from a number on; zeros where it has no file."""
+    raw = bytearray(count * UNIT_SIZE)
+    start, end = first * UNIT_SIZE, (first + count) * UNIT_SIZE
+    for base, size, place in files:
+        at, until = max(base, start), min(base + size, end)
+        if at < until:
+            with Path(place).open("rb") as file:
+                file.seek(at - base)
+                part = file.read(until - at)
+            raw[at - start : at - start + len(part)] = part
+    return np.frombuffer(raw, _UNIT)

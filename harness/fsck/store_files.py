@@ -17,7 +17,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -108,6 +108,12 @@ def find_files(places: Places) -> Found:
         if isinstance(error, NotAStore):
             raise
         raise NotAStore(f"{str(root)!r} cannot be the name of a directory.") from None
+
+
+def without_index(found: Found) -> Found:
+    """The files but for those of the index."""
+    kept = {p: data for p, data in found.files.items() if not p.startswith("index/")}
+    return replace(found, files=kept)
 
 
 def read_files(root: Path) -> dict[str, Bytes]:

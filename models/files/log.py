@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import NamedTuple, TypeAlias
 
 from crashmq.models.files.deleted import NOTHING_DELETED, DeletedImage
 from crashmq.models.files.lazy import lazy
+from crashmq.models.files.left_out import NO_SKIPS, NOTHING, LeftOut, Skips
 from crashmq.models.files.oddity import is_odd, is_odd_to_rocketmq
 from crashmq.models.files.record import (
     MAGIC_BLANK,
@@ -77,7 +78,8 @@ class LogFile(NamedTuple):
     of the files where this one is longer. ``end`` is where reading stopped; ``flaw``
     says why, and is None if a BLANK closes the file. ``odd_records`` are those of
     ``records`` with a field that no store writes. ``by_rocketmq``: RocketMQ wrote the
-    file; but for records in ``ours`` it may have, and they may hold a NUL.
+    file; but for records in ``ours`` it may have, and they may hold a NUL. ``skips``
+    are left out of ``records``.
     """
 
     path: str
@@ -91,6 +93,7 @@ class LogFile(NamedTuple):
     odd_records: tuple[Record, ...]
     by_rocketmq: bool = False
     ours: range = ALL_OURS
+    skips: Skips = NO_SKIPS
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ class LogImage:
         stop: where and why the chain ends.
         odd_paths: paths in the log's directory that are not log files.
         deleted: which records are dead because their topic or queue was deleted.
+        runs: of records that are left out, as ``LeftOut`` has them.
     """
 
     files: tuple[LogFile, ...]
@@ -114,6 +118,7 @@ class LogImage:
     stop: LogStop
     odd_paths: tuple[str, ...]
     deleted: DeletedImage = NOTHING_DELETED
+    runs: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
     @property
     def min_phy_offset(self) -> int:
@@ -126,9 +131,98 @@ class LogImage:
         return self.stop.phy_offset
 
     @lazy
-    def record_at(self) -> dict[int, Record]:
+    def record_at(self) -> Mapping[int, Record]:
         """The records of the chain by phy_offset."""
-        return {record.phy_offset: record for record in self.records}
+        return self._by_place(self.records, range(self.max_phy_offset))
+
+    @lazy
+    def record_beyond_at(self) -> Mapping[int, Record]:
+        """The intact records past the chain's end by phy_offset."""
+        return self._by_place(self.records_beyond, range(self.max_phy_offset, 1 << 63))
+
+    def _by_place(
+        self, records: Sequence[Record], within: range
+    ) -> Mapping[int, Record]:
+        found = {record.phy_offset: record for record in records}
+        is_whole = not any(file.skips for file in self.files)
+        return found if is_whole else _AlsoLeftOut(found, self, within)
+
+    def follow(self, before: Record, after: Record) -> bool:
+        """Whether two of a queue's records have numbers that follow each other."""
+        is_next = after.queue_offset == before.queue_offset + 1
+        return is_next or (before.phy_offset, after.phy_offset) in self.runs
+
+    def count(self, records: Sequence[Record]) -> int:
+        """How many records of one queue these are, with those left out between."""
+        return len(records) + self.between(records)
+
+    def between(self, records: Sequence[Record]) -> int:
+        """How many are left out between records of one queue."""
+        if not self.runs:
+            return 0
+        ends = pairwise([record.phy_offset for record in records])
+        return sum(self.runs.get(pair, 0) for pair in ends)
+
+    @property
+    def count_of_chain(self) -> int:
+        """How many records the chain has."""
+        return len(self.records) + self.left_out_in(range(self.max_phy_offset))
+
+    @property
+    def count_beyond(self) -> int:
+        """How many intact records there are past the chain's end."""
+        beyond = range(self.max_phy_offset, 1 << 63)
+        return len(self.records_beyond) + self.left_out_in(beyond)
+
+    def those(
+        self, records: Sequence[Record], holds: Callable[[Record], bool]
+    ) -> list[Record]:
+        """Those of a queue's records of which something holds.
+
+        Where it holds of one end of a run alone, what is left out there is decoded.
+        """
+        if not self.runs:
+            return [record for record in records if holds(record)]
+        found: list[Record] = []
+        for number, record in enumerate(records):
+            before = records[max(0, number - 1)]
+            is_run = (before.phy_offset, record.phy_offset) in self.runs
+            if is_run and holds(before) != holds(record):
+                found.extend(filter(holds, self._left_out_between(before, record)))
+            if holds(record):
+                found.append(record)
+        return found
+
+    def _left_out_between(self, before: Record, after: Record) -> Iterator[Record]:
+        file = next(f for f in reversed(self.files) if f.base <= before.phy_offset)
+        position = before.end - file.base
+        while position + file.base < after.phy_offset:
+            record = _record_at(file, position)
+            is_of_queue = record.queue_id == after.queue_id and record.is_indexed
+            if is_of_queue and record.topic == after.topic:
+                yield record
+            position += record.size
+
+    def every_record(self) -> Iterator[Record]:
+        """The chain's records, with those that are left out, in log order."""
+        for record in self.records:
+            yield record
+            file = next(f for f in reversed(self.files) if f.base <= record.phy_offset)
+            position = record.end - file.base
+            skip = file.skips.get(position)
+            while skip is not None and position < skip.end:
+                record = _record_at(file, position)
+                yield record
+                position += record.size
+
+    def left_out_in(self, phy_offsets: range) -> int:
+        """How many records are left out there."""
+        return sum(
+            skip.records
+            for file in self.files
+            for at, skip in file.skips.items()
+            if file.base + at in phy_offsets
+        )
 
     @lazy
     def indexed_records(self) -> dict[QueueKey, list[Record]]:
@@ -176,6 +270,14 @@ class LogImage:
     @lazy
     def misnumbered_queues(self) -> tuple[QueueKey, ...]:
         """Queues whose records' queue_offsets do not rise by exactly one."""
+        if self.runs:
+            return tuple(
+                [
+                    key
+                    for key, records in self.indexed_records.items()
+                    if not all(self.follow(*two) for two in pairwise(records))
+                ]
+            )
         return tuple(
             [
                 key
@@ -269,6 +371,37 @@ class LogImage:
                     yield file.path, written
 
 
+class _AlsoLeftOut(Mapping[int, Record]):
+    """Records by phy_offset; those that are left out are decoded when asked for."""
+
+    def __init__(self, found: dict[int, Record], log: LogImage, within: range) -> None:
+        self._found, self._log, self._within = found, log, within
+
+    def __getitem__(self, phy_offset: int) -> Record:
+        record = self._found.get(phy_offset) or self._decoded(phy_offset)
+        if record is None:
+            raise KeyError(phy_offset)
+        return record
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def _decoded(self, phy_offset: int) -> Record | None:
+        if phy_offset not in self._within:
+            return None
+        for file in self._log.files:
+            at = phy_offset - file.base
+            if any(start <= at < skip.end for start, skip in file.skips.items()):
+                try:
+                    return _record_at(file, at)
+                except BadRecord:
+                    return None
+        return None
+
+
 def read_log(
     files: dict[int, tuple[str, Bytes]],
     odd_paths: tuple[str, ...],
@@ -278,6 +411,7 @@ def read_log(
     *,
     by_rocketmq: bool = False,
     ours: range = ALL_OURS,
+    left_out: LeftOut = NOTHING,
 ) -> LogImage:
     """Decode the log in ``files``, by base; unchanged files come from ``previous``."""
     if not files:
@@ -290,7 +424,7 @@ def read_log(
     for base in bases:
         path, data = files[base]
         file = known.get(path)
-        by = (by_rocketmq, ours)
+        by = (by_rocketmq, ours, left_out.records.get(path, NO_SKIPS))
         each.append(_read_file(path, data, base, size, file, by=by))
         if watch is not None:
             watch(path)
@@ -304,7 +438,7 @@ def read_log(
             return previous
     last, stop = _chain_end(read, size)
     records = tuple(chain.from_iterable([f.records for f in read[: last + 1]]))
-    return LogImage(read, size, records, stop, odd_paths, deleted)
+    return LogImage(read, size, records, stop, odd_paths, deleted, left_out.runs)
 
 
 def common_size(bases: list[int], lengths: list[int]) -> int:
@@ -348,10 +482,10 @@ def _read_file(
     size: int,
     known: LogFile | None,
     *,
-    by: tuple[bool, range],
+    by: tuple[bool, range, Skips],
 ) -> LogFile:
     limit = min(len(data), size)
-    by_rocketmq, ours = by
+    by_rocketmq, ours, skips = by
     records: list[Record] = []
     position = 0
     if known is not None and known.ours != ours and _may_hold_nul(known):
@@ -382,6 +516,9 @@ def _read_file(
             elif is_mapped:
                 record = without_body(record)
             records.append(record)
+            if position in skips:
+                position = skips[position].end
+                let_go(data)  # or a page for each record that is kept stays
     except BadRecord as bad:
         flaw, seen = bad.kind, bad.seen
     if is_mapped:
@@ -389,7 +526,7 @@ def _read_file(
     if flaw == "filler":
         flaw, seen = _judge_filler(data, position, limit, seen)
     of_file = (tuple(records), position, flaw, seen, tuple(odd), by_rocketmq)
-    read = LogFile(path, base, data, limit, *of_file)
+    read = LogFile(path, base, data, limit, *of_file, skips=skips)
     return read._replace(ours=ours) if _may_hold_nul(read) else read
 
 
@@ -436,6 +573,9 @@ def read_on(file: LogFile) -> Iterator[Record | LogStop]:
             record = _record_at(file, position)
             yield record
             position += record.size
+            if position in file.skips:
+                position = file.skips[position].end
+                let_go(file.data)
         except BadRecord as bad:
             kind, seen = bad.kind, bad.seen
             if kind == "filler":

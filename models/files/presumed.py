@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from typing import Any
 
 from crashmq.models.files.delays import DELAYS_PATH
@@ -231,7 +232,7 @@ def _put_anew(image: StoreImage, key: QueueKey) -> Record | None:
     if not restarts:
         return None
     rest = records[restarts[-1] :]
-    if [record.queue_offset for record in rest] != [*range(len(rest))]:
+    if not all(image.commit_log.follow(*two) for two in pairwise(rest)):
         return None
     queue = image.queue_at.get(key)
     units = queue.units if queue is not None else ()

@@ -8,11 +8,13 @@ pre-blank units: phy_offset 0, size 0x7FFFFFFF, tags_code 0.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
+from crashmq.models.files.left_out import NO_SKIPS
 from crashmq.models.files.record import Bytes
-from crashmq.models.files.sparse import next_data
+from crashmq.models.files.sparse import let_go, next_data
 from crashmq.models.verdict import Place
 
 UNIT_SIZE = 20
@@ -49,7 +51,10 @@ class QueueFile(NamedTuple):
     @property
     def is_full(self) -> bool:
         """Whether every unit of the file is written."""
-        return len(self.units) * UNIT_SIZE > len(self.data) - UNIT_SIZE
+        if not self.units:
+            return len(self.data) < UNIT_SIZE
+        end = (self.units[-1].queue_offset + 1) * UNIT_SIZE - self.base
+        return end > len(self.data) - UNIT_SIZE
 
 
 class QueueImage(NamedTuple):
@@ -57,7 +62,8 @@ class QueueImage(NamedTuple):
 
     ``units`` run from the first file's base up to the first unit that was never
     written, that lacks its file, or that a short file cut: what a reader sees.
-    ``strays`` are the units past that end that are not all zero.
+    ``strays`` are the units past that end that are not all zero. ``skips`` are left
+    out of both: the number to go on at, by the first one that is left out.
     """
 
     topic: str
@@ -65,6 +71,7 @@ class QueueImage(NamedTuple):
     files: tuple[QueueFile, ...]
     units: tuple[Unit, ...]
     stray_units: tuple[Unit, ...] = ()
+    skips: Mapping[int, int] = NO_SKIPS
 
     @property
     def key(self) -> tuple[str, int]:
@@ -75,6 +82,22 @@ class QueueImage(NamedTuple):
     def name(self) -> str:
         """``topic/queue_id``."""
         return f"{self.topic}/{self.queue_id}"
+
+    def follow(self, before: Unit, after: Unit) -> bool:
+        """Whether no unit lies between two but such as are left out."""
+        number = before.queue_offset + 1
+        return after.queue_offset == self.skips.get(number, number)
+
+    def count(self, units: Sequence[Unit]) -> int:
+        """How many units these are, with those left out between."""
+        if not self.skips:
+            return len(units)
+        between = (
+            after.queue_offset - before.queue_offset - 1
+            for before, after in pairwise(units)
+            if before.queue_offset + 1 in self.skips and self.follow(before, after)
+        )
+        return len(units) + sum(between)
 
     @property
     def end(self) -> int:
@@ -130,12 +153,13 @@ class QueueImage(NamedTuple):
             if not strays:
                 break
             found: list[Unit] = []
-            for number, unit in enumerate(strays, strays[0].queue_offset):
-                if unit.queue_offset != number or unit.size <= 0:
+            for unit in strays:
+                if (found and not self.follow(found[-1], unit)) or unit.size <= 0:
                     break
                 found.append(unit)
-            hole = strays[0].queue_offset + len(found)
+            hole = strays[0].queue_offset
             if found:
+                hole = found[-1].queue_offset + 1
                 units, strays = tuple(found), strays[len(found) :]
         return self._replace(units=units, stray_units=strays)
 
@@ -145,7 +169,7 @@ class QueueImage(NamedTuple):
         for file in self.files:
             first = file.base // UNIT_SIZE
             if first + len(file.data) // UNIT_SIZE > end:
-                yield from _written_units(file, max(0, end - first))
+                yield from _written_units(file, max(0, end - first), self.skips)
 
 
 def read_queue(
@@ -153,19 +177,20 @@ def read_queue(
     queue_id: int,
     files: dict[int, tuple[str, Bytes]],
     previous: QueueImage | None,
+    skips: Mapping[int, int] = NO_SKIPS,
 ) -> QueueImage:
     """Decode one queue, its files by base; unchanged files come from ``previous``."""
     if previous is not None and _is_unchanged(files, previous):
         return previous
     known = {file.path: file for file in previous.files} if previous else {}
     read = tuple(
-        _read_file(*files[base], base, known.get(files[base][0]))
+        _read_file(*files[base], base, known.get(files[base][0]), skips)
         for base in sorted(files)
     )
     is_same = previous is not None and read == previous.files
     if previous is not None and is_same and not previous.begins_late:
         return previous
-    image = QueueImage(topic, queue_id, read, _chain(read))
+    image = QueueImage(topic, queue_id, read, _chain(read), (), skips)
     return image._replace(stray_units=tuple(image.strays()))
 
 
@@ -199,31 +224,67 @@ def _chain(files: tuple[QueueFile, ...]) -> tuple[Unit, ...]:
     return tuple(units)
 
 
-def _read_file(path: str, data: Bytes, base: int, known: QueueFile | None) -> QueueFile:
+def _read_file(
+    path: str,
+    data: Bytes,
+    base: int,
+    known: QueueFile | None,
+    skips: Mapping[int, int],
+) -> QueueFile:
     # Only bytes are trusted to be what they were: a view may have changed below us.
     if known is not None and type(data) is bytes and data == known.data:
         return known
     units: list[Unit] = []
     number = base // UNIT_SIZE
     whole = len(data) - len(data) % UNIT_SIZE
-    for start in range(0, whole, _CHUNK_UNITS * UNIT_SIZE):
-        part = data[start : min(start + _CHUNK_UNITS * UNIT_SIZE, whole)]
+    for start, end in _read_ranges(number, whole, skips):
+        number = (base + start) // UNIT_SIZE
+        part = data[start:end]
         for phy_offset, size, code in _UNIT.iter_unpack(part):
             if size <= 0:
                 return QueueFile(path, base, data, tuple(units))
             unit = (number, phy_offset, size, code)
             units.append(tuple.__new__(Unit, unit))
             number += 1
+    let_go(data)
     return QueueFile(path, base, data, tuple(units))
 
 
-def _written_units(file: QueueFile, start: int) -> Iterator[Unit]:
+def _read_ranges(
+    first: int, size: int, skips: Mapping[int, int]
+) -> Iterator[tuple[int, int]]:
+    """The bytes of a file that are read, a chunk at a time; its first unit is known."""
+    start = 0
+    left_out = [
+        ((at - first) * UNIT_SIZE, (end - first) * UNIT_SIZE)
+        for at, end in sorted(skips.items())
+        if 0 <= at - first < size // UNIT_SIZE
+    ]
+    for begin, end in (*left_out, (size, size)):
+        for at in range(start, begin, _CHUNK_UNITS * UNIT_SIZE):
+            yield at, min(at + _CHUNK_UNITS * UNIT_SIZE, begin)
+        start = end
+
+
+def _written_units(
+    file: QueueFile, start: int, skips: Mapping[int, int]
+) -> Iterator[Unit]:
     """Units that are not all zero, from the ``start``-th of the file on."""
     whole = len(file.data) - len(file.data) % UNIT_SIZE
     position = next_data(file.data, start * UNIT_SIZE)
+    first = file.base // UNIT_SIZE
+    left_out = sorted((at, end) for at, end in skips.items() if end > first + start)
     while position < whole:
         position -= position % UNIT_SIZE
         end = min(position + _SEARCHED_UNITS * UNIT_SIZE, whole)
+        number = first + position // UNIT_SIZE
+        while left_out and left_out[0][1] <= number:
+            left_out.pop(0)
+        if left_out and left_out[0][0] <= number:
+            position = next_data(file.data, (left_out[0][1] - first) * UNIT_SIZE)
+            continue
+        if left_out:
+            end = min(end, (left_out[0][0] - first) * UNIT_SIZE)
         part = bytes(file.data[position:end])
         if part != bytes(len(part)):
             number = (file.base + position) // UNIT_SIZE

@@ -36,6 +36,7 @@ from crashmq.models.files.index import (
     tag_keys_of_log,
 )
 from crashmq.models.files.lazy import lazy
+from crashmq.models.files.left_out import NO_SKIPS, NOTHING, LeftOut
 from crashmq.models.files.log import (
     LogFile,
     LogImage,
@@ -267,7 +268,7 @@ def _without_rotten(
     return live[before:]
 
 
-class _Place(NamedTuple):
+class StorePlace(NamedTuple):
     """The meaning of a path: ``kind``, and the base of a log or queue file."""
 
     kind: str
@@ -282,6 +283,7 @@ def read_store(
     watch: Callable[[str], None] | None = None,
     *,
     by_rocketmq: bool = False,
+    left_out: LeftOut = NOTHING,
 ) -> StoreImage:
     """Decode a store.
 
@@ -292,6 +294,7 @@ def read_store(
             not decoded again; if all are, ``previous`` itself is returned.
         watch: called for each log file that has been decoded.
         by_rocketmq: RocketMQ wrote it, which takes properties with a NUL.
+        left_out: what was proven already; without ``previous``.
     """
     if previous is not None and _unchanged(files, previous.files):
         return previous
@@ -308,10 +311,14 @@ def read_store(
         watch,
         by_rocketmq=by_rocketmq,
         ours=_ours(checkpoint),
+        left_out=left_out,
     )
     queues = [
         read_queue(
-            *key, {base: (path, files[path]) for base, path in paths}, known.get(key)
+            *key,
+            {base: (path, files[path]) for base, path in paths},
+            known.get(key),
+            left_out.units.get(key, NO_SKIPS),
         )
         for key, paths in layout.queues
     ]
@@ -404,7 +411,7 @@ def _layout(paths: tuple[str, ...]) -> _Layout:
     queues: dict[QueueKey, list[tuple[int, str]]] = {}
     others: dict[str, list[str]] = {"odd_log": [], "odd_queue": [], "foreign": []}
     for path in paths:
-        place = _place(path)
+        place = place_of(path)
         if place.kind == "log":
             log.append((place.base, path))
         elif place.kind == "queue":
@@ -422,35 +429,36 @@ def _layout(paths: tuple[str, ...]) -> _Layout:
 
 
 @lru_cache(maxsize=65536)
-def _place(path: str) -> _Place:
+def place_of(path: str) -> StorePlace:
+    """What a path from the store's root means."""
     parts = path.split("/")
     top = parts[0]
     if len(parts) == 1:
         known = path in _KNOWN_FILES or path in ("checkpoint", "abort")
         known = known or path.endswith(".bak")
-        return _Place("known" if known else "foreign")
+        return StorePlace("known" if known else "foreign")
     if top == "commitlog":
         if len(parts) != 2:
-            return _Place("foreign")  # RocketMQ passes over directories
+            return StorePlace("foreign")  # RocketMQ passes over directories
         base = _base_of(parts[1])
-        return _Place("odd_log") if base is None else _Place("log", base)
+        return StorePlace("odd_log") if base is None else StorePlace("log", base)
     if top == "consumequeue":
         return _queue_place(parts)
-    return _Place("known" if top in _KNOWN_DIRS else "foreign")
+    return StorePlace("known" if top in _KNOWN_DIRS else "foreign")
 
 
-def _queue_place(parts: list[str]) -> _Place:
+def _queue_place(parts: list[str]) -> StorePlace:
     """The place of a queue's file, three levels deep; RocketMQ skips all others."""
     if len(parts) == 2 and _ROCKSDB_FILE.fullmatch(parts[1]):
-        return _Place("known")
+        return StorePlace("known")
     if len(parts) != 4 or not (parts[2].isascii() and parts[2].isdecimal()):
-        return _Place("foreign")
+        return StorePlace("foreign")
     if len(parts[2]) > 10 or str(int(parts[2])) != parts[2]:
-        return _Place("foreign")
+        return StorePlace("foreign")
     base = _base_of(parts[3])
     if base is None:
-        return _Place("odd_queue")
-    return _Place("queue", base, parts[1], int(parts[2]))
+        return StorePlace("odd_queue")
+    return StorePlace("queue", base, parts[1], int(parts[2]))
 
 
 def _base_of(name: str) -> int | None:

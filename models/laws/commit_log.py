@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from crashmq.models.files.log import LogFile, LogImage, LogStop, read_on
-from crashmq.models.files.oddity import oddities
+from crashmq.models.files.oddity import are_odd, oddities
 from crashmq.models.files.properties import property_names
 from crashmq.models.files.record import written_part
 from crashmq.models.files.store_image import Record, StoreImage
@@ -159,7 +159,8 @@ def fields_are_in_range(judged: Judged) -> Iterator[Violation]:
     names = None
     is_lenient = judged.stale_allowed or judged.takes_odd_properties
     if odd and (is_lenient or judged.whole_sectors):
-        names = property_names(log.records)
+        is_asked = any(are_odd(written_part(record.properties_raw)) for record in odd)
+        names = property_names(log.every_record() if is_asked else ())
     for record in odd:
         for seen, expected in oddities(record, names):
             yield Violation(log.where(record.phy_offset), seen, expected)

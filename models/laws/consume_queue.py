@@ -173,14 +173,13 @@ def missing_units(
     unlisted = image.unlisted_records
     if exact and image.suspect_queues:
         unlisted = _without_exact_unit(image)
+
+    def is_asked(record: Record) -> bool:
+        is_early = before_ms is None or record.store_timestamp < before_ms
+        return is_early and first <= record.phy_offset < reput_from_offset
+
     for key, records in unlisted.items():
-        missing = [
-            record
-            for record in records
-            if first <= record.phy_offset < reput_from_offset
-            and (before_ms is None or record.store_timestamp < before_ms)
-        ]
-        if missing:
+        if missing := image.commit_log.those(records, is_asked):
             yield from _missing_runs(image, key, missing)
 
 
@@ -232,10 +231,10 @@ def _missing_runs(
     start = 0
     for number, record in enumerate(missing):
         is_last = number + 1 == len(missing)
-        if is_last or missing[number + 1].queue_offset != record.queue_offset + 1:
+        if is_last or not image.commit_log.follow(record, missing[number + 1]):
             first = missing[start]
             where = queue.where(first.queue_offset, image.queue_file_size)
-            count = number + 1 - start
+            count = record.queue_offset + 1 - first.queue_offset
             units = "unit" if count == 1 else f"{count} units"
             expected = f"{units} from the record at phy_offset {first.phy_offset} on"
             yield Violation(where, "no unit", expected)
@@ -250,7 +249,7 @@ def _ends_past_the_log(
     Where the chain breaks off inside the log, intact records after the break are still
     there; their units are right and not reported.
     """
-    beyond = {record.phy_offset: record for record in image.commit_log.records_beyond}
+    beyond = image.commit_log.record_beyond_at
     lost = [
         unit
         for unit in ending
@@ -282,7 +281,7 @@ def _hole(queue: QueueImage, judged: Judged) -> Iterator[Violation]:
     if first.queue_offset == queue.end:
         yield Violation(where, _seen(first), "a size above 0, or a unit of zeros")
     else:
-        seen = f"no unit, yet {len(strays)} follow from queue_offset"
+        seen = f"no unit, yet {queue.count(strays)} follow from queue_offset"
         yield Violation(where, f"{seen} {first.queue_offset}", "a unit")
 
 
@@ -363,7 +362,7 @@ def _settled_holes(image: StoreImage) -> Iterator[Violation]:
             continue
         hole = Unit(queue.end, 0, 0, 0)
         if settled_units(queue, (hole,), _exact(queue, strays, image)):
-            seen = f"no unit, yet {len(strays)} follow"
+            seen = f"no unit, yet {queue.count(strays)} follow"
             yield Violation(queue.where(queue.end), seen, "a unit")
 
 

@@ -27,7 +27,7 @@ def queue_offsets_rise_by_one(judged: Judged) -> Iterator[Violation]:
     for topic, queue_id in image.commit_log.misnumbered_queues:
         records = image.commit_log.indexed_records[topic, queue_id]
         for before, after in pairwise(records):
-            if after.queue_offset != before.queue_offset + 1:
+            if not image.commit_log.follow(before, after):
                 yield Violation(
                     image.commit_log.where(after.phy_offset),
                     f"queue_offset {after.queue_offset} of {topic}/{queue_id}",

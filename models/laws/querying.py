@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from crashmq.models.files.index import keys_of
@@ -25,7 +25,7 @@ def queried_messages_are_right(
     topic: str,
     key: str,
     times: tuple[int, int],
-    record_at: dict[int, Record],
+    record_at: Mapping[int, Record],
 ) -> Iterator[Violation]:
     """Decodes each answer and compares it with the record at its phy_offset.
 

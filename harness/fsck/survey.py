@@ -1,0 +1,109 @@
+"""Which messages of a large store no law need see: its splits, read side by side.
+
+The same splits are read here, by processes of this machine or by Spark, and what they
+find is joined in the order of the log: the answer does not depend on who read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from crashmq.harness.fsck.as_found import Tell
+from crashmq.harness.fsck.store_files import Found
+from crashmq.harness.guards.interrupts import left_to_parent
+from crashmq.models.files.deleted import DELETED_PATH
+from crashmq.models.files.left_out import NOTHING, LeftOut
+from crashmq.models.files.log import QueueKey, common_size
+from crashmq.models.files.store_image import place_of
+
+if TYPE_CHECKING:
+    from crashmq.harness.fsck.scanner import Split, SplitScan
+
+SPLIT_SIZE: Final = 128 << 20
+SMALL_SIZE: Final = 32 << 20
+Read: TypeAlias = "Callable[[Split], SplitScan]"
+Runner: TypeAlias = "Callable[[Read, list[Split]], Iterable[SplitScan]]"
+
+
+def here(read: Read, splits: list[Split]) -> Iterator[SplitScan]:
+    """Read splits one by one, in this process."""
+    return map(read, splits)
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a store is read: by whom, into what it is cut, and what is left alone.
+
+    Attributes:
+        runner: reads the splits of a large log, and gives them in order.
+        small_size: of a smaller log every record is shown to the laws.
+        split_size: of a log file, in bytes.
+        with_index: the index is judged; then its messages are all shown to the laws.
+    """
+
+    runner: Runner = here
+    small_size: int = SMALL_SIZE
+    split_size: int = SPLIT_SIZE
+    with_index: bool = True
+
+
+def by_processes(workers: int) -> Runner:
+    """Read splits with so many processes."""
+
+    def run(read: Read, splits: list[Split]) -> Iterator[SplitScan]:
+        context = get_context("spawn")
+        with ProcessPoolExecutor(workers, context, left_to_parent) as pool:
+            yield from pool.map(read, splits)
+
+    return run
+
+
+def survey(found: Found, tell: Tell, manner: Manner) -> LeftOut:
+    """What of a store the laws need not see; nothing of a small one.
+
+    Nothing is left out either where an index lists the messages, or where crashmq
+    keeps an account of deleted topics: both name single messages.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    logs = []
+    queues: dict[QueueKey, list[tuple[int, int, str]]] = {}
+    for path, data in found.files.items():
+        place = place_of(path)
+        if path not in found.paths or path.endswith("/"):
+            continue
+        if place.kind == "log":
+            logs.append((path, found.paths[path].absolute(), place.base, len(data)))
+        elif place.kind == "queue":
+            where = str(found.paths[path].absolute())
+            key = place.topic, place.queue_id
+            queues.setdefault(key, []).append((place.base, len(data), where))
+    logs.sort(key=lambda one: one[2])
+    names_messages = any(
+        path == DELETED_PATH or (path.startswith("index/") and data)
+        for path, data in found.files.items()
+    )
+    if names_messages or sum(length for *_, length in logs) < manner.small_size:
+        return NOTHING
+    # Only a large store needs numpy.
+    from crashmq.harness.fsck.scanner import joined, scan_split, splits_of
+
+    size = common_size([base for _, _, base, _ in logs], [n for *_, n in logs])
+    splits = splits_of(logs, size, manner.split_size)
+    scans = manner.runner(partial(scan_split, queues=queues), splits)
+    return joined(_told(scans, splits, tell))
+
+
+def _told(
+    scans: Iterable[SplitScan], splits: list[Split], tell: Tell
+) -> Iterator[SplitScan]:
+    tell("scanning the log", 0, len(splits))
+    for number, scan in enumerate(scans, 1):
+        tell("scanning the log", number, len(splits))
+        yield scan
