@@ -96,9 +96,12 @@ def _runner(workers: int | None, master: str | None) -> Iterator[Runner]:
     if master is None:
         yield by_processes(workers) if workers and workers > 1 else here
         return
-    from crashmq.harness.commands.reporting import no_spark_is_told
+    from crashmq.harness.commands.reporting import lacking_is_told
 
-    with no_spark_is_told(), TemporaryDirectory(prefix="crashmq-fsck-") as scratch:
+    with (
+        lacking_is_told(spark=True),
+        TemporaryDirectory(prefix="crashmq-fsck-") as scratch,
+    ):
         from crashmq.reports.spark import mapped, open_session
 
         session = open_session(master, Path(scratch))
