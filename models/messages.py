@@ -130,6 +130,16 @@ class MessageToPut:
         return self.sys_flag & 0x4 == 0
 
     @property
+    def destination(self) -> tuple[str, int]:
+        """The topic and queue_id of its readers, be it that it waits first.
+
+        One that waited may still say where, be it put elsewhere now.
+        """
+        if self.topic == SCHEDULE_TOPIC:
+            return self.real_topic, self.real_queue_id
+        return self.topic, self.queue_id
+
+    @property
     def waits_for_sync(self) -> bool:
         """Whether it is answered once it is synced; a delivered one never is so."""
         return self.wait_store_ok and not self.is_delivered

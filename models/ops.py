@@ -81,6 +81,7 @@ class Capability(Enum):
     LOSES_POWER = "what it has not synced can be lost, and it is known what that is"
     MEETS_FAULTS = "its calls to the disk can be made to fail"
     TAKES_DAMAGE = "its files can be changed while it is down"
+    FINDS_STORES = "it begins with a directory that RocketMQ wrote, if it is told to"
     HAS_ROOM = "others can fill its disk and set the times of its files"
     PUTS_BATCHES = "it takes several messages by one put"
     SEARCHES = "it finds messages by their place, time or key"

@@ -28,6 +28,26 @@ from crashmq.models.printable import shown
 
 FlushMode = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
 OnDamage = Literal["refuse", "serve"]
+FoundStore = Literal[
+    "",
+    "5.3.0-killed",
+    "5.3.0-nul-killed",
+    "5.3.0-deleted",
+    "5.3.0-expired",
+    "4.9.8-orderly",
+    "4.9.8-nul",
+    "4.9.8-four-lives",
+    "5.3.0-crc",
+    "5.3.0-light",
+    "5.3.0-kinds",
+    "5.3.0-continued",
+    "5.3.0-continued-nul",
+    "5.3.0-ours-expired",
+    "5.5.1-orderly",
+    "5.5.1-killed",
+    "5.5.1-continued-killed",
+]
+"""A directory of ``scenarios.found``: the version that wrote it, and what is in it."""
 
 _EVENTS: dict[str, type[Event]] = {cls.__name__: cls for cls in EVENT_CLASSES}
 _OPS = frozenset(cls.__name__ for cls in OP_CLASSES)
@@ -85,6 +105,9 @@ class Setup:
     One that ``filters_retries`` asks what a group sent back for its real topic.
     With ``delivers_delayed`` a broker lets messages wait which ask for a delay level,
     and puts them into their queues once they are due.
+
+    The first start finds the directory that RocketMQ left, which ``begins_with`` names,
+    or an empty one.
     """
 
     log_file_size: int = 4096
@@ -122,6 +145,7 @@ class Setup:
     delivers_delayed: bool = False
     filters_retries: bool = False
     brokers: int = 1
+    begins_with: FoundStore = ""
 
     @property
     def has_queue_ext(self) -> bool:

@@ -84,8 +84,8 @@ class BrokerController:
         self.consumer_manager = clients.consumer_manager
         self.filtering = Filtering(config, disk, runtime, clients.consumer_manager)
         self.rebalance_lock_manager = clients.rebalance_lock_manager
-        self.admin_broker_processor = AdminBrokerProcessor(store, tables)
         ends = self._recovered_ends = RecoveredEnds(disk, runtime)
+        self.admin_broker_processor = AdminBrokerProcessor(store, tables, ends)
         self.consumer_manage_processor = ConsumerManageProcessor(
             tables.consumer_offset_manager, store, ends
         )

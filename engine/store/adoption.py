@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 RECOVERED_FILES = 3  # of the log, by an orderly start of RocketMQ
 _TOPICS = ("config/topics.json", "config/topics.json.bak")
+_CONFIG_DIR = "config"
+# A store without a broker keeps how far delays came, and its timer wheel, too.
+_OF_STORE = ("delayOffset.json", "timermetrics", "timercheck")
 _TOPICS_SIZE_MAX = 64 * 1024 * 1024
 _BATCH_DIR = "batchconsumequeue"
 _EXT_DIR = "consumequeue_ext"
@@ -173,8 +176,23 @@ def _may_be_deleted(
         return False
     if told is not None:
         return topic not in told
-    has_list = any(disk.exists(path) for path in _TOPICS)
-    return not (has_list or disk.is_dir(f"{_EXT_DIR}/{topic}"))
+    return not (_has_broker(disk) or disk.is_dir(f"{_EXT_DIR}/{topic}"))
+
+
+def _has_broker(disk: Disk) -> bool:
+    """Whether a broker kept its tables here, whose list of topics then is lost.
+
+    A missing folder alone then says nothing: what the log still has is listed again.
+    """
+    names = disk.list_dir(_CONFIG_DIR) if disk.is_dir(_CONFIG_DIR) else []
+    return any(
+        not name.startswith(_OF_STORE) and _has_file(disk, f"{_CONFIG_DIR}/{name}")
+        for name in names
+    )
+
+
+def _has_file(disk: Disk, path: str) -> bool:
+    return not disk.is_dir(path) or bool(_first_file_below(disk, path))
 
 
 def _topics_told(disk: Disk) -> Collection[str] | None:

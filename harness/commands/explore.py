@@ -83,6 +83,13 @@ _OPS_MAX = 1000
     help="Crashes in a row, each in the recovery from the one before.",
 )
 @click.option(
+    "--choices",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Try every state of a crash point that has at most N, however many a history "
+    "has then; by default 4,096, and 5,000 of a history.",
+)
+@click.option(
     "--schedules",
     type=click.IntRange(0, 3),
     metavar="N",
@@ -138,7 +145,8 @@ def _crash_all(asked: Asked, disks: tuple[str, ...]) -> int:
     target, out, ops = asked.target, asked.out, asked.ops
     count = asked.workers or len(os.sched_getaffinity(0))
     name, bug = "", mutant_named(asked.mutant)
-    whole = replace(WHOLE, depth=asked.depth)
+    whole = _with_choices(replace(WHOLE, depth=asked.depth), asked.choices)
+    drawn = _with_choices(Limits(depth=asked.depth), asked.choices)
     if asked.world is not None:
         hands = [
             jobs_of_world(asked.world, asked.seed, whole, disk, bug) for disk in disks
@@ -153,7 +161,7 @@ def _crash_all(asked: Asked, disks: tuple[str, ...]) -> int:
         )
     else:
         (name,) = scenarios_named((target or "",))
-        histories = _histories(name, asked.seed, ops, asked.depth, disks, bug)
+        histories = _histories(name, asked.seed, ops, drawn, disks, bug)
         jobs = islice(histories, asked.histories)
     started = time.monotonic()
     result = _explored(jobs, count, asked.budget, started)
@@ -167,6 +175,10 @@ def _crash_all(asked: Asked, disks: tuple[str, ...]) -> int:
     _tell(smalls, cases, len(result.found))
     say(f"  next    {_next(cases, out, target, bug)}")
     return INTERRUPTED if INTERRUPTS.seen else exit_code_of(result)
+
+
+def _with_choices(limits: Limits, choices: int | None) -> Limits:
+    return replace(limits, exact_max=choices, states_max=0) if choices else limits
 
 
 def _check_question(asked: Asked) -> None:
@@ -195,10 +207,15 @@ def _disks_named(profile: str | None) -> tuple[str, ...]:
 
 
 def _histories(
-    name: str, seed: int, ops: int | None, depth: int, disks: tuple[str, ...], bug: str
+    name: str,
+    seed: int,
+    ops: int | None,
+    limits: Limits,
+    disks: tuple[str, ...],
+    bug: str,
 ) -> Iterator[Job]:
     """Histories of a scenario; with several disks the n-th history is on the n-th."""
-    limits, longest = Limits(depth=depth), ops or _OPS_MAX
+    longest = ops or _OPS_MAX
     hands = [jobs_of_scenario(name, seed, longest, limits, disk, bug) for disk in disks]
     own = [islice(hand, n, None, len(disks)) for n, hand in enumerate(hands)]
     return dealt_in_turn(own)

@@ -21,6 +21,7 @@ class Asked:
     ops: int | None
     histories: int | None
     depth: int
+    choices: int | None
     schedules: int | None
     failures: bool
     profile: str | None

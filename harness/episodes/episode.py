@@ -173,7 +173,8 @@ class Episode:
         self._stack = ExitStack()
         self._probes = self._stack.enter_context(recording())
         self._keeps_record = not after
-        self._begun = bool(after)
+        # What another program left a program itself starts on.
+        self._begun = bool(after or setup.begins_with)
         self.is_finishing = False
 
     @property

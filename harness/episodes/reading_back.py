@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from crashmq.harness.judging.judge import Judge
 from crashmq.models.appended import Appended
 from crashmq.models.files.index import keys_of
-from crashmq.models.files.record import DELAY_LEVEL_MAX, delay_ms
+from crashmq.models.files.record import DELAY_LEVEL_MAX, SCHEDULE_TOPIC, delay_ms
 from crashmq.models.knowledge.walk_delays import undelivered
 from crashmq.models.laws.querying import QUERY_MAX
 from crashmq.models.observations import FilteredPull, Observation, Pulled
@@ -33,14 +33,16 @@ Take = Callable[[Op], Observation]
 def deliver_everything(judge: Judge, take: Take, deliver: Callable[[], bool]) -> None:
     """Let all that waits fall due, and give it rounds that ``deliver`` turns.
 
-    A message before which the clock was set back may hide another one behind it.
+    A message before which the clock was set back may hide another one behind it, and so
+    may one that is delivered once more.
     """
     deliver()
-    for _ in undelivered(judge.known):
-        take(AdvanceClock(delay_ms(DELAY_LEVEL_MAX)))
-        deliver()
+    queues = judge.model.queues.items()
+    for _ in range(sum(len(them) for key, them in queues if key[0] == SCHEDULE_TOPIC)):
         if not undelivered(judge.known):
             break
+        take(AdvanceClock(delay_ms(DELAY_LEVEL_MAX)))
+        deliver()
 
 
 def read_everything(judge: Judge, epoch_ms: int, take: Take) -> None:

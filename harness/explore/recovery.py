@@ -29,7 +29,7 @@ from crashmq.harness.subjects.interpreter import interpreter_of
 from crashmq.harness.subjects.subject import SnapshotSubject
 from crashmq.models.history import Step
 from crashmq.models.laws.registry import LawUnknown, LawViolated
-from crashmq.models.observations import DOWN, EPOCH_MS, HalfMade, Positions, status_of
+from crashmq.models.observations import DOWN, HalfMade, Positions, status_of
 from crashmq.models.ops import Crash, CrashKind, Restart
 from crashmq.models.plain_state import token
 
@@ -78,7 +78,7 @@ class _Left:
     path: str
     number: int
     is_shared: bool
-    epoch_ms: int = EPOCH_MS
+    epoch_ms: int
 
     def files(self) -> Mapping[str, bytes]:
         """The files after the start."""
@@ -303,6 +303,7 @@ class Recoveries:
             " ".join([status_of(step.seen), *sorted(probes)]),
             self.views.number((did, positions, numbers, view, clock)),
             not is_asked or subject.disk.is_certain,
+            subject.epoch_ms,
         )
 
 

@@ -119,6 +119,14 @@ def simpler_ops(op: Op) -> Iterator[Op]:
         yield event
 
 
+_OF_WHAT_IS_FOUND = (
+    "log_file_size",
+    "queue_file_units",
+    "index_slots",
+    "index_entries",
+)
+
+
 def simpler_setups(setup: Setup) -> Iterator[Setup]:
     """Setups with more of the defaults: all at once, then one field at a time."""
     default = Setup()
@@ -126,7 +134,8 @@ def simpler_setups(setup: Setup) -> Iterator[Setup]:
         yield default
     for field in fields(Setup):
         value = getattr(default, field.name)
-        if getattr(setup, field.name) != value:
+        is_kept = bool(setup.begins_with) and field.name in _OF_WHAT_IS_FOUND
+        if getattr(setup, field.name) != value and not is_kept:
             yield replace(setup, **{field.name: value})
 
 

@@ -18,4 +18,5 @@ from crashmq.harness.judging import (  # noqa: F401  what they declare is asked
     asked_of_rounds,
     asked_of_services,
     asked_of_starts,
+    asked_of_taking_over,
 )

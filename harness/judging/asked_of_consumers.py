@@ -22,7 +22,6 @@ from crashmq.models.knowledge.moments_of_consumers import (
     QueueGivenBack,
     QueuesShared,
 )
-from crashmq.models.knowledge.names import name_of
 from crashmq.models.laws.consumption import (
     a_beginning_is_told,
     a_free_lock_is_given,
@@ -75,9 +74,7 @@ def _is_refused(at: LockAnswered) -> bool:
 
 def _has_one_copy(at: MessageConsumed) -> bool:
     """Two consumers that had a queue at once may both give a message back."""
-    there = at.known.model.queues.get(at.consumed.queue[2:], [])
-    copies = [one for one in there if name_of(one) == at.unique_key]
-    return _has_queue(at) and len(copies) <= 1
+    return _has_queue(at) and at.unique_key not in at.known.consumption.owed.doubled
 
 
 @asked(no_offset_passes_a_message, on=GroupIsAt, needs=(Fact.UNDAMAGED_LOG,))

@@ -117,7 +117,7 @@ def _is_plain(at: PullAnswered) -> bool:
     return not is_refused and _comes_by_itself(at) and _is_settled(at, at.pull.topic)
 
 
-ALONE = (*SURE, Fact.ALONE, Fact.DISK_WORKED)
+ALONE = (*SURE, Fact.ALONE, Fact.DISK_WORKED, Fact.QUEUE_IS_SETTLED)
 
 
 @asked(answered_by_its_code, on=PullAnswered, needs=ALONE, where=_is_plain)

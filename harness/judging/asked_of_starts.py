@@ -65,7 +65,7 @@ from crashmq.models.laws.topic_deletion import (
 from crashmq.models.observations import Refused, Started
 
 AFTER_AN_ORDERLY_END = (Fact.UNDAMAGED_LOG, Fact.UNTOUCHED)
-AFTER_A_CRASH = (Fact.UNDAMAGED_LOG, Fact.UNTOUCHED)
+AFTER_A_CRASH = (Fact.UNDAMAGED_LOG, Fact.UNTOUCHED, Fact.FILES_ARE_OURS)
 
 
 def is_after_orderly_end(at: FilesFound) -> bool:
@@ -249,7 +249,7 @@ def _ask_rec_13(at: StoreUp) -> Breaches:
 @asked(
     marks_never_move_backwards,
     on=StoreUp,
-    needs=WELL_FOUND,
+    needs=(*WELL_FOUND, Fact.FILES_ARE_OURS),
     where=lambda at: at.start.last_exit_ok and at.found.has_checkpoint,
 )
 def _ask_cp_4_at_store_up(at: StoreUp) -> Breaches:
@@ -286,7 +286,7 @@ def _ask_del_1(at: LogRecovered) -> Breaches:
     )
 
 
-@asked(deletions_are_remembered, on=LogRecovered)
+@asked(deletions_are_remembered, on=LogRecovered, needs=(Fact.ABORT_IS_OURS,))
 def _ask_del_9(at: LogRecovered) -> Breaches:
     model = at.known.model
     return deletions_are_remembered.judge(

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from crashmq.harness.disk.profiles import PROFILES
 from crashmq.harness.judging import all_that_is_asked  # noqa: F401  so it is asked
 from crashmq.harness.judging.asking import askable
+from crashmq.harness.judging.first_known import first_known
 from crashmq.models.files.store_image import StoreImage, read_store
 from crashmq.models.history import Step
 from crashmq.models.knowledge.facts import Fact
-from crashmq.models.knowledge.knowledge import End, Knowledge
+from crashmq.models.knowledge.knowledge import End
 from crashmq.models.knowledge.moments import (
     AllDelivered,
     At,
@@ -74,8 +74,7 @@ class Judge:
         capabilities: frozenset[Capability] = EVERYTHING,
     ) -> None:
         """A judge of a new store whose subject can do so much beyond the core."""
-        disk = PROFILES[setup.disk_profile]
-        self.known = Knowledge.of_new_store(setup, disk, capabilities)
+        self.known = first_known(setup, capabilities)
         self._questions, never = askable(capabilities)
         self._walk = walk_for(capabilities)
         self.checks: dict[str, int] = {}
@@ -198,8 +197,10 @@ class Judge:
             key = known.key_of(queue)
             if known.subscriptions.is_torn(queue.group, filters=filters):
                 continue
+            end = model.next_queue_offset(key[1:])
+            if not end and model.dead_below(key[1:]):
+                continue  # it was deleted, and is there no more to tell an end of
             if queue in known.shares and known.held_by(key) == [queue.client]:
-                end = model.next_queue_offset(key[1:])
                 self.ask([GroupIdle(*at, key, told, end)])
 
     def judge_all_delivered(self, now: Positions) -> None:
@@ -244,7 +245,7 @@ class Judge:
         self.ask(
             [
                 StoreUp(*at, found, seen),
-                StartLeft(*at, before, found, left, ended),
+                StartLeft(*at, before, found, left, ended, known.tampering.is_found),
             ]
         )
         return -1

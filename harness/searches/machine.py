@@ -37,7 +37,7 @@ from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.restricting import within
 from crashmq.scenarios.programs.space import Kind
 from crashmq.scenarios.programs.strategies import HypothesisChance
-from crashmq.scenarios.programs.workload import rules_of, write_one_of
+from crashmq.scenarios.programs.workload import first_ops, rules_of, write_one_of
 
 NOTHING = Skipped("there was no op")
 
@@ -226,6 +226,7 @@ def _beginning(scenario: Scenario, can: frozenset[Capability]) -> object:
             space = within(space, can)
         self.draft = Draft(space, setup, chance, can)
         self.open(self.draft.setup)
+        self.step(*first_ops(self.draft))
         self.take("burst")
 
     return initialize(source=data())(begin)

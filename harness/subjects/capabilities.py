@@ -166,6 +166,13 @@ class TakesDamage(Protocol):
         """Add a foreign file while down; returns a ``Planted``, else ``Skipped``."""
 
 
+class FindsStores(Protocol):
+    """It begins with a directory that RocketMQ wrote, if its setup names one."""
+
+    def begins_with(self) -> str:
+        """Which of ``scenarios.found`` its first start finds; "": an empty one."""
+
+
 class HasRoom(Protocol):
     """Others can fill its disk, and set the times of its files."""
 

@@ -22,11 +22,11 @@ from crashmq.harness.disk.controls import Healed
 from crashmq.harness.disk.counted_disk import CountedDisk
 from crashmq.harness.disk.crash import StoreCrashed
 from crashmq.harness.disk.sim_disk import SimDisk
+from crashmq.harness.subjects.engine_config import epoch_of, place_found
 from crashmq.harness.subjects.python_store import PythonStore
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
-    EPOCH_MS,
     Observation,
     Positions,
     Statistics,
@@ -68,19 +68,24 @@ class ChildStore:
     """
 
     name = "child"
-    epoch_ms = EPOCH_MS
 
     def __init__(self, setup: Setup, root: Path) -> None:
         self._setup = setup
         self._disk = CountedDisk(root)
-        self._facts = Facts(False, EPOCH_MS, 0, "", DOWN)
+        self.epoch_ms = epoch_of(setup)
+        self._facts = Facts(False, self.epoch_ms, 0, "", DOWN)
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self._events: list[Callable[[], None]] = []
+        place_found(self._disk, setup)
 
     def layout(self) -> Literal["rocketmq"]:
         """Files, records and refusals are RocketMQ's."""
         return "rocketmq"
+
+    def begins_with(self) -> str:
+        """Which directory its first start finds."""
+        return self._setup.begins_with
 
     @property
     def is_up(self) -> bool:

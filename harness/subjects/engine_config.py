@@ -1,10 +1,23 @@
-"""The engine's configuration for the setup of a program."""
+"""What the engine is given for the setup of a program: options, time and files."""
 
 from __future__ import annotations
 
+from functools import cache
+
 from crashmq.engine.store.config import FlushDiskType, OnDamage, StoreConfig
 from crashmq.engine.store.queue.cq_unit import CQ_STORE_UNIT_SIZE
-from crashmq.models.program import COMMIT_THOROUGH_MS, FLUSH_THOROUGH_MS, Setup
+from crashmq.harness.subjects.damage import Placed
+from crashmq.models.files.store_image import read_store
+from crashmq.models.observations import EPOCH_MS
+from crashmq.models.program import (
+    COMMIT_THOROUGH_MS,
+    FLUSH_THOROUGH_MS,
+    FoundStore,
+    Setup,
+)
+from crashmq.scenarios.catalogue.found_stores import files_found
+
+_LATER_MS = 1000
 
 
 def config_of(setup: Setup) -> StoreConfig:
@@ -45,3 +58,30 @@ def config_of(setup: Setup) -> StoreConfig:
         delete_file_batch_max=setup.delete_batch,
         clean_file_forcibly_enable=setup.cleans_forcibly,
     )
+
+
+def epoch_of(setup: Setup) -> int:
+    """Where the wall clock of a store begins: not before what it finds was stored."""
+    return _epoch_after(setup.begins_with) if setup.begins_with else EPOCH_MS
+
+
+def place_found(disk: Placed, setup: Setup) -> None:
+    """Put the files that a store begins with on its disk."""
+    for path, data in files_found(setup.begins_with).items():
+        disk.place_new(path, data)
+
+
+def adds_crc(setup: Setup) -> bool:
+    """Whether records end with a CRC: as it is told to, or as all that it finds do."""
+    return setup.prop_crc or (bool(setup.begins_with) and _has_crcs(setup.begins_with))
+
+
+@cache
+def _has_crcs(name: FoundStore) -> bool:
+    records = read_store(files_found(name)).commit_log.records
+    return all(record.has_property_crc for record in records)
+
+
+@cache
+def _epoch_after(name: FoundStore) -> int:
+    return read_store(files_found(name)).newest_store_timestamp + _LATER_MS

@@ -16,6 +16,7 @@ from typing import assert_never
 from crashmq.harness.disk.crash import Hang, StoreCrashed
 from crashmq.harness.scheduling.line_switches import no_line_switches
 from crashmq.harness.scheduling.turns import Turns
+from crashmq.harness.subjects.engine_config import adds_crc
 from crashmq.harness.subjects.subject import (
     Subject,
     capabilities_of,
@@ -183,7 +184,7 @@ def interpreter_of(setup: Setup, subject: Subject, life: int = 0) -> Interpreter
     return Interpreter(
         subject,
         life,
-        prop_crc=setup.prop_crc,
+        prop_crc=adds_crc(setup),
         delivers_delayed=setup.delivers_delayed,
     )
 

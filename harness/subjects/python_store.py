@@ -24,7 +24,7 @@ from crashmq.harness.subjects.capabilities import PutOfBroker, RoundOfHost
 from crashmq.harness.subjects.clients import Clients
 from crashmq.harness.subjects.consumers import Consumers
 from crashmq.harness.subjects.damage import Damages, plant, selected
-from crashmq.harness.subjects.engine_config import config_of
+from crashmq.harness.subjects.engine_config import config_of, epoch_of, place_found
 from crashmq.harness.subjects.engine_messages import answer_of, bit_map_of, message_of
 from crashmq.harness.subjects.one_at_a_time import OneAtATime, ToldRounds, just_turn
 from crashmq.harness.subjects.removals import taken_away
@@ -32,7 +32,6 @@ from crashmq.models.history import Happening, TakenAway
 from crashmq.models.messages import MessageToPut
 from crashmq.models.observations import (
     DOWN,
-    EPOCH_MS,
     PULL_STATUSES,
     PUT_STATUSES,
     BrokerPulled,
@@ -87,16 +86,18 @@ class PythonStore:
     """The engine as a subject; a new ``MessageStore`` for each of its lives."""
 
     name = "python"
-    epoch_ms = EPOCH_MS
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self._config = config_of(setup)
         profile, capacity = PROFILES[setup.disk_profile], setup.disk_capacity
-        self._be_down(SimRuntime(EPOCH_MS), SimDisk(profile, capacity=capacity))
+        runtime = SimRuntime(epoch_of(setup))
+        self._be_down(runtime, SimDisk(profile, capacity=capacity))
+        place_found(self.disk, setup)
 
     def _be_down(self, runtime: SimRuntime, disk: SimDisk) -> None:
         self._runtime = runtime
+        self.epoch_ms = epoch_of(self.setup)
         self.now_ms: Callable[[], int] = runtime.now_ms
         self.disk = disk
         disk.keep_time_by(runtime.now_ms)
@@ -137,6 +138,10 @@ class PythonStore:
     def layout(self) -> Literal["rocketmq"]:
         """Files, records and refusals are RocketMQ's."""
         return "rocketmq"
+
+    def begins_with(self) -> str:
+        """Which directory its first start finds."""
+        return self.setup.begins_with
 
     @property
     def is_up(self) -> bool:
@@ -218,7 +223,7 @@ class PythonStore:
             return _SKIPPED_DOWN
         try:
             found = self._store.get_offset_in_queue_by_time(
-                topic, queue_id, EPOCH_MS + at_ms, BoundaryType[boundary]
+                topic, queue_id, self.epoch_ms + at_ms, BoundaryType[boundary]
             )
             stored_at = self._store.get_message_store_timestamp(topic, queue_id, found)
             earliest = self._store.get_earliest_message_time()
@@ -235,7 +240,7 @@ class PythonStore:
             return _SKIPPED_DOWN
         if not self._config.message_index_enable:
             return Skipped("the store keeps no index")
-        begin, end = EPOCH_MS + begin_ms, EPOCH_MS + end_ms
+        begin, end = self.epoch_ms + begin_ms, self.epoch_ms + end_ms
         try:
             result = store.query_message(topic, key, max_num, begin, end)
         except StoreStopped:
@@ -322,7 +327,7 @@ class PythonStore:
         """Let a consumer begin with a queue that it is given."""
         if self._consumers is None:
             return _SKIPPED_NO_PROGRESS
-        since = EPOCH_MS + at_ms
+        since = self.epoch_ms + at_ms
         return self._consumers.take_queue(group, topic, queue_id, where, since)
 
     def delete_group(self, group: str) -> Observation:

@@ -117,6 +117,7 @@ class WholeSubject(
     capabilities.LosesPower,
     capabilities.MeetsFaults,
     capabilities.TakesDamage,
+    capabilities.FindsStores,
     capabilities.HasRoom,
     capabilities.PutsBatches,
     capabilities.Searches,
@@ -148,6 +149,7 @@ PROTOCOLS: Final[Mapping[Capability, type]] = {
     Capability.LOSES_POWER: capabilities.LosesPower,
     Capability.MEETS_FAULTS: capabilities.MeetsFaults,
     Capability.TAKES_DAMAGE: capabilities.TakesDamage,
+    Capability.FINDS_STORES: capabilities.FindsStores,
     Capability.HAS_ROOM: capabilities.HasRoom,
     Capability.PUTS_BATCHES: capabilities.PutsBatches,
     Capability.SEARCHES: capabilities.Searches,
@@ -278,6 +280,10 @@ class _Completed:
     def now_ms(self) -> int:
         """No time is known."""
         return 0
+
+    def begins_with(self) -> str:
+        """Its directory is empty at first."""
+        return ""
 
     def disk_usage(self) -> tuple[int, int]:
         """No limit is known."""

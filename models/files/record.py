@@ -212,6 +212,18 @@ def decode_record(data: bytes, *, takes_nul: bool = False) -> Record:
     return record
 
 
+def decode_answer(data: bytes) -> Record:
+    """Decode a record that a store has answered, as clients do.
+
+    They take a NUL in a property, as RocketMQ does; whether it was put so, a comparison
+    with what was put shows.
+
+    Raises:
+        BadRecord: as ``decode_record``.
+    """
+    return decode_record(data, takes_nul=True)
+
+
 def parse_record(
     data: Bytes,
     position: int,

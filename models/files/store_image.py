@@ -56,6 +56,7 @@ from crashmq.models.files.record import (
     BadRecord,
     Bytes,
     Record,
+    decode_answer,
     decode_record,
     tags_code,
 )
@@ -63,6 +64,7 @@ from crashmq.models.files.record import (
 __all__ = [
     "StoreImage",
     "read_store",
+    "decode_answer",
     "decode_record",
     "tags_code",
     "BadRecord",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from crashmq.models.appended import Appended
+from crashmq.models.files.deleted import ALL_QUEUES
 from crashmq.models.files.offsets import OffsetKey
 from crashmq.models.history import OneQueue
 from crashmq.models.knowledge.locks import Locks
@@ -31,6 +32,7 @@ NOTHING_TOLD: Final = -1
 _NO_MESSAGE: frozenset[str] = frozenset()
 _NOWHERE: Final = 1 << 62
 _ANY_QUEUE: Final = ("", -1)
+_NO_LIFE: Final = -1
 
 
 class Share(NamedTuple):
@@ -42,7 +44,8 @@ class Share(NamedTuple):
         newest: unique keys of the messages of that answer.
         waiting: those of older answers that are not worked off.
         worked: those that it has worked off.
-        life: of the broker that has told it last where it is.
+        life: of the broker that has told it last where it is; -1: its queue may have
+            been deleted since.
         wanted: what its newest pull asks for; None: nobody knows.
         begun: where it began, as far as that is known.
     """
@@ -156,6 +159,18 @@ class Consumption(Forked):
         self.told = {}
         self.locks.broker_started()
         self.subscriptions.broker_began()
+
+    def may_be_deleted(self, topic: str, queue_id: int) -> None:
+        """Take note that queues may begin anew at 0, which no consumer was told yet."""
+        for queue in {**self.shares, **self.leaving, **self.taken, **self.told}:
+            if queue.topic != topic or queue_id not in (ALL_QUEUES, queue.queue_id):
+                continue
+            self.told.pop(queue, None)
+            for shares in (self.shares, self.leaving):
+                if queue in shares:
+                    shares[queue] = shares[queue]._replace(life=_NO_LIFE)
+            if queue in self.taken:
+                self.taken[queue] = self.taken[queue]._replace(life=_NO_LIFE)
 
     def began(self, op: StartConsumer) -> None:
         """Take note that a consumer has started."""

@@ -28,7 +28,7 @@ from crashmq.models.knowledge.moments import (
     RoundOver,
     SearchOver,
 )
-from crashmq.models.knowledge.moments_of_pulls import PullAnswered
+from crashmq.models.knowledge.moments_of_pulls import PullAnswered, PullKept
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.ops import Capability
 
@@ -54,6 +54,7 @@ class Fact(Enum):
     WRITTEN_STAYS = "what was written and not synced can still be read"
     UNTOUCHED = "nobody changed a file of the store since its last start"
     UNDAMAGED_LOG = "the store does not serve around damage, which has laws of its own"
+    FILES_ARE_OURS = "a start has taken over what another program left of the files"
     ABORT_IS_OURS = "nobody took the abort file, so a start knows how the life ended"
     END_IS_KNOWN = "nothing came amid the making or removal of the abort file"
     CHECKPOINT_IS_WHOLE = "no crash tore the checkpoint's times, which have no CRC"
@@ -70,6 +71,7 @@ class Fact(Enum):
     RUNS_SEVERAL = "several ops can be in the subject at the same time"
     LOSES_POWER = "it is known what the subject has not synced"
     TAKES_DAMAGE = "the subject's files can be changed while it is down"
+    FINDS_STORES = "the subject begins with a directory of RocketMQ's, if told to"
     HAS_ROOM = "others can fill the subject's disk"
     PUTS_BATCHES = "the subject takes several messages by one put"
     SEARCHES = "the subject finds messages by place, time or key"
@@ -220,6 +222,10 @@ def _undamaged_log(at: Moment) -> bool:
     return not at.known.is_degraded
 
 
+def _files_are_ours(at: Moment) -> bool:
+    return not at.known.tampering.is_found
+
+
 def _abort_is_ours(at: Moment) -> bool:
     return not at.known.tampering.abort_taken
 
@@ -249,7 +255,11 @@ def _life_is_known(at: Moment) -> bool:
 def _queue_is_settled(at: Moment) -> bool:
     match at:
         case (
-            PullOver(pull=read) | SearchOver(search=read) | FilteredPullOver(pull=read)
+            PullOver(pull=read)
+            | SearchOver(search=read)
+            | FilteredPullOver(pull=read)
+            | PullAnswered(pull=read)
+            | PullKept(pull=read)
         ):
             return not is_half_dispatched(at, (read.topic, read.queue_id))
         case CommitAnswered() | ResetAnswered() | QueueBegun():
@@ -312,6 +322,7 @@ HOLDS: Final[Mapping[Fact, Callable[[Moment], bool]]] = {
     Fact.WRITTEN_STAYS: _written_stays,
     Fact.UNTOUCHED: _untouched,
     Fact.UNDAMAGED_LOG: _undamaged_log,
+    Fact.FILES_ARE_OURS: _files_are_ours,
     Fact.ABORT_IS_OURS: _abort_is_ours,
     Fact.END_IS_KNOWN: _end_is_known,
     Fact.CHECKPOINT_IS_WHOLE: _checkpoint_is_whole,

@@ -23,7 +23,7 @@ from crashmq.models.knowledge.progress import Progress
 from crashmq.models.knowledge.promises import SPOILT, DiskKind, Promises, forgets
 from crashmq.models.knowledge.reference import QueueKey, ReferenceModel
 from crashmq.models.knowledge.rounds import Rounds
-from crashmq.models.knowledge.tampering import Tampering
+from crashmq.models.knowledge.tampering import Origin, Tampering
 from crashmq.models.laws.around import Spoilt
 from crashmq.models.laws.judged import Judged
 from crashmq.models.messages import MessageToPut, bit_map_at
@@ -172,6 +172,7 @@ class Knowledge:
             keeps_index=setup.has_index,
             ext_size=setup.queue_ext_size if setup.has_queue_ext else 0,
             bit_map_of=bit_map_at if knows_bit_maps else None,
+            takes_odd_properties=self.tampering.origin is not Origin.OURS,
         )
 
     def saw_faults(self, step: Step) -> None:

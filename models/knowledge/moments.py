@@ -338,12 +338,14 @@ class StartLeft(Moment):
         found: what this one found.
         left: what this one left.
         after_orderly_end: the life before came to an orderly end.
+        takes_over: another program left what this one found.
     """
 
     before: Mapping[str, Bytes] | None
     found: StoreImage
     left: Mapping[str, Bytes]
     after_orderly_end: bool
+    takes_over: bool
 
     @property
     def expired_index_files(self) -> Collection[str]:

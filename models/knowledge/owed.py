@@ -6,7 +6,8 @@ log has lost its tail.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from crashmq.models.appended import Appended
@@ -27,11 +28,14 @@ class Owed(Forked):
         since: the first queue_offset that a group must see of a queue.
         done: by group, topic and queue the messages that were worked off.
         passing: what pulls of this step have passed over, and was not asked for.
+        doubled: messages of which a queue had two copies as a consumer pulled them; a
+            crash may have taken one since.
     """
 
     since: dict[OffsetKey, int] = field(default_factory=dict)
     done: dict[OffsetKey, frozenset[str]] = field(default_factory=dict)
     passing: list[tuple[OffsetKey, Passing]] = field(default_factory=list)
+    doubled: frozenset[str] = _NO_MESSAGE
 
     def begins(self, key: OffsetKey, begin: int, *, is_anew: bool) -> None:
         """Take note of where a group begins; ``is_anew``: perhaps it had no offset."""
@@ -44,6 +48,11 @@ class Owed(Forked):
 
     def _does(self, key: OffsetKey, names: frozenset[str]) -> None:
         self.done[key] = self.done.get(key, _NO_MESSAGE) | names
+
+    def pulled(self, names: frozenset[str], there: Sequence[Appended]) -> None:
+        """Take note that messages were pulled of a queue in which these are."""
+        copies = Counter(map(name_of, there))
+        self.doubled |= {name for name in names if copies[name] > 1}
 
     def step_begins(self, model: ReferenceModel) -> None:
         """Take note of what pulls were to pass over in the step before.

@@ -199,6 +199,12 @@ class ReferenceModel(Forked):
         of_topic = self.deleted.get((key[0], ALL_QUEUES), 0)
         return max(of_topic, self.deleted.get(key, 0))
 
+    def list_all(self) -> None:
+        """List each message anew in the queues that have it."""
+        self.queues = {}
+        for appended in self.messages:
+            self._list(appended)
+
     def _list(self, appended: Appended) -> None:
         """Add a message to every queue that lists it; there may be none."""
         message = appended.message
@@ -336,6 +342,7 @@ class ReferenceModel(Forked):
             (appended.message.topic, key): None
             for appended in self.messages
             for key in (appended.message.unique_key, *appended.message.keys.split())
+            if key
         }
 
     def live_messages(self, log_min: int) -> list[Appended]:
@@ -373,9 +380,7 @@ class ReferenceModel(Forked):
             appended.found = record
         self.messages = self.messages[:expired] + kept
         self.log_min = self.may_expire = log_min
-        self.queues = {}
-        for appended in self.messages:
-            self._list(appended)
+        self.list_all()
         for key in [key for key in self.queues if was and key not in built]:
             # A deletion may be forgotten once all that was deleted has expired.
             dead = max(was.get((key[0], ALL_QUEUES), 0), was.get(key, 0))

@@ -12,12 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from crashmq.models.files.places import is_of_a_store
 from crashmq.models.history import Step
 from crashmq.models.laws.around import Spoilt
 from crashmq.models.observations import RESTORED, Damaged
 from crashmq.models.plain_state import Forked
+
+
+class Origin(Enum):
+    """Whose directory a store has."""
+
+    OURS = "it was empty"
+    FOUND = "another program wrote it, and no start has come to its end yet"
+    TAKEN_OVER = "another program wrote it, and a start has taken it over"
 
 
 @dataclass(slots=True)
@@ -33,6 +42,7 @@ class Tampering(Forked):
             order, so that what that life left unsynced no start can know of.
         bit_maps_may_rot: something beside the queues may have been changed, and
             nothing proves a bit map.
+        origin: whose directory it is.
         log_has_hidden_rot: a record has rotted where no checksum covers it, so nothing
             can be judged any more.
     """
@@ -44,6 +54,12 @@ class Tampering(Forked):
     abort_taken: bool = False
     bit_maps_may_rot: bool = False
     log_has_hidden_rot: bool = False
+    origin: Origin = Origin.OURS
+
+    @property
+    def is_found(self) -> bool:
+        """Whether no start has come to its end yet on what another program left."""
+        return self.origin is Origin.FOUND
 
     @property
     def log_is_damaged(self) -> bool:
@@ -99,6 +115,8 @@ class Tampering(Forked):
     def mended(self) -> None:
         """Note a start that has read the files and mended what it could."""
         self.damaged = []
+        if self.is_found:
+            self.origin = Origin.TAKEN_OVER
 
     def add(self, damages: Sequence[Damaged]) -> None:
         """Note places that do not hold what they should."""

@@ -225,7 +225,7 @@ def _timed(
     Source: AbstractSendMessageProcessor#msgCheck, DefaultMessageStore#asyncPutMessage.
     """
     has_broker = known.setup.keeps_progress or known.setup.delivers_delayed
-    topic, model = message.real_topic or message.topic, known.model
+    topic, model = message.destination[0], known.model
     is_known = topic in before and (topic, ALL_QUEUES) not in model.deleted
     return replace(answer, took_ms=-1) if has_broker and not is_known else answer
 

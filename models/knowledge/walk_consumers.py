@@ -185,7 +185,7 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
         at.known.progress.pending.pop(known.key_of(queue), None)
         again = share.begins_again(answer.next_begin_offset)
         # It may have given that pull up by now, and go on from where it asked.
-        known.shares[queue] = again._replace(asked=share.asked, life=known.life)
+        known.shares[queue] = again._replace(asked=share.asked)
         return
     if answer.code not in READ:
         return
@@ -204,6 +204,9 @@ def _saw_answer(at: At, answer: PullReceived) -> Iterator[Moment]:
     if is_torn and wanted is not None and wanted[1] != "TAG":
         # A client looks at tags itself, and takes all else that comes.
         asked_for = frozenset(map(key_in, answer.messages))
+    if asked_for:
+        there = at.known.model.queues.get(known.key_of(queue)[1:], [])
+        known.owed.pulled(asked_for, there)
     known.shares[queue] = share._replace(
         next_pull=end, newest=asked_for, life=known.life
     )

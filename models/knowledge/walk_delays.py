@@ -46,9 +46,8 @@ def walk_delivery(
     """Walk one put of the broker that was answered; the model does not have it yet."""
     delays = at.known.delays
     level = message.delay_level
-    waited = _waiting(at.known, level, message)
-    least = at.known.model.visible(queue_of(level)).min_offset
-    expected = max(delays.next_of(level), least)
+    expected = max(delays.next_of(level), bounds(at.known, level)[0])
+    waited = _waiting(at.known, level, message, expected)
     latest = max(expected, _first_left(at, level))
     asked_ms = _asked_ms(at.step, answer)
     yield MessageDelivered(*at, message, answer, waited, expected, latest, asked_ms)
@@ -77,13 +76,15 @@ def queue_of(level: int) -> tuple[str, int]:
     return SCHEDULE_TOPIC, level - 1
 
 
-def _waiting(known: Knowledge, level: int, message: MessageToPut) -> Appended | None:
+def _waiting(
+    known: Knowledge, level: int, message: MessageToPut, begin: int
+) -> Appended | None:
     """The message of a level's queue that was delivered; None: there is none.
 
     Consumers may have given one message back more than once: then it is the first copy
     that is due, an alike one before any other, or else the last that was delivered.
+    ``begin`` is the offset of the next message that the level has to deliver.
     """
-    begin = known.delays.next_of(level)
 
     def rank(one: Appended) -> tuple[bool, bool, int]:
         is_over = one.queue_offset < begin

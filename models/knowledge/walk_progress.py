@@ -77,6 +77,9 @@ from crashmq.models.ops import (
     TakeQueue,
 )
 
+TABLES_SIZE_MAX = 16 * 1024
+"""The tables of a broker are smaller than so many bytes, in any program."""
+
 
 def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
     """Lead what is known of progress through a step; stop at each moment.
@@ -119,7 +122,7 @@ def walk_progress(at: At) -> Generator[Moment, None, Sequence[Recovered]]:
                 if step.is_alone and worked:
                     yield OffsetsPersisted(*at, at.look.files())
             case StopEnded(seen=Stopped()):
-                if worked:
+                if worked and _has_room(at):
                     progress.persisted(before)
                 progress.ended()
             case LifeEnded(crash):
@@ -210,6 +213,12 @@ def _recovered(at: At, found: Mapping[str, bytes], rows: OffsetRows) -> Recovere
     )
 
 
+def _has_room(at: At) -> bool:
+    """Whether a stop found room for its tables; it says nothing of one that failed."""
+    world, before = at.step.world, at.known.expiry.used
+    return not world.total or world.total - max(world.used, before) >= TABLES_SIZE_MAX
+
+
 def bound_by_deletions(at: At) -> None:
     """Take note that no offset of what a step has deleted lies past its new end.
 
@@ -218,6 +227,7 @@ def bound_by_deletions(at: At) -> None:
     """
     progress, model = at.known.progress, at.known.model
     for op, seen in at.step.deletions:
+        at.known.consumption.may_be_deleted(op.topic, op.queue_id)
         if not isinstance(seen, Deleted) or at.step.crash is not None:
             continue
         for key in progress.keys_of(topic=op.topic, queue_id=op.queue_id):

@@ -55,6 +55,7 @@ def walk_start(at: At, start: Start, found: StoreImage) -> Iterator[Moment]:
     known = at.known
     seen, tampering = start.seen, known.tampering
     ended = known.end is End.ORDERLY and not (tampering.damaged or known.disk_failed)
+    takes_over = tampering.is_found and not tampering.damaged
     if not isinstance(seen, Started | Refused):
         known.end = End.UNKNOWN  # it failed somewhere on its way
         return
@@ -77,7 +78,7 @@ def walk_start(at: At, start: Start, found: StoreImage) -> Iterator[Moment]:
     left, known.left_by_start = known.left_by_start, None
     if at.step.is_alone:  # else what others wrote is there too
         files = at.look.files()
-        yield StartLeft(*at, left, found, files, ended)
+        yield StartLeft(*at, left, found, files, ended, takes_over)
         known.left_by_start = None if tampering.abort_taken else files
 
 
@@ -268,6 +269,13 @@ def _misfit(found: StoreImage, setup: Setup, damaged: set[str]) -> str:
     for path, base, length, size in placed:
         if path in damaged and (length > size or base % size):
             return f"{path} is of a store with other sizes"
+    if found.checkpoint.mark is None:
+        lengths = {
+            len(file.data) for queue in found.consume_queues for file in queue.files
+        }
+        is_full = queue_file_size in lengths and (found.abort or setup.adopt)
+        if not is_full and any(0 < length < queue_file_size for length in lengths):
+            return "queue files may be of a store with smaller ones"
     deleted = found.commit_log.deleted
     if DELETED_PATH in damaged and deleted.flaw:
         return f"{DELETED_PATH} {deleted.flaw}"

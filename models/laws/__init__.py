@@ -29,6 +29,7 @@ from crashmq.models.laws import (
     rounds,
     run,
     statistics,
+    taking_over,
     topic_deletion,
 )
 
@@ -61,5 +62,6 @@ __all__ = [
     "rounds",
     "run",
     "statistics",
+    "taking_over",
     "topic_deletion",
 ]

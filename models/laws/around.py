@@ -10,7 +10,7 @@ from crashmq.models.files.store_image import (
     BadRecord,
     Record,
     StoreImage,
-    decode_record,
+    decode_answer,
 )
 from crashmq.models.laws.checkpoint import changed_files
 from crashmq.models.laws.querying import QUERY_MAX
@@ -174,7 +174,7 @@ def pull_goes_around(
     seen: list[int] = []
     for data in pulled.messages:
         try:
-            record = decode_record(data)
+            record = decode_answer(data)
         except BadRecord as flaw:
             yield Violation("pull", str(flaw), "a whole record")
             return
@@ -302,7 +302,7 @@ def query_goes_around(
     seen: list[int] = []
     for data in queried.messages:
         try:
-            seen.append(decode_record(data).phy_offset)
+            seen.append(decode_answer(data).phy_offset)
         except BadRecord as flaw:
             yield Violation("the answer", str(flaw), "whole records")
             return

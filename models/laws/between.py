@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from crashmq.models.appended import Appended, differs, differs_from_message
-from crashmq.models.files.store_image import BadRecord, Record, decode_record
+from crashmq.models.files.store_image import BadRecord, Record, decode_answer
 from crashmq.models.knowledge.reads_beside import LogBetween, QueueBetween
 from crashmq.models.laws.querying import QUERY_MAX
 from crashmq.models.laws.reading import (
@@ -147,7 +147,7 @@ def _outside(pulled: Pulled, offset: int) -> tuple[bool, int] | None:
 
 def _record_of(data: bytes) -> Record | None:
     try:
-        return decode_record(data)
+        return decode_answer(data)
     except BadRecord:
         return None
 

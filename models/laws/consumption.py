@@ -200,9 +200,9 @@ def what_was_given_back_is_put_again(
     Source: AbstractSendMessageProcessor#consumerSendMsgBack.
     """
     topics = {f"%RETRY%{queue.group}", f"%DLQ%{queue.group}"}
-    right = [one for one in copies if (one.real_topic or one.topic) in topics]
+    right = [one for one in copies if one.destination[0] in topics]
     if len(right) != times:
-        found = [one.real_topic or one.topic for one in copies]
+        found = [one.destination[0] for one in copies]
         told = f"put to {', '.join(found)}" if found else "put nowhere"
         yield Violation(
             f"{_of(queue)}, {unique_key}",

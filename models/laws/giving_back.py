@@ -55,15 +55,8 @@ class GivenBack(NamedTuple):
 
 
 def _waits(copy: MessageToPut) -> bool:
-    """Whether it waits first; another one may still say where it did."""
+    """Whether it waits first."""
     return copy.topic == SCHEDULE_TOPIC
-
-
-def _place(copy: MessageToPut) -> tuple[str, int]:
-    """Where a copy is put, be it that it waits first."""
-    if _waits(copy):
-        return copy.real_topic, copy.real_queue_id
-    return copy.topic, copy.queue_id
 
 
 def _of_its_group(
@@ -71,7 +64,7 @@ def _of_its_group(
 ) -> list[MessageToPut]:
     """Those that its group gets: others have another law."""
     topics = (given.retry_topic, given.dead_letters)
-    return [copy for copy in copies if _place(copy)[0] in topics]
+    return [copy for copy in copies if copy.destination[0] in topics]
 
 
 @law(
@@ -88,7 +81,7 @@ def given_back_where_somebody_looks(
     Source: AbstractSendMessageProcessor#consumerSendMsgBack, its newTopic's queues.
     """
     for copy in _of_its_group(given, copies):
-        topic, queue_id = _place(copy)
+        topic, queue_id = copy.destination
         if queue_id >= QUEUES:
             seen = f"it is put to {topic}/{queue_id}"
             yield Violation(given.name, seen, f"to one of {QUEUES} queues")
@@ -133,7 +126,7 @@ def given_back_for_its_tries(
         levels = sorted(given.levels)
         expected = {f"{given.retry_topic} after level {level}" for level in levels}
     for copy in _of_its_group(given, copies):
-        topic, _ = _place(copy)
+        topic, _ = copy.destination
         seen = f"{topic} after level {copy.delay_level}" if _waits(copy) else topic
         if seen not in expected:
             told = f"after {given.tries} tries it is put to {seen}"

@@ -369,7 +369,8 @@ def _asked_of(judged: Judged, live: Sequence[Placed]) -> Sequence[LogKey]:
     It has tags only where others wrote, who may have begun it with tags.
     """
     asked, mark = judged.image.log_keys, judged.image.checkpoint.mark
-    if mark is None or not mark.others_until:
+    says_others = mark is not None and mark.others_until > 0
+    if not (says_others or judged.takes_odd_properties):
         return asked
     more = Counter((entry.key_hash, entry.phy_offset) for _, _, _, entry in live)
     more -= Counter((key.key_hash, key.record.phy_offset) for key in asked)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from crashmq.models.files.index import keys_of
-from crashmq.models.files.store_image import BadRecord, Record, decode_record
+from crashmq.models.files.store_image import BadRecord, Record, decode_answer
 from crashmq.models.laws.registry import law
 from crashmq.models.observations import Queried
 from crashmq.models.verdict import Violation
@@ -37,7 +37,7 @@ def queried_messages_are_right(
     for number, data in enumerate(queried.messages):
         where = f"message {number} of the answer"
         try:
-            record = decode_record(data)
+            record = decode_answer(data)
         except BadRecord as flaw:
             yield Violation(where, str(flaw), "a whole record")
             continue
@@ -73,7 +73,7 @@ def query_finds_what_a_walk_finds(
     Source: IndexService#queryOffset, MessageStoreConfig#maxMsgsNumBatch.
     """
     most = max(0, min(max_num, QUERY_MAX))
-    seen = [decode_record(data).phy_offset for data in queried.messages]
+    seen = [decode_answer(data).phy_offset for data in queried.messages]
     answers = [list(which[-most:] if most else ()) for which in (sure, possible)]
     if seen not in answers:
         text = f"phy_offsets {seen[:8]}, {len(seen)} in all"

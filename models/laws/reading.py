@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from crashmq.models.appended import Appended, differs
-from crashmq.models.files.store_image import BadRecord, Record, decode_record
+from crashmq.models.files.store_image import (
+    BadRecord,
+    Record,
+    decode_answer,
+    decode_record,
+)
 from crashmq.models.knowledge.reference import VisibleQueue
 from crashmq.models.laws.registry import law
 from crashmq.models.observations import Looked, Pulled, PullStatus, Searched
@@ -88,15 +93,17 @@ def pulled_messages_prove_themselves(pulled: Pulled) -> Iterator[Violation]:
     checks the body's CRC.
     """
     for number, data in enumerate(pulled.messages):
-        record, flaw = _read(data)
+        record, flaw = _read(data, decode_record)
         if record is None:
             yield Violation(f"message {number} of the answer", flaw, "a whole record")
 
 
-def _read(data: bytes) -> tuple[Record | None, str]:
+def _read(
+    data: bytes, decode: Callable[[bytes], Record] = decode_answer
+) -> tuple[Record | None, str]:
     """The pulled record, or why it cannot be decoded."""
     try:
-        return decode_record(data), ""
+        return decode(data), ""
     except BadRecord as flaw:
         return None, str(flaw)
 
@@ -239,7 +246,7 @@ def looked_up_message_is_right(
         yield Violation(where, f"{len(looked.message)} bytes", "none begins there")
         return
     try:
-        record = decode_record(looked.message)
+        record = decode_answer(looked.message)
     except BadRecord as flaw:
         yield Violation(where, str(flaw), "a whole record")
         return

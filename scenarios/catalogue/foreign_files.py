@@ -1,4 +1,8 @@
-"""Foreign files in the store's directories: left over, or copied there.
+"""What others leave in a directory: files among the store's own, or a whole store.
+
+Files are left over, or copied there. A whole store is one that RocketMQ wrote: the
+first start takes it over, and what is done then meets its messages, its index, its
+checkpoint and its deletions.
 
 Source: rule E9 of the disk fault model.
 """
@@ -6,12 +10,13 @@ Source: rule E9 of the disk fault model.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 from crashmq.models.ops import PlantFile
-from crashmq.models.program import HOUR_MS, Setup
+from crashmq.models.program import HOUR_MS, FlushMode, FoundStore, Setup
 from crashmq.scenarios.catalogue.scenario import Scenario
 from crashmq.scenarios.catalogue.topic_deletion import DELETIONS
-from crashmq.scenarios.programs.space import Numbers, often
+from crashmq.scenarios.programs.space import ALL_TIMES, Address, Label, Numbers, often
 from crashmq.scenarios.programs.spaces import BREAKING, CORE_LAWS, INDEXED, setups_on
 
 _NOBODYS = (
@@ -129,5 +134,99 @@ FOREIGN_FILES = (
             "mapped_file_queue.load.gap",
         ),
         required_laws=(*CORE_LAWS, "REC-14"),
+    ),
+)
+
+FOUND_STORES: tuple[FoundStore, ...] = tuple(filter(None, get_args(FoundStore)))
+
+_ADOPTING = replace(
+    BREAKING,
+    kinds=often(
+        ("put", 5),
+        ("burst", 4),
+        ("batch", 2),
+        ("service", 7),
+        ("pull", 4),
+        ("query", 2),
+        ("search", 2),
+        ("delete", 1),
+        ("crash", 4),
+        ("restart", 3),
+        ("clock", 1),
+    ),
+    kept=("pull", "crash", "restart"),
+    addresses=often(
+        (Address("T0", 0), 6),
+        (Address("T0", 1), 2),
+        (Address("T1", 0), 4),
+        (Address("Té", 2), 1),
+        (Address("T.1", 0), 1),
+        (Address("orders", 0), 1),
+    ),
+    labels=often(
+        (Label(), 4),
+        (Label(tags="TagA"), 3),
+        (Label(tags="TagB", keys="key-1"), 2),
+        (Label(tags="已付款", keys="key-2 key-3"), 2),
+        (Label(keys="key-1 key-4", wait_store_ok=False), 1),
+        (Label(transaction="prepared"), 1),
+    ),
+    batch_counts=often((2, 3), (1, 1), (5, 1)),
+    deletions=often((Address("T1", -1), 2), (Address("T0", 1), 1)),
+    crash_kinds=often(("power_loss", 1), ("process_kill", 1)),
+    survivor_kinds=often(("none", 2), ("all", 1), ("prefix", 2), ("hashed", 3)),
+    services=often(
+        ("reput", 5),
+        ("flush_commit_log", 3),
+        ("flush_consume_queue", 2),
+        ("checkpoint", 2),
+        ("flush_index", 1),
+    ),
+    search_times_ms=Numbers((0, -1, -1000, -1100, -1500, -1800, 10, 3000), 12_000),
+    query_keys=("key-1", "key-2", "key-4", "K7", "K10", "nobody"),
+    query_counts=often((32, 3), (64, 1), (1, 2), (3, 1)),
+    query_times_ms=often((ALL_TIMES, 4), ((-2000, -1000), 1), ((0, ALL_TIMES[1]), 1)),
+)
+
+
+_DISKS: tuple[tuple[str, FlushMode], ...] = (
+    ("ext4_ordered", "ASYNC_FLUSH"),
+    ("posix_min", "SYNC_FLUSH"),
+)
+_LOG_FILE_SIZES: dict[FoundStore, int] = {"5.3.0-killed": 4096, "5.5.1-killed": 16384}
+_QUEUE_FILE_UNITS: dict[FoundStore, int] = {"5.3.0-crc": 7, "4.9.8-nul": 40}
+
+
+def setup_of(name: FoundStore) -> Setup:
+    """A store of the sizes that it was written with, and with what it needs."""
+    return Setup(
+        log_file_size=_LOG_FILE_SIZES.get(name, 8192),
+        queue_file_units=_QUEUE_FILE_UNITS.get(name, 10),
+        index_slots=8,
+        index_entries=20,
+        multi_dispatch=name.endswith("light"),
+        begins_with=name,
+    )
+
+
+ADOPTING = (
+    Scenario(
+        name="adopted_stores",
+        sentence="the store is started on a directory that RocketMQ wrote, or wrote to "
+        "after it, and is killed, loses power and goes on",
+        space=_ADOPTING,
+        setups=tuple(
+            replace(setup_of(name), disk_profile=disk, flush_mode=mode)
+            for name in FOUND_STORES
+            for disk, mode in _DISKS
+        ),
+        length=(8, 40),
+        required_probes=(
+            "start_up.take_over",
+            "start_up.read.expired",
+            "adoption.deleted",
+            "index_audit.tags",
+        ),
+        required_laws=(*CORE_LAWS, "IX-1", "IX-4", "DEL-9"),
     ),
 )

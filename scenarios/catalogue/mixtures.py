@@ -2,8 +2,8 @@
 
 What a start can know of damage depends on what else there is, so scenarios that damage
 files stay apart. Consumers that live subscribe for their group, and so do filters, in
-another way: they are mixed with others, and not with each other. Nor is a topic deleted
-that a living consumer works on: its clients do not notice (``docs/sharp-edges.md``).
+another way: they are mixed with others, and not with each other. Nor does anybody else
+commit for a group that has consumers: nobody could say what it has passed over.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _DAMAGING = (
     *("truncated_files", "window_damage", "bit_rot"),
     *("foreign_files", "latent_errors", "lost_writes"),
 )
-_DELETING = frozenset({"progress", "hold"})
-"""Kinds of op that may delete a topic, beside spaces that say which one."""
+_COMMITTING = frozenset({"progress", "hold"})
+"""Kinds of op that tell a broker how far a group is."""
 
 
 def mixtures_of(
@@ -33,7 +33,7 @@ def mixtures_of(
     beside_consumers = [
         one
         for one in (*calm, *brokers)
-        if not (_deletes(one) or "filter" in one.space.kinds)
+        if not {"filter", *_COMMITTING} & {*one.space.kinds}
     ]
     return (
         _mixture(
@@ -48,7 +48,7 @@ def mixtures_of(
         ),
         _mixture(
             "consumer_mixtures",
-            "the same beside consumers that live, whose topics nobody deletes",
+            "the same beside consumers that live",
             (*beside_consumers, *consumers),
         ),
     )
@@ -66,7 +66,3 @@ def _mixture(name: str, sentence: str, mixed: Sequence[Scenario]) -> Scenario:
         required_laws=CORE_LAWS,
         mixes=tuple(mixed),
     )
-
-
-def _deletes(one: Scenario) -> bool:
-    return bool(one.space.deletions or _DELETING & {*one.space.kinds})

@@ -47,7 +47,9 @@ class Scenario:
         """What a subject must be able to do for this question to be put at all."""
         if self.mixes:
             return frozenset().union(*[one.needs for one in self.mixes])
-        return needs_of(self.space)
+        finds = all(setup.begins_with for setup in self.setups)
+        found = frozenset({Capability.FINDS_STORES}) if finds else frozenset()
+        return needs_of(self.space) | found
 
     def drawn(self, chance: Chance) -> tuple[Space, Setup]:
         """What one program asks, and of which store."""

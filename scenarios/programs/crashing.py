@@ -11,6 +11,19 @@ RETOLD = 4
 """After one crash of so many it is said what the start has taken for durable."""
 
 
+FIRST_CUT_SHORT = 2
+"""Of so many first starts on what another program left one is cut short."""
+
+
+def first_start(draft: Draft) -> None:
+    """Add ops: the first start on a directory that another program left."""
+    chance, space = draft.chance, draft.space
+    if space.crash_kinds and chance.one_in(FIRST_CUT_SHORT):
+        for _ in range(max(1, chance.pick(space.recovery_crashes))):
+            crash_during(draft, Restart(), chance.number(space.at_actions.restart))
+    draft.add(Restart())
+
+
 def restart(draft: Draft) -> None:
     """Add ops: restart the store, after an orderly shutdown or after a crash."""
     if draft.chance.pick(draft.space.orderly_stops):

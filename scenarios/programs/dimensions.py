@@ -96,7 +96,7 @@ APART: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """Pairs that scenarios keep apart on purpose: the reason, and beginnings of values."""
 
 HOUR_MS = 3_600_000
-_NAMED = ("disk_profile", "flush_mode", "on_damage", "delete_hours")
+_NAMED = ("disk_profile", "flush_mode", "on_damage", "delete_hours", "begins_with")
 
 
 def values_of(program: Program) -> frozenset[Value]:

@@ -19,7 +19,7 @@ from crashmq.scenarios.programs.ageing import wait
 from crashmq.scenarios.programs.chance import Chance, SeededChance
 from crashmq.scenarios.programs.consumers import consume, outlive, retry, stay
 from crashmq.scenarios.programs.consuming import progress
-from crashmq.scenarios.programs.crashing import crash, restart
+from crashmq.scenarios.programs.crashing import crash, first_start, restart
 from crashmq.scenarios.programs.delaying import delay
 from crashmq.scenarios.programs.draft import Draft
 from crashmq.scenarios.programs.faulting import fault, fill_after_all
@@ -69,10 +69,21 @@ def program_by(
         space = within(space, can)
     length = chance.integer(*scenario.length)
     draft = Draft(space, setup, chance, can)
+    if setup.begins_with:
+        first_start(draft)
     kinds = swarm_kinds(space, chance)
     while len(draft.ops) < length:
         PHRASES[chance.pick(kinds)](draft)
     return Program(setup, tuple(draft.ops[:length]))
+
+
+def first_ops(draft: Draft) -> tuple[Op, ...]:
+    """How a store of the draft is started first, where its episode has to; drawn."""
+    if draft.setup.begins_with:
+        first_start(draft)
+    ops = tuple(draft.ops)
+    draft.ops.clear()
+    return ops
 
 
 def phrase_for(space: Space, setup: Setup, kind: Kind, run: int) -> tuple[Op, ...]:

@@ -23,7 +23,9 @@ from crashmq.engine.store.errors import StoreCorrupted, StoreForeign
 from crashmq.engine.store.message.message import Message
 from crashmq.engine.store.message.message_batch import InnerMessage, encode_batch
 from crashmq.engine.store.message.message_codec import PROP_CRC_NAME
+from crashmq.models.files.presumed import PresumedLog, presumed
 from crashmq.models.files.record import decode_record
+from crashmq.models.files.store_image import read_store
 
 GoldenStore = Callable[[str], tuple[Path, list[dict[str, Any]]]]
 PER_FILE = LOG_FILE_SIZE // RECORD_SIZE
@@ -240,6 +242,39 @@ def test_a_topic_that_its_broker_still_has_was_not_deleted(
     store = started(root, config_for(settings_of(root)))
 
     assert all_served(store, rows) == by_place(rows)
+    assert store.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("left", "is_deleted"),
+    [
+        ("config/delayOffset.json", True),
+        ("config/timermetrics", True),
+        ("config/consumerOffset.json", False),
+        ("config/topics.json.bak", False),
+        ("config/rocksdb/CURRENT", False),
+    ],
+)
+def test_a_folder_that_is_gone_is_a_deletion_if_no_broker_has_lost_its_list(
+    golden_store: GoldenStore, left: str, is_deleted: bool
+) -> None:
+    root, rows = golden_store("rolled-clean")
+    shutil.rmtree(root / "consumequeue" / "payments")
+    (root / left).parent.mkdir(parents=True, exist_ok=True)
+    (root / left).write_text("{}")
+    files = {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+    folders = [path.name for path in (root / "consumequeue").iterdir()]
+    told = presumed(read_store(files), folders).image.commit_log
+
+    store = started(root, config_for(settings_of(root)))
+
+    kept = [row for row in rows if not is_deleted or row["topic"] != "payments"]
+    assert all_served(store, rows) == by_place(kept)
+    assert isinstance(told, PresumedLog) == is_deleted  # as fsck has it
     assert store.shutdown()
 
 

@@ -232,3 +232,102 @@ def test_a_table_that_nobody_can_read_refuses_the_start(
 
     with pytest.raises(StoreCorrupted, match="neither it nor"):
         started(store, {T0: 5})
+
+
+def deleted(ends: RecoveredEnds, *queues: tuple[str, int]) -> RecoveredEnds:
+    with ends.removal(queues):
+        pass
+    return ends
+
+
+def test_what_was_told_of_a_queue_before_its_deletion_holds_no_more(
+    store: StoreBuilder,
+) -> None:
+    ends = told(store, {T0: 4, T1: 4})
+    before = ends.life
+
+    deleted(ends, T0)
+
+    assert ends.life == before + 1
+    assert [ends.is_stale("c", *T0, n, before) for n in (0, 1)] == [False, True]
+    assert not ends.is_stale("c", *T1, 9, before)
+    assert not ends.is_stale("c", *T0, 9, ends.life)
+
+
+def test_who_names_no_life_knows_nothing_of_a_deleted_queue(
+    store: StoreBuilder,
+) -> None:
+    ends = told(store, {T0: 4})
+    ends.knows("c", *T0)
+
+    deleted(ends, T0)
+
+    assert ends.is_stale("c", *T0, 1)
+
+
+def test_a_crash_after_a_deletion_leaves_it_known(store: StoreBuilder) -> None:
+    ends = told(store, {T0: 4, T1: 4})
+    first = ends.life
+    second = deleted(ends, T0).life
+
+    again = started(store, {T0: 3, T1: 7})
+
+    assert [again.end_of(*T0, life) for life in (first, second)] == [0, 3]
+    assert [again.end_of(*T1, life) for life in (first, second)] == [7, 7]
+
+
+def test_a_queue_made_before_another_ones_deletion_keeps_its_offsets(
+    store: StoreBuilder,
+) -> None:
+    ends = told(store, {})  # T0 comes in this life
+    first = ends.life
+    deleted(ends, T1)
+
+    again = started(store, {T0: 6})
+
+    assert again.end_of(*T0, first) == 6
+
+
+def test_a_deletion_is_noted_durably_before_the_queues_go(store: StoreBuilder) -> None:
+    ends = told(store, {T0: 4})
+    life = ends.life
+
+    with ends.removal([T0]):
+        again = started(store, {})
+        assert ends.life == life
+
+    assert again.end_of(*T0, life) == 0
+
+
+def test_a_deletion_that_is_refused_begins_no_life(store: StoreBuilder) -> None:
+    ends = told(store, {T0: 4})
+    life = ends.life
+
+    with pytest.raises(StoreStopped), ends.removal([T0]):
+        raise StoreStopped("no deletion is taken")
+    ends.end(lambda: None)
+
+    after = started(store, {T0: 4}, is_orderly=True)
+    assert after.life == life
+    assert not after.is_stale("c", *T0, 4, life)
+
+
+def test_a_deletion_that_nobody_was_told_before_leaves_no_file(
+    store: StoreBuilder,
+) -> None:
+    deleted(started(store, {T0: 4}), T0)
+
+    assert PATH not in store.disk.files()
+
+
+def test_a_table_of_a_broker_that_knew_no_deletions_is_read(
+    store: StoreBuilder,
+) -> None:
+    life = told(store, {T0: 4}).life
+    field = b'"crashed":1,'
+    at, size = text(store).index(field), len(text(store))
+    file = store.mount.open(PATH, size, create=False, mapped=False)
+    file.write_at(at, b" " * len(field))
+    file.close()
+
+    assert started(store, {T0: 7}).end_of(*T0, life) == 7

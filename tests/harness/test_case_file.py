@@ -62,7 +62,7 @@ CASE = CaseFile(
 )
 
 
-DEFAULTS = "f40e20f7abff132fb9724b8194d62928e0d838fc7c04e15824e4b5e8b64d42ae"
+DEFAULTS = "af538424c24939ba8b2768684f2c1127e97c0619bb0051f2615c78aef40f90a9"
 
 
 def saved(path: Path, **changes: Any) -> Path:

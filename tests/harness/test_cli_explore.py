@@ -60,6 +60,16 @@ def test_a_case_of_which_all_was_tried_is_closed(tmp_path: Path) -> None:
     assert len((out / "classes.jsonl").read_text().splitlines()) == summary["classes"]
 
 
+def test_a_crash_point_is_closed_if_it_has_few_enough_choices(tmp_path: Path) -> None:
+    case = case_of_one_put(tmp_path)
+
+    few = crashmq(case, "--depth", 1, "--choices", 2)
+    enough = crashmq(case, "--depth", 1, "--choices", 1000)
+
+    assert ": OPEN" in few.output
+    assert ": CLOSED" in enough.output
+
+
 def test_a_planted_bug_becomes_a_case_that_replays(tmp_path: Path) -> None:
     out = tmp_path / "out"
 

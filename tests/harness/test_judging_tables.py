@@ -120,7 +120,10 @@ def test_a_fact_names_what_it_excuses_and_where_that_is_still_asked() -> None:
 def test_after_a_crash_only_the_laws_are_asked_that_no_crash_may_break() -> None:
     table = tables.after_a_crash()
 
-    assert row_of(table, "CP-3")[2] == "undamaged log, untouched, checkpoint is whole"
+    assert (
+        row_of(table, "CP-3")[2]
+        == "undamaged log, untouched, files are ours, checkpoint is whole"
+    )
     assert "| CQ-1 |" not in table
     assert "after an orderly end alone: CL-2 to CL-5," in table
 

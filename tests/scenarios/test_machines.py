@@ -61,6 +61,7 @@ TestOffsetFiles = machine_test("offset_files")
 TestLongPolling = machine_test("long_polling")
 TestFilters = machine_test("filters")
 TestFilterFiles = machine_test("filter_files")
+TestAdoptedStores = machine_test("adopted_stores")
 TestDelayed = machine_test("delayed")
 
 

@@ -87,7 +87,7 @@ def test_programs_mix_ops_that_no_scenario_has_together() -> None:
 
 def test_the_consumers_of_a_group_share_out_alike() -> None:
     averaging = StartConsumer("o1", "o", "T0")
-    by_circle = replace(averaging, client="o2", strategy="CIRCLE")
+    by_circle = replace(averaging, client="o2", strategy="AVG_BY_CIRCLE")
     another, fellow = (replace(by_circle, group="p"), replace(averaging, client="o3"))
     one = replace(DISK_FULL.space, consumers=(averaging,))
     other = replace(INDEX.space, consumers=(by_circle, another, fellow))

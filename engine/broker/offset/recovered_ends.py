@@ -11,6 +11,9 @@ A life ends with a crash, and only if it has told anybody anything since all tha
 was durable; so that is noted durably before the first answer, and taken back by a stop.
 A start that nobody heard of leaves the file as it is.
 
+A topic that is deleted takes its queue offsets with it, too. So that begins another
+life, in which its queues have ended at 0, and all others have lost nothing.
+
 Who says no life is believed up to where queues ended at the newest start; beyond that
 only if it has asked since where to begin, or came from below.
 
@@ -20,7 +23,8 @@ RocketMQ has nothing of the kind: a surviving consumer skips what was written si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -38,6 +42,9 @@ ENDS_KEPT_MAX = 8
 STALE = probe(
     "recovered_ends.stale", "a consumer named an offset of an earlier life of the log"
 )
+REMOVED = probe(
+    "recovered_ends.removed", "a deletion began another life of what it deleted"
+)
 LONG_AGO = probe(
     "recovered_ends.long_ago", "a consumer heard nothing of a whole life of its broker"
 )
@@ -45,6 +52,7 @@ LONG_AGO = probe(
 QueueKey: TypeAlias = tuple[str, int]
 Ends: TypeAlias = tuple[tuple[int, int], ...]
 """Lives with the ends that they began with, both rising."""
+_ANYWHERE = 1 << 62
 
 
 class RecoveredEnds:
@@ -57,7 +65,10 @@ class RecoveredEnds:
     def __init__(self, disk: Disk, runtime: Runtime) -> None:
         self._file = ConfigFile(disk, PATH, runtime)
         self._lock = runtime.lock()
+        self._removals = runtime.lock()
         self.life = 1
+        self._crashed = 1  # the newest life that a crash has begun, or the first
+        self._is_kept = False
         self._has_told = False
         self._has_ended = False
         self._ends: dict[QueueKey, Ends] = {}
@@ -77,8 +88,9 @@ class RecoveredEnds:
             StoreCorrupted: there was a table, and no copy of it can be read.
         """
         found = self._file.load(_decode)
+        self._is_kept = found is not None
         if found is not None:
-            self.life, self._has_told, self._ends = found
+            self.life, self._crashed, self._has_told, self._ends = found
 
     def settle(self) -> None:
         """Make durable what was loaded, and remove what a killed life left of a write.
@@ -105,24 +117,33 @@ class RecoveredEnds:
                 if self._has_told:  # the stop could not take that back
                     self._become(self.life, self._ends, has_told=False)
                 return
-            now = {key: one for key, one in self._ends.items() if key in ends}
-            life = self.life
+            life, crashed, now = self.life, self._crashed, dict(self._ends)
             if self._has_told:
-                life += 1
-                # One of which nothing is known was not there when the last life began.
-                unknown: Ends = ((self.life, 0),)
-                for key, end in sorted(ends.items()):
-                    now[key] = _with_end(now.get(key, unknown), life, end)
+                life = crashed = self.life + 1
+                # One of which nothing is known was not there when a crash came last.
+                unknown: Ends = ((self._crashed, 0),)
+                now = {
+                    key: _with_end(self._ends.get(key, unknown), life, end)
+                    for key, end in sorted(ends.items())
+                }
             else:
-                for key, one in now.items():
-                    if ends[key] < one[-1][1]:
-                        now[key] = _with_end(one[:-1], life, ends[key])
+                for key, one in self._ends.items():
+                    end = ends.get(key, 0)
+                    if end < one[-1][1]:
+                        now[key] = _with_end(one[:-1], one[-1][0], end)
             if (life, now) != (self.life, self._ends):
+                self._crashed = crashed
                 self._become(life, now, has_told=False)
 
     def _become(self, life: int, ends: dict[QueueKey, Ends], *, has_told: bool) -> None:
-        self._file.persist(_encode(life, ends, has_told=has_told))
+        self._persist(life, ends, has_told=has_told)
         self.life, self._ends, self._has_told = life, ends, has_told
+
+    def _persist(
+        self, life: int, ends: dict[QueueKey, Ends], *, has_told: bool
+    ) -> None:
+        self._file.persist(_encode(life, self._crashed, ends, has_told=has_told))
+        self._is_kept = True
 
     def tell(self, client_id: str) -> int:
         """The number of this life, for an answer; 0: who asks does not say who it is.
@@ -146,14 +167,43 @@ class RecoveredEnds:
         Raises:
             OSError: the disk failed; the next start begins another life.
         """
-        with self._lock:
+        with self._removals, self._lock:
             self._has_ended = True
             if self._has_told:
                 flush()
                 self._become(self.life, self._ends, has_told=False)
 
+    @contextmanager
+    def removal(self, queues: Iterable[QueueKey]) -> Iterator[None]:
+        """Begin another life as ``queues`` are deleted, which is noted durably before.
+
+        If the context ends by an error, this life goes on: the queues may be there. An
+        answer meanwhile has the number of the life before, and is not believed later.
+
+        Raises:
+            OSError: the disk failed; the context is not entered.
+        """
+        gone = sorted(queues)
+        with self._removals:
+            if not (gone and self._is_kept):  # nobody was ever told anything
+                yield
+                return
+            with self._lock:
+                life = self.life + 1
+                ends = self._ends | dict.fromkeys(gone, ((life, 0),))
+                self._persist(life, ends, has_told=True)
+                self._has_told = True
+            yield
+            with self._lock:
+                REMOVED.hit()
+                self.life, self._ends = life, ends
+                self._found |= dict.fromkeys(gone, 0)
+                self._knowing = {one for one in self._knowing if one[1:] not in gone}
+
     def end_of(self, topic: str, queue_id: int, broker_life: int = 0) -> int:
         """Up to where in a queue what was told in a life holds still; 0: nowhere.
+
+        Far beyond its end if it has lost nothing since.
 
         Args:
             topic: of the queue.
@@ -167,7 +217,7 @@ class RecoveredEnds:
         for began, end in self._ends.get((topic, queue_id), ()):
             if began > life:
                 return end
-        return 0
+        return _ANYWHERE if life >= self._crashed else 0
 
     def knows(self, client_id: str, topic: str, queue_id: int) -> None:
         """Take note that a client knows where it is in a queue of this life."""
@@ -209,17 +259,21 @@ def _with_end(known: Ends, life: int, end: int) -> Ends:
     return (*lower, (life, end))
 
 
-def _encode(life: int, ends: Mapping[QueueKey, Ends], *, has_told: bool) -> str:
+def _encode(
+    life: int, crashed: int, ends: Mapping[QueueKey, Ends], *, has_told: bool
+) -> str:
     table: dict[JsonKey, Json] = {}
     for topic, queue_id in sorted(ends):
         of_queue = ends[topic, queue_id]
         flat: list[Json] = [number for one in of_queue for number in one]
         table[f"{topic}@{queue_id}"] = flat
-    return pretty({"ends": table, "hasTold": has_told, "life": life})
+    return pretty(
+        {"crashed": crashed, "ends": table, "hasTold": has_told, "life": life}
+    )
 
 
-def _decode(text: str) -> tuple[int, bool, dict[QueueKey, Ends]]:
-    """The newest life, whether it has told anybody, and the ends.
+def _decode(text: str) -> tuple[int, int, bool, dict[QueueKey, Ends]]:
+    """The newest life, that of the newest crash, whether it has told, and the ends.
 
     Raises:
         ValueError: the text is not a whole table.
@@ -231,7 +285,11 @@ def _decode(text: str) -> tuple[int, bool, dict[QueueKey, Ends]]:
         raise ValueError("the lives of a log have a number, and have told or not")
     if not isinstance(table, dict):
         raise ValueError("the lives of a log have ends")
-    return life, has_told, {_key_of(key): _ends_of(one) for key, one in table.items()}
+    crashed = fields.get("crashed", life)
+    if not isinstance(crashed, int) or not 1 <= crashed <= life:
+        raise ValueError("the life that a crash has begun is one of the lives")
+    listed = {_key_of(key): _ends_of(one) for key, one in table.items()}
+    return life, crashed, has_told, listed
 
 
 def _key_of(key: JsonKey) -> QueueKey:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from crashmq.engine.broker.broker_tables import BrokerTables
 from crashmq.engine.broker.offset.consumer_offset_manager import Part
+from crashmq.engine.broker.offset.recovered_ends import QueueKey, RecoveredEnds
 from crashmq.engine.common.subscription_group_config import SubscriptionGroupConfig
 from crashmq.engine.host.probe import probe
 from crashmq.engine.remoting.response_code import ResponseCode
@@ -35,8 +36,11 @@ class ResetResponse(NamedTuple):
 class AdminBrokerProcessor:
     """Answers who administers a broker; stateless."""
 
-    def __init__(self, store: MessageStore, tables: BrokerTables) -> None:
+    def __init__(
+        self, store: MessageStore, tables: BrokerTables, ends: RecoveredEnds
+    ) -> None:
         self._store = store
+        self._ends = ends
         self._offsets = tables.consumer_offset_manager
         self._topics = tables.topic_config_manager
         self._groups = tables.subscription_group_manager
@@ -54,16 +58,30 @@ class AdminBrokerProcessor:
         Source: AdminBrokerProcessor#deleteTopic.
         """
         with self._offsets.removal(Part(topic=topic)):
+            queues = self._queues_of(topic)
             self._topics.delete_topic_config(topic)
-            return self._store.delete_topics((topic,))
+            with self._ends.removal(queues):
+                return self._store.delete_topics((topic,))
 
     def delete_queue(self, topic: str, queue_id: int) -> int:
         """Delete one queue of a topic, and what groups have consumed of it.
 
         Returns 1 if it had messages, else 0; raises the exceptions of ``delete_topic``.
         """
-        with self._offsets.removal(Part(topic=topic, queue_id=queue_id)):
+        with (
+            self._offsets.removal(Part(topic=topic, queue_id=queue_id)),
+            self._ends.removal([(topic, queue_id)]),
+        ):
             return self._store.delete_queue(topic, queue_id)
+
+    def _queues_of(self, topic: str) -> set[QueueKey]:
+        """Those that a topic has, and those that it may have by now."""
+        config = self._topics.topics.get(topic)
+        count = max(config.read_queue_nums, config.write_queue_nums) if config else 0
+        queues = self._store.next_queue_offsets
+        return {key for key, _ in queues if key[0] == topic} | {
+            (topic, queue_id) for queue_id in range(count)
+        }
 
     def update_and_create_subscription_group(
         self, config: SubscriptionGroupConfig
