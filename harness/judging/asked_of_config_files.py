@@ -1,4 +1,4 @@
-"""What is asked of a broker's config files: as it leaves them, as a start finds them.
+"""What is asked of a broker's config files, as it leaves them.
 
 Each file is written anew and then renamed, so that no crash leaves it torn.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from crashmq.harness.judging.asking import Checks, asked_together
 from crashmq.models.knowledge.facts import Fact
-from crashmq.models.knowledge.moments import FilesAtRest, FilesFound
+from crashmq.models.knowledge.moments import FilesAtRest
 from crashmq.models.laws.config_files import (
     bits_are_those_of_their_group,
     config_files_are_whole,
@@ -24,14 +24,8 @@ OF_CONFIG_FILES: tuple[Law[[Judged]], ...] = (
 NEEDS = (Fact.UNTOUCHED, Fact.WRITTEN_STAYS)
 
 
-def _is_a_broker(at: FilesAtRest | FilesFound) -> bool:
+def _is_a_broker(at: FilesAtRest) -> bool:
     return at.known.setup.keeps_progress
-
-
-@asked_together(OF_CONFIG_FILES, on=FilesFound, needs=NEEDS, where=_is_a_broker)
-def _ask_config_files_found(at: FilesFound, checks: Checks) -> None:
-    for law in OF_CONFIG_FILES:
-        law.hold(checks, at.judged)
 
 
 @asked_together(OF_CONFIG_FILES, on=FilesAtRest, needs=NEEDS, where=_is_a_broker)
